@@ -8,7 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import soundfile
-from simulation import NOON, LoudnessVad, SimulationResult, Utterance, ScriptedMicrophone, ScriptedRecognizer, ScriptedVoice
+from simulation import (
+    NOON,
+    LoudnessVad,
+    ScriptedMicrophone,
+    ScriptedRecognizer,
+    ScriptedVoice,
+    SimulationResult,
+    Utterance,
+)
 
 from assistant.events import SessionEvent
 from assistant.history.history import History
@@ -85,7 +93,9 @@ class RealTimeConversation:
         return SimulationResult(events, records, sound, conversation)
 
 
-def scripted(utterances: list[Utterance], length_ms: int, model: ChatModel, turns: TurnSettings) -> RealTimeConversation:
+def scripted(
+    utterances: list[Utterance], length_ms: int, model: ChatModel, turns: TurnSettings
+) -> RealTimeConversation:
     """Returns a conversation with scripted user, VAD, recognizer and voice, and a real model."""
     recognizer, skill_effects = ScriptedRecognizer(utterances), SkillEffects(lambda _messages: None, lambda: NOON)
     engines = Engines(LoudnessVad(), LoudnessVad("spare"), recognizer, model, ScriptedVoice(), skill_effects)

@@ -109,5 +109,10 @@ class SequenceModel:
 def engines_of(recognizer: SequenceRecognizer, model: SequenceModel, voice: ScriptedVoice) -> Engines:
     """Returns the engines of one conversation; loud sound is speech."""
     return Engines(
-        LoudnessVad(), LoudnessVad("spare"), recognizer, model, voice, SkillEffects(lambda _messages: None, lambda: NOON)
+        LoudnessVad(),
+        LoudnessVad("spare"),
+        recognizer,
+        model,
+        voice,
+        SkillEffects(lambda _messages: None, lambda: NOON),
     )

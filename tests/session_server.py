@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import soundfile
 import soxr
+from scripted_engines import Answer, SequenceModel, SequenceRecognizer, engines_of
 from simulation import ScriptedVoice
 from websockets.asyncio.client import ClientConnection, connect
-from scripted_engines import Answer, SequenceModel, SequenceRecognizer, engines_of
 from written import whole_lines
 
 from assistant.config.loading import load_settings
@@ -196,7 +196,9 @@ class RecordingClient:
     @property
     def sound_ms(self) -> float:
         """Returns the duration of the reply sound received so far, as PCM."""
-        return sum(len(base64.b64decode(event["delta"])) for event in self.events_of("response.output_audio.delta")) / 48
+        return (
+            sum(len(base64.b64decode(event["delta"])) for event in self.events_of("response.output_audio.delta")) / 48
+        )
 
     @property
     def token(self) -> str:
@@ -218,7 +220,9 @@ class RecordingClient:
 
 
 @asynccontextmanager
-async def connected_client(server: SessionServer, headers: Mapping[str, str] | None = None, **query: object) -> AsyncGenerator[RecordingClient]:
+async def connected_client(
+    server: SessionServer, headers: Mapping[str, str] | None = None, **query: object
+) -> AsyncGenerator[RecordingClient]:
     """Connects a client and waits for its session."""
     async with connect(server.url(**query), additional_headers=headers, compression=None, max_queue=None) as socket:
         caller = RecordingClient(socket)

@@ -201,7 +201,9 @@ class ScriptedStream:
             await asyncio.sleep(3600)
         await asyncio.sleep(engine.delay_ms / 1000)
         low_confidence, other = early and engine.early_low_confidence, engine.other_language
-        return Transcript(self.segment, Samples(self.segment + self.fed_samples), text, low_confidence, other_language=other)
+        return Transcript(
+            self.segment, Samples(self.segment + self.fed_samples), text, low_confidence, other_language=other
+        )
 
     def close(self) -> None:
         self.is_closed = True
@@ -455,7 +457,13 @@ class Simulation:
             self.microphone,
             speaker,
             Engines(
-                self.vad, LoudnessVad("spare"), self.recognizer, self.model, self.voice, self.skill_effects, tools=self.tools
+                self.vad,
+                LoudnessVad("spare"),
+                self.recognizer,
+                self.model,
+                self.voice,
+                self.skill_effects,
+                tools=self.tools,
             ),
             TurnTaking(self.turns),
             conversation,

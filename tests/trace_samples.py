@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from simulation import Simulation, Utterance
 from rich.console import Console
+from simulation import Simulation, Utterance
 
 from assistant.trace_report import commands as trace_commands
 from assistant.trace_report.reading import Record

@@ -16,8 +16,17 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+from session_server import (
+    RecordingClient,
+    ScriptedEngineLoader,
+    SessionServer,
+    connected_client,
+    eventually,
+    real_engines,
+    session_server,
+    settings_for,
+)
 from simulation import ScriptedVoice
-from session_server import RecordingClient, ScriptedEngineLoader, SessionServer, connected_client, eventually, real_engines, session_server, settings_for
 from stopwatch import Stopwatch
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -179,7 +188,11 @@ def test_resuming_while_old_connection_is_active_loses_nothing(tmp_path: Path) -
                 await caller.send("conversation.item.retrieve", item_id="nope")
 
     async def main() -> None:
-        async with session_server(engine_loader(tmp_path)) as server, connected_client(server) as first, asyncio.TaskGroup() as tasks:
+        async with (
+            session_server(engine_loader(tmp_path)) as server,
+            connected_client(server) as first,
+            asyncio.TaskGroup() as tasks,
+        ):
             await first.request_reply("hello")
             await first.until("response.done")
             tasks.create_task(chatter(first))
@@ -308,7 +321,9 @@ def test_ended_sessions_leave_no_resources(tmp_path: Path, monkeypatch: pytest.M
                     visits.create_task(visit(server))
             await gone(server)
             await eventually(lambda: len(asyncio.all_tasks()) <= before)
-            assert [recognizer.closed for recognizer in script.recognizers].count(False) <= 1  # kept ready for the next conversation
+            assert [recognizer.closed for recognizer in script.recognizers].count(
+                False
+            ) <= 1  # kept ready for the next conversation
             assert len(server.records()) == 8
             assert server.value("repartee_session_seconds_count") == 8
         assert all(recognizer.closed for recognizer in script.recognizers)
@@ -543,7 +558,11 @@ def test_flood_of_small_messages_lets_other_tasks_run(tmp_path: Path) -> None:
                 await asyncio.sleep(0.002)
                 late_s.append(watch.undisturbed_s - 0.002)
 
-        async with session_server(engine_loader(tmp_path)) as server, connected_client(server) as caller, asyncio.TaskGroup() as tasks:
+        async with (
+            session_server(engine_loader(tmp_path)) as server,
+            connected_client(server) as caller,
+            asyncio.TaskGroup() as tasks,
+        ):
             watching = tasks.create_task(watch())
             caller.socket.transport.write(b"".join([b"\x81\x81\x00\x00\x00\x00{"] * 5000))
             await caller.until("error", 5000)
@@ -584,7 +603,10 @@ def test_long_message_is_processed_in_real_time(tmp_path: Path) -> None:
 
 def test_client_is_not_idle_while_long_message_is_processed(tmp_path: Path) -> None:
     async def main() -> None:
-        async with session_server(engine_loader(tmp_path, "server.idle_timeout_s=1")) as server, connected_client(server) as caller:
+        async with (
+            session_server(engine_loader(tmp_path, "server.idle_timeout_s=1")) as server,
+            connected_client(server) as caller,
+        ):
             await caller.send_audio(np.zeros(24_000 * 7, np.int16))
             await caller.until("error")
             assert server.value("repartee_throttled_seconds_total") > 2
@@ -766,7 +788,10 @@ def test_conversation_is_answered_beside_flooding_clients(tmp_path: Path) -> Non
 
 def test_invalid_message_is_an_error_and_session_continues(tmp_path: Path) -> None:
     async def main() -> None:
-        async with session_server(engine_loader(tmp_path, "server.max_message_bytes=65536")) as server, connected_client(server) as caller:
+        async with (
+            session_server(engine_loader(tmp_path, "server.max_message_bytes=65536")) as server,
+            connected_client(server) as caller,
+        ):
             await caller.socket.send(b"\x00\x01")
             await caller.socket.send("x" * 100_000)
             await caller.socket.send("語" * 30_000)

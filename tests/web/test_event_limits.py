@@ -195,7 +195,10 @@ def update(parameters: str) -> str:
 )
 def test_large_event_is_refused_and_the_connection_stays(tmp_path: Path, text: str, code: str) -> None:
     async def main() -> None:
-        async with session_server(ScriptedEngineLoader(settings_for(tmp_path), os.environ)) as server, connected_client(server) as caller:
+        async with (
+            session_server(ScriptedEngineLoader(settings_for(tmp_path), os.environ)) as server,
+            connected_client(server) as caller,
+        ):
             await caller.socket.send(text)
             error = (await caller.until("error"))["error"]
             assert error["code"] == code
@@ -208,7 +211,10 @@ def test_large_event_is_refused_and_the_connection_stays(tmp_path: Path, text: s
 
 def test_append_with_its_type_last_is_accepted(tmp_path: Path) -> None:
     async def main() -> None:
-        async with session_server(ScriptedEngineLoader(settings_for(tmp_path), os.environ)) as server, connected_client(server) as caller:
+        async with (
+            session_server(ScriptedEngineLoader(settings_for(tmp_path), os.environ)) as server,
+            connected_client(server) as caller,
+        ):
             sound = "A" * 200_000
             await caller.socket.send(f'{{"audio":"{sound}","type":"input_audio_buffer.append"}}')
             await caller.socket.send(f'{{"audio":"{sound}","type":"nothing"}}')

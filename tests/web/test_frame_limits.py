@@ -74,7 +74,10 @@ def test_flood_of_frames_is_closed_with_a_reason(tmp_path: Path, flood: bytes, w
 
 def test_client_flooding_after_close_still_gets_the_reason(tmp_path: Path) -> None:
     async def main() -> None:
-        async with session_server(ScriptedEngineLoader(settings_for(tmp_path), os.environ)) as server, connected_client(server) as caller:
+        async with (
+            session_server(ScriptedEngineLoader(settings_for(tmp_path), os.environ)) as server,
+            connected_client(server) as caller,
+        ):
             with pytest.raises(ConnectionClosed) as closed:  # noqa: PT012
                 async with asyncio.TaskGroup() as tasks:
 
@@ -121,14 +124,19 @@ def test_message_in_large_or_in_a_few_small_fragments_is_taken(tmp_path: Path) -
     text = b'{"type": "conversation.item.retrieve", "item_id": "nothing"}'
 
     async def main() -> None:
-        async with session_server(ScriptedEngineLoader(settings_for(tmp_path), os.environ)) as server, connected_client(server) as caller:
+        async with (
+            session_server(ScriptedEngineLoader(settings_for(tmp_path), os.environ)) as server,
+            connected_client(server) as caller,
+        ):
             parts = [frame(Opcode.CONT, bytes([byte]), fin=False) for byte in text]
             caller.socket.transport.write(frame(Opcode.TEXT, fin=False) + b"".join(parts) + frame(Opcode.CONT))
             await caller.until("error")
             pieces = frame(Opcode.CONT, b" " * 1400, fin=False) * 600
             caller.socket.transport.write(frame(Opcode.TEXT, text, fin=False) + pieces + frame(Opcode.CONT))
             await caller.until("error", 2)
-            assert [event["error"]["code"] for event in caller.events_of("error")] == ["item_retrieve_invalid_item_id"] * 2
+            assert [event["error"]["code"] for event in caller.events_of("error")] == [
+                "item_retrieve_invalid_item_id"
+            ] * 2
 
     run(main())
 

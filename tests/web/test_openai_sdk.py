@@ -49,7 +49,7 @@ def called(name: str, arguments: str) -> Script:
 
 
 @dataclass
-class Person:
+class SdkUser:
     """A user of the SDK: sends speech or silence in real time and records the events.
 
     Attributes:
@@ -63,7 +63,7 @@ class Person:
     _to_say: list[Pcm] = field(default_factory=list)
     _came: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def says(self, pcm: Pcm) -> None:
+    def say(self, pcm: Pcm) -> None:
         """Speaks from now on, in real time."""
         self._to_say += [pcm[at : at + 480] for at in range(0, len(pcm) - 479, 480)]
 
@@ -103,16 +103,16 @@ class Person:
 
 
 @asynccontextmanager
-async def talking(server: SessionServer, pace: Pace) -> AsyncGenerator[Person]:
+async def talking(server: SessionServer, pace: Pace) -> AsyncGenerator[SdkUser]:
     async with (
         AsyncOpenAI(base_url=server.openai, api_key="none") as client,
         client.realtime.connect(model="repartee") as connection,
         asyncio.TaskGroup() as tasks,
     ):
-        person = Person(connection, pace)
-        work = [tasks.create_task(person.listen()), tasks.create_task(person.speak())]
-        await person.until("session.created")
-        yield person
+        user = SdkUser(connection, pace)
+        work = [tasks.create_task(user.listen()), tasks.create_task(user.speak())]
+        await user.until("session.created")
+        yield user
         for task in work:
             task.cancel()
 
@@ -120,39 +120,39 @@ async def talking(server: SessionServer, pace: Pace) -> AsyncGenerator[Person]:
 def test_spoken_conversation_can_be_interrupted(tmp_path: Path) -> None:
     async def main(pace: Pace, folder: Path) -> None:
         async with serving(answer(STORY)) as llm, session_server(real_engines(folder, llm.url)) as server:
-            async with talking(server, pace) as person:
+            async with talking(server, pace) as user:
                 # A recorded question.
-                person.says(recording(WHAT_TIME))
-                first = (await person.until("response.done")).response
+                user.say(recording(WHAT_TIME))
+                first = (await user.until("response.done")).response
                 assert first.status == "completed"
-                heard = person.events_of("conversation.item.input_audio_transcription.completed")[0]
+                heard = user.events_of("conversation.item.input_audio_transcription.completed")[0]
                 assert heard.transcript.lower() == "what time is it"
-                said = person.events_of("response.output_audio_transcript.done")[0].transcript
+                said = user.events_of("response.output_audio_transcript.done")[0].transcript
                 assert said.startswith(("It's", "It is"))
-                assert person.sound_bytes > REPLY_RATE_HZ  # at least half a second
+                assert user.sound_bytes > REPLY_RATE_HZ  # at least half a second
                 started, stopped = (
-                    person.events_of(f"input_audio_buffer.speech_{what}")[0] for what in ("started", "stopped")
+                    user.events_of(f"input_audio_buffer.speech_{what}")[0] for what in ("started", "stopped")
                 )
                 assert stopped.audio_end_ms - started.audio_start_ms == pytest.approx(1580 - 745, abs=250)
-                await person.until("response.output_audio.done")
+                await user.until("response.output_audio.done")
 
                 # A long answer, interrupted by the question.
-                await person.types("tell me the long story")
-                await person.connection.response.create()
-                await person.until("response.output_audio.delta", len(person.events_of("response.output_audio.delta")) + 8)
-                person.says(recording(WHAT_TIME))
-                second = (await person.until("response.done", 2)).response
+                await user.types("tell me the long story")
+                await user.connection.response.create()
+                await user.until("response.output_audio.delta", len(user.events_of("response.output_audio.delta")) + 8)
+                user.say(recording(WHAT_TIME))
+                second = (await user.until("response.done", 2)).response
                 assert second.status == "cancelled"
                 assert second.status_details.reason == "turn_detected"
-                cut = await person.until("conversation.item.truncated")
+                cut = await user.until("conversation.item.truncated")
                 assert cut.item_id == second.output[0].id
                 assert 500 < cut.audio_end_ms < 8000
-                kinds = [one.type for one in person.events]
+                kinds = [one.type for one in user.events]
                 assert kinds.count("input_audio_buffer.speech_started") == 2
-                third = (await person.until("response.done", 3)).response
+                third = (await user.until("response.done", 3)).response
                 assert third.status == "completed"
-                assert person.events_of("response.output_audio_transcript.done")[2].transcript[:3] == said[:3]
-                assert person.events_of("error") == []
+                assert user.events_of("response.output_audio_transcript.done")[2].transcript[:3] == said[:3]
+                assert user.events_of("error") == []
             await eventually(lambda: server.limits.current == 0)
             outcomes = [record["outcome"] for record in server.records()]
             assert outcomes[:2] == ["answered", "interrupted"]
@@ -170,43 +170,43 @@ def test_text_only_function_call_and_mistakes_work(tmp_path: Path) -> None:
         async with (
             serving(*scripts) as llm,
             session_server(real_engines(folder, llm.url, "skills.before_llm=false")) as server,
-            talking(server, pace) as person,
+            talking(server, pace) as user,
         ):
-            await person.connection.session.update(
+            await user.connection.session.update(
                 session={"type": "realtime", "output_modalities": ["text"], "instructions": "Be brief."}
             )
-            await person.until("session.updated")
-            await person.types("tell me a story")
-            await person.connection.response.create()
-            await person.until("response.done")
-            assert person.events_of("response.output_text.done")[0].text == "A short one."
-            assert person.sound_bytes == 0
+            await user.until("session.updated")
+            await user.types("tell me a story")
+            await user.connection.response.create()
+            await user.until("response.done")
+            assert user.events_of("response.output_text.done")[0].text == "A short one."
+            assert user.sound_bytes == 0
 
             # An invalid event in between.
             mistake: Any = {"type": "no.such.event", "event_id": "mine"}
-            await person.connection.send(mistake)
-            refused = await person.until("error")
+            await user.connection.send(mistake)
+            refused = await user.until("error")
             assert refused.error.event_id == "mine"
 
             # A function whose output continues the reply.
             tools: Any = [LAMP]
-            await person.connection.session.update(
+            await user.connection.session.update(
                 session={"type": "realtime", "output_modalities": ["audio"], "tools": tools}
             )
-            await person.types("light please")
-            await person.connection.response.create()
-            call = await person.until("response.function_call_arguments.done")
+            await user.types("light please")
+            await user.connection.response.create()
+            call = await user.until("response.function_call_arguments.done")
             assert (call.name, call.arguments) == ("set_lamp", '{"on": true}')
-            done = await person.until("response.done", 2)
+            done = await user.until("response.done", 2)
             assert [item.type for item in done.response.output] == ["function_call"]
-            await person.connection.conversation.item.create(
+            await user.connection.conversation.item.create(
                 item={"type": "function_call_output", "call_id": call.call_id, "output": "done"}
             )
-            await person.connection.response.create()
-            assert (await person.until("response.done", 3)).response.status == "completed"
-            assert person.events_of("response.output_audio_transcript.done")[0].transcript == "The lamp is on."
-            assert person.sound_bytes > REPLY_RATE_HZ
-            assert len(person.events_of("error")) == 1
+            await user.connection.response.create()
+            assert (await user.until("response.done", 3)).response.status == "completed"
+            assert user.events_of("response.output_audio_transcript.done")[0].transcript == "The lamp is on."
+            assert user.sound_bytes > REPLY_RATE_HZ
+            assert len(user.events_of("error")) == 1
             assert b'"role":"tool"' in llm.posts[2].body.replace(b'": "', b'":"')
 
     in_real_time(tmp_path, main)
@@ -214,7 +214,7 @@ def test_text_only_function_call_and_mistakes_work(tmp_path: Path) -> None:
 
 def test_telephone_format_and_fixed_silence_work(tmp_path: Path) -> None:
     async def main(pace: Pace, folder: Path) -> None:
-        async with session_server(real_engines(folder)) as server, talking(server, pace) as person:
+        async with session_server(real_engines(folder)) as server, talking(server, pace) as user:
             audio: Any = {
                 "input": {
                     "format": {"type": "audio/pcmu"},
@@ -222,19 +222,19 @@ def test_telephone_format_and_fixed_silence_work(tmp_path: Path) -> None:
                 },
                 "output": {"format": {"type": "audio/pcmu"}, "speed": 1.2},
             }
-            person.ulaw = True
+            user.ulaw = True
             session: Any = {"type": "realtime", "audio": audio, "repartee": {"events": True}}
-            await person.connection.session.update(session=session)
-            updated = await person.until("session.updated")
+            await user.connection.session.update(session=session)
+            updated = await user.until("session.updated")
             assert updated.session.audio.input.format.type == "audio/pcmu"
-            person.says(recording(WHAT_TIME))
-            done = await person.until("response.done")
+            user.say(recording(WHAT_TIME))
+            done = await user.until("response.done")
             assert done.response.status == "completed"
-            trace = (await person.until("repartee.trace")).trace
+            trace = (await user.until("repartee.trace")).trace
             # pocketsphinx is not trained for 8 kHz: it recognizes the clip as "what are emitted" in any format.
-            heard = person.events_of("conversation.item.input_audio_transcription.completed")[0]
+            heard = user.events_of("conversation.item.input_audio_transcription.completed")[0]
             assert heard.transcript.startswith("what")
-            assert 0.5 < person.sound_bytes / 8000 < 8
+            assert 0.5 < user.sound_bytes / 8000 < 8
             assert trace["stages"]["endpoint_wait"]["ms"] == pytest.approx(300, abs=150)
 
     in_real_time(tmp_path, main)
@@ -243,31 +243,31 @@ def test_telephone_format_and_fixed_silence_work(tmp_path: Path) -> None:
 def test_assistant_speaks_first_and_settings_are_checked_singly(tmp_path: Path) -> None:
     async def main(pace: Pace, folder: Path) -> None:
         engine_loader = ScriptedEngineLoader(settings_for(folder), {}, answers=("Hello, how may I help?",))
-        async with session_server(engine_loader) as server, talking(server, pace) as person:
-            assert person.events_of("session.created")[0].session.max_output_tokens == "inf"
+        async with session_server(engine_loader) as server, talking(server, pace) as user:
+            assert user.events_of("session.created")[0].session.max_output_tokens == "inf"
             detection: Any = {"type": "server_vad", "idle_timeout_ms": 6000, "silence_duration_ms": 5000}
             audio: Any = {"input": {"turn_detection": detection, "transcription": {"model": "m", "language": "de"}}}
             tools: Any = [{"type": "mcp", "server_label": "x", "server_url": "http://x"}, LAMP]
-            await person.connection.session.update(
+            await user.connection.session.update(
                 session={"type": "realtime", "instructions": "Greet the user first.", "audio": audio, "tools": tools,
                          "output_modalities": ["text"]},
                 event_id="mine",
             )  # fmt: skip
-            session = (await person.until("session.updated")).session
-            assert {one.error.param for one in person.events_of("error")} == {
+            session = (await user.until("session.updated")).session
+            assert {one.error.param for one in user.events_of("error")} == {
                 "session.audio.input.transcription.language",
                 "session.tools[0].type",
                 "session.audio.input.turn_detection.idle_timeout_ms",
                 "session.audio.input.turn_detection.silence_duration_ms",
             }
-            assert {one.error.event_id for one in person.events_of("error")} == {"mine"}
+            assert {one.error.event_id for one in user.events_of("error")} == {"mine"}
             assert session.instructions == "Greet the user first."
             assert [tool.name for tool in session.tools] == ["set_lamp"]
             assert session.audio.input.turn_detection.type == "server_vad"
 
             # Without user speech the model is still asked, without a token limit.
-            await person.connection.response.create()
-            done = (await person.until("response.done")).response
+            await user.connection.response.create()
+            done = (await user.until("response.done")).response
             assert done.output[0].content[0].text == "Hello, how may I help?"
             assert done.usage.input_token_details.cached_tokens_details.text_tokens is not None
             (model,) = engine_loader.models
@@ -275,12 +275,12 @@ def test_assistant_speaks_first_and_settings_are_checked_singly(tmp_path: Path) 
             assert model.options[0].max_tokens == NO_LIMIT
 
             # A request directly after it does not wait, and a cancelled response has its usage, too.
-            await person.connection.response.create(response={"output_modalities": ["audio"]})
-            created = await person.until("response.created", 2)
-            await person.connection.response.cancel(response_id=created.response.id)
-            assert (await person.until("response.done", 2)).response.usage.total_tokens >= 0
-            await person.connection.response.cancel()
-            error = (await person.until("error", 5)).error
+            await user.connection.response.create(response={"output_modalities": ["audio"]})
+            created = await user.until("response.created", 2)
+            await user.connection.response.cancel(response_id=created.response.id)
+            assert (await user.until("response.done", 2)).response.usage.total_tokens >= 0
+            await user.connection.response.cancel()
+            error = (await user.until("error", 5)).error
             assert error.code == "response_cancel_not_active"
             assert error.message.startswith("Cancellation failed")
 
@@ -290,20 +290,20 @@ def test_assistant_speaks_first_and_settings_are_checked_singly(tmp_path: Path) 
 def test_commit_of_tone_in_manual_mode_has_empty_transcript(tmp_path: Path) -> None:
     async def main(pace: Pace, folder: Path) -> None:
         engine_loader = ScriptedEngineLoader(settings_for(folder), {}, transcripts=("",))
-        async with session_server(engine_loader) as server, talking(server, pace) as person:
+        async with session_server(engine_loader) as server, talking(server, pace) as user:
             audio: Any = {"input": {"turn_detection": None}}
-            await person.connection.session.update(session={"type": "realtime", "audio": audio})
-            await person.until("session.updated")
+            await user.connection.session.update(session={"type": "realtime", "audio": audio})
+            await user.until("session.updated")
             tone = np.sin(np.arange(24_000) * (2 * np.pi * 440 / 24_000)) * 6000
-            person.says(tone.astype(np.int16))
+            user.say(tone.astype(np.int16))
             await asyncio.sleep(1.2)
-            await person.connection.input_audio_buffer.commit()
-            committed = await person.until("input_audio_buffer.committed")
-            completed = await person.until("conversation.item.input_audio_transcription.completed")
+            await user.connection.input_audio_buffer.commit()
+            committed = await user.until("input_audio_buffer.committed")
+            completed = await user.until("conversation.item.input_audio_transcription.completed")
             assert completed.item_id == committed.item_id
-            assert person.events_of("error") == []
-            await person.connection.conversation.item.retrieve(item_id="nope")
-            assert (await person.until("error")).error.code == "item_retrieve_invalid_item_id"
+            assert user.events_of("error") == []
+            await user.connection.conversation.item.retrieve(item_id="nope")
+            assert (await user.until("error")).error.code == "item_retrieve_invalid_item_id"
 
     in_real_time(tmp_path, main)
 

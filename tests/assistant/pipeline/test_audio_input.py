@@ -7,12 +7,12 @@ from real_time_conversation import RealTimeConversation
 from simulation import (
     NOON,
     LoudnessVad,
-    Simulation,
-    Utterance,
     ScriptedMicrophone,
     ScriptedModel,
     ScriptedRecognizer,
     ScriptedVoice,
+    Simulation,
+    Utterance,
 )
 from virtual_time import run_virtual
 
@@ -57,7 +57,11 @@ def test_recognizer_receives_probability_dips(course: tuple[float, ...], dips_ms
         ScriptedVoice(),
         SkillEffects(lambda _messages: None, lambda: NOON),
     )
-    run_virtual(RealTimeConversation(ScriptedMicrophone(says, 5000), engines, TurnSettings(pre_roll_ms=0), keep_words=False).run())
+    run_virtual(
+        RealTimeConversation(
+            ScriptedMicrophone(says, 5000), engines, TurnSettings(pre_roll_ms=0), keep_words=False
+        ).run()
+    )
     [hearing] = hears.streams
     assert [ms_of_samples(at) for at in hearing.dips] == pytest.approx(dips_ms, abs=1)
 

@@ -153,13 +153,13 @@ async def run_all_conversations() -> dict[str, SimulationResult]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _hurried_voice() -> Iterator[None]:
+def _fast_voice() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(simulation, "WORD_MS", WORD_MS)
         yield
 
 
-class Log(logging.Handler):
+class LogRecorder(logging.Handler):
     """Stores all log records."""
 
     def __init__(self) -> None:
@@ -171,7 +171,7 @@ class Log(logging.Handler):
 
 
 @dataclass(frozen=True, slots=True)
-class Evening:
+class FaultRun:
     """The results of all conversations, and the log records."""
 
     results: dict[str, SimulationResult]
@@ -179,25 +179,25 @@ class Evening:
 
 
 @pytest.fixture(scope="module")
-def evening(_hurried_voice: None) -> Evening:
-    log, root = Log(), logging.getLogger()
+def fault_run(_fast_voice: None) -> FaultRun:
+    log, root = LogRecorder(), logging.getLogger()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(root, "level", logging.INFO)
         root.addHandler(log)
         try:
-            return Evening(asyncio.run(run_all_conversations()), log.lines)
+            return FaultRun(asyncio.run(run_all_conversations()), log.lines)
         finally:
             root.removeHandler(log)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 class TestFault:
-    def test_is_reported_in_one_sentence(self, evening: Evening, case: Case) -> None:
-        result = evening.results[case.name]
+    def test_is_reported_in_one_sentence(self, fault_run: FaultRun, case: Case) -> None:
+        result = fault_run.results[case.name]
         assert tuple(result.chunks[: len(case.chunks)]) == case.chunks
 
-    def test_is_in_the_trace_once_and_names_the_endpoint(self, evening: Evening, case: Case) -> None:
-        result = evening.results[case.name]
+    def test_is_in_the_trace_once_and_names_the_endpoint(self, fault_run: FaultRun, case: Case) -> None:
+        result = fault_run.results[case.name]
         assert [record.turn for record in result.records] == [1, 2]
         record = result.records[0]
         assert record.outcome == "answered"
@@ -207,41 +207,41 @@ class TestFault:
         assert record.engines["answered_by"] == case.name
         assert result.problems == [record.error]
 
-    def test_has_a_complete_latency_breakdown(self, evening: Evening, case: Case) -> None:
-        for record in evening.results[case.name].records:
+    def test_has_a_complete_latency_breakdown(self, fault_run: FaultRun, case: Case) -> None:
+        for record in fault_run.results[case.name].records:
             assert record.response_latency_ms is not None
             check_stages(record)
 
-    def test_does_not_end_the_conversation(self, evening: Evening, case: Case) -> None:
-        result = evening.results[case.name]
+    def test_does_not_end_the_conversation(self, fault_run: FaultRun, case: Case) -> None:
+        result = fault_run.results[case.name]
         assert result.chunks[len(case.chunks) :] == ["It is ten o'clock."]
         record = result.records[1]
         assert (record.outcome, record.error) == ("answered", None)
         assert record.response_latency_ms is not None
         assert record.response_latency_ms < NORMAL_MS
 
-    def test_does_not_repeat_the_users_words(self, evening: Evening, case: Case) -> None:
-        result = evening.results[case.name]
+    def test_does_not_repeat_the_users_words(self, fault_run: FaultRun, case: Case) -> None:
+        result = fault_run.results[case.name]
         told = [*result.problems, *result.chunks, *(record.to_json() for record in result.records)]
         assert not [text for text in told if SECRET in text.casefold()]
 
 
-def test_log_entries_do_not_refer_to_the_log(evening: Evening) -> None:
-    told = [record.error or "" for each in evening.results.values() for record in each.records]
-    assert not [text for text in [*told, *evening.logged] if "the server's log" in text]
+def test_log_entries_do_not_refer_to_the_log(fault_run: FaultRun) -> None:
+    told = [record.error or "" for each in fault_run.results.values() for record in each.records]
+    assert not [text for text in [*told, *fault_run.logged] if "the server's log" in text]
 
 
-def test_users_words_are_not_logged(evening: Evening) -> None:
-    assert not [line for line in evening.logged if SECRET in line.casefold()]
+def test_users_words_are_not_logged(fault_run: FaultRun) -> None:
+    assert not [line for line in fault_run.logged if SECRET in line.casefold()]
 
 
-WHOLE = event(finish="stop") + DONE
-HALVES = {
-    "of an escape": event("It is fine \ud83d") + WHOLE,
-    "of bytes": event("It is fine @").replace(b"@", "é".encode()[:1]) + WHOLE,
+WHOLE_ANSWER = event(finish="stop") + DONE
+SPLIT_CHARACTERS = {
+    "of an escape": event("It is fine \ud83d") + WHOLE_ANSWER,
+    "of bytes": event("It is fine @").replace(b"@", "é".encode()[:1]) + WHOLE_ANSWER,
     "of bytes, then the other": event("It is fine @").replace(b"@", "é".encode()[:1])
     + event("@").replace(b"@", "é".encode()[1:])
-    + WHOLE,
+    + WHOLE_ANSWER,
 }
 
 
@@ -253,21 +253,21 @@ async def answered(body: bytes) -> SimulationResult:
         return await scripted([ASKS], 1000, model, TURNS).run()
 
 
-async def halves_answered() -> dict[str, SimulationResult]:
+async def split_answers() -> dict[str, SimulationResult]:
     async with asyncio.TaskGroup() as tasks:
-        tasks_by_case = {name: tasks.create_task(answered(body)) for name, body in HALVES.items()}
+        tasks_by_case = {name: tasks.create_task(answered(body)) for name, body in SPLIT_CHARACTERS.items()}
     return {name: task.result() for name, task in tasks_by_case.items()}
 
 
 def test_half_a_character_does_not_break_an_answer() -> None:
-    for name, result in asyncio.run(halves_answered()).items():
+    for name, result in asyncio.run(split_answers()).items():
         assert " ".join(result.chunks).replace("\ufffd", "").strip() == "It is fine", name
         (record,) = result.records
         assert record.error is None, name
         check_stages(record)
 
 
-async def beside_a_stall(stalled: int) -> tuple[list[SimulationResult], list[SimulationResult]]:
+async def run_beside_a_stall(stalled: int) -> tuple[list[SimulationResult], list[SimulationResult]]:
     """Half of the conversations have an endpoint that stalls in the first turn. All share one HTTP client."""
     good = answer("It is ten ", "o'clock.")
     asks_first, asks = Utterance(200, 600, "hello"), Utterance(1000, 1400, "what time is it")
@@ -284,7 +284,7 @@ async def beside_a_stall(stalled: int) -> tuple[list[SimulationResult], list[Sim
 
 
 def test_stalled_endpoint_does_not_delay_other_conversations() -> None:
-    waiting, normal = asyncio.run(beside_a_stall(3))
+    waiting, normal = asyncio.run(run_beside_a_stall(3))
     for result in waiting:
         (record,) = result.records
         assert record.error is not None

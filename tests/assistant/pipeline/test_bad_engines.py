@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 from real_time_conversation import WHAT_TIME, RealTimeConversation, bare_environment, question_twice
-from simulation import SimulationResult, check_stages
 from rich.console import Console
+from simulation import SimulationResult, check_stages
 
 from assistant.commands.demo import demo
 from assistant.config.loading import load_settings
@@ -60,7 +60,7 @@ def is_running(pid: int) -> bool:
 
 
 async def run_conversation(
-    recording: Path, at_s: float, happens: Callable[[Engines], None], *overrides: str
+    recording: Path, at_s: float, action: Callable[[Engines], None], *overrides: str
 ) -> SimulationResult:
     """Runs a conversation with a recording and a fault. Checks that no recognizer process is left."""
     async with engines_of(*overrides) as (engines, engine_loader):
@@ -70,7 +70,7 @@ async def run_conversation(
             turn_settings(engine_loader.settings, engines.recognizer.name),
             session_settings(engine_loader.settings),
         )
-        conversation.actions.append((at_s, lambda: happens(engines)))
+        conversation.actions.append((at_s, lambda: action(engines)))
         result = await conversation.run()
         pid = pid_of(engines)
         assert is_running(pid)
@@ -93,7 +93,7 @@ def check_time_answer(result: SimulationResult, turn: int) -> None:
 # Speech to text.
 
 
-class Victim:
+class EngineProcess:
     """Sends a signal to the recognizer's process and stores its id."""
 
     def __init__(self, number: signal.Signals) -> None:
@@ -119,26 +119,26 @@ class Victim:
 )
 def test_killed_recognizer_is_replaced_and_loses_no_word(tmp_path: Path, at_s: float) -> None:
     """The audio of the turn is kept and transcribed by the new process."""
-    victim = Victim(signal.SIGKILL)
+    process = EngineProcess(signal.SIGKILL)
     # Time for a new process to be there, and for the answer, before the second question is asked.
     result = asyncio.run(
-        run_conversation(question_twice(tmp_path / "twice.wav", 5.0), at_s, victim, "stt.timeout_s=5")
+        run_conversation(question_twice(tmp_path / "twice.wav", 5.0), at_s, process, "stt.timeout_s=5")
     )
     assert len(result.records) == 2
     check_time_answer(result, 1)
     check_time_answer(result, 2)
     (trouble,) = result.problems
     assert "pocketsphinx is being restarted" in trouble
-    assert victim.gone
+    assert process.gone
     errors = [[event.detail for event in record.events if event.name == "error"] for record in result.records]
     assert errors == [[trouble], []]
 
 
 @pytest.mark.alone
 def test_recognizer_that_hangs_mid_turn_times_out(tmp_path: Path) -> None:
-    victim = Victim(signal.SIGSTOP)
+    process = EngineProcess(signal.SIGSTOP)
     result = asyncio.run(
-        run_conversation(question_twice(tmp_path / "twice.wav", 3.5), MID_TURN_S, victim, "stt.timeout_s=0.8")
+        run_conversation(question_twice(tmp_path / "twice.wav", 3.5), MID_TURN_S, process, "stt.timeout_s=0.8")
     )
     assert [record.turn for record in result.records] == [1, 2]
     first = result.records[0]
@@ -146,7 +146,7 @@ def test_recognizer_that_hangs_mid_turn_times_out(tmp_path: Path) -> None:
     assert 790 < first.stages["stt"].ms < 1000
     assert " ".join(result.chunks[:2]) == RECOGNIZER_FAILED
     assert "no answer within 0.8 s" in result.problems[0]
-    assert victim.gone, "a stopped process is not left behind"
+    assert process.gone, "a stopped process is not left behind"
     check_time_answer(result, 2)
 
 
@@ -160,12 +160,12 @@ def test_hanging_voice_is_replaced_and_its_text_shown(tmp_path: Path) -> None:
     def hang(_library: EspeakLibrary) -> None:
         released.wait(15)
 
-    def happens(_: Engines) -> None:
+    def action(_: Engines) -> None:
         SHARED.worker().submit(hang)
 
     try:
         twice = question_twice(tmp_path / "twice.wav", 2.5)
-        result = asyncio.run(run_conversation(twice, MID_TURN_S, happens, "tts.timeout_s=0.6"))
+        result = asyncio.run(run_conversation(twice, MID_TURN_S, action, "tts.timeout_s=0.6"))
     finally:
         released.set()
     assert [record.turn for record in result.records] == [1, 2]

@@ -12,12 +12,12 @@ from real_time_conversation import RealTimeConversation
 from simulation import (
     NOON,
     LoudnessVad,
-    Utterance,
-    ScriptedStream,
     ScriptedMicrophone,
     ScriptedModel,
     ScriptedRecognizer,
+    ScriptedStream,
     ScriptedVoice,
+    Utterance,
 )
 from virtual_time import run_virtual
 
@@ -87,7 +87,9 @@ def test_pause_is_counted_in_the_next_silence_of_the_turn() -> None:
 
 
 def test_continuing_after_commit_counts_as_a_pause() -> None:
-    first, second = pause_stats_of(Utterance(1000, 1800, "a small coffee"), Utterance(2300, 2900, "with milk"), turns=FIXED_400)
+    first, second = pause_stats_of(
+        Utterance(1000, 1800, "a small coffee"), Utterance(2300, 2900, "with milk"), turns=FIXED_400
+    )
     assert first == SpeakerPauseStats()
     assert (second.pauses, second.turns, second.paused) == (1, 0, True), "what was taken for an end was none"
 
@@ -211,7 +213,7 @@ class SlowStream(ScriptedStream):
 
 
 @dataclass
-class Noting:
+class OrderRecorder:
     """Records when it is asked."""
 
     order: list[str]
@@ -225,7 +227,7 @@ class Noting:
 def test_recognizer_decodes_while_the_silence_is_estimated(delay_ms: float) -> None:
     says = [Utterance(1000, 1800, "what time is it")]
     order: list[str] = []
-    engines = engines_with(Noting(order), Slow(says, delay_ms=delay_ms, order=order))
+    engines = engines_with(OrderRecorder(order), Slow(says, delay_ms=delay_ms, order=order))
     run_virtual(RealTimeConversation(ScriptedMicrophone(says, 5800), engines, FIXED_400, keep_words=False).run())
     # Once, with the next frame and the transcript available by then.
     assert order == (["asked", "judged", "judged with words"] if delay_ms else ["asked", "judged with words"])
@@ -237,7 +239,9 @@ def test_silence_is_estimated_once_and_without_the_draft() -> None:
     recognizer = Slow(says, delay_ms=40.0, order=order, draft_missing_words=1)
     turns = TurnSettings(hangover_ms=400, speculate_after_ms=40, settle_ms=160)
     run_virtual(
-        RealTimeConversation(ScriptedMicrophone(says, 5800), engines_with(Noting(order), recognizer), turns, keep_words=False).run()
+        RealTimeConversation(
+            ScriptedMicrophone(says, 5800), engines_with(OrderRecorder(order), recognizer), turns, keep_words=False
+        ).run()
     )
     # The draft, which is available at once, and the transcript after it.
     assert order[:4] == ["asked", "asked", "judged", "judged with words"]
@@ -325,7 +329,10 @@ def turns_with_pauses(patience: EndOfTurnProfile) -> list[TurnRecord]:
     says = [
         said
         for begin in BEGINS_MS
-        for said in (Utterance(begin, begin + 800, "a small coffee"), Utterance(begin + 1400, begin + 2000, "with milk"))
+        for said in (
+            Utterance(begin, begin + 800, "a small coffee"),
+            Utterance(begin + 1400, begin + 2000, "with milk"),
+        )
     ]
     engines = engines_with(ConstantEstimator(), ScriptedRecognizer(says))
     turns = TurnSettings(speculate_after_ms=100, patience=patience)

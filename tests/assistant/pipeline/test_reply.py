@@ -4,7 +4,7 @@ import math
 
 import pytest
 import simulation
-from simulation import NOON, SimulationResult, Simulation, Utterance, ScriptedModel
+from simulation import NOON, ScriptedModel, Simulation, SimulationResult, Utterance
 
 from assistant.events import ChunkSpoken, ReplyStopped
 from assistant.history.items import AssistantMessage, UserMessage
@@ -119,7 +119,7 @@ def test_single_model_has_a_complete_latency_breakdown() -> None:
 # ---- the loudspeaker is gone ----
 
 
-class GoneSpeaker(WavSpeaker):
+class UnpluggedSpeaker(WavSpeaker):
     """A speaker without a device for some samples of every reply."""
 
     gone: tuple[int, int] = (0, 0)
@@ -137,8 +137,8 @@ class GoneSpeaker(WavSpeaker):
 
 
 def without_loudspeaker(since: int, until: int, monkeypatch: pytest.MonkeyPatch) -> tuple[SimulationResult, Simulation]:
-    monkeypatch.setattr(GoneSpeaker, "gone", (since, until))
-    monkeypatch.setattr(simulation, "WavSpeaker", GoneSpeaker)
+    monkeypatch.setattr(UnpluggedSpeaker, "gone", (since, until))
+    monkeypatch.setattr(simulation, "WavSpeaker", UnpluggedSpeaker)
     scene = Simulation([TIME])
     return scene.run(), scene
 
@@ -184,9 +184,11 @@ def test_speech_without_loudspeaker_interrupts_and_keeps_effects(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The unheard reply does not enter the history, but its effects stay."""
-    monkeypatch.setattr(GoneSpeaker, "gone", (0, 1_000_000))
-    monkeypatch.setattr(simulation, "WavSpeaker", GoneSpeaker)
-    scene = Simulation([TIME, Utterance(2600, 3400, "hello")], replies=("It is louder. Anything else to be done?", "Yes."))
+    monkeypatch.setattr(UnpluggedSpeaker, "gone", (0, 1_000_000))
+    monkeypatch.setattr(simulation, "WavSpeaker", UnpluggedSpeaker)
+    scene = Simulation(
+        [TIME, Utterance(2600, 3400, "hello")], replies=("It is louder. Anything else to be done?", "Yes.")
+    )
     scene.skill_effects = SkillEffects(lambda messages: ChangeVolume(6.0) if len(messages) == 2 else None, lambda: NOON)
     result = scene.run()
     said = [item.text for item in result.conversation.items if isinstance(item, UserMessage | AssistantMessage)]

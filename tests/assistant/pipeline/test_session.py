@@ -6,7 +6,7 @@ from contextlib import aclosing
 from itertools import pairwise
 
 import pytest
-from simulation import LoudnessVad, SimulationResult, Simulation, Utterance, ScriptedMicrophone
+from simulation import LoudnessVad, ScriptedMicrophone, Simulation, SimulationResult, Utterance
 from virtual_time import run_virtual
 
 from assistant.events import ReplySent, ReplyStopped, SpeechStarted, TurnFinished, UserTurnCommitted
@@ -196,9 +196,7 @@ def test_llm_request_starts_with_the_draft(lacks: int, asked: list[str]) -> None
         assert record.response_latency_ms is not None
         latencies.append(record.response_latency_ms)
     assert [messages[-1].content for messages in simulation.model.asked] == asked
-    assert [item.text for item in result.conversation.items if isinstance(item, UserMessage)] == [
-        "what time is it"
-    ]
+    assert [item.text for item in result.conversation.items if isinstance(item, UserMessage)] == ["what time is it"]
     without, with_draft = latencies
     assert with_draft == pytest.approx(without if lacks else without - 80, abs=25)
 
@@ -229,7 +227,9 @@ def test_speech_before_reply_onset_continues_the_turn() -> None:
 
 def test_interruption_cuts_history_at_the_last_whole_word() -> None:
     says = [TIME, Utterance(3200, 4000, "what is the date")]
-    simulation = Simulation(says, length_ms=9000, replies=("It is ten o'clock and all is well in town.", "It is Monday."))
+    simulation = Simulation(
+        says, length_ms=9000, replies=("It is ten o'clock and all is well in town.", "It is Monday.")
+    )
     result = simulation.run()
     first, second = result.records
     assert (first.outcome, second.outcome) == ("interrupted", "answered")
@@ -265,7 +265,9 @@ def test_cough_ducks_the_reply_and_does_not_stop_it() -> None:
 STORY = "It is ten o'clock and all is well in town. And there is a long story behind that. Anything else?"
 
 
-def interrupted_by(says: Utterance, trouble: Callable[[Simulation], None] = lambda _: None) -> tuple[Simulation, SimulationResult]:
+def interrupted_by(
+    says: Utterance, trouble: Callable[[Simulation], None] = lambda _: None
+) -> tuple[Simulation, SimulationResult]:
     """Speaks over a long reply that is audible from about 2.6 s on, at five words a second."""
     simulation = Simulation([TIME, says], length_ms=12_000, replies=(STORY, "Bye."))
     simulation.at(2900, lambda: trouble(simulation))
@@ -341,7 +343,9 @@ def test_leaving_cancels_a_pending_overlap_transcription() -> None:
 
 
 def test_echo_after_the_reply_is_not_answered() -> None:
-    simulation = Simulation([TIME, Utterance(3420, 3580, "Thursday")], replies=("It is Monday. Until Thursday.", "Bye."))
+    simulation = Simulation(
+        [TIME, Utterance(3420, 3580, "Thursday")], replies=("It is Monday. Until Thursday.", "Bye.")
+    )
     simulation.vad = LoudnessVad(probability=0.74)
     result = simulation.run()
     assert [record.outcome for record in result.records] == ["answered"]
@@ -442,7 +446,12 @@ LONG_STORY = "Half past ten. " + "And there is a long story behind that. " * 6
 @pytest.mark.parametrize("token_ms", [20.0, 60.0])
 def test_stopped_reply_does_not_resume_an_earlier_one(token_ms: float) -> None:
     """A cough interrupts the first reply. A timer rings before it resumes, and is interrupted too."""
-    says = [TIME, Utterance(3400, 3900, ""), Utterance(5600, 6400, "tell me a story"), Utterance(9200, 9800, "no stop that")]
+    says = [
+        TIME,
+        Utterance(3400, 3900, ""),
+        Utterance(5600, 6400, "tell me a story"),
+        Utterance(9200, 9800, "no stop that"),
+    ]
     text = "It is ten o'clock. And this goes on for quite a while longer."
     simulation = Simulation(says, length_ms=16_000, replies=(text, LONG_STORY, "Fine."))
     simulation.model.token_ms = token_ms
@@ -504,7 +513,11 @@ def test_recognizer_that_fails_during_speech_loses_nothing() -> None:
 
 
 def test_recognizer_that_fails_in_a_long_turn_is_restarted_once() -> None:
-    story = [Utterance(1000, 8000, "once upon a time"), Utterance(8160, 8600, "there was"), Utterance(8760, 9200, "a king")]
+    story = [
+        Utterance(1000, 8000, "once upon a time"),
+        Utterance(8160, 8600, "there was"),
+        Utterance(8760, 9200, "a king"),
+    ]
     simulation = Simulation([*story, Utterance(14_000, 14_800, "what is the date")], length_ms=20_000)
     simulation.turns = TurnSettings(speculate_after_ms=60.0)  # a transcript is requested in every pause
     simulation.at(7500, lambda: setattr(simulation.recognizer, "dead", True))
@@ -603,7 +616,9 @@ def test_empty_answer_is_reported() -> None:
 
 
 def test_silent_model_ends_the_turn_as_stuck() -> None:
-    simulation = Simulation([TIME, Utterance(14_000, 14_800, "hello")], length_ms=20_000, replies=(None, "Hello there."))
+    simulation = Simulation(
+        [TIME, Utterance(14_000, 14_800, "hello")], length_ms=20_000, replies=(None, "Hello there.")
+    )
     first, second = simulation.run().records
     assert (first.outcome, first.response_latency_ms) == ("stuck", None)
     assert second.outcome == "answered"
@@ -633,7 +648,9 @@ def test_failed_vad_is_replaced_and_reported() -> None:
 
 
 def test_greeting_is_spoken_and_has_no_latency() -> None:
-    simulation = Simulation([Utterance(3000, 3800, "what time is it")], settings=SessionSettings(greeting="Hello, I am here."))
+    simulation = Simulation(
+        [Utterance(3000, 3800, "what time is it")], settings=SessionSettings(greeting="Hello, I am here.")
+    )
     result = simulation.run()
     first, second = result.records
     assert (first.outcome, first.response_latency_ms, first.no_latency_reason) == ("answered", None, "greeting")
@@ -683,7 +700,9 @@ class DyingMicrophone(ScriptedMicrophone):
 
 
 def test_heard_words_are_kept_when_the_conversation_breaks_off() -> None:
-    simulation = Simulation([TIME], replies=("It is ten o'clock. " + "And this goes on for quite a while longer. " * 4,))
+    simulation = Simulation(
+        [TIME], replies=("It is ten o'clock. " + "And this goes on for quite a while longer. " * 4,)
+    )
     simulation.microphone = DyingMicrophone(simulation.utterances, simulation.length_ms)
     with pytest.raises(ExceptionGroup):
         simulation.run()
@@ -768,7 +787,9 @@ def test_empty_answer_counts_as_model_time() -> None:
 
 
 def test_text_without_audio_is_shown_but_not_in_the_history() -> None:
-    simulation = Simulation([TIME, Utterance(8000, 8800, "hello")], length_ms=14_000, replies=("It is ten o'clock. Yes.",))
+    simulation = Simulation(
+        [TIME, Utterance(8000, 8800, "hello")], length_ms=14_000, replies=("It is ten o'clock. Yes.",)
+    )
     simulation.voice.silent = {"Yes."}
     result = simulation.run()
     first, _ = result.records

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from simulation import WORD_MS, LoudnessVad, SimulationResult, Simulation, Utterance
+from simulation import WORD_MS, LoudnessVad, Simulation, SimulationResult, Utterance
 
 from assistant.events import (
     ChunkSpoken,
@@ -65,7 +65,7 @@ def utterances(says: Sequence[tuple[int, int]], longer: int = 0) -> list[Utteran
     return spoken
 
 
-class Watched:
+class CheckedSimulation:
     """A simulation that stores the history at each event."""
 
     def __init__(self, simulation: Simulation, actions: Sequence[Action]) -> None:
@@ -105,7 +105,7 @@ class Watched:
 
 
 @dataclass(slots=True)
-class ReplyFacts:
+class ObservedReply:
     """One reply, from its session events."""
 
     reply: ReplyId
@@ -117,8 +117,8 @@ class ReplyFacts:
     text: str = ""
 
 
-def reply_facts(result: SimulationResult) -> list[ReplyFacts]:
-    found: dict[ReplyId, ReplyFacts] = {}
+def observed_replies(result: SimulationResult) -> list[ObservedReply]:
+    found: dict[ReplyId, ObservedReply] = {}
     origin = ""
     for at_ms, fact in result.events:
         match fact:
@@ -126,7 +126,7 @@ def reply_facts(result: SimulationResult) -> list[ReplyFacts]:
                 origin = fact.origin
             case ReplyStarted():
                 assert fact.reply not in found, "begun twice"
-                found[fact.reply] = ReplyFacts(fact.reply, fact.item, at_ms, origin)
+                found[fact.reply] = ObservedReply(fact.reply, fact.item, at_ms, origin)
             case ChunkSpoken():
                 found[fact.reply].text += (" " if found[fact.reply].text else "") + fact.text
             case ReplyStopped():
@@ -139,18 +139,18 @@ def reply_facts(result: SimulationResult) -> list[ReplyFacts]:
     return list(found.values())
 
 
-def check(watched: Watched) -> None:
+def check(watched: CheckedSimulation) -> None:
     result = watched.result
-    replies = reply_facts(result)
-    nothing_unconfirmed_is_heard(result, replies)
-    nothing_unheard_is_remembered(result, replies)
-    every_turn_ends_once(result, replies)
-    every_word_is_answered(watched, replies)
+    replies = observed_replies(result)
+    check_unconfirmed_reply_is_silent(result, replies)
+    check_history_was_heard(result, replies)
+    check_turn_ends_once(result, replies)
+    check_every_word_is_answered(watched, replies)
     store_contains_the_final_history(watched)
     assert watched.floor is Phase.IDLE, "stuck"
 
 
-def nothing_unconfirmed_is_heard(result: SimulationResult, replies: list[ReplyFacts]) -> None:
+def check_unconfirmed_reply_is_silent(result: SimulationResult, replies: list[ObservedReply]) -> None:
     for at_ms, pcm in result.sound:
         if np.abs(pcm).max() > 300:
             assert any(one.begun_ms - 1 <= at_ms + BLOCK_MS and at_ms <= one.ended_ms + BLOCK_MS for one in replies), (
@@ -160,7 +160,7 @@ def nothing_unconfirmed_is_heard(result: SimulationResult, replies: list[ReplyFa
         assert one.ended_ms <= after.begun_ms, "two replies at once"
 
 
-def nothing_unheard_is_remembered(result: SimulationResult, replies: list[ReplyFacts]) -> None:
+def check_history_was_heard(result: SimulationResult, replies: list[ObservedReply]) -> None:
     texts = {item.id: item.text for item in result.conversation.items if isinstance(item, AssistantMessage)}
     assert set(texts) == {one.item for one in replies if not one.retracted}, "what nobody heard is in the history"
     for one in replies:
@@ -169,7 +169,7 @@ def nothing_unheard_is_remembered(result: SimulationResult, replies: list[ReplyF
         assert len(heard.split()) * WORD_MS <= one.ended_ms - one.begun_ms + BLOCK_MS, "remembered before it was heard"
 
 
-def every_turn_ends_once(result: SimulationResult, replies: list[ReplyFacts]) -> None:
+def check_turn_ends_once(result: SimulationResult, replies: list[ObservedReply]) -> None:
     finished = [record.turn for record in result.records]
     assert len(finished) == len(set(finished)), "a turn was finished twice"
     overheard = {
@@ -183,7 +183,7 @@ def every_turn_ends_once(result: SimulationResult, replies: list[ReplyFacts]) ->
         assert len(answers) == wanted, f"{record.outcome}, with {len(answers)} answers"
 
 
-def every_word_is_answered(watched: Watched, replies: list[ReplyFacts]) -> None:
+def check_every_word_is_answered(watched: CheckedSimulation, replies: list[ObservedReply]) -> None:
     """Checks that each word is answered, by the reply to its own turn or to a later turn that interrupted it."""
     items = [item.text for item in watched.result.conversation.items if isinstance(item, UserMessage)]
     spoken = [
@@ -201,7 +201,7 @@ def every_word_is_answered(watched: Watched, replies: list[ReplyFacts]) -> None:
         assert answered, f"{text} was never answered"
 
 
-def store_contains_the_final_history(watched: Watched) -> None:
+def store_contains_the_final_history(watched: CheckedSimulation) -> None:
     history = list(watched.result.conversation.items)
     assert watched.kept == history, "what is in the file is not what was said and heard"
     assert list(parse_conversation(b"\n" + item_lines(watched.kept)).items) == history
@@ -253,7 +253,11 @@ def test_open_microphone_invariants(
         replace(part, words="" if cough else part.words) for part, cough in zip(utterances(parts), coughs, strict=False)
     ]
     vad = LoudnessVad(possible_onsets=[(20 * since, 20 * (since + frames)) for since, frames in possible_onsets])
-    check(Watched(simulated_records(spoken, acts, TurnSettings(speculate_after_ms=speculate_ms), delay_ms, vad=vad), acts))
+    check(
+        CheckedSimulation(
+            simulated_records(spoken, acts, TurnSettings(speculate_after_ms=speculate_ms), delay_ms, vad=vad), acts
+        )
+    )
 
 
 @settings(max_examples=40)
@@ -281,12 +285,13 @@ def test_no_spoken_word_is_lost(
     acts = [Action(at_ms, "type") for at_ms in moments]
     turns = TurnSettings(speculate_after_ms=speculate_ms, settle_ms=160.0)
     simulation = simulated_records(spoken, acts, turns, delay_ms)
-    simulation.recognizer.early_missing_words, simulation.recognizer.draft_missing_words = early_missing_words, draft_missing_words
-    watched = Watched(simulation, acts)
+    simulation.recognizer.early_missing_words, simulation.recognizer.draft_missing_words = (
+        early_missing_words,
+        draft_missing_words,
+    )
+    watched = CheckedSimulation(simulation, acts)
     check(watched)
-    said = [
-        item.text for item in watched.result.conversation.items if isinstance(item, UserMessage) and item.spoken
-    ]
+    said = [item.text for item in watched.result.conversation.items if isinstance(item, UserMessage) and item.spoken]
     assert " ".join(said) == spoken[0].words
 
 
@@ -323,7 +328,7 @@ def test_wake_phrase_invariants(
     turns = TurnSettings(speculate_after_ms=60.0, interruptible=attention.interruptible, by_name=not listen_s)
     simulation = simulated_records(spoken, acts, turns, delay_ms, wake_phrase=attention)
     simulation.recognizer.partials, simulation.recognizer.draft_missing_words = partials, draft_missing_words
-    watched = Watched(simulation, acts)
+    watched = CheckedSimulation(simulation, acts)
     check(watched)
     if not listen_s and not any(act.what == "mute" for act in acts):  # muting may cut off all but the phrase
         check_absent(watched, secret - said_on(spoken))
@@ -338,7 +343,7 @@ def said_on(spoken: Sequence[Utterance]) -> set[str]:
     return found
 
 
-def check_absent(watched: Watched, words: set[str]) -> None:
+def check_absent(watched: CheckedSimulation, words: set[str]) -> None:
     result = watched.result
     everything = (
         repr([fact for _, fact in result.events if not isinstance(fact, TurnFinished)]),
@@ -370,7 +375,9 @@ def test_push_to_talk_invariants(
         acts += [Action((at + apart) * GRID_MS, "press"), Action((at + apart + length) * GRID_MS, "release")]
         at += apart + length
     turns = TurnSettings(speculate_after_ms=60.0, held=True)
-    watched = Watched(simulated_records(spoken, acts, turns, delay_ms, key=PushToTalk(), late_ms=[0, *late_ms]), acts)
+    watched = CheckedSimulation(
+        simulated_records(spoken, acts, turns, delay_ms, key=PushToTalk(), late_ms=[0, *late_ms]), acts
+    )
     check(watched)
     inside = []
     for part in spoken:
@@ -397,7 +404,7 @@ def test_push_to_talk_with_other_actions_invariants(
 ) -> None:
     acts = [*acts, Action(6_100, "release"), Action(6_100, "unmute")]
     turns = TurnSettings(speculate_after_ms=60.0, held=True)
-    check(Watched(simulated_records(utterances(parts), acts, turns, delay_ms, key=PushToTalk()), acts))
+    check(CheckedSimulation(simulated_records(utterances(parts), acts, turns, delay_ms, key=PushToTalk()), acts))
 
 
 @settings(max_examples=40)
@@ -414,7 +421,7 @@ def test_coughs_do_not_shorten_the_reply(coughs: list[tuple[int, int]], delay_ms
     text = " ".join(sentences)
     simulation = simulated_records(says, [], TurnSettings(speculate_after_ms=60.0), delay_ms)
     simulation.model.replies, simulation.model.token_ms = (text,), 0.1
-    watched = Watched(simulation, [])
+    watched = CheckedSimulation(simulation, [])
     check(watched)
     answers = [item for item in watched.result.conversation.items if isinstance(item, AssistantMessage)]
     said, begins = 0, [text.index(sentence) for sentence in sentences]

@@ -14,13 +14,13 @@ from real_time_conversation import RealTimeConversation
 from simulation import (
     NOON,
     LoudnessVad,
-    Simulation,
-    Utterance,
-    ScriptedStream,
     ScriptedMicrophone,
     ScriptedModel,
     ScriptedRecognizer,
+    ScriptedStream,
     ScriptedVoice,
+    Simulation,
+    Utterance,
 )
 from virtual_time import run_virtual
 
@@ -166,7 +166,9 @@ def speech(draw: st.DrawFn) -> list[Utterance]:
     for number in range(draw(st.integers(1, 5))):
         at += draw(st.sampled_from([60, 120, 240, 400, 620, 1500, 3000]))
         long = draw(st.sampled_from([100, 300, 700, 2500]))
-        said.append(Utterance(at, at + long, draw(st.sampled_from(["", "what time is it", "mhm", "...", f"word {number}"]))))
+        said.append(
+            Utterance(at, at + long, draw(st.sampled_from(["", "what time is it", "mhm", "...", f"word {number}"])))
+        )
         at += long
     return said
 
@@ -252,9 +254,7 @@ def test_replay_with_end_of_turn_estimates_gives_same_decisions(
 
 def test_requests_and_estimates_are_found_by_silence() -> None:
     says = [Utterance(1000, 1800, "what time is it")]
-    result = run_virtual(
-        judged(says, TurnSettings(speculate_after_ms=40, settle_ms=160, patience=BALANCED)).run()
-    )
+    result = run_virtual(judged(says, TurnSettings(speculate_after_ms=40, settle_ms=160, patience=BALANCED)).run())
     found = index_recording(told_of([entry for record in result.records for entry in record.told]))
     (silence,) = {ask.silence for ask in found.requests.values()}
     assert silence == samples_of_ms(1800)
@@ -284,9 +284,7 @@ def as_judged_before(told: Iterable[Told]) -> list[Told]:
 
 def test_older_trace_with_immediate_estimates_is_read_alike() -> None:
     says = [Utterance(1000, 1800, "what time is it")]
-    result = run_virtual(
-        judged(says, TurnSettings(speculate_after_ms=40, settle_ms=160, patience=BALANCED)).run()
-    )
+    result = run_virtual(judged(says, TurnSettings(speculate_after_ms=40, settle_ms=160, patience=BALANCED)).run())
     told = as_judged_before(told_of([entry for record in result.records for entry in record.told]))
     found = index_recording(told)
     (silence,) = {ask.silence for ask in found.requests.values()}

@@ -65,7 +65,12 @@ def test_other_wait_moves_end_of_turn_and_answer(plain: list[Record], hangover_m
 @pytest.mark.parametrize("possible_onsets", [(2100, 2140), (2100, 2180), (2200, 2320)])
 def test_answer_is_held_while_user_may_resume(possible_onsets: tuple[int, int]) -> None:
     recorded, held = (
-        simulated_records([TIME], turns=replace(TURNS, hangover_ms=wait_ms), vad=LoudnessVad(possible_onsets=[possible_onsets]), replies=(SHORT,))
+        simulated_records(
+            [TIME],
+            turns=replace(TURNS, hangover_ms=wait_ms),
+            vad=LoudnessVad(possible_onsets=[possible_onsets]),
+            replies=(SHORT,),
+        )
         for wait_ms in (400.0, 300.0)
     )
     ((found,), (record,)) = replayed(recorded, settings(hangover_ms=300.0)), held
@@ -111,7 +116,9 @@ def test_speech_within_longer_wait_continues_the_turn() -> None:
 
 
 def test_time_to_interrupt_is_measured() -> None:
-    records = simulated_records([TIME, Utterance(3600, 5000, "stop")], turns=TURNS, replies=(LONG, "Yes."), length_ms=9000)
+    records = simulated_records(
+        [TIME, Utterance(3600, 5000, "stop")], turns=TURNS, replies=(LONG, "Yes."), length_ms=9000
+    )
     sooner, later = (replayed(records, settings(interrupt_after_ms=float(ms)))[0].now for ms in (100, 600))
     assert (sooner.interruptions, later.interruptions) == (1, 1)
     assert sooner.yielded_ms == pytest.approx(100, abs=20)
@@ -141,7 +148,9 @@ def test_cough_interrupts_only_with_short_interrupt_time() -> None:
 def test_unconfirmed_onset_with_words_interrupts_in_replay(*, into_reply: bool) -> None:
     says = [TIME, Utterance(3600, 3760, "stop")] if into_reply else [Utterance(1000, 1200, "stop")]
     sure = 1.0 if into_reply else 0.6
-    simulation = Simulation(says, turns=TURNS, replies=(LONG, "Yes."), length_ms=9000, vad=LoudnessVad(probability=sure))
+    simulation = Simulation(
+        says, turns=TURNS, replies=(LONG, "Yes."), length_ms=9000, vad=LoudnessVad(probability=sure)
+    )
     records = [json.loads(record.to_json()) for record in simulation.run().records]
     assert [record["outcome"] for record in records] == ["interrupted", "answered"][-len(says) :]
     for found, record in zip(replayed(records, settings()), records, strict=True):
@@ -151,7 +160,9 @@ def test_unconfirmed_onset_with_words_interrupts_in_replay(*, into_reply: bool) 
 
 
 def test_onset_without_recorded_request_has_no_words() -> None:
-    records = simulated_records([TIME, Utterance(3600, 4200, "stop")], turns=TURNS, replies=(LONG, "Yes."), length_ms=9000)
+    records = simulated_records(
+        [TIME, Utterance(3600, 4200, "stop")], turns=TURNS, replies=(LONG, "Yes."), length_ms=9000
+    )
     assert records[0]["outcome"] == "interrupted"
     later = replayed(records, settings(interrupt_after_ms=1000.0))[0]
     assert later.now.interruptions == 0

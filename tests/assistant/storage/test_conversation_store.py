@@ -256,7 +256,8 @@ def test_finished_turns_survive_sigkill(tmp_path: Path) -> None:
 
 def test_turn_is_stored_only_when_finished(tmp_path: Path) -> None:
     simulation = Simulation(
-        [Utterance(500, 1500, "what time is it"), Utterance(5500, 6500, "and the date")], replies=["Ten.", "The first of May."]
+        [Utterance(500, 1500, "what time is it"), Utterance(5500, 6500, "and the date")],
+        replies=["Ten.", "The first of May."],
     )
     result = simulation.run()
 

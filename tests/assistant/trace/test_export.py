@@ -16,7 +16,7 @@ import otlp_collector
 import pytest
 from grpc_server import self_signed
 from llm_server import Close, Script, Server, Wait, serving
-from simulation import Simulation, ScriptedModel
+from simulation import ScriptedModel, Simulation
 from trace_samples import TIME
 from virtual_time import run_virtual
 

@@ -4,8 +4,8 @@ import json
 from collections.abc import Callable
 
 import pytest
-from simulation import Simulation, Utterance
 from scripted_tools import CallingModel, ScriptedTools, calls, looked_up
+from simulation import Simulation, Utterance
 from trace_samples import TIME, demo_records, simulated_records
 
 from assistant.pipeline.engines import SessionSettings
@@ -42,14 +42,18 @@ def test_stages_are_in_order_and_sum_to_latency() -> None:
 
 
 def test_speech_before_commit_wastes_attempt() -> None:
-    (record,) = simulated_records([Utterance(1000, 1800, "a small coffee"), Utterance(2040, 2600, "with milk")], turns=SLOW)
+    (record,) = simulated_records(
+        [Utterance(1000, 1800, "a small coffee"), Utterance(2040, 2600, "with milk")], turns=SLOW
+    )
     facts = facts_of(record)
     assert (facts.dropped, facts.confirmed, facts.cut_ins, facts.given, facts.committed) == (1, 0, 0, 1, True)
     assert facts.ahead_ms == pytest.approx(300, abs=25)
 
 
 def test_retracted_reply_is_cut_in() -> None:
-    (record,) = simulated_records([Utterance(1000, 1800, "a small coffee"), Utterance(2300, 2900, "with milk")], length_ms=9000)
+    (record,) = simulated_records(
+        [Utterance(1000, 1800, "a small coffee"), Utterance(2300, 2900, "with milk")], length_ms=9000
+    )
     facts = facts_of(record)
     assert "retracted" in [event["name"] for event in record["events"]]
     assert (facts.cut_ins, facts.given, facts.committed) == (1, 2, True)
@@ -57,7 +61,11 @@ def test_retracted_reply_is_cut_in() -> None:
 
 
 def test_retracted_replies_count_as_in_replay() -> None:
-    says = [Utterance(1000, 1800, "a small coffee"), Utterance(2300, 2900, "with milk"), Utterance(3400, 4000, "and sugar")]
+    says = [
+        Utterance(1000, 1800, "a small coffee"),
+        Utterance(2300, 2900, "with milk"),
+        Utterance(3400, 4000, "and sugar"),
+    ]
     (record,) = simulated_records(says, length_ms=9000)
     assert [event["name"] for event in record["events"]].count("retracted") == 2
     facts = facts_of(record)

@@ -140,7 +140,9 @@ def test_requested_endpoints_are_compared() -> None:
 
 
 def test_cut_ins_are_counted_among_begun_replies() -> None:
-    taken_back = simulated_records([Utterance(1000, 1800, "a small coffee"), Utterance(2300, 2900, "with milk")], length_ms=9000)
+    taken_back = simulated_records(
+        [Utterance(1000, 1800, "a small coffee"), Utterance(2300, 2900, "with milk")], length_ms=9000
+    )
     found = figures(taken_back + simulated_records([TIME]) + simulated_records([Utterance(1000, 1500, "")]))
     assert found.cut_ins is not None
     assert (found.cut_ins.count, found.cut_ins.of) == (1, 3)

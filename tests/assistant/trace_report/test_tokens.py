@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
 import pytest
-from simulation import Simulation, Utterance, ScriptedModel
+from simulation import ScriptedModel, Simulation, Utterance
 from trace_samples import TIME, demo_records
 
 from assistant.trace_report.facts import facts_of
@@ -136,7 +136,9 @@ def test_tts_real_time_factor_is_work_per_sound() -> None:
 
 def test_recognizer_real_time_factor_counts_every_attempt() -> None:
     tally = Tally()
-    (made,) = records_with_tokens([Utterance(1000, 1800, "a small coffee"), Utterance(2040, 2600, "with milk")], turns=SLOW)
+    (made,) = records_with_tokens(
+        [Utterance(1000, 1800, "a small coffee"), Utterance(2040, 2600, "with milk")], turns=SLOW
+    )
     tally.add("c", facts_of(made))
     (recognizer,) = tally.figures().recognizers.values()
     waits_ms = [span["end_ms"] - span["start_ms"] for span in made["spans"] if span["name"] == "stt"]

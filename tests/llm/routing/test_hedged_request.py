@@ -24,7 +24,7 @@ from llm.routing.hedging import LOSER_TOKENS, UNMEASURED_DELAY_S, UNMEASURED_PAT
 POLICIES: tuple[Policy, ...] = ("latency", "ordered", "weighted")
 PROMPT_TOKENS = 100
 
-What = str
+Outcome = str
 """The next step: an event of an endpoint, an error, the passage of time, or the consumer's leaving."""
 
 
@@ -33,12 +33,12 @@ def routing_of(count: int, policy: Policy, share: float, seed: int) -> Routing:
     return Routing(endpoints, policy, HedgeBudget(share), random.Random(seed).random)
 
 
-def error(name: str, what: What) -> LlmError:
+def error(name: str, what: Outcome) -> LlmError:
     kind = LlmUnreachable if what == "unreachable" else LlmRefused
     return kind(name, what, spoken="", retryable=what != "wrong")
 
 
-class Listener:
+class ProgressRecorder:
     """Performs the effects and checks that they are consistent."""
 
     def __init__(self, hedged: HedgedRequest) -> None:
@@ -105,7 +105,7 @@ STEPS = st.lists(
     st.lists(STEPS, min_size=1, max_size=12),
 )
 def test_any_event_order_is_handled(
-    policy: Policy, count: int, share: float, seed: int, questions: list[list[tuple[What, int, float]]]
+    policy: Policy, count: int, share: float, seed: int, questions: list[list[tuple[Outcome, int, float]]]
 ) -> None:
     routing, now_s = routing_of(count, policy, share, seed), 1000.0
     for steps in questions:
@@ -115,9 +115,9 @@ def test_any_event_order_is_handled(
         assert budget.hedges == 1 or budget.extra_tokens <= share * budget.tokens
 
 
-def hold(routing: Routing, steps: list[tuple[What, int, float]], now_s: float) -> float:
+def hold(routing: Routing, steps: list[tuple[Outcome, int, float]], now_s: float) -> float:
     hedged = HedgedRequest(routing, PROMPT_TOKENS, now_s + 8.0)
-    listener = Listener(hedged)
+    listener = ProgressRecorder(hedged)
     listener.perform(hedged.begin(now_s))
     for what, which, later_s in steps:
         if listener.failed or (not listener.running and hedged.wake_s is None):
@@ -142,7 +142,7 @@ def hold(routing: Routing, steps: list[tuple[What, int, float]], now_s: float) -
                 break
             listener.perform(effects)
         else:
-            events: dict[What, ChatEvent] = {
+            events: dict[Outcome, ChatEvent] = {
                 "queued": SlotAcquired(),
                 "sent": RequestSent(0.01),
                 "token": Token("a"),

@@ -27,7 +27,7 @@ TOKEN = "a-token-of-enough-letters"
 
 
 @dataclass
-class Ear:
+class EventRecorder:
     """Records the events of a wire."""
 
     on_event: Callable[[Mapping[str, Any]], None] = lambda _event: None
@@ -56,7 +56,7 @@ def run(main: Coroutine[None, None, None]) -> None:
     asyncio.run(within())
 
 
-async def greets(websocket: WebSocket) -> None:
+async def greet_and_echo(websocket: WebSocket) -> None:
     """A conversation that sends a greeting, then echoes every message."""
     await websocket.send_json({"type": "session.created", "query": websocket.url.query})
     while True:
@@ -66,7 +66,7 @@ async def greets(websocket: WebSocket) -> None:
 async def refusal(url: str, token: str | None = None) -> str:
     """Returns why connecting failed."""
     with pytest.raises(ServerLostError) as caught:
-        await RemoteWire(address_of(url), token, Ear()).run()
+        await RemoteWire(address_of(url), token, EventRecorder()).run()
     return str(caught.value)
 
 
@@ -123,7 +123,7 @@ def test_unknown_host_is_explained() -> None:
 
 def test_wrong_path_is_explained() -> None:
     async def main() -> None:
-        async with running_server(converse=greets) as server:
+        async with running_server(converse=greet_and_echo) as server:
             said = await refusal(f"ws://127.0.0.1:{server.port}/elsewhere")
         assert said.endswith("has nothing at /elsewhere; the path of `repartee serve` is /v1/realtime.")
 
@@ -165,21 +165,21 @@ def test_other_web_server_is_explained() -> None:
 def test_token_is_requested_and_accepted() -> None:
     async def main() -> None:
         engine_pool = ScriptedEnginePool([EngineState("stt", "ready", "scripted")])
-        async with running_server(engine_pool, greets, token=TOKEN) as server:
+        async with running_server(engine_pool, greet_and_echo, token=TOKEN) as server:
             assert "wants its token: set REPARTEE_TOKEN" in await refusal(server.ws)
             assert "has another token" in await refusal(server.ws, "not-the-token-of-it")
-            ear = Ear()
-            wire = RemoteWire(address_of(server.ws), TOKEN, ear)
-            ear.on_event = lambda _event: wire.leave()
+            recorder = EventRecorder()
+            wire = RemoteWire(address_of(server.ws), TOKEN, recorder)
+            recorder.on_event = lambda _event: wire.leave()
             await wire.run()
-            assert ear.events[0]["type"] == "session.created"
+            assert recorder.events[0]["type"] == "session.created"
 
     run(main())
 
 
 def test_tls_to_plain_port_is_explained() -> None:
     async def main() -> None:
-        async with running_server(converse=greets) as server:
+        async with running_server(converse=greet_and_echo) as server:
             assert "speaks no TLS" in await refusal(f"wss://127.0.0.1:{server.port}")
 
     run(main())
@@ -213,15 +213,15 @@ def test_silent_server_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_foreign_realtime_server_is_explained() -> None:
     async def main() -> None:
-        async with running_server(converse=greets) as server:
-            ear = Ear()
+        async with running_server(converse=greet_and_echo) as server:
+            recorder = EventRecorder()
 
             def refuse(_event: Mapping[str, Any]) -> None:
                 raise UnsupportedServerError("it is no Repartee server.")
 
-            ear.on_event = refuse
+            recorder.on_event = refuse
             with pytest.raises(ServerLostError, match="answers, but it is no Repartee server"):
-                await RemoteWire(address_of(server.ws), None, ear).run()
+                await RemoteWire(address_of(server.ws), None, recorder).run()
 
     run(main())
 
@@ -251,12 +251,12 @@ def test_invalid_message_does_not_end_the_connection(message: str) -> None:
                 await websocket.receive_text()
 
         async with running_server(converse=odd) as server:
-            ear = Ear()
-            wire = RemoteWire(address_of(server.ws), None, ear)
-            ear.on_event = lambda event: wire.leave() if event["type"] == "last" else None
+            recorder = EventRecorder()
+            wire = RemoteWire(address_of(server.ws), None, recorder)
+            recorder.on_event = lambda event: wire.leave() if event["type"] == "last" else None
             await wire.run()
-        assert ear.endings == []
-        assert all(event["type"] in {"session.created", "error", "last"} for event in ear.events)
+        assert recorder.endings == []
+        assert all(event["type"] in {"session.created", "error", "last"} for event in recorder.events)
 
     run(main())
 
@@ -284,9 +284,9 @@ def test_retries_slow_down_if_server_dies_after_greeting() -> None:
 
     async def main() -> None:
         async with running_server(converse=dies) as server:
-            ear = Ear()
-            wire = RemoteWire(address_of(server.ws), None, ear)
-            ear.on_lost = lambda _ending: wire.leave() if len(ear.endings) == 4 else None
+            recorder = EventRecorder()
+            wire = RemoteWire(address_of(server.ws), None, recorder)
+            recorder.on_lost = lambda _ending: wire.leave() if len(recorder.endings) == 4 else None
             await wire.run()
         gaps = [later - earlier for earlier, later in itertools.pairwise(connections)]
         assert gaps[0] < gaps[1] < gaps[2]
@@ -297,17 +297,17 @@ def test_retries_slow_down_if_server_dies_after_greeting() -> None:
 
 def test_full_server_is_retried() -> None:
     async def main() -> None:
-        async with running_server(converse=greets, section=ServerSection(port=0, max_sessions=1)) as server:
-            first = RemoteWire(address_of(server.ws), None, Ear())
-            ear = Ear()
-            second = RemoteWire(address_of(server.ws), None, ear)
-            ear.on_lost = lambda _ending: first.leave()
-            ear.on_event = lambda event: second.leave() if event["type"] == "session.created" else None
+        async with running_server(converse=greet_and_echo, section=ServerSection(port=0, max_sessions=1)) as server:
+            first = RemoteWire(address_of(server.ws), None, EventRecorder())
+            recorder = EventRecorder()
+            second = RemoteWire(address_of(server.ws), None, recorder)
+            recorder.on_lost = lambda _ending: first.leave()
+            recorder.on_event = lambda event: second.leave() if event["type"] == "session.created" else None
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(first.run())
                 await eventually(lambda: first.open)
                 tasks.create_task(second.run())
-        assert [ending.sentence for ending in ear.endings] == [
+        assert [ending.sentence for ending in recorder.endings] == [
             f"{address_of(server.ws).place} is full: as many conversations as it takes are under way."
         ]
 
@@ -327,18 +327,18 @@ def test_lost_connection_reconnects_with_resume_parameters() -> None:
 
     async def main() -> None:
         async with running_server(converse=breaks_once) as server:
-            ear = Ear(query={})
-            wire = RemoteWire(address_of(server.ws), None, ear)
+            recorder = EventRecorder(query={})
+            wire = RemoteWire(address_of(server.ws), None, recorder)
 
             def greeted(_event: Mapping[str, Any]) -> None:
-                ear.query = {"resume": "abc"}
+                recorder.query = {"resume": "abc"}
                 if len(connections) == 2:
                     wire.leave()
 
-            ear.on_event = greeted
+            recorder.on_event = greeted
             await wire.run()
         assert connections == ["model=repartee", "model=repartee&resume=abc"]
-        assert [ending.again for ending in ear.endings] == [True]
+        assert [ending.again for ending in recorder.endings] == [True]
 
     run(main())
 
@@ -353,14 +353,14 @@ def test_queued_messages_are_sent_before_hanging_up() -> None:
 
     async def main() -> None:
         async with running_server(converse=listens) as server:
-            ear = Ear()
-            wire = RemoteWire(address_of(server.ws), None, ear)
+            recorder = EventRecorder()
+            wire = RemoteWire(address_of(server.ws), None, recorder)
 
             def greeted(_event: Mapping[str, Any]) -> None:
                 assert wire.send(json.dumps({"type": "last"}))
                 wire.leave()
 
-            ear.on_event = greeted
+            recorder.on_event = greeted
             await wire.run()
         assert heard == ['{"type": "last"}']
         assert not wire.send("too late")
@@ -378,7 +378,7 @@ def test_leave_does_not_wait_for_silent_server() -> None:
 
         async with await asyncio.start_server(says_nothing, "127.0.0.1", 0) as other:
             port = other.sockets[0].getsockname()[1]
-            wire = RemoteWire(address_of(f"ws://127.0.0.1:{port}"), None, Ear())
+            wire = RemoteWire(address_of(f"ws://127.0.0.1:{port}"), None, EventRecorder())
             async with asyncio.timeout(4), asyncio.TaskGroup() as tasks:
                 tasks.create_task(wire.run())
                 await asyncio.sleep(0.2)
@@ -393,7 +393,7 @@ def test_leave_after_end_does_not_hide_the_reason() -> None:
     async def main() -> None:
         async with running_server() as server:
             port = server.port
-        wire = RemoteWire(address_of(f"ws://127.0.0.1:{port}"), None, Ear())
+        wire = RemoteWire(address_of(f"ws://127.0.0.1:{port}"), None, EventRecorder())
         with pytest.raises(ServerLostError, match="nothing listens there"):
             await wire.run()
         wire.leave()
@@ -405,9 +405,9 @@ def test_unsent_audio_is_dropped_and_counted(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("web.remote.wire.MOST_WAITING_SOUND", 3)
 
     async def main() -> None:
-        async with running_server(converse=greets) as server:
-            ear = Ear()
-            wire = RemoteWire(address_of(server.ws), None, ear)
+        async with running_server(converse=greet_and_echo) as server:
+            recorder = EventRecorder()
+            wire = RemoteWire(address_of(server.ws), None, recorder)
 
             def greeted(event: Mapping[str, Any]) -> None:
                 if event["type"] == "session.created":
@@ -416,7 +416,7 @@ def test_unsent_audio_is_dropped_and_counted(monkeypatch: pytest.MonkeyPatch) ->
                 if event["type"] == "control":
                     wire.leave()
 
-            ear.on_event = greeted
+            recorder.on_event = greeted
             await wire.run()
             assert wire.dropped == 2
 

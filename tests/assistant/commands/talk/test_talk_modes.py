@@ -6,7 +6,7 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from simulation import SimulationResult, Simulation, Utterance
+from simulation import Simulation, SimulationResult, Utterance
 from virtual_time import run_virtual
 
 from assistant.events import InterimWords, ReplyStarted, ReplyStopped, SpeechDiscarded, SpeechStarted, UserTurnCommitted
@@ -46,7 +46,9 @@ def report_interim(simulation: Simulation, text: str) -> None:
 
 def test_only_addressed_speech_is_answered_and_other_only_counted() -> None:
     secret = Utterance(500, 1500, "the doctor said it is serious")
-    simulation = Simulation([secret, Utterance(3000, 4000, "hey computer what time is it")], wake_phrase=listener(), turns=EAGER)
+    simulation = Simulation(
+        [secret, Utterance(3000, 4000, "hey computer what time is it")], wake_phrase=listener(), turns=EAGER
+    )
     result = simulation.run()
     assert asked(simulation) == ["what time is it"]
     assert said(result) == ["what time is it"]
@@ -82,7 +84,9 @@ def test_window_after_a_reply_needs_no_phrase_and_closes() -> None:
 
 def test_phrase_alone_is_acknowledged_and_next_speech_is_answered() -> None:
     simulation = Simulation(
-        [Utterance(500, 1200, "hey computer"), Utterance(3000, 3800, "what time is it")], wake_phrase=listener(0), turns=EAGER
+        [Utterance(500, 1200, "hey computer"), Utterance(3000, 3800, "what time is it")],
+        wake_phrase=listener(0),
+        turns=EAGER,
     )
     result = simulation.run()
     assert asked(simulation) == ["what time is it"]
@@ -363,9 +367,7 @@ def test_typed_text_is_answered_without_latency() -> None:
     simulation.at(500, lambda: simulation.session.type("  what time is it "))
     simulation.at(600, lambda: simulation.session.type("   "))
     result = simulation.run()
-    assert result.conversation.items[0] == UserMessage(
-        result.conversation.items[0].id, "what time is it", False
-    )
+    assert result.conversation.items[0] == UserMessage(result.conversation.items[0].id, "what time is it", False)
     (record,) = result.records
     assert (record.outcome, record.response_latency_ms, record.no_latency_reason) == ("answered", None, "requested")
 
