@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import soundfile
 import soxr
+from complete_lines import complete_lines
 from scripted_engines import Answer, SequenceModel, SequenceRecognizer, engines_of
 from simulation import ScriptedVoice
 from websockets.asyncio.client import ClientConnection, connect
-from written import whole_lines
 
 from assistant.config.loading import load_settings
 from assistant.config.settings import Settings
@@ -121,7 +121,7 @@ class SessionServer:
     def records(self) -> list[Event]:
         """Returns the trace records on disk."""
         files = sorted(self.settings.trace.dir.glob("*.jsonl"))
-        return [json.loads(line) for file in files for line in whole_lines(file)]
+        return [json.loads(line) for file in files for line in complete_lines(file)]
 
 
 @asynccontextmanager

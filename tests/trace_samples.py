@@ -42,7 +42,7 @@ def slower(records: Sequence[Record], stage: str, by_ms: float) -> list[Record]:
     return copies
 
 
-def written(path: Path, records: Sequence[Record]) -> Path:
+def write_trace(path: Path, records: Sequence[Record]) -> Path:
     """Writes a trace of these records."""
     path.write_text("".join(f"{json.dumps(record, separators=(',', ':'))}\n" for record in records), encoding="utf-8")
     return path

@@ -1,7 +1,7 @@
 """LaTeX outside dollar signs, and backslashes that are none."""
 
 import pytest
-from any_cut import over_any_cut
+from token_boundaries import speakable_results
 
 from assistant.text.chunker import Chunker
 from assistant.text.normalization.reading import spoken
@@ -32,7 +32,7 @@ FORMULAS = {
 
 @pytest.mark.parametrize(("text", "said"), FORMULAS.values(), ids=FORMULAS)
 def test_bare_formula_is_said_in_words_over_any_cut(text: str, said: str) -> None:
-    assert over_any_cut(text) == {said}
+    assert speakable_results(text) == {said}
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """A sentence may end without a space behind its mark; names with dots in them do not."""
 
 import pytest
-from any_cut import chunks_of
+from token_boundaries import chunks_of
 
 ENDED = {
     "dot": ("Let me think of another one.What do you call that?", "Let me think of another one."),

@@ -1,7 +1,7 @@
 """Stage directions between sentences are chunks of their own; marked words inside a sentence are not."""
 
 import pytest
-from any_cut import over_any_cut
+from token_boundaries import speakable_results
 
 from assistant.text.chunker import Chunker
 
@@ -38,4 +38,4 @@ def test_stage_direction_is_chunk_of_its_own(text: str, chunks: list[str]) -> No
     sentences = Chunker()
     units = [unit for char in text for unit in sentences.feed(char)] + [*sentences.finish()]
     assert [unit.text for unit in units] == chunks
-    assert len(over_any_cut(text)) == 1
+    assert len(speakable_results(text)) == 1

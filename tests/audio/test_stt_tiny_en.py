@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soxr
-from pulled import TINY_EN_FOLDER
+from installed_model import TINY_EN_FOLDER
 
 from assistant.commands.engine_bench.words import word_errors
 from assistant.config.loading import load_settings

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 from llm_server import LAST_CHUNK, Abort, Close, Drip, Script, Wait, chunk, serving, status
-from stopwatch import Stopwatch, Took
+from stopwatch import Duration, Stopwatch
 
 from llm.discovery import MAX_BYTES, PORTS, UNKNOWN, FoundServer, discover
 
@@ -75,7 +75,7 @@ def test_servers_are_found_concurrently_in_port_order() -> None:
     found = found_with(slow, status(200, models("b", owner="llamacpp")), slow, slow)
     assert [server.name for server in found] == ["vLLM", "llama.cpp", "vLLM", "vLLM"]
 
-    async def timed() -> Took:
+    async def timed() -> Duration:
         async with serving() as one, serving() as two, serving() as three:
             one.models = two.models = three.models = (Wait(30),)
             watch = Stopwatch()

@@ -32,7 +32,7 @@ from llm_server import (
     status,
     usage,
 )
-from stopwatch import Stopwatch, Took
+from stopwatch import Duration, Stopwatch
 
 from llm import token_deadlines
 from llm.chat import PLAIN, ChatEvent, Finished, FunctionCall, Message, RequestSent, SlotAcquired, Token
@@ -95,11 +95,11 @@ def events_of(*scripts: Script) -> list[ChatEvent]:
 
 def failing(
     *scripts: Script, first_token_timeout_s: float = 5.0, token_gap_timeout_s: float = 5.0
-) -> tuple[list[ChatEvent], LlmError, Took]:
+) -> tuple[list[ChatEvent], LlmError, Duration]:
     """Returns the events before the failure, the error, and the time until then."""
     events: list[ChatEvent] = []
     errors: list[LlmError] = []
-    times: list[Took] = []
+    times: list[Duration] = []
 
     async def test(_: Server, model: OpenAIChat) -> None:
         watch = Stopwatch()

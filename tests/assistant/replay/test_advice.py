@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from simulation import Utterance
-from trace_samples import TIME, demo_records, simulated_records, slower, written
+from trace_samples import TIME, demo_records, simulated_records, slower, write_trace
 from typer.testing import CliRunner
 
 from assistant.commands.trace import trace
@@ -151,7 +151,7 @@ def test_few_turns_give_no_advice() -> None:
 
 
 def test_conversation_without_beginning_is_reported(tmp_path: Path) -> None:
-    beheaded = written(tmp_path / "beheaded.jsonl", held()[1:])
+    beheaded = write_trace(tmp_path / "beheaded.jsonl", held()[1:])
     done = CliRunner().invoke(trace, ["advise", str(beheaded)])
     assert "The beginning of the conversation is missing" in done.stdout
     assert "of this version" not in done.stdout
@@ -297,7 +297,7 @@ def test_turns_missing_for_advice_are_counted() -> None:
 
 def test_failed_turns_give_no_advice(tmp_path: Path) -> None:
     failed = [record | {"error": "the endpoint failed"} for record in held()]
-    done = CliRunner().invoke(trace, ["advise", str(written(tmp_path / "failed.jsonl", failed))])
+    done = CliRunner().invoke(trace, ["advise", str(write_trace(tmp_path / "failed.jsonl", failed))])
     assert done.exit_code == 2
     assert "no turn with a response latency in it" in done.stderr
 
@@ -309,7 +309,7 @@ def test_json_holds_complete_advice() -> None:
 
 
 def test_advise_and_replay_commands(tmp_path: Path) -> None:
-    path = written(tmp_path / "a.jsonl", held())
+    path = write_trace(tmp_path / "a.jsonl", held())
 
     def run(*arguments: str) -> tuple[int, str]:
         done = CliRunner().invoke(trace, [*arguments])
@@ -330,10 +330,10 @@ def test_advise_and_replay_commands(tmp_path: Path) -> None:
 
 
 def test_errors_are_one_line(tmp_path: Path) -> None:
-    old = written(tmp_path / "old.jsonl", demo_records())
-    beheaded = written(tmp_path / "beheaded.jsonl", held()[1:])
-    empty = written(tmp_path / "empty.jsonl", [])
-    unplaced = written(tmp_path / "unplaced.jsonl", [{k: v for k, v in held()[0].items() if k != "told_before"}])
+    old = write_trace(tmp_path / "old.jsonl", demo_records())
+    beheaded = write_trace(tmp_path / "beheaded.jsonl", held()[1:])
+    empty = write_trace(tmp_path / "empty.jsonl", [])
+    unplaced = write_trace(tmp_path / "unplaced.jsonl", [{k: v for k, v in held()[0].items() if k != "told_before"}])
     for arguments, said in (
         (("replay", str(beheaded)), "the beginning of the conversation is missing"),
         (("replay", str(empty)), f"{empty}: no turn in it."),
@@ -353,7 +353,7 @@ def test_errors_are_one_line(tmp_path: Path) -> None:
 def test_only_latest_turns_are_replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spoken = list(held())
     files = [
-        written(tmp_path / f"{number}.jsonl", [record | {"conversation": str(number)} for record in spoken])
+        write_trace(tmp_path / f"{number}.jsonl", [record | {"conversation": str(number)} for record in spoken])
         for number in range(6)
     ]
     replayed: list[str] = []

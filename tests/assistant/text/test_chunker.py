@@ -5,9 +5,9 @@ import time
 import timeit
 
 import pytest
+from chunker_cases import BEFORE_DOT, BEHIND_DOT, CASES, EARLY
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from spoken_cases import BEFORE_DOT, BEHIND_DOT, CASES, EARLY
 
 from assistant.text.chunker import Chunker, TextChunk
 from assistant.text.speakable import speakable

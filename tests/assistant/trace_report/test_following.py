@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from forbidden_folder import forbid
-from trace_samples import DEMO, demo_records, written
+from trace_samples import DEMO, demo_records, write_trace
 from typer.testing import CliRunner
 
 from assistant.commands.trace import trace
@@ -102,14 +102,14 @@ def test_shortened_trace_is_not_shown_again(tmp_path: Path) -> None:
     half = LINES[2][:100]
     actions: list[Action] = [scrubbed, (path, half), half_a_line_taken_back, (path, LINES[2])]
     for followable in (path, tmp_path):
-        written(path, spoken)
+        write_trace(path, spoken)
         assert followed_turns(followable, *actions) == [3]
 
 
 def test_unreadable_trace_is_reported_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "traces"
     folder.mkdir()
-    trace = written(folder / "a.jsonl", demo_records())
+    trace = write_trace(folder / "a.jsonl", demo_records())
     with monkeypatch.context() as patches:
         forbid(folder, patches)
         for path in (folder, trace):

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from complete_lines import complete_lines
 from virtual_card import SPEAKER, VOICE, VirtualCard, virtual_card
-from written import whole_lines
 
 pytestmark = [
     pytest.mark.slow,
@@ -52,7 +52,7 @@ class App:
 
     def records(self) -> list[dict[str, Any]]:
         files = sorted((self.folder / "traces").glob("*.jsonl"))
-        return [json.loads(line) for file in files for line in whole_lines(file)]
+        return [json.loads(line) for file in files for line in complete_lines(file)]
 
     def first_record(self, within_s: float = 40.0) -> dict[str, Any]:
         deadline_s = time.monotonic() + within_s

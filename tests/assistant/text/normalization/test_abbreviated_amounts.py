@@ -1,7 +1,7 @@
 """Currencies, abbreviations before numbers, ranges, units as typed, ordinals and inflection."""
 
 import pytest
-from any_cut import chunks_of, spoken_for_any_cut
+from token_boundaries import chunks_of, spoken_results
 
 CURRENCIES = {
     "lakh": ("en", "It is ₹5,00,000.", "It is five lakh rupees."),
@@ -79,24 +79,24 @@ NOUNS = {
 
 @pytest.mark.parametrize(("language", "written", "normalized"), CURRENCIES.values(), ids=CURRENCIES)
 def test_currency_is_spoken_by_its_name(language: str, written: str, normalized: str) -> None:
-    assert spoken_for_any_cut(written, language) == {normalized}
+    assert spoken_results(written, language) == {normalized}
 
 
 @pytest.mark.parametrize(("language", "written", "normalized"), ABBREVIATIONS.values(), ids=ABBREVIATIONS)
 def test_abbreviation_does_not_end_a_sentence_before_its_complement(
     language: str, written: str, normalized: str
 ) -> None:
-    assert spoken_for_any_cut(written, language) == {normalized}
+    assert spoken_results(written, language) == {normalized}
 
 
 @pytest.mark.parametrize(("language", "written", "normalized"), UNITS.values(), ids=UNITS)
 def test_ranges_and_typed_units_are_spoken(language: str, written: str, normalized: str) -> None:
-    assert spoken_for_any_cut(written, language) == {normalized}
+    assert spoken_results(written, language) == {normalized}
 
 
 @pytest.mark.parametrize(("language", "written", "normalized"), NOUNS.values(), ids=NOUNS)
 def test_number_agrees_with_its_noun(language: str, written: str, normalized: str) -> None:
-    assert spoken_for_any_cut(written, language) == {normalized}
+    assert spoken_results(written, language) == {normalized}
 
 
 def test_club_name_with_ordinal_is_not_cut() -> None:

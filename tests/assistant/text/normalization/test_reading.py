@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from spoken_form_cases import ENGLISH, FRENCH, GERMAN, SPANISH
+from normalization_cases import ENGLISH, FRENCH, GERMAN, SPANISH
 
 from assistant.text.normalization.reading import spoken
 

@@ -5,7 +5,7 @@ from audio.units import Samples, samples_of_ms
 from audio.vad import Vad, VadResult
 
 
-class Scripted(Vad):
+class ScriptedVad(Vad):
     """Reports scripted speech: from and to in ms, with a probability."""
 
     name, end_bias_ms = "scripted", 0.0
