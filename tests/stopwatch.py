@@ -5,8 +5,7 @@ processor, and the time in which a virtual machine's processors were taken away.
 idle machine that is nearly everything. On an overloaded one it is almost nothing, so that limits rarely fail.
 
 Limits of processor time assume a reference machine (`slowness`). On a slower one, or with contention for the caches,
-the
-same work takes proportionally longer.
+the same work takes proportionally longer.
 """
 
 import os

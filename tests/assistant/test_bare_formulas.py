@@ -31,7 +31,7 @@ FORMULAS = {
 
 
 @pytest.mark.parametrize(("text", "said"), FORMULAS.values(), ids=FORMULAS)
-def test_bare_formula_is_said_in_words_over_any_cut(text: str, said: str) -> None:
+def test_bare_formula_is_spoken_in_words_for_any_token_boundary(text: str, said: str) -> None:
     assert speakable_results(text) == {said}
 
 
@@ -44,7 +44,7 @@ def test_bare_formula_is_said_in_words_over_any_cut(text: str, said: str) -> Non
         ("es", "seis x uno más cuatro x dos menor o igual que veinticuatro"),
     ],
 )
-def test_index_is_no_factor(language: str, heard: str) -> None:
+def test_index_is_not_read_as_a_factor(language: str, heard: str) -> None:
     sentences = Chunker()
     units = [*sentences.feed(r"$6{x}_{1} + 4{x}_{2} \leq {24}$"), *sentences.finish()]
     assert [spoken(unit.text, language) for unit in units] == [heard]

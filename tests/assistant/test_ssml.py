@@ -33,5 +33,5 @@ SSML = {
 
 
 @pytest.mark.parametrize(("text", "said"), SSML.values(), ids=SSML)
-def test_ssml_is_not_read_out_over_any_cut(text: str, said: str) -> None:
+def test_ssml_is_not_spoken_for_any_token_boundary(text: str, said: str) -> None:
     assert speakable_results(text) == {said}

@@ -34,7 +34,7 @@ CHUNKS = {
 
 
 @pytest.mark.parametrize(("text", "chunks"), CHUNKS.values(), ids=CHUNKS)
-def test_stage_direction_is_chunk_of_its_own(text: str, chunks: list[str]) -> None:
+def test_stage_direction_is_a_separate_chunk(text: str, chunks: list[str]) -> None:
     sentences = Chunker()
     units = [unit for char in text for unit in sentences.feed(char)] + [*sentences.finish()]
     assert [unit.text for unit in units] == chunks

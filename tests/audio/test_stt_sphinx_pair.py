@@ -1,4 +1,4 @@
-"""When a command is believed, without a decoder."""
+"""Tests which recognized commands are accepted, without a decoder."""
 
 import pytest
 
@@ -32,14 +32,16 @@ SILENCE = Hypothesis()
         (SILENCE, FAR, False),
     ],
 )
-def test_a_command_is_believed_that_is_known_and_sounds_like_it(
+def test_command_is_accepted_if_known_and_confirmed_by_phones(
     command: Hypothesis, general: Hypothesis, expected: bool
 ) -> None:
     assert believed(command, general, SHAPES) is expected
 
 
 @pytest.mark.parametrize("command", [STORY, DRAWN_OUT, SILENCE])
-def test_phones_are_compared_only_where_that_may_decide(command: Hypothesis, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In minutes of speech it takes longer than there is until the next partial."""
+def test_phones_are_not_compared_for_unacceptable_commands(
+    command: Hypothesis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For minutes of speech, the comparison takes longer than the interval of interim transcripts."""
     monkeypatch.setattr(sphinx_pair, "phone_distance", lambda *_: pytest.fail("compared"))
     assert not believed(command, FAR, SHAPES)

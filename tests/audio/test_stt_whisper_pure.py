@@ -24,7 +24,7 @@ from audio.units import MIC_RATE_HZ, samples_of_ms, samples_of_s
 @pytest.mark.parametrize(
     ("seconds", "frames"), [(0.1, 1000), (8, 1000), (9, 1100), (20.5, 2250), (28, 3000), (30, 3000)]
 )
-def test_adaptive_window(seconds: float, frames: int) -> None:
+def test_adaptive_window_covers_the_audio_with_margin(seconds: float, frames: int) -> None:
     assert encoder_frames(samples_of_s(seconds), "adaptive") == frames
     assert encoder_frames(samples_of_s(seconds), "full") == 3000
 
@@ -32,7 +32,7 @@ def test_adaptive_window(seconds: float, frames: int) -> None:
 @pytest.mark.parametrize(
     ("seconds", "frames"), [(0.1, 210), (1.5, 350), (8, 1000), (20.5, 2250), (28, 3000), (30, 3000)]
 )
-def test_dynamic_window(seconds: float, frames: int) -> None:
+def test_dynamic_window_is_shorter_for_short_audio(seconds: float, frames: int) -> None:
     assert encoder_frames(samples_of_s(seconds), "dynamic") == frames
 
 

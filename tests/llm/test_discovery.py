@@ -48,7 +48,7 @@ def closed_port() -> Iterator[int]:
         yield bound.getsockname()[1]
 
 
-def test_default_ports() -> None:
+def test_default_ports_are_those_of_known_servers() -> None:
     assert PORTS == (11434, 8080, 8000, 1234)
 
 

@@ -43,7 +43,7 @@ def failure(*pieces: bytes) -> LlmError:
     return fault
 
 
-def test_answer() -> None:
+def test_answer_has_text_and_token_counts() -> None:
     assert read(token("Hi"), token("."), last()) == [Token("Hi"), Token("."), Finished("eos_token", 12, 3)]
 
 

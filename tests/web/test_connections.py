@@ -631,7 +631,7 @@ def test_resuming_within_long_message_starts_anew(tmp_path: Path) -> None:
     run(main())
 
 
-def test_a_throttled_client_that_leaves_is_noticed(tmp_path: Path) -> None:
+def test_disconnect_of_a_throttled_client_is_noticed(tmp_path: Path) -> None:
     async def main() -> None:
         async with session_server(engine_loader(tmp_path)) as server:
             async with connected_client(server) as caller:

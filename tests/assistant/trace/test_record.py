@@ -22,7 +22,7 @@ def record() -> TurnRecord:
     return made
 
 
-def test_a_record_is_one_line_of_json_with_every_field(record: TurnRecord) -> None:
+def test_record_is_one_line_of_json_with_every_field(record: TurnRecord) -> None:
     line = record.to_json()
     assert "\n" not in line
     read = json.loads(line)

@@ -217,7 +217,7 @@ def test_unusable_profile_is_reported(tmp_path: Path, profile: str, config: str,
         first_keys(profile)
 
 
-def test_missing_credentials() -> None:
+def test_missing_credentials_are_reported() -> None:
     with pytest.raises(LlmRefused, match="set AWS_ACCESS_KEY_ID"):
         first_keys()
 
