@@ -53,6 +53,7 @@ FREE, BUSY = "lambda: 0.0", "time.monotonic"
         (BUSY, 2, "1 passed"),
         (BUSY, 3, "1 failed"),
     ],
+    ids=["free, passes", "free, fails once", "busy, fails twice", "busy, fails three times"],
 )
 def test_first_failure_counts_if_machine_is_free_else_third(
     tmp_path: Path, contention: str, fails: int, said: str

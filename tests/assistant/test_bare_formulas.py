@@ -43,6 +43,7 @@ def test_bare_formula_is_spoken_in_words_for_any_token_boundary(text: str, said:
         ("fr", "six x un plus quatre x deux inférieur ou égal à vingt-quatre"),
         ("es", "seis x uno más cuatro x dos menor o igual que veinticuatro"),
     ],
+    ids=["English", "German", "French", "Spanish"],
 )
 def test_index_is_not_read_as_a_factor(language: str, heard: str) -> None:
     sentences = Chunker()

@@ -1,6 +1,7 @@
 """Sentence ends without a following space, and names that contain dots."""
 
 import pytest
+from text_cases import text_cases
 from token_boundaries import chunks_of
 
 ENDED = {
@@ -29,7 +30,7 @@ def test_sentence_ends_at_mark_without_following_space(text: str, first: str) ->
         assert chunks_of(tokens) == [first, text.removeprefix(first)]
 
 
-@pytest.mark.parametrize("text", GOES_ON)
+@text_cases("text", GOES_ON)
 def test_dot_inside_a_name_does_not_end_a_sentence(text: str) -> None:
     for tokens in ([text], list(text), [text[at : at + 4] for at in range(0, len(text), 4)]):
         assert chunks_of(tokens) == [text]

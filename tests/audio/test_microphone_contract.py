@@ -117,7 +117,9 @@ def recorded_frames(
     return run_virtual(main())
 
 
-@pytest.mark.parametrize(("kind", "rate_hz"), CASES)
+@pytest.mark.parametrize(
+    ("kind", "rate_hz"), CASES, ids=lambda value: f"{value} Hz" if isinstance(value, int) else value
+)
 def test_frames_are_gapless_real_time_and_dated_by_capture(tmp_path: Path, kind: str, rate_hz: int) -> None:
     frames, microphone, ages_s = recorded_frames(tmp_path, kind, rate_hz)
     assert [frame.start for frame in frames] == [n * FRAME_SAMPLES for n in range(len(frames))]
@@ -130,8 +132,12 @@ def test_frames_are_gapless_real_time_and_dated_by_capture(tmp_path: Path, kind:
     assert abs(middle.astype(int) - 1000).max() <= 12
 
 
-@pytest.mark.parametrize("gap_s", [0.3, 1.0])
-@pytest.mark.parametrize(("kind", "rate_hz"), [case for case in CASES if case[0] != "wav"])
+@pytest.mark.parametrize("gap_s", [0.3, 1.0], ids="{} s gap".format)
+@pytest.mark.parametrize(
+    ("kind", "rate_hz"),
+    [case for case in CASES if case[0] != "wav"],
+    ids=lambda value: f"{value} Hz" if isinstance(value, int) else value,
+)
 def test_gaps_become_marked_and_counted_silence(tmp_path: Path, kind: str, rate_hz: int, gap_s: float) -> None:
     frames, microphone, ages_s = recorded_frames(tmp_path, kind, rate_hz, gap_s)
     assert [frame.start for frame in frames] == [n * FRAME_SAMPLES for n in range(len(frames))]

@@ -89,7 +89,11 @@ def test_play_waits_while_queue_is_full() -> None:
     assert np.count_nonzero(harness.sound()) == 120_000
 
 
-@pytest.mark.parametrize("how", ["close", "another", "aclose", "cancelled"])
+@pytest.mark.parametrize(
+    "how",
+    ["close", "another", "aclose", "cancelled"],
+    ids=["closed", "another reply opened", "speaker closed", "cancelled"],
+)
 def test_close_ends_waiting_play(how: str) -> None:
     async def script(harness: SpeakerHarness) -> None:
         loop = asyncio.get_running_loop()

@@ -131,7 +131,7 @@ def test_play_waits_while_queue_is_full(run_script: RunScript) -> None:
     run_script(script)
 
 
-@pytest.mark.parametrize("how", ["close", "another"])
+@pytest.mark.parametrize("how", ["close", "another"], ids=["closed", "another reply opened"])
 def test_close_ends_waiting_play(run_script: RunScript, how: str) -> None:
     async def script(harness: SpeakerHarness) -> None:
         loop = asyncio.get_running_loop()

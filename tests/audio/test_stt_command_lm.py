@@ -3,6 +3,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from text_cases import text_cases
 
 from audio.stt.command_lm import agrees, arpa, known_words, phone_distance, possessive, shape
 
@@ -87,19 +88,29 @@ def test_distance_of_known_pairs() -> None:
 @pytest.mark.parametrize(
     ("words", "distance", "believed"),
     [(1, 0.4, True), (1, 0.6, False), (2, 0.7, True), (4, 0.7, True), (4, 0.71, False), (3, math.inf, False)],
+    ids=[
+        "one word, near",
+        "one word, far",
+        "two words at the limit",
+        "four words at the limit",
+        "four words beyond the limit",
+        "no phones",
+    ],
 )
 def test_phone_distance_limit_depends_on_word_count(words: int, distance: float, believed: bool) -> None:
     assert agrees(words, distance) is believed
 
 
 @pytest.mark.parametrize(
-    ("phones", "ending"), [("L AE M P", ["S"]), ("B AH S", ["IH", "Z"]), ("D EY", ["Z"]), ("JH AH JH", ["IH", "Z"])]
+    ("phones", "ending"),
+    [("L AE M P", ["S"]), ("B AH S", ["IH", "Z"]), ("D EY", ["Z"]), ("JH AH JH", ["IH", "Z"])],
+    ids=["lamp", "bus", "day", "judge"],
 )
 def test_possessive_ending_follows_the_last_phone(phones: str, ending: list[str]) -> None:
     assert list(possessive(phones.split())) == phones.split() + ending
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("sentence", "shaped"),
     [
         ("what is twelve plus thirty one", "what is # plus #"),

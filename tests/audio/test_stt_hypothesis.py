@@ -1,14 +1,19 @@
 import pytest
+from text_cases import text_cases
 
 from audio.stt.hypothesis import MAX_FRAMES_PER_PHONE, Hypothesis, is_filler, plain
 
 
-@pytest.mark.parametrize("word", ["<s>", "</s>", "<sil>", "[NOISE]", "[SPEECH]", "++breath++"])
+@pytest.mark.parametrize(
+    "word",
+    ["<s>", "</s>", "<sil>", "[NOISE]", "[SPEECH]", "++breath++"],
+    ids=["sentence start", "sentence end", "silence", "noise", "speech", "breath"],
+)
 def test_filler_words_are_recognized(word: str) -> None:
     assert is_filler(word)
 
 
-@pytest.mark.parametrize(("word", "text"), [("the(2)", "the"), ("what's", "what's"), ("a(12)", "a"), ("Lamp", "lamp")])
+@text_cases(("word", "text"), [("the(2)", "the"), ("what's", "what's"), ("a(12)", "a"), ("Lamp", "lamp")])
 def test_dictionary_word_is_converted_to_plain_text(word: str, text: str) -> None:
     assert not is_filler(word)
     assert plain(word) == text

@@ -31,6 +31,18 @@ SILENCE = Hypothesis()
         (SILENCE, SILENCE, False),
         (SILENCE, FAR, False),
     ],
+    ids=[
+        "same words",
+        "similar phones",
+        "different phones",
+        "no general words",
+        "short command",
+        "short command with different phones",
+        "drawn-out word",
+        "unknown sentence",
+        "silence",
+        "no command",
+    ],
 )
 def test_command_is_accepted_if_known_and_confirmed_by_phones(
     command: Hypothesis, general: Hypothesis, expected: bool
@@ -38,7 +50,7 @@ def test_command_is_accepted_if_known_and_confirmed_by_phones(
     assert believed(command, general, SHAPES) is expected
 
 
-@pytest.mark.parametrize("command", [STORY, DRAWN_OUT, SILENCE])
+@pytest.mark.parametrize("command", [STORY, DRAWN_OUT, SILENCE], ids=["unknown sentence", "drawn-out word", "silence"])
 def test_phones_are_not_compared_for_unacceptable_commands(
     command: Hypothesis, monkeypatch: pytest.MonkeyPatch
 ) -> None:

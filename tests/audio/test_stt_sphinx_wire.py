@@ -82,7 +82,7 @@ def test_load_order_and_report_survive_a_round_trip() -> None:
     assert unpack_report(pack_report(report)) == report
 
 
-@pytest.mark.parametrize("payload", [b"", b"[1]", b"\xff", b'"x"'])
+@pytest.mark.parametrize("payload", [b"", b"[1]", b"\xff", b'"x"'], ids=["empty", "list", "invalid UTF-8", "text"])
 def test_report_that_is_not_a_json_object_is_refused(payload: bytes) -> None:
     with pytest.raises(WireError):
         unpack_report(payload)

@@ -102,6 +102,7 @@ async def spoken_by_espeak(language: str, text: str) -> Pcm:
         ("de", "Wie spät ist es jetzt in Berlin, und wie wird das Wetter morgen?"),
         ("es", "¿Qué hora es ahora en Madrid, por favor?"),
     ],
+    ids=["German statement", "German question", "Spanish question"],
 )
 def test_speech_in_other_language_is_reported(whisper: LoadedWhisper, language: str, text: str) -> None:
     found = decoded(whisper, asyncio.run(spoken_by_espeak(language, text)))

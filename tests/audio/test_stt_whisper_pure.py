@@ -22,7 +22,9 @@ from audio.units import MIC_RATE_HZ, samples_of_ms, samples_of_s
 
 
 @pytest.mark.parametrize(
-    ("seconds", "frames"), [(0.1, 1000), (8, 1000), (9, 1100), (20.5, 2250), (28, 3000), (30, 3000)]
+    ("seconds", "frames"),
+    [(0.1, 1000), (8, 1000), (9, 1100), (20.5, 2250), (28, 3000), (30, 3000)],
+    ids=["0.1 s", "8 s", "9 s", "20.5 s", "28 s", "30 s"],
 )
 def test_adaptive_window_covers_the_audio_with_margin(seconds: float, frames: int) -> None:
     assert encoder_frames(samples_of_s(seconds), "adaptive") == frames
@@ -30,7 +32,9 @@ def test_adaptive_window_covers_the_audio_with_margin(seconds: float, frames: in
 
 
 @pytest.mark.parametrize(
-    ("seconds", "frames"), [(0.1, 210), (1.5, 350), (8, 1000), (20.5, 2250), (28, 3000), (30, 3000)]
+    ("seconds", "frames"),
+    [(0.1, 210), (1.5, 350), (8, 1000), (20.5, 2250), (28, 3000), (30, 3000)],
+    ids=["0.1 s", "1.5 s", "8 s", "20.5 s", "28 s", "30 s"],
 )
 def test_dynamic_window_is_shorter_for_short_audio(seconds: float, frames: int) -> None:
     assert encoder_frames(samples_of_s(seconds), "dynamic") == frames
@@ -101,6 +105,16 @@ def test_cut_ignores_early_pauses() -> None:
         (DecodeResult("and so on " * 4, -0.3, 0.1), "repetition"),
         (DecodeResult("abcdefghijklmnopqrstuvwxyz " + "abcdefghi" * 20, -0.3, 0.1), "compression"),
     ],
+    ids=[
+        "reliable",
+        "improbable",
+        "improbable repetition",
+        "no speech",
+        "short repetition",
+        "one word repeated",
+        "phrase repeated",
+        "compressible text",
+    ],
 )
 def test_failed_check_is_named(evidence: DecodeResult, gate: str) -> None:
     assert doubt(evidence) == gate
@@ -130,6 +144,29 @@ def test_failed_check_is_named(evidence: DecodeResult, gate: str) -> None:
         (DecodeResult("It's so close. It's so close.", -0.5, 0.9), "en", True),
         (DecodeResult(" ... !", -0.1, 0.0), "en", True),
         (DecodeResult("", -0.1, 0.0), "en", True),
+    ],
+    ids=[
+        "confident stock phrase",
+        "doubtful stock phrase",
+        "stock phrase in likely silence",
+        "other sentence",
+        "stock phrase of another language",
+        "German stock phrase",
+        "improbable in silence",
+        "improbable in likely silence",
+        "improbable in speech",
+        "very improbable in likely silence",
+        "improbable, silence unlikely",
+        "very improbable in speech",
+        "doubtful in likely silence",
+        "doubtful long text in silence",
+        "short text in silence",
+        "stock phrase in silence",
+        "thanks in silence",
+        "repetition in silence",
+        "repeated sentence in silence",
+        "punctuation only",
+        "empty",
     ],
 )
 def test_hallucinated_text_is_detected(evidence: DecodeResult, language: str, *, none: bool) -> None:
@@ -189,6 +226,16 @@ def test_stable_words_change_when_two_decodes_agree() -> None:
         ("one two three four five six", ""),
         ("one two three nine", ""),
         ("", ""),
+    ],
+    ids=[
+        "same words",
+        "other punctuation",
+        "one other word",
+        "additional word before",
+        "last word only",
+        "nothing left",
+        "other last word",
+        "no words",
     ],
 )
 def test_stable_words_after_a_cut_are_kept(settled: str, left: str) -> None:

@@ -72,7 +72,11 @@ def test_slow_loading_model_answers_next_question() -> None:
     run_virtual(scene())
 
 
-@pytest.mark.parametrize(("pause_s", "wakes_again"), [(UNLOADED_AFTER_S - 20, False), (UNLOADED_AFTER_S + 1, True)])
+@pytest.mark.parametrize(
+    ("pause_s", "wakes_again"),
+    [(UNLOADED_AFTER_S - 20, False), (UNLOADED_AFTER_S + 1, True)],
+    ids=["still loaded", "unloaded"],
+)
 def test_only_long_idle_model_is_woken(pause_s: float, *, wakes_again: bool) -> None:
     async def scene() -> None:
         server = SleepingServer(0.0)
@@ -87,7 +91,7 @@ def test_only_long_idle_model_is_woken(pause_s: float, *, wakes_again: bool) -> 
     run_virtual(scene())
 
 
-@pytest.mark.parametrize(("after_s", "woken"), [(0.5, False), (2.0, True)])
+@pytest.mark.parametrize(("after_s", "woken"), [(0.5, False), (2.0, True)], ids=["cancelled early", "cancelled late"])
 def test_late_cancelled_question_wakes_model(after_s: float, *, woken: bool) -> None:
     """Another endpoint took over, or the user went on speaking."""
 
@@ -172,6 +176,7 @@ def test_slow_cancelled_answer_is_not_logged_as_load(caplog: pytest.LogCaptureFi
         (WAKE_TIMEOUT_S + 1, b"", "gave no word in 120 s"),
         (9.0, b'data: {"error": {"message": "out of memory"}}\n\n', 'see the log of its model server: "out of memory"'),
     ],
+    ids=["timeout", "error"],
 )
 def test_failed_load_is_logged_once(load_s: float, warning: bytes, why: str, caplog: pytest.LogCaptureFixture) -> None:
     async def scene() -> None:

@@ -137,7 +137,7 @@ def test_concurrent_lookups_are_bounded() -> None:
     assert sum(thread.name.endswith(".hangs") for thread in threading.enumerate()) <= 5
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "::1", None, b"127.0.0.1"])
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", None, b"127.0.0.1"], ids=["IPv4", "IPv6", "no host", "bytes"])
 def test_address_needs_no_lookup(host: str | bytes | None) -> None:
     lookup = NameLookup(max_lookups=0)
     assert asyncio.run(lookup.getaddrinfo(host, 80, type=1))

@@ -254,7 +254,7 @@ def test_load_opens_two_connections() -> None:
     run(test, answer("Hi"))
 
 
-@pytest.mark.parametrize("chunked", [False, True])
+@pytest.mark.parametrize("chunked", [False, True], ids=["with length", "chunked"])
 def test_long_model_list_is_fetched_once(*, chunked: bool) -> None:
     async def test(server: Server, model: OpenAIChat) -> None:
         body = json.dumps({"data": [{"id": "m7", "about": "x" * http_stream.LONG_BODY_BYTES}]}).encode()
@@ -657,7 +657,9 @@ def test_complete_text_survives_connection_loss(tail: Script) -> None:
     assert events[2:] == [Token("It is four."), Finished("stop")]
 
 
-@pytest.mark.parametrize("content_type", ["text/html; charset=utf-8", "text/event-stream"])
+@pytest.mark.parametrize(
+    "content_type", ["text/html; charset=utf-8", "text/event-stream"], ids=["HTML", "event stream"]
+)
 def test_web_page_is_broken(content_type: str) -> None:
     page = b"<!doctype html><title>Sign in</title>\n"
     head = f"HTTP/1.1 200 OK\r\ncontent-type: {content_type}\r\ncontent-length: {len(page)}\r\n\r\n"
@@ -673,7 +675,11 @@ def test_redirect_is_reported_without_secrets() -> None:
     assert "final address (https://elsewhere.example/v1)" in str(error)
 
 
-@pytest.mark.parametrize("place", ["mailto:me", "http://[::1/x", "http://xn--/", "//:@"])
+@pytest.mark.parametrize(
+    "place",
+    ["mailto:me", "http://[::1/x", "http://xn--/", "//:@"],
+    ids=["mail address", "invalid IPv6", "invalid punycode", "no scheme"],
+)
 def test_invalid_redirect_target_is_reported(place: str) -> None:
     async def test(server: Server, model: OpenAIChat) -> None:
         server.models = status(302, b"", f"location: {place}\r\n")

@@ -58,7 +58,9 @@ def test_health_checks_pass_while_requests_are_pending(monkeypatch: pytest.Monke
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("framing", ["Content-Length: 9999999", "Transfer-Encoding: chunked"])
+@pytest.mark.parametrize(
+    "framing", ["Content-Length: 9999999", "Transfer-Encoding: chunked"], ids=["content length", "chunked"]
+)
 def test_request_body_is_not_read(framing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     received: list[int] = []
     receive = H11Protocol.data_received
@@ -126,7 +128,11 @@ def test_oldest_idle_connection_overall_is_closed(monkeypatch: pytest.MonkeyPatc
     assert not close_oldest_idle([])
 
 
-@pytest.mark.parametrize("code", [errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EPERM])
+@pytest.mark.parametrize(
+    "code",
+    [errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EPERM],
+    ids=["EMFILE", "ENFILE", "ENOBUFS", "ENOMEM", "EPERM"],
+)
 def test_failed_accept_logs_one_line_and_pauses(code: int, caplog: pytest.LogCaptureFixture) -> None:
     tries: list[float] = []
 

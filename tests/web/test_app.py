@@ -263,6 +263,9 @@ def test_realtime_path_may_end_with_a_slash() -> None:
     ("query", "param"),
     [("intent=transcription", "intent"), ("intent=translation", "intent"), ("call_id=call_1", "call_id"),
      ("model=repartee&intent=transcription", "intent")],
+    ids=[
+        "transcription", "translation", "call", "model and transcription",
+    ],
 )  # fmt: skip
 def test_unsupported_session_kinds_get_an_error_event(query: str, param: str) -> None:
     async def test(server: RunningServer) -> None:

@@ -282,8 +282,8 @@ def test_stalled_playback_between_reports_is_not_counted() -> None:
     perform(scene, trusted=True)
 
 
-@pytest.mark.parametrize("every_ms", [90, 100, 250])
-@pytest.mark.parametrize("stands_at_ms", [0, 300, 500, 1500, 2500])
+@pytest.mark.parametrize("every_ms", [90, 100, 250], ids="report every {} ms".format)
+@pytest.mark.parametrize("stands_at_ms", [0, 300, 500, 1500, 2500], ids="standstill at {} ms".format)
 def test_reported_standstill_stops_the_position(stands_at_ms: int, every_ms: int) -> None:
     async def scene(client: Client) -> None:
         async with asyncio.TaskGroup() as tasks:

@@ -258,7 +258,7 @@ def test_new_client_gets_slot_of_longest_absent_client(tmp_path: Path) -> None:
 # ---- clients that leave ----
 
 
-@pytest.mark.parametrize("code", [1000, 1001, None])
+@pytest.mark.parametrize("code", [1000, 1001, None], ids=["normal close", "going away", "aborted"])
 def test_closed_client_ends_at_once_and_its_turn_is_traced(tmp_path: Path, code: int | None) -> None:
     async def main() -> None:
         script = engine_loader(tmp_path, "server.max_sessions=1")

@@ -292,15 +292,15 @@ def speech_of(
 
 @pytest.mark.parametrize("wire_format", ["audio/pcm", "audio/pcmu"])  # A-law has no exact silence for the scripted VAD
 @pytest.mark.parametrize("jitter_s", [0.0, 0.01, 0.2], ids=["steady", "jitter-10-ms", "jitter-200-ms"])
-@pytest.mark.parametrize("block_ms", [10, 20, 100, 128, 200, 341, 500, 1000])
+@pytest.mark.parametrize("block_ms", [10, 20, 100, 128, 200, 341, 500, 1000], ids="{} ms blocks".format)
 def test_block_length_does_not_change_turn_or_its_length(block_ms: int, jitter_s: float, wire_format: str) -> None:
     turns, length_ms, _ = speech_of(block_ms, jitter_s=jitter_s, wire_format=wire_format)
     assert turns == 1
     assert length_ms == pytest.approx(1500, abs=20)
 
 
-@pytest.mark.parametrize("stall_s", [0.2, 0.5, 1.0])
-@pytest.mark.parametrize("block_ms", [20, 100, 341, 1000])
+@pytest.mark.parametrize("stall_s", [0.2, 0.5, 1.0], ids="{} s stall".format)
+@pytest.mark.parametrize("block_ms", [20, 100, 341, 1000], ids="{} ms blocks".format)
 def test_burst_after_stall_belongs_to_the_same_turn(block_ms: int, stall_s: float) -> None:
     turns, length_ms, _ = speech_of(block_ms, stall_s=stall_s)
     assert turns == 1
@@ -312,7 +312,7 @@ def test_blocks_of_20_ms_are_answered_after_the_silence_timeout() -> None:
     assert harness.at_ms("input_audio_buffer.speech_stopped")[0] - 2000 <= harness.base.hangover_ms + 40
 
 
-@pytest.mark.parametrize("block_ms", [20, 100, 200])
+@pytest.mark.parametrize("block_ms", [20, 100, 200], ids="{} ms blocks".format)
 def test_client_that_stops_sending_after_speech_is_answered(block_ms: int) -> None:
     pcm = np.full(24_000, 8000, np.int16)
     size = 24 * block_ms
@@ -366,7 +366,9 @@ def test_speech_cuts_reply_at_heard_position() -> None:
 
 
 @pytest.mark.parametrize(
-    ("server_ms", "asked_ms", "interrupted"), [(60, None, True), (60, 300, False), (300, 60, False), (60, 100, True)]
+    ("server_ms", "asked_ms", "interrupted"),
+    [(60, None, True), (60, 300, False), (300, 60, False), (60, 100, True)],
+    ids=["server default", "client raises", "client lowers", "below the speech length"],
 )
 def test_client_can_raise_interrupt_after_ms(server_ms: float, asked_ms: int | None, interrupted: bool) -> None:
     """180 ms of voice into the reply, like residual echo; the server's setting is the minimum."""
@@ -414,7 +416,7 @@ def test_higher_eagerness_ends_a_turn_sooner() -> None:
     assert low - medium >= 200
 
 
-@pytest.mark.parametrize("probability", [0.05, 0.2, 0.5, 0.8, 0.95])
+@pytest.mark.parametrize("probability", [0.05, 0.2, 0.5, 0.8, 0.95], ids="probability {}".format)
 def test_higher_eagerness_waits_less_at_any_eot_probability(probability: float) -> None:
     estimate = EndOfTurnEstimate(probability, 200.0, 300.0, "sound")
     waits = [hangover_ms(estimate, PATIENCE[profile]) for profile in ("eager", "balanced", "patient")]
@@ -648,7 +650,7 @@ def test_whole_turn_may_be_sent_at_once() -> None:
     assert run_scene(scene).done[0]["status"] == "completed"
 
 
-@pytest.mark.parametrize("message_s", [0.1, 1, 16])
+@pytest.mark.parametrize("message_s", [0.1, 1, 16], ids="{} s messages".format)
 def test_recording_is_paced_to_real_time_without_silence(message_s: float) -> None:
     async def scene(harness: SessionHarness) -> None:
         await harness.update(audio={"input": {"turn_detection": None}})
@@ -740,7 +742,7 @@ def test_commit_with_lost_transcript_is_reported() -> None:
     assert committed["item_id"] == failed["item_id"] == "item_1"  # reserved at the speech onset
 
 
-@pytest.mark.parametrize("commits", [False, True])
+@pytest.mark.parametrize("commits", [False, True], ids=["ended by silence", "committed"])
 def test_turn_with_lost_transcript_gets_an_apology(*, commits: bool) -> None:
     async def scene(harness: SessionHarness) -> None:
         harness.recognizer.delay_ms = 60_000
@@ -879,6 +881,9 @@ def test_response_options_override_the_session() -> None:
 
 @pytest.mark.parametrize(("of_session", "of_response", "asked"),
     [(None, None, NO_LIMIT), ("inf", None, NO_LIMIT), (50, None, 50), (50, "inf", NO_LIMIT), ("inf", 9, 9)],
+    ids=[
+        "not set", "session without limit", "session limit", "response without limit", "response limit",
+    ],
 )  # fmt: skip
 def test_model_gets_the_shown_token_limit(
     of_session: int | str | None, of_response: int | str | None, asked: int
@@ -1409,7 +1414,9 @@ def test_each_request_gets_its_own_metadata_back() -> None:
     assert [response["metadata"] for response in harness.done] == [{"k": "a"}, {"k": "b"}, None]
 
 
-@pytest.mark.parametrize("detection", [None, {"type": "server_vad", "create_response": False}])
+@pytest.mark.parametrize(
+    "detection", [None, {"type": "server_vad", "create_response": False}], ids=["manual", "server_vad"]
+)
 def test_pending_request_can_be_cancelled(detection: Event | None) -> None:
     async def scene(harness: SessionHarness) -> None:
         await harness.update(audio={"input": {"turn_detection": detection}})
@@ -1459,7 +1466,7 @@ def test_truncation_by_client_sets_heard_text() -> None:
     assert harness.session.conversation.items[-1].text == "It is"  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("heard", [False, True])
+@pytest.mark.parametrize("heard", [False, True], ids=["while playing", "after playback"])
 def test_truncation_beyond_the_audio_is_refused(*, heard: bool) -> None:
     async def scene(harness: SessionHarness) -> None:
         await harness.type_text("hello")

@@ -174,7 +174,7 @@ def test_text_typed_during_greeting_waits_if_it_breaks() -> None:
     run_with_client(script)
 
 
-@pytest.mark.parametrize("resumed", [True, False])
+@pytest.mark.parametrize("resumed", [True, False], ids=["resumed", "new conversation"])
 def test_text_lost_with_connection_is_sent_again(resumed: bool) -> None:
     async def script(harness: ClientHarness) -> None:
         harness.connect()
@@ -197,7 +197,11 @@ def test_text_lost_with_connection_is_sent_again(resumed: bool) -> None:
     run_with_client(script)
 
 
-@pytest.mark.parametrize(("answered", "asks"), [("", ["?"]), ("while it was gone", []), ("goes on", [])])
+@pytest.mark.parametrize(
+    ("answered", "asks"),
+    [("", ["?"]), ("while it was gone", []), ("goes on", [])],
+    ids=["not answered", "answered meanwhile", "answered later"],
+)
 def test_arrived_text_is_not_sent_again(answered: str, asks: list[str]) -> None:
     async def script(harness: ClientHarness) -> None:
         harness.connect()
@@ -274,8 +278,8 @@ def test_turn_spoken_while_disconnected_is_reported_lost() -> None:
     run_with_client(script, push_to_talk=True)
 
 
-@pytest.mark.parametrize("resumed", [True, False])
-@pytest.mark.parametrize("how", ["let go", "muted"])
+@pytest.mark.parametrize("resumed", [True, False], ids=["resumed", "new conversation"])
+@pytest.mark.parametrize("how", ["let go", "muted"], ids=["key released", "muted"])
 def test_partial_turn_is_cleared_at_the_server(how: str, resumed: bool) -> None:
     """Otherwise it would be part of the next turn, and both would be answered."""
 
@@ -329,7 +333,7 @@ def test_quick_key_release_and_press_continues_the_turn() -> None:
     run_with_client(script, push_to_talk=True)
 
 
-@pytest.mark.parametrize("pressed_again", [False, True])
+@pytest.mark.parametrize("pressed_again", [False, True], ids=["key held", "key pressed again"])
 def test_reply_beginning_while_key_is_down_is_cancelled(pressed_again: bool) -> None:
     async def script(harness: ClientHarness) -> None:
         harness.connect()
@@ -346,7 +350,7 @@ def test_reply_beginning_while_key_is_down_is_cancelled(pressed_again: bool) -> 
     run_with_client(script, push_to_talk=True)
 
 
-@pytest.mark.parametrize("heard", [False, True])
+@pytest.mark.parametrize("heard", [False, True], ids=["unheard", "heard"])
 def test_reply_to_empty_turn_is_cancelled(heard: bool) -> None:
     """Otherwise an old question would be answered again."""
 
@@ -378,7 +382,7 @@ def test_unrequested_reply_may_play_while_key_is_down() -> None:
     run_with_client(script, push_to_talk=True)
 
 
-@pytest.mark.parametrize("seconds", [0.0, 0.06])
+@pytest.mark.parametrize("seconds", [0.0, 0.06], ids="{} s".format)
 def test_short_key_press_is_not_a_turn(seconds: float) -> None:
     async def script(harness: ClientHarness) -> None:
         harness.connect()

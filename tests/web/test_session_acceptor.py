@@ -155,7 +155,11 @@ def test_disconnect_within_task_group_is_recognized() -> None:
     run_virtual(main())
 
 
-@pytest.mark.parametrize("error", [ValueError("x"), TimeoutError(), ExceptionGroup("x", [KeyError(), OSError()])])
+@pytest.mark.parametrize(
+    "error",
+    [ValueError("x"), TimeoutError(), ExceptionGroup("x", [KeyError(), OSError()])],
+    ids=["value error", "timeout", "group of errors"],
+)
 def test_error_ends_one_session_and_is_logged(error: Exception, caplog: pytest.LogCaptureFixture) -> None:
     async def breaks(websocket: WebSocket) -> None:
         await websocket.receive_text()

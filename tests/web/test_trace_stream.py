@@ -205,7 +205,7 @@ def test_idle_server_sends_keepalive_lines(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("words", ["true", "false"])
+@pytest.mark.parametrize("words", ["true", "false"], ids=["traced", "not traced"])
 def test_words_are_streamed_only_if_traced(tmp_path: Path, words: str) -> None:
     async def main() -> None:
         script = ScriptedEngineLoader(settings_for(tmp_path, f"trace.words={words}"), {})

@@ -88,6 +88,7 @@ def test_report_has_several_formats(tmp_path: Path) -> None:
         ("./link.html", "link.html is one of the traces that are read"),
         ("b.JSONL", "b.JSONL has the name of a trace"),
     ],
+    ids=["read trace", "link to a read trace", "name of a trace"],
 )
 def test_html_page_does_not_replace_a_trace(
     out: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -105,7 +106,7 @@ def test_html_page_does_not_replace_a_trace(
 
 
 @pytest.mark.parametrize("command", ["report", "replay", "advise", "compare"])
-@pytest.mark.parametrize("terminal", [True, False])
+@pytest.mark.parametrize("terminal", [True, False], ids=["terminal", "pipe"])
 def test_terminal_shows_that_traces_are_being_read(
     command: str, terminal: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -178,6 +179,17 @@ def test_truncated_line_is_a_warning(tmp_path: Path) -> None:
         (("report", os.devnull), f"{os.devnull}: no turn in it"),
         (("show", os.devnull), f"{os.devnull}: no turn in it.\n"),
         (("scrub", Path(__file__)), "line 1 is no JSON"),
+    ],
+    ids=[
+        "report of missing file",
+        "compare with missing file",
+        "follow missing file",
+        "follow ftp address",
+        "follow unreachable server",
+        "report of other file",
+        "report of empty file",
+        "show empty file",
+        "scrub other file",
     ],
 )
 def test_user_error_is_one_line(arguments: tuple[str | Path, ...], said: str) -> None:

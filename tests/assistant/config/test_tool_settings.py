@@ -104,6 +104,7 @@ def test_duplicate_names_are_always_refused() -> None:
         (ToolsSection(), "it", ""),
         (ToolsSection(moment_after_s=0), "en", ""),
     ],
+    ids=["English", "German", "configured text", "unsupported language", "disabled"],
 )
 def test_moment_is_in_the_conversation_language(section: ToolsSection, language: str, moment: str) -> None:
     plain = Settings()

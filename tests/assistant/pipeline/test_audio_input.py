@@ -45,6 +45,7 @@ class Unsure(LoudnessVad):
 @pytest.mark.parametrize(
     ("course", "dips_ms"),
     [((), [860]), ((0.9, 0.85), [860]), ((0.7,), [820, 860]), ((0.9, 0.4), [840]), ((0.75, 0.45), [820, 840])],
+    ids=["steady", "slight fall", "early fall", "steep fall", "two falls"],
 )
 def test_recognizer_receives_probability_dips(course: tuple[float, ...], dips_ms: list[float]) -> None:
     says = [Utterance(1000, 1800, "a small coffee")]
@@ -112,6 +113,7 @@ def test_understood_speech_gives_no_language_hint() -> None:
         ),
         (("assistant.language=fr", "stt.model=small"), "pt", "--set assistant.language=pt"),
     ],
+    ids=["known language", "unknown language", "English-only model", "other configured language"],
 )
 def test_language_hint_says_what_to_set(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overrides: tuple[str, ...], language: str, says: str

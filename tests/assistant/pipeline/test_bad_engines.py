@@ -202,6 +202,7 @@ def test_demo_without_silero_model_uses_webrtc_and_says_so(tmp_path: Path, monke
         ("assistant.language=de", "English only, not 'de'"),
         ("assistant.language=xx", '"xx"'),
     ],
+    ids=["unknown voice", "language of another recognizer", "unknown language"],
 )
 def test_engine_that_cannot_be_loaded_gives_a_one_line_error(tmp_path: Path, override: str, says: str) -> None:
     done = subprocess.run(

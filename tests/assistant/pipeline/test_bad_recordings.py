@@ -120,7 +120,9 @@ def test_invalid_recording_gives_a_one_line_error(tmp_path: Path, name: str) -> 
     assert not (tmp_path / "out").exists(), "nothing is left behind"
 
 
-@pytest.mark.parametrize("out", ["file", "file/out", "/proc/out"])
+@pytest.mark.parametrize(
+    "out", ["file", "file/out", "/proc/out"], ids=["file", "folder below a file", "folder in /proc"]
+)
 def test_uncreatable_folder_gives_a_one_line_error(tmp_path: Path, out: str) -> None:
     (tmp_path / "file").write_text("")
     ran = run(tmp_path, "--wav", WHAT_TIME, "--out", out)

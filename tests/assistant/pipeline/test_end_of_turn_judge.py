@@ -141,7 +141,11 @@ class SmartTurnStub:
         return 0.5
 
 
-@pytest.mark.parametrize(("pause_ms", "asked"), [(40, 1), (80, 1), (240, 2), (400, 2)])
+@pytest.mark.parametrize(
+    ("pause_ms", "asked"),
+    [(40, 1), (80, 1), (240, 2), (400, 2)],
+    ids=["40 ms pause", "80 ms pause", "240 ms pause", "400 ms pause"],
+)
 def test_smart_turn_is_asked_once_per_long_silence(pause_ms: int, asked: int) -> None:
     listening = SmartTurnStub()
     says = [Utterance(1000, 1800, "a small coffee"), Utterance(1800 + pause_ms, 2800, "with milk")]
@@ -223,7 +227,7 @@ class OrderRecorder:
         return EndOfTurnEstimate(0.5, evidence.silence_ms, 650.0, "")
 
 
-@pytest.mark.parametrize("delay_ms", [0.0, 60.0])
+@pytest.mark.parametrize("delay_ms", [0.0, 60.0], ids=["immediate transcript", "transcript after 60 ms"])
 def test_recognizer_decodes_while_the_silence_is_estimated(delay_ms: float) -> None:
     says = [Utterance(1000, 1800, "what time is it")]
     order: list[str] = []
@@ -258,7 +262,7 @@ class EvidenceRecorder:
         return EndOfTurnEstimate(0.5, evidence.silence_ms, 650.0, "")
 
 
-@pytest.mark.parametrize("reads", [True, False])
+@pytest.mark.parametrize("reads", [True, False], ids=["known language", "unknown language"])
 def test_expected_punctuation_counts_only_in_known_languages(reads: bool) -> None:
     reading, closure = EvidenceRecorder(), Punctuation(sentence_end=0.75, continuation=0.125)
     judge = EndOfTurnJudge(reading, None, lambda _text: False, reads, lambda _segment, _estimate: None, pytest.fail)

@@ -5,6 +5,7 @@ import math
 import pytest
 import simulation
 from simulation import NOON, ScriptedModel, Simulation, SimulationResult, Utterance
+from text_cases import text_cases
 
 from assistant.events import ChunkSpoken, ReplyStopped
 from assistant.history.items import AssistantMessage, UserMessage
@@ -40,7 +41,7 @@ def test_broken_answer_ends_with_its_last_whole_sentence() -> None:
     assert units("It is ten o'clock.") == ["It is ten o'clock.", APOLOGY]
 
 
-@pytest.mark.parametrize("torn", ["And then the", "It costs 3.", "We"])
+@text_cases("torn", ["And then the", "It costs 3.", "We"])
 def test_broken_answer_does_not_end_with_half_a_sentence(torn: str) -> None:
     assert units(f"It is ten o'clock. {torn}") == ["It is ten o'clock.", APOLOGY]
 
@@ -156,6 +157,7 @@ def answered(result: SimulationResult) -> AssistantMessage:
 @pytest.mark.parametrize(
     ("since", "heard", "cut_ms"),
     [(0, "", 0.0), (9_600, "It is", 400.0), (12_000, "It is", 500.0)],
+    ids=["nothing heard", "400 ms heard", "500 ms heard"],
 )
 def test_unheard_words_do_not_enter_the_history(
     since: int, heard: str, cut_ms: float, monkeypatch: pytest.MonkeyPatch

@@ -80,7 +80,7 @@ def test_hold_times_out_when_frames_stop() -> None:
     assert result.sound_from_ms() == pytest.approx(2410 + MAX_HOLD_S * 1000, abs=25)
 
 
-@pytest.mark.parametrize("slower_ms", range(0, 161, 20))
+@pytest.mark.parametrize("slower_ms", range(0, 161, 20), ids="{} ms later".format)
 def test_frame_with_possible_onset_is_not_batched(slower_ms: int) -> None:
     """A possible onset 30 ms before the reply is ready, after a commit at 2220 ms, holds the reply."""
     ready_ms = 2410 + slower_ms
@@ -183,7 +183,11 @@ def test_speculation_hides_work_behind_the_silence_timeout() -> None:
     assert simulation.model.asked == [(Message("system", "Be brief."), Message("user", "what time is it"))]
 
 
-@pytest.mark.parametrize(("lacks", "asked"), [(0, ["what time is it"]), (1, ["what time is", "what time is it"])])
+@pytest.mark.parametrize(
+    ("lacks", "asked"),
+    [(0, ["what time is it"]), (1, ["what time is", "what time is it"])],
+    ids=["complete draft", "draft without the last word"],
+)
 def test_llm_request_starts_with_the_draft(lacks: int, asked: list[str]) -> None:
     """A decode takes 100 ms. A correct draft hides it; a wrong one gains nothing."""
     latencies = list[float]()
@@ -311,7 +315,7 @@ def test_word_not_yet_played_is_not_an_echo() -> None:
     assert ducking(first) == ["duck", "interrupt"]
 
 
-@pytest.mark.parametrize(("said", "answers"), [("quit", 1), ("", 0)])
+@pytest.mark.parametrize(("said", "answers"), [("quit", 1), ("", 0)], ids=["with words", "without words"])
 def test_uncertain_short_speech_is_answered_if_it_has_words(said: str, answers: int) -> None:
     simulation = Simulation([Utterance(1000, 1200, said)], replies=("Bye.",), vad=LoudnessVad(probability=0.6))
     result = simulation.run()
@@ -321,7 +325,11 @@ def test_uncertain_short_speech_is_answered_if_it_has_words(said: str, answers: 
     assert all(record.response_latency_ms == pytest.approx(540, abs=25) for record in result.records)
 
 
-@pytest.mark.parametrize(("trouble", "swells_up_ms"), [("hangs", 4120), ("raises_bug", 3330)])
+@pytest.mark.parametrize(
+    ("trouble", "swells_up_ms"),
+    [("hangs", 4120), ("raises_bug", 3330)],
+    ids=["hanging recognizer", "failing recognizer"],
+)
 def test_overlap_with_lost_transcript_does_not_stop_the_reply(trouble: str, swells_up_ms: float) -> None:
     _, result = interrupted_by(
         Utterance(3000, 3160, "quit"), lambda simulation: setattr(simulation.recognizer, trouble, True)
@@ -393,7 +401,7 @@ def test_more_than_a_backchannel_is_answered(said: str) -> None:
     assert len(simulation.model.asked) == 2
 
 
-@pytest.mark.parametrize("begins", [3400, 8000])
+@pytest.mark.parametrize("begins", [3400, 8000], ids=["during the reply", "after the reply"])
 def test_backchannel_that_answers_a_question_is_a_turn(begins: int) -> None:
     text = "Shall I go on? And this goes on for quite a while longer." if begins < 4000 else "Ten. Shall I go on?"
     says = [TIME, Utterance(begins, begins + 500, "Yeah.")]
@@ -443,7 +451,7 @@ def test_incomplete_reply_interrupted_by_a_cough_is_requested_again() -> None:
 LONG_STORY = "Half past ten. " + "And there is a long story behind that. " * 6
 
 
-@pytest.mark.parametrize("token_ms", [20.0, 60.0])
+@pytest.mark.parametrize("token_ms", [20.0, 60.0], ids="{} ms per token".format)
 def test_stopped_reply_does_not_resume_an_earlier_one(token_ms: float) -> None:
     """A cough interrupts the first reply. A timer rings before it resumes, and is interrupted too."""
     says = [
@@ -596,6 +604,7 @@ def test_broken_answer_ends_at_a_sentence() -> None:
         (("And then", FILTERED), ["My language model declined to answer that."], None),
         (FILTERED, ["My language model declined to answer that."], "home: filtered"),
     ],
+    ids=["after a sentence", "within the first sentence", "before any text"],
 )
 def test_answer_stopped_by_a_filter_is_incomplete(
     reply: LlmError | tuple[str, LlmError], units: list[str], error: str | None

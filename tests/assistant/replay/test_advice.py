@@ -124,6 +124,12 @@ def advice_on_change(was_ms: Sequence[float], now_ms: Sequence[float]) -> Advice
         (1200, 200, "100 ms sooner in the median and 300 ms later at p95, with no more cut-ins: set"),
         (500, 200, "100 ms sooner in the median, with no more cut-ins: set"),
     ],
+    ids=[
+        "equal median, faster tail",
+        "nearly equal median, faster tail",
+        "faster median, slower tail",
+        "faster median and tail",
+    ],
 )
 def test_median_and_tail_are_both_shown_if_they_disagree(slow_now_ms: float, quick_now_ms: float, says: str) -> None:
     finding = advice_on_change([300] * 180 + [900] * 20, [quick_now_ms] * 180 + [slow_now_ms] * 20)
@@ -166,6 +172,7 @@ def test_old_traces_are_reported_as_not_replayable() -> None:
 @pytest.mark.parametrize(
     ("stage", "key"),
     [("stt", "stt.engine"), ("llm_first_token", "llm.endpoints"), ("tts", "tts.voice"), ("transport", "")],
+    ids=["stt", "llm_first_token", "tts", "transport"],
 )
 def test_stage_that_makes_slow_turns_slow_comes_first(stage: str, key: str) -> None:
     slow = slower(demo_records(), stage, 300)
@@ -273,7 +280,7 @@ def test_other_output_device_is_advised_only_if_one_was_slow(
     assert any("another output device" in finding.says for finding in found.findings) is advised
 
 
-@pytest.mark.parametrize("times", [1, 2, 3])
+@pytest.mark.parametrize("times", [1, 2, 3], ids=["once", "twice", "three times"])
 def test_remedy_is_given_only_for_proven_gain(times: int) -> None:
     slow = slower(demo_records()[:1], "first_sentence", 300)
     for record in slow:

@@ -47,7 +47,7 @@ def test_replay_with_recorded_settings_changes_nothing(plain: list[Record]) -> N
         assert found.now.latency_ms == record["response_latency_ms"]
 
 
-@pytest.mark.parametrize("hangover_ms", [100, 200, 300, 800])
+@pytest.mark.parametrize("hangover_ms", [100, 200, 300, 800], ids="{} ms".format)
 def test_other_wait_moves_end_of_turn_and_answer(plain: list[Record], hangover_ms: int) -> None:
     again = simulated_records(
         [TIME, Utterance(6000, 6800, "what is the date")],
@@ -62,7 +62,9 @@ def test_other_wait_moves_end_of_turn_and_answer(plain: list[Record], hangover_m
         assert found.now.latency_ms == pytest.approx(held["response_latency_ms"], abs=20)
 
 
-@pytest.mark.parametrize("possible_onsets", [(2100, 2140), (2100, 2180), (2200, 2320)])
+@pytest.mark.parametrize(
+    "possible_onsets", [(2100, 2140), (2100, 2180), (2200, 2320)], ids=["short onset", "longer onset", "late onset"]
+)
 def test_answer_is_held_while_user_may_resume(possible_onsets: tuple[int, int]) -> None:
     recorded, held = (
         simulated_records(
@@ -144,7 +146,7 @@ def test_cough_interrupts_only_with_short_interrupt_time() -> None:
     assert impatient.now.latency_ms == records[0]["response_latency_ms"]
 
 
-@pytest.mark.parametrize("into_reply", [True, False])
+@pytest.mark.parametrize("into_reply", [True, False], ids=["during the reply", "before the reply"])
 def test_unconfirmed_onset_with_words_interrupts_in_replay(*, into_reply: bool) -> None:
     says = [TIME, Utterance(3600, 3760, "stop")] if into_reply else [Utterance(1000, 1200, "stop")]
     sure = 1.0 if into_reply else 0.6

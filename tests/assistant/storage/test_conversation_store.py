@@ -91,6 +91,7 @@ def test_incomplete_line_is_skipped_and_reported(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("wanted", "error"),
     [("x", 'no conversation begins with "x"'), ("on", "2 conversations begin with")],
+    ids=["unknown", "ambiguous"],
 )
 def test_ambiguous_conversation_name_is_rejected(tmp_path: Path, wanted: str, error: str) -> None:
     with pytest.raises(ResumeError, match=r"talk\.remember"):

@@ -145,7 +145,7 @@ def test_oldest_entries_are_dropped_counted_and_reported() -> None:
 
 
 @pytest.mark.real_time
-@pytest.mark.parametrize("under_way", [0, 2])
+@pytest.mark.parametrize("under_way", [0, 2], ids=["nothing being written", "two being written"])
 def test_entries_lost_to_a_hanging_disk_are_reported(monkeypatch: pytest.MonkeyPatch, under_way: int) -> None:
     disk, complaints = Disk(), list[str]()
     disk.free.clear()
@@ -226,7 +226,11 @@ def counted(disk: Disk, losses: Losses) -> BackgroundWriter[int]:
     )
 
 
-@pytest.mark.parametrize("entries", [1, 12, MOST_WAITING, MOST_WAITING + 5])
+@pytest.mark.parametrize(
+    "entries",
+    [1, 12, MOST_WAITING, MOST_WAITING + 5],
+    ids=["1 entry", "12 entries", "full queue", "more than the queue holds"],
+)
 def test_every_entry_is_written_or_counted_as_lost(entries: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(background_writer, "RETRY_S", 0.001)
     disk, losses = Disk([False, *[True] * 10_000]), Losses()

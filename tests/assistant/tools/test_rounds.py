@@ -250,6 +250,7 @@ def test_unsigned_calls_are_returned_one_by_one() -> None:
         (ScriptedTools(takes_s=100), "error: no answer within 8 s"),
         (ScriptedTools(result="x" * 5000), f"{'x' * 4000} … (cut: 5000 characters, 4000 are kept)"),
     ],
+    ids=["failed tool", "slow tool", "long result"],
 )
 def test_model_receives_the_result_of_a_call(tools: ScriptedTools, tool_result: str) -> None:
     model = calling()

@@ -138,6 +138,7 @@ def test_headers_and_names_come_from_standard_variables(record: TurnRecord) -> N
         ("OTEL_EXPORTER_OTLP_HEADERS", f"x a={SECRET}"),
         ("OTEL_RESOURCE_ATTRIBUTES", "=x"),
     ],
+    ids=["header without equals sign", "line break in header", "space in header name", "attribute without name"],
 )
 def test_invalid_variables_are_named_without_their_value(name: str, value: str) -> None:
     settings = replace(Settings(), trace=TraceSection(otlp_url="http://127.0.0.1:4318"))

@@ -185,6 +185,7 @@ def test_time_zero_is_the_wall_clock_of_the_first_sample() -> None:
         ("triton-grpc", "gpu1", "triton"),
         ("tgi", "gpu1", "tgi"),
     ],
+    ids=["OpenAI", "Azure", "Bedrock", "Triton", "TGI"],
 )
 def test_provider_names_follow_the_conventions(kind: str, host: str, provider: str) -> None:
     assert provider_of(kind, host) == provider

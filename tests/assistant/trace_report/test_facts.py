@@ -84,7 +84,7 @@ def test_answer_requested_after_end_of_turn_has_negative_lead() -> None:
     assert "speculation  lost: the answer was begun 547 ms after the endpoint" in waterfall(record)
 
 
-@pytest.mark.parametrize(("onset_ms", "cut_ins"), [(2720, 1), (3600, 0)])
+@pytest.mark.parametrize(("onset_ms", "cut_ins"), [(2720, 1), (3600, 0)], ids=["immediately", "later"])
 def test_only_immediate_interruption_is_cut_in(onset_ms: int, cut_ins: int) -> None:
     says = [TIME, Utterance(onset_ms, onset_ms + 800, "what is the date")]
     replies = ("It is ten o'clock and all is well in town, and in the country, too.", "It is Monday.")

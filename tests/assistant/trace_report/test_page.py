@@ -114,7 +114,11 @@ def test_turn_without_speech_times_is_drawn(tmp_path: Path) -> None:
     assert "<h3>turn 1" in page_of(write_trace(tmp_path / "a.jsonl", records))
 
 
-@pytest.mark.parametrize("more", [{"name": "a $x_{$ b"}, {"name": "天気"}, {"stage": "a newer stage"}])
+@pytest.mark.parametrize(
+    "more",
+    [{"name": "a $x_{$ b"}, {"name": "天気"}, {"stage": "a newer stage"}],
+    ids=["formula characters", "Japanese", "unknown stage"],
+)
 def test_any_endpoint_name_can_be_drawn(tmp_path: Path, more: Record) -> None:
     records = demo_records()[:1]
     records[0]["spans"][0] |= more

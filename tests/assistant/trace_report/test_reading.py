@@ -38,7 +38,11 @@ def test_records_are_read_unchanged() -> None:
     assert list(read_records([DEMO], pytest.fail)) == demo_records()
 
 
-@pytest.mark.parametrize("kept", [1, 9, 10, 11, 300, -2])
+@pytest.mark.parametrize(
+    "kept",
+    [1, 9, 10, 11, 300, -2],
+    ids=["1 byte kept", "9 bytes kept", "10 bytes kept", "11 bytes kept", "300 bytes kept", "2 bytes missing"],
+)
 def test_torn_last_line_is_skipped_wherever_it_is_torn(kept: int, tmp_path: Path) -> None:
     first, second = DEMO.read_bytes().splitlines(keepends=True)[:2]
     path = tmp_path / "torn.jsonl"
@@ -69,6 +73,7 @@ def test_torn_line_in_the_middle_is_skipped(tmp_path: Path) -> None:
         ('{"schema": 1, "turn": 1}\n', "line 1 lacks attempts, conversation, endpoint_ms"),
         (b"\xff\xfe\x00", "line 1 is no JSON"),
     ],
+    ids=["text", "torn JSON", "list", "turn without schema", "schema as a text", "missing fields", "binary"],
 )
 def test_file_that_is_no_trace_is_named(text: str | bytes, said: str, tmp_path: Path) -> None:
     path = tmp_path / "wrong.jsonl"

@@ -13,6 +13,7 @@ import pytest
 from grpc_server import self_signed
 from hypothesis import given
 from hypothesis import strategies as st
+from text_cases import text_cases
 from trace_samples import DEMO, demo_records
 
 from assistant.trace_report.reading import Record, TraceError
@@ -77,7 +78,7 @@ class SubscriptionHarness:
             raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("address", "url"),
     [
         ("http://127.0.0.1:8765", "http://127.0.0.1:8765/traces"),
@@ -91,7 +92,7 @@ def test_any_server_address_is_accepted(address: str, url: str) -> None:
     assert stream_url(address) == url
 
 
-@pytest.mark.parametrize(
+@text_cases(
     "address",
     [
         *("ftp://host", "http://", "http://host:99999", "http://me:secret@host", "http://["),
@@ -104,7 +105,7 @@ def test_invalid_address_is_reported_without_password(address: str) -> None:
     assert "secret" not in str(refused.value)
 
 
-@pytest.mark.parametrize("token", ["geheimnüs", "two\nlines"])
+@pytest.mark.parametrize("token", ["geheimnüs", "two\nlines"], ids=["non-ASCII", "line break"])
 def test_invalid_token_is_reported_but_not_shown(token: str) -> None:
     with pytest.raises(TraceError, match=r"^REPARTEE_TOKEN has a sign that HTTP cannot carry") as refused:
         SubscriptionHarness(traces(LINES), token=token).all()
@@ -147,6 +148,18 @@ def test_broken_stream_is_retried_with_growing_delays() -> None:
         (traces(b"x" * 5_000_000), "a line of more than 4 MB"),
         (httpx.ConnectError("refused"), r"cannot be reached \(ConnectError\); is `repartee serve` running there"),
     ],
+    ids=[
+        "token missing",
+        "foreign page",
+        "no stream",
+        "too many followers",
+        "redirect",
+        "server error",
+        "web page",
+        "other JSON",
+        "endless line",
+        "unreachable",
+    ],
 )
 def test_refusal_is_reported_once(answer: httpx.Response | Exception, said: str) -> None:
     followed = SubscriptionHarness(answer)
@@ -177,7 +190,11 @@ class StubTraceServer(BaseHTTPRequestHandler):
         pass
 
 
-@pytest.mark.parametrize(("address", "through"), [("http://voice.example", True), ("http://localhost:9", False)])
+@pytest.mark.parametrize(
+    ("address", "through"),
+    [("http://voice.example", True), ("http://localhost:9", False)],
+    ids=["remote server", "local server"],
+)
 def test_remote_server_is_reached_through_environment_proxy(
     address: str, through: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

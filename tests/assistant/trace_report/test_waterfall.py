@@ -34,7 +34,7 @@ def test_paid_intervals_of_demo_equal_its_stages() -> None:
         assert_paid_is_what_the_record_says(record)
 
 
-@pytest.mark.parametrize("resumes_ms", [1900, 2040, 2180, 2220, 2300, 2500])
+@pytest.mark.parametrize("resumes_ms", [1900, 2040, 2180, 2220, 2300, 2500], ids="resumes at {} ms".format)
 def test_paid_intervals_of_simulated_turns_equal_their_stages(resumes_ms: int) -> None:
     says = [Utterance(1000, 1800, "a small coffee"), Utterance(resumes_ms, resumes_ms + 600, "with milk")]
     for record in simulated_records(says, length_ms=9000):

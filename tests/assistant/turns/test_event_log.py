@@ -171,7 +171,9 @@ def test_settings_of_older_and_newer_versions_are_read() -> None:
 
 
 @pytest.mark.parametrize(
-    "entry", ["nonsense 1", "words 1 2", "hear 640 2 1 0 - AA==", "asked 1 somebody 1", "cancelled"]
+    "entry",
+    ["nonsense 1", "words 1 2", "hear 640 2 1 0 - AA==", "asked 1 somebody 1", "cancelled"],
+    ids=["unknown name", "too few fields", "invalid probabilities", "unknown origin", "missing fields"],
 )
 def test_malformed_entry_raises(entry: str) -> None:
     with pytest.raises(ValueError, match=r"frames|told|unpack"):

@@ -228,7 +228,7 @@ def test_failure_to_open_at_start_is_raised() -> None:
     run_virtual(run())
 
 
-@pytest.mark.parametrize("begun_s", [0.0, 0.1])
+@pytest.mark.parametrize("begun_s", [0.0, 0.1], ids=["at once", "during opening"])
 def test_close_during_opening_leaves_no_stream_open(begun_s: float) -> None:
     async def script(harness: MicrophoneHarness) -> None:
         await asyncio.sleep(begun_s)
@@ -275,7 +275,7 @@ def test_overflow_is_counted() -> None:
     run_with_microphone(script)
 
 
-@pytest.mark.parametrize("lost_s", [0.08, 0.5, 3.0])
+@pytest.mark.parametrize("lost_s", [0.08, 0.5, 3.0], ids="{} s lost".format)
 def test_clock_follows_lost_samples_within_two_seconds(lost_s: float) -> None:
     """Otherwise an echo canceller searches at the old position, and the latency is too long by the lost samples."""
 
@@ -316,7 +316,7 @@ def test_microphone_catches_up_after_blocked_loop() -> None:
     run_with_microphone(script, age_s=0.02)
 
 
-@pytest.mark.parametrize("frames", [1, 7, 441, 5000])
+@pytest.mark.parametrize("frames", [1, 7, 441, 5000], ids="{} frames".format)
 def test_blocks_of_any_length_give_continuous_audio(frames: int) -> None:
     async def script(harness: MicrophoneHarness) -> None:
         await asyncio.sleep(0.5)

@@ -60,7 +60,7 @@ def level(n: int, value: int = 1000) -> Pcm:
     return np.full(n, value, np.int16)
 
 
-@pytest.mark.parametrize("rate_hz", [24_000, 48_000, 44_100, 16_000])
+@pytest.mark.parametrize("rate_hz", [24_000, 48_000, 44_100, 16_000], ids="{} Hz".format)
 def test_reply_is_played_and_dated(rate_hz: int) -> None:
     async def script(harness: SpeakerHarness) -> None:
         await asyncio.sleep(0.5)
@@ -211,8 +211,8 @@ def test_failure_to_open_at_start_is_raised() -> None:
     run_virtual(run())
 
 
-@pytest.mark.parametrize("after_s", [0.2, 0.41, 0.42, 0.43, 0.44, 0.47])
-@pytest.mark.parametrize("how", ["used", "followed"])
+@pytest.mark.parametrize("after_s", [0.2, 0.41, 0.42, 0.43, 0.44, 0.47], ids="after {} s".format)
+@pytest.mark.parametrize("how", ["used", "followed"], ids=["device selected", "default device changed"])
 def test_device_change_keeps_count_of_played_samples(how: str, after_s: float) -> None:
     """The old stream is called until it is closed a little later; it must not pull audio or report the end."""
 
@@ -354,7 +354,7 @@ def test_new_default_device_starts_with_own_buffer_length() -> None:
     run_with_speaker(script)
 
 
-@pytest.mark.parametrize("begins_s", [0.4, 0.45, 0.55])
+@pytest.mark.parametrize("begins_s", [0.4, 0.45, 0.55], ids="reply at {} s".format)
 def test_reply_during_buffer_lengthening_is_played_completely(begins_s: float) -> None:
     async def script(harness: SpeakerHarness) -> None:
         await asyncio.sleep(1.2)

@@ -90,7 +90,7 @@ def test_echo_is_cancelled_after_two_seconds(room: Room) -> None:
     assert loss_db(raw, cleaned, 2.0, 6.0) >= 25
 
 
-@pytest.mark.parametrize("ppm", [-100.0, 100.0])
+@pytest.mark.parametrize("ppm", [-100.0, 100.0], ids="{} ppm".format)
 def test_clock_drift_costs_little_cancellation(ppm: float) -> None:
     raw, cleaned = scene(EchoCanceller(), Room(gain_db=0.0, drift_ppm=ppm), 20.0)
     assert loss_db(raw, cleaned, 15.0, 20.0) >= 25

@@ -275,7 +275,7 @@ def test_silent_endpoint_is_given_up_and_breaker_opens() -> None:
     assert not routing.breakers[0].closed(1002.1)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.1])
+@pytest.mark.parametrize("share", [0.0, 0.1], ids=["no hedging", "hedging"])
 def test_configured_patience_is_respected(share: float) -> None:
     """A slow endpoint that is asked first on purpose would otherwise never be measured."""
     endpoints = [Endpoint("slow", patience_s=5.0), Endpoint("quick", tier=2)]
@@ -291,7 +291,7 @@ def test_configured_patience_is_respected(share: float) -> None:
         hedged.over(asked_at_s + 4)
 
 
-@pytest.mark.parametrize("winner", [1, 2])
+@pytest.mark.parametrize("winner", [1, 2], ids=["second endpoint answers", "third endpoint answers"])
 def test_two_silent_endpoints_are_replaced(winner: int) -> None:
     hedged, _ = question()
     hedged.begin(1000.0)
@@ -380,7 +380,7 @@ def test_empty_stream_is_a_failure() -> None:
     assert AskEndpoint(1) in effects
 
 
-@pytest.mark.parametrize("hedge_allowed", [True, False])
+@pytest.mark.parametrize("hedge_allowed", [True, False], ids=["budget left", "budget spent"])
 def test_budget_is_checked_again(hedge_allowed: bool) -> None:
     routing = routing_of(2, "ordered", 0.1, 1)
     routing.budget.hedge(routing.budget.ask(10), 10)  # the advance

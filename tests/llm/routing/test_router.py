@@ -158,7 +158,9 @@ def test_function_call_wins_like_a_token() -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [unreachable("near"), refused("near"), LlmBroken("near", "", spoken="", retryable=True)]
+    "error",
+    [unreachable("near"), refused("near"), LlmBroken("near", "", spoken="", retryable=True)],
+    ids=["unreachable", "refused", "broken"],
 )
 def test_failure_before_first_token_fails_over(error: LlmError) -> None:
     near, far = Scripted("near", error=error), Scripted("far")

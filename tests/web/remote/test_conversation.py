@@ -135,7 +135,11 @@ def test_session_created_greets_with_its_facts() -> None:
     assert [(one.stage, one.name, one.fallback) for one in greeted.engines] == [("vad", "silero", False)]
 
 
-@pytest.mark.parametrize("session", [{}, {"repartee": {"version": "0.0"}}, {"repartee": None}])
+@pytest.mark.parametrize(
+    "session",
+    [{}, {"repartee": {"version": "0.0"}}, {"repartee": None}],
+    ids=["no extensions", "other version", "null"],
+)
 def test_server_without_extensions_is_refused(session: dict[str, Any]) -> None:
     with pytest.raises(UnsupportedServerError, match="no Repartee server, or one of an older version"):
         RemoteConversation().tell({"type": "session.created", "session": session})

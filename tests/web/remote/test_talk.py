@@ -180,7 +180,7 @@ def test_text_typed_into_broken_connection_is_answered_once(tmp_path: Path) -> N
     assert SENT_AGAIN in one.problems
 
 
-@pytest.mark.parametrize("interrupts", [False, True])
+@pytest.mark.parametrize("interrupts", [False, True], ids=["not interrupted", "interrupted"])
 def test_unheard_words_are_not_in_server_history(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, interrupts: bool
 ) -> None:
@@ -273,7 +273,7 @@ def test_reply_is_complete_after_reconnect(tmp_path: Path) -> None:
     assert one.problems[0].endswith("Trying again.")
 
 
-@pytest.mark.parametrize("answer", [TEN, "One two three. Four."])
+@pytest.mark.parametrize("answer", [TEN, "One two three. Four."], ids=["long reply", "short reply"])
 def test_reply_stopped_while_disconnected_stops_at_server(tmp_path: Path, answer: str) -> None:
     """The reply is still being sent, or completely sent and only played."""
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from session_server import eventually
 from starlette.websockets import WebSocket
+from text_cases import text_cases
 from web_server import ScriptedEnginePool, running_server
 from websockets.exceptions import ConnectionClosedError, InvalidStatus
 from websockets.frames import Close
@@ -73,7 +74,7 @@ async def refusal(url: str, token: str | None = None) -> str:
 # ---- addresses ----
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("text", "url"),
     [
         ("ws://127.0.0.1:8765", "ws://127.0.0.1:8765/v1/realtime?model=repartee"),
@@ -88,7 +89,7 @@ def test_address_is_converted_to_url(text: str, url: str) -> None:
     assert address_of(text).url({}) == url
 
 
-@pytest.mark.parametrize("text", ["", "ftp://x", "ws://", "ws://a b", "ws://host:port", "ws://host:99999"])
+@text_cases("text", ["", "ftp://x", "ws://", "ws://a b", "ws://host:port", "ws://host:99999"])
 def test_invalid_address_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="an address looks like"):
         address_of(text)
@@ -239,6 +240,18 @@ def test_foreign_realtime_server_is_explained() -> None:
         '{"type":"x","audio_end_ms":1' + "0" * 5000 + "}",
         "nonsense",
         "7",
+    ],
+    ids=[
+        "deeply nested",
+        "error as text",
+        "error as list",
+        "NaN",
+        "infinity",
+        "number too large",
+        "401 digits",
+        "5001 digits",
+        "no JSON",
+        "number",
     ],
 )
 def test_invalid_message_does_not_end_the_connection(message: str) -> None:
@@ -433,6 +446,7 @@ def test_unsent_audio_is_dropped_and_counted(monkeypatch: pytest.MonkeyPatch) ->
         ("", "server_draining", "is going down", True),
         ("", "", "was lost", True),
     ],
+    ids=["close reason", "close event", "neither"],
 )
 def test_close_reason_is_explained(reason: str, farewell: str, said: str, again: bool) -> None:
     error = ConnectionClosedError(Close(1012, reason), None)
@@ -447,7 +461,9 @@ def test_temporary_failure_is_retried_only_after_conversation() -> None:
         assert why_not(error, address_of("ws://h"), connected_before=True).again
 
 
-@pytest.mark.parametrize(("host", "followed"), [("127.0.0.1", True), ("localhost", False)])
+@pytest.mark.parametrize(
+    ("host", "followed"), [("127.0.0.1", True), ("localhost", False)], ids=["same host", "other host"]
+)
 def test_redirect_to_another_origin_is_not_followed(host: str, followed: bool) -> None:
     asked: list[str] = []
 

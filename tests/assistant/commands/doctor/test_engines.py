@@ -39,6 +39,7 @@ STAND_IN = {"espeak-ng": InUse("in place of piper: missing: pull it", fallback=T
         (CONFIGURED, {"rtf": 1.5}, "warn"),
         (CONFIGURED, {"ok": False}, "warn"),
     ],
+    ids=["configured", "fallback", "not configured", "slower than real time", "wrong answer"],
 )
 def test_working_engine_has_its_level(in_use: Mapping[str, InUse], more: Mapping[str, object], level: str) -> None:
     finding = engine_finding("tts", "espeak-ng", ProbeResult({**MEASURED, **more}), in_use, "")
@@ -62,6 +63,7 @@ def test_engine_without_audio_has_no_real_time_factor() -> None:
         (CONFIGURED, ProbeResult({}, "not tried", unfinished=True), "warn"),
         ({"piper": InUse("", fallback=False)}, ProbeResult({}, "crashed (SIGILL)"), "info"),
     ],
+    ids=["configured engine crashed", "configured engine not tried", "other engine crashed"],
 )
 def test_failing_engine_has_its_level(in_use: Mapping[str, InUse], answer: ProbeResult, level: str) -> None:
     finding = engine_finding("tts", "espeak-ng", answer, in_use, "")

@@ -198,6 +198,7 @@ def test_missing_model_is_a_row_with_the_remedy() -> None:
         ("", "bar", "no such voice (known: espeak-ng, piper, en_US-ljspeech-medium, "),
         ("", "base.en", "no such voice (known: espeak-ng, piper, "),
     ],
+    ids=["misspelled recognizer", "voice as recognizer", "unknown voice", "recognizer as voice"],
 )
 def test_unknown_name_is_refused_with_the_known_ones(stt: str, tts: str, said: str) -> None:
     with pytest.raises(ConfigError) as error:
@@ -265,6 +266,7 @@ def test_recording_is_counted_as_lost_if_the_engine_fails(
         (SttError("it died"), "it died"),
         (TimeoutError(), "too slow: no answer in time"),
     ],
+    ids=["load error", "engine error", "timeout"],
 )
 def test_failing_engine_has_a_row(monkeypatch: pytest.MonkeyPatch, failure: Exception, note: str) -> None:
     engine = FakeRecognizer(failure=failure)

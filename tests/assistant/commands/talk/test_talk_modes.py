@@ -119,7 +119,7 @@ def test_only_words_after_the_phrase_are_shown() -> None:
     assert [partial.words for partial in result.records[0].hearings[0].partials] == [2, 4]
 
 
-@pytest.mark.parametrize("until_ms", [3500, 9000])
+@pytest.mark.parametrize("until_ms", [3500, 9000], ids=["ends during the reply", "ends after the reply"])
 def test_side_talk_during_a_reply_is_in_no_record(until_ms: int) -> None:
     """The side talk may end before or after the reply."""
     simulation = Simulation(
@@ -179,8 +179,12 @@ def test_speech_interrupts_within_the_window() -> None:
     assert asked(simulation) == ["tell me a story", "stop it"]
 
 
-@pytest.mark.parametrize("partial_ms", [3700, None])
-@pytest.mark.parametrize(("heard", "outcome"), [("stop it please", "answered"), ("hey computer stop", "interrupted")])
+@pytest.mark.parametrize("partial_ms", [3700, None], ids=["with interim transcript", "without interim transcript"])
+@pytest.mark.parametrize(
+    ("heard", "outcome"),
+    [("stop it please", "answered"), ("hey computer stop", "interrupted")],
+    ids=["without phrase", "with phrase"],
+)
 def test_only_the_phrase_interrupts_without_a_window(heard: str, outcome: str, partial_ms: int | None) -> None:
     simulation = Simulation(
         [Utterance(500, 1500, "hey computer tell me a story"), Utterance(3000, 4000, heard)],
@@ -251,7 +255,7 @@ def test_turn_is_the_speech_while_the_key_was_held() -> None:
     assert record.response_latency_ms < 360, "the reply was prepared before the release"
 
 
-@pytest.mark.parametrize("late_ms", [0, 60, 140])
+@pytest.mark.parametrize("late_ms", [0, 60, 140], ids="{} ms late".format)
 def test_late_transcript_includes_speech_up_to_the_release(late_ms: int) -> None:
     """The key is released at the end of the last word; the last frames have not arrived by then."""
     simulation = Simulation([Utterance(1000, 2000, "what time is it")], turns=HELD, key=PushToTalk())
@@ -270,7 +274,7 @@ def test_late_transcript_includes_speech_up_to_the_release(late_ms: int) -> None
     assert speech_end == [pytest.approx(2000, abs=21)], "the end of what was said was cut off"
 
 
-@pytest.mark.parametrize("begins_ms", [1780, 1860, 1940])
+@pytest.mark.parametrize("begins_ms", [1780, 1860, 1940], ids="onset at {} ms".format)
 def test_word_starting_just_before_the_release_is_kept(begins_ms: int) -> None:
     """A word of 250 ms; the key is released at 1960 ms, and the reply waits only for the end of the word."""
     says = [Utterance(1000, 1500, "lights"), Utterance(begins_ms, begins_ms + 250, "on")]
@@ -372,7 +376,7 @@ def test_typed_text_is_answered_without_latency() -> None:
     assert (record.outcome, record.response_latency_ms, record.no_latency_reason) == ("answered", None, "requested")
 
 
-@pytest.mark.parametrize("typed_ms", [700, 1100, 1900, 2500])
+@pytest.mark.parametrize("typed_ms", [700, 1100, 1900, 2500], ids="typed at {} ms".format)
 def test_text_typed_during_speech_is_answered_first(typed_ms: int) -> None:
     simulation = Simulation(
         [Utterance(500, 2600, "what time is it in london now")], 12_000, replies=["Blue. As ever.", "It is ten."]

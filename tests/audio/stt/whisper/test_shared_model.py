@@ -140,8 +140,8 @@ def sharing(model: Path, *, language: str | None = "en", workers: int = 1, hang_
     return SharedWhisper(WhisperSettings(model, language, "cpu", workers=workers), hang_s=hang_s)
 
 
-@pytest.mark.parametrize("conversations", [2, 8])
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("conversations", [2, 8], ids="{} conversations".format)
+@pytest.mark.parametrize("workers", [1, 2], ids=["1 worker", "2 workers"])
 def test_each_conversation_gets_its_own_words(
     model: Path, monitor: DecodeMonitor, conversations: int, workers: int
 ) -> None:
@@ -341,7 +341,7 @@ def test_running_partial_is_aborted_for_requested_transcript(
     run_scene(shared, scene)
 
 
-@pytest.mark.parametrize("loops", [False, True])
+@pytest.mark.parametrize("loops", [False, True], ids=["without loop", "with loop"])
 def test_decode_of_pause_is_aborted_when_speech_continues(
     model: Path, monitor: DecodeMonitor, monkeypatch: pytest.MonkeyPatch, *, loops: bool
 ) -> None:
@@ -402,7 +402,7 @@ def test_later_pause_does_not_abort_decode_of_earlier_one(model: Path, monitor: 
     run_scene(shared, scene)
 
 
-@pytest.mark.parametrize("given_up", [False, True])
+@pytest.mark.parametrize("given_up", [False, True], ids=["recognizer closed", "segment cancelled"])
 def test_decode_for_cancelled_segment_never_starts(model: Path, monitor: DecodeMonitor, given_up: bool) -> None:
     shared = sharing(model)
 
@@ -789,7 +789,7 @@ def test_decode_of_dip_answers_early_request_while_final_decodes(model: Path, mo
     run_scene(shared, scene)
 
 
-@pytest.mark.parametrize("early", [True, False])
+@pytest.mark.parametrize("early", [True, False], ids=["early request", "final request"])
 def test_decode_that_lacks_speech_is_not_sufficient(model: Path, monitor: DecodeMonitor, *, early: bool) -> None:
     shared = sharing(model)
 
@@ -817,8 +817,16 @@ THREE = Decoded("turn it on", "", "en", language_sure=False)
         (0.9, replace(THREE, text=""), None),
         (0.9, replace(THREE, doubt="log-probability"), None),
     ],
+    ids=[
+        "least end of decoded audio",
+        "all speech decoded",
+        "too much missing",
+        "beyond the pause",
+        "no text",
+        "doubtful",
+    ],
 )
-@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("late", [False, True], ids=["decoded before the request", "decoded after the request"])
 def test_draft_may_lack_a_little_speech(until_s: float, decoded: Decoded, draft: bool | None, *, late: bool) -> None:
     """Whether it was decoded before the words are asked for, or while they are waited for."""
 
@@ -993,7 +1001,7 @@ def test_full_window_starts_before_unreliable_words_are_requested_again() -> Non
     asyncio.run(scene())
 
 
-@pytest.mark.parametrize("draft", [False, True])
+@pytest.mark.parametrize("draft", [False, True], ids=["early", "draft"])
 def test_nothing_starts_for_cancelled_early_request(*, draft: bool) -> None:
     """The voice went on: a decode of the full window, begun in it, would be in the way of the words at its end."""
 
@@ -1069,7 +1077,9 @@ def test_later_dip_aborts_decode_of_earlier_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("threads", "shown"), [(1, "CPU, 1 threads, adaptive"), (2, "CPU, 2 threads, 2 decodes at once, adaptive")]
+    ("threads", "shown"),
+    [(1, "CPU, 1 threads, adaptive"), (2, "CPU, 2 threads, 2 decodes at once, adaptive")],
+    ids=["1 thread", "2 threads"],
 )
 def test_workers_share_threads(model: Path, threads: int, shown: str) -> None:
     shared = SharedWhisper(WhisperSettings(model, device="cpu", cpu_threads=threads, workers=2))
