@@ -75,6 +75,19 @@ WORD = DecodeResult("computer " * 8, -0.2, 0.5)
         (DecodeResult(WORD.text, -0.2, 0.3), DecodeResult("commuter", -1.8, 0.39), False),  # speech
         (DecodeResult(WORD.text, -0.2, 0.3), DecodeResult("commuter", -1.8, 0.45), True),
     ],
+    ids=[
+        "other unclear words",
+        "same words",
+        "one unclear word",
+        "no words",
+        "other clear words",
+        "beginning of the same words",
+        "same word once",
+        "same word five times",
+        "other clear command",
+        "unclear word, speech likely",
+        "unclear word, silence likely",
+    ],
 )
 def test_loop_is_dropped_if_full_window_gives_no_clear_words(
     short: DecodeResult, full: DecodeResult, nobodys: bool

@@ -84,7 +84,23 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("text", "problem"), WRONG)
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    WRONG,
+    ids=[
+        "servers as a number",
+        "missing name",
+        "space in name",
+        "neither command nor url",
+        "command and url",
+        "env for a url",
+        "unclosed quote",
+        "port zero",
+        "ftp address",
+        "unknown key",
+        "duplicate name",
+    ],
+)
 def test_error_is_one_sentence(text: str, problem: str, tmp_path: Path) -> None:
     assert problems(text, tmp_path) == [f"given.toml:{problem}"]
 

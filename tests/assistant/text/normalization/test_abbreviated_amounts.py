@@ -41,7 +41,7 @@ ABBREVIATIONS = {
     "de z.B.": ("de", "Es sind z.B. Äpfel, d.h. Obst.", "Es sind zum Beispiel Äpfel, das heißt Obst."),
     "fr": ("fr", "Voir la p. 3 et l'art. 5 du n° 3.", "Voir la page trois et l'article cinq du numéro trois."),
     "fr about": ("fr", "Il y a env. 10 km.", "Il y a environ dix kilomètres."),
-    "fr c.-à-d.": ("fr", "C'est lui, c.-à-d. Paul.", "C'est lui, c'est-à-dire Paul."),
+    "fr that is": ("fr", "C'est lui, c.-à-d. Paul.", "C'est lui, c'est-à-dire Paul."),
     "es": ("es", "Es el núm. 3 y el n.º 3.", "Es el número tres y el número tres."),
     "es more": ("es", "Está en el nro. 4, pág. 5.", "Está en el número cuatro, página cinco."),
     "es p. ej.": ("es", "Hay alguien, p. ej. Pedro.", "Hay alguien, por ejemplo Pedro."),

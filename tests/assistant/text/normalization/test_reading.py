@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from normalization_cases import ENGLISH, FRENCH, GERMAN, SPANISH
-from text_cases import text_cases
+from text_cases import plain_text, text_cases
 
 from assistant.text.normalization.reading import spoken
 
@@ -118,7 +118,7 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:8])
+@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: plain_text(text[:8]))
 @pytest.mark.parametrize("language", ["en", "de"])
 def test_cost_of_hostile_text_is_bounded(text: str, language: str) -> None:
     spoken("1", language)
