@@ -114,6 +114,6 @@ def test_plays_in_real_time(tmp_path: Path) -> None:
     microphone = WavMicrophone(recorded(tmp_path, 1.0), tail_s=0.5)
     watch = Stopwatch()
     heard = asyncio.run(listen(microphone))
-    assert watch.took.elapsed_s > 1.35
+    assert watch.duration.elapsed_s > 1.35
     assert watch.undisturbed_s < 1.65
     assert len(heard) == 75

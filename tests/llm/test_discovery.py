@@ -80,7 +80,7 @@ def test_servers_are_found_concurrently_in_port_order() -> None:
             one.models = two.models = three.models = (Wait(30),)
             watch = Stopwatch()
             assert await discover([port_of(server.url) for server in (one, two, three)], 0.4) == ()
-            return watch.took
+            return watch.duration
 
     took = asyncio.run(timed())
     assert took.elapsed_s >= 0.4

@@ -109,7 +109,7 @@ def failing(
                     events.append(said)  # noqa: PERF401 - what came before the failure is kept
         except LlmError as error:
             errors.append(error)
-        times.append(watch.took)
+        times.append(watch.duration)
 
     run(test, *scripts, first_token_timeout_s=first_token_timeout_s, token_gap_timeout_s=token_gap_timeout_s)
     (error,) = errors

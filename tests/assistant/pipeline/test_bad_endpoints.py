@@ -50,13 +50,13 @@ class Case:
 
     Attributes:
         script: What the endpoint does at the first turn; it answers the second one well. None: it is down until then.
-        units: What the user hears, chunk by chunk.
+        chunks: What the user hears, chunk by chunk.
         error: A part of the error in the trace.
     """
 
     name: str
     script: Script | None
-    units: tuple[str, ...]
+    chunks: tuple[str, ...]
     error: str
 
 

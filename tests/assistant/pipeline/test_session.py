@@ -865,7 +865,7 @@ def test_session_end_does_not_wait_for_a_restarting_engine(fails: str) -> None:
 
     async def lasts_s() -> float:
         began_s = asyncio.get_running_loop().time()
-        await simulation._perform()
+        await simulation._run()
         return asyncio.get_running_loop().time() - began_s
 
     assert run_virtual(lasts_s()) < 12, "the apology is heard out, and nothing else"

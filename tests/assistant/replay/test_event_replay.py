@@ -69,7 +69,7 @@ class UnsureVad(LoudnessVad):
 
 
 class TalkativeStream(ScriptedStream):
-    """Reports interim transcripts while words are spoken, rough at first; the listener's "mhm" comes before them."""
+    """Reports interim transcripts while words are spoken, with low confidence at first; the listener's "mhm" comes before them."""
 
     def feed(self, pcm: Pcm) -> None:
         ScriptedStream.feed(self, pcm)
@@ -196,7 +196,7 @@ def test_replay_gives_same_decisions(
 
 
 def judged(says: list[Utterance], turns: TurnSettings, seed: int = 1) -> RealTimeConversation:
-    """Returns a conversation with EOT estimates, including DelayedSmartTurn Turn's."""
+    """Returns a conversation with EOT estimates, including Smart Turn's."""
     skill_effects = SkillEffects(lambda _messages: None, lambda: NOON)
     recognizer, model = TalkativeRecognizer(says, 40.0), ScriptedModel((REPLY, "Monday."))
     engines = Engines(

@@ -107,7 +107,7 @@ def test_exported_numbers_equal_the_json(record: TurnRecord) -> None:
 
 def test_words_are_not_exported(record: TurnRecord) -> None:
     assert record.words is not None
-    text = otlp_collector.write_trace(exported([record], TAKEN))
+    text = otlp_collector.written(exported([record], TAKEN))
     assert "scripted model" in text
     assert "what time" not in text
     assert "ten o'clock" not in text
@@ -127,7 +127,7 @@ def test_headers_and_names_come_from_standard_variables(record: TurnRecord) -> N
     assert resource["service.name"] == "kitchen"
     assert resource["deployment.environment.name"] == "home"
     assert "service.version" in resource
-    assert SECRET not in otlp_collector.write_trace(server)
+    assert SECRET not in otlp_collector.written(server)
 
 
 @pytest.mark.parametrize(
