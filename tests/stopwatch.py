@@ -1,4 +1,4 @@
-"""Measures how long something duration, and for how much of that time the machine was free.
+"""Measures how long something takes, and for how much of that time the machine was free.
 
 "Within 100 ms" is meaningful only while processors are available. Linux counts the time in which anything waited for a
 processor, and the time in which a virtual machine's processors were taken away. Only the rest of the time counts. On an

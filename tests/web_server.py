@@ -22,7 +22,7 @@ from web.trace_stream import TraceStream
 
 @dataclass
 class ScriptedEnginePool:
-    """An engine pool that becomes ready when the test says so."""
+    """An engine pool that becomes ready when the test sets `may_load`."""
 
     states: list[EngineState] = field(default_factory=lambda: [EngineState("stt", "ready", "scripted")])
     error: Exception | None = None

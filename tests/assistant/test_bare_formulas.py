@@ -1,4 +1,4 @@
-"""LaTeX outside dollar signs, and backslashes that are none."""
+"""LaTeX outside dollar signs, and backslashes that do not begin LaTeX."""
 
 import pytest
 from token_boundaries import speakable_results

@@ -1,4 +1,4 @@
-"""SSML in a reply: what it asks of a voice is not read out."""
+"""SSML in a reply is not spoken."""
 
 import pytest
 from token_boundaries import speakable_results

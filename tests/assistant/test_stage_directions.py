@@ -1,4 +1,4 @@
-"""Stage directions between sentences are chunks of their own; marked words inside a sentence are not."""
+"""Stage directions between sentences are separate chunks; marked words inside a sentence are not."""
 
 import pytest
 from token_boundaries import speakable_results

@@ -94,7 +94,7 @@ CASES = [(kind, rate_hz) for kind in KINDS for rate_hz in (16_000, 24_000, 44_10
 def recorded_frames(
     folder: Path, kind: str, rate_hz: int, gap_s: float = 0.0
 ) -> tuple[list[Frame], Microphone, list[float]]:
-    """Two seconds and a half of frames, and how long before its arrival each of them ended, by the clock."""
+    """Returns 2.5 s of frames, the microphone, and the age of each frame on arrival by the microphone's clock."""
 
     async def main() -> tuple[list[Frame], Microphone, list[float]]:
         frames: list[Frame] = []

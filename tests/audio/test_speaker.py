@@ -14,7 +14,7 @@ START_S = 1000.0
 
 
 class SpeakerHarness:
-    """A card with everything it did written down."""
+    """A card that records what it plays and reports."""
 
     def __init__(self, block_ms: int = 10) -> None:
         self.blocks: list[tuple[float, Pcm]] = []
@@ -23,7 +23,7 @@ class SpeakerHarness:
         self.card.on_played = lambda *what: self.played.append(what)
 
     def sound(self) -> Pcm:
-        """All that was heard, from sample 0 on."""
+        """Returns all played audio, from sample 0 on."""
         whole = np.zeros(24_000 * 20, np.int16)
         for at_s, pcm in self.blocks:
             at = round(at_s * 24_000)

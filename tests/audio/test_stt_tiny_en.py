@@ -67,7 +67,7 @@ def test_real_speech_is_recognized(whisper: LoadedWhisper, clips: list[Clip]) ->
 
 
 def test_sentence_end_score_separates_whole_from_partial(whisper: LoadedWhisper, clips: list[Clip]) -> None:
-    """And what follows from it, judged by words alone."""
+    """The EOT estimate from the words alone is separated too."""
     whole = [decoded(whisper, clip.pcm) for clip in clips]
     parts = [decoded(whisper, clip.pcm[: len(clip.pcm) * 3 // 5]) for clip in clips]
     estimator = fitted_turn_end()

@@ -1,4 +1,4 @@
-"""The line has the client's audio without inserted silence within it, whatever the network does to the blocks."""
+"""The client's audio has no inserted silence within it, however the network delays its blocks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

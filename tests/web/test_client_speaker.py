@@ -32,7 +32,7 @@ def heard(ms: float) -> object:
 
 @dataclass
 class Client:
-    """A client: the audio it got, and what the conversation was told."""
+    """A client: the audio it received, and the playback reports to the conversation."""
 
     speaker: ClientSpeaker = field(default_factory=lambda: ClientSpeaker(AHEAD_MS))
     sent: list[tuple[float, Hashable, Pcm]] = field(default_factory=list)  # with ms since the start

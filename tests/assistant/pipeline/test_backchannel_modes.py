@@ -1,4 +1,4 @@
-"""Where a client or a key ends turns, a backchannel is a turn like any other."""
+"""A backchannel is a normal turn if a client or the key ends turns."""
 
 import pytest
 from simulation import Simulation, Utterance

@@ -1,4 +1,4 @@
-"""Tests of the assignment of facts to turns, and of the wait between end of turn and commit."""
+"""Tests of the assignment of events to turns, and of the wait between end of turn and commit."""
 
 import pytest
 from simulation import Simulation, Utterance

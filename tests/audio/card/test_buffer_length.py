@@ -1,4 +1,4 @@
-"""When the loudspeaker's buffer is made longer, in virtual time."""
+"""Tests when the loudspeaker's buffer is lengthened, in virtual time."""
 
 import pytest
 from hypothesis import given

@@ -100,7 +100,7 @@ def card() -> Generator[VirtualCard]:
         yield one
 
 
-def spoken_to_its_own_ear(folder: Path, card: VirtualCard, echo: str) -> dict[str, Any]:
+def long_reply_with_echo(folder: Path, card: VirtualCard, echo: str) -> dict[str, Any]:
     """Returns the record of a long reply without any user speech."""
     with talking(folder, card, echo) as app:
         app.until("ready:")
@@ -113,11 +113,11 @@ def spoken_to_its_own_ear(folder: Path, card: VirtualCard, echo: str) -> dict[st
 
 def test_echo_canceller_prevents_self_interruption(card: VirtualCard, tmp_path: Path) -> None:
     pytest.importorskip("livekit.rtc")
-    record = spoken_to_its_own_ear(tmp_path, card, "cancel")
+    record = long_reply_with_echo(tmp_path, card, "cancel")
     assert record["engines"]["echo"] == "cancel"
     assert record["outcome"] == "answered"
 
 
 def test_headphones_mode_with_a_loudspeaker_interrupts_itself(card: VirtualCard, tmp_path: Path) -> None:
     """The echo is really there: without echo control the same reply is interrupted."""
-    assert spoken_to_its_own_ear(tmp_path, card, "headphones")["outcome"] == "interrupted"
+    assert long_reply_with_echo(tmp_path, card, "headphones")["outcome"] == "interrupted"

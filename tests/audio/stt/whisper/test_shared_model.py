@@ -32,7 +32,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class DecodeMonitor:
-    """Counts loads and records decodes; each decode is held until it is released (`go`).
+    """Counts loads and records decodes; each decode is held until it is released (`release`).
 
     Whose a decode is stands in its sound: a conversation's segments begin with a sample of its number.
     """
@@ -828,7 +828,7 @@ THREE = Decoded("turn it on", "", "en", language_sure=False)
 )
 @pytest.mark.parametrize("late", [False, True], ids=["decoded before the request", "decoded after the request"])
 def test_draft_may_lack_a_little_speech(until_s: float, decoded: Decoded, draft: bool | None, *, late: bool) -> None:
-    """Whether it was decoded before the words are asked for, or while they are waited for."""
+    """The draft is decoded before the request, or while the request waits."""
 
     async def scene() -> None:
         stream = at_an_end()
@@ -865,7 +865,7 @@ def test_draft_is_returned_only_on_request() -> None:
 
 
 def test_final_decode_starts_at_once_after_draft() -> None:
-    """Before whoever got it has asked again: meanwhile the model would do something else."""
+    """It does not wait for the next request: the model would start other work meanwhile."""
 
     async def scene() -> None:
         stream = at_an_end()
@@ -1003,7 +1003,7 @@ def test_full_window_starts_before_unreliable_words_are_requested_again() -> Non
 
 @pytest.mark.parametrize("draft", [False, True], ids=["early", "draft"])
 def test_nothing_starts_for_cancelled_early_request(*, draft: bool) -> None:
-    """The voice went on: a decode of the full window, begun in it, would be in the way of the words at its end."""
+    """The user goes on speaking: a decode of the full window would delay the final transcript."""
 
     async def scene() -> None:
         stream = at_an_end()
@@ -1024,7 +1024,7 @@ def test_nothing_starts_for_cancelled_early_request(*, draft: bool) -> None:
 
 
 def test_early_transcript_is_confirmed_soon_or_not_at_all() -> None:
-    """They had come before the voice went on."""
+    """The early transcript arrived before the user went on speaking."""
 
     async def scene() -> None:
         stream = at_an_end()
