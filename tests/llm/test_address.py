@@ -62,7 +62,7 @@ def test_configured_headers_override_defaults() -> None:
     assert request_headers("near", "k", {"authorization": "Basic x"})["authorization"] == "Basic x"
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("host", "is_local"),
     [("localhost", True), ("127.0.0.2", True), ("::1", True), ("10.0.0.1", False), ("example.org", False)],
 )
