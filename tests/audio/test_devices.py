@@ -36,6 +36,17 @@ WINDOWS = (
         ("mme", "input", 0),
         ("stereo", "output", 4),
     ],
+    ids=[
+        "default input",
+        "default output",
+        "number",
+        "part of a name",
+        "name",
+        "name in other case",
+        "name with host API",
+        "host API",
+        "unique part",
+    ],
 )
 def test_pick_finds_device(wanted: str, direction: Direction, index: int) -> None:
     assert pick(WINDOWS, wanted, direction).index == index
@@ -50,6 +61,7 @@ def test_pick_finds_device(wanted: str, direction: Direction, index: int) -> Non
         ("phone", "input", 'no microphone is called "phone": choose "Headset" or "Webcam"'),
         ("wasapi", "input", '"wasapi" may be "Headset" or "Webcam": write more'),
     ],
+    ids=["superscript digit", "device without input", "unknown number", "unknown name", "ambiguous name"],
 )
 def test_pick_reports_unknown_or_ambiguous_device(wanted: str, direction: Direction, says: str) -> None:
     with pytest.raises(DeviceError) as error:

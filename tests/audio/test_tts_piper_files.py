@@ -83,7 +83,11 @@ class TestLanguage:
 
 
 class TestSpeaker:
-    @pytest.mark.parametrize("speaker", [-1, 3, "speaker3", "3", ""])
+    @pytest.mark.parametrize(
+        "speaker",
+        [-1, 3, "speaker3", "3", ""],
+        ids=["negative number", "number too large", "unknown name", "unknown number as text", "empty"],
+    )
     def test_unknown_speaker_is_refused(self, tmp_path: Path, speaker: int | str) -> None:
         text = refusal(PiperTts(str(tone_voice(tmp_path, speakers=3)), speaker=speaker))
         assert f'no speaker "{speaker}"' in text
@@ -94,7 +98,7 @@ class TestSpeaker:
         assert "has one speaker, 0" in refusal(PiperTts(path, speaker=1))
         assert loaded(PiperTts(path, speaker=0))
 
-    @pytest.mark.parametrize("speaker", [2, "2", "speaker2"])
+    @pytest.mark.parametrize("speaker", [2, "2", "speaker2"], ids=["number", "number as text", "name"])
     def test_known_speaker_is_accepted(self, tmp_path: Path, speaker: int | str) -> None:
         assert f"speaker {speaker}" in loaded(PiperTts(str(tone_voice(tmp_path, speakers=3)), speaker=speaker))
 
@@ -109,6 +113,7 @@ class TestJson:
             ("{}", "it has no "),
             ('{"num_symbols": 1, "num_speakers": 1, "audio": 7}', "is not the JSON file of a voice"),
         ],
+        ids=["empty", "truncated", "list", "no keys", "number as a table"],
     )
     def test_invalid_json_is_refused(self, tmp_path: Path, content: str, said: str) -> None:
         path = tone_voice(tmp_path)
@@ -156,6 +161,34 @@ class TestJson:
             (lambda c: c.update(phoneme_type="unheard of"), "is not the JSON file of a voice"),
             (lambda c: c.update(phoneme_type="pinyin"), 'has the phoneme type "pinyin", which is not supported'),
         ],
+        ids=[
+            "missing start sign",
+            "negative phoneme id",
+            "phoneme id beyond num_symbols",
+            "text as phoneme id",
+            "phoneme id beyond the model",
+            "zero sample rate",
+            "sample rate as text",
+            "phoneme without ids",
+            "no ids at all",
+            "no letters",
+            "length scale as text",
+            "zero length scale",
+            "huge length scale",
+            "NaN noise scale",
+            "missing noise scale",
+            "boolean noise_w",
+            "voice as number",
+            "unknown espeak voice",
+            "empty espeak voice",
+            "speaker id as text",
+            "default speaker out of range",
+            "hop length as text",
+            "too many speakers",
+            "no speakers",
+            "unknown phoneme type",
+            "pinyin phonemes",
+        ],
     )
     def test_json_of_other_voice_is_refused(
         self, tmp_path: Path, edit: Callable[[dict[str, Any]], object], said: str
@@ -164,14 +197,16 @@ class TestJson:
         assert said in text
         assert "json does not fit its Piper voice" in text or "pinyin" in text
 
-    @pytest.mark.parametrize(("speakers", "said"), [(1, "the model has several"), (5, "the model has 3")])
+    @pytest.mark.parametrize(
+        ("speakers", "said"), [(1, "the model has several"), (5, "the model has 3")], ids=["too few", "too many"]
+    )
     def test_speaker_count_must_match_model(self, tmp_path: Path, speakers: int, said: str) -> None:
         path = tone_voice(tmp_path, speakers=3)
         assert said in refusal(PiperTts(change(path, lambda config: config.update(num_speakers=speakers))))
 
 
 class TestModel:
-    @pytest.mark.parametrize("keep", [0, 1, 100, 2000])
+    @pytest.mark.parametrize("keep", [0, 1, 100, 2000], ids=["empty", "1 byte", "100 bytes", "2000 bytes"])
     def test_damaged_model_is_refused(self, tmp_path: Path, keep: int) -> None:
         path = tone_voice(tmp_path)
         path.write_bytes(path.read_bytes()[:keep])

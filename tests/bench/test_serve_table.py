@@ -45,7 +45,9 @@ def test_main_table_compares_this_project_with_peers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("others", "said"), [(0.02, "quiet"), (0.4, "busy: other programs took 40 %"), (None, "not known")]
+    ("others", "said"),
+    [(0.02, "quiet"), (0.4, "busy: other programs took 40 %"), (None, "not known")],
+    ids=["quiet", "busy", "unknown"],
 )
 def test_report_states_machine_load(others: float | None, said: str) -> None:
     assert said in conditions(replace(RUN, others=others))
@@ -138,6 +140,7 @@ def test_parts_are_played_in_order() -> None:
         (["what time is it"], ["what time is"], False),
         ([], ["hello"], False),
     ],
+    ids=["same words", "joined words", "last words only", "missing words", "truncated words", "additional words"],
 )
 def test_llm_was_asked_the_recognized_words(heard: list[str], asked: list[str], same: bool) -> None:
     assert was_asked(heard, asked) is same

@@ -79,6 +79,7 @@ def test_custom_template_prompt() -> None:
         (template(GEMMA, eos_token="<eos>"), ("<eos>", "<end_of_turn>", "<start_of_turn>")),
         (template(FORGETFUL, eos_token=""), ("<|end|>", "<|user|>")),
     ],
+    ids=["Llama 2", "Llama 3", "ChatML", "Mistral", "Gemma", "template without history"],
 )
 def test_stops_are_tokens_between_answer_and_next_question(one: ChatTemplate, stops: tuple[str, ...]) -> None:
     assert one.stops == stops
@@ -178,7 +179,9 @@ def test_offered_functions_are_refused() -> None:
     assert caught.value.retryable
 
 
-@pytest.mark.parametrize("one", [LLAMA2, LLAMA3, CHATML, template(MISTRAL)])
+@pytest.mark.parametrize(
+    "one", [LLAMA2, LLAMA3, CHATML, template(MISTRAL)], ids=["Llama 2", "Llama 3", "ChatML", "Mistral"]
+)
 def test_earlier_calls_are_refused_by_formats_without_calls(one: ChatTemplate) -> None:
     with pytest.raises(LlmRefused, match="does not support function calls: use an endpoint"):
         one.prompt(CALLED)
@@ -249,6 +252,16 @@ def test_template_error_does_not_quote_conversation() -> None:
         ("hello", "leaves out questions: check that it is a chat template"),
         ("{% for m in messages if m.role == 'user' %}{{ m.content }}{% endfor %}", "leaves out answers"),
         ("{% for m in messages %}", "line 1 is not Jinja"),
+    ],
+    ids=[
+        "raises always",
+        "expects eight messages",
+        "divides by zero",
+        "inspects classes",
+        "changes messages",
+        "constant text",
+        "user messages only",
+        "invalid Jinja",
     ],
 )
 def test_unusable_template_is_refused_at_load(text: str, fault: str, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import logging
 
 import httpx
 import pytest
+from text_cases import text_cases
 
 from llm.environment import environment_of_client, goes_through_proxy, proxy_for
 
@@ -47,6 +48,19 @@ def test_invalid_unused_proxy_is_ignored(monkeypatch: pytest.MonkeyPatch) -> Non
         ("socks5h://proxy.example:1080", "socks5h://proxy.example:1080/"),
         ("socks://proxy.example:1080/", "socks5://proxy.example:1080/"),
     ],
+    ids=[
+        "without slash",
+        "with slash",
+        "blanks",
+        "upper case",
+        "no scheme",
+        "scheme-relative",
+        "HTTPS",
+        "password",
+        "IPv6",
+        "SOCKS with remote names",
+        "SOCKS",
+    ],
 )
 def test_proxy_address_is_normalized(monkeypatch: pytest.MonkeyPatch, configured: str, normalized: str) -> None:
     monkeypatch.setenv("HTTP_PROXY", configured)
@@ -54,7 +68,11 @@ def test_proxy_address_is_normalized(monkeypatch: pytest.MonkeyPatch, configured
     assert httpx.URL(normalized)
 
 
-@pytest.mark.parametrize("configured", ["ftp://proxy.example", "http://", "http://[::1", "proxy.example:70000", "a b"])
+@pytest.mark.parametrize(
+    "configured",
+    ["ftp://proxy.example", "http://", "http://[::1", "proxy.example:70000", "a b"],
+    ids=["ftp", "no host", "invalid IPv6", "port too large", "space"],
+)
 def test_invalid_proxy_address_is_refused(monkeypatch: pytest.MonkeyPatch, configured: str) -> None:
     monkeypatch.setenv("HTTP_PROXY", configured)
     with pytest.raises(ValueError, match="check HTTP_PROXY"), environment_of_client("near"):
@@ -72,7 +90,7 @@ def test_proxy_variable_may_be_upper_or_lower_case(monkeypatch: pytest.MonkeyPat
         monkeypatch.delenv(variable)
 
 
-@pytest.mark.parametrize(
+@text_cases(
     "url",
     [
         *(

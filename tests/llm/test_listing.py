@@ -94,6 +94,16 @@ def test_missing_or_wrong_key_is_reported(code: int) -> None:
         ((Close(),), LlmUnreachable, "closed the connection without an answer"),
         ((Abort(),), LlmUnreachable, "closed the connection without an answer"),
     ],
+    ids=[
+        "web page",
+        "web page with status 404",
+        "web page with status 403",
+        "server error",
+        "too many requests",
+        "silent server",
+        "closed connection",
+        "reset connection",
+    ],
 )
 def test_failure_names_remedy(script: Script, kind: type[LlmError], expected_text: str) -> None:
     with pytest.raises(kind, match=expected_text) as refused:

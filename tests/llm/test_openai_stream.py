@@ -201,6 +201,16 @@ def test_filtered_answer_is_not_retryable() -> None:
         ({"error": "inputs must have less than 4096", "error_type": "validation"}, True),
         ({"object": "error", "message": "bad", "code": 400}, True),
     ],
+    ids=[
+        "server error",
+        "rate limit",
+        "bad request",
+        "invalid request",
+        "content filter",
+        "error as text",
+        "validation error",
+        "error object",
+    ],
 )
 def test_error_inside_stream_is_refused(body: dict[str, object], retryable: bool) -> None:
     error = failure(START, event("Hi"), b"data: " + json.dumps(body).encode() + b"\n\n", DONE)
@@ -275,14 +285,16 @@ def test_refusal_field_is_text() -> None:
     ]
 
 
-@pytest.mark.parametrize("word", ["", "null", "None"])
+@pytest.mark.parametrize("word", ["", "null", "None"], ids=["empty", "null", "None"])
 def test_empty_finish_reasons_do_not_end_answer(word: str) -> None:
     stream = OpenAIStream("near")
     assert list(stream.feed(event("Hi", finish=word))) == [Token("Hi")]
     assert not stream.finishing
 
 
-@pytest.mark.parametrize("count", [-1, 10**400, True, 1.5, "7", None])
+@pytest.mark.parametrize(
+    "count", [-1, 10**400, True, 1.5, "7", None], ids=["negative", "huge", "boolean", "fraction", "text", "missing"]
+)
 def test_invalid_token_counts_are_ignored(count: object) -> None:
     counts = b'data: {"choices": [], "usage": {"prompt_tokens": %s}}\n\n' % json.dumps(count).encode()
     assert read(event("Hi"), STOP, counts) == [Token("Hi"), Finished("stop")]

@@ -82,7 +82,7 @@ def test_queued_audio_is_processed_when_microphone_ends() -> None:
     assert perform(scene).sound_ms == pytest.approx(100, abs=4)
 
 
-@pytest.mark.parametrize("block_ms", [10, 20, 50, 100])
+@pytest.mark.parametrize("block_ms", [10, 20, 50, 100], ids="{} ms blocks".format)
 def test_blocks_of_any_length_become_gapless_frames(block_ms: int) -> None:
     async def scene(listener: Listener) -> None:
         await listener.speaks(2000, block_ms=block_ms)

@@ -32,7 +32,7 @@ def heard(ms: float) -> object:
 
 @dataclass
 class Client:
-    """A client: the audio it got, and what the conversation was told."""
+    """A client: the audio it received, and the playback reports to the conversation."""
 
     speaker: ClientSpeaker = field(default_factory=lambda: ClientSpeaker(AHEAD_MS))
     sent: list[tuple[float, Hashable, Pcm]] = field(default_factory=list)  # with ms since the start
@@ -282,8 +282,8 @@ def test_stalled_playback_between_reports_is_not_counted() -> None:
     perform(scene, trusted=True)
 
 
-@pytest.mark.parametrize("every_ms", [90, 100, 250])
-@pytest.mark.parametrize("stands_at_ms", [0, 300, 500, 1500, 2500])
+@pytest.mark.parametrize("every_ms", [90, 100, 250], ids="report every {} ms".format)
+@pytest.mark.parametrize("stands_at_ms", [0, 300, 500, 1500, 2500], ids="standstill at {} ms".format)
 def test_reported_standstill_stops_the_position(stands_at_ms: int, every_ms: int) -> None:
     async def scene(client: Client) -> None:
         async with asyncio.TaskGroup() as tasks:
@@ -424,7 +424,7 @@ def test_close_while_disconnected_returns_earlier_position() -> None:
 
 
 @dataclass
-class Storm:
+class RandomActions:
     """A client and its reply under random operations; checks all results."""
 
     client: Client
@@ -496,9 +496,9 @@ _MS = st.integers(0, 4000)
 _ACTIONS = st.lists(
     st.one_of(
         st.tuples(st.none(), st.sampled_from([1, 30, 200, 900, 2500])),
-        st.tuples(st.just(Storm.play), st.sampled_from([5, 80, 350, 1500])),
-        st.tuples(st.sampled_from([Storm.report, Storm.finish, Storm.come_back]), _MS),
-        st.tuples(st.sampled_from([Storm.go, Storm.end, Storm.shut_door]), st.just(0)),
+        st.tuples(st.just(RandomActions.play), st.sampled_from([5, 80, 350, 1500])),
+        st.tuples(st.sampled_from([RandomActions.report, RandomActions.finish, RandomActions.come_back]), _MS),
+        st.tuples(st.sampled_from([RandomActions.go, RandomActions.end, RandomActions.shut_door]), st.just(0)),
     ),
     max_size=15,
 )
@@ -507,12 +507,12 @@ _ACTIONS = st.lists(
 @settings(max_examples=25)
 @given(_ACTIONS, st.booleans())
 def test_told_position_was_sent_and_only_grows(
-    actions: list[tuple[Callable[[Storm, int], None] | None, int]], trusted: bool
+    actions: list[tuple[Callable[[RandomActions, int], None] | None, int]], trusted: bool
 ) -> None:
     """Also: nothing is sent or told of a closed reply, and the client's stream has no gap."""
 
     async def scene(client: Client) -> None:
-        storm = Storm(client)
+        storm = RandomActions(client)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(storm.speak())
             for act, number in actions:

@@ -121,7 +121,7 @@ GOOD: list[tuple[Json, Command]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("event", "command"), GOOD, ids=lambda value: value["type"] if "type" in dir(value) else None)
+@pytest.mark.parametrize(("event", "command"), GOOD, ids=[f"{event['type']} {n}" for n, (event, _) in enumerate(GOOD)])
 def test_valid_event_is_parsed(event: Json, command: Command) -> None:
     assert read(event) == command
 

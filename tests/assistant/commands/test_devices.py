@@ -58,7 +58,7 @@ def test_json_has_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(monkeypatch, (), DevicesOptions(as_json=True, meter_s=1.0, tone=True)) == (1, '{\n  "devices": []\n}\n')
 
 
-@pytest.mark.parametrize("as_json", [True, False])
+@pytest.mark.parametrize("as_json", [True, False], ids=["json", "table"])
 @pytest.mark.parametrize(
     ("wanted", "says"),
     [
@@ -66,6 +66,7 @@ def test_json_has_devices(monkeypatch: pytest.MonkeyPatch) -> None:
         (DevicesOptions(output="zzz"), 'no loudspeaker is called "zzz": choose'),
         (DevicesOptions(output="desk"), 'no loudspeaker is called "desk": choose'),
     ],
+    ids=["unknown microphone", "unknown loudspeaker", "ambiguous loudspeaker"],
 )
 def test_missing_device_is_an_error_for_any_action(
     monkeypatch: pytest.MonkeyPatch, wanted: DevicesOptions, says: str, *, as_json: bool
@@ -84,6 +85,7 @@ def test_meter_shows_the_level() -> None:
 @pytest.mark.parametrize(
     ("loudest_dbfs", "says"),
     [(-math.inf, "Nothing was heard"), (-50.0, "soft"), (-20.0, "fine"), (-1.0, "too loud")],
+    ids=["silence", "soft", "fine", "too loud"],
 )
 def test_verdict_follows_the_level(loudest_dbfs: float, says: str) -> None:
     assert says in verdict(loudest_dbfs, 0)

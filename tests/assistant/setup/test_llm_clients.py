@@ -66,7 +66,9 @@ def test_each_kind_answers(kind: EndpointKind) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "more"), [("grpc", ()), ("sagemaker", ('template = "chatml"',)), ("tgi", ()), ("triton", ())]
+    ("kind", "more"),
+    [("grpc", ()), ("sagemaker", ('template = "chatml"',)), ("tgi", ()), ("triton", ())],
+    ids=["grpc", "sagemaker", "tgi", "triton"],
 )
 def test_template_makes_the_prompt_and_ends_the_answer(kind: EndpointKind, more: tuple[str, ...]) -> None:
     async def scene() -> tuple[str, str]:

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rehearsal import Rehearsal, Says
+from simulation import Simulation, Utterance
 
 from assistant.events import ReplyStarted, TurnFinished
 from assistant.history.history import History
@@ -91,6 +91,7 @@ def test_incomplete_line_is_skipped_and_reported(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("wanted", "error"),
     [("x", 'no conversation begins with "x"'), ("on", "2 conversations begin with")],
+    ids=["unknown", "ambiguous"],
 )
 def test_ambiguous_conversation_name_is_rejected(tmp_path: Path, wanted: str, error: str) -> None:
     with pytest.raises(ResumeError, match=r"talk\.remember"):
@@ -255,16 +256,17 @@ def test_finished_turns_survive_sigkill(tmp_path: Path) -> None:
 
 
 def test_turn_is_stored_only_when_finished(tmp_path: Path) -> None:
-    rehearsal = Rehearsal(
-        [Says(500, 1500, "what time is it"), Says(5500, 6500, "and the date")], replies=["Ten.", "The first of May."]
+    simulation = Simulation(
+        [Utterance(500, 1500, "what time is it"), Utterance(5500, 6500, "and the date")],
+        replies=["Ten.", "The first of May."],
     )
-    performance = rehearsal.perform()
+    result = simulation.run()
 
     async def told() -> list[int]:
         memory = ConversationStore.create(tmp_path, "one", BEGAN, pytest.fail)
-        items = performance.history.items
+        items = result.history.items
         waiting: list[int] = []
-        for _, fact in performance.facts:
+        for _, fact in result.events:
             # The history as it is in the end holds the second turn from the beginning on: `tell` is not to take it.
             if isinstance(fact, ReplyStarted | TurnFinished):
                 seen = items[:2] if not waiting or waiting[-1] < 2 else items
@@ -276,7 +278,7 @@ def test_turn_is_stored_only_when_finished(tmp_path: Path) -> None:
 
 
 def test_items_of_a_running_reply_are_not_stored_yet(tmp_path: Path) -> None:
-    record = Rehearsal([Says(500, 1500, "what time is it")]).perform().records[0]
+    record = Simulation([Utterance(500, 1500, "what time is it")]).run().records[0]
 
     async def told() -> list[Item]:
         memory = ConversationStore.create(tmp_path, "one", BEGAN, pytest.fail)

@@ -258,6 +258,21 @@ def test_busy_single_threaded_server_is_not_considered_lost(monkeypatch: pytest.
         (200, "text/plain", "", "what it answers is no MCP; correct its url or command"),
         (None, "", "", "no connection; start it, or correct its url"),
     ],
+    ids=[
+        "token required",
+        "wrong token",
+        "not found",
+        "method not allowed",
+        "web page",
+        "server error",
+        "bad request",
+        "redirect",
+        "proxy authentication",
+        "too many requests",
+        "other JSON",
+        "plain text",
+        "no connection",
+    ],
 )
 def test_refusing_address_has_a_remedy(status: int | None, kind: str, token_env: str, reason: str) -> None:
     async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -321,6 +336,7 @@ def test_untrusted_certificate_is_reported_and_can_be_trusted(monkeypatch: pytes
         ("SSL_CERT_FILE", "/nowhere/ca.pem", "the environment's SSL_CERT_FILE (/nowhere/ca.pem) holds no certificates"),
         ("HTTPS_PROXY", "http://me:secret@127.0.0.1:9", f"no connection to the proxy before it; {CHECK_PROXY}"),
     ],
+    ids=["SOCKS proxy", "invalid proxy", "missing certificates", "unreachable proxy"],
 )
 def test_unusable_environment_is_reported(monkeypatch: pytest.MonkeyPatch, name: str, value: str, reason: str) -> None:
     monkeypatch.setenv(name, value)

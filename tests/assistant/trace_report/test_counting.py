@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from trace_samples import demo_records, slower, written
+from trace_samples import demo_records, slower, write_trace
 
 from assistant.trace_report import counting as trace_counting
 from assistant.trace_report.counting import Slowest, count_turns, split_files
@@ -24,7 +24,7 @@ def folder_of_conversations(folder: Path) -> list[Path]:
     paths = []
     for number in range(6):
         records = [record | {"conversation": str(number)} for record in slower(demo_records(), "tts", number * 10)]
-        paths.append(written(folder / f"{number}.jsonl", records))
+        paths.append(write_trace(folder / f"{number}.jsonl", records))
     return paths
 
 

@@ -134,6 +134,7 @@ def test_rates_and_channels_are_tried_until_one_works(owner: Owner) -> None:
         (PortAudioError("Invalid device", -9996), "is gone"),
         (RuntimeError("odd"), "the sound system failed"),
     ],
+    ids=["device unavailable", "resource busy", "invalid rate", "input/output error", "invalid device", "other error"],
 )
 def test_failure_is_reported(owner: Owner, error: Exception, says: str) -> None:
     owner.module.refuse = lambda _: error

@@ -118,7 +118,7 @@ def test_wait_for_token_counts_is_bounded(monkeypatch: pytest.MonkeyPatch) -> No
     assert heard == [Token("Hi"), Finished("end_turn")]
 
 
-@pytest.mark.parametrize("model", [NOVA, PROVISIONED])
+@pytest.mark.parametrize("model", [NOVA, PROVISIONED], ids=["model", "provisioned throughput"])
 def test_boto3_receives_the_same_answer(model: str) -> None:
     def by_boto3(url: str) -> str:
         client = boto3_client("bedrock-runtime", url, token=TOKEN)
@@ -260,6 +260,15 @@ def test_fault_after_last_text_loses_only_counts() -> None:
         (fault("modelStreamErrorException", message="x", originalStatusCode=400), LlmRefused),
         (fault("modelTimeoutException", message="x"), LlmTooSlow),
     ],
+    ids=[
+        "throttling",
+        "service unavailable",
+        "internal server error",
+        "validation",
+        "model stream error 500",
+        "model stream error 400",
+        "model timeout",
+    ],
 )
 def test_refusal_inside_stream(frame: bytes, kind: type[LlmError]) -> None:
     error = failure(answer(said("Hi") + frame))
@@ -281,6 +290,19 @@ def test_refusal_inside_stream(frame: bytes, kind: type[LlmError]) -> None:
         (403, "AccessDeniedException", "You don't have access", "may be used in eu-central-1"),
         (424, "ModelErrorException", "", "see the model's log"),
         (500, "InternalServerException", "", "failed (internalserver)"),
+    ],
+    ids=[
+        "throttling",
+        "model not ready",
+        "service unavailable",
+        "quota exceeded",
+        "model timeout",
+        "validation",
+        "invalid model",
+        "not found",
+        "access denied",
+        "model error",
+        "internal server error",
     ],
 )
 def test_refusal_before_stream(code: int, kind: str, message: str, expected_text: str) -> None:

@@ -192,7 +192,7 @@ def test_wrong_secret_is_refused_by_server(monkeypatch: pytest.MonkeyPatch) -> N
 # Cancellation and deadlines.
 
 
-@pytest.mark.parametrize("tokens", [0, 1])
+@pytest.mark.parametrize("tokens", [0, 1], ids=["before the first token", "after it"])
 def test_closing_stream_disconnects(tokens: int) -> None:
     first = part(TGI[: TGI.index(b"\n") + 1])
 
@@ -276,6 +276,11 @@ def test_functions_are_refused_with_prompt() -> None:
         (403, "ExpiredTokenException", {}, True, "credentials that expired"),
         (403, "UnrecognizedClientException", {}, True, "does not accept its AWS credentials"),
     ],
+    ids=[
+        "model not ready", "service unavailable", "throttling", "validation", "endpoint not found",
+        "model says 422", "model says 400", "model says 503", "model says 500", "internal failure",
+        "access denied", "expired token", "unrecognized client",
+    ],
 )  # fmt: skip
 def test_refusal_before_stream(
     code: int, kind: str, fields: dict[str, object], retryable: bool, expected_text: str
@@ -307,6 +312,7 @@ def test_question_is_never_quoted() -> None:
         (fault("ModelStreamError", Message="x", ErrorCode="ModelInvocationTimeExceeded"), LlmTooSlow, False),
         (fault("InternalStreamFailure", Message="x"), LlmRefused, True),
     ],
+    ids=["stream broken", "model timeout", "internal failure"],
 )
 def test_refusal_inside_stream_follows_earlier_text(frame: bytes, kind: type[LlmError], retryable: bool) -> None:
     heard: list[ChatEvent] = []

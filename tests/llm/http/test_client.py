@@ -40,6 +40,14 @@ def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
         ("SSL_CERT_FILE", "/nowhere/ca.pem", "SSL_CERT_FILE"),
         ("SSL_CERT_FILE", __file__, "SSL_CERT_FILE"),
     ],
+    ids=[
+        "FTP proxy",
+        "invalid IPv6 proxy",
+        "invalid port",
+        "SOCKS proxy",
+        "missing certificates",
+        "file without certificates",
+    ],
 )
 def test_unusable_environment_is_reported(monkeypatch: pytest.MonkeyPatch, name: str, value: str, named: str) -> None:
     monkeypatch.setenv(name, value)
@@ -54,6 +62,14 @@ def test_unusable_environment_is_reported(monkeypatch: pytest.MonkeyPatch, name:
 @pytest.mark.parametrize(
     "no_proxy",
     ["localhost,127.0.0.1,::1,[::1]", "10.0.0.0/8,fd00::/8", "[::1", "http://me:secret@[", "a b,,;,%%,://", "*"],
+    ids=[
+        "addresses",
+        "networks",
+        "invalid IPv6 address",
+        "invalid address with password",
+        "blanks and separators",
+        "star",
+    ],
 )
 @pytest.mark.parametrize("name", ["NO_PROXY", "no_proxy"])
 def test_any_no_proxy_value_is_accepted(monkeypatch: pytest.MonkeyPatch, name: str, no_proxy: str) -> None:
@@ -112,6 +128,14 @@ def test_unreachable_proxy_is_named_instead_of_server(monkeypatch: pytest.Monkey
         (ssl.SSLCertVerificationError("secret"), "certificate that is not trusted: check its url"),
         (httpx.ReadError("secret"), "closed the connection without an answer: check that its url"),
     ],
+    ids=[
+        "unknown proxy name",
+        "proxy timeout",
+        "proxy unreachable",
+        "proxy refuses",
+        "untrusted certificate",
+        "closed connection",
+    ],
 )
 def test_failure_behind_proxy_names_who_failed(
     monkeypatch: pytest.MonkeyPatch, error: Exception, expected_text: str
@@ -151,6 +175,7 @@ def test_proxy_password_request_names_proxy(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize(
     ("name", "value"),
     [("NO_PROXY", "fd00::/8"), ("SSL_CERT_FILE", "/nowhere/ca.pem"), ("HTTP_PROXY", "http://proxy.example:70000")],
+    ids=["NO_PROXY", "SSL_CERT_FILE", "HTTP_PROXY"],
 )
 def test_loopback_server_ignores_unusable_environment(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
     monkeypatch.setenv(name, value)

@@ -145,7 +145,7 @@ def test_stale_endpoint_is_measured_within_budget() -> None:
     assert 1 <= len(raced) <= 0.03 * len(plans)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.02, 0.03])
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.03], ids="share {}".format)
 def test_small_budget_measures_with_occasional_turn(share: float) -> None:
     route = routing(share=share)
     measured(route, 0.1, 0.15, 0.2)

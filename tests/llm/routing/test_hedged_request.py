@@ -24,7 +24,7 @@ from llm.routing.hedging import LOSER_TOKENS, UNMEASURED_DELAY_S, UNMEASURED_PAT
 POLICIES: tuple[Policy, ...] = ("latency", "ordered", "weighted")
 PROMPT_TOKENS = 100
 
-What = str
+Outcome = str
 """The next step: an event of an endpoint, an error, the passage of time, or the consumer's leaving."""
 
 
@@ -33,12 +33,12 @@ def routing_of(count: int, policy: Policy, share: float, seed: int) -> Routing:
     return Routing(endpoints, policy, HedgeBudget(share), random.Random(seed).random)
 
 
-def error(name: str, what: What) -> LlmError:
+def error(name: str, what: Outcome) -> LlmError:
     kind = LlmUnreachable if what == "unreachable" else LlmRefused
     return kind(name, what, spoken="", retryable=what != "wrong")
 
 
-class Listener:
+class ProgressRecorder:
     """Performs the effects and checks that they are consistent."""
 
     def __init__(self, hedged: HedgedRequest) -> None:
@@ -105,7 +105,7 @@ STEPS = st.lists(
     st.lists(STEPS, min_size=1, max_size=12),
 )
 def test_any_event_order_is_handled(
-    policy: Policy, count: int, share: float, seed: int, questions: list[list[tuple[What, int, float]]]
+    policy: Policy, count: int, share: float, seed: int, questions: list[list[tuple[Outcome, int, float]]]
 ) -> None:
     routing, now_s = routing_of(count, policy, share, seed), 1000.0
     for steps in questions:
@@ -115,9 +115,9 @@ def test_any_event_order_is_handled(
         assert budget.hedges == 1 or budget.extra_tokens <= share * budget.tokens
 
 
-def hold(routing: Routing, steps: list[tuple[What, int, float]], now_s: float) -> float:
+def hold(routing: Routing, steps: list[tuple[Outcome, int, float]], now_s: float) -> float:
     hedged = HedgedRequest(routing, PROMPT_TOKENS, now_s + 8.0)
-    listener = Listener(hedged)
+    listener = ProgressRecorder(hedged)
     listener.perform(hedged.begin(now_s))
     for what, which, later_s in steps:
         if listener.failed or (not listener.running and hedged.wake_s is None):
@@ -142,7 +142,7 @@ def hold(routing: Routing, steps: list[tuple[What, int, float]], now_s: float) -
                 break
             listener.perform(effects)
         else:
-            events: dict[What, ChatEvent] = {
+            events: dict[Outcome, ChatEvent] = {
                 "queued": SlotAcquired(),
                 "sent": RequestSent(0.01),
                 "token": Token("a"),
@@ -275,7 +275,7 @@ def test_silent_endpoint_is_given_up_and_breaker_opens() -> None:
     assert not routing.breakers[0].closed(1002.1)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.1])
+@pytest.mark.parametrize("share", [0.0, 0.1], ids=["no hedging", "hedging"])
 def test_configured_patience_is_respected(share: float) -> None:
     """A slow endpoint that is asked first on purpose would otherwise never be measured."""
     endpoints = [Endpoint("slow", patience_s=5.0), Endpoint("quick", tier=2)]
@@ -291,7 +291,7 @@ def test_configured_patience_is_respected(share: float) -> None:
         hedged.close(asked_at_s + 4)
 
 
-@pytest.mark.parametrize("winner", [1, 2])
+@pytest.mark.parametrize("winner", [1, 2], ids=["second endpoint answers", "third endpoint answers"])
 def test_two_silent_endpoints_are_replaced(winner: int) -> None:
     hedged, _ = question()
     hedged.begin(1000.0)
@@ -380,7 +380,7 @@ def test_empty_stream_is_a_failure() -> None:
     assert AskEndpoint(1) in effects
 
 
-@pytest.mark.parametrize("hedge_allowed", [True, False])
+@pytest.mark.parametrize("hedge_allowed", [True, False], ids=["budget left", "budget spent"])
 def test_budget_is_checked_again(hedge_allowed: bool) -> None:
     routing = routing_of(2, "ordered", 0.1, 1)
     routing.budget.hedge(routing.budget.ask(10), 10)  # the advance

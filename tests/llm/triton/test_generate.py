@@ -215,6 +215,7 @@ def test_stalled_answer_is_too_slow() -> None:
         (404, "was not found"),
         (503, "failed"),
     ],
+    ids=["status 400", "status 404", "status 503"],
 )
 def test_refusal_before_inference(code: int, expected_text: str) -> None:
     _, fault = TRITON.failing(status(code, {"error": "the model is not ready"}))
@@ -245,6 +246,7 @@ def test_lost_connection_is_broken() -> None:
         ("", "http://127.0.0.1:1", "model must name a model"),
         ("m7", "x", "url must look like http://127.0.0.1:8000, not"),
     ],
+    ids=["no model", "address"],
 )
 def test_invalid_settings_are_refused_at_construction(model: str, url: str, fault: str) -> None:
     with pytest.raises(ValueError, match=f"llm endpoint 'near': {fault}"):

@@ -59,7 +59,11 @@ def test_more_threads_than_cores_is_a_warning() -> None:
     assert remedies["OMP_NUM_THREADS"] == "unset OMP_NUM_THREADS, or set it to 4 or less"
 
 
-@pytest.mark.parametrize("value", ["", "0", "-1", "all", "²", "9" * 5000])
+@pytest.mark.parametrize(
+    "value",
+    ["", "0", "-1", "all", "²", "9" * 5000],
+    ids=["empty", "zero", "negative", "word", "superscript digit", "5000 digits"],
+)
 def test_invalid_thread_variable_is_reported(value: str) -> None:
     found = threads(Cores(4, None), 0.5, 0, {"OMP_NUM_THREADS": value}).findings[-1]
     assert (found.name, found.level) == ("OMP_NUM_THREADS", "warn")
@@ -69,6 +73,7 @@ def test_invalid_thread_variable_is_reported(value: str) -> None:
 @pytest.mark.parametrize(
     ("usable", "quota", "whisper", "piper"),
     [(1, None, 1, 1), (2, None, 1, 2), (4, None, 2, 2), (32, None, 4, 2), (16, 3.9, 2, 2)],
+    ids=["1 core", "2 cores", "4 cores", "32 cores", "quota of 3.9 of 16 cores"],
 )
 def test_thread_counts_follow_the_cores(usable: int, quota: float | None, whisper: int, piper: int) -> None:
     found = Cores(usable, quota)

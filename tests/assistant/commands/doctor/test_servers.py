@@ -43,6 +43,16 @@ def test_working_endpoint_has_ok_results() -> None:
         ({"token_ms": None, "failure": "x: y"}, ["ok", "ok", "fail"]),
         ({"list_ms": None, "failure": "x: y"}, ["fail"]),
     ],
+    ids=[
+        "model not listed",
+        "no models",
+        "no model list",
+        "model list failed",
+        "slow first token",
+        "immediate first token",
+        "request failed",
+        "unreachable",
+    ],
 )
 def test_endpoint_problems_have_their_levels(changed: Mapping[str, object], found: list[str]) -> None:
     assert levels(answer(**changed)) == found

@@ -95,6 +95,18 @@ def test_endpoint_of_another_kind_is_added_with_its_keys(folder: Path) -> None:
         (("endpoints", "remove", "near", "--config", "gone.toml"), "gone.toml: cannot be read (No such file"),
         (("demo", "--llm", "near"), '--llm "near": no such endpoint (known: auto, skills)'),
     ],
+    ids=[
+        "unknown kind",
+        "unknown key",
+        "missing model",
+        "missing template",
+        "remove unknown endpoint",
+        "unreachable server",
+        "address without scheme",
+        "missing file",
+        "remove from missing file",
+        "unknown endpoint for demo",
+    ],
 )
 def test_user_error_is_one_line(arguments: tuple[str, ...], said: str, folder: Path) -> None:
     done = repartee(folder, *arguments)

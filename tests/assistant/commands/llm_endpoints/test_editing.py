@@ -142,6 +142,21 @@ def test_one_of_several_models_must_be_named(file: Path) -> None:
         (NewEndpoint(url="http://me:secret@h/v1"), (), "url must be an http:// or https:// address"),
         (NewEndpoint(api_key_env="sk-123"), (lists("m"),), "api_key_env must be the name of an environment variable"),
     ],
+    ids=[
+        "no server",
+        "vllm not running",
+        "other server than vllm",
+        "no model loaded",
+        "embedding model only",
+        "embedding model and locked server",
+        "locked server",
+        "name auto",
+        "name skills",
+        "empty name",
+        "address without scheme",
+        "password in address",
+        "key instead of its variable",
+    ],
 )
 def test_user_error_is_one_line_and_changes_nothing(
     wanted: NewEndpoint, scripts: tuple[Script, ...], said: str, file: Path
@@ -264,6 +279,7 @@ def test_key_in_the_address_is_hidden(file: Path) -> None:
         ("gpt-4o-2024-08-06", "azure", "our-deployment", True),
         ("/models/qwen.gguf", "llamacpp", "qwen", True),
     ],
+    ids=["gemini with prefix", "openrouter variant", "azure deployment", "llama.cpp alias"],
 )
 def test_unlisted_model_is_accepted_if_the_list_may_be_incomplete(
     file: Path, listed: str, owner: str, wanted: str, *, warned: bool
@@ -279,7 +295,9 @@ def test_reserved_host_name_is_not_used_as_a_name(name: str, file: Path) -> None
     assert refused(unasked, file).startswith(f'"{name}" is a word of --llm; give')
 
 
-@pytest.mark.parametrize("wanted", [NewEndpoint("far", CLOSED, "m"), NewEndpoint("far", model="m", kind="sagemaker")])
+@pytest.mark.parametrize(
+    "wanted", [NewEndpoint("far", CLOSED, "m"), NewEndpoint("far", model="m", kind="sagemaker")], ids=["address", "AWS"]
+)
 def test_success_is_not_reported_if_the_file_cannot_be_written(wanted: NewEndpoint, tmp_path: Path) -> None:
     screen = io.StringIO()
     with pytest.raises(ConfigError, match="cannot be written"):

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from text_cases import text_cases
 
 from assistant.commands.llm_endpoints.local_servers import (
     choose,
@@ -90,6 +91,7 @@ def test_skills_select_no_endpoint() -> None:
         (WITHOUT_SKILLS, "skills", "--llm: no language model would answer, and skills.enabled is false"),
         (WITHOUT_SKILLS, "auto", "--llm: no language model would answer, and skills.enabled is false"),
     ],
+    ids=["misspelled endpoint", "no endpoint configured", "empty name", "skills disabled", "auto without skills"],
 )
 def test_user_error_is_reported(settings: Settings, llm: str, said: str) -> None:
     with pytest.raises(ConfigError) as refused:
@@ -131,7 +133,7 @@ def test_long_lists_are_shortened() -> None:
     assert described(LOCKED) == "an OpenAI-compatible server at http://127.0.0.1:8080/v1 (wants a key)"
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("url", "port"),
     [
         ("http://127.0.0.1:8000/v1", 8000),

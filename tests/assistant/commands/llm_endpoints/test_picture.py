@@ -137,7 +137,7 @@ def test_round_trip_is_limited_to_the_median() -> None:
     assert "█" not in bar
 
 
-@pytest.mark.parametrize(("form", "head"), [("svg", b"<?xml"), ("png", b"\x89PNG")])
+@pytest.mark.parametrize(("form", "head"), [("svg", b"<?xml"), ("png", b"\x89PNG")], ids=["svg", "png"])
 def test_picture_is_reproducible(form: str, head: bytes, tmp_path: Path) -> None:
     first, second = tmp_path / "a", tmp_path / "b"
     for file in (first, second):

@@ -65,7 +65,7 @@ def test_no_question_is_sent_if_none_is_requested() -> None:
     assert found.round_trip_ms is not None
 
 
-@pytest.mark.parametrize("requests", [0, 1])
+@pytest.mark.parametrize("requests", [0, 1], ids=["no request", "one request"])
 @pytest.mark.parametrize("kind", [kind for kind in ALL_KINDS if kind != "openai"])
 def test_unreachable_endpoint_is_reported(kind: EndpointKind, requests: int) -> None:
     scheme = "grpc" if kind == "grpc" else "http"
@@ -128,7 +128,11 @@ def test_proxy_is_reported_instead_of_times(monkeypatch: pytest.MonkeyPatch) -> 
     assert made.connect_ms is None
 
 
-@pytest.mark.parametrize("address", ["http://a..b/v1", "grpc://xn--zz", "grpc://\N{SNOWMAN}:8001"])
+@pytest.mark.parametrize(
+    "address",
+    ["http://a..b/v1", "grpc://xn--zz", "grpc://\N{SNOWMAN}:8001"],
+    ids=["empty label", "invalid punycode", "emoji"],
+)
 def test_invalid_host_name_has_no_figures(address: str) -> None:
     assert asyncio.run(measure_handshake(address)) == Handshake()
 

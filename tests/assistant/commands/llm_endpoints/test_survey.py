@@ -201,7 +201,7 @@ def test_demo_is_not_suggested_without_a_working_endpoint() -> None:
         ("near: its models are a, b; correct model", "correct model"),
         ('llm endpoint \'near\' failed (HTTP 500) at h: see the log of its model server: "no: memory"', "see the"),
         ("llm endpoint 'near' ended its answer without any text (stop), it sent only blanks: check its", "check its"),
-    ],
+    ], ids=['key not set', 'wrong key', 'unknown model', 'server error', 'empty answer'],
 )  # fmt: skip
 def test_repair_is_the_remedy_of_the_problem(problem: str, remedy: str) -> None:
     step = next_steps(Survey((EndpointMeasurement(endpoint("near", CLOSED), "no answer", problem),), (), ()), None)[1]

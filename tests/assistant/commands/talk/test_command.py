@@ -93,7 +93,7 @@ def test_loudspeaker_may_disconnect_and_return(card: VirtualCard, tmp_path: Path
 
 
 @pytest.mark.skipif(os.name != "posix", reason="how a terminal ends a program here")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
 def test_signal_ends_talk_with_all_files_written(card: VirtualCard, tmp_path: Path, number: int) -> None:
     with talking(tmp_path, card.environ, "--set", "talk.remember=true") as app:
         app.until("ready:")

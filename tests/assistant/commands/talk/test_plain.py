@@ -184,6 +184,7 @@ def test_final_table_keeps_its_columns() -> None:
         (["answered"], "1 turn was answered, none with a response latency (requested)"),
         (["answered", "interrupted"], "2 turns were answered, none with a response latency (requested)"),
     ],
+    ids=["no turns", "turn without words", "one answered", "two answered"],
 )
 def test_answered_turns_without_latency_are_counted(outcomes: list[Outcome], said: str) -> None:
     (timed,) = [fact for fact in CONVERSATION if isinstance(fact, TurnFinished)][:1]
@@ -336,6 +337,7 @@ def test_thread_waiting_for_input_does_not_keep_the_program() -> None:
         ({}, {"keys": False}, "the input is not a terminal"),
         ({}, {"encoding": "latin-1"}, "encoding is latin-1"),
     ],
+    ids=["xterm", "TERM unset", "TERM=dumb", "output to a pipe", "input from a pipe", "latin-1"],
 )
 def test_screen_problem_is_explained(environ: dict[str, str], changed: dict[str, object], said: str) -> None:
     reason = screen_problem(environ, **{**FIT, **changed})  # type: ignore[arg-type]

@@ -107,8 +107,8 @@ def engine(path: Path, **settings: object) -> WhisperRecognizer:
     return WhisperRecognizer(whole)
 
 
-@pytest.mark.parametrize("words", [1, 4, 7])
-@pytest.mark.parametrize("encoder_window", ["full", "adaptive", "dynamic"])
+@pytest.mark.parametrize("words", [1, 4, 7], ids="{} words".format)
+@pytest.mark.parametrize("encoder_window", ["full", "adaptive", "dynamic"], ids=["full", "adaptive", "dynamic"])
 def test_transcript_has_words_of_fed_audio(model: Path, words: int, encoder_window: str) -> None:
     async def scene(transcriber: WhisperRecognizer) -> None:
         listener = Listener(transcriber)
@@ -231,6 +231,16 @@ def test_empty_segment_has_no_words(model: Path) -> None:
         ("every lamp", 0.35, True, "", False),
         ("la " * 12, 0.99, False, "la", True),
     ],
+    ids=[
+        "confident stock phrase",
+        "doubtful stock phrase",
+        "doubtful command",
+        "improbable command",
+        "improbable command in silence",
+        "confident command in silence",
+        "short text in silence",
+        "loop",
+    ],
 )
 def test_unreliable_decode_is_filtered(
     tmp_path: Path, script: str, probability: float, no_speech: bool, text: str, rough: bool
@@ -256,6 +266,7 @@ def test_unreliable_decode_is_filtered(
         (SCRIPT, 0.99, True, False),
         (SCRIPT, 0.05, False, False),
     ],
+    ids=["reliable", "loop", "no speech", "improbable"],
 )
 def test_failed_check_in_short_window_is_repeated_in_full_one(
     tmp_path: Path, decodes: Decodes, script: list[str], probability: float, no_speech: bool, again: bool
@@ -272,7 +283,9 @@ def test_failed_check_in_short_window_is_repeated_in_full_one(
     run(engine(path), scene)
 
 
-@pytest.mark.parametrize(("full", "text"), [("commuter", ""), ("computer", "computer")])
+@pytest.mark.parametrize(
+    ("full", "text"), [("commuter", ""), ("computer", "computer")], ids=["other word", "same word"]
+)
 def test_loop_is_reduced_to_words_of_full_window(
     model: Path, monkeypatch: pytest.MonkeyPatch, full: str, text: str
 ) -> None:
@@ -458,6 +471,7 @@ def load_error(transcriber: WhisperRecognizer) -> str:
 @pytest.mark.parametrize(
     ("name", "remedy"),
     [("", "convert or copy it again, or correct stt.model"), ("tiny", "remove it and pull it again")],
+    ids=["own folder", "catalogue model"],
 )
 def test_missing_model_file_is_named_with_remedy(model: Path, tmp_path: Path, name: str, remedy: str) -> None:
     """Without tokenizer.json faster-whisper would fetch one."""
