@@ -99,7 +99,7 @@ class DoctorReport:
     def verdict(self) -> str:
         """One sentence."""
         if self.ready:
-            return "Ready: a conversation can be held." + (" The lines above make it better." if self.remedies else "")
+            return "Ready: a conversation can be held." + (" The items above would improve it." if self.remedies else "")
         return f"Not ready: no conversation can be held. {self.essential[0].name}: {self.essential[0].text}"
 
     @property

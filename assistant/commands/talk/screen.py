@@ -120,7 +120,7 @@ class TalkScreen(App[None]):
         }
         self._transcript = TranscriptView()
         self._line = Input(
-            id="line", placeholder="type; enter sends, escape leaves", max_length=LINE_CHARS, disabled=True
+            id="line", placeholder="type; enter sends, escape cancels", max_length=LINE_CHARS, disabled=True
         )
         for theme in THEMES.values():
             self.register_theme(theme)
@@ -202,7 +202,7 @@ class TalkScreen(App[None]):
         cells = columns - 4 if brief else panels.SIDE_CELLS - 4
         floor = status.floor if self._loaded and status is not None else "starting"
         self._update_part(
-            "short", Content(f"{columns} × {rows}: make it {LEAST_COLUMNS} × {LEAST_ROWS} to see everything")
+            "short", Content(f"{columns} × {rows}: enlarge it to {LEAST_COLUMNS} × {LEAST_ROWS} to see everything")
         )
         self._update_part("floor", panels.state(floor, large=rows >= HIGH_ROWS and columns >= LEAST_COLUMNS))
         self._update_part("hint", Content(panels.hint(status, floor) if status is not None else ""))

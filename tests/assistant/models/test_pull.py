@@ -429,7 +429,7 @@ def test_full_disk_is_reported(hub: Hub, monkeypatch: pytest.MonkeyPatch, number
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr("assistant.models.pull.download", download)
-    assert refused("small.en").endswith(f"{os.strerror(number)}; make room there and pull it again.")
+    assert refused("small.en").endswith(f"{os.strerror(number)}; free some space there and pull it again.")
 
 
 # ---- no network ----

@@ -63,7 +63,7 @@ def test_more_threads_than_cores_is_a_warning() -> None:
 def test_invalid_thread_variable_is_reported(value: str) -> None:
     found = threads(Cores(4, None), 0.5, 0, {"OMP_NUM_THREADS": value}).findings[-1]
     assert (found.name, found.level) == ("OMP_NUM_THREADS", "warn")
-    assert "which is no number of threads" in found.text
+    assert "which is not a number of threads" in found.text
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ def test_server_problems_have_their_levels() -> None:
     assert (line.level, line.essential) == ("fail", False)
     assert "notes-server" in line.remedy
     (line,) = server_findings(NOTES, answer(ToolProbe(ms=3.0)))
-    assert (line.level, line.text) == ("warn", "it is there and offers no tool")
+    assert (line.level, line.text) == ("warn", "it is connected but offers no tool")
     remark = "the tool server notes has no tool gone: see its key `only`"
     _, line = server_findings(NOTES, answer(ToolProbe(["a"], 1.0, [remark])))
     assert (line.level, line.text, line.remedy) == ("warn", "has no tool gone", "see its key `only`")

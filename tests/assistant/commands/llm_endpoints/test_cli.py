@@ -68,10 +68,10 @@ def test_endpoint_of_another_kind_is_added_with_its_keys(folder: Path) -> None:
     assert "refuses connections" in endpoint["problem"]
     drawn = repartee(folder, "endpoints", "--requests", "0", "--svg", "waits.svg")
     assert drawn.stderr == "repartee: waits.svg: no endpoint answered, so there is nothing to draw\n"
-    assert "takes no connection: start the server" in drawn.stdout
+    assert "accepts no connection: start the server" in drawn.stdout
     over = repartee(folder, "endpoints", "--png", "./config.toml")
     assert (over.returncode, over.stdout) == (2, "")
-    assert over.stderr == "repartee: config.toml holds the settings; name another file for the picture\n"
+    assert over.stderr == "repartee: config.toml is the configuration file; name another file for the picture\n"
     assert (folder / "config.toml").read_text(encoding="utf-8") == text
 
 

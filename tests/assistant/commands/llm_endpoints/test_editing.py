@@ -127,14 +127,14 @@ def test_one_of_several_models_must_be_named(file: Path) -> None:
         (
             NewEndpoint(),
             (),
-            "no language model found on localhost (ports ); start one (Ollama, llama.cpp, vLLM, LM Studio)",
+            "no language model was found on localhost (ports ); start one (Ollama, llama.cpp, vLLM, LM Studio)",
         ),
         (NewEndpoint("vllm"), (), "vllm is not running on localhost; start it, or give its --url"),
         (NewEndpoint("vllm"), (lists("m"),), "vllm is not running on localhost; found: Ollama at http://127.0.0.1:"),
         (NewEndpoint(), (lists(),), "has no model: load a chat model there first"),
         (NewEndpoint(), (lists("bge-m3"),), "has no chat model, only bge-m3: load a chat model there first"),
         (NewEndpoint(), (lists("bge-m3"), LOCKED), "no language model found on localhost"),
-        (NewEndpoint(), (LOCKED,), "wants a key: put it into an environment variable and name that with --api-key-env"),
+        (NewEndpoint(), (LOCKED,), "wants a key: put it into an environment variable and name the variable with --api-key-env"),
         (NewEndpoint("auto"), (lists("m"),), '"auto" is a word of --llm'),
         (NewEndpoint("skills"), (lists("m"),), '"skills" is a word of --llm'),
         (NewEndpoint(""), (lists("m"),), "name must be a text, not empty"),
@@ -163,7 +163,7 @@ def test_name_must_be_unique(file: Path) -> None:
 def test_further_endpoint_explains_how_to_use_it_alone(file: Path) -> None:
     added(NewEndpoint(), file, lists("m"))
     said, _ = added(NewEndpoint(name="my other"), file, lists("n"))
-    alone = f"`repartee demo --llm 'my other' --config {file}` asks this one alone"
+    alone = f"`repartee demo --llm 'my other' --config {file}` uses this one alone"
     assert f"it is the last of 2 endpoints; {alone}" in said
 
 
@@ -244,7 +244,7 @@ def test_unverified_endpoint_suggests_a_check(wanted: NewEndpoint, file: Path) -
 
 def test_missing_key_is_reported(file: Path) -> None:
     wanted = NewEndpoint("far", CLOSED, api_key_env="MY_KEY")
-    assert refused(wanted, file) == "the environment variable MY_KEY is not set; put the key there"
+    assert refused(wanted, file) == "the environment variable MY_KEY is not set; set it to the key"
     said, _ = added(NewEndpoint("far", CLOSED, "m", "MY_KEY"), file)
     assert "taken at your word" in said
     assert "before the next start, put its key into MY_KEY" in said

@@ -68,11 +68,11 @@ far   overseas       145  301         145       268 / 300      50           –
 edge  same city      6.2   13         6.4       128 / 150      50        0.40
 price: 1000 turns of 600 tokens asked and 40 answered, nothing cached
 
-first token, quickest first (▒ network, █ model, ─ to p95)
+first token, fastest first (▒ network, █ model, ─ to p95)
 edge  ▒██████████████████───                        128 ms
 far   ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒██████████████████─────  268 ms
 
-no server of language models on localhost (ports 8000)
+no language-model server was found on localhost (ports 8000)
 
 1 of 3 endpoints is broken; repair what you need, or take it out:
   down: start the server (repartee endpoints remove down)

@@ -64,7 +64,7 @@ def test_configured_and_local_servers_are_asked_and_shown() -> None:
     assert "refuses connections: start the server" in states["down"].problem
     assert states["closed"].problem == "closed: wants a key: name the variable that holds it as its api_key_env"
     assert states["wrong"].problem == "wrong: wants another key: correct KEY"
-    assert states["unset"].problem == "unset: the environment variable OTHER is not set; put the key there"
+    assert states["unset"].problem == "unset: the environment variable OTHER is not set; set it to the key"
     screen = shown(seen)
     assert "configured (mine.toml)" in screen
     assert "found on localhost" in screen
@@ -147,7 +147,7 @@ def test_unanswered_questions_are_not_shown_as_unasked() -> None:
 def test_empty_survey_suggests_what_to_start() -> None:
     screen = shown(Survey((), (), (8000, 1234)))
     assert "no endpoint is configured (mine.toml)" in screen
-    assert "no server of language models on localhost (ports 8000, 1234)" in screen
+    assert "no language-model server was found on localhost (ports 8000, 1234)" in screen
     assert "start a server (Ollama, llama.cpp, vLLM, LM Studio), or add one elsewhere" in screen
     assert "until then the built-in skills answer" in screen
 
@@ -162,7 +162,7 @@ def test_next_step_is_a_command() -> None:
         "add it: repartee endpoints add ollama --model MODEL",
         "add it: repartee endpoints add vllm",
         "add it: repartee endpoints add local-8080 --api-key-env VARIABLE (the variable holds its key)",
-        "or only once: repartee demo --llm auto",
+        "or for one run: repartee demo --llm auto",
         "until then the built-in skills answer",
     ]
 
@@ -196,7 +196,7 @@ def test_demo_is_not_suggested_without_a_working_endpoint() -> None:
 @pytest.mark.parametrize(
     ("problem", "remedy"),
     [
-        ("near: the environment variable KEY is not set; put the key there", "put the key there"),
+        ("near: the environment variable KEY is not set; set it to the key", "put the key there"),
         ("near: wants another key: correct KEY", "correct KEY"),
         ("near: its models are a, b; correct model", "correct model"),
         ('llm endpoint \'near\' failed (HTTP 500) at h: see the log of its model server: "no: memory"', "see the"),

@@ -48,7 +48,7 @@ def test_typed_text_is_answered_repeated_and_interrupted(card: VirtualCard, tmp_
     with talking(tmp_path, card.environ) as app:
         app.until("ready:")
         app.say("/repeat")
-        app.until("nothing was said yet that could be said again")
+        app.until("there is no reply to repeat yet")
         app.say("what is two plus three")
         app.until("five.")
         recorded(app, 1)

@@ -57,7 +57,7 @@ def test_conversation_is_printed_as_lines() -> None:
         "llm: local, http://127.0.0.1:8000/v1",
         "tts: espeak-ng, English (Great Britain) (fallback: in place of piper: missing: "
         "repartee models pull en_US-ljspeech-medium)",
-        "ready: speak, or type; /help names the commands",
+        "ready: speak, or type; /help lists the commands",
     ]
     assert "you: what time is it" in printed
     assert "repartee: It's ten past two." in printed
@@ -179,8 +179,8 @@ def test_final_table_keeps_its_columns() -> None:
 @pytest.mark.parametrize(
     ("outcomes", "said"),
     [
-        ([], "no turn was answered: nothing was heard that sounded like words"),
-        (["no words"], "no turn was answered: nothing was heard that sounded like words"),
+        ([], "no turn was answered: no words were recognized"),
+        (["no words"], "no turn was answered: no words were recognized"),
         (["answered"], "1 turn was answered, none with a response latency (requested)"),
         (["answered", "interrupted"], "2 turns were answered, none with a response latency (requested)"),
     ],
@@ -297,7 +297,7 @@ def test_resumed_conversation_is_printed_first() -> None:
         "resumed: one, 1 turn:",
         "you (earlier): what time is it",
         "repartee (earlier): Ten past two.",
-        "ready: speak, or type; /help names the commands",
+        "ready: speak, or type; /help lists the commands",
     ]
 
 

@@ -33,9 +33,9 @@ def test_last_turns_are_shown_and_all_are_counted() -> None:
         pytest.param([*exchange(0), *exchange(1, continues=True)], "", "one, 1 turn:", id="went on"),
         pytest.param(exchange(0), "", "one, 1 turn:", id="no first line"),
         pytest.param(exchange(0), "yesterday", "one, 1 turn:", id="no date"),
-        pytest.param([], BEGAN, "one, begun 2026-01-31 09:30, nothing was said in it", id="empty"),
-        pytest.param([SystemMessage(ItemId("a"), "be kind")], "", "one, nothing was said in it", id="system only"),
-        pytest.param([AssistantMessage(ItemId("a"), "Hello.")], "", "one, no turn of yours:", id="a greeting only"),
+        pytest.param([], BEGAN, "one, begun 2026-01-31 09:30, it is empty", id="empty"),
+        pytest.param([SystemMessage(ItemId("a"), "be kind")], "", "one, it is empty", id="system only"),
+        pytest.param([AssistantMessage(ItemId("a"), "Hello.")], "", "one, no user turn:", id="a greeting only"),
     ],
 )  # fmt: skip
 def test_heading_has_name_start_and_length(items: list[Item], began_at: str, heading: str) -> None:
