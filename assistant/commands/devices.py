@@ -182,7 +182,8 @@ async def _play_tone(wanted: str, console: Console) -> dict[str, object]:
     if opened is not None:
         said = (
             f'Two notes were played on "{opened.device}" ({opened.host_api}, {opened.rate_hz} Hz, '
-            f"{speaker.latency_s * 1000:.0f} ms). If you heard none, its volume is too low, or it is the wrong one (choose with --output)."
+            f"{speaker.latency_s * 1000:.0f} ms). If you heard none, its volume is too low, or it is the wrong one "
+            "(choose with --output)."
         )
     console.print(said, soft_wrap=True)
     return {

@@ -37,7 +37,7 @@ def settings_of(config: Path | None, overrides: Sequence[str] | None, options: "
 
 Config = Annotated[
     Path | None,
-    typer.Option("--config", parser=with_home, metavar="FILE", help="Configuration file to use instead of ./config.toml."),
+    typer.Option("--config", parser=with_home, metavar="FILE", help="Configuration file instead of ./config.toml."),
 ]
 Llm = Annotated[
     str | None,
@@ -45,5 +45,7 @@ Llm = Annotated[
 ]
 Overrides = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="SECTION.KEY=VALUE", help="A setting that overrides file and environment; may be repeated."),
+    typer.Option(
+        "--set", metavar="SECTION.KEY=VALUE", help="A setting that overrides file and environment; may be repeated."
+    ),
 ]

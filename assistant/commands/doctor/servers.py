@@ -127,10 +127,12 @@ def _listed(endpoint: EndpointSection, found: Mapping[str, object]) -> CheckResu
     models = cast("list[str]", found["models"])
     facts: dict[str, Fact] = {"models": models, "listed": is_listed(endpoint.model, models)}
     if facts["listed"]:
-        return CheckResult("ok", name, f"{endpoint.model} is listed (number of models: {len(models)})", list_ms, facts=facts)
+        count = f"1 of {len(models)} models" if len(models) != 1 else "the only model"
+        return CheckResult("ok", name, f"{endpoint.model} is {count}", list_ms, facts=facts)
     text = f"{endpoint.model} is not listed"
     if not models:
-        return CheckResult("warn", name, f"{text}: the server has no models", list_ms, "load a model on that server", facts=facts)
+        text = f"{text}: the server has no models"
+        return CheckResult("warn", name, text, list_ms, "load a model on that server", facts=facts)
     remedy = f"set its model to one of: {shortened(models, SHOWN_MODELS)}"
     return CheckResult("warn", name, text, list_ms, remedy, facts=facts)
 

@@ -73,8 +73,8 @@ def read_labels(manifest: Path | None) -> list[Label]:
             label = _label(json.loads(line), manifest)
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise AudioFileError(
-                f"{manifest}, line {number} is not a label ({error}): it must be a JSON object with file, speech_start_s "
-                "and speech_end_s."
+                f"{manifest}, line {number} is not a label ({error}): it must be a JSON object with file, "
+                "speech_start_s and speech_end_s."
             ) from error
         labels += [label] if label is not None else []
     if not labels:

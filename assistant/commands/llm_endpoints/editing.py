@@ -237,7 +237,8 @@ def _next_after_add(
 
 def _warn_of_variable(environ: Mapping[str, str], console: Console) -> None:
     if VARIABLE in environ:
-        _print(console, f"but the environment variable {VARIABLE} is set and replaces the endpoints of the file", style="yellow")
+        what = "is set and replaces the endpoints of the file"
+        _print(console, f"but the environment variable {VARIABLE} {what}", style="yellow")
 
 
 def _description(endpoint: EndpointSection) -> str:

@@ -55,7 +55,8 @@ def choose(
         server = next((server for server in found if server.usable), None)
         return _taken(settings, server) if server is not None else _none_found(settings, found, ports)
     if llm == SKILLS:
-        return LlmChoice(_asking(settings, ()), "no language model, as requested: the built-in skills answer", f"--llm {SKILLS}")
+        said = "no language model, as requested: the built-in skills answer"
+        return LlmChoice(_asking(settings, ()), said, f"--llm {SKILLS}")
     for endpoint in endpoints:
         if endpoint.name == llm:
             said = f"language model: {llm}, {endpoint.model}, for this run"

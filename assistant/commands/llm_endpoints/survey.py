@@ -131,8 +131,8 @@ def next_steps(seen: Survey, config: Path | None) -> list[str]:
         name = slow.endpoint.name
         lines.append(
             f"{name} takes {slow.first_token_ms(50):.0f} ms to its first token; with other endpoints configured it is "
-            f"abandoned after {given_up_after_ms(slow) / 1000:g} s: raise its patience_s, use a smaller model, or use it alone "
-            f"(--llm {shlex.quote(name)})"
+            f"abandoned after {given_up_after_ms(slow) / 1000:g} s: raise its patience_s, use a smaller model, or use "
+            f"it alone (--llm {shlex.quote(name)})"
         )
     if any(_works(check) for check in seen.configured):
         lines.append(f"next: repartee demo{config_option(config)}")

@@ -141,7 +141,7 @@ def test_input_recording_is_not_overwritten(tmp_path: Path) -> None:
     tape = tmp_path / "out" / "demo.wav"
     tape.write_bytes(speech())
     ran = run(tmp_path, "--wav", "./out/demo.wav")
-    check_rejected(ran, "out/demo.wav would be written over", "--out")
+    check_rejected(ran, "out/demo.wav would be overwritten", "--out")
     assert tape.read_bytes() == speech()
 
 

@@ -513,7 +513,7 @@ def test_recognizer_that_fails_in_a_long_turn_is_restarted_once() -> None:
     assert rehearsal.transcriber.loads == 1
     assert [what.partition(":")[0] for what in performance.troubles] == [
         "speech recognition failed",
-        "scripted ears came back too late for what is being said",
+        "scripted ears was restarted too late for the current speech",
         "speech recognition failed",  # reported by the reply
     ]
     assert (first.error, second.error) == ("speech recognition failed", None)
@@ -627,7 +627,7 @@ def test_failed_vad_is_replaced_and_reported() -> None:
     rehearsal.vad = LoudnessVad("fragile", fails_at_ms=4500)
     performance = rehearsal.perform()
     assert [record.outcome for record in performance.records] == ["answered", "answered"]
-    assert performance.troubles == ["vad: spare, in place of a detector that failed: the detector's model is broken"]
+    assert performance.troubles == ["vad: spare, instead of a detector that failed: the detector's model is broken"]
     assert performance.records[1].fallbacks == tuple(performance.troubles)
     assert performance.records[1].engines["vad"] == "spare"
 
@@ -692,7 +692,7 @@ def test_heard_words_are_kept_when_the_conversation_breaks_off() -> None:
     assert heard.text == "It is ten o'clock. And this goes on"
     (finished,) = (fact for _, fact, _ in rehearsal.seen if isinstance(fact, TurnFinished))
     assert finished.record.outcome == "failed"
-    assert finished.record.error == "the conversation broke off (ExceptionGroup)"
+    assert finished.record.error == "the conversation ended with an error (ExceptionGroup)"
     assert finished.record.words is not None
     assert finished.record.words.assistant == heard.text
 
@@ -726,7 +726,7 @@ def test_hanging_cleanup_is_cancelled_again() -> None:
 def test_stuck_reply_is_reported_without_speech_events() -> None:
     performance = Rehearsal([TIME], length_ms=14_000, replies=(None,)).perform()
     (record,) = performance.records
-    assert performance.troubles == ["the reply by scripted model got stuck and was given up"]
+    assert performance.troubles == ["the reply by scripted model made no progress and was stopped"]
     assert record.error == performance.troubles[0]
     assert performance.told(SpeechStarted) == [SpeechStarted(1, 1000.0, ItemId("item_1"))]
     assert "llm_first_token" in [span.name for span in record.spans], "what was waited for is in the trace"

@@ -70,7 +70,7 @@ def test_skills_answer_as_a_fallback_without_endpoints() -> None:
     assert by == "skills"
     assert text.startswith("It's ")
     assert [chosen.stage for chosen in loader.chosen] == ["tts", "llm", "turn", "stt", "vad"]
-    assert "llm: skills, in place of a language model: no [[llm.endpoints]] in config.toml" in loader.fallbacks
+    assert "llm: skills, instead of a language model, because none is configured in [[llm.endpoints]]" in loader.fallbacks
 
 
 @pytest.mark.slow
@@ -106,7 +106,7 @@ def test_espeak_replaces_a_missing_piper_voice(
 
     loader = loader_of(f"tts.voice={voice}")
     asyncio.run(scene(loader))
-    assert loader.fallbacks == [f"tts: espeak-ng, in place of piper: {lacks}"]
+    assert loader.fallbacks == [f"tts: espeak-ng, instead of piper, because {lacks}"]
     with pytest.raises(EngineLoadError, match="espeak-ng has no voice"):
         asyncio.run(scene(loader_of("tts.engine=espeak-ng", f"tts.voice={voice}")))
 
@@ -197,7 +197,7 @@ def test_skills_before_the_model_is_a_setting(before: str, messages: Sequence[Me
         ((endpoint("http://127.0.0.1:9/v1", api_key_env="MY_KEY"),), "MY_KEY is not set"),
         (("tts.voice=nobody",), "tts.voice"),
         (("assistant.language=de",), "pocketsphinx understands English only"),
-        (("assistant.language=de", "stt.engine=faster-whisper"), r'tiny.en knows English only: set stt.model = "tiny"'),
+        (("assistant.language=de", "stt.engine=faster-whisper"), r'tiny.en supports only English: set stt.model = "tiny"'),
     ],
 )
 def test_unusable_settings_are_one_sentence(overrides: tuple[str, ...], told: str) -> None:
@@ -307,16 +307,16 @@ def test_tools_without_model_or_server_are_reported() -> None:
         return next(line for line in loader.fallbacks if line.startswith("tools: "))
 
     alone = asyncio.run(fallback())
-    assert alone == "tools: none, in place of [[tools.servers]]: skills call none; add [[llm.endpoints]] to config.toml"
+    assert alone == "tools: none, instead of [[tools.servers]], because only a language model calls tools; add [[llm.endpoints]]"
     lost = asyncio.run(fallback(endpoint("http://127.0.0.1:9/v1")))
-    assert lost.startswith("tools: mcp, not all of them: the tool server notes is not there (no such program)")
+    assert lost.startswith("tools: mcp, with problems: the tool server notes is not available (no such program)")
 
 
 @pytest.mark.slow
 def test_tools_require_an_endpoint_with_function_calls() -> None:
     near = endpoint("http://127.0.0.1:9/", kind="tgi", template="chatml")
     loader = loader_of("stt.engine=pocketsphinx", "tts.engine=espeak-ng", NOTES, near)
-    with pytest.raises(EngineLoadError, match=re.escape("no endpoint takes functions (near: kind tgi or triton or")):
+    with pytest.raises(EngineLoadError, match=re.escape("no endpoint supports functions (near: kind tgi or triton or")):
         asyncio.run(loader.open())
 
 
@@ -373,8 +373,8 @@ def test_wake_phrase_outside_the_dictionary_is_a_fallback(phrase: str, lacks: st
 
     wanted = ("stt.engine=pocketsphinx", "talk.mode=wake", f"talk.wake_phrase={phrase}")
     told = (
-        f"stt: pocketsphinx, as configured; its dictionary lacks {lacks} of talk.wake_phrase, so that it cannot be "
-        "called by it: choose other words, as hey computer"
+        f"stt: pocketsphinx, as configured; its dictionary lacks {lacks} of talk.wake_phrase, so it cannot "
+        "recognize the phrase: choose other words, such as hey computer"
     )
     loader = loader_of(*wanted)
     assert asyncio.run(scene(loader)) == []

@@ -154,7 +154,7 @@ def refusal(kind: EndpointKind, *more: str) -> str:
         ("bedrock", 'headers = { Authorization = "a" }', "headers: Authorization is filled in"),
         ("sagemaker", 'headers = { "X-Amz-Date" = "a" }', "headers: X-Amz-Date is filled in"),
         ("grpc", 'headers = { "grpc-timeout" = "1S" }', "headers: grpc-timeout has a meaning of gRPC's own"),
-        ("tgi", 'headers = { a = "${NOT_SET}" }', "the environment variable NOT_SET is not set; put its value there"),
+        ("tgi", 'headers = { a = "${NOT_SET}" }', "the environment variable NOT_SET is not set; set it, or remove it"),
     ],
 )
 def test_invalid_parameters_are_one_line(kind: EndpointKind, keys: str, told: str) -> None:

@@ -90,7 +90,7 @@ def test_newer_fields_are_kept_and_reported_once_per_file(tmp_path: Path) -> Non
 def test_invalid_field_error_names_line_or_turn(tmp_path: Path) -> None:
     record = demo_records()[0]
     with pytest.raises(
-        TraceError, match=rf"^turn 1 of {record['conversation']} is no record as docs/lab/trace-record.md has it"
+        TraceError, match=rf"^turn 1 of {record['conversation']} is not a record as in docs/lab/trace-record.md"
     ):
         convert_record(lambda found: found["stages"]["endpoint_wait"] + 1, record)
     path = written(tmp_path / "a.jsonl", demo_records())
@@ -99,7 +99,7 @@ def test_invalid_field_error_names_line_or_turn(tmp_path: Path) -> None:
         if found["turn"] == 2:
             break
     with pytest.raises(
-        TraceError, match=rf"^{path}, line 2 is no record as docs/lab/trace-record.md has it: 'lag' is missing\.$"
+        TraceError, match=rf"^{path}, line 2 is not a record as in docs/lab/trace-record.md: 'lag' is missing\.$"
     ):
         convert_record(lambda found: found["lag"], second)
 
@@ -119,7 +119,7 @@ def test_longest_of_files_with_same_first_turn_is_counted(tmp_path: Path) -> Non
         whole, later, torn, pipe
     ]  # fmt: skip
     left_out = f"{begun} ({whole}), {scrubbed} ({whole}), {torn} ({torn})"
-    assert warnings == [f"left out, as the same turns are in another file: {left_out}."]
+    assert warnings == [f"left out, because another file has the same turns: {left_out}."]
     # A pipe that is named twice is counted once, and is not read for that.
     assert distinct([pipe, later, pipe], warnings.append) == [pipe, later]
 

@@ -106,7 +106,7 @@ def test_invalid_address_is_reported_without_password(address: str) -> None:
 
 @pytest.mark.parametrize("token", ["geheimnüs", "two\nlines"])
 def test_invalid_token_is_reported_but_not_shown(token: str) -> None:
-    with pytest.raises(TraceError, match=r"^REPARTEE_TOKEN has a sign that HTTP cannot carry") as refused:
+    with pytest.raises(TraceError, match=r"^REPARTEE_TOKEN has a character that HTTP does not allow") as refused:
         Followed(traces(LINES), token=token).all()
     assert token not in str(refused.value)
 
@@ -136,7 +136,7 @@ def test_broken_stream_is_retried_with_growing_delays() -> None:
     [
         (refusal(401), "put it into the environment variable REPARTEE_TOKEN"),
         (refusal(403, "pages of x may not use this server"), "answers 403: pages of x may not"),
-        (refusal(404), "no `repartee serve`, or one without a stream"),
+        (refusal(404), "not a `repartee serve`, or it has no stream"),
         (refusal(503, "8 follow already"), "answers 503: 8 follow already"),
         (httpx.Response(302, headers={"Location": "http://elsewhere/"}), "answers 302"),
         (httpx.Response(500, content=b"<html>"), "answers 500"),
@@ -156,7 +156,7 @@ def test_refusal_is_reported_once(answer: httpx.Response | Exception, said: str)
 def test_lost_turns_are_reported() -> None:
     followed = Followed(traces(b'{"lost": 3}\n', LINES, b'{"lost": "many"}'))
     assert followed.all() == demo_records()
-    assert followed.warned[0] == "3 turns are not shown: they came faster than they were read."
+    assert followed.warned[0] == "3 turns are not shown, because turns arrived faster than they were read."
 
 
 class Answering(BaseHTTPRequestHandler):

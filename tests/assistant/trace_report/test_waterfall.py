@@ -63,7 +63,7 @@ def test_stuck_turn_shows_reason() -> None:
     (record,) = rehearsed([TIME], length_ms=14_000, replies=(None,))
     text = "\n".join(waterfall(record))
     assert "no latency" in text
-    assert "error        the reply by scripted model got stuck and was given up" in text
+    assert "error        the reply by scripted model made no progress and was stopped" in text
     assert line_of(record).endswith("–     stuck")
 
 
@@ -107,7 +107,7 @@ def test_span_just_before_end_of_speech_is_drawn_there() -> None:
 def test_turn_without_work_is_shown() -> None:
     (record,) = rehearsed([TIME])
     empty = record | {"spans": [], "stages": {}, "response_latency_ms": None, "speech_end_ms": None, "events": []}
-    assert "no work was begun" in waterfall(empty)
+    assert "no work was started" in waterfall(empty)
 
 
 def test_turn_is_shown_in_one_line() -> None:

@@ -19,7 +19,7 @@ CHOSEN = {
         {
             "stage": "stt",
             "name": "pocketsphinx",
-            "why": "in place of x: missing: pull x",
+            "why": "instead of x, because the x model is not downloaded; fetch it: pull x",
             "fallback": True,
             "load_ms": 9.0,
         },
@@ -27,7 +27,7 @@ CHOSEN = {
     "error": "",
 }
 CONFIGURED = {"espeak-ng": InUse("as configured", fallback=False)}
-STAND_IN = {"espeak-ng": InUse("in place of piper: missing: pull it", fallback=True)}
+STAND_IN = {"espeak-ng": InUse("instead of piper, because the voice is not downloaded; fetch it: pull it", fallback=True)}
 
 
 @pytest.mark.parametrize(

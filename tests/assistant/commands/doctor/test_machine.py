@@ -76,7 +76,7 @@ def test_thread_counts_follow_the_cores(usable: int, quota: float | None, whispe
     assert (whisper_threads(3, found), piper_threads(3, found)) == (3, 3)
     row = {finding.name: finding for finding in threads(found, 0.5, 0, {}).findings}["stt.threads"]
     assert row.level == "ok"
-    assert row.text.startswith(f"0, by the cores: {whisper} for faster-whisper (ctranslate2), {piper} for piper")
+    assert row.text.startswith(f"0, chosen by the number of cores: {whisper} for faster-whisper (ctranslate2), {piper} for piper")
 
 
 def test_container_quota_limits_the_cores() -> None:
@@ -106,7 +106,7 @@ def test_missing_portaudio_names_its_package() -> None:
 def test_trace_folder_check_leaves_no_file(tmp_path: Path) -> None:
     fine = trace_finding(tmp_path / "not" / "yet")
     assert fine.level == "ok"
-    assert "made when the first turn ends" in fine.text
+    assert "created when the first turn ends" in fine.text
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "file").write_text("")
     assert trace_finding(tmp_path / "file").level == "warn"

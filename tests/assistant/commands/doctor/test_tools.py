@@ -41,7 +41,7 @@ def test_program_is_started_and_its_tools_are_counted() -> None:
     assert found.failure == ""
     assert sorted(found.tools) == ["home_wait", "home_weather"]
     assert found.ms is not None
-    assert found.remarks == ["the tool server home has no tool gone: see its key `only`"]
+    assert found.remarks == ["the tool server home has no tool gone: check its key `only`"]
 
 
 @pytest.mark.slow
@@ -68,7 +68,7 @@ def test_silent_server_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_unset_variable_is_fatal() -> None:
     found = probed(HOME)
-    assert found.failure.startswith("the environment variable HOME_TOKEN is not set: put its value there")
+    assert found.failure.startswith("the environment variable HOME_TOKEN is not set: set it, or remove")
     assert found.fatal
 
 
@@ -105,9 +105,9 @@ def test_server_problems_have_their_levels() -> None:
     assert "notes-server" in line.remedy
     (line,) = server_findings(NOTES, answer(ToolProbe(ms=3.0)))
     assert (line.level, line.text) == ("warn", "it is connected but offers no tool")
-    remark = "the tool server notes has no tool gone: see its key `only`"
+    remark = "the tool server notes has no tool gone: check its key `only`"
     _, line = server_findings(NOTES, answer(ToolProbe(["a"], 1.0, [remark])))
-    assert (line.level, line.text, line.remedy) == ("warn", "has no tool gone", "see its key `only`")
+    assert (line.level, line.text, line.remedy) == ("warn", "has no tool gone", "check its key `only`")
 
 
 def test_tools_need_a_model_that_can_call_them() -> None:

@@ -58,7 +58,7 @@ def test_endpoint_of_another_kind_is_added_with_its_keys(folder: Path) -> None:
     flags = ("--kind", "tgi", "--url", "http://127.0.0.1:9", "--model", "m", "--set", "template=llama3")
     done = repartee(folder, "endpoints", "add", "near", *flags)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "taken at your word: tgi lists no models" in done.stdout
+    assert "not verified: a service of kind tgi lists no models" in done.stdout
     text = (folder / "config.toml").read_text(encoding="utf-8")
     assert 'kind = "tgi"\n' in text
     assert 'template = "llama3"\n' in text
@@ -80,12 +80,12 @@ def test_endpoint_of_another_kind_is_added_with_its_keys(folder: Path) -> None:
     [
         (("endpoints", "add", "near", "--kind", "vllm"), '--kind "vllm": must be one of openai, tgi, triton, grpc'),
         (("endpoints", "add", "near", "--kind", "tgi", "--set", "templat=a"), "did you mean template?"),
-        (("endpoints", "add", "near", "--kind", "tgi", "--url", CLOSED), "model must be a text, not empty"),
+        (("endpoints", "add", "near", "--kind", "tgi", "--url", CLOSED), "model must be a text that is not empty"),
         (
             ("endpoints", "add", "near", "--kind", "tgi", "--url", CLOSED, "--model", "m"),
             'template is missing: kind "tgi" needs it',
         ),
-        (("endpoints", "remove", "near"), 'config.toml: "near": no such endpoint; there is none'),
+        (("endpoints", "remove", "near"), 'config.toml: there is no endpoint "near", because none is configured'),
         (("endpoints", "add", "near", "--url", CLOSED), "refuses connections"),
         (
             ("endpoints", "add", "near", "--url", "h:1"),

@@ -58,7 +58,7 @@ def test_auto_without_a_server_reports_what_answers_instead() -> None:
     assert choice.said == (
         "no language model was found on localhost (ports 8080); "
         "an OpenAI-compatible server at http://127.0.0.1:8080/v1 (wants a key); "
-        "Ollama at http://127.0.0.1:11434/v1 (no chat model, only bge-m3); what is configured answers (near, far)"
+        "Ollama at http://127.0.0.1:11434/v1 (no chat model, only bge-m3); the configured endpoints answer (near, far)"
     )
     assert choice.fallback
 

@@ -74,7 +74,7 @@ far   ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒███�
 
 no language-model server was found on localhost (ports 8000)
 
-1 of 3 endpoints is broken; repair what you need, or take it out:
+1 of 3 endpoints is broken; repair those you need, or remove them:
   down: start the server (repartee endpoints remove down)
 next: repartee demo
 """
@@ -102,7 +102,7 @@ def test_table_without_questions_says_so() -> None:
     asked = EndpointMeasurement(EDGE.endpoint, EDGE.state, address=EDGE.address, handshake=EDGE.handshake)
     shown = screen(Survey((asked,), (), ()))
     assert "measured (nothing was asked)" in shown
-    assert "first token, quickest first" not in shown
+    assert "first token, fastest first" not in shown
 
 
 def test_json_has_all_figures() -> None:

@@ -89,7 +89,7 @@ def test_loudspeaker_may_disconnect_and_return(card: VirtualCard, tmp_path: Path
         app.until("repartee:", count=2)
         app.say("/quit")
         assert app.ends_within_s(2.0) == 0
-    assert sum("has gone" in line and SPEAKER in line for line in app.lines if line.startswith("trouble ")) == 1
+    assert sum("has gone" in line and SPEAKER in line for line in app.lines if line.startswith("problem ")) == 1
 
 
 @pytest.mark.skipif(os.name != "posix", reason="how a terminal ends a program here")

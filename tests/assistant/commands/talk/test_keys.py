@@ -198,5 +198,5 @@ def test_restarted_sound_server_is_awaited(card: VirtualCard, tmp_path: Path) ->
         recorded(app, 1)
         app.say("/quit")
         assert app.ends_within_s(2.0) == 0
-    assert any(line.startswith("trouble ") for line in app.lines)
+    assert any(line.startswith("problem ") for line in app.lines)
     assert app.records()[0]["outcome"] == "answered"
