@@ -88,9 +88,9 @@ def demo(  # noqa: PLR0917 - each is an option of the command
             help="Your own recording: wav, flac, ogg, mp3 or m4a, any rate, mono or stereo.",
         ),
     ] = None,
-    out: Annotated[Path, typer.Option(parser=with_home, metavar="DIR", help="Folder of demo.wav and the trace.")] = Path(
-        "out"
-    ),
+    out: Annotated[
+        Path, typer.Option(parser=with_home, metavar="DIR", help="Folder of demo.wav and the trace.")
+    ] = Path("out"),
     stt: Annotated[str | None, typer.Option(metavar="ENGINE", help="Short for --set stt.engine=ENGINE.")] = None,
     tts: Annotated[str | None, typer.Option(metavar="ENGINE", help="Short for --set tts.engine=ENGINE.")] = None,
     llm: Llm = None,

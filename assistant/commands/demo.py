@@ -191,9 +191,7 @@ def _copy_trace(trace: Path, out: Path, *, finished: bool) -> str:
 
 def _headline(console: Console, recording: Recording) -> None:
     console.print(
-        Text.assemble(
-            ("Repartee", "bold"), f"  {recording.path.name}, {recording.duration_s:.1f} s, in real time\n"
-        )
+        Text.assemble(("Repartee", "bold"), f"  {recording.path.name}, {recording.duration_s:.1f} s, in real time\n")
     )
     if recording.warning is not None:
         console.print(Text(recording.warning, style="yellow"))

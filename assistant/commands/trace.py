@@ -105,9 +105,7 @@ def advise(
 def follow(
     where: Annotated[
         str | None,
-        typer.Argument(
-            metavar="FILE|DIR|URL", help="Trace file, folder, or address of a server; default: trace.dir."
-        ),
+        typer.Argument(metavar="FILE|DIR|URL", help="Trace file, folder, or address of a server; default: trace.dir."),
     ] = None,
 ) -> None:
     """Print a line for each turn as it ends, from files or a running server, until Ctrl-C."""

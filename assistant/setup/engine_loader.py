@@ -14,7 +14,7 @@ from assistant.config.endpoint_settings import WITHOUT_FUNCTIONS
 from assistant.config.settings import Settings
 from assistant.end_of_turn.estimator import fitted_turn_end
 from assistant.models.catalogue import Kind
-from assistant.models.needs import Need, at_hand, is_piper_voice, lacking_model, missing
+from assistant.models.needs import Need, at_hand, is_piper_voice, lacking_model
 from assistant.pipeline.end_of_turn_judge import AudioEndOfTurnModel, judge_once
 from assistant.pipeline.engines import EngineChoice, Engines
 from assistant.setup import build
@@ -79,8 +79,8 @@ class EngineLoader:
         """Loads the skills' tables and, with them, the sentences for the recognizer."""
         if not self.settings.skills.enabled and not self.settings.llm.endpoints:
             raise EngineLoadError(
-                "nothing can answer: skills.enabled is false and there is no [[llm.endpoints]]; enable the skills or add "
-                "an endpoint."
+                "nothing can answer: skills.enabled is false and there is no [[llm.endpoints]]; enable the skills or "
+                "add an endpoint."
             )
         skills = build.skills()
         await self._with_timeout("skills", asyncio.to_thread(skills.load, self.settings.assistant.language))

@@ -37,9 +37,7 @@ def scrub(path: Path, warn: Callable[[str], None]) -> Scrubbed:
         path = path.resolve()  # a link stays a link: the words are in its target
         before = path.stat()
         if before.st_nlink > 1:
-            warn(
-                f"{path} has other hard links ({before.st_nlink - 1}), which keep the words; scrub them too."
-            )
+            warn(f"{path} has other hard links ({before.st_nlink - 1}), which keep the words; scrub them too.")
         # In the same folder: replacing a file is atomic only within one file system.
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
         draft = Path(name)
@@ -71,9 +69,7 @@ def _copy(path: Path, draft: IO[bytes], warn: Callable[[str], None]) -> tuple[Sc
                 changed = True
                 continue
             if record["schema"] > SCHEMA:
-                raise TraceError(
-                    f"{path} has schema {record['schema']}, which only a newer version can scrub."
-                )
+                raise TraceError(f"{path} has schema {record['schema']}, which only a newer version can scrub.")
             turns += 1
             if record.get("words") is None:
                 draft.write(line)

@@ -173,9 +173,7 @@ def devices_section(answer: ProbeResult, installed: str) -> ReportSection:
         ]
         if not sound.get("inputs") and not sound.get("outputs"):
             facts: dict[str, Fact] = {"inputs": 0, "outputs": 0}
-            findings.append(
-                CheckResult("warn", "devices", f"no microphone and no loudspeaker: {WITHOUT}", facts=facts)
-            )
+            findings.append(CheckResult("warn", "devices", f"no microphone and no loudspeaker: {WITHOUT}", facts=facts))
         else:
             findings.append(_device("microphone", sound.get("inputs"), sound.get("input")))
             findings.append(_device("loudspeaker", sound.get("outputs"), sound.get("output")))

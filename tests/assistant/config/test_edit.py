@@ -64,14 +64,13 @@ def test_taken_name_is_refused(file: ConfigFile) -> None:
     file.add(NEAR)
     said = refused(file)
     assert said == (
-        f'{file.path}: the endpoint "near" already exists; '
-        "give another NAME, or `repartee endpoints remove near` first"
+        f'{file.path}: the endpoint "near" already exists; give another NAME, or `repartee endpoints remove near` first'
     )
 
 
 @pytest.mark.parametrize("name", ["", "neer", "b"])
 def test_unknown_endpoint_cannot_be_removed(file: ConfigFile, name: str) -> None:
-    with pytest.raises(ConfigError, match="there is no endpoint .*, because none is configured"):
+    with pytest.raises(ConfigError, match=r"there is no endpoint .*, because none is configured"):
         file.remove(name)
     file.add(NEAR)
     meant = "; did you mean near\\?$" if name == "neer" else "$"

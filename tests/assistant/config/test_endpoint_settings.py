@@ -99,7 +99,11 @@ def test_old_tables_keep_their_meaning() -> None:
             "api_key_env and the keys of every kind",
         ),
         ("openai", GOOD["openai"] + "\ncache = false", 'given.toml:6: llm.endpoints[0].cache: kind "openai" does not'),
-        ("bedrock", 'api_key_env = "KEY"', 'llm.endpoints[0].api_key_env: kind "bedrock" does not have this key, only url, '),
+        (
+            "bedrock",
+            'api_key_env = "KEY"',
+            'llm.endpoints[0].api_key_env: kind "bedrock" does not have this key, only url, ',
+        ),
         ("tgi", 'url = "http://h"', 'given.toml:1: llm.endpoints[0].template: is missing: kind "tgi" needs it'),
         ("grpc", 'template = "llama3"', 'llm.endpoints[0].url: is missing: kind "grpc" needs it'),
         ("openai", "", "given.toml:1: llm.endpoints[0].url: is missing"),

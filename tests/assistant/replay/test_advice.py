@@ -222,8 +222,7 @@ def test_unused_tokens_include_all_requested_endpoints() -> None:
     records[0]["events"] += [{"name": "tried", "at_ms": 0.0, "detail": f"attempt 1: {tried}"} for tried in tries]
     (finding,) = findings_of(advice(evidence(records)), "llm_first_token")
     assert finding.says.endswith(
-        "A second endpoint was asked, too, once (llm.hedge_share limits that); of all requests, "
-        "137 tokens were wasted."
+        "A second endpoint was asked, too, once (llm.hedge_share limits that); of all requests, 137 tokens were wasted."
     )
 
 

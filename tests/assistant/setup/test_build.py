@@ -70,7 +70,9 @@ def test_skills_answer_as_a_fallback_without_endpoints() -> None:
     assert by == "skills"
     assert text.startswith("It's ")
     assert [chosen.stage for chosen in loader.chosen] == ["tts", "llm", "turn", "stt", "vad"]
-    assert "llm: skills, instead of a language model, because none is configured in [[llm.endpoints]]" in loader.fallbacks
+    assert (
+        "llm: skills, instead of a language model, because none is configured in [[llm.endpoints]]" in loader.fallbacks
+    )
 
 
 @pytest.mark.slow
@@ -197,7 +199,10 @@ def test_skills_before_the_model_is_a_setting(before: str, messages: Sequence[Me
         ((endpoint("http://127.0.0.1:9/v1", api_key_env="MY_KEY"),), "MY_KEY is not set"),
         (("tts.voice=nobody",), "tts.voice"),
         (("assistant.language=de",), "pocketsphinx understands English only"),
-        (("assistant.language=de", "stt.engine=faster-whisper"), r'tiny.en supports only English: set stt.model = "tiny"'),
+        (
+            ("assistant.language=de", "stt.engine=faster-whisper"),
+            r'tiny.en supports only English: set stt.model = "tiny"',
+        ),
     ],
 )
 def test_unusable_settings_are_one_sentence(overrides: tuple[str, ...], told: str) -> None:
@@ -307,7 +312,10 @@ def test_tools_without_model_or_server_are_reported() -> None:
         return next(line for line in loader.fallbacks if line.startswith("tools: "))
 
     alone = asyncio.run(fallback())
-    assert alone == "tools: none, instead of [[tools.servers]], because only a language model calls tools; add [[llm.endpoints]]"
+    assert (
+        alone
+        == "tools: none, instead of [[tools.servers]], because only a language model calls tools; add [[llm.endpoints]]"
+    )
     lost = asyncio.run(fallback(endpoint("http://127.0.0.1:9/v1")))
     assert lost.startswith("tools: mcp, with problems: the tool server notes is not available (no such program)")
 

@@ -121,7 +121,10 @@ def write_nothing(folder: Path) -> None:
     ("overrides", "says"),
     [
         (["stt.model=base"], "and the Whisper model base is not downloaded; fetch it: repartee models pull base;"),
-        (["stt.model=base.en"], 'base.en supports only English: set stt.model = "base", then repartee models pull base;'),
+        (
+            ["stt.model=base.en"],
+            'base.en supports only English: set stt.model = "base", then repartee models pull base;',
+        ),
         (["stt.model=/no/such"], "(missing: there is no /no/such; correct stt.model);"),
         (
             ["stt.engine=pocketsphinx", "stt.model=base"],

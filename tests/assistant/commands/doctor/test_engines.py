@@ -27,7 +27,9 @@ CHOSEN = {
     "error": "",
 }
 CONFIGURED = {"espeak-ng": InUse("as configured", fallback=False)}
-STAND_IN = {"espeak-ng": InUse("instead of piper, because the voice is not downloaded; fetch it: pull it", fallback=True)}
+STAND_IN = {
+    "espeak-ng": InUse("instead of piper, because the voice is not downloaded; fetch it: pull it", fallback=True)
+}
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,9 @@ def test_thread_counts_follow_the_cores(usable: int, quota: float | None, whispe
     assert (whisper_threads(3, found), piper_threads(3, found)) == (3, 3)
     row = {finding.name: finding for finding in threads(found, 0.5, 0, {}).findings}["stt.threads"]
     assert row.level == "ok"
-    assert row.text.startswith(f"0, chosen by the number of cores: {whisper} for faster-whisper (ctranslate2), {piper} for piper")
+    assert row.text.startswith(
+        f"0, chosen by the number of cores: {whisper} for faster-whisper (ctranslate2), {piper} for piper"
+    )
 
 
 def test_container_quota_limits_the_cores() -> None:

@@ -134,7 +134,11 @@ def test_one_of_several_models_must_be_named(file: Path) -> None:
         (NewEndpoint(), (lists(),), "has no model: load a chat model there first"),
         (NewEndpoint(), (lists("bge-m3"),), "has no chat model, only bge-m3: load a chat model there first"),
         (NewEndpoint(), (lists("bge-m3"), LOCKED), "no language model was found on localhost"),
-        (NewEndpoint(), (LOCKED,), "wants a key: put it into an environment variable and name the variable with --api-key-env"),
+        (
+            NewEndpoint(),
+            (LOCKED,),
+            "wants a key: put it into an environment variable and name the variable with --api-key-env",
+        ),
         (NewEndpoint("auto"), (lists("m"),), '"auto" is reserved for --llm'),
         (NewEndpoint("skills"), (lists("m"),), '"skills" is reserved for --llm'),
         (NewEndpoint(""), (lists("m"),), "name must be a text that is not empty"),
@@ -157,7 +161,7 @@ def test_name_must_be_unique(file: Path) -> None:
     for wanted in (NewEndpoint(), NewEndpoint(name="ollama"), NewEndpoint(name="ollama", url=CLOSED, model="m")):
         said = refused(wanted, file, lists("m"))
         remedy = f"give another NAME, or `repartee endpoints remove ollama --config {file}` first"
-        assert said == f'{file}: the endpoint "ollama" is there already; {remedy}'
+        assert said == f'{file}: the endpoint "ollama" already exists; {remedy}'
 
 
 def test_further_endpoint_explains_how_to_use_it_alone(file: Path) -> None:
