@@ -19,8 +19,7 @@ LEADS = {
 
 def advice_lines(advice: Advice) -> Iterator[str]:
     """Yields the lines of the advice; the stage that costs most comes first."""
-    replayed = number_of(advice.replayed, "turn")
-    yield f"{number_of(advice.turns, 'turn')} with a response latency, {replayed} replayed"
+    yield f"{number_of(advice.turns, 'turn')} with a response latency, {advice.replayed:,} of them replayed"
     for kind, served in advice.engines.items():
         counted = [f"{name} ({number_of(turns, 'turn')})" for name, turns in served.items()]
         yield f"{kind}: {', '.join(counted)}"

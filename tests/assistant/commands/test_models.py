@@ -56,7 +56,7 @@ def test_unneeded_model_has_no_remedy(tmp_path: Path) -> None:
     engines = ("--set", "stt.engine=pocketsphinx", "--set", "tts.engine=espeak-ng")
     lines = listed(tmp_path, "--all", *engines)
     assert lines[-1] == "end of turn: repartee models pull smart-turn-v3.2"
-    assert sum("not at hand" in line for line in lines) > 10
+    assert sum("not downloaded" in line for line in lines) > 10
 
 
 def test_path_is_not_interpreted_as_markup(tmp_path: Path) -> None:

@@ -316,7 +316,7 @@ def test_advise_and_replay_commands(tmp_path: Path) -> None:
 
     code, out = run("advise", str(path))
     assert code == 0
-    assert out.startswith("2 turns with a response latency, 2 turns decided again\n")
+    assert out.startswith("2 turns with a response latency, 2 of them replayed\n")
     assert json.loads(run("advise", str(path), "--json")[1])["replayed"] == 2
     code, out = run("replay", str(path), "--set", "turn.hangover_ms=200")
     assert code == 0

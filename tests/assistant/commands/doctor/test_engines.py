@@ -112,7 +112,7 @@ def test_engines_in_use_are_checked_first_and_missing_ones_skipped(
     assert not {"stt faster-whisper", "tts piper"} & set(order)
     names = [finding.name for finding in section.findings]
     assert names[:2] == ["vad silero", "vad cascade"]
-    assert names[-1] == "all together"
+    assert names[-1] == "all engines"
     assert all(len(finding.cells) == len(section.columns) for finding in section.findings)
 
 

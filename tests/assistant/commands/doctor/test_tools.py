@@ -116,9 +116,9 @@ def test_tools_need_a_model_that_can_call_them() -> None:
         return line.name, line.level, line.essential
 
     assert last(NEAR) == ("tools notes", "ok", False)
-    assert last() == ("who calls them", "warn", False)
-    assert last(TGI) == ("who calls them", "fail", True)
-    assert last(TGI, NEAR) == ("who calls them", "info", False)
+    assert last() == ("tool calls", "warn", False)
+    assert last(TGI) == ("tool calls", "fail", True)
+    assert last(TGI, NEAR) == ("tool calls", "info", False)
 
 
 def test_no_server_is_no_problem() -> None:

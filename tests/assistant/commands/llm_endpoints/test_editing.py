@@ -250,7 +250,7 @@ def test_missing_key_is_reported(file: Path) -> None:
     wanted = NewEndpoint("far", CLOSED, api_key_env="MY_KEY")
     assert refused(wanted, file) == "the environment variable MY_KEY is not set; set it to the key"
     said, _ = added(NewEndpoint("far", CLOSED, "m", "MY_KEY"), file)
-    assert "taken at your word" in said
+    assert "not verified" in said
     assert "before the next start, put its key into MY_KEY" in said
 
 
