@@ -83,7 +83,7 @@ def test_meter_shows_the_level() -> None:
 
 @pytest.mark.parametrize(
     ("loudest_dbfs", "says"),
-    [(-math.inf, "Nothing was heard"), (-50.0, "soft"), (-20.0, "fine"), (-1.0, "too loud")],
+    [(-math.inf, "No sound arrived"), (-50.0, "quiet"), (-20.0, "fine"), (-1.0, "too loud")],
 )
 def test_verdict_follows_the_level(loudest_dbfs: float, says: str) -> None:
     assert says in verdict(loudest_dbfs, 0)

@@ -143,7 +143,7 @@ def test_documented_examples_cover_every_kind_and_load() -> None:
 
 
 def test_key_of_another_kind_is_always_refused() -> None:
-    with pytest.raises(ValueError, match='payload: kind "tgi" does not know it'):
+    with pytest.raises(ValueError, match='payload: kind "tgi" does not have this key'):
         EndpointSection(name="a", kind="tgi", url="http://h", model="m", template="llama3", payload="tgi")
 
 

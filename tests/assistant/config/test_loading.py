@@ -256,7 +256,7 @@ def test_hangover_is_the_profiles_unless_given() -> None:
         (ENDPOINT + "uri = 'x'", "given.toml:5: llm.endpoints[0].uri: no such setting; did you mean url?"),
         (
             ENDPOINT + ENDPOINT,
-            'given.toml:6: llm.endpoints[1].name = "near": taken; each endpoint needs its own name',
+            'given.toml:6: llm.endpoints[1].name = "near": already used; each endpoint needs its own name',
         ),
         (
             ENDPOINT.replace("near", "auto"),

@@ -81,9 +81,9 @@ WRONG = [
     (f"{A}url = 'ftp://hunter2'\n", f"3: tools.servers[0].url: {ADDRESSES}"),
     (
         f"{A}command = 'c'\nargs = []\n",
-        "4: tools.servers[0].args: no such setting; there are name, command, url, env, token_env, only",
+        "4: tools.servers[0].args: no such setting; known are name, command, url, env, token_env, only",
     ),
-    (PROGRAM + PROGRAM, '6: tools.servers[1].name = "notes": taken; each server needs its own name'),
+    (PROGRAM + PROGRAM, '6: tools.servers[1].name = "notes": already used; each server needs its own name'),
 ]
 
 

@@ -136,7 +136,7 @@ def test_lost_server_is_reported_and_reconnected(monkeypatch: pytest.MonkeyPatch
             with pytest.raises(ToolError, match="home"):
                 await tools.call("home_die", "{}")
             await until(lambda: bool(told))
-            assert told[0].startswith("the tool server home is not there (")
+            assert told[0].startswith("the tool server home is not available (")
             assert tools.functions == before, "prompts would change"
             with pytest.raises(ToolError, match="not there at the moment"):
                 await tools.call("home_weather", '{"place": "Bonn"}')
@@ -151,7 +151,7 @@ def test_unreachable_server_does_not_affect_the_others() -> None:
     async def test() -> None:
         async with tools_of(section("gone", "/nowhere/at/all", ""), section()) as (tools, told):
             assert len(tools.functions) == 6
-            assert told == ["the tool server gone is not there (no such program): its tools cannot be called"]
+            assert told == ["the tool server gone is not available (no such program): its tools cannot be called"]
 
     run(test)
 
@@ -276,7 +276,7 @@ def test_refusing_address_has_a_remedy(status: int | None, kind: str, token_env:
             _,
             told,
         ):
-            assert told == [f"the tool server far is not there ({reason}): its tools cannot be called"]
+            assert told == [f"the tool server far is not available ({reason}): its tools cannot be called"]
         listener.close()
 
     run(test)
@@ -319,7 +319,7 @@ def test_unusable_environment_is_reported(monkeypatch: pytest.MonkeyPatch, name:
 
     async def test() -> None:
         async with tools_of(ToolServerSection(name="far", url="https://far.example/mcp")) as (_, told):
-            assert told[0].startswith(f"the tool server far is not there ({reason}")
+            assert told[0].startswith(f"the tool server far is not available ({reason}")
             assert "secret" not in told[0]
 
     run(test)

@@ -84,7 +84,7 @@ def test_thread_counts_follow_the_cores(usable: int, quota: float | None, whispe
 def test_container_quota_limits_the_cores() -> None:
     found = threads(Cores(16, 1.4), 5.0, 2, {})
     assert levels(found) == {"cores": "warn", "switch interval": "warn", "stt.threads": "warn"}
-    assert "leaves 1.4" in found.findings[0].text
+    assert "limited to 1.4" in found.findings[0].text
     assert cores().usable >= 1
 
 
@@ -130,4 +130,4 @@ def test_changed_settings_are_listed(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text("[turn]\nprofile = 'patient'\n[tts]\nspeed = 1.0\n")
     finding = configuration(load_settings(file, {}, [])).findings[0]
-    assert finding.text == f"{file}; not the default: turn.profile"
+    assert finding.text == f"{file}; changed: turn.profile"

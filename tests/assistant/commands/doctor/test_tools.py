@@ -47,14 +47,14 @@ def test_program_is_started_and_its_tools_are_counted() -> None:
 @pytest.mark.slow
 def test_unreachable_server_has_a_remedy() -> None:
     found = probed(ToolServerSection(name="notes", command="no-such-program-anywhere --x secret"))
-    assert found.failure.startswith("the tool server notes is not there (no such program): run no-such-program-any")
+    assert found.failure.startswith("the tool server notes is not available (no such program): run no-such-program-any")
     assert "secret" not in found.failure
     assert not found.fatal
     found = probed(ToolServerSection(name="notes", command="false"))
-    said = "the tool server notes is not there (it ended, or closed the connection, before it had answered)"
+    said = "the tool server notes is not available (it ended, or closed the connection, before it had answered)"
     assert found.failure.startswith(said)
     found = probed(HOME, {"HOME_TOKEN": "s3cret"})
-    assert found.failure.startswith("the tool server home is not there (")
+    assert found.failure.startswith("the tool server home is not available (")
     assert "start it, or check its url" in found.failure
     assert "s3cret" not in found.failure
 
@@ -90,11 +90,11 @@ def test_working_server_is_ok() -> None:
 
 
 def test_server_problems_have_their_levels() -> None:
-    failure = "the tool server notes is not there (no such program): run notes-server by hand"
+    failure = "the tool server notes is not available (no such program): run notes-server by hand"
     (line,) = server_findings(NOTES, answer(ToolProbe(failure=failure)))
     assert (line.level, line.text, line.remedy) == (
         "fail",
-        "is not there (no such program)",
+        "is not available (no such program)",
         "run notes-server by hand",
     )
     assert not line.essential
