@@ -198,5 +198,6 @@ def _warnings(figures: Figures) -> Iterator[str]:
     few = [percent for percent, found in figures.latency.percentiles.items() if not found.enough]
     if few:
         needs = ", ".join(f"p{percent} needs {least_turns(percent)}" for percent in few)
-        yield f"too few turns     {figures.latency.count} at hand, {needs}: bounds marked ? are only the largest seen"
+        turns = number_of(figures.latency.count, "turn")
+        yield f"too few turns     {turns}, but {needs}: a bound marked ? is only the largest value seen"
     yield f"                  in brackets: {LEVEL:.0%} intervals"

@@ -163,7 +163,7 @@ def test_truncated_line_is_a_warning(tmp_path: Path) -> None:
     assert code == 0
     assert out.startswith("4 turns of 1 conversation")
     assert err.startswith("repartee: ")
-    assert "line 5 is torn" in err
+    assert "line 5 is incomplete" in err
 
 
 @pytest.mark.parametrize(
@@ -172,12 +172,12 @@ def test_truncated_line_is_a_warning(tmp_path: Path) -> None:
         (("report", "missing.jsonl"), "missing.jsonl does not exist"),
         (("compare", DEMO, "missing.jsonl"), "missing.jsonl does not exist"),
         (("follow", "missing.jsonl"), "missing.jsonl does not exist"),
-        (("follow", "ftp://127.0.0.1"), "ftp://127.0.0.1 is no server's address"),
+        (("follow", "ftp://127.0.0.1"), "ftp://127.0.0.1 is not the address of a server"),
         (("follow", "http://127.0.0.1:1"), "http://127.0.0.1:1/traces cannot be reached"),
-        (("report", Path(__file__)), "line 1 is no JSON"),
+        (("report", Path(__file__)), "line 1 is not JSON"),
         (("report", os.devnull), f"{os.devnull}: it has no turns"),
         (("show", os.devnull), f"{os.devnull}: it has no turns.\n"),
-        (("scrub", Path(__file__)), "line 1 is no JSON"),
+        (("scrub", Path(__file__)), "line 1 is not JSON"),
     ],
 )
 def test_user_error_is_one_line(arguments: tuple[str | Path, ...], said: str) -> None:

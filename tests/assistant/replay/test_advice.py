@@ -238,7 +238,7 @@ def test_advice_is_for_the_last_of_two_recognizers() -> None:
     assert found.engines == {"recognizers": {"faster-whisper": 24, "pocketsphinx": 4}}
     (finding,) = findings_of(found, "stt")
     assert "These traces hold 2 recognizers: faster-whisper, pocketsphinx." in finding.says
-    assert "To compare them, of pocketsphinx 1 more turn is needed." in finding.says
+    assert "To compare them, 1 more turn is needed with pocketsphinx." in finding.says
     assert "The gain is for faster-whisper, which was used last." in finding.says
     assert finding.turns == 24
     assert finding.gain[50].value == pytest.approx(100, abs=1)
@@ -320,7 +320,7 @@ def test_advise_and_replay_commands(tmp_path: Path) -> None:
     assert json.loads(run("advise", str(path), "--json")[1])["replayed"] == 2
     code, out = run("replay", str(path), "--set", "turn.hangover_ms=200")
     assert code == 0
-    assert "2 spoken turns of 1 conversation, decided with turn.hangover_ms=200: 2 otherwise" in out
+    assert "2 spoken turns of 1 conversation, replayed with turn.hangover_ms=200: 2 decided differently" in out
     assert "with the recorded settings every decision is as recorded, in the same order (times are not compared)" in out
     assert "now 1 of" in out
     plain = json.loads(run("replay", str(path), "--set", "turn.hangover_ms=200", "--json")[1])

@@ -46,7 +46,7 @@ def test_torn_last_line_is_skipped_wherever_it_is_torn(kept: int, tmp_path: Path
     warnings: list[str] = []
     assert [record["turn"] for record in read_records([path], warnings.append)] == [1]
     (warning,) = warnings
-    assert f"{path}, line 2 is torn" in warning
+    assert f"{path}, line 2 is incomplete" in warning
 
 
 def test_torn_line_in_the_middle_is_skipped(tmp_path: Path) -> None:
@@ -61,13 +61,13 @@ def test_torn_line_in_the_middle_is_skipped(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("hello\n", "line 1 is no JSON"),
-        ('{"scheme": 1', "line 1 is no JSON"),
-        ("[1, 2]\n", "line 1 is no turn's record"),
-        ('{"turn": 1}\n', "line 1 is no turn's record"),
-        ('{"schema": "1"}\n', "line 1 is no turn's record"),
+        ("hello\n", "line 1 is not JSON"),
+        ('{"scheme": 1', "line 1 is not JSON"),
+        ("[1, 2]\n", "line 1 is not a turn record"),
+        ('{"turn": 1}\n', "line 1 is not a turn record"),
+        ('{"schema": "1"}\n', "line 1 is not a turn record"),
         ('{"schema": 1, "turn": 1}\n', "line 1 lacks attempts, conversation, endpoint_ms"),
-        (b"\xff\xfe\x00", "line 1 is no JSON"),
+        (b"\xff\xfe\x00", "line 1 is not JSON"),
     ],
 )
 def test_file_that_is_no_trace_is_named(text: str | bytes, said: str, tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_zero_bytes_are_a_torn_line(tmp_path: Path) -> None:
     path.write_bytes(DEMO.read_bytes() + b"\0" * 4096)
     told: list[str] = []
     assert len(list(read_records([path], told.append))) == 5
-    assert "line 6 is torn" in told[0]
+    assert "line 6 is incomplete" in told[0]
 
 
 def test_nonstandard_json_is_rejected(tmp_path: Path) -> None:

@@ -133,7 +133,7 @@ def test_hard_links_are_reported(tmp_path: Path) -> None:
     os.link(path, tmp_path / "b.jsonl")
     told: list[str] = []
     scrub(path, told.append)
-    assert "has 1 more names (hard links)" in told[0]
+    assert "has other hard links (1)" in told[0]
     assert "555" in (tmp_path / "b.jsonl").read_text(), "what the warning is about"
 
 

@@ -99,7 +99,7 @@ def test_any_server_address_is_accepted(address: str, url: str) -> None:
     ],
 )
 def test_invalid_address_is_reported_without_password(address: str) -> None:
-    with pytest.raises(TraceError, match="is no server's address") as refused:
+    with pytest.raises(TraceError, match="is not the address of a server") as refused:
         stream_url(address)
     assert "secret" not in str(refused.value)
 
@@ -141,7 +141,7 @@ def test_broken_stream_is_retried_with_growing_delays() -> None:
         (httpx.Response(302, headers={"Location": "http://elsewhere/"}), "answers 302"),
         (httpx.Response(500, content=b"<html>"), "answers 500"),
         (httpx.Response(200, text="<html>"), "answers, but not with traces"),
-        (traces(b'{"hello": 1}\n'), "is no turn's record"),
+        (traces(b'{"hello": 1}\n'), "is not a turn record"),
         (traces(b"x" * 5_000_000), "a line of more than 4 MB"),
         (httpx.ConnectError("refused"), r"cannot be reached \(ConnectError\); is `repartee serve` running there"),
     ],
