@@ -282,7 +282,7 @@ def test_remedy_is_given_only_for_proven_gain(times: int) -> None:
         assert finding.certainty == "cannot tell" or finding.gain[50].enough
         if finding.certainty == "cannot tell":
             assert ": set " not in finding.says
-            assert "take a faster endpoint" not in finding.says
+            assert "use a faster endpoint" not in finding.says
     unproven = findings_of(found, "endpoint_wait")[-1]
     assert "Cannot tell yet: " in unproven.says or unproven.certainty == "measured"
 

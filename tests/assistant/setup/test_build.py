@@ -93,8 +93,8 @@ def test_missing_models_are_reported_with_remedies(tmp_path: Path, monkeypatch: 
 @pytest.mark.parametrize(
     ("voice", "lacks"),
     [
-        ("en_US-amy-medium", "missing: repartee models pull en_US-amy-medium"),
-        ("./gone/eva.onnx", "missing: there is no gone/eva.onnx; correct tts.voice"),
+        ("en_US-amy-medium", "the Piper voice en_US-amy-medium is not downloaded; fetch it: repartee models pull en_US-amy-medium"),
+        ("./gone/eva.onnx", "the Piper voice is missing: there is no gone/eva.onnx; correct tts.voice"),
     ],
 )
 def test_espeak_replaces_a_missing_piper_voice(
@@ -143,7 +143,7 @@ class _Slow:
 def test_engine_that_does_not_load_in_time_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("assistant.setup.engine_loader.LOAD_TIMEOUT_S", 0.01)
     monkeypatch.setattr(build, "skills", _Slow)
-    with pytest.raises(EngineLoadError, match=r"^skills did not load within 0\.01 s: see `repartee doctor`"):
+    with pytest.raises(EngineLoadError, match=r"^skills did not load within 0\.01 s: run `repartee doctor`"):
         asyncio.run(loader_of().open())
 
 

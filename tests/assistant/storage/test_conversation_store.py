@@ -108,7 +108,7 @@ def test_ambiguous_conversation_name_is_rejected(tmp_path: Path, wanted: str, er
 
 def test_file_of_a_newer_version_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "one.jsonl").write_text('{"conversation":9,"began_at":"","continues":""}\n')
-    with pytest.raises(ResumeError, match="newer repartee"):
+    with pytest.raises(ResumeError, match="newer version"):
         ConversationStore.open(tmp_path, "one", "two", BEGAN, pytest.fail)
 
 

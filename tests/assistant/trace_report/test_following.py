@@ -155,5 +155,5 @@ def test_unsuitable_path_is_reported(tmp_path: Path) -> None:
         next(follow(tmp_path / "missing", pytest.fail, Acts([]).pause))
     path = tmp_path / "a.jsonl"
     path.write_bytes(b"")
-    with pytest.raises(TraceError, match="no JSON"):
+    with pytest.raises(TraceError, match="not JSON"):
         followed(path, (path, b"hello\n"))

@@ -22,7 +22,7 @@ def test_folder_stands_for_its_traces_oldest_first(tmp_path: Path) -> None:
 def test_missing_path_is_reported_with_remedy(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match=r"missing does not exist.*trace\.dir"):
         trace_files([tmp_path / "missing"])
-    with pytest.raises(TraceError, match="holds no traces"):
+    with pytest.raises(TraceError, match="contains no traces"):
         trace_files([tmp_path])
 
 

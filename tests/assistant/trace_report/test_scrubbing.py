@@ -115,7 +115,7 @@ def test_newer_schema_is_rejected(tmp_path: Path) -> None:
 def test_file_that_is_no_trace_is_not_rewritten(tmp_path: Path) -> None:
     path = tmp_path / "notes.jsonl"
     path.write_text("dear diary\n")
-    with pytest.raises(TraceError, match="no JSON"):
+    with pytest.raises(TraceError, match="not JSON"):
         scrub(path, pytest.fail)
     assert path.read_text() == "dear diary\n"
 

@@ -91,7 +91,7 @@ def test_turn_without_speech_counts_from_its_start() -> None:
     record = json.loads(rehearsal.perform().records[0].to_json())
     text = "\n".join(waterfall(record))
     assert record["speech_end_ms"] is None
-    assert "ms after it began" in text
+    assert "ms after its beginning" in text
     assert "end of speech" not in text
     assert "hidden" not in text
 
