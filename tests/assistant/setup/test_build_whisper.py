@@ -107,7 +107,7 @@ def test_missing_whisper_model_is_refused_with_its_command(tmp_path: Path, monke
         return str(why.value)
 
     assert refused("base.en") == "the Whisper model base.en is not downloaded; fetch it: repartee models pull base.en."
-    assert refused("./base.en").endswith("(missing: base.en lacks model.bin; correct stt.model).")
+    assert refused("./base.en").endswith("is missing: base.en lacks model.bin; correct stt.model.")
     assert "stt.model = 'bose' is not known; known are tiny.en, " in refused("bose")
 
 
@@ -125,7 +125,7 @@ def write_nothing(folder: Path) -> None:
             ["stt.model=base.en"],
             'base.en supports only English: set stt.model = "base", then repartee models pull base;',
         ),
-        (["stt.model=/no/such"], "(missing: there is no /no/such; correct stt.model);"),
+        (["stt.model=/no/such"], "is missing: there is no /no/such; correct stt.model;"),
         (
             ["stt.engine=pocketsphinx", "stt.model=base"],
             'set stt.engine = "auto" (the Whisper model base is not downloaded;',
