@@ -204,7 +204,7 @@ class EngineLoader:
         place = at_hand(need)
         sources = "sound and words" if knows_grammar(self.settings) else "sound"
         if place is None:
-            why = f"instead of Smart Turn too, because {lacking_model(need)}"
+            why = f"without Smart Turn, because {lacking_model(need)}"
             self._record_choice("turn", "estimate", f"of {sources}", why, began_s, fallback=True)
             return None
         service = build.smart_turn(place)
