@@ -127,7 +127,7 @@ def test_auto_uses_the_found_server(runs: dict[str, Ran]) -> None:
 
 def test_auto_without_a_server_continues_with_a_note(runs: dict[str, Ran]) -> None:
     ran = runs["auto, and none there"]
-    assert "no language model was found on localhost (ports ); skills answer" in ran.screen
+    assert "no language model was found on localhost (ports ); the built-in skills answer" in ran.screen
     assert "no language model was found on localhost" in fallbacks(ran)[0]
     assert ran.record["outcome"] == "answered"
 

@@ -49,7 +49,7 @@ def test_endpoint_is_added_listed_and_removed(folder: Path) -> None:
 
 def test_another_file_can_be_named(folder: Path) -> None:
     done = repartee(folder, "endpoints", "add", "near", "--url", CLOSED, "--model", "m", "--config", "new.toml")
-    assert "made new.toml: near" in done.stdout
+    assert "created new.toml: near" in done.stdout
     assert "near" not in (folder / "config.toml").read_text(encoding="utf-8")
     assert "near" in repartee(folder, "endpoints", "--config", "new.toml").stdout
 

@@ -137,7 +137,7 @@ def test_one_of_several_models_must_be_named(file: Path) -> None:
         (
             NewEndpoint(),
             (LOCKED,),
-            "wants a key: put it into an environment variable and name the variable with --api-key-env",
+            "requires a key: put it into an environment variable and name the variable with --api-key-env",
         ),
         (NewEndpoint("auto"), (lists("m"),), '"auto" is reserved for --llm'),
         (NewEndpoint("skills"), (lists("m"),), '"skills" is reserved for --llm'),
@@ -180,7 +180,7 @@ def test_key_unlocks_a_server_that_requires_one(file: Path) -> None:
             server.models = LOCKED
             port = int(server.url.removesuffix("/v1").rpartition(":")[2])
             console = Console(file=screen, width=200)
-            with pytest.raises(ConfigError, match="wants another key: correct MY_KEY"):
+            with pytest.raises(ConfigError, match="rejects the key: correct MY_KEY"):
                 await add(NewEndpoint(api_key_env="MY_KEY"), file, {"MY_KEY": "k"}, console, ports=[port])
             assert [seen.headers.get("authorization") for seen in server.seen] == [None, "Bearer k"]
             server.models = lists("m", owner="vllm")
@@ -307,7 +307,7 @@ def test_variable_that_overrides_the_file_is_reported(file: Path) -> None:
 def test_missing_file_is_created(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     said, _ = added(NewEndpoint(), file, lists("m"))
-    assert f"made {file}: ollama (m at http://127.0.0.1:" in said
+    assert f"created {file}: ollama (m at http://127.0.0.1:" in said
     assert len(endpoints(file)) == 1
 
 

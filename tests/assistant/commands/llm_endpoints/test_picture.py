@@ -66,7 +66,7 @@ measured (5 short answers each, on a warm connection)
 name  region          ms   ms          ms       p50 / p95   per s  1000 turns
 far   overseas       145  301         145       268 / 300      50           –
 edge  same city      6.2   13         6.4       128 / 150      50        0.40
-price: 1000 turns of 600 tokens asked and 40 answered, nothing cached
+price: 1000 turns of 600 prompt tokens and 40 answer tokens, nothing cached
 
 first token, fastest first (▒ network, █ model, ─ to p95)
 edge  ▒██████████████████───                        128 ms
@@ -101,7 +101,7 @@ def test_screen_uses_ascii_if_needed() -> None:
 def test_table_without_questions_says_so() -> None:
     asked = EndpointMeasurement(EDGE.endpoint, EDGE.state, address=EDGE.address, handshake=EDGE.handshake)
     shown = screen(Survey((asked,), (), ()))
-    assert "measured (nothing was asked)" in shown
+    assert "measured (no answers were requested)" in shown
     assert "first token, fastest first" not in shown
 
 

@@ -63,7 +63,7 @@ def test_configured_and_local_servers_are_asked_and_shown() -> None:
     assert states["typo"].problem == "typo: the server has llama3.2:latest; correct its model"
     assert "refuses connections: start the server" in states["down"].problem
     assert states["closed"].problem == "closed: requires a key: set its api_key_env to the variable that holds it"
-    assert states["wrong"].problem == "wrong: wants another key: correct KEY"
+    assert states["wrong"].problem == "wrong: rejects the key: correct KEY"
     assert states["unset"].problem == "unset: the environment variable OTHER is not set; set it to the key"
     screen = shown(seen)
     assert "configured (mine.toml)" in screen
@@ -141,7 +141,7 @@ def test_source_of_the_endpoints_is_shown(tmp_path: Path) -> None:
 def test_unanswered_questions_are_not_shown_as_unasked() -> None:
     found = EndpointMeasurement(endpoint("mute", CLOSED), "no answer", handshake=Handshake(1.0, 2.0))
     assert "measured (no endpoint answered)" in shown(Survey((found,), (), (), requests=5))
-    assert "measured (nothing was asked)" in shown(Survey((found,), (), ()))
+    assert "measured (no answers were requested)" in shown(Survey((found,), (), ()))
 
 
 def test_empty_survey_suggests_what_to_start() -> None:
@@ -197,7 +197,7 @@ def test_demo_is_not_suggested_without_a_working_endpoint() -> None:
     ("problem", "remedy"),
     [
         ("near: the environment variable KEY is not set; set it to the key", "set it to the key"),
-        ("near: wants another key: correct KEY", "correct KEY"),
+        ("near: rejects the key: correct KEY", "correct KEY"),
         ("near: the server has a, b; correct its model", "the server has a, b; correct its model"),
         ('llm endpoint \'near\' failed (HTTP 500) at h: see the log of its model server: "no: memory"', "see the"),
         ("llm endpoint 'near' ended its answer without any text (stop), it sent only blanks: check its", "check its"),
