@@ -244,8 +244,8 @@ def test_busy_single_threaded_server_is_not_considered_lost(monkeypatch: pytest.
 @pytest.mark.parametrize(
     ("status", "kind", "token_env", "reason"),
     [
-        (401, "application/json", "", "it wants a token; set token_env to the variable that holds it"),
-        (403, "text/html", "TOOL_SECRET", "it wants another token; correct TOOL_SECRET"),
+        (401, "application/json", "", "it requires a token; set token_env to the variable that holds it"),
+        (403, "text/html", "TOOL_SECRET", "it rejects the token; correct TOOL_SECRET"),
         (404, "text/html", "", "there is no MCP server at its address; correct its url"),
         (405, "text/plain", "", "there is no MCP server at its address; correct its url"),
         (200, "text/html; charset=utf-8", "", "there is a web page at its address; correct its url"),
