@@ -78,7 +78,7 @@ class Screen:
             case TurnFinished():
                 self._finished(fact.record)
             case Problem():
-                self._line("trouble", Text(fact.text, style="red"))
+                self._line("problem", Text(fact.text, style="red"))
 
     def close(self) -> None:
         """Ends the display."""
@@ -91,7 +91,7 @@ class Screen:
         self.console.print(text, soft_wrap=True)
 
     def _show_interim(self, text: Text) -> None:
-        line = Text.assemble((f"{'hears':>9}  ", "dim"), text)
+        line = Text.assemble((f"{'hearing':>9}  ", "dim"), text)
         if not self.console.is_terminal:
             if text.plain != "…":
                 self._print(line)
@@ -172,7 +172,7 @@ def summary(
     elif failures := sorted({_failure(record) for record in records if record.failed}):
         console.print(f"no turn was answered: {', '.join(failures)}")
     else:
-        of_what = ": nothing was heard that sounded like words" if whole else ""
+        of_what = ": no words were recognized" if whole else ""
         console.print(f"no turn was answered{of_what}")
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for heading in ("stage", "engine", "loaded", "what", "why"):

@@ -137,7 +137,7 @@ class AudioInput:
             if self._vad is self.engines.spare_vad:
                 raise
             self._vad = self.engines.spare_vad
-            reason = f"vad: {self._vad.name}, in place of a detector that failed: {reason_of(error)}"
+            reason = f"vad: {self._vad.name}, instead of a detector that failed: {reason_of(error)}"
             self.recorder.vad_replaced(self._vad.name, self._vad.end_bias_ms, reason)
             self.report_problem(reason)
             return self._vad.process(frame)

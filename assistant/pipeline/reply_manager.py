@@ -410,7 +410,7 @@ class ReplyManager:
         self._unheard_rest = reply.id, reply.unheard_text
         self.recorder.event(reply.id.turn, "interrupt", _now_s(), effect.reason)
         if effect.reason == "stuck":
-            reply.error = reply.error or f"the reply by {reply.answered_by} got stuck and was given up"
+            reply.error = reply.error or f"the reply by {reply.answered_by} made no progress and was stopped"
             self._report_error(reply.id, reply.error)
         heard = self._store_heard(reply, complete=False)
         self.on_event(ReplyStopped(reply.id, heard, ms_of_reply_samples(reply.played), effect.reason, *_tokens(reply)))

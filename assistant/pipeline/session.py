@@ -158,7 +158,7 @@ class Session:
             async with asyncio.TaskGroup() as self._tasks:
                 await self._run_conversation()
         except BaseException as error:
-            self._shut_down(f"the conversation broke off ({type(error).__name__})")
+            self._shut_down(f"the conversation ended with an error ({type(error).__name__})")
             raise
         finally:
             self._release_tools()

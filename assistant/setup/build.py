@@ -210,7 +210,7 @@ def routed(settings: Settings, environ: Mapping[str, str]) -> ChatModel:
     try:
         routing = Routing(endpoints, llm.policy, HedgeBudget(llm.hedge_share), random.SystemRandom().random, here)
     except ValueError as error:
-        raise EngineLoadError(f"the endpoints of a language model: {error}") from error
+        raise EngineLoadError(f"LLM endpoints: {error}") from error
     return Router(models, routing, first_token_timeout_s=llm.first_token_timeout_s)
 
 

@@ -130,7 +130,7 @@ class ToolRounds:
         rounds = self.settings.max_rounds
         return LlmBroken(
             self.model.name,
-            f"llm endpoint {self.model.name!r} went on calling tools after {rounds} rounds: raise tools.max_rounds, or "
+            f"llm endpoint {self.model.name!r} still called tools after {rounds} rounds: raise tools.max_rounds, or "
             "use a model that heeds tool_choice",
             spoken="I looked several things up and came to no answer.",
             retryable=False,

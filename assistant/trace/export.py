@@ -205,7 +205,8 @@ class SpanExport:
         except TimeoutError as error:
             raise _NotAcceptedError(f"did not answer within {timeout_s:g} s", retry=True) from error
         except CompressedError as error:
-            raise _NotAcceptedError(f"answers compressed ({error.header}): turn that off there", retry=False) from error
+            what = f"sends compressed answers ({error.header}): turn compression off there"
+            raise _NotAcceptedError(what, retry=False) from error
         except httpx.HTTPError as error:
             raise _NotAcceptedError(f"cannot be reached ({type(error).__name__})", retry=True) from error
         if status in RETRY_STATUSES:
@@ -241,5 +242,5 @@ class SpanExport:
             self._reported = True
             self._report_problem(
                 f"the OpenTelemetry collector at {self._collector.display_address} (trace.otlp_url) {what}. "
-                "Turns go on, and are in the trace files as always; spans wait, and then the oldest are dropped."
+                "Turns continue, and the trace files are complete; spans wait, and then the oldest are dropped."
             )

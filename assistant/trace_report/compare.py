@@ -79,7 +79,7 @@ def comparison_table(comparisons: list[Comparison], before: str, after: str) -> 
 
 def notes(comparisons: list[Comparison]) -> list[str]:
     """Returns lines that explain the table."""
-    lines = [f"change: B less A, ms, with {LEVEL:.0%} intervals; under {MIN_MS:g} ms is no difference"]
+    lines = [f"change: B minus A in ms, with {LEVEL:.0%} intervals; less than {MIN_MS:g} ms is no difference"]
     few = sorted({found.percent for found in comparisons if not found.change.enough})
-    lines += [f"p{percent} cannot be told from fewer than {min_turns(percent)} turns in each" for percent in few]
+    lines += [f"p{percent} needs {min_turns(percent)} turns or more in each set" for percent in few]
     return lines

@@ -24,7 +24,7 @@ PRE_ROLL_S, AFTER_S = 0.3, 0.1
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(TINY_EN_FOLDER is None, reason="tiny.en is not at hand: repartee models pull tiny.en"),
+    pytest.mark.skipif(TINY_EN_FOLDER is None, reason="tiny.en is not downloaded: repartee models pull tiny.en"),
 ]
 
 

@@ -413,7 +413,8 @@ def test_engine_error_is_one_line() -> None:
     done = repartee("--port", "0", "--set", "skills.enabled=false")
     assert done.returncode == 2
     assert done.stderr == (
-        "repartee: nothing can answer: skills.enabled is false and there is no [[llm.endpoints]]; set one of them.\n"
+        "repartee: nothing can answer: skills.enabled is false and there is no [[llm.endpoints]]; enable the skills or "
+        "add an endpoint.\n"
     )
 
 

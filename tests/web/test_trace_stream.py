@@ -79,7 +79,7 @@ def test_records_are_streamed_as_turns_end() -> None:
 
 def test_trace_stream_requires_the_token() -> None:
     async def test(server: RunningServer) -> None:
-        with pytest.raises(TraceError, match="wants the server's token: put it into the environment variable REPAR"):
+        with pytest.raises(TraceError, match="requires the server's token: put it into the environment variable REPAR"):
             await asyncio.to_thread(next, subscribe(server.http, {}, pytest.fail, stop))
         assert server.traces.followers == 0
         following = asyncio.to_thread(next, subscribe(server.http, {"REPARTEE_TOKEN": TOKEN}, pytest.fail, stop))
@@ -166,7 +166,7 @@ def test_follower_is_told_of_lost_lines() -> None:
             for _ in range(MAX_WAITING + 7):  # at once, so that none is sent meanwhile
                 server.traces.publish(turn())
         assert found.result()["turn"] == 1
-        assert told == ["7 turns are not shown: they came faster than they were read."]
+        assert told == ["7 turns are not shown, because turns arrived faster than they were read."]
 
     on_a_server(test)
 

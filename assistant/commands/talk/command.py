@@ -282,7 +282,7 @@ class _LocalConversation:
 
     def output_paths(self) -> list[str]:
         """Returns the paths of the files written."""
-        kept = [] if self.memory is None or not self.memory.path.is_file() else [f"kept   {self.memory.path}"]
+        kept = [] if self.memory is None or not self.memory.path.is_file() else [f"saved  {self.memory.path}"]
         traced = [] if self.trace is None or not self.trace.path.is_file() else [f"trace  {self.trace.path}"]
         return [*traced, *kept]
 

@@ -50,7 +50,7 @@ class Entry:
 
     Attributes:
         key: Constant while the entry changes.
-        who: Speaker; "resumed", "fallback" and "trouble" are messages of the program.
+        who: Speaker; "resumed", "fallback" and "problem" are messages of the program.
         text: Safe for a terminal.
         at: Time as text; only for messages of the program.
         mark: Note such as "interrupted"; else "".
@@ -61,7 +61,7 @@ class Entry:
     """
 
     key: int
-    who: Literal["you", "repartee", "resumed", "fallback", "trouble"]
+    who: Literal["you", "repartee", "resumed", "fallback", "problem"]
     text: str
     at: str = ""
     mark: str = ""
@@ -283,7 +283,7 @@ class View:
     def _trouble(self, what: str, at: str) -> None:
         self.troubles += 1
         self.trouble_at = at
-        self._append(Entry(next(self._keys), "trouble", printable(what, MAX_CHARS), at=at))
+        self._append(Entry(next(self._keys), "problem", printable(what, MAX_CHARS), at=at))
 
     # Transcript ----------------------------------------------------------------------------------------------
 

@@ -154,11 +154,11 @@ def test_program_without_console_prints_nothing() -> None:
         (("demo", "--wav=~/missing.wav"), "{home}/missing.wav does not exist"),
         (("demo", "--out=~/file/out"), "{home}/file/out cannot be made"),
         (("bench", "engines", "--manifest=~/missing.jsonl"), "{home}/missing.jsonl"),
-        (("trace", "report", str(DEMO), "--html=~/a.jsonl"), "{home}/a.jsonl has the name of a trace"),
+        (("trace", "report", str(DEMO), "--html=~/a.jsonl"), "{home}/a.jsonl has the suffix of a trace"),
         (("endpoints", "--svg=~/file", "--config=~/file"), "{home}/file holds the settings"),
         (("config", "--config="), "a path is missing"),
         (("demo", "--out", ""), "a path is missing"),
-        (("config", "--config=~nobody-of-this-name/a.toml"), "nobody's home folder is called that"),
+        (("config", "--config=~nobody-of-this-name/a.toml"), "there is no such home folder"),
     ],
     ids=[
         "config",

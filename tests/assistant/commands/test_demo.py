@@ -146,7 +146,9 @@ def test_screen_shows_the_whole_conversation(ran: DemoRun) -> None:
     assert "you  what time is it" in screen
     assert screen.count(" ms ✓ ") + screen.count(" ms ✗ ") == len(ran.records)
     assert "response latency  p50" in screen
-    assert "fallback: in place of a language model: no [[llm.endpoints]]" in " ".join(screen.split())
+    assert "fallback: instead of a language model, because none is configured in [[llm.endpoints]]" in " ".join(
+        screen.split()
+    )
     assert "out/demo.wav" in screen
     assert "out/trace.jsonl" in screen
 

@@ -127,14 +127,14 @@ def test_auto_uses_the_found_server(runs: dict[str, DemoRun]) -> None:
 
 def test_auto_without_a_server_continues_with_a_note(runs: dict[str, DemoRun]) -> None:
     ran = runs["auto, and none there"]
-    assert "no language model found on localhost (ports ); skills answer" in ran.screen
-    assert "no language model found on localhost" in fallbacks(ran)[0]
+    assert "no language model was found on localhost (ports ); the built-in skills answer" in ran.screen
+    assert "no language model was found on localhost" in fallbacks(ran)[0]
     assert ran.record["outcome"] == "answered"
 
 
 def test_skills_answer_if_requested(runs: dict[str, DemoRun]) -> None:
     ran = runs["skills"]
-    assert "no language model, as asked: skills answer" in ran.screen
+    assert "no language model, as requested: the built-in skills answer" in ran.screen
     assert ran.seen == []
     assert fallbacks(ran) == []
     assert ran.record["outcome"] == "answered"

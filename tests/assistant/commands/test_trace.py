@@ -59,7 +59,7 @@ def test_duplicate_turns_are_counted_once(command: str, tmp_path: Path, monkeypa
     code, out, err = run(command, "a.jsonl", "./a.jsonl", "copy.jsonl", "link.jsonl", tmp_path, "--json")
     assert (code, out) == once[:2]
     assert err.endswith(
-        "repartee: left out, as the same turns are in another file: a.jsonl (a.jsonl), copy.jsonl (a.jsonl), "
+        "repartee: left out, because another file has the same turns: a.jsonl (a.jsonl), copy.jsonl (a.jsonl), "
         "link.jsonl (a.jsonl) and 3 more.\n"
     )
 
@@ -67,7 +67,7 @@ def test_duplicate_turns_are_counted_once(command: str, tmp_path: Path, monkeypa
 def test_missing_turn_is_a_user_error() -> None:
     code, _, err = run("show", DEMO, "--turn", "9")
     assert code == 2
-    assert "no turn 9 in it; without --turn all are shown" in err
+    assert "it has no turn 9; without --turn all are shown" in err
 
 
 @pytest.mark.slow  # it draws a page
@@ -86,7 +86,7 @@ def test_report_has_several_formats(tmp_path: Path) -> None:
     [
         ("a.jsonl", "a.jsonl is one of the traces that are read"),
         ("./link.html", "link.html is one of the traces that are read"),
-        ("b.JSONL", "b.JSONL has the name of a trace"),
+        ("b.JSONL", "b.JSONL has the suffix of a trace"),
     ],
     ids=["read trace", "link to a read trace", "name of a trace"],
 )
@@ -164,7 +164,7 @@ def test_truncated_line_is_a_warning(tmp_path: Path) -> None:
     assert code == 0
     assert out.startswith("4 turns of 1 conversation")
     assert err.startswith("repartee: ")
-    assert "line 5 is torn" in err
+    assert "line 5 is incomplete" in err
 
 
 @pytest.mark.parametrize(
@@ -173,12 +173,12 @@ def test_truncated_line_is_a_warning(tmp_path: Path) -> None:
         (("report", "missing.jsonl"), "missing.jsonl does not exist"),
         (("compare", DEMO, "missing.jsonl"), "missing.jsonl does not exist"),
         (("follow", "missing.jsonl"), "missing.jsonl does not exist"),
-        (("follow", "ftp://127.0.0.1"), "ftp://127.0.0.1 is no server's address"),
+        (("follow", "ftp://127.0.0.1"), "ftp://127.0.0.1 is not the address of a server"),
         (("follow", "http://127.0.0.1:1"), "http://127.0.0.1:1/traces cannot be reached"),
-        (("report", Path(__file__)), "line 1 is no JSON"),
-        (("report", os.devnull), f"{os.devnull}: no turn in it"),
-        (("show", os.devnull), f"{os.devnull}: no turn in it.\n"),
-        (("scrub", Path(__file__)), "line 1 is no JSON"),
+        (("report", Path(__file__)), "line 1 is not JSON"),
+        (("report", os.devnull), f"{os.devnull}: it has no turns"),
+        (("show", os.devnull), f"{os.devnull}: it has no turns.\n"),
+        (("scrub", Path(__file__)), "line 1 is not JSON"),
     ],
     ids=[
         "report of missing file",

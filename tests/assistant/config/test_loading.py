@@ -252,11 +252,12 @@ def test_hangover_is_the_profiles_unless_given() -> None:
         ('language = "en"', "given.toml:1: language: no such setting; did you mean assistant.language?"),
         ("[tutn]\na = 1", "given.toml:1: [tutn]: no such section; did you mean turn?"),
         ("[zzz]", "given.toml:1: [zzz]: no such section"),
-        ("turn = 3", "given.toml:1: turn: must be a table, begun by a line [turn]"),
-        ("[[turn]]", "given.toml:1: turn: must be a table, begun by a line [turn]"),
+        ("turn = 3", "given.toml:1: turn: must be a table that begins with the line [turn]"),
+        ("[[turn]]", "given.toml:1: turn: must be a table that begins with the line [turn]"),
         (
             "[llm]\nendpoints = 'x'",
-            "given.toml:2: llm.endpoints: must be a list of tables, each begun by a line [[llm.endpoints]]",
+            "given.toml:2: llm.endpoints: must be a list of tables, each of which begins with the line "
+            "[[llm.endpoints]]",
         ),
         ("[llm]\nendpoints = [1]", "given.toml: llm.endpoints[0]: must be a table with name, url and model"),
         (
@@ -267,15 +268,16 @@ def test_hangover_is_the_profiles_unless_given() -> None:
         (ENDPOINT + "uri = 'x'", "given.toml:5: llm.endpoints[0].uri: no such setting; did you mean url?"),
         (
             ENDPOINT + ENDPOINT,
-            'given.toml:6: llm.endpoints[1].name = "near": taken; each endpoint needs its own name',
+            'given.toml:6: llm.endpoints[1].name = "near": already used; each endpoint needs its own name',
         ),
         (
             ENDPOINT.replace("near", "auto"),
-            'given.toml:2: llm.endpoints[0].name = "auto": a word of --llm; give the endpoint another name',
+            'given.toml:2: llm.endpoints[0].name = "auto": reserved for --llm; give the endpoint another name',
         ),
         (
             ENDPOINT.replace("127.0.0.1:8000", "127.0.0.1:80000"),
-            "given.toml:1: llm.endpoints[0]: url must be an address with a host and, if any, a port from 1 to 65535",
+            "given.toml:1: llm.endpoints[0]: url must be an address with a host and, optionally, a port from 1 to "
+            "65535",
         ),
         (
             "[stt]\ncompute_type = 'float3'",
@@ -339,9 +341,9 @@ def test_invalid_toml_is_reported_with_its_line(text: str, line: str, what: str)
 @pytest.mark.parametrize(
     ("text", "meant"),
     [
-        ("[turn]\nprofile = eager", '2: not valid TOML: no value; a text stands in straight quotes, as in "eager"'),
-        ("[turn]\n[turn]", "2: not valid TOML: [turn] stands here a second time; put its keys under the first"),
-        ("[a.b]\n[a.b]", "2: not valid TOML: [a.b] stands here a second time; put its keys under the first"),
+        ("[turn]\nprofile = eager", '2: not valid TOML: not a value; put a text in straight quotes, as in "eager"'),
+        ("[turn]\n[turn]", "2: not valid TOML: [turn] is declared a second time; put its keys under the first"),
+        ("[a.b]\n[a.b]", "2: not valid TOML: [a.b] is declared a second time; put its keys under the first"),
         ("[turn]\nprofile = ''\nprofile = ''\n", "3: not valid TOML: a key is set twice; leave one of them out"),
     ],
     ids=["text without quotes", "duplicate section", "duplicate subsection", "duplicate key"],
@@ -384,7 +386,7 @@ def test_unreadable_working_directory_is_reported(monkeypatch: pytest.MonkeyPatc
 
 
 def test_file_with_wrong_encoding_or_size_is_refused() -> None:
-    assert problems(b"[tts]\nvoice = '\xe9'") == ("given.toml:2: not UTF-8; save the file in that encoding",)
+    assert problems(b"[tts]\nvoice = '\xe9'") == ("given.toml:2: not UTF-8; save the file as UTF-8",)
     (problem,) = problems(b"#" * (1 << 20) + b"\n")
     assert "larger than 1 MiB" in problem
 

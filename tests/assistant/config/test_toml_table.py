@@ -45,7 +45,7 @@ def test_values_outside_json_are_refused(text: str) -> None:
 
 
 def test_table_size_is_limited() -> None:
-    with pytest.raises(ValueError, match="4000 characters at most"):
+    with pytest.raises(ValueError, match="at most 4000 characters"):
         Parameters.of({"a": "x" * MAX_CHARS})
 
 

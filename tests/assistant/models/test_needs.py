@@ -301,7 +301,7 @@ def test_remedy_for_a_language_downloads_no_installed_model(home: Path) -> None:
     assert lacking_model(need) == f"the Whisper model {need.language_remedy}"
     base = home / "hf" / "hub" / "models--Systran--faster-whisper-base" / "snapshots" / ("a" * 40)
     write(base, *WHISPER_FILES)
-    assert need.language_remedy == 'base.en knows English only: set stt.model = "base"'
+    assert need.language_remedy == 'base.en supports only English: set stt.model = "base"'
 
 
 @pytest.mark.parametrize(
@@ -314,7 +314,9 @@ def test_remedy_for_a_language_downloads_no_installed_model(home: Path) -> None:
     ids=["Whisper", "Piper", "Smart Turn"],
 )
 def test_every_missing_model_has_a_download_command(home: Path, kind: Kind, name: str, what: str) -> None:
-    assert lacking_model(Need(name, kind, "x")) == f"the {what} is not at hand; fetch it: repartee models pull {name}"
+    assert (
+        lacking_model(Need(name, kind, "x")) == f"the {what} is not downloaded; fetch it: repartee models pull {name}"
+    )
 
 
 @text_cases(
@@ -332,7 +334,7 @@ def test_english_model_is_missing_for_another_language(home: Path, name: str, in
     (need, *_) = needed(language="de-AT", stt_engine="auto", stt_model=name, tts_engine="auto", voice="")
     assert at_hand(need) is None
     assert missing(need) == (
-        f'missing: {name} knows English only: set stt.model = "{instead}", then repartee models pull {instead}'
+        f'missing: {name} supports only English: set stt.model = "{instead}", then repartee models pull {instead}'
     )
 
 

@@ -109,7 +109,7 @@ def test_understood_speech_gives_no_language_hint() -> None:
         (
             ("stt.model=base.en",),
             "?",
-            "stt.model=base (de is German); fetch the model first: repartee models pull",
+            "stt.model=base (de is German); download the model first: repartee models pull",
         ),
         (("assistant.language=fr", "stt.model=small"), "pt", "--set assistant.language=pt"),
     ],

@@ -187,12 +187,12 @@ def test_demo_without_silero_model_uses_webrtc_and_says_so(tmp_path: Path, monke
     loaded = load_settings(None, {}, ["vad.engine=silero", f"trace.dir={tmp_path / 'traces'}"])
     screen = StringIO()
     asyncio.run(demo(WHAT_TIME, tmp_path / "out", loaded, {}, Console(file=screen, width=200)))
-    assert "in place of silero: Silero VAD's network is missing" in screen.getvalue()
+    assert "instead of silero, because Silero VAD's network is missing" in screen.getvalue()
     (line,) = (tmp_path / "out" / "trace.jsonl").read_text().splitlines()
     record = json.loads(line)
     assert record["outcome"] == "answered"
     assert record["engines"]["vad"] == "webrtc"
-    assert any(fallback.startswith("vad: webrtc, in place of silero: ") for fallback in record["fallbacks"])
+    assert any(fallback.startswith("vad: webrtc, instead of silero, because ") for fallback in record["fallbacks"])
 
 
 @pytest.mark.parametrize(

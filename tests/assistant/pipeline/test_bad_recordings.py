@@ -143,7 +143,7 @@ def test_input_recording_is_not_overwritten(tmp_path: Path) -> None:
     tape = tmp_path / "out" / "demo.wav"
     tape.write_bytes(speech())
     ran = run(tmp_path, "--wav", "./out/demo.wav")
-    check_rejected(ran, "out/demo.wav would be written over", "--out")
+    check_rejected(ran, "out/demo.wav would be overwritten", "--out")
     assert tape.read_bytes() == speech()
 
 
@@ -226,7 +226,7 @@ def test_other_audio_formats_are_accepted(runs: dict[str, Future[ProgramRun]], n
 def test_silent_recording_is_reported(runs: dict[str, Future[ProgramRun]]) -> None:
     ran = runs["silence"].result(timeout=55)
     assert (ran.code, ran.complaints) == (0, "")
-    assert "nothing was heard" in ran.screen
+    assert "no words were recognized" in ran.screen
     with wave.open(str(ran.folder / "out" / "demo.wav")) as sound:
         assert sound.getnframes() / sound.getframerate() == pytest.approx(5.0, abs=0.1)
     for path in re.findall(r"\S+\.(?:wav|jsonl)", ran.screen.partition("sound  ")[2]):
@@ -289,7 +289,7 @@ def test_disk_that_fills_up_gives_a_one_line_error(
     )
     assert re.search(r"^sound  out/demo.wav  \(only the first \d+\.\d s could be written; left", screen, re.MULTILINE)
     assert re.search(r"^trace  none: ", screen, re.MULTILINE)
-    assert "nothing was heard" not in screen
+    assert "no words were recognized" not in screen
     with wave.open(str(tmp_path / "out" / "demo.wav")) as sound:
         assert f"first {sound.getnframes() / sound.getframerate():.1f} s" in screen
     assert not (tmp_path / "out" / "trace.jsonl").exists()

@@ -534,7 +534,7 @@ def test_recognizer_that_fails_in_a_long_turn_is_restarted_once() -> None:
     assert simulation.recognizer.loads == 1
     assert [what.partition(":")[0] for what in result.problems] == [
         "speech recognition failed",
-        "scripted recognizer came back too late for what is being said",
+        "scripted recognizer was restarted too late for the current speech",
         "speech recognition failed",  # reported by the reply
     ]
     assert (first.error, second.error) == ("speech recognition failed", None)
@@ -651,7 +651,7 @@ def test_failed_vad_is_replaced_and_reported() -> None:
     simulation.vad = LoudnessVad("fragile", fails_at_ms=4500)
     result = simulation.run()
     assert [record.outcome for record in result.records] == ["answered", "answered"]
-    assert result.problems == ["vad: spare, in place of a detector that failed: the detector's model is broken"]
+    assert result.problems == ["vad: spare, instead of a detector that failed: the detector's model is broken"]
     assert result.records[1].fallbacks == tuple(result.problems)
     assert result.records[1].engines["vad"] == "spare"
 
@@ -720,7 +720,7 @@ def test_heard_words_are_kept_when_the_conversation_breaks_off() -> None:
     assert heard.text == "It is ten o'clock. And this goes on"
     (finished,) = (fact for _, fact, _ in simulation.events_with_history if isinstance(fact, TurnFinished))
     assert finished.record.outcome == "failed"
-    assert finished.record.error == "the conversation broke off (ExceptionGroup)"
+    assert finished.record.error == "the conversation ended with an error (ExceptionGroup)"
     assert finished.record.words is not None
     assert finished.record.words.assistant == heard.text
 
@@ -754,7 +754,7 @@ def test_hanging_cleanup_is_cancelled_again() -> None:
 def test_stuck_reply_is_reported_without_speech_events() -> None:
     result = Simulation([TIME], length_ms=14_000, replies=(None,)).run()
     (record,) = result.records
-    assert result.problems == ["the reply by scripted model got stuck and was given up"]
+    assert result.problems == ["the reply by scripted model made no progress and was stopped"]
     assert record.error == result.problems[0]
     assert result.events_of(SpeechStarted) == [SpeechStarted(1, 1000.0, ItemId("item_1"))]
     assert "llm_first_token" in [span.name for span in record.spans], "what was waited for is in the trace"

@@ -140,7 +140,7 @@ def test_median_and_tail_are_both_shown_if_they_disagree(slow_now_ms: float, qui
 def test_gain_with_too_few_turns_is_not_denied() -> None:
     finding = advice_on_change([300, 310, 900], [300, 310, 500])
     assert (finding.certainty, finding.gain) == ("cannot tell", {})
-    assert finding.says.endswith("is known to answer sooner, or to cut in less: for p95 it takes 59 turns.")
+    assert finding.says.endswith("is proven to answer sooner or to cut in less: p95 needs 59 turns.")
 
 
 def test_proven_gain_comes_before_larger_possible_gain() -> None:
@@ -166,7 +166,7 @@ def test_conversation_without_beginning_is_reported(tmp_path: Path) -> None:
 def test_old_traces_are_reported_as_not_replayable() -> None:
     (finding,) = findings_of(advice(evidence(demo_records())), "endpoint_wait")
     assert finding.certainty == "cannot tell"
-    assert "nothing that turns could be decided again from" in finding.says
+    assert "lack the events that a replay needs" in finding.says
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ def test_answers_without_model_are_not_compared_with_models() -> None:
             record["stages"]["llm_first_token"]["slack_ms"] = 100.0
             records.append(record)
     (finding,) = findings_of(advice(evidence(records, times=4)), "llm_first_token")
-    assert "These traces hold one endpoint, so nothing to compare it with." in finding.says
+    assert "These traces hold one endpoint, so there is nothing to compare it with." in finding.says
 
 
 def test_unused_tokens_include_all_requested_endpoints() -> None:
@@ -229,8 +229,7 @@ def test_unused_tokens_include_all_requested_endpoints() -> None:
     records[0]["events"] += [{"name": "tried", "at_ms": 0.0, "detail": f"attempt 1: {tried}"} for tried in tries]
     (finding,) = findings_of(advice(evidence(records)), "llm_first_token")
     assert finding.says.endswith(
-        "A second endpoint was asked beside the first once (llm.hedge_share bounds that); of all that were asked, "
-        "137 tokens were in vain."
+        "A second endpoint was asked, too, once (llm.hedge_share limits that); of all requests, 137 tokens were wasted."
     )
 
 
@@ -246,8 +245,8 @@ def test_advice_is_for_the_last_of_two_recognizers() -> None:
     assert found.engines == {"recognizers": {"faster-whisper": 24, "pocketsphinx": 4}}
     (finding,) = findings_of(found, "stt")
     assert "These traces hold 2 recognizers: faster-whisper, pocketsphinx." in finding.says
-    assert "To compare them, of pocketsphinx 1 more turn is needed." in finding.says
-    assert "What follows is of faster-whisper, which served last." in finding.says
+    assert "To compare them, 1 more turn is needed with pocketsphinx." in finding.says
+    assert "The gain is for faster-whisper, which was used last." in finding.says
     assert finding.turns == 24
     assert finding.gain[50].value == pytest.approx(100, abs=1)
     assert "recognizers: faster-whisper (24 turns), pocketsphinx (4 turns)" in "\n".join(advice_lines(found))
@@ -290,7 +289,7 @@ def test_remedy_is_given_only_for_proven_gain(times: int) -> None:
         assert finding.certainty == "cannot tell" or finding.gain[50].enough
         if finding.certainty == "cannot tell":
             assert ": set " not in finding.says
-            assert "take a faster endpoint" not in finding.says
+            assert "use a faster endpoint" not in finding.says
     unproven = findings_of(found, "endpoint_wait")[-1]
     assert "Cannot tell yet: " in unproven.says or unproven.certainty == "measured"
 
@@ -306,7 +305,7 @@ def test_failed_turns_give_no_advice(tmp_path: Path) -> None:
     failed = [record | {"error": "the endpoint failed"} for record in held()]
     done = CliRunner().invoke(trace, ["advise", str(write_trace(tmp_path / "failed.jsonl", failed))])
     assert done.exit_code == 2
-    assert "no turn with a response latency in it" in done.stderr
+    assert "no turn has a response latency" in done.stderr
 
 
 def test_json_holds_complete_advice() -> None:
@@ -324,12 +323,12 @@ def test_advise_and_replay_commands(tmp_path: Path) -> None:
 
     code, out = run("advise", str(path))
     assert code == 0
-    assert out.startswith("2 turns with a response latency, 2 turns decided again\n")
+    assert out.startswith("2 turns with a response latency, 2 of them replayed\n")
     assert json.loads(run("advise", str(path), "--json")[1])["replayed"] == 2
     code, out = run("replay", str(path), "--set", "turn.hangover_ms=200")
     assert code == 0
-    assert "2 spoken turns of 1 conversation, decided with turn.hangover_ms=200: 2 otherwise" in out
-    assert "with its own settings every turn is decided as recorded, in the same order (when, is not compared)" in out
+    assert "2 spoken turns of 1 conversation, replayed with turn.hangover_ms=200: 2 decided differently" in out
+    assert "with the recorded settings every decision is as recorded, in the same order (times are not compared)" in out
     assert "now 1 of" in out
     plain = json.loads(run("replay", str(path), "--set", "turn.hangover_ms=200", "--json")[1])
     assert [turn["now"]["cut_ins"] for turn in plain["turns"]] == [0, 1]
@@ -343,12 +342,12 @@ def test_errors_are_one_line(tmp_path: Path) -> None:
     unplaced = write_trace(tmp_path / "unplaced.jsonl", [{k: v for k, v in held()[0].items() if k != "told_before"}])
     for arguments, said in (
         (("replay", str(beheaded)), "the beginning of the conversation is missing"),
-        (("replay", str(empty)), f"{empty}: no turn in it."),
+        (("replay", str(empty)), f"{empty}: it has no turns."),
         (
             ("advise", str(unplaced)),
-            "line 1, or a later one of its conversation, is no record as docs/lab/trace-record.md has it",
+            "line 1, or a later one of its conversation, is not a record as in docs/lab/trace-record.md",
         ),
-        (("replay", str(old)), "no turn that can be replayed"),
+        (("replay", str(old)), "no turn can be replayed"),
         (("replay", str(old), "--set", "stt.threads=4"), "stt.threads cannot be replayed"),
     ):
         done = CliRunner().invoke(trace, list(arguments))

@@ -166,7 +166,7 @@ def refusal(kind: EndpointKind, *more: str) -> str:
         ("bedrock", 'headers = { Authorization = "a" }', "headers: Authorization is set by the program"),
         ("sagemaker", 'headers = { "X-Amz-Date" = "a" }', "headers: X-Amz-Date is set by the program"),
         ("grpc", 'headers = { "grpc-timeout" = "1S" }', "headers: grpc-timeout is reserved by gRPC"),
-        ("tgi", 'headers = { a = "${NOT_SET}" }', "the environment variable NOT_SET is not set; put its value there"),
+        ("tgi", 'headers = { a = "${NOT_SET}" }', "the environment variable NOT_SET is not set; set it, or remove it"),
     ],
     ids=[
         "openai messages",

@@ -108,7 +108,7 @@ def test_template_file_may_use_the_date(tmp_path: Path) -> None:
 
 def test_missing_key_is_named() -> None:
     told = refusal(table_of("tgi", "http://127.0.0.1:9", 'api_key_env = "MY_KEY"'), {"OTHER": "k"})
-    assert "the environment variable MY_KEY is not set; put the key there" in told
+    assert "the environment variable MY_KEY is not set; set it to the key" in told
 
 
 def test_missing_template_is_named() -> None:

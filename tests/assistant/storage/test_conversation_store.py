@@ -85,7 +85,7 @@ def test_incomplete_line_is_skipped_and_reported(tmp_path: Path) -> None:
     complaints: list[str] = []
     again = ConversationStore.open(tmp_path, "one", "two", BEGAN, complaints.append)
     assert again.items == history(2)[:-1]
-    assert complaints == ["one: a line of the conversation could not be read, and what it said is left out"]
+    assert complaints == ["one: a line is damaged and left out of the conversation"]
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_ambiguous_conversation_name_is_rejected(tmp_path: Path, wanted: str, er
 
 def test_file_of_a_newer_version_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "one.jsonl").write_text('{"conversation":9,"began_at":"","continues":""}\n')
-    with pytest.raises(ResumeError, match="newer repartee"):
+    with pytest.raises(ResumeError, match="newer version"):
         ConversationStore.open(tmp_path, "one", "two", BEGAN, pytest.fail)
 
 
@@ -159,7 +159,7 @@ def test_deleted_file_is_not_created_again(tmp_path: Path) -> None:
                 assert "talk.remember = false" in await said.get()
             writer.cancel()
         assert not memory.path.exists()
-        assert said.get_nowait().endswith("the end of the conversation is not kept.")
+        assert said.get_nowait().endswith("the end of the conversation is not stored.")
 
     asyncio.run(converse())
 
@@ -181,9 +181,9 @@ def test_unwritable_folder_is_reported_in_advance(tmp_path: Path, monkeypatch: p
     assert list(tmp_path.iterdir()) == []
     file = tmp_path / "conversations"
     file.touch()
-    remedy = "nothing of the conversation is kept."
+    remedy = "the conversation is not stored."
     assert unwritable(file) == f"{file} is a file: {remedy} Remove it, or set talk.remember = false."
-    with pytest.raises(ResumeError, match=rf"^{file} is a file, and no folder of conversations: remove it\.$"):
+    with pytest.raises(ResumeError, match=rf"^{file} is a file, not a folder of conversations: remove it\.$"):
         ConversationStore.open(file, "", "two", BEGAN, pytest.fail)
 
     def full(**_: object) -> None:
@@ -214,7 +214,7 @@ def test_failed_first_write_loses_the_whole_conversation(tmp_path: Path, monkeyp
             writer.cancel()
 
     asyncio.run(main())
-    assert complaints[-1].endswith("; nothing of the conversation is kept.")
+    assert complaints[-1].endswith("; the conversation is not stored.")
 
 
 CONVERSATION = textwrap.dedent("""

@@ -22,7 +22,7 @@ def test_home_folder_is_expanded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_unknown_user_is_reported() -> None:
-    with pytest.raises(HomeError, match=r"^~nobody-of-this-name/m: nobody's home folder is called that; correct"):
+    with pytest.raises(HomeError, match=r"^~nobody-of-this-name/m: there is no such home folder; correct"):
         at_home("~nobody-of-this-name/m")
 
 

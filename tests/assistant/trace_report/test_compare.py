@@ -66,7 +66,7 @@ def test_tiny_difference_cannot_be_told() -> None:
 def test_few_turns_give_no_verdict_on_p95() -> None:
     found = compare(varied_turns(40, 1), varied_turns(40, 2, later_ms=400))
     assert verdicts(found, "response_latency") == ["worse", "cannot tell"]
-    assert notes(found)[1] == "p95 cannot be told from fewer than 59 turns in each"
+    assert notes(found)[1] == "p95 needs 59 turns or more in each set"
     assert is_worse(found)
 
 

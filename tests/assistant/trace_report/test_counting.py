@@ -48,7 +48,7 @@ def test_error_in_subprocess_is_the_same_error(tmp_path: Path, monkeypatch: pyte
     files = folder_of_conversations(tmp_path)
     files[3].write_text("hello\n")
     monkeypatch.setattr(trace_counting, "PORTION_BYTES", 50_000)
-    with pytest.raises(TraceError, match=r"3\.jsonl, line 1 is no JSON"):
+    with pytest.raises(TraceError, match=r"3\.jsonl, line 1 is not JSON"):
         count_turns(files, 0, pytest.fail)
 
 

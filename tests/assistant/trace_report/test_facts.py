@@ -81,7 +81,7 @@ def test_answer_requested_after_end_of_turn_has_negative_lead() -> None:
     # The stages are accounted this way: the silence ends with the EOT decision; what follows counts as transcript time.
     asked["at_ms"], silence["end_ms"] = record["endpoint_ms"] + 547.0, record["endpoint_ms"]
     assert facts_of(record).ahead_ms == pytest.approx(-547)
-    assert "speculation  lost: the answer was begun 547 ms after the endpoint" in waterfall(record)
+    assert "speculation  lost: the answer was begun 547 ms after the end of turn" in waterfall(record)
 
 
 @pytest.mark.parametrize(("onset_ms", "cut_ins"), [(2720, 1), (3600, 0)], ids=["immediately", "later"])

@@ -133,7 +133,7 @@ def test_newer_version_is_reported_once_per_file(tmp_path: Path) -> None:
     records = follow(path, told.append, ScriptedActions([(path, lines[0]), (path, lines[1])]).pause)
     with pytest.raises(KeyboardInterrupt):
         list(records)
-    assert told == [f"{path} is of schema 2; this version knows 1 and ignores the rest."]
+    assert told == [f"{path} has schema 2; this version supports 1 and ignores other fields."]
 
 
 def test_missing_folder_is_awaited(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_missing_folder_is_awaited(tmp_path: Path) -> None:
 def test_address_without_scheme_is_recognized(tmp_path: Path) -> None:
     done = CliRunner().invoke(trace, ["follow", "127.0.0.1:8765"])
     assert done.exit_code == 2
-    said = "127.0.0.1:8765 is no file; if it is a server: repartee trace follow http://127.0.0.1:8765"
+    said = "127.0.0.1:8765 is not a file; if it is a server, use: repartee trace follow http://127.0.0.1:8765"
     assert done.stderr == f"repartee: {said}\n"
 
 
@@ -155,5 +155,5 @@ def test_unsuitable_path_is_reported(tmp_path: Path) -> None:
         next(follow(tmp_path / "missing", pytest.fail, ScriptedActions([]).pause))
     path = tmp_path / "a.jsonl"
     path.write_bytes(b"")
-    with pytest.raises(TraceError, match="no JSON"):
+    with pytest.raises(TraceError, match="not JSON"):
         followed_turns(path, (path, b"hello\n"))

@@ -103,7 +103,7 @@ def test_invalid_slow_turn_is_named(tmp_path: Path) -> None:
     for span in records[0]["spans"]:
         del span["after"]
     with pytest.raises(
-        TraceError, match=r"a\.jsonl, line 1 is no record as docs/lab/trace-record\.md has it: 'after' is missing\.$"
+        TraceError, match=r"a\.jsonl, line 1 is not a record as in docs/lab/trace-record\.md: 'after' is missing\.$"
     ):
         page_of(write_trace(tmp_path / "a.jsonl", records))
 

@@ -22,7 +22,7 @@ def test_folder_stands_for_its_traces_oldest_first(tmp_path: Path) -> None:
 def test_missing_path_is_reported_with_remedy(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match=r"missing does not exist.*trace\.dir"):
         trace_files([tmp_path / "missing"])
-    with pytest.raises(TraceError, match="holds no traces"):
+    with pytest.raises(TraceError, match="contains no traces"):
         trace_files([tmp_path])
 
 
@@ -50,7 +50,7 @@ def test_torn_last_line_is_skipped_wherever_it_is_torn(kept: int, tmp_path: Path
     warnings: list[str] = []
     assert [record["turn"] for record in read_records([path], warnings.append)] == [1]
     (warning,) = warnings
-    assert f"{path}, line 2 is torn" in warning
+    assert f"{path}, line 2 is incomplete" in warning
 
 
 def test_torn_line_in_the_middle_is_skipped(tmp_path: Path) -> None:
@@ -65,13 +65,13 @@ def test_torn_line_in_the_middle_is_skipped(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("hello\n", "line 1 is no JSON"),
-        ('{"scheme": 1', "line 1 is no JSON"),
-        ("[1, 2]\n", "line 1 is no turn's record"),
-        ('{"turn": 1}\n', "line 1 is no turn's record"),
-        ('{"schema": "1"}\n', "line 1 is no turn's record"),
+        ("hello\n", "line 1 is not JSON"),
+        ('{"scheme": 1', "line 1 is not JSON"),
+        ("[1, 2]\n", "line 1 is not a turn record"),
+        ('{"turn": 1}\n', "line 1 is not a turn record"),
+        ('{"schema": "1"}\n', "line 1 is not a turn record"),
         ('{"schema": 1, "turn": 1}\n', "line 1 lacks attempts, conversation, endpoint_ms"),
-        (b"\xff\xfe\x00", "line 1 is no JSON"),
+        (b"\xff\xfe\x00", "line 1 is not JSON"),
     ],
     ids=["text", "torn JSON", "list", "turn without schema", "schema as a text", "missing fields", "binary"],
 )
@@ -95,7 +95,7 @@ def test_newer_fields_are_kept_and_reported_once_per_file(tmp_path: Path) -> Non
 def test_invalid_field_error_names_line_or_turn(tmp_path: Path) -> None:
     record = demo_records()[0]
     with pytest.raises(
-        TraceError, match=rf"^turn 1 of {record['conversation']} is no record as docs/lab/trace-record.md has it"
+        TraceError, match=rf"^turn 1 of {record['conversation']} is not a record as in docs/lab/trace-record.md"
     ):
         convert_record(lambda found: found["stages"]["endpoint_wait"] + 1, record)
     path = write_trace(tmp_path / "a.jsonl", demo_records())
@@ -104,7 +104,7 @@ def test_invalid_field_error_names_line_or_turn(tmp_path: Path) -> None:
         if found["turn"] == 2:
             break
     with pytest.raises(
-        TraceError, match=rf"^{path}, line 2 is no record as docs/lab/trace-record.md has it: 'lag' is missing\.$"
+        TraceError, match=rf"^{path}, line 2 is not a record as in docs/lab/trace-record.md: 'lag' is missing\.$"
     ):
         convert_record(lambda found: found["lag"], second)
 
@@ -124,7 +124,7 @@ def test_longest_of_files_with_same_first_turn_is_counted(tmp_path: Path) -> Non
         whole, later, torn, pipe
     ]  # fmt: skip
     left_out = f"{begun} ({whole}), {scrubbed} ({whole}), {torn} ({torn})"
-    assert warnings == [f"left out, as the same turns are in another file: {left_out}."]
+    assert warnings == [f"left out, because another file has the same turns: {left_out}."]
     # A pipe that is named twice is counted once, and is not read for that.
     assert distinct([pipe, later, pipe], warnings.append) == [pipe, later]
 
@@ -147,7 +147,7 @@ def test_zero_bytes_are_a_torn_line(tmp_path: Path) -> None:
     path.write_bytes(DEMO.read_bytes() + b"\0" * 4096)
     told: list[str] = []
     assert len(list(read_records([path], told.append))) == 5
-    assert "line 6 is torn" in told[0]
+    assert "line 6 is incomplete" in told[0]
 
 
 def test_nonstandard_json_is_rejected(tmp_path: Path) -> None:

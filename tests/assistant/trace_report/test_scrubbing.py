@@ -115,7 +115,7 @@ def test_newer_schema_is_rejected(tmp_path: Path) -> None:
 def test_file_that_is_no_trace_is_not_rewritten(tmp_path: Path) -> None:
     path = tmp_path / "notes.jsonl"
     path.write_text("dear diary\n")
-    with pytest.raises(TraceError, match="no JSON"):
+    with pytest.raises(TraceError, match="not JSON"):
         scrub(path, pytest.fail)
     assert path.read_text() == "dear diary\n"
 
@@ -133,7 +133,7 @@ def test_hard_links_are_reported(tmp_path: Path) -> None:
     os.link(path, tmp_path / "b.jsonl")
     told: list[str] = []
     scrub(path, told.append)
-    assert "has 1 more names (hard links)" in told[0]
+    assert "has other hard links (1)" in told[0]
     assert "555" in (tmp_path / "b.jsonl").read_text(), "what the warning is about"
 
 

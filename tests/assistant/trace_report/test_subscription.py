@@ -100,14 +100,14 @@ def test_any_server_address_is_accepted(address: str, url: str) -> None:
     ],
 )
 def test_invalid_address_is_reported_without_password(address: str) -> None:
-    with pytest.raises(TraceError, match="is no server's address") as refused:
+    with pytest.raises(TraceError, match="is not the address of a server") as refused:
         stream_url(address)
     assert "secret" not in str(refused.value)
 
 
 @pytest.mark.parametrize("token", ["geheimnüs", "two\nlines"], ids=["non-ASCII", "line break"])
 def test_invalid_token_is_reported_but_not_shown(token: str) -> None:
-    with pytest.raises(TraceError, match=r"^REPARTEE_TOKEN has a sign that HTTP cannot carry") as refused:
+    with pytest.raises(TraceError, match=r"^REPARTEE_TOKEN has a character that HTTP does not allow") as refused:
         SubscriptionHarness(traces(LINES), token=token).all()
     assert token not in str(refused.value)
 
@@ -139,12 +139,12 @@ def test_broken_stream_is_retried_with_growing_delays() -> None:
     [
         (refusal(401), "put it into the environment variable REPARTEE_TOKEN"),
         (refusal(403, "pages of x may not use this server"), "answers 403: pages of x may not"),
-        (refusal(404), "no `repartee serve`, or one without a stream"),
+        (refusal(404), "not a `repartee serve`, or it has no stream"),
         (refusal(503, "8 clients already follow"), "answers 503: 8 clients already follow"),
         (httpx.Response(302, headers={"Location": "http://elsewhere/"}), "answers 302"),
         (httpx.Response(500, content=b"<html>"), "answers 500"),
         (httpx.Response(200, text="<html>"), "answers, but not with traces"),
-        (traces(b'{"hello": 1}\n'), "is no turn's record"),
+        (traces(b'{"hello": 1}\n'), "is not a turn record"),
         (traces(b"x" * 5_000_000), "a line of more than 4 MB"),
         (httpx.ConnectError("refused"), r"cannot be reached \(ConnectError\); is `repartee serve` running there"),
     ],
@@ -171,7 +171,7 @@ def test_refusal_is_reported_once(answer: httpx.Response | Exception, said: str)
 def test_lost_turns_are_reported() -> None:
     followed = SubscriptionHarness(traces(b'{"lost": 3}\n', LINES, b'{"lost": "many"}'))
     assert followed.all() == demo_records()
-    assert followed.warned[0] == "3 turns are not shown: they came faster than they were read."
+    assert followed.warned[0] == "3 turns are not shown, because turns arrived faster than they were read."
 
 
 class StubTraceServer(BaseHTTPRequestHandler):

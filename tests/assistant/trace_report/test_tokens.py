@@ -119,7 +119,7 @@ def test_report_shows_tokens() -> None:
     figures = tally.figures()
     text = "\n".join(sentences(figures))
     assert figures.tokens is not None
-    assert f"tokens            {figures.tokens.prompt:,} asked, {figures.tokens.completion:,} answered, " in text
+    assert f"tokens            {figures.tokens.prompt:,} in prompts, {figures.tokens.completion:,} in answers, " in text
     assert "80.0% of the prompts were cached by their service" in text
     assert json.loads(as_json(figures))["tokens"]["cached_share"] == 0.8
 

@@ -63,7 +63,7 @@ def test_stuck_turn_shows_reason() -> None:
     (record,) = simulated_records([TIME], length_ms=14_000, replies=(None,))
     text = "\n".join(waterfall(record))
     assert "no latency" in text
-    assert "error        the reply by scripted model got stuck and was given up" in text
+    assert "error        the reply by scripted model made no progress and was stopped" in text
     assert line_of(record).endswith("–     stuck")
 
 
@@ -91,7 +91,7 @@ def test_turn_without_speech_counts_from_its_start() -> None:
     record = json.loads(simulation.run().records[0].to_json())
     text = "\n".join(waterfall(record))
     assert record["speech_end_ms"] is None
-    assert "ms after it began" in text
+    assert "ms after its beginning" in text
     assert "end of speech" not in text
     assert "hidden" not in text
 
@@ -107,7 +107,7 @@ def test_span_just_before_end_of_speech_is_drawn_there() -> None:
 def test_turn_without_work_is_shown() -> None:
     (record,) = simulated_records([TIME])
     empty = record | {"spans": [], "stages": {}, "response_latency_ms": None, "speech_end_ms": None, "events": []}
-    assert "no work was begun" in waterfall(empty)
+    assert "no work was started" in waterfall(empty)
 
 
 def test_turn_is_shown_in_one_line() -> None:

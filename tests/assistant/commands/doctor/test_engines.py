@@ -19,7 +19,7 @@ CHOSEN = {
         {
             "stage": "stt",
             "name": "pocketsphinx",
-            "why": "in place of x: missing: pull x",
+            "why": "instead of x, because the x model is not downloaded; fetch it: pull x",
             "fallback": True,
             "load_ms": 9.0,
         },
@@ -27,7 +27,9 @@ CHOSEN = {
     "error": "",
 }
 CONFIGURED = {"espeak-ng": InUse("as configured", fallback=False)}
-STAND_IN = {"espeak-ng": InUse("in place of piper: missing: pull it", fallback=True)}
+STAND_IN = {
+    "espeak-ng": InUse("instead of piper, because the voice is not downloaded; fetch it: pull it", fallback=True)
+}
 
 
 @pytest.mark.parametrize(
@@ -112,7 +114,7 @@ def test_engines_in_use_are_checked_first_and_missing_ones_skipped(
     assert not {"stt faster-whisper", "tts piper"} & set(order)
     names = [finding.name for finding in section.findings]
     assert names[:2] == ["vad silero", "vad cascade"]
-    assert names[-1] == "all together"
+    assert names[-1] == "all engines"
     assert all(len(finding.cells) == len(section.columns) for finding in section.findings)
 
 

@@ -97,7 +97,7 @@ def test_crashed_check_is_named_by_its_signal(tmp_path: Path, monkeypatch: pytes
 
 def test_check_without_time_left_is_not_started(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor_process, "CHILD", "no_such_module_here")
-    assert examined("anything", left_s=0.0) == ProbeResult({}, "not tried: no time was left", unfinished=True)
+    assert examined("anything", left_s=0.0) == ProbeResult({}, "not checked: no time was left", unfinished=True)
 
 
 def test_output_of_a_finished_process_is_interpreted() -> None:
@@ -105,7 +105,7 @@ def test_output_of_a_finished_process_is_interpreted() -> None:
     assert read_answer(b'{"error": "a\\nb"}', "", 0) == ProbeResult({}, "a b")
     assert read_answer(b"", "Timeout (0:00:01)!\nThread 1", 1).unfinished
     assert read_answer(b"nonsense", "Traceback\n  File\nMemoryError\n", 1).error == "ended with status 1: MemoryError"
-    assert read_answer(b"", "", 3).error == "ended with status 3: no word of why"
+    assert read_answer(b"", "", 3).error == "ended with status 3: it printed no reason"
 
 
 @pytest.mark.parametrize(("limit_s", "leaves"), [(0.5, False), (15.0, True)], ids=["time limit", "parent ended"])

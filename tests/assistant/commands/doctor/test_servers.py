@@ -68,7 +68,7 @@ def test_failure_is_split_into_problem_and_remedy() -> None:
     (finding,) = endpoint_findings(NEAR, ProbeResult(asdict(EndpointProbe(failure=text))))
     assert finding.text == "m at http://127.0.0.1:1/v1 refuses connections"
     assert finding.remedy == "start the server"
-    (finding,) = endpoint_findings(NEAR, ProbeResult({}, "not tried: no time was left"))
+    (finding,) = endpoint_findings(NEAR, ProbeResult({}, "not checked: no time was left"))
     assert finding.level == "fail"
 
 

@@ -288,7 +288,7 @@ def test_voice_is_timed_to_its_first_audio(monkeypatch: pytest.MonkeyPatch) -> N
 def test_silent_voice_is_a_row_without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_bench, "voice", lambda _settings, _name: FakeVoice(chunks=0))
     (row,) = measured(Bench({}, tts=["espeak-ng"])).rows
-    assert (row.note, row.wait, row.real_time_factor) == ("it said nothing", None, None)
+    assert (row.note, row.wait, row.real_time_factor) == ("it produced no audio", None, None)
 
 
 @pytest.mark.usefixtures("one_clip")
@@ -300,7 +300,7 @@ def test_random_weights_have_no_word_error_rate(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr(engine_bench, "transcriber", lambda _settings, _name: FakeRecognizer())
     (row,) = measured(Bench({}, stt=[str(model)])).rows
     assert row.wait is not None
-    assert (row.words, row.note) == (None, "no real weights")
+    assert (row.words, row.note) == (None, "random weights")
 
 
 # The command.

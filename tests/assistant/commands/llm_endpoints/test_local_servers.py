@@ -52,14 +52,14 @@ def test_auto_uses_the_first_usable_server() -> None:
 def test_auto_without_a_server_reports_what_answers_instead() -> None:
     choice = choose(DEFAULTS, "auto", (), (8000, 1234))
     assert choice.settings == DEFAULTS
-    assert choice.said == "no language model found on localhost (ports 8000, 1234); skills answer"
+    assert choice.said == "no language model was found on localhost (ports 8000, 1234); the built-in skills answer"
     assert choice.fallback
     choice = choose(BOTH, "auto", (LOCKED, EMBEDDER), (8080,))
     assert choice.settings == BOTH
     assert choice.said == (
-        "no language model found on localhost (ports 8080); "
-        "an OpenAI-compatible server at http://127.0.0.1:8080/v1 (wants a key); "
-        "Ollama at http://127.0.0.1:11434/v1 (no chat model, only bge-m3); what is configured answers (near, far)"
+        "no language model was found on localhost (ports 8080); "
+        "an OpenAI-compatible server at http://127.0.0.1:8080/v1 (requires a key); "
+        "Ollama at http://127.0.0.1:11434/v1 (no chat model, only bge-m3); the configured endpoints answer (near, far)"
     )
     assert choice.fallback
 
@@ -74,7 +74,7 @@ def test_name_selects_only_that_endpoint() -> None:
 def test_skills_select_no_endpoint() -> None:
     choice = choose(BOTH, "skills", ())
     assert choice.settings.llm.endpoints == ()
-    assert choice.said == "no language model, as asked: skills answer"
+    assert choice.said == "no language model, as requested: the built-in skills answer"
     assert not choice.fallback
 
 
@@ -130,7 +130,7 @@ def test_long_lists_are_shortened() -> None:
     assert shortened(("a", "b", "c")) == "a, b, c"
     assert shortened(("a", "b", "c", "d", "e")) == "a, b, c and 2 more"
     assert offers(replace(OLLAMA, models=())) == "no model"
-    assert described(LOCKED) == "an OpenAI-compatible server at http://127.0.0.1:8080/v1 (wants a key)"
+    assert described(LOCKED) == "an OpenAI-compatible server at http://127.0.0.1:8080/v1 (requires a key)"
 
 
 @text_cases(

@@ -89,7 +89,7 @@ def test_unset_key_is_reported() -> None:
     found = asyncio.run(probed(table_of("tgi", "http://127.0.0.1:9", 'api_key_env = "KEY"')))
     assert (found.state, found.problem) == (
         "not asked: no key",
-        "tgi: the environment variable KEY is not set; put the key there",
+        "tgi: the environment variable KEY is not set; set it to the key",
     )
 
 

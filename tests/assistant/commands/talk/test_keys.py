@@ -48,7 +48,7 @@ def test_typed_text_is_answered_repeated_and_interrupted(card: VirtualCard, tmp_
     with talking(tmp_path, card.environ) as app:
         app.until("ready:")
         app.say("/repeat")
-        app.until("nothing was said yet that could be said again")
+        app.until("there is no reply to repeat yet")
         app.say("what is two plus three")
         app.until("five.")
         recorded(app, 1)
@@ -198,5 +198,5 @@ def test_restarted_sound_server_is_awaited(card: VirtualCard, tmp_path: Path) ->
         recorded(app, 1)
         app.say("/quit")
         assert app.ends_within_s(2.0) == 0
-    assert any(line.startswith("trouble ") for line in app.lines)
+    assert any(line.startswith("problem ") for line in app.lines)
     assert app.records()[0]["outcome"] == "answered"

@@ -150,7 +150,7 @@ def test_screen_shows_everything(size: tuple[int, int]) -> None:
         assert "LISTENING" in shown or size[1] >= 24
         if size[0] >= 120:
             assert "Built-in Audio" in shown
-            assert "trouble  once, at 14:10:07" in shown
+            assert "problem  once, at 14:10:07" in shown
 
     with_screen(use, size=size)
 

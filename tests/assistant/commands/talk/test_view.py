@@ -107,7 +107,7 @@ def test_interruption_marks_the_unheard_part(why: Literal["voice", "unheard"], m
 
 def test_speech_during_a_reply_stays_last() -> None:
     view = told(begun(), ChunkSpoken(REPLY, "One."), started(), Problem("the network is slow"))
-    assert [entry.who for entry in view.entries] == ["repartee", "trouble", "you"]
+    assert [entry.who for entry in view.entries] == ["repartee", "problem", "you"]
 
 
 def test_typed_text_is_shown_at_once_and_only_once() -> None:
@@ -180,7 +180,7 @@ def test_failed_turn_is_not_in_the_running_latency() -> None:
 
 def test_failed_turn_is_reported_but_not_one_without_words() -> None:
     view = told(TurnFinished(record(3, {}, "failed")), TurnFinished(record(4, {}, "no words")))
-    assert plain(view) == [("trouble", "turn 3 failed: no reply was heard", "")]
+    assert plain(view) == [("problem", "turn 3 failed: no reply was heard", "")]
     assert (view.troubles, view.trouble_at, view.latencies) == (1, AT, None)
 
 
