@@ -46,7 +46,7 @@ ServicesFactory = Callable[[Settings, Mapping[str, str], Metrics], Services]
 def create_services(settings: Settings, environ: Mapping[str, str], metrics: Metrics) -> Services:
     """Creates the services. Raises EngineLoadError if `trace.otlp_url` is set and its extra is not installed."""
     workshop = EngineLoader(settings, environ)
-    workshop.export = export = span_export(settings, environ, lambda what: _log.warning("%s", what))
+    workshop.export = export = span_export(settings, lambda what: _log.warning("%s", what))
     hall = EnginePool(workshop, metrics)
     connections = Connections(hall, metrics, version("repartee"))
     services = Services(
