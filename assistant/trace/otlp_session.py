@@ -6,6 +6,7 @@ rejected. Therefore the session judges each response.
 
 import os
 from typing import Any, Literal, NamedTuple
+from urllib.parse import unquote
 
 import requests
 import urllib3
@@ -103,7 +104,7 @@ def check_pairs(variable: str) -> None:
     """Raises ValueError if a variable is not name=value, …; names it. The SDK would ignore a wrong pair."""
     for part in filter(str.strip, os.environ.get(variable, "").split(",")):
         pair = parse_env_headers(part, liberal=True)
-        if not any(value.isascii() and value.isprintable() for value in pair.values()):
+        if not any(value.isascii() and unquote(value).isprintable() for value in pair.values()):
             raise ValueError(
                 f"environment {variable}: must be name=value, several separated by commas, with other signs than "
                 "letters and digits encoded as in a URL"
