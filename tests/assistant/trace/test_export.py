@@ -4,7 +4,6 @@ import asyncio
 import ssl
 import subprocess
 import sys
-import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -310,11 +309,11 @@ def test_missing_collector_is_reported_once_and_drops_are_counted(
 ) -> None:
     monkeypatch.setattr(export, "RETRY_AFTER_S", 0.2)
     complaints: list[str] = []
-    tried_at_s: list[float] = []
+    tries: list[object] = []
     send = CollectorSession.send
 
     def noting(session: CollectorSession, *args: object, **options: object) -> object:
-        tried_at_s.append(time.monotonic())
+        tries.append(args)
         return send(session, *args, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(CollectorSession, "send", noting)
@@ -327,17 +326,17 @@ def test_missing_collector_is_reported_once_and_drops_are_counted(
                 began_s = loop.time()
                 export.put(record)
                 longest_s = max(longest_s, loop.time() - began_s)
-            assert longest_s < 0.1
+            assert longest_s < 0.5
             assert (export.waiting, export.dropped) == (MAX_WAITING, 5)
             await asyncio.sleep(1)
             assert export.waiting == MAX_WAITING
+            # Each time two tries, because the first may have used a connection that the collector had closed.
+            assert 2 <= len(tries) <= 2 * 6
         return export
 
     assert asyncio.run(main()).dropped == MAX_WAITING + 5
     (complaint,) = complaints
     assert "http://127.0.0.1:9 (trace.otlp_url) " in complaint
-    # Each time two tries, because the first may have used a connection that the collector had closed.
-    assert 2 <= len(tried_at_s) <= 2 * 7
 
 
 def test_reason_of_an_unreachable_collector_is_reported(record: TurnRecord, impatient: None) -> None:
