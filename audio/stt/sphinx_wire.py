@@ -111,12 +111,12 @@ class Unframer:
 
 
 def pack_heard(heard: HeardPayload) -> bytes:
-    """`Heard` as a payload."""
+    """Encodes the transcript of a `HeardPayload`."""
     return _HEARD.pack(heard.consumed, heard.samples, heard.low_confidence) + heard.text.encode()
 
 
 def unpack_heard(payload: bytes) -> HeardPayload:
-    """A payload as `Heard`. Raises WireError."""
+    """Decodes the payload of a transcript. Raises WireError."""
     try:
         consumed, samples, low_confidence = _HEARD.unpack_from(payload)
         return HeardPayload(consumed, samples, bool(low_confidence), payload[_HEARD.size :].decode())
