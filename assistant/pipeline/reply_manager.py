@@ -47,7 +47,7 @@ REAP_TIMEOUT_S = 2.0
 """Time limit for a cancelled task to stop; then it is cancelled again."""
 
 MAX_TRAILING = 4
-"""Most replies that are still played while another one is prepared. A further request waits."""
+"""Maximum number of replies that are still played while another one is prepared. A further request waits."""
 
 ReplyCutReason = Literal["voice", "requested", "stuck", "client"]
 

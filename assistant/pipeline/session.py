@@ -81,7 +81,7 @@ SPEECH_PROBABILITY = 0.9
 """Speech probability above which the next frames, if equally loud, cannot contain the end of speech."""
 
 MAX_TYPED_MESSAGES = 20
-"""Most typed messages that wait for a transcript. Beyond it the oldest are dropped."""
+"""Maximum number of typed messages that wait for a transcript. Beyond it the oldest are dropped."""
 
 
 @dataclass(slots=True)
