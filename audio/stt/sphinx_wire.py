@@ -69,9 +69,9 @@ class HeardPayload:
     """The payload of HEARD.
 
     Attributes:
-        consumed: Samples decoded since the process started: what the bounded lane counts.
+        consumed: Number of samples decoded since the process started. It limits how much audio waits there.
         samples: Samples of this segment that the text covers.
-        low_confidence: True where it is a guess by the general language model.
+        low_confidence: Whether the text is a guess by the general language model.
         text: Plain words.
     """
 
