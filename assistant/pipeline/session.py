@@ -219,7 +219,7 @@ class Session:
             self._dispatch(ReplyRequested(self._position, "requested", after_current_reply=True))
             return
         # A request waits for the end of user speech, except where only the client ends turns. It does not wait if a
-        # turn has ended without a request: the request is then for that turn.
+        # turn that has ended would not be answered: the request is then for that turn.
         busy_phases = (
             {Phase.REPLYING, Phase.AWAITING_TRANSCRIPT}
             if self.turns.settings.manual
@@ -408,7 +408,7 @@ class Session:
                 )
             case Transcribe():  # words of a turn, to answer them
                 self._transcribe(effect)
-            case RequestTranscript():  # words of an overlap, to tell echo and backchannels from interruptions
+            case RequestTranscript():  # words of short or unclear speech, to decide what it was
                 self._audio_input.transcribe_overlap(effect, self._reply_manager.recent_text(self.turns.replying))
             case PrepareReply():
                 self._reply_manager.prepare(
@@ -432,7 +432,9 @@ class Session:
             case InterruptReply():
                 self._reply_manager.stop_earlier_replies(effect.reason)
                 self._reply_manager.interrupt(effect)
-                if effect.continues_turn:  # the user had only paused: this is evidence about the speaker's pauses
+                # The interruption starts a new turn. If it came right after the reply began, the user had only paused:
+                # the pause statistics learn that the pause was no end of turn.
+                if effect.continues_turn:
                     self._audio_input.turn_continued()
             case HoldPlayback():
                 self._reply_manager.hold(effect.reply)
@@ -444,7 +446,7 @@ class Session:
             case UnduckReply():
                 self.speaker.unduck()
                 self.recorder.event(effect.reply.turn, "unduck", self._now_s())
-            case TurnDiscarded():
+            case TurnDiscarded():  # turn taking does not know to whom the speech was addressed
                 self._discard_turn(effect if self._audio_input.addressed else replace(effect, reason="overheard"))
             case ResumeReply():
                 self._resume_reply(effect.reply)
