@@ -33,10 +33,10 @@ FOREIGN = frozenset(
 """Identifiers of other programs."""
 
 
-def docstring(node: ast.AST) -> str | None:
-    """Returns the string if the statement is nothing else, as a docstring is."""
+def docstring(node: ast.AST) -> tuple[int, str] | None:
+    """Returns the line and the string of a statement that is only a string, as a docstring is."""
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-        return node.value.value
+        return node.lineno, node.value.value
     return None
 
 
@@ -58,8 +58,8 @@ def names(tree: ast.Module) -> Iterator[str]:
 def prose(text: str, tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Yields the docstrings and comments of a module with the number of their first line."""
     for node in ast.walk(tree):
-        if (text_of := docstring(node)) is not None:
-            yield node.lineno, text_of
+        if (found := docstring(node)) is not None:
+            yield found
     if not re.search("#.*`", text):
         return
     for token in tokenize.generate_tokens(io.StringIO(text).readline):

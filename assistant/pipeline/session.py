@@ -360,6 +360,7 @@ class Session:
         return Batching.SPEECH if still_speaking and self.turns.ignores_speech_until(until) else Batching.OFF
 
     def _check_key(self, key: PushToTalk) -> None:
+        """Ends or discards the user's turn if the released key says so at this position."""
         match key.take_action(
             self._position, self._audio_input.onset if self.turns.phase is Phase.USER_SPEAKING else None
         ):
@@ -446,7 +447,7 @@ class Session:
             case UnduckReply():
                 self.speaker.unduck()
                 self.recorder.event(effect.reply.turn, "unduck", self._now_s())
-            case TurnDiscarded():  # turn taking does not know to whom the speech was addressed
+            case TurnDiscarded():  # whatever ended it, speech that was not addressed to the assistant was overheard
                 self._discard_turn(effect if self._audio_input.addressed else replace(effect, reason="overheard"))
             case ResumeReply():
                 self._resume_reply(effect.reply)

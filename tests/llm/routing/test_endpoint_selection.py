@@ -193,5 +193,5 @@ def test_slow_or_other_tier_is_no_alternative() -> None:
 
 
 def test_routing_requires_an_endpoint() -> None:
-    with pytest.raises(ValueError, match="no endpoint"):
+    with pytest.raises(ValueError, match="no LLM endpoint"):
         Routing((), "latency", HedgeBudget(0.1), lambda: 0.0)
