@@ -49,13 +49,13 @@ from web.wire.session_object import Service
 _log = logging.getLogger(__name__)
 
 LEFT = frozenset({1000, 1001, 1005})
-"""Close codes of a client that has left (1005: it gave no code). With any other code it may come back."""
+"""Close codes of a client that will not come back. 1005 means that it gave no code."""
 
 GOODBYE_S = 0.3
 """Time limit for reading the close frame of a client that has hung up."""
 
 GOODBYE_WITHIN = 2
-"""Messages that are read in search of it. A client with more unread messages counts as lost."""
+"""Maximum number of unread messages before the close frame. With more of them, the connection counts as lost."""
 
 RESUMED_ELSEWHERE = "session_resumed: the conversation continues on another connection"
 
@@ -377,7 +377,10 @@ def _longest_answer(configured: int) -> Limit:
 
 
 def _left_on_purpose(disconnect: Message) -> bool:
-    """Returns whether the client closed the connection. uvicorn reports 1005 for a lost one, too, without a reason."""
+    """Returns whether the client closed the connection itself.
+
+    uvicorn reports code 1005 for a lost connection too, but then it gives no reason.
+    """
     return disconnect.get("code") in LEFT and "reason" in disconnect
 
 

@@ -14,7 +14,8 @@ MAX_EVENT_BYTES = 1_000_000
 """Longest event other than an append: about 150,000 words, more than any model's context."""
 
 MAX_VALUES = 20_000
-"""Most values in one event: 128 tools (the limit of a session) with 150 values each. Parsing takes about 10 ms."""
+"""Maximum number of values in one event: 128 tools (the limit of a session) with 150 values each. Parsing takes about
+10 ms."""
 
 UNCHECKED_CHARS = 1 << 14
 """Shorter messages, nearly all of them, are not checked: parsing takes at most about a millisecond."""

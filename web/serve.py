@@ -299,7 +299,7 @@ class Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Starts as uvicorn does, except that `web.acceptor` accepts the connections."""
+        """Starts as uvicorn does, except that `Acceptor` accepts the connections."""
         if sockets is None or sys.platform == "win32":
             await super().startup(sockets)
             return

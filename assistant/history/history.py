@@ -38,8 +38,9 @@ class History:
 
     Attributes:
         instructions: The system message; "" for none.
-        max_turns: Most turns in the prompt. Beyond it several leave at once (`assistant/history/prompt_limits.py`).
-        max_tokens: Most tokens in the prompt, as estimated there.
+        max_turns: Maximum number of turns in the prompt. Beyond it several leave at once
+            (`assistant/history/prompt_limits.py`).
+        max_tokens: Maximum number of tokens in the prompt, as estimated there.
         on_removed: Called with each item that is removed because the history is far too long.
     """
 

@@ -66,7 +66,7 @@ class Recorder:
     _speaking: bool = False
     _overheard_continues: bool = False  # overheard speech continues after its segment
     _overheard: int = 0
-    _at: Samples = Samples(0)
+    _position: Samples = Samples(0)
 
     def __post_init__(self) -> None:
         self.event_log = EventLog(self.salt)
@@ -75,7 +75,7 @@ class Recorder:
 
     def frame(self, frame: Frame, vad_result: VadResult, clock: StreamClock) -> None:
         """Records a frame's VAD result."""
-        self._at = frame.end
+        self._position = frame.end
         self._speaking = vad_result.speaking
         if not self._speaking:
             self._end_overheard()
@@ -88,9 +88,9 @@ class Recorder:
         self._end_overheard()
         self._is_addressed = addressed
         segment_s = onset_s - s_of_samples(effect.onset - effect.segment)
-        frames = min(len(self._recent_vad), -(-(self._at - effect.segment) // FRAME_SAMPLES))
+        frames = min(len(self._recent_vad), -(-(self._position - effect.segment) // FRAME_SAMPLES))
         recent = list(self._recent_vad)[len(self._recent_vad) - frames :]
-        vad_start_s = onset_s + s_of_samples(self._at - effect.onset - frames * FRAME_SAMPLES)
+        vad_start_s = onset_s + s_of_samples(self._position - effect.onset - frames * FRAME_SAMPLES)
         self._segment = SegmentTrace(segment_s, onset_s, vad_start_s, bytearray(recent))
 
     def turn_started(self, turn: int, onset_s: float) -> None:

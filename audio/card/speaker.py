@@ -18,7 +18,7 @@ from audio.units import REPLY_RATE_HZ, Pcm
 _SILENT_TICK_S = 0.02
 _TICK_S = 0.1
 _MAX_SILENT_SAMPLES = REPLY_RATE_HZ
-"""Most samples played silently at once after the event loop was blocked; the next tick continues."""
+"""Maximum number of samples played silently at once after the event loop was blocked; the next tick continues."""
 
 _LEVEL_MS = 100.0
 

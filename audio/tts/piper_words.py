@@ -124,7 +124,10 @@ def _between(anchors: Sequence[tuple[int, int]], at: int) -> int:
 def _placed(
     span: tuple[int, int], audible: Sequence[_AudiblePhoneme], begin: int, end: int, *, guessed: bool
 ) -> WordPhonemes:
-    """Returns the place of a word. Without phonemes it has length 0, at the next word's start or the last one's end."""
+    """Returns the phonemes of a word.
+
+    For a word without phonemes the range is empty. It lies where the next word begins, or at the end of the last word.
+    """
     if begin >= len(audible):
         last = audible[-1]
         return WordPhonemes(*span, last.sentence, last.index + 1, last.index + 1, guessed)

@@ -95,7 +95,7 @@ class _Request:
 
 @dataclass(slots=True)
 class HedgedRequest:
-    """One question. Call `begin`, report events, and call `over` at the end.
+    """One question. Call `begin`, report events, and call `close` at the end.
 
     Attributes:
         wake_s: When to call `tick`; None: never.

@@ -308,7 +308,7 @@ def test_position_advances_again_after_standstill() -> None:
     assert perform(scene, trusted=True).finished_at_ms == [pytest.approx(2500, abs=21)]
 
 
-def test_position_stops_when_reports_cease_until_client_is_silent() -> None:
+def test_position_stops_without_reports_and_continues_after_silent_client_s() -> None:
     async def scene(client: Client) -> None:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(play(client, 3000))

@@ -24,7 +24,7 @@ from llm.listing import ask
 ASK_TIMEOUT_S = 3.0
 VARIABLE = "REPARTEE_LLM_ENDPOINTS"
 MANY = 20
-"""Most models named in an error; a cloud service lists hundreds."""
+"""Maximum number of models named in an error; a cloud service lists hundreds."""
 
 
 async def add(

@@ -78,7 +78,7 @@ class LocalTalker:
 
     def interrupt(self) -> None:
         """See `Talker`."""
-        self.session.cancel(including_request=True)
+        self.session.cancel_reply(including_request=True)
 
     def repeat(self) -> bool:
         """See `Talker`."""
@@ -90,7 +90,7 @@ class LocalTalker:
 
     def forget(self) -> None:
         """See `Talker`."""
-        self.session.clear()
+        self.session.clear_input()
 
     def set_push_to_talk(self, pressed: bool) -> None:
         """See `Talker`."""

@@ -14,10 +14,11 @@ from contextlib import suppress
 from typing import TextIO
 
 MAX_LINES = 1000
-"""Most lines queued for writing. Further lines are dropped and counted, so that a stalled reader causes no delay."""
+"""Maximum number of lines queued for writing. Further lines are dropped and counted, so that a stalled reader causes no
+delay."""
 
 MAX_TYPED = 16
-"""Most lines read in advance; the rest stays in the pipe."""
+"""Maximum number of lines read in advance; the rest stays in the pipe."""
 
 LINE_CHARS = 2000
 """Longest line that is read, in characters; longer lines are dropped."""

@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from assistant.pipeline.engines import EngineChoice
 
 MAX_ENTRIES = 200
-"""Most transcript entries on the screen; older ones are removed."""
+"""Maximum number of transcript entries on the screen; older ones are removed."""
 
 MAX_LATENCIES = 1000
 """Number of last turns in the running percentiles."""
 
 MAX_TYPED = 20
-"""Most typed texts whose turns are pending; more could only be pending if a server is unreachable."""
+"""Maximum number of typed texts whose turns are pending; more could only be pending if a server is unreachable."""
 
 MAX_CHARS = 2000
 """Longest text of a user message or problem, in characters."""

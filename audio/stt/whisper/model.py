@@ -39,7 +39,8 @@ Features = npt.NDArray[np.float32]
 """Log-mel spectrogram, shape (mels, frames)."""
 
 _PROMPT_TOKENS = 111
-"""Most tokens of the hot words, and of the initial prompt: together half of Whisper's context for preceding text."""
+"""Maximum number of tokens of the hot words, and of the initial prompt: together half of Whisper's context for
+preceding text."""
 
 _TOKENS_PER_S = 10
 _MIN_TOKENS = 24

@@ -186,7 +186,7 @@ def test_pitch_is_tracked_only_during_a_turn() -> None:
     hear(600, speaking=True)
     hear(100, speaking=False)
     ended = edge
-    collector.start_silence(SegmentId(0), ended)
+    collector.start_estimation(SegmentId(0), ended)
     assert not asked.prosody, "what was begun at the silence is waited for, and goes first"
     hear(20, speaking=False)
     assert asked.prosody == [prosody_at(plain, onset, ended)]
@@ -273,7 +273,7 @@ def test_expected_punctuation_counts_only_in_known_languages(reads: bool) -> Non
         collector.process(
             Frame(Samples(start), one_second_of_voice()[:FRAME_SAMPLES]), VadResult(True, Samples(0), 1.0)
         )
-    collector.start_silence(SegmentId(0), Samples(30 * FRAME_SAMPLES))
+    collector.start_estimation(SegmentId(0), Samples(30 * FRAME_SAMPLES))
     quiet = VadResult(False, Samples(30 * FRAME_SAMPLES), 0.0)
     says = [(None, None), ("a table for two", punctuation), ("a table for two, please", None)]
     for frame, (text, expected) in enumerate(says, 32):
@@ -305,7 +305,7 @@ for start in range(0, sound.size - FRAME_SAMPLES, FRAME_SAMPLES):
     result = VadResult(start % (25 * FRAME_SAMPLES) != FRAME_SAMPLES, Samples(0), 1.0)
     judge.process(Frame(Samples(start), sound[start : start + FRAME_SAMPLES]), result)
     if start % (25 * FRAME_SAMPLES) == 0:
-        judge.start_silence(SegmentId(start), Samples(start))
+        judge.start_estimation(SegmentId(start), Samples(start))
         judge.add_transcript(SegmentId(start), "a table for two")
 print(len(estimates) > 10, *sorted(set(sys.modules) - loaded))
 """

@@ -971,7 +971,8 @@ def test_pending_request_is_answered_with_the_next_speech() -> None:
 
 
 def test_pending_request_starts_when_the_reply_is_cancelled() -> None:
-    assert len(requested_into_a_reply(cancelled=lambda session: session.cancel()).model.asked) == 2
+    assert len(requested_into_a_reply(cancelled=lambda session: session.cancel_reply()).model.asked) == 2
     assert (
-        len(requested_into_a_reply(cancelled=lambda session: session.cancel(including_request=True)).model.asked) == 1
+        len(requested_into_a_reply(cancelled=lambda session: session.cancel_reply(including_request=True)).model.asked)
+        == 1
     )

@@ -88,13 +88,13 @@ class CheckedSimulation:
             case "repeat":
                 session.repeat()
             case "cancel":
-                session.cancel(including_request=True)
+                session.cancel_reply(including_request=True)
             case "mute" | "unmute":
                 self.simulation.microphone.muted = actions.what == "mute"
             case "press" | "release":
                 session.set_push_to_talk(pressed=actions.what == "press")
             case "clear":
-                session.clear()
+                session.clear_input()
 
     def _keep(self) -> None:
         """Passes the events to a conversation store."""

@@ -129,7 +129,7 @@ def test_time_to_interrupt_is_measured() -> None:
 
 def test_reply_ended_by_client_is_not_interrupted() -> None:
     simulation = Simulation([TIME], turns=TURNS, replies=(LONG,))
-    simulation.at(2750, lambda: Session.cancel(simulation.session))
+    simulation.at(2750, lambda: Session.cancel_reply(simulation.session))
     record = json.loads(simulation.run().records[0].to_json())
     assert record["outcome"] == "interrupted"
     found = replayed([record], settings(speculate_after_ms=200))[0]

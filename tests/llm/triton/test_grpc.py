@@ -499,7 +499,7 @@ def test_first_token_deadline_counts_content_only(script: Script) -> None:
     assert 0.14 < took_s < 2
 
 
-def test_gap_deadline_counts_content_only() -> None:
+def test_empty_parts_do_not_extend_token_gap_deadline() -> None:
     script = (Part(b"a"), Wait(0.3), Part(b"b"), Wait(0.3), Part(b""), Wait(5))
     events, error, took_s = failing(script, token_gap_timeout_s=0.8)
     assert isinstance(error, LlmTooSlow)

@@ -262,7 +262,7 @@ def test_late_transcript_includes_speech_up_to_the_release(late_ms: int) -> None
 
     def release() -> None:
         session = simulation.session
-        session.microphone.clock.observe(Samples(session._at + late_ms * 16), session._now_s())
+        session.microphone.clock.observe(Samples(session._position + late_ms * 16), session._now_s())
         session.set_push_to_talk(pressed=False)
 
     simulation.at(900, lambda: simulation.session.set_push_to_talk(pressed=True))
