@@ -169,7 +169,7 @@ class Connections:
                     self._share.conversations = len(self._conversations)
                     if conversation.client_socket is not None:
                         conversation.client_socket.lost.set()
-                realtime_session.session.leave()
+                realtime_session.session.announce_end()
                 realtime_session.microphone.end(at_once=True)
                 refill.cancel()
                 await session

@@ -317,10 +317,10 @@ class RealtimeSession:
         # A client that truncates the playing item has stopped playing it.
         trailing = history.reply_of(command.item_id)
         if self._is_current(command.item_id):
-            self.realtime.truncating(command.item_id)
+            self.realtime.mark_truncated_by_client(command.item_id)
             self.session.cancel()
         elif trailing is not None and trailing in self.session.playing:
-            self.realtime.truncating(command.item_id)
+            self.realtime.mark_truncated_by_client(command.item_id)
             self.session.stop_trailing(trailing)
         history.truncate(command.item_id, reply_samples_of_ms(command.audio_end_ms))
         self.realtime.item_truncated(command.item_id, command.audio_end_ms)

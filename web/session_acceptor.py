@@ -101,7 +101,7 @@ class SessionAcceptor:
             make_room: Ends a conversation that waits for its client, if there is one, to free a slot.
         """
         self._converse = converse
-        self._hall = engine_pool
+        self._engine_pool = engine_pool
         self._session_limits = session_limits
         self._metrics = metrics
         self._max_session_s = max_session_s
@@ -183,7 +183,7 @@ class SessionAcceptor:
         return close_notice
 
     def _try_admit(self, *, resuming: bool) -> CloseNotice | None:
-        ready = is_ready(self._hall.state())
+        ready = is_ready(self._engine_pool.state())
         close_notice = self._session_limits.admit(ready=ready, resuming=resuming, free_descriptors=descriptors.free())
         if close_notice is NO_DESCRIPTORS and not self._warned_of_descriptors:
             self._warned_of_descriptors = True

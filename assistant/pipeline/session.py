@@ -305,7 +305,7 @@ class Session:
         elif self.push_to_talk.press(self._captured_position()):
             self._dispatch(KeyPressed(self._at))
 
-    def leave(self) -> None:
+    def announce_end(self) -> None:
         """Announces that the microphone is about to end and that the last reply need not be finished."""
         self._leaving = True
 

@@ -92,15 +92,15 @@ class RemoteConversation:
         return effects
 
     @property
-    def thinking(self) -> bool:
+    def reply_pending(self) -> bool:
         """Whether a reply is awaited or being generated."""
         return self.awaiting or self.replies.under_way is not None
 
-    def asked(self) -> None:
+    def response_requested(self) -> None:
         """Notes that a response was requested."""
         self.awaiting = True
 
-    def lost(self) -> None:
+    def connection_lost(self) -> None:
         """Resets what depends on the lost connection."""
         self.hearing = self.awaiting = False
         self.replies.connection_lost()

@@ -65,7 +65,7 @@ class PendingText:
 
     # ---- connections ----
 
-    def lost(self) -> bool:
+    def connection_lost(self) -> bool:
         """Marks all texts to be sent again on the next connection. Returns whether some may have been lost."""
         uncertain = any(text.sent for text in self._waiting.values())
         for text in self._waiting.values():

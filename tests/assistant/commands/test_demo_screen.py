@@ -13,17 +13,17 @@ from assistant.trace.record import TurnRecord
 from assistant.turns.events import ReplyId
 from bench.talk_picture import CONVERSATION
 
-(TIMED,) = [fact.record for fact in CONVERSATION if isinstance(fact, TurnFinished)][:1]
+(TIMED,) = [event.record for event in CONVERSATION if isinstance(event, TurnFinished)][:1]
 
 
-def drawn(*facts: SpeechStarted | InterimWords | ReplyStopped | TurnFinished) -> str:
+def drawn(*events: SpeechStarted | InterimWords | ReplyStopped | TurnFinished) -> str:
     """Returns what the last event has drawn on a terminal."""
     out = io.StringIO()
     screen = Screen(Console(file=out, force_terminal=True, width=100))
-    for fact in facts:
+    for event in events:
         out.seek(0)
         out.truncate()
-        screen.show(fact)
+        screen.show(event)
     return out.getvalue()
 
 

@@ -89,7 +89,7 @@ def test_speech_in_another_language_gives_one_hint(words: str) -> None:
     simulation = Simulation(says, length_ms=14000, replies=("Yes.", "Yes."), settings=settings)
     simulation.recognizer.other_language = "de"
     result = simulation.run()
-    hints = [(at_ms, fact.text) for at_ms, fact in result.events if isinstance(fact, Problem)]
+    hints = [(at_ms, event.text) for at_ms, event in result.events if isinstance(event, Problem)]
     assert [what for _, what in hints] == ["is de?"]
     assert 3200 < hints[0][0] < 8000
     (told,) = [event for record in result.records for event in record.events if event.name == "language"]
@@ -98,7 +98,7 @@ def test_speech_in_another_language_gives_one_hint(words: str) -> None:
 
 def test_understood_speech_gives_no_language_hint() -> None:
     simulation = Simulation([Utterance(1000, 3200, "a small coffee")], settings=SessionSettings(language_hint=str))
-    assert not any(isinstance(fact, Problem) for _, fact in simulation.run().events)
+    assert not any(isinstance(event, Problem) for _, event in simulation.run().events)
 
 
 @pytest.mark.parametrize(

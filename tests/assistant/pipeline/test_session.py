@@ -144,7 +144,7 @@ def test_frames_are_batched_only_when_latency_does_not_matter() -> None:
 
 def test_session_events_come_in_order() -> None:
     result = Simulation([TIME]).run()
-    shown = [(type(fact).__name__, at_ms) for at_ms, fact in result.events]
+    shown = [(type(event).__name__, at_ms) for at_ms, event in result.events]
     names = [name for name, _ in shown]
     assert [name for name in names if name != "WordsTimed"] == [
         "SpeechStarted",
@@ -287,7 +287,7 @@ def test_short_word_interrupts_once_transcribed() -> None:
     first, second = result.records
     assert (first.outcome, second.outcome) == ("interrupted", "answered")
     assert ducking(first) == ["duck", "interrupt"]
-    _, started = [ms for ms, fact in result.events if isinstance(fact, SpeechStarted)]
+    _, started = [ms for ms, event in result.events if isinstance(event, SpeechStarted)]
     assert started == pytest.approx(3350, abs=21), "160 ms of silence, and the words take 20"
     assert simulation.model.asked[-1][-1] == Message("user", "quit")
     assert second.response_latency_ms == pytest.approx(540, abs=25), "400 of silence, 20 for words, 120 for an answer"
@@ -305,7 +305,7 @@ def test_low_confidence_overlap_is_transcribed_again() -> None:
     )
     first, _ = result.records
     assert ducking(first) == ["duck", "interrupt"]
-    _, started = [ms for ms, fact in result.events if isinstance(fact, SpeechStarted)]
+    _, started = [ms for ms, event in result.events if isinstance(event, SpeechStarted)]
     assert started == pytest.approx(3370, abs=21)
 
 
@@ -344,7 +344,7 @@ def test_overlap_with_lost_transcript_does_not_stop_the_reply(trouble: str, swel
 def test_leaving_cancels_a_pending_overlap_transcription() -> None:
     simulation = Simulation([TIME, Utterance(3000, 3160, "quit")], length_ms=3600, replies=(STORY,))
     simulation.at(2900, lambda: setattr(simulation.recognizer, "delay_ms", 700.0))
-    simulation.at(3500, lambda: simulation.session.leave())  # noqa: PLW0108 - there is no session yet
+    simulation.at(3500, lambda: simulation.session.announce_end())  # noqa: PLW0108 - there is no session yet
     result = simulation.run()
     assert [record.outcome for record in result.records] == ["interrupted"]
     assert not result.problems
@@ -718,7 +718,7 @@ def test_heard_words_are_kept_when_the_conversation_breaks_off() -> None:
     heard = simulation.session.history.items[-1]
     assert isinstance(heard, AssistantMessage)
     assert heard.text == "It is ten o'clock. And this goes on"
-    (finished,) = (fact for _, fact, _ in simulation.events_with_history if isinstance(fact, TurnFinished))
+    (finished,) = (event for _, event, _ in simulation.events_with_history if isinstance(event, TurnFinished))
     assert finished.record.outcome == "failed"
     assert finished.record.error == "the conversation ended with an error (ExceptionGroup)"
     assert finished.record.words is not None
@@ -727,7 +727,7 @@ def test_heard_words_are_kept_when_the_conversation_breaks_off() -> None:
 
 def test_leaving_during_speech_writes_a_record() -> None:
     simulation = Simulation([TIME, Utterance(5000, 7000, "this is what I say")], length_ms=6000)
-    simulation.at(5500, lambda: simulation.session.leave())  # noqa: PLW0108 - there is no session yet
+    simulation.at(5500, lambda: simulation.session.announce_end())  # noqa: PLW0108 - there is no session yet
     assert [record.outcome for record in simulation.run().records] == ["answered", "cleared"]
 
 

@@ -339,7 +339,7 @@ def test_tool_and_client_calls_wait_for_the_client() -> None:
     piece.at(10, lambda: setattr(piece.session, "reply_options", replace(piece.session.reply_options, options=forced)))
     result = piece.run()
     assert tools.returned == 1
-    assert [fact.item.name for fact in result.events_of(FunctionCalled) if isinstance(fact, FunctionCalled)] == ["lamp"]
+    assert [event.item.name for event in result.events_of(FunctionCalled) if isinstance(event, FunctionCalled)] == ["lamp"]
     assert isinstance(result.history.items[-1], FunctionCallItem)
     assert {function.name for function in model.options[0].functions} == {"lamp", WEATHER.name, ADD.name}
     assert all(options.choice == "required" for options in model.options)
@@ -400,7 +400,7 @@ def test_each_prompt_extends_the_previous_one() -> None:
     piece.max_history_tokens = 600
     model.first_token_ms = 500
     result = piece.run()
-    assert any(isinstance(fact, ReplyStopped) and fact.reason == "went on" for _, fact in result.events), (
+    assert any(isinstance(event, ReplyStopped) and event.reason == "went on" for _, event in result.events), (
         "no retraction"
     )
     assert any(record.outcome == "interrupted" for record in result.records), "no interruption"

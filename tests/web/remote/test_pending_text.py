@@ -20,16 +20,16 @@ def test_text_waits_until_arrival_and_is_owed_until_answered() -> None:
     typed.arrived("typed_2")
     typed.answered()
     assert not typed.owed
-    assert not typed.lost()
+    assert not typed.connection_lost()
 
 
 def test_lost_connection_reports_uncertain_texts_once() -> None:
     typed = PendingText()
     typed.add("one")
-    assert not typed.lost()
+    assert not typed.connection_lost()
     typed.sent("typed_1")
-    assert typed.lost()
-    assert not typed.lost()
+    assert typed.connection_lost()
+    assert not typed.connection_lost()
     assert typed.unsent == [("typed_1", "one")]
 
 
@@ -62,7 +62,7 @@ def test_every_text_arrives_despite_lost_connections(course: list[str]) -> None:
             case "answer":
                 typed.answered()
             case "lost":
-                typed.lost()
+                typed.connection_lost()
                 sent.clear()
     assert sorted(there.values()) == sorted(words)
     assert typed.unsent == []
