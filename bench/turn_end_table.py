@@ -66,7 +66,7 @@ def collection(moment: Moment) -> str:
 SETS: Mapping[str, Callable[[Moment], bool]] = MappingProxyType(
     {
         "spoken, real pauses": lambda m: m.kind != "read" and not m.made and m.label != "gap",
-        "spoken, real and made pauses": lambda m: (
+        "spoken, real and added pauses": lambda m: (
             m.kind != "read" and m.label != "gap" and not (m.made and m.label == "end")
         ),
         "read aloud, real pauses": lambda m: m.kind == "read" and not m.made and m.label != "gap",

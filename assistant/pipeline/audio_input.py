@@ -39,7 +39,8 @@ from audio.units import Samples
 from audio.vad import Vad, VadResult
 
 DIP_PROBABILITIES = (0.8, 0.5)
-"""Speech probabilities. Falling below one of them, speech may be over and an early decode may pay; see docs/stt.md."""
+"""Speech probabilities. When the probability falls below one of them, the speech may be over: an early decode starts
+(docs/lab/stt.md)."""
 
 
 @dataclass(slots=True)

@@ -25,7 +25,7 @@ CLOSE_TIMEOUT_S = 1.0
 
 CANCELED_INTERRUPT_AFTER_MS = 300.0
 """Least speech in ms that interrupts a reply with an echo canceller. The remaining echo is sometimes detected as speech
-for 100 to 200 ms, which only ducks the reply. docs/echo.md is measured with this value."""
+for 100 to 200 ms, which only ducks the reply. The figures of docs/lab/echo.md were measured with this value."""
 
 _CHIME_HZ = (660.0, 990.0)
 _CHIME_S = 0.09

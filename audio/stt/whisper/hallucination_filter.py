@@ -12,7 +12,7 @@ MAX_NO_SPEECH = 0.6
 """The three thresholds of the reference implementation (openai/whisper, `transcribe`)."""
 
 _MODERATE_NO_SPEECH = 0.4
-"""No-speech probability from which improbable words are taken as hallucinated (docs/stt.md)."""
+"""No-speech probability from which improbable words are taken as hallucinated (docs/lab/stt.md)."""
 
 _WEAK_LOG_PROBABILITY = -0.6
 _WEAK_NO_SPEECH = 0.3
@@ -24,7 +24,7 @@ _NOISE_LOG_PROBABILITY = -1.5
 _MANY_WORDS = 4
 """Number of words from which a lower log-probability is accepted: on noise there are fewer or repeated words.
 
-See docs/stt.md.
+See docs/lab/stt.md.
 """
 
 _REPEATS = 4
@@ -117,7 +117,7 @@ def failed_check(evidence: DecodeResult) -> str:
 def may_pass_in_full_window(failed_check: str) -> bool:
     """Whether a check that failed in a short window may pass in the full one.
 
-    This holds for loops, because the model was trained on 30 s. Low probability and noise stay (docs/stt.md).
+    This holds for loops, because the model was trained on 30 s. Low probability and noise stay (docs/lab/stt.md).
     """
     return failed_check not in {"", "log-probability", "no speech"}
 
