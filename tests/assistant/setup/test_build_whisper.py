@@ -118,7 +118,7 @@ def write_nothing(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("overrides", "says"),
+    ("overrides", "message"),
     [
         (["stt.model=base"], "and the Whisper model base is not downloaded; fetch it: repartee models pull base;"),
         (
@@ -134,7 +134,7 @@ def write_nothing(folder: Path) -> None:
     ids=["model not downloaded", "English-only model", "missing path", "other recognizer"],
 )
 def test_missing_recognizer_suggests_only_changes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overrides: list[str], says: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overrides: list[str], message: str
 ) -> None:
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     monkeypatch.chdir(tmp_path)
@@ -142,7 +142,7 @@ def test_missing_recognizer_suggests_only_changes(
     with pytest.raises(EngineLoadError) as why:
         asyncio.run(EngineLoader(settings, {})._make_recognizer())
     assert str(why.value).startswith("pocketsphinx understands English only, not 'de'")
-    assert says in str(why.value)
+    assert message in str(why.value)
     assert str(why.value).endswith('or set assistant.language = "en".')
     assert f'set stt.model = "{settings.stt.model}"' not in str(why.value)
     assert f'set stt.engine = "{settings.stt.engine}"' not in str(why.value)

@@ -362,8 +362,8 @@ def test_trace_event_becomes_a_turn_record() -> None:
 
 
 def test_real_record_is_unchanged_except_replay_inputs() -> None:
-    says = [Utterance(200, 1200, "what time is it"), Utterance(2600, 3000, "and now")]
-    record = Simulation(says, length_ms=5000).run().records[0]
+    utterances = [Utterance(200, 1200, "what time is it"), Utterance(2600, 3000, "and now")]
+    record = Simulation(utterances, length_ms=5000).run().records[0]
     line = ConnectedPair()
     (finished,) = line.tell(TurnFinished(record))
     assert isinstance(finished, TurnFinished)

@@ -277,8 +277,8 @@ def test_late_transcript_includes_speech_up_to_the_release(late_ms: int) -> None
 @pytest.mark.parametrize("begins_ms", [1780, 1860, 1940], ids="onset at {} ms".format)
 def test_word_starting_just_before_the_release_is_kept(begins_ms: int) -> None:
     """A word of 250 ms; the key is released at 1960 ms, and the reply waits only for the end of the word."""
-    says = [Utterance(1000, 1500, "lights"), Utterance(begins_ms, begins_ms + 250, "on")]
-    simulation = Simulation(says, turns=HELD, push_to_talk=PushToTalk())
+    utterances = [Utterance(1000, 1500, "lights"), Utterance(begins_ms, begins_ms + 250, "on")]
+    simulation = Simulation(utterances, turns=HELD, push_to_talk=PushToTalk())
     simulation.recognizer.word_by_word = True
     held(simulation, (900, 1960))
     result = simulation.run()
@@ -287,8 +287,11 @@ def test_word_starting_just_before_the_release_is_kept(begins_ms: int) -> None:
 
 
 def test_speech_after_the_release_adds_at_most_a_word() -> None:
-    says = [Utterance(1000, 1900, "what time is it"), Utterance(1900, 4900, "none of this is meant for anybody here")]
-    simulation = Simulation(says, turns=HELD, push_to_talk=PushToTalk())
+    utterances = [
+        Utterance(1000, 1900, "what time is it"),
+        Utterance(1900, 4900, "none of this is meant for anybody here"),
+    ]
+    simulation = Simulation(utterances, turns=HELD, push_to_talk=PushToTalk())
     simulation.recognizer.word_by_word = True
     held(simulation, (900, 1900))
     result = simulation.run()
