@@ -62,7 +62,7 @@ class UserTurnCommitted:
         text: All words of the turn, including those of earlier items that it continues.
         low_confidence: Whether the recognizer's words are little more than a guess.
         item: The history item added with it; None where none was (a greeting, a continuation without words).
-        speech_end_ms: End of the speech on the microphone's time line; None where nobody spoke.
+        speech_end_ms: End of the speech on the microphone's time line; None for a turn without speech.
         origin: What caused the turn.
         answered: Whether `ReplyStarted` follows. False where the client decides about replies.
         lost: Whether the recognizer failed, so that there may have been words.

@@ -85,7 +85,7 @@ class Arrivals:
             now_s: Arrival time; never decreases.
             block_s: Length of the block in seconds.
             early_s: How far it is ahead of the earliest block so far on the client's clock; mostly 0 or less.
-            quiet: Whether nobody was speaking.
+            quiet: Whether the block contains no speech.
         """
         if self._last_s is not None:
             late_s = now_s - self._last_s - block_s

@@ -45,9 +45,9 @@ class Batching(Enum):
 
     OFF = auto()
     SILENCE = auto()
-    """Nobody speaks: deliver audio that is louder than the room."""
+    """No speech: deliver audio that is louder than the room."""
     SPEECH = auto()
-    """Somebody is speaking: deliver audio that is softer than the speech."""
+    """Speech: deliver audio that is softer than the speech."""
 
 
 class FrameBatcher:

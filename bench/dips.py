@@ -2,7 +2,7 @@
 
     python -m bench.dips [--manifest FILE]
 
-The manifest is as in bench/recordings.py. Every recording has a second of its own room before and after it.
+The manifest is as in bench/recordings.py. Every recording has a second of room noise before and after the speech.
 """
 
 import argparse

@@ -213,11 +213,11 @@ class Recorder:
     # ---- the reply ----
 
     def commit(self, commit: CommitTurn, now_s: float, speech_end_s: float | None) -> None:
-        """Records the commit. `speech_end_s`: end of the user's speech, as known now; None: nobody spoke."""
+        """Records the commit. `speech_end_s`: end of the user's speech, as known now; None: no speech."""
         attempt = commit.reply.attempt
         trace = self._trace(commit.reply.turn)
         trace.committed_attempt = attempt
-        trace.attempts = max(trace.attempts, attempt)  # text that nobody spoke needs no transcript
+        trace.attempts = max(trace.attempts, attempt)  # typed text needs no transcript
         trace.user_words, trace.low_confidence = commit.text, commit.low_confidence
         trace.event("commit", now_s, f"attempt {attempt}")
         trace.speech_end_s = speech_end_s

@@ -187,7 +187,7 @@ class Session:
 
     @property
     def idle(self) -> bool:
-        """Whether nobody speaks and no reply is being prepared or played."""
+        """Whether the user is silent and no reply is being prepared or played."""
         return self.turns.phase is Phase.IDLE and not self.turns.resume_pending and not self._reply_manager.trailing
 
     @property
@@ -204,8 +204,8 @@ class Session:
         Args:
             options: Options of this reply only; None: the session's `reply_options`.
             after_reply: False: a reply that is playing is interrupted. True: the request waits until that reply has
-                ended. If that reply was sent completely and nobody speaks over it, the new reply is prepared at once
-                and played after it. If the user speaks first, the reply to that speech fulfils the request.
+                ended. If that reply was sent completely and no user speech overlaps it, the new reply is prepared at
+                once and played after it. If the user speaks first, the reply to that speech fulfils the request.
         """
         self._request_options = options
         if after_reply and not self.turns.has_overlap and self._reply_manager.add_trailing(self.turns.replying):

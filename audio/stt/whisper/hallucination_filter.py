@@ -145,7 +145,7 @@ def is_hallucinated(evidence: DecodeResult, language: str) -> bool:
     - the whole text is a phrase that Whisper often hallucinates in this language, and there is weak evidence.
 
     A phrase alone is not sufficient: people do say "thank you". The reference implementation accepts any probable text
-    in the first case, but text decoded from noise can be probable (docs/lab/stt.md, "Words that nobody said").
+    in the first case, but text decoded from noise can be probable (docs/lab/stt.md, "Hallucinated words").
     """
     if not plain(evidence.text) or (evidence.no_speech > MAX_NO_SPEECH and not _is_confident_speech(evidence)):
         return True

@@ -102,7 +102,7 @@ CUTS: dict[str, Callable[[Session], object]] = {"client": Session.cancel, "reque
 def test_reply_stopped_without_speech_is_not_interrupted(why: str) -> None:
     reply = "It is ten o'clock and all is well in town, and in the country, too."
     simulation = Simulation([TIME], replies=(reply, reply), length_ms=8000 if why in CUTS else 3000)
-    simulation.at(2750, lambda: CUTS.get(why, Session.leave)(simulation.session))
+    simulation.at(2750, lambda: CUTS.get(why, Session.announce_end)(simulation.session))
     record = json.loads(simulation.run().records[0].to_json())
     assert record["outcome"] == "interrupted"
     assert [event["detail"] for event in record["events"] if event["name"] == "interrupt"] == ([why] * (why in CUTS))
