@@ -1,4 +1,4 @@
-"""Session events: what happens in a conversation, as the terminal, the web page or a client is told.
+"""Session events: what happens in a conversation, for the terminal, the web page or a client.
 
 The events of a turn come in the order below. All events of a reply come between its `ReplyStarted` and its `ReplySent`
 or `ReplyStopped`. Audio is not an event: it goes to the speaker.

@@ -12,7 +12,7 @@ Eight frames at once cost less CPU than one by one, because of the processor's c
 """
 
 MAX_SPEECH_BATCH_S = 0.08
-"""How long audio in the middle of speech may be batched: four frames. Noise that follows speech may be as loud."""
+"""Longest batch in the middle of speech: four frames. Noise that follows speech may be as loud."""
 
 _FRAMES_PER_S = 50
 

@@ -16,7 +16,7 @@ PIECE_SAMPLES = reply_samples_of_ms(100)
 """Longest piece that is sent at once. Sent audio cannot be taken back; only the client can flush it."""
 
 TICK_S = 0.02
-"""How often the conversation is told the played position."""
+"""Interval of reports of the played position to the conversation."""
 LATER_TICK_S = 0.1
 """The same after one second of a reply was played. Before that, the position decides whether a reply is retracted.
 For an interruption and for the end of the reply the position is computed when they happen."""
@@ -28,7 +28,7 @@ BETWEEN_REPORTS_S = 0.3
 """Clients report about every 100 ms. When two reports are missing, the position stops until the next one."""
 
 AWAY_TICK_S = 1.0
-"""While the client is disconnected, how often the conversation is told that the reply is waiting and not stuck."""
+"""While the client is disconnected, interval of reports to the conversation that the reply waits and is not stuck."""
 
 
 @dataclass(slots=True)

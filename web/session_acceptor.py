@@ -27,13 +27,13 @@ SLOT_TIMEOUT_S = 3.0
 conversation needs about 40 ms to return its engines, and seconds on an overloaded machine."""
 
 ROOM_STEP_S = 0.1
-"""How often a connection that waits for a slot checks for a conversation whose client has gone meanwhile."""
+"""Interval at which a connection that waits for a slot looks for a conversation whose client has disconnected."""
 
 MAX_WAITING = 64
 """Connections that may wait for a slot; more are refused at once."""
 
 DRAIN_STEP_S = 0.05
-"""How often a server that shuts down checks which conversations have finished their replies."""
+"""Interval at which a server that shuts down checks which conversations have finished their replies."""
 
 CLOSE_NOTICE_TIMEOUT_S = 1.0
 """Time limit for sending the last event and the close frame to a client that may not read."""

@@ -1,6 +1,6 @@
 """Serves GET /traces: a stream of turn records as JSON lines, each sent when the turn ends.
 
-Each follower has a bounded queue. A follower that reads too slowly loses the oldest lines and is told how many. No
+Each follower has a bounded queue. A follower that reads too slowly loses the oldest lines and receives their number. No
 conversation waits for a follower. The records contain words only if `trace.words` is set.
 """
 

@@ -147,7 +147,7 @@ class EndOfTurnProfile:
 
     Attributes:
         floor_ms: The shortest timeout.
-        ceiling_ms: The longest timeout of a turn that does not sound unfinished, for a speaker who seldom pauses.
+        ceiling_ms: The longest timeout of a turn that does not sound unfinished, for a speaker who rarely pauses.
         unfinished_ms: The timeout of a turn that sounds unfinished.
         threshold: The logit at which the turn is over.
         pausing_ms: The ceiling for a speaker who pauses in every second turn. If it is not above `ceiling_ms`, the

@@ -79,7 +79,7 @@ class AudioInput:
     _connection_warmer: ConnectionWarmer | None = None
     _tasks: asyncio.TaskGroup = field(init=False)
     _other_language: tuple[SegmentId, str] | None = None  # segment that may be in another language, and which one
-    _language_hinted: bool = False  # the user was told so
+    _language_hinted: bool = False  # the hint was shown
     _overlap_task: tuple[SegmentId, asyncio.Task[None]] | None = None  # see `transcribe_overlap`
 
     def __post_init__(self) -> None:

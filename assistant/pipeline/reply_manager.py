@@ -54,7 +54,7 @@ MAX_TRAILING = 4
 ReplyCutReason = Literal["voice", "requested", "stuck", "client"]
 
 MAX_ECHO_S = 3.0
-"""Longest delay of a word that comes back as echo: 2 s of overlap, 160 ms of silence and the loudspeaker's latency."""
+"""Longest delay of a word that returns as echo: 2 s of overlap, 160 ms of silence and the loudspeaker's latency."""
 
 _MAX_ECHO_SAMPLES = round(MAX_ECHO_S * REPLY_RATE_HZ)
 
@@ -351,7 +351,7 @@ class ReplyManager:
             heard = self._store_heard(reply, complete=True)
             if reply.audible and reply.unheard:
                 self.report_problem(PARTLY_HEARD.format(s=reply.unheard_ms / 1000))
-            if reply.unheard_end is not None:  # its end was not heard, for want of a loudspeaker
+            if reply.unheard_end is not None:  # its end was not heard, because there was no loudspeaker
                 heard_ms = ms_of_reply_samples(ReplySamples(reply.unheard_end))
                 self.on_event(ReplyStopped(reply.id, heard, heard_ms, "unheard"))
             self._record_reply(reply, "answered" if reply.answered else "failed", heard)

@@ -71,7 +71,7 @@ from audio.units import FRAME_MS, FRAME_SAMPLES, Samples, ms_of_samples, samples
 from audio.vad import VadResult
 
 LAST_REPLY_TIMEOUT_S = 60.0
-"""How long the last turn may take after the microphone has ended."""
+"""Time limit for the last turn after the microphone has ended, in seconds."""
 
 SILENCE_PROBABILITY = 0.2
 """Speech probability below which a frame cannot be the beginning of speech."""

@@ -104,7 +104,7 @@ class TracedHearing:
 
 @dataclass(frozen=True, slots=True)
 class TracedWords:
-    """What was said; only with `trace.words = true`."""
+    """Words of the turn; only with `trace.words = true`."""
 
     user: Annotated[str, "the transcript that was answered"]
     assistant: Annotated[str, "the part of the reply that was heard"]

@@ -73,7 +73,7 @@ class Client:
         await asyncio.sleep(max(0.0, self.zero_s + ms / 1000 - asyncio.get_running_loop().time()))
 
 
-def perform(scene: Callable[[Client], Coroutine[None, None, None]], *, trusted: bool = False) -> Client:
+def run_scene(scene: Callable[[Client], Coroutine[None, None, None]], *, trusted: bool = False) -> Client:
     """Runs a scene with a running speaker and an open reply."""
     client = Client()
 
@@ -104,7 +104,7 @@ def test_audio_is_sent_up_to_the_bound_then_as_it_plays() -> None:
         assert await play(client, 3000)
         assert client.now_ms == pytest.approx(2000, abs=30)  # the last piece was sent earlier by the bound
 
-    client = perform(scene)
+    client = run_scene(scene)
     assert [at_ms for at_ms, _, _ in client.sent[:10]] == [0] * 10
     ahead_ms = [100 * number + 100 - at_ms for number, (at_ms, _, _) in enumerate(client.sent)]
     assert max(ahead_ms) <= AHEAD_MS + 1
@@ -118,7 +118,7 @@ def test_position_is_told_often_at_first_and_end_at_once() -> None:
         assert await play(client, 3450)
         await client.at(3600)
 
-    client = perform(scene)
+    client = run_scene(scene)
     at_ms = [at_ms for at_ms, _, _ in client.told]
     gaps_ms = [after - before for before, after in pairwise(at_ms)]
     assert max(gap for gap, at in zip(gaps_ms, at_ms, strict=False) if at < 950) <= 21
@@ -135,7 +135,7 @@ def test_end_after_all_was_played_is_told_at_once() -> None:
         client.speaker.end(REPLY)
         await client.at(1700)
 
-    assert perform(scene).finished_at_ms == pytest.approx([1550], abs=21)
+    assert run_scene(scene).finished_at_ms == pytest.approx([1550], abs=21)
 
 
 def test_bound_smaller_than_a_piece_still_sends_audio() -> None:
@@ -166,7 +166,7 @@ def test_closed_reply_takes_no_audio_even_while_waiting() -> None:
         assert not playing.result()
         await client.at(3000)
 
-    client = perform(scene)
+    client = run_scene(scene)
     assert {key for _, key, _ in client.sent} == {REPLY}
     assert client.sent_ms == pytest.approx(1450, abs=60)
     assert client.told_ms <= 500
@@ -181,7 +181,7 @@ def test_client_without_reports_plays_at_once_in_real_time() -> None:
         await play(client, 1000)
         await client.at(3000)
 
-    client = perform(scene)
+    client = run_scene(scene)
     assert client.finished_at_ms == [pytest.approx(1200, abs=21)]
     assert client.told_ms == 1000
     assert client.leaves_at_ms[0] == 200
@@ -197,7 +197,7 @@ def test_late_audio_is_played_late() -> None:
         await client.at(1100)
         assert client.speaker.close(REPLY) == heard(400)
 
-    client = perform(scene)
+    client = run_scene(scene)
     assert client.told_ms <= 400
     assert 1000 in client.leaves_at_ms  # the first position told after the silence
 
@@ -210,7 +210,7 @@ def test_end_is_told_once_even_after_the_last_audio() -> None:
         client.speaker.end(REPLY)
         await client.at(2000)
 
-    client = perform(scene)
+    client = run_scene(scene)
     assert client.finished_at_ms == [1020]
 
 
@@ -227,7 +227,7 @@ def test_reports_set_the_played_position() -> None:
             await client.at(500)
             assert client.speaker.close(REPLY) == heard(220)
 
-    client = perform(scene, trusted=True)
+    client = run_scene(scene, trusted=True)
     assert client.told_ms <= 220
     assert client.leaves_at_ms[0] == 280
 
@@ -242,7 +242,7 @@ def test_impossible_reports_are_clamped() -> None:
             assert client.told_ms == 1000
             await client.at(700)
 
-    client = perform(scene, trusted=True)
+    client = run_scene(scene, trusted=True)
     totals = [total for _, total, _ in client.told]
     assert totals == sorted(totals)
     assert max(totals) <= 1500 * 24
@@ -255,7 +255,7 @@ def test_reports_about_another_reply_are_ignored() -> None:
         await client.at(200)
         assert client.told_ms <= 200
 
-    perform(scene)
+    run_scene(scene)
 
 
 def test_finished_report_ends_reply_with_audio_left() -> None:
@@ -266,7 +266,7 @@ def test_finished_report_ends_reply_with_audio_left() -> None:
         assert client.speaker.close(REPLY) == 780 * 24
         await client.at(2000)
 
-    client = perform(scene, trusted=True)
+    client = run_scene(scene, trusted=True)
     assert client.finished_at_ms == [300]
 
 
@@ -279,7 +279,7 @@ def test_stalled_playback_between_reports_is_not_counted() -> None:
         await client.at(1100)
         assert client.speaker.close(REPLY) == heard(400)
 
-    perform(scene, trusted=True)
+    run_scene(scene, trusted=True)
 
 
 @pytest.mark.parametrize("every_ms", [90, 100, 250], ids="report every {} ms".format)
@@ -293,7 +293,7 @@ def test_reported_standstill_stops_the_position(stands_at_ms: int, every_ms: int
             believed_ms = client.speaker.close(REPLY) / 24
             assert stands_at_ms <= believed_ms <= stands_at_ms + every_ms
 
-    client = perform(scene, trusted=True)
+    client = run_scene(scene, trusted=True)
     assert client.finished_at_ms == []
     assert client.sent_ms <= stands_at_ms + AHEAD_MS + every_ms
 
@@ -305,7 +305,7 @@ def test_position_advances_again_after_standstill() -> None:
             for at_ms in range(0, 2600, 100):
                 await client.report(at_ms, min(at_ms, 500) if at_ms < 1500 else at_ms - 1000)
 
-    assert perform(scene, trusted=True).finished_at_ms == [pytest.approx(2500, abs=21)]
+    assert run_scene(scene, trusted=True).finished_at_ms == [pytest.approx(2500, abs=21)]
 
 
 def test_position_stops_when_reports_cease_until_client_is_silent() -> None:
@@ -319,7 +319,9 @@ def test_position_stops_when_reports_cease_until_client_is_silent() -> None:
             assert client.sent_ms > 2500  # it may still be playing
         await client.at(6000)
 
-    assert perform(scene, trusted=True).finished_at_ms == [pytest.approx(200 + SILENT_CLIENT_S * 1000 + 2900, abs=101)]
+    assert run_scene(scene, trusted=True).finished_at_ms == [
+        pytest.approx(200 + SILENT_CLIENT_S * 1000 + 2900, abs=101)
+    ]
 
 
 def test_missing_announced_reports_are_assumed_as_real_time() -> None:
@@ -330,7 +332,7 @@ def test_missing_announced_reports_are_assumed_as_real_time() -> None:
             assert client.told == []
             await client.at(6000)
 
-    client = perform(scene, trusted=True)
+    client = run_scene(scene, trusted=True)
     assert client.speaker.silent_clients == 1
     assert client.told_ms == 3000
     assert len(client.finished_at_ms) == 1
@@ -357,7 +359,7 @@ def test_reconnected_client_gets_the_rest_of_the_reply() -> None:
         await client.at(25_000)
 
     rest: list[int] = []
-    client = perform(scene)
+    client = run_scene(scene)
     np.testing.assert_array_equal(
         np.concatenate([pcm for _, _, pcm in client.sent[rest[0] :]]), sound(3000)[900 * 24 :]
     )
@@ -374,7 +376,7 @@ def test_end_waits_for_resent_audio() -> None:
         client.speaker.on_reconnect(REPLY, 500)
         await client.at(6000)
 
-    client = perform(scene)
+    client = run_scene(scene)
     assert client.finished_at_ms == [pytest.approx(4400, abs=21)]
     np.testing.assert_array_equal(
         np.concatenate([pcm for at_ms, _, pcm in client.sent if at_ms == 4000]), sound(900)[500 * 24 :]
@@ -392,7 +394,7 @@ def test_audio_counted_as_played_may_have_been_lost() -> None:
         await client.at(1500)
         assert client.speaker.close(REPLY) == pytest.approx(1200 * 24, abs=30 * 24)  # told positions are not taken back
 
-    client = perform(scene)
+    client = run_scene(scene)
     again = np.concatenate([pcm for at_ms, _, pcm in client.sent if at_ms == 1200])
     np.testing.assert_array_equal(again, sound(1900)[600 * 24 :][: len(again)])
 
@@ -405,7 +407,7 @@ def test_received_audio_of_another_reply_does_not_count() -> None:
             await client.at(1000)
             client.speaker.on_reconnect("an old one", 400)
 
-    client = perform(scene)
+    client = run_scene(scene)
     np.testing.assert_array_equal(np.concatenate([pcm for _, _, pcm in client.sent]), sound(500))
 
 
@@ -417,7 +419,7 @@ def test_close_while_disconnected_returns_earlier_position() -> None:
         await client.at(60_000)
         assert client.speaker.close(REPLY) == heard(300)
 
-    perform(scene)
+    run_scene(scene)
 
 
 # ---- random operations ----
@@ -528,7 +530,7 @@ def test_told_position_was_sent_and_only_grows(
         np.testing.assert_array_equal(stream, sound(storm.given_ms)[: len(stream)])
         assert storm.shut or len(stream) == storm.given_ms * 24
 
-    perform(scene, trusted=trusted)
+    run_scene(scene, trusted=trusted)
 
 
 def test_speaker_does_not_wake_while_nothing_plays() -> None:

@@ -88,7 +88,7 @@ class RemoteConversation:
             return [Problem(f"the server sent a {kind} that this version does not understand ({error!r})")]
         if self._greeting and not kind.startswith(("conversation.item.", "session.", "response.created")):
             self._greeting = False
-            effects = [*self.replies.not_told_again(), *effects]
+            effects = [*self.replies.cut_unsent(), *effects]
         return effects
 
     @property
@@ -210,7 +210,7 @@ class RemoteConversation:
         yield from self.replies.created(event)
         self.typed.answered()
         self._greeting = False
-        yield from self.replies.not_told_again()
+        yield from self.replies.cut_unsent()
 
     def _deleted(self, event: Event) -> Iterator[Effect]:
         reply: ReplyId | None = self.replies.whose(event["item_id"])

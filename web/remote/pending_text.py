@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 MAX_WAITING = 20
-"""Texts that may wait for the server. The user is told that further ones are not sent."""
+"""Texts that may wait for the server. Further texts are not sent, with a message to the user."""
 
 
 @dataclass(slots=True)

@@ -148,7 +148,7 @@ class RemoteTalk:
 
     @property
     def played_ms(self) -> float | None:
-        """How much of the current reply was played."""
+        """Played length of the current reply."""
         return self.playback.played_ms
 
     def counts(self) -> dict[str, int]:
@@ -284,7 +284,7 @@ class RemoteTalk:
             self._reply_requested = self._nothing_to_answer = False
         if kind == "error" and error_code(event) == COMMIT_EMPTY:
             self._nothing_to_answer = self._reply_requested
-        if self._greeting and kind in {"session.updated", "error"}:  # the history is told before that
+        if self._greeting and kind in {"session.updated", "error"}:  # the history arrives before that
             self._greeting = False
             self._send_typed()
 

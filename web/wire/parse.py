@@ -246,7 +246,7 @@ def _object_of(message: str) -> JsonObject:
     try:
         document = _DECODER.decode(message)
     except json.JSONDecodeError as error:
-        # The decoder's own text is left out, because it can quote what somebody said.
+        # The decoder's own text is left out, because it can quote what the user said.
         raise FieldError("invalid_json", f"the message is not JSON: an error at character {error.pos}", "") from error
     except (ValueError, RecursionError) as error:
         raise FieldError(

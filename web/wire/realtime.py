@@ -62,7 +62,7 @@ class Realtime:
 
         Args:
             config: The initial settings.
-            service: What the client is told about the server.
+            service: Description of the server for the client.
             session_id: The id in session.created.
             expires_at_s: Latest end of the session, in seconds since 1970; None: never.
         """

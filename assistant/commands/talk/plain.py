@@ -149,7 +149,7 @@ class TalkPlain:
 
     def hushed(self) -> AbstractContextManager[object]:
         """See `Stage`."""
-        # In a file of its own the libraries' output disturbs nothing, and may be useful.
+        # In a separate file the libraries' output disturbs nothing and may be useful.
         return hushed(library_in_use) if sys.stderr.isatty() else nullcontext()
 
     async def run(self) -> None:

@@ -95,7 +95,7 @@ class WhisperSettings:
 
     @property
     def remedy(self) -> str:
-        """What the user can do about a damaged model."""
+        """Remedy for a damaged model."""
         return "remove it and pull it again" if self.name else "convert or copy it again, or correct stt.model"
 
     @property
