@@ -70,7 +70,7 @@ class Arrivals:
 
     @property
     def silence_lag_s(self) -> float:
-        """Delay of inserted silence behind real time, in seconds: one block, because it is captured before it arrives."""
+        """Delay of inserted silence in seconds: one block, because a block is captured before it arrives."""
         return _FRAME_S if self.gone or self._sent_recording else self.block_s
 
     @property

@@ -56,7 +56,8 @@ _RECHECK_WITHIN_SAMPLES = samples_of_ms(160)
 """Time within which an early transcript is requested again, or the user has continued to speak."""
 
 _MARGIN_SAMPLES = samples_of_ms(40)
-"""Audio after the end of speech that the final transcript covers: one end in ten is dated too early (docs/lab/vad.md)."""
+"""Audio after the end of speech that the final transcript covers, as one end in ten is dated too early
+(docs/lab/vad.md)."""
 
 
 @dataclass(frozen=True, slots=True)
