@@ -1,4 +1,4 @@
-"""The conversation: who has the floor, what is said, and what every millisecond was spent on."""
+"""The voice assistant: turn taking, replies, and a record of the time that each turn took."""
 
 import os
 

@@ -35,7 +35,7 @@ def scene(
     late: Callable[[float], float] = lambda _at_s: 0.0,
     ahead_s: float = 0.06,
 ) -> list[float]:
-    """Return loss in dB, second by second, of a reply nobody speaks into.
+    """Return loss in dB, second by second, of a reply without user speech.
 
     Args:
         canceller: What is fed.

@@ -123,7 +123,7 @@ def test_later_interruption_does_not_count_as_a_pause() -> None:
 
 def test_speech_before_the_greeting_does_not_count_as_a_pause() -> None:
     (only,) = pause_stats_of(Utterance(100, 900, "a small coffee"), greeting="Welcome.")
-    assert only == SpeakerPauseStats(), "nobody had been taken for done"
+    assert only == SpeakerPauseStats(), "no turn had ended before"
 
 
 def test_new_turn_starts_without_pauses() -> None:
@@ -134,7 +134,7 @@ def test_new_turn_starts_without_pauses() -> None:
 
 @dataclass
 class SmartTurnStub:
-    """A stand-in for Smart Turn that records how much audio it gets."""
+    """Replaces Smart Turn and records how much audio it gets."""
 
     heard_ms: list[float] = field(default_factory=list)
 
@@ -172,7 +172,7 @@ def test_pitch_is_tracked_only_during_a_turn() -> None:
         nonlocal at, edge
         edge = at
         for _ in range(0, ms, 20):
-            pcm = voice[at % MIC_RATE_HZ :][:FRAME_SAMPLES]  # also where nobody speaks: a radio
+            pcm = voice[at % MIC_RATE_HZ :][:FRAME_SAMPLES]  # also without user speech: a radio
             frame, voicing = Frame(at, pcm), VadResult(speaking, edge, float(speaking))
             collector.process(frame, voicing)
             plain.push(frame, voicing)

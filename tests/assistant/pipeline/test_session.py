@@ -338,7 +338,7 @@ def test_overlap_with_lost_transcript_does_not_stop_the_reply(trouble: str, swel
     assert ducking(record) == ["duck", "unduck"]
     [unducked] = [event.at_ms for event in record.events if event.name == "unduck"]
     assert unducked == pytest.approx(swells_up_ms, abs=21)
-    assert bool(result.problems) == (trouble == "raises_bug"), "nobody waits for words that are not wanted any more"
+    assert bool(result.problems) == (trouble == "raises_bug"), "a transcript that is no longer needed is not awaited"
 
 
 def test_leaving_cancels_a_pending_overlap_transcription() -> None:
@@ -868,7 +868,7 @@ def test_session_end_does_not_wait_for_a_restarting_engine(fails: str) -> None:
         await simulation._run()
         return asyncio.get_running_loop().time() - began_s
 
-    assert run_virtual(lasts_s()) < 12, "the apology is heard out, and nothing else"
+    assert run_virtual(lasts_s()) < 12, "only the apology is played to its end"
 
 
 def test_spoken_text_is_not_listed_as_unspoken() -> None:

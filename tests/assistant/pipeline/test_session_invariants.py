@@ -162,7 +162,7 @@ def check_unconfirmed_reply_is_silent(result: SimulationResult, replies: list[Ob
 
 def check_history_was_heard(result: SimulationResult, replies: list[ObservedReply]) -> None:
     texts = {item.id: item.text for item in result.history.items if isinstance(item, AssistantMessage)}
-    assert set(texts) == {one.item for one in replies if not one.retracted}, "what nobody heard is in the history"
+    assert set(texts) == {one.item for one in replies if not one.retracted}, "an inaudible reply is in the history"
     for one in replies:
         heard = texts.get(one.item, "")
         assert one.text.startswith(heard), "the history holds other words than the reply"

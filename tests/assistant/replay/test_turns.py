@@ -142,7 +142,7 @@ def test_cough_interrupts_only_with_short_interrupt_time() -> None:
     assert replayed(records, settings())[0].now.interruptions == 0
     impatient = replayed(records, settings(interrupt_after_ms=60.0))[0]
     assert impatient.now.interruptions == 1
-    assert impatient.now.given == 1, "nobody answers a cough"
+    assert impatient.now.given == 1, "a cough is not answered"
     assert impatient.now.latency_ms == records[0]["response_latency_ms"]
 
 

@@ -57,8 +57,8 @@ class ProgressRecorder:
             assert not self.failed, "nothing comes after the error"
             match effect:
                 case AskEndpoint(number):
-                    assert self.winner is None, "nobody is asked once something was said"
-                    assert number not in self.asked, "nobody is asked twice"
+                    assert self.winner is None, "no endpoint is asked after the first content"
+                    assert number not in self.asked, "no endpoint is asked twice"
                     self.asked.append(number)
                     self.running.add(number)
                 case CloseRequest(number):
@@ -71,7 +71,7 @@ class ProgressRecorder:
                 case PassOn(event):
                     self._hear(event, of)
         if self.winner is not None or self.failed:
-            assert self.running <= {self.winner}, "whoever lost is closed at once"
+            assert self.running <= {self.winner}, "the other requests are closed at once"
         assert len(self.running) <= 2
 
     def _hear(self, event: ChatEvent, of: int | None) -> None:

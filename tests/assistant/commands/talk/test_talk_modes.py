@@ -396,7 +396,7 @@ def test_text_typed_during_speech_is_answered_first(typed_ms: int) -> None:
     assert result.chunks == ["Blue.", "As ever.", "It is ten."]
     sound_ms = result.sound_from_ms()
     assert sound_ms is not None
-    assert sound_ms == pytest.approx(typed_ms + 160, abs=40), "it waits for nobody"
+    assert sound_ms == pytest.approx(typed_ms + 160, abs=40), "it does not wait"
     outcomes = [record.outcome for record in result.records]
     assert outcomes == ["requested", "answered", "answered"]
     assert result.records[-1].speech_end_ms == pytest.approx(2600, abs=21)

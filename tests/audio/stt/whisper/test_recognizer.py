@@ -95,7 +95,7 @@ def run(transcriber: WhisperRecognizer, scene: Callable[[WhisperRecognizer], obj
     async def whole() -> None:
         await transcriber.load()
         try:
-            await scene(transcriber)  # type: ignore[misc]  # an async function; spelling its type helps nobody
+            await scene(transcriber)  # type: ignore[misc]  # an async function
         finally:
             await transcriber.aclose()
 

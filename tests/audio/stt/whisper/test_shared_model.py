@@ -551,13 +551,13 @@ def test_hang_is_detected_by_timeout_and_reloaded_once(model: Path, monitor: Dec
         await monitor.until(1)
         async with asyncio.TaskGroup() as tasks:
             told = tasks.create_task(conversations[1].error())
-            mending = [
+            retries = [
                 tasks.create_task(person.recognizer.load()) for person in conversations
             ]  # before the hang is detected
             await asyncio.sleep(0)
             assert monitor.loadings == 1
         assert "not finished decoding after 0.2 s" in told.result()
-        assert all(task.done() for task in mending)
+        assert all(task.done() for task in retries)
         assert monitor.loadings == 2
         monitor.release_all()  # the abandoned thread returns an unwanted result
         conversations[1].open_segment()
@@ -777,7 +777,7 @@ def test_decode_of_dip_answers_early_request_while_final_decodes(model: Path, mo
             monitor.release(1)
             await early
             await monitor.until(2)
-            assert monitor.begun[1] == (1, "final", samples_of_s(0.35)), "nobody asked for it yet"
+            assert monitor.begun[1] == (1, "final", samples_of_s(0.35)), "it was not requested yet"
             stream.feed(loud(0.1, seed=5))
             settled = tasks.create_task(stream.transcript(end))
             await asyncio.sleep(0.02)
