@@ -303,7 +303,7 @@ class RealtimeSession:
         history = self.session.history
         item, length = history.find(command.item_id), history.length(command.item_id)
         if item is None and command.item_id in self._deleted_by_server:
-            return  # the client has been told of the deletion, or is about to be
+            return  # the deletion was reported to the client, or will be
         if item is None:
             self.realtime.refuse(command, "item_truncate_invalid_item_id")
             return

@@ -182,7 +182,7 @@ class Recorder:
     def traceparent(self, reply: ReplyId) -> str:
         """Returns the trace header of an attempt's requests; "" where spans are not exported.
 
-        A header without exported spans would say "not sampled" and keep an endpoint from tracing on its own.
+        A header without exported spans would say "not sampled" and would prevent an endpoint from tracing the request.
         """
         return traceparent(trace_id_of(self.conversation_id, reply.turn), reply.attempt) if self.exports else ""
 

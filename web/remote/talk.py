@@ -188,7 +188,7 @@ class RemoteTalk:
             if not self.wire.send(say.typed(name, words)):
                 return False
             typed.sent(name)
-        if typed.owed:
+        if typed.reply_due:
             self._request_response()
         return True
 

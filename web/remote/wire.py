@@ -118,7 +118,7 @@ class RemoteWire:
     async def run(self) -> None:
         """Stays connected until `leave`.
 
-        Raises ServerLostError if that is impossible or the server ended it for good.
+        Raises ServerLostError if that is impossible or the server ended it permanently.
         """
         try:
             with suppress(TimeoutError):  # only `leave` sets a limit

@@ -153,7 +153,7 @@ class TalkPlain:
         return hushed(library_in_use) if sys.stderr.isatty() else nullcontext()
 
     async def run(self) -> None:
-        """Runs until the user quits or `close` is called. The controls have then been told to quit."""
+        """Runs until the user quits or `close` is called. In both cases the controls have quit."""
         loop = asyncio.get_running_loop()
         held_until_s = loop.time() + self._start_s
         async with asyncio.TaskGroup() as tasks:

@@ -15,11 +15,11 @@ def test_text_waits_until_arrival_and_is_owed_until_answered() -> None:
     assert typed.unsent == [("typed_2", "two")]
     typed.arrived("typed_1")
     typed.answered()
-    assert typed.owed  # the second text has not arrived yet
+    assert typed.reply_due  # the second text has not arrived yet
     typed.sent("typed_2")
     typed.arrived("typed_2")
     typed.answered()
-    assert not typed.owed
+    assert not typed.reply_due
     assert not typed.connection_lost()
 
 
@@ -37,7 +37,7 @@ def test_waiting_texts_are_limited_and_counted_on_give_up() -> None:
     typed = PendingText()
     assert all(typed.add("x") for _ in range(MAX_WAITING))
     assert not typed.add("x")
-    assert (typed.give_up(), typed.give_up(), typed.owed) == (MAX_WAITING, 0, False)
+    assert (typed.give_up(), typed.give_up(), typed.reply_due) == (MAX_WAITING, 0, False)
 
 
 @given(st.lists(st.sampled_from(["add", "send", "half", "arrive", "answer", "lost"]), max_size=40))
