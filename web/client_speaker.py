@@ -37,7 +37,7 @@ class _Playing:
 
     key: Hashable
     sent: int = 0
-    told: int = 0  # reported to the conversation
+    session_position: int = 0  # last position reported to the conversation
     anchor: int = 0  # this sample was played at `anchor_s`
     anchor_s: float | None = None  # None: nothing is played yet
     first_sent_s: float = 0.0
@@ -141,7 +141,7 @@ class ClientSpeaker:
         playing = self._open(key)
         if playing is None:
             return self._last_closed[1] if self._last_closed[0] == key else ReplySamples(0)
-        played = ReplySamples(max(playing.told, playing.heard(self._now_s())))
+        played = ReplySamples(max(playing.session_position, playing.heard(self._now_s())))
         if playing in self._trailing:
             self._trailing.remove(playing)
             self._move_up(playing)
@@ -185,7 +185,12 @@ class ClientSpeaker:
             if playing is not None and self._disconnected_s is None:
                 self._report_played(playing, _loop_s())
             elif playing is not None and not playing.finished:
-                self.on_played(playing.key, ReplySamples(playing.told), playing.leaves_at_s(playing.told), False)
+                self.on_played(
+                    playing.key,
+                    ReplySamples(playing.session_position),
+                    playing.leaves_at_s(playing.session_position),
+                    False,
+                )
 
     def _report_trailing(self) -> None:
         """Reports the positions of trailing replies and removes those that have finished."""
@@ -199,7 +204,7 @@ class ClientSpeaker:
         if self._disconnected_s is not None:
             return AWAY_TICK_S
         playing = self._playing
-        if playing is None or playing.told < REPLY_RATE_HZ or self._trailing:
+        if playing is None or playing.session_position < REPLY_RATE_HZ or self._trailing:
             return TICK_S
         left_s = (playing.sent - playing.heard(_loop_s())) / REPLY_RATE_HZ
         return min(max(left_s, TICK_S), LATER_TICK_S)
@@ -215,7 +220,7 @@ class ClientSpeaker:
         playing.reported, playing.standing = position, before is not None and position <= before
         playing.anchor, playing.anchor_s = position, _loop_s()
         if finished and playing.ended:
-            playing.sent = playing.anchor = max(playing.told, position)
+            playing.sent = playing.anchor = max(playing.session_position, position)
         self._changed.set()
         self._report_played(playing, playing.anchor_s)
 
@@ -223,7 +228,7 @@ class ClientSpeaker:
         """Marks the client as disconnected: nothing is sent or counted as played until it is back."""
         if self._disconnected_s is None:
             for trailing in self._trailing:  # their rest is never played
-                trailing.sent = max(trailing.told, trailing.heard(_loop_s()))
+                trailing.sent = max(trailing.session_position, trailing.heard(_loop_s()))
             self._report_trailing()
             if self._playing is not None:
                 self._report_played(self._playing, _loop_s())
@@ -289,7 +294,7 @@ class ClientSpeaker:
         self.send(playing.key, pcm)
         playing.kept.append((playing.sent, pcm.copy()))
         playing.sent += len(pcm)
-        while playing.kept and playing.kept[0][0] + len(playing.kept[0][1]) < playing.told - REPLY_RATE_HZ:
+        while playing.kept and playing.kept[0][0] + len(playing.kept[0][1]) < playing.session_position - REPLY_RATE_HZ:
             playing.kept.popleft()
 
     def _report_played(self, playing: _Playing, now_s: float) -> None:
@@ -299,9 +304,9 @@ class ClientSpeaker:
             playing.anchor_s = playing.first_sent_s
         heard = playing.heard(now_s)
         ending = playing.ended and heard >= playing.sent and not playing.finished
-        if (heard <= playing.told and not ending) or playing.finished:
+        if (heard <= playing.session_position and not ending) or playing.finished:
             return
-        first, playing.told = playing.told, heard
+        first, playing.session_position = playing.session_position, heard
         playing.finished = ending
         self.on_played(playing.key, ReplySamples(heard), playing.leaves_at_s(first), ending)
 

@@ -36,7 +36,7 @@ class Client:
 
     speaker: ClientSpeaker = field(default_factory=lambda: ClientSpeaker(AHEAD_MS))
     sent: list[tuple[float, Hashable, Pcm]] = field(default_factory=list)  # with ms since the start
-    told: list[tuple[float, int, bool]] = field(default_factory=list)
+    reports: list[tuple[float, int, bool]] = field(default_factory=list)
     leaves_at_ms: list[float] = field(default_factory=list)
     zero_s: float = 0.0
 
@@ -53,16 +53,16 @@ class Client:
         return sum(len(pcm) for _, _, pcm in self.sent) / 24
 
     @property
-    def told_ms(self) -> float:
-        return max((total for _, total, _ in self.told), default=0) / 24
+    def reported_ms(self) -> float:
+        return max((total for _, total, _ in self.reports), default=0) / 24
 
     @property
     def finished_at_ms(self) -> list[float]:
-        return [at_ms for at_ms, _, finished in self.told if finished]
+        return [at_ms for at_ms, _, finished in self.reports if finished]
 
     def _played(self, key: Hashable, total: ReplySamples, leaves_at_s: float, finished: bool) -> None:
         assert key == REPLY
-        self.told.append((self.now_ms, total, finished))
+        self.reports.append((self.now_ms, total, finished))
         self.leaves_at_ms.append(round((leaves_at_s - self.zero_s) * 1000, 3))
 
     async def report(self, after_ms: float, played_ms: float, *, finished: bool = False) -> None:
@@ -113,22 +113,22 @@ def test_audio_is_sent_up_to_the_bound_then_as_it_plays() -> None:
     np.testing.assert_array_equal(np.concatenate([pcm for _, _, pcm in client.sent]), sound(3000))
 
 
-def test_position_is_told_often_at_first_and_end_at_once() -> None:
+def test_position_is_reported_often_at_first_and_end_at_once() -> None:
     async def scene(client: Client) -> None:
         assert await play(client, 3450)
         await client.at(3600)
 
     client = run_scene(scene)
-    at_ms = [at_ms for at_ms, _, _ in client.told]
+    at_ms = [at_ms for at_ms, _, _ in client.reports]
     gaps_ms = [after - before for before, after in pairwise(at_ms)]
     assert max(gap for gap, at in zip(gaps_ms, at_ms, strict=False) if at < 950) <= 21
     assert sum(at > 1050 for at in at_ms) <= 25
     assert max(gaps_ms) <= 101
     assert client.finished_at_ms == pytest.approx([3450], abs=21)
-    assert client.told_ms == 3450
+    assert client.reported_ms == 3450
 
 
-def test_end_after_all_was_played_is_told_at_once() -> None:
+def test_end_after_all_was_played_is_reported_at_once() -> None:
     async def scene(client: Client) -> None:
         assert await client.speaker.play(REPLY, sound(1500))
         await client.at(1550)
@@ -169,7 +169,7 @@ def test_closed_reply_takes_no_audio_even_while_waiting() -> None:
     client = run_scene(scene)
     assert {key for _, key, _ in client.sent} == {REPLY}
     assert client.sent_ms == pytest.approx(1450, abs=60)
-    assert client.told_ms <= 500
+    assert client.reported_ms <= 500
 
 
 # ---- a client without reports ----
@@ -183,9 +183,9 @@ def test_client_without_reports_plays_at_once_in_real_time() -> None:
 
     client = run_scene(scene)
     assert client.finished_at_ms == [pytest.approx(1200, abs=21)]
-    assert client.told_ms == 1000
+    assert client.reported_ms == 1000
     assert client.leaves_at_ms[0] == 200
-    assert all(total / 24 == pytest.approx(at_ms - 200, abs=0.1) for at_ms, total, done in client.told if not done)
+    assert all(total / 24 == pytest.approx(at_ms - 200, abs=0.1) for at_ms, total, done in client.reports if not done)
 
 
 def test_late_audio_is_played_late() -> None:
@@ -198,11 +198,11 @@ def test_late_audio_is_played_late() -> None:
         assert client.speaker.close(REPLY) == heard(400)
 
     client = run_scene(scene)
-    assert client.told_ms <= 400
-    assert 1000 in client.leaves_at_ms  # the first position told after the silence
+    assert client.reported_ms <= 400
+    assert 1000 in client.leaves_at_ms  # the first position reported after the silence
 
 
-def test_end_is_told_once_even_after_the_last_audio() -> None:
+def test_end_is_reported_once_even_after_the_last_audio() -> None:
     async def scene(client: Client) -> None:
         await client.speaker.play(REPLY, sound(300))
         await client.at(1000)
@@ -222,13 +222,13 @@ def test_reports_set_the_played_position() -> None:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(play(client, 1000))
             await client.at(280)
-            assert client.told == []  # nothing counts as played before the first report
+            assert client.reports == []  # nothing counts as played before the first report
             await client.report(300, 20)
             await client.at(500)
             assert client.speaker.close(REPLY) == heard(220)
 
     client = run_scene(scene, trusted=True)
-    assert client.told_ms <= 220
+    assert client.reported_ms <= 220
     assert client.leaves_at_ms[0] == 280
 
 
@@ -237,13 +237,13 @@ def test_impossible_reports_are_clamped() -> None:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(play(client, 1500))
             await client.report(100, 1e9)  # more than was sent
-            assert client.told_ms == 1000
+            assert client.reported_ms == 1000
             await client.report(101, 400)  # less than before
-            assert client.told_ms == 1000
+            assert client.reported_ms == 1000
             await client.at(700)
 
     client = run_scene(scene, trusted=True)
-    totals = [total for _, total, _ in client.told]
+    totals = [total for _, total, _ in client.reports]
     assert totals == sorted(totals)
     assert max(totals) <= 1500 * 24
 
@@ -253,7 +253,7 @@ def test_reports_about_another_reply_are_ignored() -> None:
         await play(client, 500)
         client.speaker.report("an old one", 400, finished=True)
         await client.at(200)
-        assert client.told_ms <= 200
+        assert client.reported_ms <= 200
 
     run_scene(scene)
 
@@ -315,7 +315,7 @@ def test_position_stops_when_reports_cease_until_client_is_silent() -> None:
             await client.report(100, 0)
             await client.report(200, 100)
             await client.at(200 + SILENT_CLIENT_S * 1000)
-            assert client.told_ms == pytest.approx(100 + BETWEEN_REPORTS_S * 1000, abs=1)
+            assert client.reported_ms == pytest.approx(100 + BETWEEN_REPORTS_S * 1000, abs=1)
             assert client.sent_ms > 2500  # it may still be playing
         await client.at(6000)
 
@@ -329,12 +329,12 @@ def test_missing_announced_reports_are_assumed_as_real_time() -> None:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(play(client, 3000))
             await client.at(SILENT_CLIENT_S * 1000 - 30)
-            assert client.told == []
+            assert client.reports == []
             await client.at(6000)
 
     client = run_scene(scene, trusted=True)
     assert client.speaker.silent_clients == 1
-    assert client.told_ms == 3000
+    assert client.reported_ms == 3000
     assert len(client.finished_at_ms) == 1
 
 
@@ -348,11 +348,11 @@ def test_reconnected_client_gets_the_rest_of_the_reply() -> None:
             await client.at(500)
             client.speaker.on_disconnect()
             before = len(client.sent)
-            told_ms = client.told_ms
+            reported_ms = client.reported_ms
             await client.at(20_000)
             assert len(client.sent) == before
-            assert client.told_ms == told_ms  # time stands still during the disconnect
-            assert client.told[-1][0] >= 19_000  # but the conversation is told that the reply waits
+            assert client.reported_ms == reported_ms  # time stands still during the disconnect
+            assert client.reports[-1][0] >= 19_000  # but the conversation learns that the reply waits
             client.speaker.on_reconnect(REPLY, 900)
             assert not playing.done()
             rest.append(before)
@@ -363,7 +363,7 @@ def test_reconnected_client_gets_the_rest_of_the_reply() -> None:
     np.testing.assert_array_equal(
         np.concatenate([pcm for _, _, pcm in client.sent[rest[0] :]]), sound(3000)[900 * 24 :]
     )
-    assert client.told_ms == 3000
+    assert client.reported_ms == 3000
     assert client.finished_at_ms == [pytest.approx(20_000 + 2100, abs=30)]
 
 
@@ -392,7 +392,9 @@ def test_audio_counted_as_played_may_have_been_lost() -> None:
         client.speaker.on_disconnect()
         client.speaker.on_reconnect(REPLY, 600)
         await client.at(1500)
-        assert client.speaker.close(REPLY) == pytest.approx(1200 * 24, abs=30 * 24)  # told positions are not taken back
+        assert client.speaker.close(REPLY) == pytest.approx(
+            1200 * 24, abs=30 * 24
+        )  # reported positions are not taken back
 
     client = run_scene(scene)
     again = np.concatenate([pcm for at_ms, _, pcm in client.sent if at_ms == 1200])
@@ -439,7 +441,7 @@ class RandomActions:
 
     def __post_init__(self) -> None:
         self.client.speaker.send = self._sent
-        self.client.speaker.on_played = self._told
+        self.client.speaker.on_played = self._report
 
     @property
     def stream(self) -> Pcm:
@@ -450,11 +452,11 @@ class RandomActions:
         self.received.append(pcm.copy())
         self.furthest = max(self.furthest, len(self.stream))
 
-    def _told(self, _key: Hashable, total: ReplySamples, _leaves_at_s: float, finished: bool) -> None:
+    def _report(self, _key: Hashable, total: ReplySamples, _leaves_at_s: float, finished: bool) -> None:
         assert not self.shut
-        assert self.client.told_ms * 24 <= total <= self.furthest
+        assert self.client.reported_ms * 24 <= total <= self.furthest
         assert not self.client.finished_at_ms
-        self.client.told.append((self.client.now_ms, total, finished))
+        self.client.reports.append((self.client.now_ms, total, finished))
 
     async def speak(self) -> None:
         while (pcm := await self.voice.get()) is not None:
@@ -484,13 +486,13 @@ class RandomActions:
     def come_back(self, received_ms: int) -> None:
         """Reconnects. The client has at most what was sent, and at least what it has played."""
         have = self.stream
-        received_ms = min(max(received_ms, math.ceil(self.client.told_ms)), len(have) // 24)
+        received_ms = min(max(received_ms, math.ceil(self.client.reported_ms)), len(have) // 24)
         self.received = [have[: received_ms * 24]]
         self.client.speaker.on_reconnect(REPLY, received_ms)
 
     def shut_door(self, _: int) -> None:
         played = self.client.speaker.close(REPLY)
-        assert self.shut or self.client.told_ms * 24 <= played <= self.furthest
+        assert self.shut or self.client.reported_ms * 24 <= played <= self.furthest
         self.shut = True
 
 
@@ -511,7 +513,7 @@ _ACTIONS = st.lists(
 def test_told_position_was_sent_and_only_grows(
     actions: list[tuple[Callable[[RandomActions, int], None] | None, int]], trusted: bool
 ) -> None:
-    """Also: nothing is sent or told of a closed reply, and the client's stream has no gap."""
+    """Also: nothing is sent or reported of a closed reply, and the client's stream has no gap."""
 
     async def scene(client: Client) -> None:
         storm = RandomActions(client)

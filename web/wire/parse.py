@@ -130,7 +130,7 @@ class Reader:
 
 
 def _refused(kind: str, refusals: Refusals, event_id: str | None) -> tuple[ProtocolError, ...]:
-    return tuple(_error(error, f"{kind}: ", event_id) for error in refusals.told())
+    return tuple(_error(error, f"{kind}: ", event_id) for error in refusals.for_client())
 
 
 def _error(error: FieldError, name: str, event_id: str | None) -> ProtocolError:

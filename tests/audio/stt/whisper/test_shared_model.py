@@ -101,11 +101,11 @@ class Conversation:
     def __init__(self, shared: SharedWhisper, number: int) -> None:
         self.number = number
         self.recognizer: SharedWhisperRecognizer = shared.transcriber()
-        self.partials: list[Transcript] = []
+        self.interims: list[Transcript] = []
         self.open_segment()
 
     def open_segment(self) -> None:
-        self.stream: WhisperStream = self.recognizer.open(SegmentId(self.number), self.partials.append)
+        self.stream: WhisperStream = self.recognizer.open(SegmentId(self.number), self.interims.append)
         self._fed = 0
 
     def say(self, seconds: float) -> None:
@@ -156,7 +156,7 @@ def test_each_conversation_gets_its_own_words(
                 await asyncio.sleep(0)
             text = await person.words()
             person.stream.close()
-        assert {words.segment for words in person.partials} <= {number}
+        assert {words.segment for words in person.interims} <= {number}
         return text
 
     async def scene() -> None:
@@ -189,7 +189,7 @@ def test_finals_come_first_in_order_of_request(model: Path, monitor: DecodeMonit
         monitor.is_holding = True
         conversations = [Conversation(shared, number) for number in range(8)]
         for person in conversations:
-            person.say(ENOUGH_S)  # the first partial starts, and all need one
+            person.say(ENOUGH_S)  # the first interim starts, and all need one
         await monitor.until(1)
         async with asyncio.TaskGroup() as tasks:
             for number in (5, 3, 6):
@@ -202,14 +202,14 @@ def test_finals_come_first_in_order_of_request(model: Path, monitor: DecodeMonit
             monitor.release_all()
         await monitor.until(8)
         finals = [(number, "final") for number in (5, 3, 6, 1)]
-        partials = [(number, "interim") for number in (2, 4, 7)]
-        assert monitor.order == [(0, "interim"), *finals, *partials]
+        interims = [(number, "interim") for number in (2, 4, 7)]
+        assert monitor.order == [(0, "interim"), *finals, *interims]
 
     run_scene(shared, scene)
 
 
 def test_final_waits_for_at_most_one_running_decode(model: Path, monitor: DecodeMonitor) -> None:
-    """A request waits only for the running decode, however many conversations need partials and pauses."""
+    """A request waits only for the running decode, however many conversations need interims and pauses."""
     shared = sharing(model)
 
     async def scene() -> None:
@@ -218,7 +218,7 @@ def test_final_waits_for_at_most_one_running_decode(model: Path, monitor: Decode
         for round_ in range(6):
             for person in conversations:
                 person.say(ENOUGH_S)
-            conversations[6].stream.feed(quiet(0.1))  # a pause, which is decoded before partials
+            conversations[6].stream.feed(quiet(0.1))  # a pause, which is decoded before interims
             await monitor.until(2 * round_ + 1)
             async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
                 asking = tasks.create_task(conversations[7].words())
@@ -273,7 +273,7 @@ def test_delayed_partial_covers_newest_audio_and_comes_once(model: Path, monitor
     async def scene() -> None:
         monitor.is_holding = True
         asker, speaker = Conversation(shared, 1), Conversation(shared, 2)
-        asker.say(0.25)  # too short for a partial
+        asker.say(0.25)  # too short for an interim
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(asker.words())
             await monitor.until(1)
@@ -334,8 +334,8 @@ def test_running_partial_is_aborted_for_requested_transcript(
             monitor.release_all()
         assert words.result()
         assert monitor.order[:2] == [(1, "interim"), (2, "final")]
-        assert generated[0] == 2, "the partial's decoder was never begun"
-        assert not first.partials
+        assert generated[0] == 2, "the interim's decoder was never begun"
+        assert not first.interims
         assert await first.words(), "its sound is not lost"
 
     run_scene(shared, scene)
@@ -447,7 +447,7 @@ def test_closing_one_recognizer_does_not_affect_others(model: Path, monitor: Dec
             monitor.release_all()
         assert "stopped" in lost.result()
         assert waiting.result() == "what time is"
-        assert leaving.partials == []
+        assert leaving.interims == []
         leaving.open_segment()  # only the conversation's own audio was dropped
         leaving.say(ENOUGH_S)
         assert await leaving.words() == "what time is"
@@ -564,7 +564,7 @@ def test_hang_is_detected_by_timeout_and_reloaded_once(model: Path, monitor: Dec
         conversations[1].say(seconds_of(2))
         assert await conversations[1].words() == "what time"
         assert await conversations[2].words() == "what time is"
-        assert conversations[0].partials == []
+        assert conversations[0].interims == []
 
     run_scene(shared, scene)
 
@@ -739,14 +739,14 @@ def test_one_of_two_workers_is_reserved_for_requests(model: Path, monitor: Decod
         async with asyncio.TaskGroup() as tasks:
             own = tasks.create_task(
                 conversations[0].words()
-            )  # beside the partial of its own segment, which is of less sound
+            )  # beside the interim of its own segment, which is of less sound
             await monitor.until(2)
             assert monitor.order[1] == (0, "final")
             tasks.create_task(conversations[1].words())
             await asyncio.sleep(0)
             monitor.release_all()
         assert own.result() == "what time is"
-        assert conversations[0].partials == [] or conversations[0].partials[-1].text == "what time is"
+        assert conversations[0].interims == [] or conversations[0].interims[-1].text == "what time is"
 
     run_scene(shared, scene)
 
@@ -1096,10 +1096,10 @@ def test_partial_of_settled_audio_is_ignored() -> None:
     told: list[Transcript] = []
     stream = WhisperStream(scheduler, ConversationShare("en"), SegmentId(0), samples_of_s(0.3), told.append)
     stream.feed(loud(31))
-    partial, settle = stream.start_decode("interim"), stream.start_decode("settle")
+    interim, settle = stream.start_decode("interim"), stream.start_decode("settle")
     said = Decoded("one", "", "en", language_sure=False)
     stream.on_decoded(settle, said, 0.1)
-    stream.on_decoded(partial, said, 0.1)
+    stream.on_decoded(interim, said, 0.1)
     rest = stream.start_decode("pause")
     assert rest == Decode(settle.until, 31 * MIC_RATE_HZ, "pause", rest.pcm)
     stream.on_decoded(rest, Decoded("two", "", "en", language_sure=False), 0.1)
