@@ -42,7 +42,7 @@ def scene(
         seconds: Length.
         announced: Whether the block that leaves then is announced to the canceller.
         closed: Whether the microphone is closed at that time.
-        other: From this second on another loudspeaker plays, in another room; its blocks are announced this much sooner.
+        other: From this second on another loudspeaker plays in another room; its blocks are announced this much sooner.
         late: By how much the block that leaves then is said to leave too late.
         ahead_s: How much before the frame blocks are announced.
     """
