@@ -280,7 +280,7 @@ class Recorder:
         self.finish(discarded.turn, discarded.reason, "", clock)
 
     def overheard(self, turn: int) -> None:
-        """Discards a turn that was not addressed to the assistant. Only a counter remembers it."""
+        """Discards a turn that was not addressed to the assistant. Only a counter records it."""
         self._turns.pop(turn, None)
         self.event_log.forget()
         self._overheard += 1
