@@ -54,7 +54,7 @@ MAX_TRAILING = 4
 ReplyCutReason = Literal["voice", "requested", "stuck", "client"]
 
 MAX_ECHO_S = 3.0
-"""Longest delay of a word that returns as echo: 2 s of overlap, 160 ms of silence and the loudspeaker's latency."""
+"""Longest delay of a word that comes back as echo: 2 s of overlap, 160 ms of silence and the loudspeaker's latency."""
 
 _MAX_ECHO_SAMPLES = round(MAX_ECHO_S * REPLY_RATE_HZ)
 

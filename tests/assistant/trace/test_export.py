@@ -58,7 +58,7 @@ async def exporting(
 async def until(server: Server, requests: int, export: SpanExport | None = None) -> None:
     """Waits for this many requests and, with an export, until it has nothing to send."""
     async with asyncio.timeout(5):
-        while len(server.posts) < requests or (export is not None and export.waiting):  # noqa: ASYNC110 - there is no event
+        while len(server.posts) < requests or (export is not None and export.waiting):  # noqa: ASYNC110 - nobody tells
             await asyncio.sleep(0.005)
 
 
