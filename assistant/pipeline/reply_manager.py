@@ -351,7 +351,7 @@ class ReplyManager:
             heard = self._store_heard(reply, complete=True)
             if reply.audible and reply.unheard:
                 self.report_problem(PARTLY_HEARD.format(s=reply.unheard_ms / 1000))
-            if reply.unheard_end is not None:  # its end was not heard, because there was no loudspeaker
+            if reply.unheard_end is not None:  # its end was not heard, for want of a loudspeaker
                 heard_ms = ms_of_reply_samples(ReplySamples(reply.unheard_end))
                 self.on_event(ReplyStopped(reply.id, heard, heard_ms, "unheard"))
             self._record_reply(reply, "answered" if reply.answered else "failed", heard)
