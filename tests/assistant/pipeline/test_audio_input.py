@@ -106,7 +106,7 @@ def test_understood_speech_gives_no_language_hint() -> None:
 @pytest.mark.parametrize(
     ("overrides", "language", "hint"),
     [
-        ((), "de", 'this sounded like German, and assistant.language is "en": to speak German, start with --set'),
+        ((), "de", 'this sounded like German, but assistant.language is "en": to speak German, start with --set'),
         ((), "?", "if this was not English, start with --set assistant.language=de --set stt.model=tiny"),
         (
             ("stt.model=base.en",),
