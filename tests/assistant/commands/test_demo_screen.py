@@ -32,8 +32,8 @@ def test_interim_words_stay_after_the_interrupted_reply_ended() -> None:
     cut = ReplyStopped(ReplyId(1, 1), "It is", 400.0, "voice")
     interrupted = TurnFinished(replace(TIMED, turn=1, outcome="interrupted"))
     goes_on, ended = drawn(first, second, cut, interrupted), drawn(first, cut, interrupted)
-    assert goes_on.rindex("hears") > goes_on.rindex(" ms ")
-    assert ended.rfind("hears") < ended.rindex(" ms ")
+    assert goes_on.rindex("hearing") > goes_on.rindex(" ms ")
+    assert ended.rfind("hearing") < ended.rindex(" ms ")
 
 
 APOLOGY = replace(TIMED, turn=2, response_latency_ms=235.0, error="llm endpoint 'x' failed (HTTP 500)")
