@@ -1,4 +1,4 @@
-"""Session events: what happens in a conversation, as the terminal, the web page or a client is told.
+"""Session events: what happens in a conversation, for the terminal, the web page or a client.
 
 The events of a turn come in the order below. All events of a reply come between its `ReplyStarted` and its `ReplySent`
 or `ReplyStopped`. Audio is not an event: it goes to the speaker.
@@ -62,7 +62,7 @@ class UserTurnCommitted:
         text: All words of the turn, including those of earlier items that it continues.
         low_confidence: Whether the recognizer's words are little more than a guess.
         item: The history item added with it; None where none was (a greeting, a continuation without words).
-        speech_end_ms: End of the speech on the microphone's time line; None where nobody spoke.
+        speech_end_ms: End of the speech on the microphone's time line; None for a turn without speech.
         origin: What caused the turn.
         answered: Whether `ReplyStarted` follows. False where the client decides about replies.
         lost: Whether the recognizer failed, so that there may have been words.

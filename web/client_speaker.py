@@ -16,7 +16,7 @@ PIECE_SAMPLES = reply_samples_of_ms(100)
 """Longest piece that is sent at once. Sent audio cannot be taken back; only the client can flush it."""
 
 TICK_S = 0.02
-"""How often the conversation is told the played position."""
+"""Interval of reports of the played position to the conversation."""
 LATER_TICK_S = 0.1
 """The same after one second of a reply was played. Before that, the position decides whether a reply is retracted.
 For an interruption and for the end of the reply the position is computed when they happen."""
@@ -28,7 +28,7 @@ BETWEEN_REPORTS_S = 0.3
 """Clients report about every 100 ms. When two reports are missing, the position stops until the next one."""
 
 AWAY_TICK_S = 1.0
-"""While the client is disconnected, how often the conversation is told that the reply is waiting and not stuck."""
+"""While the client is disconnected, interval of reports to the conversation that the reply waits and is not stuck."""
 
 
 @dataclass(slots=True)
@@ -37,7 +37,7 @@ class _Playing:
 
     key: Hashable
     sent: int = 0
-    told: int = 0  # reported to the conversation
+    session_position: int = 0  # last position reported to the conversation
     anchor: int = 0  # this sample was played at `anchor_s`
     anchor_s: float | None = None  # None: nothing is played yet
     first_sent_s: float = 0.0
@@ -141,7 +141,7 @@ class ClientSpeaker:
         playing = self._open(key)
         if playing is None:
             return self._last_closed[1] if self._last_closed[0] == key else ReplySamples(0)
-        played = ReplySamples(max(playing.told, playing.heard(self._now_s())))
+        played = ReplySamples(max(playing.session_position, playing.heard(self._now_s())))
         if playing in self._earlier_replies:
             self._earlier_replies.remove(playing)
             self._move_up(playing)
@@ -185,7 +185,12 @@ class ClientSpeaker:
             if playing is not None and self._disconnected_s is None:
                 self._report_played(playing, _loop_s())
             elif playing is not None and not playing.finished:
-                self.on_played(playing.key, ReplySamples(playing.told), playing.leaves_at_s(playing.told), False)
+                self.on_played(
+                    playing.key,
+                    ReplySamples(playing.session_position),
+                    playing.leaves_at_s(playing.session_position),
+                    False,
+                )
 
     def _report_earlier_replies(self) -> None:
         """Reports the positions of earlier replies and removes those that have finished."""
@@ -199,7 +204,7 @@ class ClientSpeaker:
         if self._disconnected_s is not None:
             return AWAY_TICK_S
         playing = self._playing
-        if playing is None or playing.told < REPLY_RATE_HZ or self._earlier_replies:
+        if playing is None or playing.session_position < REPLY_RATE_HZ or self._earlier_replies:
             return TICK_S
         left_s = (playing.sent - playing.heard(_loop_s())) / REPLY_RATE_HZ
         return min(max(left_s, TICK_S), LATER_TICK_S)
@@ -215,7 +220,7 @@ class ClientSpeaker:
         playing.reported, playing.standing = position, before is not None and position <= before
         playing.anchor, playing.anchor_s = position, _loop_s()
         if finished and playing.ended:
-            playing.sent = playing.anchor = max(playing.told, position)
+            playing.sent = playing.anchor = max(playing.session_position, position)
         self._changed.set()
         self._report_played(playing, playing.anchor_s)
 
@@ -223,7 +228,7 @@ class ClientSpeaker:
         """Marks the client as disconnected: nothing is sent or counted as played until it is back."""
         if self._disconnected_s is None:
             for earlier in self._earlier_replies:  # their rest is never played
-                earlier.sent = max(earlier.told, earlier.heard(_loop_s()))
+                earlier.sent = max(earlier.session_position, earlier.heard(_loop_s()))
             self._report_earlier_replies()
             if self._playing is not None:
                 self._report_played(self._playing, _loop_s())
@@ -289,7 +294,7 @@ class ClientSpeaker:
         self.send(playing.key, pcm)
         playing.kept.append((playing.sent, pcm.copy()))
         playing.sent += len(pcm)
-        while playing.kept and playing.kept[0][0] + len(playing.kept[0][1]) < playing.told - REPLY_RATE_HZ:
+        while playing.kept and playing.kept[0][0] + len(playing.kept[0][1]) < playing.session_position - REPLY_RATE_HZ:
             playing.kept.popleft()
 
     def _report_played(self, playing: _Playing, now_s: float) -> None:
@@ -299,9 +304,9 @@ class ClientSpeaker:
             playing.anchor_s = playing.first_sent_s
         heard = playing.heard(now_s)
         ending = playing.ended and heard >= playing.sent and not playing.finished
-        if (heard <= playing.told and not ending) or playing.finished:
+        if (heard <= playing.session_position and not ending) or playing.finished:
             return
-        first, playing.told = playing.told, heard
+        first, playing.session_position = playing.session_position, heard
         playing.finished = ending
         self.on_played(playing.key, ReplySamples(heard), playing.leaves_at_s(first), ending)
 

@@ -60,7 +60,7 @@ GOODBYE_WITHIN = 2
 RESUMED_ELSEWHERE = "session_resumed: the conversation continues on another connection"
 
 FULL_LOOK_S = 0.25
-"""How often to check whether a client that is not read has disconnected."""
+"""Interval of checks whether a client that is not read has disconnected."""
 
 REFILL_AFTER_S = 1.0
 """Delay before the next recognizer is started, so that the new conversation can start first."""
@@ -114,7 +114,7 @@ class Connections:
 
     @property
     def waiting(self) -> tuple[_Conversation, ...]:
-        """The conversations whose clients are disconnected and may come back."""
+        """The conversations whose clients are disconnected and may reconnect."""
         return tuple(one for one in self._conversations.values() if one.client_socket is None and not one.ended)
 
     def _busy(self, conversation: _Conversation) -> bool:
@@ -169,7 +169,7 @@ class Connections:
                     self._share.conversations = len(self._conversations)
                     if conversation.client_socket is not None:
                         conversation.client_socket.lost.set()
-                realtime_session.session.leave()
+                realtime_session.session.announce_end()
                 realtime_session.microphone.end(at_once=True)
                 refill.cancel()
                 await session
@@ -303,7 +303,7 @@ class Connections:
                 conversation.client_socket = None
                 conversation.lost_s = asyncio.get_running_loop().time()
                 conversation.has_socket.clear()
-                # A client that was told that the session is over does not come back.
+                # A client that knows that the session is over does not reconnect.
                 conversation.ended = conversation.ended or client_socket.left or broke_off
                 realtime_session.on_disconnect()
             client_socket.released.set()

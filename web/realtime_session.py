@@ -303,7 +303,7 @@ class RealtimeSession:
         history = self.session.history
         item, length = history.find(command.item_id), history.length(command.item_id)
         if item is None and command.item_id in self._deleted_by_server:
-            return  # the client has been told of the deletion, or is about to be
+            return  # the deletion was reported to the client, or will be
         if item is None:
             self.realtime.refuse(command, "item_truncate_invalid_item_id")
             return
@@ -317,10 +317,10 @@ class RealtimeSession:
         # A client that truncates the playing item has stopped playing it.
         truncated = history.reply_of(command.item_id)
         if self._is_current(command.item_id):
-            self.realtime.truncating(command.item_id)
+            self.realtime.mark_truncated_by_client(command.item_id)
             self.session.cancel_reply()
         elif truncated is not None and truncated in self.session.active_replies:
-            self.realtime.truncating(command.item_id)
+            self.realtime.mark_truncated_by_client(command.item_id)
             self.session.stop_earlier_reply(truncated)
         history.truncate(command.item_id, reply_samples_of_ms(command.audio_end_ms))
         self.realtime.item_truncated(command.item_id, command.audio_end_ms)

@@ -94,13 +94,13 @@ class LogFilter(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Returns whether a record is logged."""
-        told = str(record.msg)
+        text = str(record.msg)
         if record.name.startswith(("uvicorn", "websockets")):
-            mistake = next((begin for begin in CLIENTS_MISTAKES if told.startswith(begin)), None)
+            mistake = next((begin for begin in CLIENTS_MISTAKES if text.startswith(begin)), None)
             if mistake is not None:
                 return self._allow_once_a_minute(mistake, record)
-        cancelled = record.name == "uvicorn.error" and told.rstrip().endswith("asyncio.exceptions.CancelledError")
-        return not cancelled and told != "ASGI callable returned without completing handshake."
+        cancelled = record.name == "uvicorn.error" and text.rstrip().endswith("asyncio.exceptions.CancelledError")
+        return not cancelled and text != "ASGI callable returned without completing handshake."
 
     def _allow_once_a_minute(self, mistake: str, record: logging.LogRecord) -> bool:
         before_s = self._last_logged_s.get(mistake)

@@ -76,7 +76,7 @@ class History:
                 return item
 
     def reserve_announced(self) -> ItemId:
-        """Returns a new id that clients are told before the item exists."""
+        """Returns a new id, which clients receive before the item exists."""
         self._announced = self.reserve()
         return self._announced
 

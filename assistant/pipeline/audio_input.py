@@ -289,7 +289,7 @@ class AudioInput:
         self.context.recorder.end_of_turn_estimated(estimate, _now_s())
 
     def turn_continued(self) -> None:
-        """Reports that the user continued a turn that had been taken for finished."""
+        """Reports that the user continued a turn that had been judged finished."""
         if self._evidence_collector is not None:
             self._evidence_collector.turn_continued()
 

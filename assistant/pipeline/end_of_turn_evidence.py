@@ -69,7 +69,7 @@ class EvidenceCollector:
     Attributes:
         estimator: Computes the EOT probability from the evidence.
         audio_model: Smart Turn; None where it is not available.
-        is_known_sentence: Whether a whole sentence is one that a skill understands, whoever answers it.
+        is_known_sentence: Whether a whole sentence is understood by a skill, even if the LLM answers it.
         knows_grammar: Whether the estimator knows the grammar of the conversation's language.
         on_estimate: Receives every estimate.
         report_problem: Receives problem descriptions, one sentence each.
@@ -134,7 +134,7 @@ class EvidenceCollector:
         self._pause_stats = self._pause_stats.with_turn() if turn else self._pause_stats.without_turn()
 
     def turn_continued(self) -> None:
-        """Records that the user continued a turn that had been taken for finished: a pause was taken for an end."""
+        """Records that the user continued a turn that had been judged finished: a pause was taken for an end."""
         onset = self._position if self._onset is None else self._onset
         self._pause_stats = self._pause_stats.with_return(ms_of_samples(onset - self._turn_end))
 

@@ -1,7 +1,7 @@
 """Feeds the recognizer with speech segments and reloads it after a failure.
 
-The recognizer may crash or hang at any moment. It is then reloaded while the conversation goes on. The current segment
-is transcribed again if its audio is still in the ring buffer.
+The recognizer may crash or hang at any moment. It is then reloaded while the conversation continues. The current
+segment is transcribed again if its audio is still in the ring buffer.
 """
 
 from collections.abc import Callable

@@ -182,7 +182,7 @@ class Recorder:
     def traceparent(self, reply: ReplyId) -> str:
         """Returns the trace header of an attempt's requests; "" where spans are not exported.
 
-        A header without exported spans would say "not sampled" and keep an endpoint from tracing on its own.
+        A header without exported spans would say "not sampled" and would prevent an endpoint from tracing the request.
         """
         return traceparent(trace_id_of(self.conversation_id, reply.turn), reply.attempt) if self.exports else ""
 
@@ -213,11 +213,11 @@ class Recorder:
     # ---- the reply ----
 
     def commit(self, commit: CommitTurn, now_s: float, speech_end_s: float | None) -> None:
-        """Records the commit. `speech_end_s`: end of the user's speech, as known now; None: nobody spoke."""
+        """Records the commit. `speech_end_s`: end of the user's speech, as known now; None: no speech."""
         attempt = commit.reply.attempt
         trace = self._trace(commit.reply.turn)
         trace.committed_attempt = attempt
-        trace.attempts = max(trace.attempts, attempt)  # text that nobody spoke needs no transcript
+        trace.attempts = max(trace.attempts, attempt)  # typed text needs no transcript
         trace.user_words, trace.low_confidence = commit.text, commit.low_confidence
         trace.event("commit", now_s, f"attempt {attempt}")
         trace.speech_end_s = speech_end_s
@@ -280,7 +280,7 @@ class Recorder:
         self.finish(discarded.turn, discarded.reason, "", clock)
 
     def overheard(self, turn: int) -> None:
-        """Discards a turn that was not addressed to the assistant. Only a counter remembers it."""
+        """Discards a turn that was not addressed to the assistant. Only a counter records it."""
         self._turns.pop(turn, None)
         self.event_log.forget()
         self._overheard += 1

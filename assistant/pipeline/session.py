@@ -85,7 +85,7 @@ from audio.units import FRAME_MS, FRAME_SAMPLES, Samples, ms_of_samples, samples
 from audio.vad import VadResult
 
 LAST_TURN_TIMEOUT_S = 60.0
-"""How long the last turn, its transcript and reply included, may take after the microphone has ended."""
+"""Time limit for the last turn, its transcript and reply included, after the microphone has ended, in seconds."""
 
 SILENCE_PROBABILITY = 0.2
 """Speech probability below which a frame is not the beginning of speech. The next frames may then arrive in a batch."""
@@ -191,7 +191,7 @@ class Session:
 
     @property
     def idle(self) -> bool:
-        """Whether nobody speaks and no reply is being prepared or played."""
+        """Whether the user is silent and no reply is being prepared or played."""
         return (
             self.turns.phase is Phase.IDLE and not self.turns.resume_pending and not self._reply_manager.earlier_replies
         )
@@ -210,8 +210,8 @@ class Session:
         Args:
             options: Options of this reply only; None: the session's `reply_options`.
             after_reply: False: a reply that is playing is interrupted. True: the request waits until that reply has
-                ended. If that reply was sent completely and nobody speaks over it, the new reply is prepared at once
-                and played after it. If the user speaks first, the reply to that speech fulfils the request.
+                ended. If that reply was sent completely and no user speech overlaps it, the new reply is prepared at
+                once and played after it. If the user speaks first, the reply to that speech fulfils the request.
         """
         self._requested_reply_options = options
         if after_reply and not self.turns.has_overlap and self._reply_manager.play_to_end(self.turns.replying):
@@ -317,7 +317,7 @@ class Session:
         elif self.push_to_talk.press(self._captured_position()):
             self._dispatch(KeyPressed(self._position))
 
-    def leave(self) -> None:
+    def announce_end(self) -> None:
         """Announces that the user leaves: the microphone is about to end, and the last reply need not be finished."""
         self._skip_last_reply = True
 

@@ -1,4 +1,4 @@
-"""Writes traces to disk, one line for each finished turn, in a task of its own, so that no turn waits for the disk."""
+"""Writes traces to disk, one line for each finished turn, in a separate task, so that no turn waits for the disk."""
 
 import asyncio
 import os

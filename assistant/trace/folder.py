@@ -16,7 +16,7 @@ MIN_AGE_S = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class RetentionLimits:
-    """How many traces are kept; 0 means no limit."""
+    """Maximum number of stored traces; 0: no limit."""
 
     max_mb: int = 0
     max_days: int = 0

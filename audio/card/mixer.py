@@ -41,7 +41,7 @@ class CardMixer:
             self._playout.open(key)
 
     def offer(self, key: Hashable, pcm: Pcm) -> int | None:
-        """Queues as much as there is room for. Returns how much that was; None if the reply is not open."""
+        """Queues samples up to the free space. Returns their number; None if the reply is not open."""
         with self._lock:
             take = min(len(pcm), self._playout.room_samples)
             return take if self._playout.offer(key, pcm[:take]) else None

@@ -1,7 +1,7 @@
 """Assigns phonemes to words, to find when a word sounds.
 
 The phonemizer does not report words, and its groups are not the words: "of the" is one group, "12.50" is four. If the
-counts are equal, groups are words. Otherwise every word is phonemized on its own, and the two sequences are aligned.
+counts are equal, groups are words. Otherwise every word is phonemized separately, and the two sequences are aligned.
 """
 
 import unicodedata

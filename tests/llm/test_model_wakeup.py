@@ -63,7 +63,7 @@ def test_slow_loading_model_answers_next_question() -> None:
     async def scene() -> None:
         server = SleepingServer(9.0)
         assert await server.ask() == "LlmTooSlow"
-        assert await server.ask() == "LlmTooSlow", "the load is under way, and nobody ends it"
+        assert await server.ask() == "LlmTooSlow", "the load continues"
         await asyncio.sleep(2)
         assert await server.ask() == "answered"
         assert server.wakeup_results == ["loaded"], "one at a time"

@@ -73,7 +73,9 @@ def scrolled_into_sight(page: Page, selector: str) -> bool:
     return inside and box["y"] >= 0 and box["y"] + box["height"] <= size["height"]
 
 
-@pytest.mark.parametrize("size", [(320, 256), (360, 640), (640, 360), (1024, 600), (1280, 800)])
+@pytest.mark.parametrize(
+    "size", [(320, 256), (360, 640), (640, 360), (1024, 600), (1280, 800)], ids=lambda size: f"{size[0]}x{size[1]}"
+)
 def test_every_panel_can_be_reached(page: Page, size: tuple[int, int]) -> None:
     page.set_viewport_size({"width": size[0], "height": size[1]})
     started(page)

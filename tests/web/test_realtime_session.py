@@ -200,7 +200,7 @@ def run_scene(
             session = tasks.create_task(harness.session.run())
             await asyncio.sleep(0)
             await scene(harness)
-            harness.session.leave()
+            harness.session.announce_end()
             harness.talk.microphone.end()
             await session
 

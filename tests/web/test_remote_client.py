@@ -71,7 +71,7 @@ class ClientHarness:
 
     def lose_connection(self) -> None:
         self.talk.wire._drop_queue()
-        self.talk.lost(LOST)
+        self.talk.connection_lost(LOST)
 
     def receive(self, kind: str, **fields: Any) -> None:
         self.talk.event({"type": kind, **fields})

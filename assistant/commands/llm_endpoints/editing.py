@@ -38,7 +38,7 @@ async def add(
     """Appends a [[llm.endpoints]] table to the file and reports it.
 
     Args:
-        wanted: What is known of the endpoint. Without url, a server found on this machine.
+        wanted: Known properties of the endpoint. Without url, a server found on this machine.
         config: The requested file; it is created if it does not exist.
         environ: Environment variables with the key.
         console: Reports what was found and done.

@@ -31,7 +31,7 @@ class LineWriter:
     """Writes lines in its own thread. Created on the event loop.
 
     Attributes:
-        left_out: Number of lines dropped because nobody read the output.
+        left_out: Number of lines dropped because the reader was too slow.
     """
 
     def __init__(self, file: TextIO, gone: Callable[[], None]) -> None:
@@ -57,7 +57,7 @@ class LineWriter:
             try:
                 self._lines.put_nowait(None)
             except queue.Full:
-                return  # blocked: nobody reads the output
+                return  # blocked: the output is not read
             await asyncio.to_thread(self._thread.join, CLOSE_TIMEOUT_S)
 
     def _write(self) -> None:

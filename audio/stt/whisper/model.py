@@ -1,7 +1,7 @@
 """Loads a Whisper model and decodes short audio with it.
 
 `WhisperModel.transcribe` of faster-whisper always encodes 30 s. Calling features, encode and generate directly encodes
-only as much as there is audio (docs/stt.md). Everything here blocks: it runs in a `WhisperThread`.
+only as much as there is audio (docs/lab/stt.md). Everything here blocks: it runs in a `WhisperThread`.
 """
 
 from collections.abc import Callable, Sequence
@@ -96,7 +96,7 @@ class WhisperSettings:
 
     @property
     def remedy(self) -> str:
-        """What the user can do about a damaged model."""
+        """Remedy for a damaged model."""
         return "remove it and pull it again" if self.name else "convert or copy it again, or correct stt.model"
 
     @property

@@ -47,8 +47,8 @@ def test_conversation_is_printed_as_lines() -> None:
         plain.engines(ENGINES[:2])
         plain.engines(ENGINES)
         plain.ready()
-        for fact in CONVERSATION:
-            plain.show(fact)
+        for event in CONVERSATION:
+            plain.show(event)
 
     printed, done = talked("", converse)
     assert printed[:5] == [
@@ -187,7 +187,7 @@ def test_final_table_keeps_its_columns() -> None:
     ids=["no turns", "turn without words", "one answered", "two answered"],
 )
 def test_answered_turns_without_latency_are_counted(outcomes: list[Outcome], said: str) -> None:
-    (timed,) = [fact for fact in CONVERSATION if isinstance(fact, TurnFinished)][:1]
+    (timed,) = [event for event in CONVERSATION if isinstance(event, TurnFinished)][:1]
 
     def converse(plain: TalkPlain) -> None:
         plain.engines(ENGINES)
