@@ -87,7 +87,7 @@ def test_every_lost_trace_is_counted_and_logged(tmp_path: Path, caplog: pytest.L
     where = f"check trace.dir ({folder}) and the free space there"
     assert losses == [
         f"1 turn is missing from the trace (Not a directory): {where}",
-        f"2 turns are missing from the trace (Not a directory), 3 since the start: {where}",
+        f"2 turns are missing from the trace (Not a directory), 3 in total: {where}",
     ]
 
 
