@@ -87,7 +87,8 @@ def environment_of_client(endpoint: str = "") -> Generator[None]:
             else "the certificates in the environment cannot be read: correct SSL_CERT_DIR, or SSLKEYLOGFILE"
         )
     except (ValueError, httpx.InvalidURL):
-        what = f"{_proxy_variables()} in the environment is not an http:// address: correct or unset it"
+        names = _proxy_variables()
+        what = f"{names} in the environment is not a valid proxy address (http://HOST:PORT): correct or unset it"
     else:
         return
     # Raised without the cause: its text may quote a proxy's password.

@@ -331,7 +331,7 @@ def test_untrusted_certificate_is_reported_and_can_be_trusted(monkeypatch: pytes
         (
             "HTTPS_PROXY",
             "http://me:secret@[::1",
-            "HTTPS_PROXY in the environment is not an http:// address: correct or unset it",
+            "HTTPS_PROXY in the environment is not a valid proxy address",
         ),
         (
             "SSL_CERT_FILE",
