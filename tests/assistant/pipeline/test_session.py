@@ -652,7 +652,8 @@ def test_failed_vad_is_replaced_and_reported() -> None:
     result = simulation.run()
     assert [record.outcome for record in result.records] == ["answered", "answered"]
     assert result.problems == ["speech detection failed (the detector's model is broken); spare is used instead"]
-    assert result.records[1].fallbacks == tuple(result.problems)
+    fallback = "vad: spare, instead of a detector that failed: the detector's model is broken"
+    assert result.records[1].fallbacks == (fallback,)
     assert result.records[1].engines["vad"] == "spare"
 
 
