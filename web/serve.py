@@ -210,8 +210,9 @@ def token_of(environ: Mapping[str, str]) -> str | None:
     if TOKEN_SHAPE.fullmatch(token) is None:
         raise ConfigError(
             [
-                f"environment {TOKEN_VARIABLE}: must be 16 to 512 letters, digits and signs other than spaces, quotes, "
-                'brackets and ,/:;=?@\\; make one with python -c "import secrets; print(secrets.token_urlsafe(32))"'
+                f"environment {TOKEN_VARIABLE}: must be 16 to 512 characters, each a letter, a digit or one of "
+                "!#$%&'*+.^_`|~-; "
+                'make one with python -c "import secrets; print(secrets.token_urlsafe(32))"'
             ]
         )
     return token
@@ -229,7 +230,7 @@ def proxies_of(environ: Mapping[str, str]) -> str:
                 ipaddress.ip_network(one)
         except ValueError as error:
             problem = f"environment {PROXIES_VARIABLE}: {one!r} is not the address of a proxy ({error})"
-            raise ConfigError([f"{problem}; write them as 10.0.0.2,172.17.0.0/16, or * for all"]) from error
+            raise ConfigError([f"{problem}; write proxies as 10.0.0.2,172.17.0.0/16, or * for all"]) from error
     return given
 
 

@@ -189,7 +189,8 @@ class SessionAcceptor:
             self._warned_of_descriptors = True
             _log.warning(
                 "a session was refused: only %s of %s file descriptors are left. Allow the process more (ulimit -n, "
-                'LimitNOFILE=). This is logged once; repartee_sessions_refused_total{reason="%s"} counts them all.',
+                'LimitNOFILE=). This is logged once; repartee_sessions_refused_total{reason="%s"} counts all refused '
+                "sessions.",
                 descriptors.free(),
                 descriptors.limit(),
                 close_notice.code,

@@ -126,9 +126,10 @@ class AudioInput:
             if self._vad is self.context.engines.spare_vad:
                 raise
             self._vad = self.context.engines.spare_vad
-            reason = f"vad: {self._vad.name}, instead of a detector that failed: {reason_of(error)}"
-            self.context.recorder.vad_replaced(self._vad.name, self._vad.end_bias_ms, reason)
-            self.context.report_problem(reason)
+            name, reason = self._vad.name, reason_of(error)
+            fallback = f"vad: {name}, instead of a detector that failed: {reason}"
+            self.context.recorder.vad_replaced(name, self._vad.end_bias_ms, fallback)
+            self.context.report_problem(f"speech detection failed ({reason}); {name} is used instead")
             return self._vad.process(frame)
 
     def open(self, effect: OpenSegment) -> None:

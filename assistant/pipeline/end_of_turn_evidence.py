@@ -185,7 +185,9 @@ class EvidenceCollector:
             return
         except Exception as error:  # noqa: BLE001 - see reason_of
             self.audio_model = None
-            self.report_problem(f"from now on the end of turn is estimated without Smart Turn: {reason_of(error)}")
+            self.report_problem(
+                f"Smart Turn failed ({reason_of(error)}); from now on the end of turn is estimated without it"
+            )
             return
         if self._silence is silence:
             silence.evidence, silence.has_new_evidence = replace(silence.evidence, smart_turn=probability), True

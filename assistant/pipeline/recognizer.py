@@ -91,9 +91,7 @@ class RecognizerFeed:
         if self._lost_segment != segment:
             self._lost_segment = segment
             name = self.recognizer.name
-            self.report_problem(
-                f"{name} was restarted too late for the current speech, which began more than {RING_S:g} s ago"
-            )
+            self.report_problem(f"your last words were lost while {name} restarted; please repeat them")
 
     def close_segment(self, segment: SegmentId, *, used: bool) -> None:
         """Closes the segment. `used`: its transcript became part of a turn, so the recognizer may adapt to it."""

@@ -61,7 +61,7 @@ _MAX_ECHO_SAMPLES = round(MAX_ECHO_S * REPLY_RATE_HZ)
 
 RECOGNIZER_FAILED = "Sorry, I could not hear that. My speech recognition stopped, and I am restarting it."
 
-PARTLY_HEARD = "{s:.1f} s of the reply were not heard: there was no loudspeaker"
+PARTLY_HEARD = "{s:.1f} s of the reply were not played, because there was no loudspeaker"
 
 
 @dataclass(slots=True)
@@ -461,7 +461,7 @@ class ReplyManager:
             if task.done():
                 return
             task.cancel()
-        self.context.report_problem(f"the task of {task.get_name()} did not stop")
+        self.context.report_problem(f"a background task ({task.get_name()}) did not stop")
 
     def stop(self, *, skip_last_reply: bool, failure: str | None = None) -> None:
         """Stops all replies, because the conversation is over.

@@ -153,7 +153,7 @@ def test_load_time_is_logged(caplog: pytest.LogCaptureFixture) -> None:
 
     with caplog.at_level(logging.INFO):
         run_virtual(scene())
-    assert logged(caplog) == ["llm endpoint 'near' has loaded its model after another 9.0 s"]
+    assert logged(caplog) == ["llm endpoint 'near' needed 9.0 s more to load its model"]
 
 
 def test_slow_cancelled_answer_is_not_logged_as_load(caplog: pytest.LogCaptureFixture) -> None:
@@ -173,7 +173,7 @@ def test_slow_cancelled_answer_is_not_logged_as_load(caplog: pytest.LogCaptureFi
 @pytest.mark.parametrize(
     ("load_s", "warning", "why"),
     [
-        (WAKE_TIMEOUT_S + 1, b"", "sent nothing within 120 s"),
+        (WAKE_TIMEOUT_S + 1, b"", "did not load its model within 120 s"),
         (9.0, b'data: {"error": {"message": "out of memory"}}\n\n', 'see the log of its model server: "out of memory"'),
     ],
     ids=["timeout", "error"],

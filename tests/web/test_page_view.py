@@ -253,9 +253,9 @@ def test_accessible_names_contain_visible_labels(page: Page) -> None:
     assert [name.partition('"')[2].partition('"')[0] for name in names] == [
         "Turn 5 failed",
         "Turn 4 – no latency",
-        "Turn 3 900 ms, later",
-        "Turn 2 325 ms, within the band",
-        "Turn 1 120 ms, sooner",
+        "Turn 3 900 ms, slower than 500 ms",
+        "Turn 2 325 ms, within 200–500 ms",
+        "Turn 1 120 ms, faster than 200 ms",
     ]
     assert page.inner_text("#within") == "1 of 3"
     assert page.inner_text("#rating") == "the turn failed, so it is not counted"

@@ -534,7 +534,7 @@ def test_recognizer_that_fails_in_a_long_turn_is_restarted_once() -> None:
     assert simulation.recognizer.loads == 1
     assert [what.partition(":")[0].partition(",")[0] for what in result.problems] == [
         "speech recognition failed",
-        "scripted recognizer was restarted too late for the current speech",
+        "your last words were lost while scripted recognizer restarted; please repeat them",
         "speech recognition failed",  # reported by the reply
     ]
     assert (first.error, second.error) == ("speech recognition failed", None)
@@ -651,8 +651,9 @@ def test_failed_vad_is_replaced_and_reported() -> None:
     simulation.vad = LoudnessVad("fragile", fails_at_ms=4500)
     result = simulation.run()
     assert [record.outcome for record in result.records] == ["answered", "answered"]
-    assert result.problems == ["vad: spare, instead of a detector that failed: the detector's model is broken"]
-    assert result.records[1].fallbacks == tuple(result.problems)
+    assert result.problems == ["speech detection failed (the detector's model is broken); spare is used instead"]
+    fallback = "vad: spare, instead of a detector that failed: the detector's model is broken"
+    assert result.records[1].fallbacks == (fallback,)
     assert result.records[1].engines["vad"] == "spare"
 
 

@@ -62,7 +62,7 @@ def test_conversation_is_printed_as_lines() -> None:
     assert "you: what time is it" in printed
     assert "repartee: It's ten past two." in printed
     assert "latency: 246 ms, within 200–500 ms: wait 228, playout 18" in printed
-    assert "latency: 587 ms, later than 200–500 ms: wait 420, stt 22, model 95, voice 30, playout 20" in printed
+    assert "latency: 587 ms, slower than 500 ms: wait 420, stt 22, model 95, voice 30, playout 20" in printed
     assert any(line.startswith("problem 14:10:07: the loudspeaker has gone") for line in printed)
     assert f"microphone: {STATUS.input}" in printed
     assert any("p50 272 ms" in line and "over 4 turns" in line for line in printed)
