@@ -181,7 +181,10 @@ def speech(draw: st.DrawFn) -> list[Utterance]:
     SETTINGS,
     st.integers(0, 9),
     st.sampled_from([5.0, 60.0, 300.0]),
-    st.lists(st.tuples(st.integers(0, 4000), st.sampled_from(["request", "submit", "clear", "cancel"])), max_size=2),
+    st.lists(
+        st.tuples(st.integers(0, 4000), st.sampled_from(["request", "end_user_turn", "clear_input", "cancel_reply"])),
+        max_size=2,
+    ),
 )
 def test_replay_gives_same_decisions(
     says: list[Utterance], turns: TurnSettings, seed: int, words_ms: float, cues: list[tuple[int, str]]
