@@ -18,12 +18,12 @@ from audio.resample import to_pcm
 
 log = logging.getLogger(__name__)
 
-_LEAST_HZ, _MOST_HZ = 4_000, 384_000
+_MIN_HZ, _MAX_HZ = 4_000, 384_000
 _COUNT_BLOCK = 1024
 _OGG_PAGE_BYTES = 65_307  # longest possible page
 _NO_LENGTH = 0xFFFF_FFFF  # length written by a program that writes into a pipe
 _NO_LENGTHS = frozenset({_NO_LENGTH, 0x8000_0000, 0x7FFF_F000})  # the same, by ffmpeg, arecord, sox
-_MOST_CHUNKS = 64
+_MAX_CHUNKS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Recording:
                 if not finite.all():
                     sound[~finite] = 0.0
                     if not cleaned:
-                        log.warning("%s has samples that are no numbers; they are played as silence", self.path)
+                        log.warning("%s has samples that are not numbers; they are played as silence", self.path)
                         cleaned = True
                 yield to_pcm(sound)
 
@@ -118,11 +118,11 @@ def open_recording(path: str | PathLike[str]) -> Recording:
         warning = _cut_off(path, samples, rate_hz)
     elif _unfinished_at(path) is not None:
         warning = (
-            f"{path} was never finished, its header has no length: all {samples / rate_hz:.1f} s to its end are read; "
-            "record it again if more was said."
+            f"{path} was not finished, so its header has no length: all {samples / rate_hz:.1f} s are read; "
+            "record it again if some of it is missing."
         )
     elif _is_cut_off(path):
-        warning = f"{path} is cut off after {samples / rate_hz:.1f} s; fetch or record it again if the rest matters."
+        warning = f"{path} is cut off after {samples / rate_hz:.1f} s; fetch or record it again if you need the rest."
     return Recording(path, rate_hz, channels, samples, samples / rate_hz, warning)
 
 
@@ -157,20 +157,20 @@ def _open_compressed(path: Path) -> Recording:
 
 
 def _check_rate(path: Path, rate_hz: int) -> None:
-    if not _LEAST_HZ <= rate_hz <= _MOST_HZ:
+    if not _MIN_HZ <= rate_hz <= _MAX_HZ:
         raise AudioFileError(
-            f"{path} says it has {rate_hz} samples per second, which is no rate of speech "
-            f"({_LEAST_HZ} to {_MOST_HZ}); record or convert it again."
+            f"{path} has a sample rate of {rate_hz} Hz, which is outside the range of speech "
+            f"({_MIN_HZ} to {_MAX_HZ} Hz); record or convert it again."
         )
 
 
 def _check_samples(path: Path, samples: int) -> None:
     if samples == 0:
-        raise AudioFileError(f"{path} holds no samples, only a header; record it again.")
+        raise AudioFileError(f"{path} has only a header and no samples; record it again.")
 
 
 def _cut_off(path: Path, samples: int, rate_hz: int) -> str:
-    return f"{path} is cut off: {samples / rate_hz:.1f} s can be read; fetch or record it again if the rest matters."
+    return f"{path} is cut off: {samples / rate_hz:.1f} s can be read; fetch or record it again if you need the rest."
 
 
 def _check_bytes(path: Path) -> None:
@@ -186,7 +186,7 @@ def _check_bytes(path: Path) -> None:
             if not file.read(1):
                 raise AudioFileError(f"{path} is empty (0 bytes); record it again.")
     except PermissionError as error:
-        raise AudioFileError(f"{path} may not be read by this user; change its permissions.") from error
+        raise AudioFileError(f"this user may not read {path}; change its permissions.") from error
     except (OSError, ValueError) as error:
         raise AudioFileError(f"{path} cannot be read ({error}); check the name and the disk.") from error
 
@@ -226,7 +226,7 @@ def _sound_file(path: Path, source: Path | _Unfinished) -> soundfile.SoundFile:
 
 
 def _damaged(path: Path) -> AudioFileError:
-    return AudioFileError(f"{path} is damaged or has changed while it was read; fetch or record it again.")
+    return AudioFileError(f"{path} is damaged or was changed while it was read; fetch or record it again.")
 
 
 def _ends_where_it_says(file: soundfile.SoundFile) -> bool:
@@ -289,7 +289,7 @@ def _unfinished_at(path: Path) -> int | None:
 def _sound_chunk(file: io.BufferedReader) -> tuple[int, int] | None:
     """Returns the offset and value of the data length of a WAV file; None without a data chunk."""
     at = 12
-    for _ in range(_MOST_CHUNKS):
+    for _ in range(_MAX_CHUNKS):
         file.seek(at)
         head = file.read(8)
         if len(head) < 8:

@@ -32,7 +32,7 @@ from bench.stt import Clip, Tally, count, hear, segment_of, with_noise
 
 SETTLED_S = 2.0
 APART_S = 5.0
-LONGEST_S = 4.0
+MAX_LENGTH_S = 4.0
 
 SENTENCES = (
     "The weather in Lisbon will stay sunny until Thursday, with a light wind from the west.",
@@ -92,7 +92,7 @@ def barge_ins(manifest: Path, first_s: float = 4.0) -> list[BargeIn]:
             continue
         pcm = read_pcm(manifest.parent / row["file"])
         begins = samples_of_s(row["speech_start_s"])
-        ends = min(samples_of_s(row["speech_end_s"]), begins + samples_of_s(LONGEST_S))
+        ends = min(samples_of_s(row["speech_end_s"]), begins + samples_of_s(MAX_LENGTH_S))
         cut = max(begins - samples_of_ms(300), 0)
         spoken = pcm[cut : ends + samples_of_ms(200)]
         found.append(BargeIn(spoken, at, at + begins - cut, at + ends - cut))
@@ -168,17 +168,17 @@ def processor_ms() -> float:
     canceller = EchoCanceller()
     began_s = time.process_time()
     for at in range(0, len(sound), FRAME_SAMPLES):
-        canceller.heard(sound[at : at + FRAME_SAMPLES], MIC_RATE_HZ, at / MIC_RATE_HZ)
+        canceller.add_reference(sound[at : at + FRAME_SAMPLES], MIC_RATE_HZ, at / MIC_RATE_HZ)
         canceller.clean(sound[at : at + FRAME_SAMPLES], at / MIC_RATE_HZ - 0.1)
     return (time.process_time() - began_s) * 1000 / 20
 
 
 def main() -> None:
     """Measures and prints the tables."""
-    parser = argparse.ArgumentParser(description="Echo cancellation in simulated rooms.")
-    parser.add_argument("--seconds", type=float, default=60.0, help="of each scene in which nobody speaks")
+    parser = argparse.ArgumentParser(description="Measures echo cancellation in simulated rooms.")
+    parser.add_argument("--seconds", type=float, default=60.0, help="length in s of each scene in which nobody speaks")
     parser.add_argument("--manifest", type=Path, default=Path("bench/clips/manifest.jsonl"))
-    parser.add_argument("--words", action="store_true", help="word errors, too")
+    parser.add_argument("--words", action="store_true", help="also measure word errors")
     options = parser.parse_args()
     said = asyncio.run(reply())
     network = SileroNetwork()
@@ -195,9 +195,7 @@ def main() -> None:
         print(residue(kind, room, course, options.seconds), flush=True)
     spoken = barge_ins(options.manifest)
     seconds = spoken[-1].ends / MIC_RATE_HZ + 2
-    print(
-        "\nPeople speak into it\n\n| | echo | ducked | after ms p50 / p95 | interrupted | after ms | at other times |"
-    )
+    print("\nUsers speak over it\n\n| | echo | ducked | after ms p50 / p95 | interrupted | after ms | at other times |")
     print("|---" * 7 + "|")
     talks = [("nothing", Room(gain_db=-200))]
     talks += [(kind, Room(gain_db=gain_db)) for gain_db in GAINS_DB for kind in KINDS if kind != "nothing"]

@@ -29,7 +29,7 @@ SEVERAL_VOICES = frozenset(["meeting", "conversation"])
 MARGIN_MS = 60
 """Margin around speech that does not count as room noise, in milliseconds."""
 
-_SHORTEST_ROOM = reply_samples_of_ms(200)
+_MIN_ROOM = reply_samples_of_ms(200)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,9 @@ def read_recordings(manifest: Path) -> list[Recording]:
             kind = kind_of(row)
             found += [] if kind is None else [_recording(row, kind, manifest.parent)]
         except (ValueError, TypeError, KeyError, OSError, soundfile.SoundFileError) as error:
-            raise SystemExit(f"{manifest}, line {number}: {error}; the form is in bench/recordings.py.") from error
+            raise SystemExit(
+                f"{manifest}, line {number}: {error}; bench/recordings.py describes the format."
+            ) from error
     return found
 
 
@@ -98,12 +100,12 @@ def kind_of(row: dict[str, Any]) -> Kind | None:
 def _recording(row: dict[str, Any], kind: Kind, folder: Path) -> Recording:
     pcm, rate_hz = soundfile.read(folder / row["file"], dtype="int16")
     if pcm.ndim != 1:
-        raise ValueError(f"{row['file']} has {pcm.shape[1]} channels, wanted is one")
+        raise ValueError(f"{row['file']} has {pcm.shape[1]} channels, but must have one")
     sound = np.asarray(soxr.resample(pcm, rate_hz, REPLY_RATE_HZ), np.int16)
     length_s = len(sound) / REPLY_RATE_HZ
     start_s, end_s = float(row.get("speech_start_s") or 0), float(row.get("speech_end_s") or length_s)
     if not 0 <= start_s < end_s <= length_s + 0.05:
-        raise ValueError(f"{row['file']} is {length_s:.2f} s long, its speech from {start_s:g} to {end_s:g} s")
+        raise ValueError(f"{row['file']} is {length_s:.2f} s long, but its speech is from {start_s:g} to {end_s:g} s")
     name = str(row.get("id", row["file"]))
     speaker, unsure_ms = str(row.get("speaker") or name), float(row.get("speech_end_uncertainty_ms") or 0)
     return Recording(name, kind, speaker, sound, start_s, end_s, row.get("transcript") or None, unsure_ms / 1000)
@@ -126,7 +128,7 @@ def room_of(recording: Recording) -> Pcm:
     speech = int(recording.start_s * REPLY_RATE_HZ), int(recording.end_s * REPLY_RATE_HZ)
     before, after = recording.pcm[: max(0, speech[0] - margin)], recording.pcm[speech[1] + 2 * margin :]
     quiet = before if before.size >= after.size else after
-    if quiet.size < _SHORTEST_ROOM:
+    if quiet.size < _MIN_ROOM:
         quiet = _hiss(recording.pcm)
     return np.concatenate([quiet, quiet[::-1]])
 

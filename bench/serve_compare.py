@@ -46,7 +46,7 @@ def _figures(run: Run) -> Iterator[tuple[str, str]]:
     yield "later turns, p50 / p95 ms", pair(spread(later))
     for by_rate, name in ((False, "ms to the first token"), (True, "tokens/s")):
         ends = band_ends_at(sweep_points(run.of("sweep"), by_rate=by_rate))
-        yield f"500 ms are crossed at so many {name}", NONE if ends is None else f"{ends:.0f}"
+        yield f"500 ms are exceeded at, {name}", NONE if ends is None else f"{ends:.0f}"
     for cost in run.costs:
         name = f"{cost.scenario} {cost.variant}".rstrip()
         yield (

@@ -66,7 +66,7 @@ async def play(stage: Stage, recordings: Sequence[Recording], plan: Plan) -> lis
         case "sweep":
             rows = await _sweep(stage, chosen(plain, "plain", plan.swept), plan)
         case "warmup":
-            raise ValueError("the warm-up needs servers of its own: see first_turns")
+            raise ValueError("the warm-up needs separate servers: use first_turns")
     return rows
 
 

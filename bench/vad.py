@@ -118,10 +118,10 @@ def listen(vad: Vad, pcm: Pcm) -> tuple[list[Stretch], float]:
     began_s = time.process_time()
     for start in range(0, len(pcm) - FRAME_SAMPLES + 1, FRAME_SAMPLES):
         frame = Frame(Samples(start), pcm[start : start + FRAME_SAMPLES])
-        voicing = vad.process(frame)
-        if voicing.speaking != speaking:
-            speaking = voicing.speaking
-            edge_ms, now_ms = voicing.boundary * 1000 / MIC_RATE_HZ, frame.end * 1000 / MIC_RATE_HZ
+        vad_result = vad.process(frame)
+        if vad_result.speaking != speaking:
+            speaking = vad_result.speaking
+            edge_ms, now_ms = vad_result.boundary * 1000 / MIC_RATE_HZ, frame.end * 1000 / MIC_RATE_HZ
             if speaking:
                 onset_ms, opened_ms = edge_ms, now_ms
             else:
@@ -224,10 +224,12 @@ def noise_row(name: str, kind: str, tally: Tally) -> str:
 
 def main() -> None:
     """Measures and prints."""
-    parser = argparse.ArgumentParser(description="Voice activity detectors against labelled recordings.")
+    parser = argparse.ArgumentParser(description="Compares voice activity detectors on labelled recordings.")
     parser.add_argument("--manifest", type=Path, default=Path("tests/recordings/manifest.jsonl"))
-    parser.add_argument("--conversations", type=Path, help="a JSON list of noisy conversations")
-    parser.add_argument("--speakers", choices=("all", "even", "odd"), default="all", help="one half, by name hash")
+    parser.add_argument("--conversations", type=Path, help="file with a JSON list of noisy conversations")
+    parser.add_argument(
+        "--speakers", choices=("all", "even", "odd"), default="all", help="all speakers, or half of them by hash"
+    )
     options = parser.parse_args()
     network = SileroNetwork()
     engines: dict[str, Callable[[], Vad]] = {

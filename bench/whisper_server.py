@@ -38,7 +38,7 @@ class ScriptedWhisper(LoadedWhisper):
     ) -> Decoded | None:
         """Runs the decode, then returns the script's words."""
         decoded = super().decode(pcm, language, retry=retry, wanted=wanted)
-        return decoded and replace(decoded, text=self.script.words(pcm), doubt="")
+        return decoded and replace(decoded, text=self.script.words(pcm), failed_check="")
 
 
 def main() -> None:
@@ -47,7 +47,7 @@ def main() -> None:
         shape, manifest, *arguments = sys.argv[1:]
         dimensions = SHAPES[shape]
     except (ValueError, KeyError):
-        raise SystemExit(f"bench.whisper_server: SHAPE ({', '.join(SHAPES)}), MANIFEST, serve, …") from None
+        raise SystemExit(f"usage: bench.whisper_server SHAPE ({', '.join(SHAPES)}), MANIFEST, serve, …") from None
     ScriptedWhisper.script = Script(read_recordings(Path(manifest)))
     with (
         tempfile.TemporaryDirectory() as folder,

@@ -78,7 +78,7 @@ def environment_of_client(endpoint: str = "") -> Generator[None]:
     try:
         yield
     except ImportError:  # a SOCKS proxy, and httpx's extra is not installed
-        what = "the proxy in the environment: install httpx[socks], or unset ALL_PROXY"
+        what = "the proxy in the environment needs a package: install httpx[socks], or unset ALL_PROXY"
     except OSError:  # SSLError included
         file = os.environ.get("SSL_CERT_FILE", "")
         what = (
@@ -87,9 +87,7 @@ def environment_of_client(endpoint: str = "") -> Generator[None]:
             else "the certificates in the environment cannot be read: correct SSL_CERT_DIR, or SSLKEYLOGFILE"
         )
     except (ValueError, httpx.InvalidURL):
-        what = (
-            "the proxy in the environment is no http:// address: correct HTTP_PROXY, HTTPS_PROXY, ALL_PROXY or NO_PROXY"
-        )
+        what = f"the proxy in the environment has no http:// address: {CHECK_PROXY}"
     else:
         return
     # Raised without the cause: its text may quote a proxy's password.
@@ -111,7 +109,7 @@ def _no_proxy(text: str) -> tuple[NoProxyEntry, ...]:
     if unknown:
         # An entry with "@" may be an address with a password.
         shown = ", ".join("an entry with @" if "@" in entry else repr(entry) for entry in unknown)
-        log.warning("NO_PROXY: %s ignored: write host names, addresses or networks with commas between them", shown)
+        log.warning("NO_PROXY: %s is ignored: write host names, addresses or networks with commas between them", shown)
     return entries
 
 

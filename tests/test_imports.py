@@ -193,7 +193,7 @@ def test_imports_have_one_direction(graph: dict[str, set[str]]) -> None:
 
 
 def test_layers_of_the_assistant_import_only_earlier_layers(graph: dict[str, set[str]]) -> None:
-    assert "assistant.turns.events" in graph["assistant.turns.machine"]
+    assert "assistant.turns.events" in graph["assistant.turns.turn_taking"]
     assert against_layers(graph) == []
 
 
@@ -203,8 +203,8 @@ def test_assistant_has_only_packages_its_events_and_its_entry_point() -> None:
 
 
 def test_import_of_a_later_layer_is_found() -> None:
-    upward = graph_of([module("assistant.turns.machine", "from assistant.pipeline.session import Session")])
-    assert against_layers(upward) == ["assistant.turns.machine imports assistant.pipeline.session"]
+    upward = graph_of([module("assistant.turns.turn_taking", "from assistant.pipeline.session import Session")])
+    assert against_layers(upward) == ["assistant.turns.turn_taking imports assistant.pipeline.session"]
 
 
 def test_program_imports_server_only_for_serving() -> None:
@@ -237,13 +237,23 @@ def test_no_module_reads_wall_clock(packages: list[Module]) -> None:
     ("importer", "source"),
     [
         ("audio.frame", "import llm"),
-        ("audio.frame", "from assistant.turns.machine import TurnTaking"),
+        ("audio.frame", "from assistant.turns.turn_taking import TurnTaking"),
         ("llm.chat", "def f():\n    from audio.units import Pcm"),
         ("assistant.setup.build", "import web.wire"),
         ("assistant.commands.cli", "import web.app"),
         ("assistant.setup.build", "from web.serve import serve"),
         ("assistant.setup.build", "from tests import conftest"),
         ("web.app", "import bench.vad"),
+    ],
+    ids=[
+        "audio imports llm",
+        "audio imports assistant",
+        "llm imports audio in a function",
+        "setup imports web",
+        "commands import web",
+        "setup imports serve",
+        "program imports tests",
+        "program imports bench",
     ],
 )
 def test_import_against_direction_is_found(importer: str, source: str) -> None:
@@ -263,6 +273,17 @@ def test_import_against_direction_is_found(importer: str, source: str) -> None:
         ("audio.vad.cascade", "from audio.vad.webrtc import WebrtcVad", 0),
         ("assistant.pipeline.session", "from audio.vad import Vad\nfrom llm.chat import ChatModel", 0),
     ],
+    ids=[
+        "class",
+        "module",
+        "llm module",
+        "skills",
+        "recognizer names a VAD",
+        "setup may",
+        "catalogue may",
+        "same package may",
+        "ports may",
+    ],
 )
 def test_named_engine_is_found(importer: str, source: str, named: int) -> None:
     known = [module("audio.vad.webrtc", ""), module("audio.vad", "", is_package=True)]
@@ -276,6 +297,10 @@ def test_relative_imports_are_followed() -> None:
     assert graph_of([package]) == {"a.d": {"a.d.e"}}
 
 
-@pytest.mark.parametrize("source", ["import time\nt = time.time()", "from time import time_ns", "f(clock=time.time)"])
+@pytest.mark.parametrize(
+    "source",
+    ["import time\nt = time.time()", "from time import time_ns", "f(clock=time.time)"],
+    ids=["call", "import", "reference"],
+)
 def test_wall_clock_is_found(source: str) -> None:
     assert len(wall_clock_lines(module("x", source))) == 1

@@ -16,7 +16,7 @@ Ts = TypeVarTuple("Ts")
 
 
 class VirtualTimeError(AssertionError):
-    """The test cannot continue in virtual time, or has left something behind. The text says what."""
+    """The test cannot continue in virtual time, or has left a task or callback behind. The text names it."""
 
 
 class _JumpingSelector(selectors.DefaultSelector):

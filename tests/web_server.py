@@ -21,8 +21,8 @@ from web.trace_stream import TraceStream
 
 
 @dataclass
-class ScriptedHall:
-    """An engine pool that becomes ready when the test says so."""
+class ScriptedEnginePool:
+    """An engine pool that becomes ready when the test sets `may_load`."""
 
     states: list[EngineState] = field(default_factory=lambda: [EngineState("stt", "ready", "scripted")])
     error: Exception | None = None
@@ -50,12 +50,12 @@ async def echo(websocket: WebSocket) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class RunningServer:
     """A running server."""
 
     port: int
     metrics: Metrics
-    admission: SessionLimits
+    limits: SessionLimits
     server: Server
     traces: TraceStream
 
@@ -69,40 +69,40 @@ class Running:
 
 
 @asynccontextmanager
-async def running(
-    hall: ScriptedHall | None = None,
+async def running_server(
+    engine_pool: ScriptedEnginePool | None = None,
     converse: Converse = echo,
     *,
     section: ServerSection | None = None,
     token: str | None = None,
     static: Path = STATIC,
     resumable: str = "",
-) -> AsyncGenerator[Running]:
+) -> AsyncGenerator[RunningServer]:
     """Runs the server while the block runs; `resumable`: token of a conversation that waits for its client."""
-    hall = hall or ScriptedHall()
+    engine_pool = engine_pool or ScriptedEnginePool()
     section = section or ServerSection(port=0)
     sockets = listen(section.host, 0, loopback_only=True)
     port = sockets[0].getsockname()[1]
-    metrics, admission = Metrics(), SessionLimits(section.max_sessions)
-    reception = SessionAcceptor(
+    metrics, limits = Metrics(), SessionLimits(section.max_sessions)
+    acceptor = SessionAcceptor(
         converse,
-        hall,
-        admission,
+        engine_pool,
+        limits,
         metrics,
         max_session_s=section.max_session_s,
         idle_timeout_s=section.idle_timeout_s,
         resumable=lambda name: bool(resumable) and name == resumable,
     )
-    gatekeeper = AccessControl(
+    access_control = AccessControl(
         section.host, port, token=token, allowed_hosts=section.hosts, allowed_origins=section.origins
     )
     traces = TraceStream()
-    app = make_app(hall, gatekeeper, reception, metrics, traces=traces, static=static)
-    server = Server(uvicorn_config(app, section, {}), reception)
+    app = make_app(engine_pool, access_control, acceptor, metrics, traces=traces, static=static)
+    server = Server(uvicorn_config(app, section, {}), acceptor)
     async with asyncio.TaskGroup() as group:
         serving = group.create_task(server.serve(sockets=sockets))
         try:
-            yield Running(port, metrics, admission, server, traces)
+            yield RunningServer(port, metrics, limits, server, traces)
         finally:
             server.should_exit = True
             await serving

@@ -67,7 +67,7 @@ LOGGING: Mapping[str, object] = {
 
 LOG_EVERY_S = 60.0
 """Shortest time between two log lines about the same mistake of clients."""
-LONGEST_LINE = 500
+MAX_LINE_CHARS = 500
 """Longest log line of uvicorn in characters; it may quote what a client sent."""
 CLIENTS_MISTAKES = (
     "Invalid HTTP request received.",
@@ -107,7 +107,7 @@ class LogFilter(logging.Filter):
         if before_s is not None and record.created - before_s < LOG_EVERY_S:
             return False
         self._last_logged_s[mistake] = record.created
-        record.msg = f"{record.getMessage()[:LONGEST_LINE]} (a client's mistake; said once a minute)"
+        record.msg = f"{record.getMessage()[:MAX_LINE_CHARS]} (an error of a client; logged at most once a minute)"
         record.args, record.exc_info, record.exc_text = (), None, None
         return True
 
@@ -153,7 +153,7 @@ async def serve(
         services = create_services(loaded.settings, environ, metrics)
         session_acceptor = SessionAcceptor(
             services.converse,
-            services.hall,
+            services.engine_pool,
             SessionLimits(section.max_sessions),
             metrics,
             max_session_s=section.max_session_s,
@@ -161,7 +161,7 @@ async def serve(
             resumable=services.resumable,
             make_room=services.make_room,
         )
-        banner = StartupBanner(console, services.hall)
+        banner = StartupBanner(console, services.engine_pool)
         failures: list[Exception] = []
 
         def engines_loaded(error: Exception | None) -> None:
@@ -173,7 +173,7 @@ async def serve(
                 server.should_exit = True
 
         app = make_app(
-            services.hall,
+            services.engine_pool,
             access_control,
             session_acceptor,
             metrics,
@@ -210,7 +210,7 @@ def token_of(environ: Mapping[str, str]) -> str | None:
     if TOKEN_SHAPE.fullmatch(token) is None:
         raise ConfigError(
             [
-                f"environment {TOKEN_VARIABLE}: must be 16 to 512 letters, digits and signs other than blanks, quotes, "
+                f"environment {TOKEN_VARIABLE}: must be 16 to 512 letters, digits and signs other than spaces, quotes, "
                 'brackets and ,/:;=?@\\; make one with python -c "import secrets; print(secrets.token_urlsafe(32))"'
             ]
         )
@@ -228,7 +228,7 @@ def proxies_of(environ: Mapping[str, str]) -> str:
             if one and one != "*":
                 ipaddress.ip_network(one)
         except ValueError as error:
-            problem = f"environment {PROXIES_VARIABLE}: {one!r} is no address of a proxy ({error})"
+            problem = f"environment {PROXIES_VARIABLE}: {one!r} is not the address of a proxy ({error})"
             raise ConfigError([f"{problem}; write them as 10.0.0.2,172.17.0.0/16, or * for all"]) from error
     return given
 

@@ -29,7 +29,7 @@ conversation needs about 40 ms to return its engines, and seconds on an overload
 ROOM_STEP_S = 0.1
 """How often a connection that waits for a slot checks for a conversation whose client has gone meanwhile."""
 
-MOST_WAITING = 64
+MAX_WAITING = 64
 """Connections that may wait for a slot; more are refused at once."""
 
 DRAIN_STEP_S = 0.05
@@ -79,7 +79,7 @@ class SessionAcceptor:
     def __init__(
         self,
         converse: Converse,
-        hall: EngineHealth,
+        engine_pool: EngineHealth,
         session_limits: SessionLimits,
         metrics: Metrics,
         *,
@@ -92,7 +92,7 @@ class SessionAcceptor:
 
         Args:
             converse: Runs the conversation of a connection.
-            hall: The engines. Sessions are refused until they are ready.
+            engine_pool: The engines. Sessions are refused until they are ready.
             session_limits: Limits the number of sessions.
             metrics: Counts sessions.
             max_session_s: Longest session.
@@ -101,7 +101,7 @@ class SessionAcceptor:
             make_room: Ends a conversation that waits for its client, if there is one, to free a slot.
         """
         self._converse = converse
-        self._hall = hall
+        self._hall = engine_pool
         self._session_limits = session_limits
         self._metrics = metrics
         self._max_session_s = max_session_s
@@ -164,7 +164,7 @@ class SessionAcceptor:
         """Takes a slot, waiting for one up to `SLOT_TIMEOUT_S`. Returns why the session is refused, or None."""
         close_notice = self._try_admit(resuming=resuming)
         room_made = close_notice is not None and close_notice.code == FULL and self._make_room()
-        if self._waiting >= MOST_WAITING:
+        if self._waiting >= MAX_WAITING:
             return close_notice
         self._waiting += 1
         try:
@@ -188,8 +188,8 @@ class SessionAcceptor:
         if close_notice is NO_DESCRIPTORS and not self._warned_of_descriptors:
             self._warned_of_descriptors = True
             _log.warning(
-                "a session was refused: %s file descriptors are left of %s. Allow the process more (ulimit -n, "
-                'LimitNOFILE=). Said once: repartee_sessions_refused_total{reason="%s"} counts on.',
+                "a session was refused: only %s of %s file descriptors are left. Allow the process more (ulimit -n, "
+                'LimitNOFILE=). This is logged once; repartee_sessions_refused_total{reason="%s"} counts them all.',
                 descriptors.free(),
                 descriptors.limit(),
                 close_notice.code,
@@ -233,7 +233,7 @@ class SessionAcceptor:
             if _is_disconnect(error):
                 return None
             if not (isinstance(error, TimeoutError) and lifetime.close_notice is not None):
-                _log.error("a session broke off by an error", exc_info=error)
+                _log.error("a session ended because of an error", exc_info=error)
                 self._metrics.trouble("connection")
                 return lifetime.close_notice or INTERNAL
         return lifetime.close_notice

@@ -78,7 +78,7 @@ class Screen:
             case TurnFinished():
                 self._finished(fact.record)
             case Problem():
-                self._line("trouble", Text(fact.text, style="red"))
+                self._line("problem", Text(fact.text, style="red"))
 
     def close(self) -> None:
         """Ends the display."""
@@ -91,7 +91,7 @@ class Screen:
         self.console.print(text, soft_wrap=True)
 
     def _show_interim(self, text: Text) -> None:
-        line = Text.assemble((f"{'hears':>9}  ", "dim"), text)
+        line = Text.assemble((f"{'hearing':>9}  ", "dim"), text)
         if not self.console.is_terminal:
             if text.plain != "…":
                 self._print(line)
@@ -119,7 +119,7 @@ class Screen:
         self._print(Text(""))
 
 
-def waterfall(record: TurnRecord, most_cells: int) -> Text:
+def waterfall(record: TurnRecord, max_cells: int) -> Text:
     """Returns one line: the latency, whether it is within the band, the bar, and the stages in milliseconds."""
     latency_ms = record.response_latency_ms or 0.0
     inside = BAND_MS[0] <= latency_ms <= BAND_MS[1] and not record.failed
@@ -128,7 +128,7 @@ def waterfall(record: TurnRecord, most_cells: int) -> Text:
     line.append("✓ " if inside else "✗ ", style="green" if inside else "red")
     if record.failed:
         line.append(f"{NOT_COUNTED}  ", style="red")
-    parts = segments(record, most_cells)
+    parts = segments(record, max_cells)
     for part in parts:
         line.append("█" * part.cells, style=COLOURS[part.stage])
     line.append("  ")
@@ -172,7 +172,7 @@ def summary(
     elif failures := sorted({_failure(record) for record in records if record.failed}):
         console.print(f"no turn was answered: {', '.join(failures)}")
     else:
-        of_what = ": nothing was heard that sounded like words" if whole else ""
+        of_what = ": no words were recognized" if whole else ""
         console.print(f"no turn was answered{of_what}")
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for heading in ("stage", "engine", "loaded", "what", "why"):

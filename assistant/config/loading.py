@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from assistant.config.endpoint_settings import accepts
-from assistant.config.ownership import MOST_BYTES, is_ours
+from assistant.config.ownership import MAX_BYTES, is_ours
 from assistant.config.settings import DEFAULTS, KEYS, SECTIONS, Settings
 from assistant.config.sources import (
     ENDPOINT_KEYS,
@@ -117,13 +117,13 @@ def load_settings(
 
 def ignored_note(file: Path) -> str:
     """Message about a file in the working directory that was not read."""
-    return f"{file} in this folder is another program's and is not used; if it is yours: --config {file}"
+    return f"{file} in this folder belongs to another program and is not used; if it is Repartee's, use --config {file}"
 
 
 def is_foreign(file: Path) -> bool:
     """Whether the file can be read and belongs to another program."""
     try:
-        return not is_ours(file.read_bytes()[:MOST_BYTES])
+        return not is_ours(file.read_bytes()[:MAX_BYTES])
     except OSError:
         return False  # The error is reported where the file is read.
 

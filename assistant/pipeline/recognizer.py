@@ -93,7 +93,7 @@ class RecognizerFeed:
             self._lost_segment = segment
             name = self.recognizer.name
             self.report_problem(
-                f"{name} came back too late for what is being said: it began more than {RING_S:g} s before"
+                f"{name} was restarted too late for the current speech, which began more than {RING_S:g} s ago"
             )
 
     def close_segment(self, segment: SegmentId, *, used: bool) -> None:

@@ -7,22 +7,22 @@ import numpy as np
 from assistant.replay.figures import COMPARED, paired
 from assistant.replay.findings import (
     KEYS,
-    LEAST_GAIN_MS,
+    MIN_GAIN_MS,
     AdviceInputs,
     AdviceItem,
     TurnGain,
     is_proven,
+    largest_gain,
     less,
     more,
-    most,
     reason_unproven,
 )
 from assistant.trace.latency import STAGES, Stage
 from assistant.trace_report.engines import EngineFigures
 from assistant.trace_report.figures import Figures
-from assistant.trace_report.statistics import least_turns
+from assistant.trace_report.statistics import min_turns
 
-LEAST_PLAYOUT_MS = 60.0
+MIN_PLAYOUT_MS = 60.0
 """Smallest playout latency of a sound device in milliseconds.
 
 A sound server needs as much (docs/talk.md); a file or a buffer needs one block of 20 ms.
@@ -47,7 +47,7 @@ def stage_advice(stage: Stage, evidence: AdviceInputs, *, slow: bool) -> AdviceI
     was = np.array([turn.latency_ms for turn in turns], np.float32)
     slack = np.array([turn.slack_ms[STAGES.index(stage)] for turn in turns], np.float32)
     gain = {percent: less(paired(was, was - slack, percent)) for percent in COMPARED}
-    if most(gain) < LEAST_GAIN_MS and not slow:
+    if largest_gain(gain) < MIN_GAIN_MS and not slow:
         return None
     proven = is_proven(gain)
     says = _remedy(stage, evidence.figures, of, proven=proven)
@@ -73,14 +73,14 @@ def _served_by_current(stage: Stage, evidence: AdviceInputs) -> tuple[Sequence[T
 def _plays_late(turns: Sequence[TurnGain]) -> bool:
     """Returns whether the device's playout latency is longer than usual."""
     place = STAGES.index("playout")
-    return float(np.median([turn.slack_ms[place] for turn in turns])) > LEAST_PLAYOUT_MS
+    return float(np.median([turn.slack_ms[place] for turn in turns])) > MIN_PLAYOUT_MS
 
 
 PLAIN_REMEDIES: dict[Stage, str] = {
-    "first_sentence": "The model is slow to end its first clause: ask for a short one, or take a faster endpoint.",
-    "queue": "Connections or engines were waited for: let fewer people in at a time, or add an endpoint.",
-    "transport": "The way to the client takes long: no setting shortens it; a server nearer to the people does.",
-    "playout": "The device takes long to play: no setting shortens it; another output device may.",
+    "first_sentence": "The model takes long for its first clause: ask for a short one, or use a faster endpoint.",
+    "queue": "Turns waited for connections or engines: allow fewer conversations at a time, or add an endpoint.",
+    "transport": "The network to the client is slow: no setting changes that; a server nearer to the users does.",
+    "playout": "The output device has a long latency: no setting changes that; another output device may.",
 }
 """Remedies for stages that the traces cannot compare."""
 
@@ -91,8 +91,8 @@ def _remedy(stage: Stage, found: Figures, of: str, *, proven: bool) -> str:
     """Returns the remedy. Without a proven gain it only states the facts."""
     if stage in {"stt", "tts"}:
         what, engines = ("recognizer", found.recognizers) if stage == "stt" else ("voice", found.voices)
-        waited = "Words are waited for." if stage == "stt" else "First sounds are waited for."
-        mine = f" What follows is of {of}, which served last." if of else ""
+        waited = "Replies wait for the transcript." if stage == "stt" else "Replies wait for the first audio."
+        mine = f" The gain is for {of}, which was used last." if of else ""
         return f"{waited} {_best(what, engines)} {MEASURE}{mine}"
     plain = PLAIN_REMEDIES.get(stage)
     if plain is not None:
@@ -102,15 +102,15 @@ def _remedy(stage: Stage, found: Figures, of: str, *, proven: bool) -> str:
 
 def _best(what: str, engines: Mapping[str, EngineFigures]) -> str:
     if len(engines) < 2:
-        return f"These traces hold one {what}, so nothing to compare it with."
+        return f"These traces hold one {what}, so there is nothing to compare it with."
     timed = {name: 0 if engine.work is None else engine.work.count for name, engine in engines.items()}
-    least = least_turns(50)
+    min_count = min_turns(50)
     medians = {
         name: engine.work.percentiles[50].value
         for name, engine in engines.items()
-        if engine.work is not None and timed[name] >= least
+        if engine.work is not None and timed[name] >= min_count
     }
-    few = [f"of {name} {more(least - count)}" for name, count in timed.items() if count < least]
+    few = [f"{more(min_count - count)} with {name}" for name, count in timed.items() if count < min_count]
     held = f"These traces hold {len(engines)} {what}s: {', '.join(engines)}."
     lacking = f" To compare them, {' and '.join(few)}." if few else ""
     if len(medians) < 2:
@@ -122,16 +122,16 @@ def _best(what: str, engines: Mapping[str, EngineFigures]) -> str:
 def _endpoints(found: Figures, *, proven: bool) -> str:
     compared = _best("endpoint", models_of(found))
     advised = proven and " in the median, " in compared
-    return f"{compared} Name the quicker first, or leave it to llm.policy." if advised else compared
+    return f"{compared} Name the faster one first, or leave the choice to llm.policy." if advised else compared
 
 
 def _hedges(found: Figures) -> str:
     hedges = sum(asked.reasons.get("hedge", 0) for asked in found.asked.values())
     if len(found.asked) < 2:
-        return "A second endpoint can be asked when the first is silent for long (llm.hedge_share)."
+        return "A second endpoint can be asked when the first is slow (llm.hedge_share)."
     vain = sum(asked.tokens_in_vain for asked in found.asked.values())
     times = "once" if hedges == 1 else f"{hedges:,} times"
     return (
-        f"A second endpoint was asked beside the first {times} (llm.hedge_share bounds that); of all that were asked, "
-        f"{vain:,} tokens were in vain."
+        f"A second endpoint was asked, too, {times} (llm.hedge_share limits that); of all requests, "
+        f"{vain:,} token{'s were' if vain != 1 else ' was'} wasted."
     )

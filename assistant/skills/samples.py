@@ -62,10 +62,10 @@ def sample_sentences(sentences: SentenceTemplates, understood: Callable[[str], b
     found: dict[str, None] = {}
     for intent in sentences.intents.intents.values():
         frames = _FRAMES.get(intent.name, ())
-        most = _PER_RARE_TEMPLATE if intent.name.startswith(_RARE_INTENTS) else _PER_TEMPLATE
+        max_sentences = _PER_RARE_TEMPLATE if intent.name.startswith(_RARE_INTENTS) else _PER_TEMPLATE
         for data in intent.data:
             for template in data.sentences:
-                for sentence in _draw(template, sentences, rng, most):
+                for sentence in _draw(template, sentences, rng, max_sentences):
                     found.update(dict.fromkeys(_variants(sentence, sentences.wording.contractions)))
                     if frames:
                         found[rng.choice(frames).format(sentence)] = None
@@ -94,10 +94,10 @@ def _frequent_requests() -> Iterator[str]:
                 yield f"what is {num2words(other)} {operation} {words}"
 
 
-def _draw(template: Sentence, sentences: SentenceTemplates, rng: random.Random, most: int) -> Iterator[str]:
+def _draw(template: Sentence, sentences: SentenceTemplates, rng: random.Random, max_sentences: int) -> Iterator[str]:
     drawn: set[str] = set()
     fruitless = 0
-    while len(drawn) < most and fruitless < _MAX_FRUITLESS_DRAWS:
+    while len(drawn) < max_sentences and fruitless < _MAX_FRUITLESS_DRAWS:
         walk = _RandomExpansion(sentences, rng, rng.choice(tuple(Dimension)))
         sentence = " ".join("".join(walk.words(template.expression)).split())
         if sentence in drawn or _NAME_PLACEHOLDER in sentence or _WRONG_ARTICLE.search(sentence):

@@ -54,7 +54,7 @@ class McpTools:
             for name in section.variables:
                 if not self.environ.get(name):
                     raise EngineLoadError(
-                        f"tool server {section.name}: the environment variable {name} is not set; put its value there, "
+                        f"tool server {section.name}: the environment variable {name} is not set; set it, "
                         "or remove it from env or token_env."
                     )
         self._main_loop = asyncio.get_running_loop()
@@ -80,7 +80,8 @@ class McpTools:
     def detail(self) -> str:
         """One line for display."""
         there = [f"{server.section.name} ({len(server.functions)})" for server in self._servers if not server.trouble]
-        return f"{len(self.functions)} tools: {', '.join(there)}" if there else "no server is there"
+        count = len(self.functions)
+        return f"{count} tool{'s' * (count != 1)}: {', '.join(there)}" if there else "no server is available"
 
     async def call(self, name: str, arguments: str) -> str:
         """See `Tools.call`."""
@@ -94,12 +95,12 @@ class McpTools:
                 return await asyncio.wrap_future(asked)
         raise ToolError(f"there is no tool {name} any more")
 
-    def attend(self, complain: Callable[[str], None]) -> Callable[[], None]:
-        """See `Tools.attend`."""
-        self._listeners.append(complain)
+    def subscribe(self, report_problem: Callable[[str], None]) -> Callable[[], None]:
+        """See `Tools.subscribe`."""
+        self._listeners.append(report_problem)
         for trouble in self.troubles:
-            complain(trouble)
-        return lambda: self._listeners.remove(complain)
+            report_problem(trouble)
+        return lambda: self._listeners.remove(report_problem)
 
     async def aclose(self) -> None:
         """Stops the servers. Idempotent; the caller sets the timeout."""
@@ -140,7 +141,7 @@ class McpTools:
         except TimeoutError:
             for server in servers:
                 if not server.attempted.is_set():
-                    server.trouble = f"the tool server {server.section.name} is not there yet"
+                    server.trouble = f"the tool server {server.section.name} is not available yet"
         self._servers = servers
         checked.set_result(None)
 

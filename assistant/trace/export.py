@@ -34,7 +34,7 @@ LAST_SEND_TIMEOUT_S = 0.7
 """Time limit of the last requests. A server has 4.8 s in all to shut down (web/serve.py)."""
 
 FIRST_PAUSE_S = 1.0
-LONGEST_PAUSE_S = 30.0
+MAX_PAUSE_S = 30.0
 """First and longest pause before a request is repeated; it doubles each time."""
 
 ROUTE = "/v1/traces"
@@ -153,7 +153,7 @@ class SpanExport:
                     pause_s = FIRST_PAUSE_S
                 else:
                     await asyncio.sleep(pause_s)
-                    pause_s = min(LONGEST_PAUSE_S, 2 * pause_s)
+                    pause_s = min(MAX_PAUSE_S, 2 * pause_s)
 
     async def _send_remaining(self, client: httpx.AsyncClient) -> None:
         try:
@@ -205,7 +205,8 @@ class SpanExport:
         except TimeoutError as error:
             raise _NotAcceptedError(f"did not answer within {timeout_s:g} s", retry=True) from error
         except CompressedError as error:
-            raise _NotAcceptedError(f"answers compressed ({error.header}): turn that off there", retry=False) from error
+            what = f"sends compressed answers ({error.header}): turn compression off there"
+            raise _NotAcceptedError(what, retry=False) from error
         except httpx.HTTPError as error:
             raise _NotAcceptedError(f"cannot be reached ({type(error).__name__})", retry=True) from error
         if status in RETRY_STATUSES:
@@ -241,5 +242,5 @@ class SpanExport:
             self._reported = True
             self._report_problem(
                 f"the OpenTelemetry collector at {self._collector.display_address} (trace.otlp_url) {what}. "
-                "Turns go on, and are in the trace files as always; spans wait, and then the oldest are dropped."
+                "Turns continue, and the trace files are complete; spans wait, and then the oldest are dropped."
             )

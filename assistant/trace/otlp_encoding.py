@@ -81,7 +81,7 @@ def headers_of(environ: Mapping[str, str]) -> dict[str, str]:
     for variable in ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"):
         for name, value in pairs_of(variable, environ).items():
             if not _HEADER_NAME.fullmatch(name.lower()) or not (value.isascii() and value.isprintable()):
-                raise ValueError(f"environment {variable}: a name or value has a sign that HTTP cannot carry")
+                raise ValueError(f"environment {variable}: a name or value has a character that HTTP does not allow")
             headers[name.lower()] = value
     return headers
 

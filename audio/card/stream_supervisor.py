@@ -13,7 +13,7 @@ from audio.portaudio.host_apis import parameters_of
 
 _MEANWHILE = {
     "input": "you are not heard until it is back",
-    "output": "replies go on in silence, and count as spoken, until it is back",
+    "output": "until it is back, replies are silent but count as spoken",
 }
 
 
@@ -151,8 +151,8 @@ class StreamSupervisor(Generic[L]):
             return
         self._watchdog.lost(now_s)
         self._report_once(
-            f'the {noun(self._direction)} "{stream.opened.device}" has gone (unplugged, or the sound system was '
-            f"restarted): {_MEANWHILE[self._direction]}, and it is looked for"
+            f'the {noun(self._direction)} "{stream.opened.device}" is gone (unplugged, or the sound system was '
+            f"restarted): {_MEANWHILE[self._direction]}. Repartee keeps looking for it"
         )
 
     def _open_if_due(self, now_s: float) -> None:

@@ -28,11 +28,11 @@ class HalfDuplex:
     def __init__(self, *, tail_s: float = TAIL_S) -> None:
         """Creates it with a mute time of `tail_s` after the last sound of a reply. Raises ValueError below 0."""
         if not tail_s >= 0:
-            raise ValueError(f"the tail is a length of time, 0 s or more, not {tail_s}")
+            raise ValueError(f"tail_s must be at least 0 s, not {tail_s}")
         self._tail_s = tail_s
         self._spans: deque[tuple[float, float]] = deque()
 
-    def heard(self, pcm: Pcm, rate_hz: int, leaves_s: float) -> None:
+    def add_reference(self, pcm: Pcm, rate_hz: int, leaves_s: float) -> None:
         """Receives a block sent to the loudspeaker: int16 (n,), and the loop time at which it is played."""
         loud = np.flatnonzero(np.abs(pcm.astype(np.int32)) > AUDIBLE_PEAK)
         if len(loud) == 0:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from audio.units import FRAME_SAMPLES, Pcm, Samples
-from audio.vad.level import MOST_FRAMES, LevelHistory
+from audio.vad.level import MAX_FRAMES, LevelHistory
 
 START = 1_000_000
 
@@ -45,7 +45,7 @@ def test_positions_before_history_are_clipped() -> None:
     assert history.onset(Samples(oldest + 800), -60, reach_samples=100_000, gap_samples=480) == oldest
 
 
-@pytest.mark.parametrize(("hz", "at_most_db"), [(0, -90), (50, -28)])
+@pytest.mark.parametrize(("hz", "at_most_db"), [(0, -90), (50, -28)], ids=["DC offset", "50 Hz hum"])
 def test_dc_offset_and_hum_are_attenuated(hz: int, at_most_db: float) -> None:
     at_s = np.arange(50 * FRAME_SAMPLES) / 16_000
     pcm = (10_000 * np.cos(2 * np.pi * hz * at_s)).round().astype(np.int16)
@@ -74,4 +74,4 @@ def test_several_frames_at_once_give_identical_levels() -> None:
             assert several.last_sound(Samples(0), Samples(end), threshold_db) == single.last_sound(
                 Samples(0), Samples(end), threshold_db
             )
-        at, frames = end, frames % MOST_FRAMES + 1
+        at, frames = end, frames % MAX_FRAMES + 1

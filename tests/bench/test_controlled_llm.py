@@ -38,7 +38,9 @@ def test_last_user_message_is_the_question() -> None:
     assert last_asked([]) == last_asked(None) == ""
 
 
-@pytest.mark.parametrize("wrong", [{"ttft_ms": -1}, {"tokens_per_s": 0}, {"reply": " "}])
+@pytest.mark.parametrize(
+    "wrong", [{"ttft_ms": -1}, {"tokens_per_s": 0}, {"reply": " "}], ids=["negative delay", "zero rate", "blank reply"]
+)
 def test_invalid_settings_are_rejected(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="must be"):
         LlmBehaviour(**wrong)  # type: ignore[arg-type]
@@ -90,7 +92,9 @@ def test_settings_can_be_changed_at_run_time() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"fault": "nonsense"}, {"slow_rate": 2}, {"rtt_ms": -1}, {"keepalive_s": 0}, {"connect_ms": -1}]
+    "wrong",
+    [{"fault": "nonsense"}, {"slow_rate": 2}, {"rtt_ms": -1}, {"keepalive_s": 0}, {"connect_ms": -1}],
+    ids=["unknown fault", "share above one", "negative round trip", "zero keep-alive", "negative connect time"],
 )
 def test_unknown_fault_is_rejected(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="must be"):

@@ -50,5 +50,5 @@ def test_longer_wait_costs_time_and_saves_cut_ins() -> None:
     assert smart[0].cut_share >= smart[-1].cut_share
 
 
-def test_no_cut_share_without_pauses() -> None:
+def test_cut_share_is_missing_without_pauses() -> None:
     assert points_of(moments(0, 0, "end", 2000, smart=0.9), ["smart"]) == ()

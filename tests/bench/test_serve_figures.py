@@ -84,7 +84,7 @@ def test_unnoticed_interruption_is_missed() -> None:
         Row("bargein", "a", stop_ms=200.0, duck_ms=100.0, latency_ms=300.0),
         Row("bargein", "a"),
         Row("bargein", "a", why="stopped before any speech"),
-        Row("bargein", "a", lost="the reply was over before"),
+        Row("bargein", "a", lost="the reply had already ended"),
     ]
     figures = bargein_figures(rows)
     assert figures.stop is not None

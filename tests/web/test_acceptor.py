@@ -10,7 +10,7 @@ import httpx
 import pytest
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from virtual_time import run_virtual
-from web_server import running
+from web_server import running_server
 from websockets.asyncio.client import connect
 
 from web import acceptor, descriptors, http_timeouts
@@ -27,13 +27,13 @@ async def status(url: str) -> int:
 
 def test_idle_connections_do_not_block_new_ones() -> None:
     async def main() -> None:
-        async with running() as server:
+        async with running_server() as server:
             opened = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(IDLE)]
             for path in ("/", "/healthz", "/readyz", "/metrics"):
                 assert await status(server.http + path) == 200
             async with connect(server.ws, proxy=None) as client:
                 assert await client.recv() == ""
-            assert len(server.server.server_state.connections) <= http_timeouts.MOST_IDLE + 1
+            assert len(server.server.server_state.connections) <= http_timeouts.MAX_IDLE + 1
             for _, writer in opened:
                 writer.transport.abort()
 
@@ -41,10 +41,10 @@ def test_idle_connections_do_not_block_new_ones() -> None:
 
 
 def test_health_checks_pass_while_requests_are_pending(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("web.app.MOST_REQUESTS", 2)
+    monkeypatch.setattr("web.app.MAX_REQUESTS", 2)
 
     async def main() -> None:
-        async with running() as server, asyncio.TaskGroup() as tasks:
+        async with running_server() as server, asyncio.TaskGroup() as tasks:
             following = [tasks.create_task(status(server.http + "/traces")) for _ in range(2)]
             async with asyncio.timeout(20):
                 while server.traces.followers < 2:  # noqa: ASYNC110 - the server's own state
@@ -58,7 +58,9 @@ def test_health_checks_pass_while_requests_are_pending(monkeypatch: pytest.Monke
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("framing", ["Content-Length: 9999999", "Transfer-Encoding: chunked"])
+@pytest.mark.parametrize(
+    "framing", ["Content-Length: 9999999", "Transfer-Encoding: chunked"], ids=["content length", "chunked"]
+)
 def test_request_body_is_not_read(framing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     received: list[int] = []
     receive = H11Protocol.data_received
@@ -70,7 +72,7 @@ def test_request_body_is_not_read(framing: str, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(H11Protocol, "data_received", counted)
 
     async def main() -> None:
-        async with running() as server:
+        async with running_server() as server:
             reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
             head = f"POST / HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n{framing}\r\n\r\n"
             writer.write(head.encode() + b"1\r\nx\r\n" * 30_000)
@@ -106,7 +108,7 @@ def open_ones(connections: list[_Idle]) -> list[_Idle]:
 
 
 def test_oldest_idle_connection_of_address_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_timeouts, "MOST_IDLE_OF_PEER", 3)
+    monkeypatch.setattr(http_timeouts, "MAX_IDLE_OF_PEER", 3)
     many = [_Idle("10.0.0.1", float(n)) for n in range(5)]
     others = [_Idle(f"10.0.0.{n + 2}", 0.0) for n in range(5)]
     young = [_Idle("10.0.0.1", 99.5) for _ in range(5)]
@@ -117,7 +119,7 @@ def test_oldest_idle_connection_of_address_is_closed(monkeypatch: pytest.MonkeyP
 
 
 def test_oldest_idle_connection_overall_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_timeouts, "MOST_IDLE", 3)
+    monkeypatch.setattr(http_timeouts, "MAX_IDLE", 3)
     ones = [_Idle(f"10.0.0.{n}", 99.0 + n / 10) for n in range(4)]
     thin_out(ones, 100.0)
     assert open_ones(ones) == ones[1:]
@@ -126,7 +128,11 @@ def test_oldest_idle_connection_overall_is_closed(monkeypatch: pytest.MonkeyPatc
     assert not close_oldest_idle([])
 
 
-@pytest.mark.parametrize("code", [errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EPERM])
+@pytest.mark.parametrize(
+    "code",
+    [errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EPERM],
+    ids=["EMFILE", "ENFILE", "ENOBUFS", "ENOMEM", "EPERM"],
+)
 def test_failed_accept_logs_one_line_and_pauses(code: int, caplog: pytest.LogCaptureFixture) -> None:
     tries: list[float] = []
 
@@ -174,6 +180,6 @@ def test_descriptor_limit_is_raised_as_far_as_permitted() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(256, hard), hard))
     try:
         descriptors.raise_limit()
-        assert descriptors.limit() == min(hard, descriptors.MOST)
+        assert descriptors.limit() == min(hard, descriptors.MAX_DESCRIPTORS)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

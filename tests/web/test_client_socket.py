@@ -81,7 +81,7 @@ def test_lost_socket_takes_no_messages_of_the_next_one() -> None:
 
 
 def test_client_that_falls_behind_is_closed_with_reconnect_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines, "MOST_WAITING_CHARS", 1000)
+    monkeypatch.setattr(lines, "MAX_WAITING_CHARS", 1000)
     sent: list[Message] = []
 
     async def send(message: Message) -> None:
@@ -100,7 +100,7 @@ def test_client_that_falls_behind_is_closed_with_reconnect_code(monkeypatch: pyt
     run_virtual(main())
 
 
-@pytest.mark.parametrize("stuck", [True, False])
+@pytest.mark.parametrize("stuck", [True, False], ids=["client stuck", "client reads"])
 def test_connection_is_aborted_if_close_is_not_read(stuck: bool) -> None:
     sent: list[Message] = []
     cut: list[str] = []
@@ -123,11 +123,13 @@ LEFT: Message = {"type": "websocket.disconnect", "code": 1006}
 MORE: Message = {"type": "websocket.receive", "text": "more"}
 
 
-MUCH: Message = {"type": "websocket.receive", "text": "x" * lines.MOST_AHEAD_CHARS}
+MUCH: Message = {"type": "websocket.receive", "text": "x" * lines.MAX_AHEAD_CHARS}
 
 
 @pytest.mark.parametrize(
-    ("comes", "rested_s"), [([], 5), ([MORE], 5), ([LEFT], 1), ([MORE, MORE, LEFT], 3), ([MUCH, LEFT], 5)]
+    ("comes", "rested_s"),
+    [([], 5), ([MORE], 5), ([LEFT], 1), ([MORE, MORE, LEFT], 3), ([MUCH, LEFT], 5)],
+    ids=["nothing comes", "one message", "disconnect", "two messages and disconnect", "large message and disconnect"],
 )
 def test_rest_notices_disconnect_and_loses_no_message(comes: list[Message], rested_s: int) -> None:
     async def main() -> None:
@@ -156,6 +158,6 @@ def test_read_ahead_is_bounded() -> None:
 
         one = line(receive=receive)
         assert await one.rest(5)
-        assert len(one._read_ahead) == lines.MOST_AHEAD
+        assert len(one._read_ahead) == lines.MAX_AHEAD
 
     run_virtual(main())

@@ -32,7 +32,7 @@ def heard(ms: float) -> object:
 
 @dataclass
 class Client:
-    """A client: the audio it got, and what the conversation was told."""
+    """A client: the audio it received, and the playback reports to the conversation."""
 
     speaker: ClientSpeaker = field(default_factory=lambda: ClientSpeaker(AHEAD_MS))
     sent: list[tuple[float, Hashable, Pcm]] = field(default_factory=list)  # with ms since the start
@@ -282,8 +282,8 @@ def test_stalled_playback_between_reports_is_not_counted() -> None:
     perform(scene, trusted=True)
 
 
-@pytest.mark.parametrize("every_ms", [90, 100, 250])
-@pytest.mark.parametrize("stands_at_ms", [0, 300, 500, 1500, 2500])
+@pytest.mark.parametrize("every_ms", [90, 100, 250], ids="report every {} ms".format)
+@pytest.mark.parametrize("stands_at_ms", [0, 300, 500, 1500, 2500], ids="standstill at {} ms".format)
 def test_reported_standstill_stops_the_position(stands_at_ms: int, every_ms: int) -> None:
     async def scene(client: Client) -> None:
         async with asyncio.TaskGroup() as tasks:
@@ -344,14 +344,14 @@ def test_reconnected_client_gets_the_rest_of_the_reply() -> None:
         async with asyncio.TaskGroup() as tasks:
             playing = tasks.create_task(play(client, 3000))
             await client.at(500)
-            client.speaker.gone()
+            client.speaker.on_disconnect()
             before = len(client.sent)
             told_ms = client.told_ms
             await client.at(20_000)
             assert len(client.sent) == before
             assert client.told_ms == told_ms  # time stands still during the disconnect
             assert client.told[-1][0] >= 19_000  # but the conversation is told that the reply waits
-            client.speaker.back(REPLY, 900)
+            client.speaker.on_reconnect(REPLY, 900)
             assert not playing.done()
             rest.append(before)
         await client.at(25_000)
@@ -369,9 +369,9 @@ def test_end_waits_for_resent_audio() -> None:
     async def scene(client: Client) -> None:
         await play(client, 900)
         await client.at(300)
-        client.speaker.gone()
+        client.speaker.on_disconnect()
         await client.at(4000)
-        client.speaker.back(REPLY, 500)
+        client.speaker.on_reconnect(REPLY, 500)
         await client.at(6000)
 
     client = perform(scene)
@@ -387,8 +387,8 @@ def test_audio_counted_as_played_may_have_been_lost() -> None:
     async def scene(client: Client) -> None:
         await play(client, 1900)
         await client.at(1200)
-        client.speaker.gone()
-        client.speaker.back(REPLY, 600)
+        client.speaker.on_disconnect()
+        client.speaker.on_reconnect(REPLY, 600)
         await client.at(1500)
         assert client.speaker.close(REPLY) == pytest.approx(1200 * 24, abs=30 * 24)  # told positions are not taken back
 
@@ -399,11 +399,11 @@ def test_audio_counted_as_played_may_have_been_lost() -> None:
 
 def test_received_audio_of_another_reply_does_not_count() -> None:
     async def scene(client: Client) -> None:
-        client.speaker.gone()
+        client.speaker.on_disconnect()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(play(client, 500))
             await client.at(1000)
-            client.speaker.back("an old one", 400)
+            client.speaker.on_reconnect("an old one", 400)
 
     client = perform(scene)
     np.testing.assert_array_equal(np.concatenate([pcm for _, _, pcm in client.sent]), sound(500))
@@ -413,7 +413,7 @@ def test_close_while_disconnected_returns_earlier_position() -> None:
     async def scene(client: Client) -> None:
         await play(client, 900)
         await client.at(300)
-        client.speaker.gone()
+        client.speaker.on_disconnect()
         await client.at(60_000)
         assert client.speaker.close(REPLY) == heard(300)
 
@@ -424,7 +424,7 @@ def test_close_while_disconnected_returns_earlier_position() -> None:
 
 
 @dataclass
-class Storm:
+class RandomActions:
     """A client and its reply under random operations; checks all results."""
 
     client: Client
@@ -477,14 +477,14 @@ class Storm:
         self.client.speaker.report(REPLY, played_ms, finished=True)
 
     def go(self, _: int) -> None:
-        self.client.speaker.gone()
+        self.client.speaker.on_disconnect()
 
     def come_back(self, received_ms: int) -> None:
         """Reconnects. The client has at most what was sent, and at least what it has played."""
         have = self.stream
         received_ms = min(max(received_ms, math.ceil(self.client.told_ms)), len(have) // 24)
         self.received = [have[: received_ms * 24]]
-        self.client.speaker.back(REPLY, received_ms)
+        self.client.speaker.on_reconnect(REPLY, received_ms)
 
     def shut_door(self, _: int) -> None:
         played = self.client.speaker.close(REPLY)
@@ -496,9 +496,9 @@ _MS = st.integers(0, 4000)
 _ACTIONS = st.lists(
     st.one_of(
         st.tuples(st.none(), st.sampled_from([1, 30, 200, 900, 2500])),
-        st.tuples(st.just(Storm.play), st.sampled_from([5, 80, 350, 1500])),
-        st.tuples(st.sampled_from([Storm.report, Storm.finish, Storm.come_back]), _MS),
-        st.tuples(st.sampled_from([Storm.go, Storm.end, Storm.shut_door]), st.just(0)),
+        st.tuples(st.just(RandomActions.play), st.sampled_from([5, 80, 350, 1500])),
+        st.tuples(st.sampled_from([RandomActions.report, RandomActions.finish, RandomActions.come_back]), _MS),
+        st.tuples(st.sampled_from([RandomActions.go, RandomActions.end, RandomActions.shut_door]), st.just(0)),
     ),
     max_size=15,
 )
@@ -507,12 +507,12 @@ _ACTIONS = st.lists(
 @settings(max_examples=25)
 @given(_ACTIONS, st.booleans())
 def test_told_position_was_sent_and_only_grows(
-    actions: list[tuple[Callable[[Storm, int], None] | None, int]], trusted: bool
+    actions: list[tuple[Callable[[RandomActions, int], None] | None, int]], trusted: bool
 ) -> None:
     """Also: nothing is sent or told of a closed reply, and the client's stream has no gap."""
 
     async def scene(client: Client) -> None:
-        storm = Storm(client)
+        storm = RandomActions(client)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(storm.speak())
             for act, number in actions:

@@ -71,7 +71,7 @@ def perform(scene: Callable[[_Pipe, TimedHttpProtocol], Coroutine[None, None, No
     return pipes[0]
 
 
-@pytest.mark.parametrize("said", [b"", b"GET /", REQUEST[:-1]])
+@pytest.mark.parametrize("said", [b"", b"GET /", REQUEST[:-1]], ids=["nothing", "request line", "almost all"])
 def test_incomplete_request_times_out(said: bytes) -> None:
     async def scene(pipe: _Pipe, server: TimedHttpProtocol) -> None:
         if said:

@@ -359,7 +359,7 @@ def test_long_audio_is_split_without_loss() -> None:
     assert b"".join(deltas) == pcm.astype("<i2").tobytes()
 
 
-@pytest.mark.parametrize("form", [AudioFormat.ULAW, AudioFormat.ALAW])
+@pytest.mark.parametrize("form", [AudioFormat.ULAW, AudioFormat.ALAW], ids=["u-law", "a-law"])
 def test_telephone_audio_is_complete_and_similar(form: AudioFormat) -> None:
     client = Client(SessionConfig(output_format=form))
     asked(client)
@@ -447,7 +447,7 @@ def test_reply_is_cut_only_once() -> None:
     assert client.tell(ReplyStopped(REPLY, "It", 40.0, "client")) == []
 
 
-@pytest.mark.parametrize("spoken", [True, False])
+@pytest.mark.parametrize("spoken", [True, False], ids=["spoken", "typed"])
 def test_deleted_message_gets_no_more_item_events(*, spoken: bool) -> None:
     client = Client()
     client.tell(ReplyStarted(REPLY, ASSISTANT, spoken=spoken), ChunkSpoken(REPLY, "It is"))
@@ -522,7 +522,7 @@ def test_second_response_closes_the_first() -> None:
 @pytest.mark.parametrize(
     ("why", "reason"),
     [("voice", "turn_detected"), ("went on", "turn_detected"), ("requested", "client_cancelled"),
-     ("client", "client_cancelled")],
+     ("client", "client_cancelled")], ids=['interrupted', 'user went on', 'new request', 'client cancelled'],
 )  # fmt: skip
 def test_cancelled_response_has_its_reason(
     why: Literal["voice", "went on", "requested", "client"], reason: str

@@ -31,15 +31,15 @@ MAX_CONTENT_PARTS = 64
 
 JsonObject = dict[str, object]
 
-_SOUND_COMES_OTHERWISE = "speech comes in through input_audio_buffer.append"
+_SOUND_COMES_OTHERWISE = "send speech with input_audio_buffer.append"
 _FOREIGN_PARTS = {
     "input_audio": _SOUND_COMES_OTHERWISE,
-    "input_image": "images are not understood here",
-    "output_audio": "what the assistant said comes in as 'output_text'",
+    "input_image": "this server does not understand images",
+    "output_audio": "send what the assistant said as 'output_text'",
 }
 _FOREIGN_ITEMS = dict.fromkeys(
     ("mcp_call", "mcp_list_tools", "mcp_approval_request", "mcp_approval_response"),
-    "MCP is not offered; use function tools",
+    "this server does not offer MCP; use function tools",
 )
 _COMMON = {
     "id": Field(IDENTIFIER),
@@ -67,13 +67,13 @@ def _message(part_type: str) -> dict[str, Field]:
         "type": Field(one_of(part_type, unsupported=_FOREIGN_PARTS), required=True),
         # Listed so that a part of another type is refused for its type and not for its fields.
         **{name: Field(anything) for name in ("audio", "transcript", "image_url", "detail")},
-        "text": Field(text(least_chars=1), required=True),
+        "text": Field(text(min_chars=1), required=True),
     }
     return {
         **_COMMON,
         "type": _TYPE,
         "role": Field(one_of("user", "assistant", "system"), required=True),
-        "content": Field(listing(nested(part), least=1, most=MAX_CONTENT_PARTS), required=True),
+        "content": Field(listing(nested(part), minimum=1, maximum=MAX_CONTENT_PARTS), required=True),
     }
 
 

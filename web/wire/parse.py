@@ -189,11 +189,11 @@ def _reply(value: object, path: str) -> ReplyId:
     name: str = IDENTIFIER(value, path)
     reply = reply_of(name)
     if reply is None:
-        raise wrong_value(path, f"is {shown(name)}", "an id that a response.created had")
+        raise wrong_value(path, f"is {shown(name)}", "the id of a response from response.created")
     return reply
 
 
-_ENVELOPE: Table = {"type": Field(_unchecked), "event_id": Field(text(most_chars=MAX_EVENT_ID_CHARS))}
+_ENVELOPE: Table = {"type": Field(_unchecked), "event_id": Field(text(max_chars=MAX_EVENT_ID_CHARS))}
 _APPEND_FIELDS = frozenset({"type", "audio"})
 _APPEND: Table = {"audio": Field(_unchecked, required=True)}
 _ITEM: Table = {"item_id": Field(IDENTIFIER, required=True)}
@@ -250,12 +250,14 @@ def _object_of(message: str) -> JsonObject:
         raise FieldError("invalid_json", f"the message is not JSON: an error at character {error.pos}", "") from error
     except (ValueError, RecursionError) as error:
         raise FieldError(
-            "invalid_json", "the message is no JSON that can be read: too deep or a number too long", ""
+            "invalid_json", "the message cannot be read as JSON: it is too deeply nested or a number is too long", ""
         ) from error
     if not isinstance(document, dict):
         raise wrong_type("", document, "an object")
     if _may_be_half(message) and _has_half_character(document):
-        raise FieldError("invalid_json", "the message has half a character (a lone surrogate); send whole ones", "")
+        raise FieldError(
+            "invalid_json", "the message contains half a character (a lone surrogate); send whole characters", ""
+        )
     return document
 
 

@@ -55,7 +55,8 @@ def choose(
         server = next((server for server in found if server.usable), None)
         return _taken(settings, server) if server is not None else _none_found(settings, found, ports)
     if llm == SKILLS:
-        return LlmChoice(_asking(settings, ()), "no language model, as asked: skills answer", f"--llm {SKILLS}")
+        said = "no language model, as requested: the built-in skills answer"
+        return LlmChoice(_asking(settings, ()), said, f"--llm {SKILLS}")
     for endpoint in endpoints:
         if endpoint.name == llm:
             said = f"language model: {llm}, {endpoint.model}, for this run"
@@ -105,22 +106,22 @@ def described(server: FoundServer) -> str:
 def offers(server: FoundServer) -> str:
     """Returns its chat models, or why there are none."""
     if server.needs_key:
-        return "wants a key"
+        return "requires a key"
     if not server.models:
         return f"no chat model, only {shortened(server.others)}" if server.others else "no model"
     return shortened(server.models)
 
 
-def shortened(models: Sequence[str], most: int = SHOWN_MODELS) -> str:
+def shortened(models: Sequence[str], max_shown: int = SHOWN_MODELS) -> str:
     """Shortens a list: "a, b, c and 4 more"."""
-    more = len(models) - most
-    return ", ".join(models[:most]) + (f" and {more} more" if more > 0 else "")
+    more = len(models) - max_shown
+    return ", ".join(models[:max_shown]) + (f" and {more} more" if more > 0 else "")
 
 
 def nothing_found(found: Sequence[FoundServer], ports: Sequence[int]) -> str:
-    """Returns "no language model found on localhost (ports 8080, 8000)", and what was found instead."""
+    """Returns "no language model was found on localhost (ports 8080, 8000)", and what was found instead."""
     seen = "".join(f"; {described(server)}" for server in found)
-    return f"no language model found on localhost (ports {', '.join(map(str, ports))}){seen}"
+    return f"no language model was found on localhost (ports {', '.join(map(str, ports))}){seen}"
 
 
 def _taken(settings: Settings, server: FoundServer) -> LlmChoice:
@@ -136,10 +137,10 @@ def _none_found(settings: Settings, found: Sequence[FoundServer], ports: Sequenc
     nothing = nothing_found(found, ports)
     names = [endpoint.name for endpoint in settings.llm.endpoints]
     if names:
-        said = f"{nothing}; what is configured answers ({shortened(names)})"
-        return LlmChoice(settings, said, f"in place of a model on localhost: {nothing}", fallback=True)
-    why = f"in place of a language model: {nothing}"
-    return LlmChoice(_asking(settings, ()), f"{nothing}; skills answer", why, fallback=True)
+        said = f"{nothing}; the configured endpoints answer ({shortened(names)})"
+        return LlmChoice(settings, said, f"instead of a model on localhost, because {nothing}", fallback=True)
+    why = f"instead of a language model, because {nothing}"
+    return LlmChoice(_asking(settings, ()), f"{nothing}; the built-in skills answer", why, fallback=True)
 
 
 def _asking(settings: Settings, endpoints: tuple[EndpointSection, ...]) -> Settings:

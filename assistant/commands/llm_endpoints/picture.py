@@ -44,7 +44,7 @@ def show_figures(measured: Sequence[EndpointMeasurement], console: Console, *, r
         return
     plain = not (console.encoding or "").lower().startswith("utf")
     count = max(len(each.answers) for each in timed)
-    about = "asked, and not answered" if requests else "nothing was asked"
+    about = "no endpoint answered" if requests else "no answers were requested"
     if count:
         about = f"{count} short answer{'s' * (count != 1)} each, on a warm connection"
     console.print()
@@ -59,11 +59,11 @@ def show_figures(measured: Sequence[EndpointMeasurement], console: Console, *, r
         table.add_row(*(Text(cell.translate(PLAIN) if plain else cell) for cell in cells))
     console.print(table)
     if any(each.turns_price is not None for each in timed):
-        text = f"{PRICED_TURNS} turns of {PROMPT_TOKENS} tokens asked and {ANSWER_TOKENS} answered"
+        text = f"{PRICED_TURNS} turns of {PROMPT_TOKENS} prompt tokens and {ANSWER_TOKENS} answer tokens"
         console.print(Text(f"price: {text}, nothing cached", style="dim"), soft_wrap=True)
     if lines := bars(measured):
         console.print()
-        console.print(Text(f"first token, quickest first ({NETWORK} network, {MODEL} model, {LONGER} to p95)".translate(
+        console.print(Text(f"first token, fastest first ({NETWORK} network, {MODEL} model, {LONGER} to p95)".translate(
             PLAIN if plain else {})), soft_wrap=True)  # fmt: skip
         for line in lines:
             console.print(Text(line.translate(PLAIN) if plain else line), soft_wrap=True)
@@ -72,13 +72,13 @@ def show_figures(measured: Sequence[EndpointMeasurement], console: Console, *, r
 def bars(measured: Sequence[EndpointMeasurement]) -> list[str]:
     """Returns a line for each endpoint that answered, fastest first; the longest p95 has BAR_CELLS cells."""
     answered = fastest_first(measured)
-    longest_ms = max((each.first_token_ms(95) or 0.0 for each in answered), default=0.0)
+    max_ms = max((each.first_token_ms(95) or 0.0 for each in answered), default=0.0)
     width = max((len(each.endpoint.name) for each in answered), default=0)
     lines = []
     for each in answered:
         usual_ms, late_ms = each.first_token_ms(50) or 0.0, each.first_token_ms(95) or 0.0
         network, usual, late = (
-            round(ms / max(longest_ms, 1e-3) * BAR_CELLS) for ms in (_network_ms(each), usual_ms, late_ms)
+            round(ms / max(max_ms, 1e-3) * BAR_CELLS) for ms in (_network_ms(each), usual_ms, late_ms)
         )
         bar = NETWORK * network + MODEL * (usual - network) + LONGER * (late - usual)
         lines.append(f"{each.endpoint.name:<{width}}  {bar:<{BAR_CELLS}}  {usual_ms:.0f} ms")

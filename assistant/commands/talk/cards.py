@@ -86,7 +86,7 @@ class Cards:
             return shown(card.opened)
         if direction == "input" and self.microphone.muted:
             return "closed"
-        return "gone; it is taken up again when it is back" if direction in self._was_open else NOT_YET
+        return "disconnected; it is used again when it returns" if direction in self._was_open else NOT_YET
 
     def in_use(self) -> dict[str, str]:
         """Returns the current devices by name, for the trace."""
@@ -155,7 +155,7 @@ def open_cards(audio: AudioSection, duck_db: float, report: Callable[[str], None
     echo, chosen, canceller = _echo(audio)
     return Cards(
         CardMicrophone(audio.input, report=report, clean=echo),
-        CardSpeaker(audio.output, report=report, duck_db=duck_db, heard=echo),
+        CardSpeaker(audio.output, report=report, duck_db=duck_db, echo_reference=echo),
         chosen.detail,
         (
             chosen,
@@ -188,7 +188,7 @@ def _echo(audio: AudioSection) -> "tuple[Echo | None, EngineChoice, EchoCancelle
     from audio.echo.half_duplex import HalfDuplex  # noqa: PLC0415 - imports only numpy
 
     if audio.echo == "headphones":
-        return None, _chosen_echo("headphones", "nothing is taken out: wear headphones", "as configured"), None
+        return None, _chosen_echo("headphones", "no echo control: wear headphones", "as configured"), None
     if audio.echo == "half-duplex":
         return HalfDuplex(), _chosen_echo("half-duplex", _HALF, "as configured"), None
     try:
@@ -198,17 +198,17 @@ def _echo(audio: AudioSection) -> "tuple[Echo | None, EngineChoice, EchoCancelle
     except EchoUnavailable as error:
         if audio.echo == "cancel":
             raise
-        why = f"in place of canceling: {error}"
+        why = f"instead of cancel, because {error}"
         return HalfDuplex(), _chosen_echo("half-duplex", _HALF, why, fallback=True), None
-    why = "as configured" if audio.echo == "cancel" else "auto: its library is at hand"
-    return canceller, _chosen_echo("cancel", "the reply is taken out of the microphone's sound", why), canceller
+    why = "as configured" if audio.echo == "cancel" else "auto: its library is installed"
+    return canceller, _chosen_echo("cancel", "the reply is removed from the microphone's signal", why), canceller
 
 
 def _chosen_echo(name: str, detail: str, why: str, *, fallback: bool = False) -> EngineChoice:
     return EngineChoice("echo", name, detail, why, fallback, 0.0)
 
 
-_HALF = "the microphone is silent while a reply sounds: interrupt with a key"
+_HALF = "the microphone is off while a reply plays: interrupt with a key"
 
 
 def _is_same(device: Device, opened: Opened | None) -> bool:

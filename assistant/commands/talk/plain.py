@@ -32,13 +32,13 @@ WATCH_S = 0.5
 """Seconds between checks for changes to print: a changed device, a closed microphone."""
 
 COMMANDS = (
-    "/mute            close the microphone, really; again to open it",
+    "/mute            close the microphone device; again to open it",
     "/talk            push-to-talk: begin to speak; again when you are done",
     "/interrupt       stop the reply",
-    "/repeat          say the last reply again",
-    "/devices         the microphones and loudspeakers",
+    "/repeat          repeat the last reply",
+    "/devices         list the microphones and loudspeakers",
     "/use input NAME  switch the microphone; /use output NAME the loudspeaker; without a name, the system's default",
-    "/help            these lines",
+    "/help            list these commands",
     "/quit            end the conversation",
     "anything else is said to the assistant",
 )
@@ -56,13 +56,13 @@ def screen_problem(environ: Mapping[str, str], *, keys: bool, terminal: bool, en
         encoding: Encoding of the output.
     """
     if not terminal:
-        return "the output, or standard error, is not a terminal: lines are printed, as with --plain"
+        return "the output or standard error is not a terminal: lines are printed, as with --plain"
     if not keys:
-        return "the input is not a terminal, no keys can be pressed: lines are printed, as with --plain"
+        return "the input is not a terminal, so keys have no effect: lines are printed, as with --plain"
     if environ.get("TERM") in {"dumb", "unknown"}:
         return f"TERM={environ['TERM']} has no cursor to move: lines are printed, as with --plain"
     if not encoding.lower().startswith(("utf", "cp65001")):
-        return f"the terminal's encoding is {encoding}, the screen needs UTF-8: lines are printed, as with --plain"
+        return f"the terminal's encoding is {encoding}, but the screen needs UTF-8: lines are printed, as with --plain"
     return ""
 
 
@@ -127,7 +127,7 @@ class TalkPlain:
             case TurnFinished():
                 self._finished(fact.record)
             case Problem():
-                self._print(f"trouble {self._clock()}", fact.text)
+                self._print(f"problem {self._clock()}", fact.text)
 
     def engines(self, chosen: Sequence["EngineChoice"]) -> None:
         """Prints the engines loaded so far, each once."""
@@ -145,7 +145,7 @@ class TalkPlain:
     def ready(self) -> None:
         """Reports that everything is loaded."""
         self._begin()
-        self._print("ready", "speak, or type; /help names the commands")
+        self._print("ready", "speak, or type; /help lists the commands")
 
     def hushed(self) -> AbstractContextManager[object]:
         """See `Stage`."""
@@ -183,7 +183,7 @@ class TalkPlain:
         for line in written.getvalue().splitlines():
             self._write(_columns(line))
         if self._out.left_out:
-            self._print("left out", f"{self._out.left_out} lines, which nobody read in time")
+            self._print("left out", f"{self._out.left_out} lines that were not read in time")
         await self._out.aclose()
 
     def _begin(self) -> None:
@@ -275,21 +275,21 @@ class TalkPlain:
             case "/quit":
                 self._over.set()
             case _:
-                self._print("unknown", f"there is no command {command}; /help names those there are")
+                self._print("unknown", f"there is no command {command}; /help lists the commands")
 
     def _talk(self) -> None:
         status = self._controls.status()
         if status.mode != "push-to-talk":
-            self._print("talk", f'the mode is {status.mode}: /talk is for talk.mode = "push-to-talk"')
+            self._print("talk", f'the mode is {status.mode}, but /talk needs talk.mode = "push-to-talk"')
             return
-        self._controls.talk(not status.talking)
+        self._controls.set_push_to_talk(not status.talking)
 
     def _use(self, direction: str, name: str) -> None:
         match direction:
             case "input" | "output":
                 self._controls.use(direction, name.strip())
             case _:
-                self._print("use", f"say which: /use input NAME or /use output NAME, not {direction or 'nothing'}")
+                self._print("use", f"write /use input NAME or /use output NAME, not {direction or '/use alone'}")
 
 
 def _is_printed(fact: UserTurnCommitted) -> bool:

@@ -26,7 +26,11 @@ def test_help_names_the_commands() -> None:
         assert word in help_of_demo
 
 
-@pytest.mark.parametrize("command", ["", "serve", "talk", "trace show", "endpoints add", "bench engines"])
+@pytest.mark.parametrize(
+    "command",
+    ["", "serve", "talk", "trace show", "endpoints add", "bench engines"],
+    ids=["repartee", "serve", "talk", "trace show", "endpoints add", "bench engines"],
+)
 def test_help_shows_no_python_types(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "120")
     shown = repartee(*command.split(), "--help").stdout
@@ -59,7 +63,11 @@ def test_value_is_not_interpreted_as_markup(tmp_path: Path) -> None:
     assert line.split() == ["assistant.greeting", '"[red]a[/b]', ':wave:"', "[x]/mine.toml:2"]
 
 
-@pytest.mark.parametrize(("columns", "folder"), [(40, "a"), (80, "a"), (80, "a-folder-with-a-long-name" * 3)])
+@pytest.mark.parametrize(
+    ("columns", "folder"),
+    [(40, "a"), (80, "a"), (80, "a-folder-with-a-long-name" * 3)],
+    ids=["40 columns", "80 columns", "long path"],
+)
 def test_config_fits_a_narrow_window_and_a_long_path(columns: int, folder: str, tmp_path: Path) -> None:
     (tmp_path / folder).mkdir()
     file = tmp_path / folder / "mine.toml"
@@ -94,6 +102,20 @@ def test_config_fits_a_narrow_window_and_a_long_path(columns: int, folder: str, 
         (("serve", "--port", "http"), '--port "http": must be 0 or a whole number from 1 to 65535'),
         (("talk", "--mode", "nope"), '--mode "nope": must be "open", "push-to-talk" or "wake"'),
         (("talk", "--echo", "nope"), '--echo "nope": must be "auto", "cancel", "headphones" or "half-duplex"'),
+    ],
+    ids=[
+        "unknown setting",
+        "value out of range",
+        "missing file",
+        "missing recording",
+        "unknown conversation",
+        "unknown recognizer",
+        "unknown voice",
+        "invalid host",
+        "port out of range",
+        "port is a word",
+        "unknown mode",
+        "unknown echo setting",
     ],
 )
 def test_user_error_is_one_line(arguments: tuple[str, ...], said: str, tmp_path: Path) -> None:
@@ -132,11 +154,22 @@ def test_program_without_console_prints_nothing() -> None:
         (("demo", "--wav=~/missing.wav"), "{home}/missing.wav does not exist"),
         (("demo", "--out=~/file/out"), "{home}/file/out cannot be made"),
         (("bench", "engines", "--manifest=~/missing.jsonl"), "{home}/missing.jsonl"),
-        (("trace", "report", str(DEMO), "--html=~/a.jsonl"), "{home}/a.jsonl has the name of a trace"),
+        (("trace", "report", str(DEMO), "--html=~/a.jsonl"), "{home}/a.jsonl has the suffix of a trace"),
         (("endpoints", "--svg=~/file", "--config=~/file"), "{home}/file holds the settings"),
         (("config", "--config="), "a path is missing"),
         (("demo", "--out", ""), "a path is missing"),
-        (("config", "--config=~nobody-of-this-name/a.toml"), "nobody's home folder is called that"),
+        (("config", "--config=~nobody-of-this-name/a.toml"), "there is no such home folder"),
+    ],
+    ids=[
+        "config",
+        "demo recording",
+        "demo output",
+        "bench manifest",
+        "HTML report",
+        "endpoint picture",
+        "empty config",
+        "empty output",
+        "unknown user",
     ],
 )
 def test_home_is_expanded_where_the_shell_does_not(
@@ -171,7 +204,9 @@ main()
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
 @pytest.mark.parametrize(
-    "arguments", [("config",), ("--help",), ("trace", "report", DEMO, "--json"), ("trace", "show", DEMO)]
+    "arguments",
+    [("config",), ("--help",), ("trace", "report", DEMO, "--json"), ("trace", "show", DEMO)],
+    ids=["config", "help", "report as JSON", "show"],
 )
 def test_full_disk_for_the_output_is_one_line(arguments: tuple[str | Path, ...]) -> None:
     with Path("/dev/full").open("wb") as full:
@@ -180,7 +215,9 @@ def test_full_disk_for_the_output_is_one_line(arguments: tuple[str | Path, ...])
     assert done.stderr == b"repartee: the output cannot be written (No space left on device)\n"
 
 
-@pytest.mark.parametrize("arguments", [("config",), ("trace", "report", DEMO, "--json")])
+@pytest.mark.parametrize(
+    "arguments", [("config",), ("trace", "report", DEMO, "--json")], ids=["config", "report as JSON"]
+)
 def test_closed_pipe_shows_no_error(arguments: tuple[str | Path, ...]) -> None:
     reading, writing = os.pipe()
     os.close(reading)

@@ -53,7 +53,11 @@ def test_failed_turn_is_not_within_the_band() -> None:
     assert "✓" in waterfall(TIMED, 20).plain
 
 
-@pytest.mark.parametrize("failed", [APOLOGY, replace(TIMED, outcome="stuck"), replace(TIMED, outcome="failed")])
+@pytest.mark.parametrize(
+    "failed",
+    [APOLOGY, replace(TIMED, outcome="stuck"), replace(TIMED, outcome="failed")],
+    ids=["apology", "stuck", "failed"],
+)
 def test_summary_does_not_count_failed_turns(failed: TurnRecord) -> None:
     assert "over 1 turn, " in summed_up(TIMED)
     assert summed_up(TIMED, failed).endswith("over 1 turn, 1 of them within 200–500 ms; 1 more failed")

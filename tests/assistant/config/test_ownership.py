@@ -72,7 +72,7 @@ def test_file_of_another_program_is_ignored_with_a_note() -> None:
     assert found.ignored == Path("config.toml")
     assert found.file != Path("config.toml")
     assert found.settings.server.port == 8765
-    assert found.note.endswith("is not used; if it is yours: --config config.toml")
+    assert found.note.endswith("is not used; if it is Repartee's, use --config config.toml")
 
 
 @pytest.mark.usefixtures("here")
@@ -89,7 +89,7 @@ def test_mistake_in_own_file_is_an_error(here: Path) -> None:
 
 @pytest.mark.usefixtures("here")
 def test_file_of_another_program_is_not_changed() -> None:
-    with pytest.raises(ConfigError, match="another program's; name another file with --config"):
+    with pytest.raises(ConfigError, match="belongs to another program; name another file with --config"):
         file_to_edit(None, None)
 
 
@@ -99,5 +99,5 @@ def test_commands_run_beside_a_file_of_another_program(here: Path, command: list
         [REPARTEE, *command], cwd=here.parent, capture_output=True, text=True, timeout=60, check=False
     )
     assert "no such section" not in done.stderr
-    assert "config.toml in this folder is another program's" in done.stderr
+    assert "config.toml in this folder belongs to another program" in done.stderr
     assert done.returncode == (2 if command[0] == "trace" else 0)  # there is no trace

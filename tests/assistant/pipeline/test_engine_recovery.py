@@ -14,6 +14,7 @@ from audio.errors import SttError
         (AssertionError(), "internal error (AssertionError)"),
         (TimeoutError(), ""),
     ],
+    ids=["engine error", "internal error", "internal error without text", "timeout"],
 )
 def test_reason_of_returns_engine_text_or_exception_type(error: Exception, says: str) -> None:
     assert reason_of(error) == says

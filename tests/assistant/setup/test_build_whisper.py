@@ -86,7 +86,7 @@ def test_whisper_is_used_if_its_model_is_installed(tmp_path: Path, monkeypatch: 
         engines = await workshop.engines()
         assert await heard(engines, 2) == "what time"
         (chosen,) = (chosen for chosen in workshop.chosen if chosen.stage == "stt")
-        assert (chosen.why, chosen.fallback) == ("auto: its model is at hand", False)
+        assert (chosen.why, chosen.fallback) == ("auto: its model is downloaded", False)
         assert chosen.detail.startswith("faster-whisper base.en, ")
         await workshop.aclose(pytest.fail)
 
@@ -106,8 +106,8 @@ def test_missing_whisper_model_is_refused_with_its_command(tmp_path: Path, monke
             transcriber(settings, "faster-whisper")
         return str(why.value)
 
-    assert refused("base.en") == "the Whisper model base.en is not at hand; fetch it: repartee models pull base.en."
-    assert refused("./base.en").endswith("(missing: base.en lacks model.bin; correct stt.model).")
+    assert refused("base.en") == "the Whisper model base.en is not downloaded; fetch it: repartee models pull base.en."
+    assert refused("./base.en").endswith("is missing: base.en lacks model.bin; correct stt.model.")
     assert "stt.model = 'bose' is not known; known are tiny.en, " in refused("bose")
 
 
@@ -120,14 +120,18 @@ def write_nothing(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("overrides", "says"),
     [
-        (["stt.model=base"], "and the Whisper model base is not at hand; fetch it: repartee models pull base;"),
-        (["stt.model=base.en"], 'base.en knows English only: set stt.model = "base", then repartee models pull base;'),
-        (["stt.model=/no/such"], "(missing: there is no /no/such; correct stt.model);"),
+        (["stt.model=base"], "and the Whisper model base is not downloaded; fetch it: repartee models pull base;"),
+        (
+            ["stt.model=base.en"],
+            'base.en supports only English: set stt.model = "base", then repartee models pull base;',
+        ),
+        (["stt.model=/no/such"], "is missing: there is no /no/such; correct stt.model;"),
         (
             ["stt.engine=pocketsphinx", "stt.model=base"],
-            'set stt.engine = "auto" (the Whisper model base is not at hand;',
+            'set stt.engine = "auto" (the Whisper model base is not downloaded;',
         ),
     ],
+    ids=["model not downloaded", "English-only model", "missing path", "other recognizer"],
 )
 def test_missing_recognizer_suggests_only_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overrides: list[str], says: str

@@ -6,6 +6,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from text_cases import text_cases
 
 from assistant.skills import SkillContext
 from assistant.skills.measures import UNIT_OF, UNITS, MeasureUnit, convert, unit_names
@@ -28,7 +29,7 @@ def test_conversion_round_trip_is_exact(pair: tuple[MeasureUnit, MeasureUnit], v
     assert convert(convert(value, source, target), target, source) == value
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("value", "source", "target", "expected"),
     [
         ("1", "inch", "millimeter", "25.4"),
@@ -45,6 +46,7 @@ def test_conversion_round_trip_is_exact(pair: tuple[MeasureUnit, MeasureUnit], v
         ("0", "kelvin", "fahrenheit", "-459.67"),
         ("1", "week", "second", "604800"),
     ],
+    columns=(1, 2),
 )
 def test_known_conversions(value: str, source: str, target: str, expected: str) -> None:
     assert convert(Fraction(value), UNIT_OF[source], UNIT_OF[target]) == Fraction(expected)
@@ -68,7 +70,7 @@ def test_every_unit_name_is_understood(skills: Skills, name: str) -> None:
     assert answer.text.startswith(f"Seven {UNIT_OF[name].many} ")
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("said", "text"),
     [
         ("five feet and two pounds in meters", None),

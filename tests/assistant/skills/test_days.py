@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
+from text_cases import text_cases
 
 from assistant.skills import SkillContext
 from assistant.skills.language import LANGUAGES
@@ -19,7 +20,7 @@ def skills() -> Skills:
     return loaded
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("code", "said", "text"),
     [
         # past tense means the latest such day, present and future the next
@@ -56,6 +57,7 @@ def skills() -> Skills:
         ),
         ("es", "¿Cuándo es San Valentín este año?", "San Valentín cayó el sábado, catorce de febrero."),
     ],
+    columns=(0, 1),
 )
 def test_weekday_answer_respects_tense_and_year(skills: Skills, code: str, said: str, text: str) -> None:
     answer = skills.answer(said, SkillContext(NOW, language=code))

@@ -5,6 +5,7 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 import pytest
+from text_cases import text_cases
 
 from assistant.skills import SkillContext
 from assistant.skills.skills import Skills
@@ -610,7 +611,7 @@ def skills() -> Skills:
     return loaded
 
 
-@pytest.mark.parametrize(("said", "skill", "text"), CASES)
+@text_cases(("said", "skill", "text"), CASES)
 def test_sentence_is_understood_and_answered(skills: Skills, said: str, skill: str, text: str) -> None:
     answer = skills.answer(said, SkillContext(NOW, LAST_REPLY, rng=random.Random(1)))
     assert answer is not None

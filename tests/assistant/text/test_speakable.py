@@ -6,6 +6,7 @@ import timeit
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from text_cases import text_cases
 
 from assistant.text.speakable import Speakable, speakable
 
@@ -33,7 +34,7 @@ def stream(text: str, sizes: list[int]) -> str:
     return (said + out.finish()).strip()
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("text", "said"),
     [
         ("# Title\nText", "Title\n\nText"),
@@ -105,7 +106,7 @@ def test_markup_is_removed_or_spoken(text: str, said: str) -> None:
     assert speakable(text) == said
 
 
-@pytest.mark.parametrize(
+@text_cases(
     "text",
     [
         "$5 and $10",
@@ -141,7 +142,7 @@ def test_code_note_is_spoken_once() -> None:
     assert speakable(text, "") == "b"
 
 
-@pytest.mark.parametrize(
+@text_cases(
     "mark",
     [
         "*",
@@ -200,7 +201,7 @@ def test_result_has_no_markup_or_invisible_characters(text: str) -> None:
     assert not set(speakable(text)) & set("`[]*_\\^|\u200b\ufeff\x00")
 
 
-@pytest.mark.parametrize(
+@text_cases(
     "piece",
     [
         "*",
@@ -222,7 +223,7 @@ def test_result_has_no_markup_or_invisible_characters(text: str) -> None:
         ". *ab ",
     ],
 )
-@pytest.mark.parametrize("token_chars", [4, 100_000])
+@pytest.mark.parametrize("token_chars", [4, 100_000], ids=["short tokens", "one token"])
 def test_cost_is_linear_in_text_length(piece: str, token_chars: int) -> None:
     def seconds(chars: int) -> float:
         text = (piece * chars)[:chars]

@@ -16,7 +16,7 @@ import otlp_collector
 import pytest
 from grpc_server import self_signed
 from llm_server import Close, Script, Server, Wait, serving
-from rehearsal import Rehearsal, ScriptedModel
+from simulation import ScriptedModel, Simulation
 from trace_samples import TIME
 from virtual_time import run_virtual
 
@@ -36,7 +36,7 @@ TAKEN = otlp_collector.answer()
 
 @pytest.fixture(scope="module")
 def record() -> TurnRecord:
-    (made,) = Rehearsal([TIME]).perform().records
+    (made,) = Simulation([TIME]).run().records
     return made
 
 
@@ -138,6 +138,7 @@ def test_headers_and_names_come_from_standard_variables(record: TurnRecord) -> N
         ("OTEL_EXPORTER_OTLP_HEADERS", f"x a={SECRET}"),
         ("OTEL_RESOURCE_ATTRIBUTES", "=x"),
     ],
+    ids=["header without equals sign", "line break in header", "space in header name", "attribute without name"],
 )
 def test_invalid_variables_are_named_without_their_value(name: str, value: str) -> None:
     settings = replace(Settings(), trace=TraceSection(otlp_url="http://127.0.0.1:4318"))
@@ -342,7 +343,7 @@ def test_missing_extra_is_named() -> None:
     )
 
 
-class _Overheard(ScriptedModel):
+class _HeaderRecorder(ScriptedModel):
     """Stores the trace header of each request."""
 
     heard: ClassVar[list[str]] = []
@@ -353,12 +354,12 @@ class _Overheard(ScriptedModel):
 
 
 def told(*, exports: bool) -> tuple[TurnRecord, list[str]]:
-    """Returns the record of a rehearsed turn and the trace headers of its requests."""
-    rehearsal = Rehearsal([TIME])
-    rehearsal.model = model = _Overheard(rehearsal.replies)
+    """Returns the record of a simulated turn and the trace headers of its requests."""
+    simulation = Simulation([TIME])
+    simulation.model = model = _HeaderRecorder(simulation.replies)
     model.heard.clear()
-    rehearsal.at(100, lambda: setattr(rehearsal.session.recorder, "exports", exports))
-    (record,) = rehearsal.perform().records
+    simulation.at(100, lambda: setattr(simulation.session.recorder, "exports", exports))
+    (record,) = simulation.run().records
     return record, list(model.heard)
 
 

@@ -27,9 +27,9 @@ def test_background_speech_interrupts_with_a_confident_transcript() -> None:
     scene.silence(1000)
     assert scene.background_speech(600) == (DuckReply(reply), OpenSegment(SegmentId(at(2500)), at(2800)))
     guess = replace(words("I like it.", SegmentId(at(2500))), low_confidence=True)
-    assert scene.tell(InterimTranscript(at(scene.now_ms), guess)) == ()
+    assert scene.handle(InterimTranscript(at(scene.now_ms), guess)) == ()
     heard = InterimTranscript(at(scene.now_ms), words("Stop it.", SegmentId(at(2500))))
-    assert scene.tell(heard) == (TurnStarted(2, at(2800)), InterruptReply(reply))
+    assert scene.handle(heard) == (TurnStarted(2, at(2800)), InterruptReply(reply))
 
 
 def test_long_background_speech_interrupts() -> None:
@@ -48,7 +48,11 @@ def test_speech_that_becomes_louder_than_background_interrupts() -> None:
     assert scene.speech(20)[-1] == InterruptReply(reply)
 
 
-@pytest.mark.parametrize(("rough", "why"), [(False, InterruptReply), (True, DiscardSegment)])
+@pytest.mark.parametrize(
+    ("rough", "why"),
+    [(False, InterruptReply), (True, DiscardSegment)],
+    ids=["confident transcript", "low-confidence transcript"],
+)
 def test_transcript_of_long_background_speech_is_requested(rough: bool, why: type[Effect]) -> None:
     scene = Scene(SHORT_INTERRUPT)
     scene.commit_reply(words_heard=3, audible=True)

@@ -56,7 +56,11 @@ def test_uncertain_speech_interrupts_when_its_transcript_arrives() -> None:
     ] == (2, at(2960))
 
 
-@pytest.mark.parametrize(("text", "rough"), [("", False), ("Mhm.", False), ("the", True)])
+@pytest.mark.parametrize(
+    ("text", "rough"),
+    [("", False), ("Mhm.", False), ("the", True)],
+    ids=["no words", "backchannel", "low-confidence word"],
+)
 def test_transcript_that_does_not_interrupt_unducks_reply(text: str, *, rough: bool) -> None:
     scene = Scene()
     reply = scene.commit_reply(words_heard=3, audible=True)
@@ -102,7 +106,11 @@ def test_two_coughs_have_two_segments() -> None:
     assert len(segments) == len(set(segments)) == 3
 
 
-@pytest.mark.parametrize(("probability", "stops"), [(0.49, False), (0.5, True), (0.6, True)])
+@pytest.mark.parametrize(
+    ("probability", "stops"),
+    [(0.49, False), (0.5, True), (0.6, True)],
+    ids=["probability 0.49", "probability 0.5", "probability 0.6"],
+)
 def test_likely_speech_above_noise_counts_in_full(probability: float, *, stops: bool) -> None:
     scene = Scene()
     reply = scene.commit_reply(words_heard=3, audible=True)
@@ -126,7 +134,7 @@ def test_backchannel_needs_twice_the_speech_to_interrupt() -> None:
     reply = scene.commit_reply(words_heard=3, audible=True)
     scene.silence(1000)
     scene.speech(200)
-    scene.tell(InterimTranscript(at(scene.now_ms), words("Mhm.", SegmentId(at(2500)))))
+    scene.handle(InterimTranscript(at(scene.now_ms), words("Mhm.", SegmentId(at(2500)))))
     assert scene.speech(300) == ()
     assert scene.speech(100) == (TurnStarted(2, at(2800)), InterruptReply(reply))
 
@@ -135,7 +143,7 @@ def test_interim_transcript_of_other_segment_is_ignored() -> None:
     scene = Scene()
     reply = scene.commit_reply(words_heard=3, audible=True)
     scene.speech(200)
-    scene.tell(InterimTranscript(at(scene.now_ms), words("mhm", SegmentId(7))))
+    scene.handle(InterimTranscript(at(scene.now_ms), words("mhm", SegmentId(7))))
     assert InterruptReply(reply, continues_turn=True) in scene.speech(100)
 
 
@@ -144,9 +152,9 @@ def test_confident_interim_transcript_interrupts_at_once() -> None:
     reply = scene.commit_reply(words_heard=3, audible=True)
     scene.speech(200)
     rough = Transcript(SegmentId(at(1500)), Samples(0), "stop", low_confidence=True)
-    assert scene.tell(InterimTranscript(at(scene.now_ms), rough)) == (), "a recognizer may report a word for a cough"
+    assert scene.handle(InterimTranscript(at(scene.now_ms), rough)) == (), "a recognizer may report a word for a cough"
     sure = words("stop", SegmentId(at(1500)))
-    assert scene.tell(InterimTranscript(at(scene.now_ms), sure)) == (
+    assert scene.handle(InterimTranscript(at(scene.now_ms), sure)) == (
         TurnStarted(2, at(1800)),
         InterruptReply(reply, continues_turn=True),
     )
@@ -156,6 +164,6 @@ def test_overlap_becomes_turn_when_reply_ends() -> None:
     scene = Scene()
     reply = scene.commit_reply(words_heard=3, audible=True)
     scene.speech(100)
-    assert scene.tell(ReplyEnded(at(scene.now_ms), reply)) == (UnduckReply(reply), TurnStarted(2, at(1800)))
+    assert scene.handle(ReplyEnded(at(scene.now_ms), reply)) == (UnduckReply(reply), TurnStarted(2, at(1800)))
     assert scene.phase() is Phase.USER_SPEAKING
     assert Transcribe(ReplyId(2, 1), SegmentId(at(1500)), at(1900)) in scene.silence(400)

@@ -1,4 +1,4 @@
-"""When a stream is lost, and when to try again."""
+"""Tests when a stream counts as lost, and when opening is retried."""
 
 from audio.card.stream_watchdog import GRACE_S, LOST_AFTER_S, RETRY_PAUSES_S, STEADY_S, StreamWatchdog
 

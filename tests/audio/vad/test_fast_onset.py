@@ -45,7 +45,9 @@ class Peeking:
         return speaking
 
 
-@pytest.mark.parametrize(("score", "opens"), [(0.34, False), (0.35, True)])
+@pytest.mark.parametrize(
+    ("score", "opens"), [(0.34, False), (0.35, True)], ids=["just below the threshold", "at the threshold"]
+)
 def test_half_likely_score_opens_if_audio_is_loud(score: float, opens: bool) -> None:
     scene = Peeking(score)
     assert not any(scene.hear(50, QUIET))
@@ -59,8 +61,8 @@ def test_onset_is_dated_by_audio() -> None:
     scene = Peeking(0.9)
     scene.hear(50, QUIET)
     scene.hear(1, LOUD)
-    assert -512 <= scene.track.voicing(0.1).boundary - 50 * FRAME_SAMPLES <= 80
-    assert scene.track.voicing(0.1).above_noise
+    assert -512 <= scene.track.result(0.1).boundary - 50 * FRAME_SAMPLES <= 80
+    assert scene.track.result(0.1).above_noise
 
 
 def test_network_is_not_asked_during_speech() -> None:

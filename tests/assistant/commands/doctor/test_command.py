@@ -38,7 +38,7 @@ def doctor(*arguments: str, environ: dict[str, str] | None = None) -> "subproces
 
 
 @dataclass(frozen=True, slots=True)
-class Runs:
+class DoctorRuns:
     """Runs in progress; each test awaits its own.
 
     Attributes:
@@ -52,12 +52,12 @@ class Runs:
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DoctorRuns]:
     home = tmp_path_factory.mktemp("home")
     homes = {"HF_HUB_CACHE": str(home), "XDG_DATA_HOME": str(home)}
     dead = '[{name="dead", url="http://127.0.0.1:9/v1", model="m"}]'
     with ThreadPoolExecutor(1) as pool:
-        yield Runs(
+        yield DoctorRuns(
             home,
             pool.submit(doctor, "--json", "--set", f"trace.dir={home / 'traces'}", environ=homes),
             pool.submit(doctor, "--set", f"llm.endpoints={dead}"),
@@ -83,7 +83,7 @@ def test_invalid_configuration_exits_with_2() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(90)
-def test_doctor_checks_this_machine_and_changes_nothing(runs: Runs) -> None:
+def test_doctor_checks_this_machine_and_changes_nothing(runs: DoctorRuns) -> None:
     done = runs.as_it_is.result()
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads(done.stdout)
@@ -101,7 +101,7 @@ def test_doctor_checks_this_machine_and_changes_nothing(runs: Runs) -> None:
         "configuration",
     ]
     lines = {line["name"]: line for line in found["sections"]["engines"]}
-    assert set(lines) == {*(f"{stage} {name}" for stage, name in ENGINES), "all together"}
+    assert set(lines) == {*(f"{stage} {name}" for stage, name in ENGINES), "all engines"}
     assert lines["vad silero"]["facts"]["in_use"] is True
     assert lines["stt pocketsphinx"]["facts"]["fallback"] is True
     assert lines["stt faster-whisper"]["remedy"] == "repartee models pull tiny.en"
@@ -123,22 +123,22 @@ def _left_behind(mark: bytes) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(90)
-def test_endpoint_that_refuses_exits_with_1(runs: Runs) -> None:
+def test_endpoint_that_refuses_exits_with_1(runs: DoctorRuns) -> None:
     done = runs.refusing.result()
     assert done.returncode == 1
     assert "✗ fail  llm dead" in done.stdout
     assert "→ start the server, or check the port in its url" in done.stdout
-    assert "✗ Not ready: no conversation can be held. who answers: none of" in done.stdout
+    assert "✗ Not ready: no conversation can be held. answers: none of" in done.stdout
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(90)
-def test_endpoint_answer_is_timed(runs: Runs) -> None:
+def test_endpoint_answer_is_timed(runs: DoctorRuns) -> None:
     done = runs.answering.result()
     assert done.returncode == 0, done.stdout
     lines = {line["name"]: line for line in json.loads(done.stdout)["sections"]["endpoints"]}
     assert lines["llm near: answer"]["ms"] > 0
-    assert lines["who answers"]["level"] == "ok"
+    assert lines["answers"]["level"] == "ok"
 
 
 @pytest.mark.slow

@@ -38,20 +38,20 @@ RECORDINGS = Path(__file__).parent.parent.parent.parent / "recordings"
 NO_MODELS = {"HF_HUB_CACHE": "none", "XDG_DATA_HOME": "none"}
 
 
-class FakeHearing:
+class FakeStream:
     """Returns `words` as the final transcript, and an interim transcript after the tenth frame."""
 
-    def __init__(self, words: str, on_partial: Callable[[Transcript], None]) -> None:
+    def __init__(self, words: str, on_interim: Callable[[Transcript], None]) -> None:
         self.segment = SegmentId(0)
         self._words = Transcript(self.segment, Samples(0), words)
-        self._on_partial = on_partial
+        self._on_interim = on_interim
         self.lengths: list[int] = []
 
     def feed(self, pcm: Pcm) -> None:
         self.lengths.append(len(pcm))
         if len(self.lengths) == 10:
-            self._on_partial(Transcript(self.segment, Samples(0), ""))
-            self._on_partial(self._words)
+            self._on_interim(Transcript(self.segment, Samples(0), ""))
+            self._on_interim(self._words)
 
     def probability_dip(self) -> None:
         pass
@@ -69,23 +69,23 @@ class FakeHearing:
         return
 
 
-class FakeTranscriber:
+class FakeRecognizer:
     name = detail = "fake"
 
     def __init__(self, words: str = "what time is it", failure: Exception | None = None) -> None:
         self._words = words
         self._failure = failure
-        self.hearings: list[FakeHearing] = []
+        self.hearings: list[FakeStream] = []
         self.closed = False
 
     async def load(self) -> None:
         if isinstance(self._failure, EngineLoadError):
             raise self._failure
 
-    def open(self, segment: SegmentId, on_partial: Callable[[Transcript], None]) -> RecognitionStream:
+    def open(self, segment: SegmentId, on_interim: Callable[[Transcript], None]) -> RecognitionStream:
         if self._failure is not None:
             raise self._failure
-        self.hearings.append(FakeHearing(self._words, on_partial))
+        self.hearings.append(FakeStream(self._words, on_interim))
         return self.hearings[-1]
 
     async def aclose(self) -> None:
@@ -137,7 +137,7 @@ def measured(bench: Bench) -> BenchReport:
     return asyncio.run(measure(bench, lambda _what: None))
 
 
-def heard(monkeypatch: pytest.MonkeyPatch, engine: FakeTranscriber) -> BenchRow:
+def heard(monkeypatch: pytest.MonkeyPatch, engine: FakeRecognizer) -> BenchRow:
     monkeypatch.setattr(engine_bench, "transcriber", lambda _settings, _name: engine)
     (row,) = measured(Bench({}, overrides=["turn.hangover_ms=100"], stt=["pocketsphinx"])).rows
     return row
@@ -198,6 +198,7 @@ def test_missing_model_is_a_row_with_the_remedy() -> None:
         ("", "bar", "no such voice (known: espeak-ng, piper, en_US-ljspeech-medium, "),
         ("", "base.en", "no such voice (known: espeak-ng, piper, "),
     ],
+    ids=["misspelled recognizer", "voice as recognizer", "unknown voice", "recognizer as voice"],
 )
 def test_unknown_name_is_refused_with_the_known_ones(stt: str, tts: str, said: str) -> None:
     with pytest.raises(ConfigError) as error:
@@ -212,7 +213,7 @@ def test_unknown_name_is_refused_with_the_known_ones(stt: str, tts: str, said: s
 
 @pytest.mark.usefixtures("one_clip")
 def test_recognizer_is_measured_in_real_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    engine = FakeTranscriber()
+    engine = FakeRecognizer()
     row = heard(monkeypatch, engine)
     assert row.wait is not None
     assert 30 <= row.wait.p50_ms < 600
@@ -232,7 +233,7 @@ def test_recognizer_is_measured_in_real_time(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_clip_without_transcript_has_times_only(monkeypatch: pytest.MonkeyPatch, one_clip: Label) -> None:
     monkeypatch.setattr(engine_bench, "read_labels", lambda _manifest: [replace(one_clip, transcript=None)])
-    row = heard(monkeypatch, FakeTranscriber())
+    row = heard(monkeypatch, FakeRecognizer())
     assert row.wait is not None
     assert (row.words, row.note) == (None, "no transcripts")
 
@@ -241,13 +242,13 @@ def test_clip_without_transcript_has_times_only(monkeypatch: pytest.MonkeyPatch,
 def test_recording_is_counted_as_lost_if_the_engine_fails(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    engine = FakeTranscriber()
+    engine = FakeRecognizer()
     opened = engine.open
 
-    def dies_once(segment: SegmentId, on_partial: Callable[[Transcript], None]) -> RecognitionStream:
+    def dies_once(segment: SegmentId, on_interim: Callable[[Transcript], None]) -> RecognitionStream:
         if segment == 0:
             raise SttError("it died")
-        return opened(segment, on_partial)
+        return opened(segment, on_interim)
 
     monkeypatch.setattr(engine, "open", dies_once)
     monkeypatch.setattr(engine_bench, "transcriber", lambda _settings, _name: engine)
@@ -265,9 +266,10 @@ def test_recording_is_counted_as_lost_if_the_engine_fails(
         (SttError("it died"), "it died"),
         (TimeoutError(), "too slow: no answer in time"),
     ],
+    ids=["load error", "engine error", "timeout"],
 )
 def test_failing_engine_has_a_row(monkeypatch: pytest.MonkeyPatch, failure: Exception, note: str) -> None:
-    engine = FakeTranscriber(failure=failure)
+    engine = FakeRecognizer(failure=failure)
     row = heard(monkeypatch, engine)
     assert (row.note, row.wait, row.words) == (note, None, None)
     assert engine.closed
@@ -286,7 +288,7 @@ def test_voice_is_timed_to_its_first_audio(monkeypatch: pytest.MonkeyPatch) -> N
 def test_silent_voice_is_a_row_without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_bench, "voice", lambda _settings, _name: FakeVoice(chunks=0))
     (row,) = measured(Bench({}, tts=["espeak-ng"])).rows
-    assert (row.note, row.wait, row.real_time_factor) == ("it said nothing", None, None)
+    assert (row.note, row.wait, row.real_time_factor) == ("it produced no audio", None, None)
 
 
 @pytest.mark.usefixtures("one_clip")
@@ -295,10 +297,10 @@ def test_random_weights_have_no_word_error_rate(monkeypatch: pytest.MonkeyPatch,
     (model / RANDOM_WEIGHTS).touch()
     first: Variant = next(variants(settings(), [str(model)], ()))
     monkeypatch.setattr(engine_bench, "variants", lambda *_: [first])
-    monkeypatch.setattr(engine_bench, "transcriber", lambda _settings, _name: FakeTranscriber())
+    monkeypatch.setattr(engine_bench, "transcriber", lambda _settings, _name: FakeRecognizer())
     (row,) = measured(Bench({}, stt=[str(model)])).rows
     assert row.wait is not None
-    assert (row.words, row.note) == (None, "no real weights")
+    assert (row.words, row.note) == (None, "random weights")
 
 
 # The command.

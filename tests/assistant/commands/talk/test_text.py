@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from assistant.commands.talk.text import CUT, MOST_MARKS, REPLACED, printable
+from assistant.commands.talk.text import CUT, MAX_MARKS, REPLACED, printable
 
 
 @pytest.mark.parametrize(
@@ -26,13 +26,27 @@ from assistant.commands.talk.text import CUT, MOST_MARKS, REPLACED, printable
         ("می\u200cخواهم", "می\u200cخواهم"),
         ("[bold red]not markup[/]", "[bold red]not markup[/]"),
     ],
+    ids=[
+        "plain",
+        "terminal sequences",
+        "line breaks and tabs",
+        "bidirectional override",
+        "lone surrogate",
+        "private use",
+        "joined emoji",
+        "emoji modifiers",
+        "flag",
+        "combining marks",
+        "zero-width non-joiner",
+        "markup",
+    ],
 )
 def test_text_is_made_printable(said: str, shown: str) -> None:
     assert printable(said) == shown
 
 
 def test_combining_marks_are_limited() -> None:
-    assert printable("e" + "\u0301" * 50) == "e" + "\u0301" * MOST_MARKS
+    assert printable("e" + "\u0301" * 50) == "e" + "\u0301" * MAX_MARKS
 
 
 def test_long_text_is_cut_with_an_ellipsis() -> None:

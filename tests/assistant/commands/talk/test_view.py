@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from assistant.commands.talk.controls import Floor
 from assistant.commands.talk.letters import big
 from assistant.commands.talk.panels import headline
-from assistant.commands.talk.view import MOST_ENTRIES, Entry, View
+from assistant.commands.talk.view import MAX_ENTRIES, Entry, View
 from assistant.events import (
     ChunkSpoken,
     InterimWords,
@@ -107,7 +107,7 @@ def test_interruption_marks_the_unheard_part(why: Literal["voice", "unheard"], m
 
 def test_speech_during_a_reply_stays_last() -> None:
     view = told(begun(), ChunkSpoken(REPLY, "One."), started(), Problem("the network is slow"))
-    assert [entry.who for entry in view.entries] == ["repartee", "trouble", "you"]
+    assert [entry.who for entry in view.entries] == ["repartee", "problem", "you"]
 
 
 def test_typed_text_is_shown_at_once_and_only_once() -> None:
@@ -180,7 +180,7 @@ def test_failed_turn_is_not_in_the_running_latency() -> None:
 
 def test_failed_turn_is_reported_but_not_one_without_words() -> None:
     view = told(TurnFinished(record(3, {}, "failed")), TurnFinished(record(4, {}, "no words")))
-    assert plain(view) == [("trouble", "turn 3 failed: no reply was heard", "")]
+    assert plain(view) == [("problem", "turn 3 failed: no reply was heard", "")]
     assert (view.troubles, view.trouble_at, view.latencies) == (1, AT, None)
 
 
@@ -239,8 +239,8 @@ def test_entries_stay_consistent_for_any_events(facts: list[SessionEvent | float
 
 def test_long_conversation_keeps_its_end() -> None:
     view = View()
-    for turn in range(MOST_ENTRIES):
+    for turn in range(MAX_ENTRIES):
         for fact in exchange(turn, f"question {turn}", ["An answer."], {}):
             view.apply(fact, AT)
-    assert len(view.entries) == MOST_ENTRIES
-    assert view.entries[-2].text == f"question {MOST_ENTRIES - 1}"
+    assert len(view.entries) == MAX_ENTRIES
+    assert view.entries[-2].text == f"question {MAX_ENTRIES - 1}"

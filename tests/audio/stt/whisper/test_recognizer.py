@@ -107,8 +107,8 @@ def engine(path: Path, **settings: object) -> WhisperRecognizer:
     return WhisperRecognizer(whole)
 
 
-@pytest.mark.parametrize("words", [1, 4, 7])
-@pytest.mark.parametrize("encoder_window", ["full", "adaptive", "dynamic"])
+@pytest.mark.parametrize("words", [1, 4, 7], ids="{} words".format)
+@pytest.mark.parametrize("encoder_window", ["full", "adaptive", "dynamic"], ids=["full", "adaptive", "dynamic"])
 def test_transcript_has_words_of_fed_audio(model: Path, words: int, encoder_window: str) -> None:
     async def scene(transcriber: WhisperRecognizer) -> None:
         listener = Listener(transcriber)
@@ -151,7 +151,7 @@ def test_partials_are_agreed_prefixes(model: Path) -> None:
 
 
 def test_partial_rate_is_bounded(model: Path, decodes: Decodes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared_model, "PARTIAL_INTERVAL_SAMPLES", samples_of_s(0.6))
+    monkeypatch.setattr(shared_model, "INTERIM_INTERVAL_SAMPLES", samples_of_s(0.6))
 
     async def scene(transcriber: WhisperRecognizer) -> None:
         decodes.calls.clear()
@@ -231,6 +231,16 @@ def test_empty_segment_has_no_words(model: Path) -> None:
         ("every lamp", 0.35, True, "", False),
         ("la " * 12, 0.99, False, "la", True),
     ],
+    ids=[
+        "confident stock phrase",
+        "doubtful stock phrase",
+        "doubtful command",
+        "improbable command",
+        "improbable command in silence",
+        "confident command in silence",
+        "short text in silence",
+        "loop",
+    ],
 )
 def test_unreliable_decode_is_filtered(
     tmp_path: Path, script: str, probability: float, no_speech: bool, text: str, rough: bool
@@ -256,6 +266,7 @@ def test_unreliable_decode_is_filtered(
         (SCRIPT, 0.99, True, False),
         (SCRIPT, 0.05, False, False),
     ],
+    ids=["reliable", "loop", "no speech", "improbable"],
 )
 def test_failed_check_in_short_window_is_repeated_in_full_one(
     tmp_path: Path, decodes: Decodes, script: list[str], probability: float, no_speech: bool, again: bool
@@ -272,7 +283,9 @@ def test_failed_check_in_short_window_is_repeated_in_full_one(
     run(engine(path), scene)
 
 
-@pytest.mark.parametrize(("full", "text"), [("commuter", ""), ("computer", "computer")])
+@pytest.mark.parametrize(
+    ("full", "text"), [("commuter", ""), ("computer", "computer")], ids=["other word", "same word"]
+)
 def test_loop_is_reduced_to_words_of_full_window(
     model: Path, monkeypatch: pytest.MonkeyPatch, full: str, text: str
 ) -> None:
@@ -282,7 +295,7 @@ def test_loop_is_reduced_to_words_of_full_window(
     decoded = loaded.decode(loud(1), "en", retry=True)
     assert decoded is not None
     assert decoded.text == text
-    assert decoded.doubt
+    assert decoded.failed_check
     assert not said
 
 
@@ -458,6 +471,7 @@ def load_error(transcriber: WhisperRecognizer) -> str:
 @pytest.mark.parametrize(
     ("name", "remedy"),
     [("", "convert or copy it again, or correct stt.model"), ("tiny", "remove it and pull it again")],
+    ids=["own folder", "catalogue model"],
 )
 def test_missing_model_file_is_named_with_remedy(model: Path, tmp_path: Path, name: str, remedy: str) -> None:
     """Without tokenizer.json faster-whisper would fetch one."""
@@ -497,7 +511,7 @@ def test_detail_names_model_and_device(model: Path) -> None:
     assert transcriber.detail.endswith("not loaded")
 
     async def scene(transcriber: WhisperRecognizer) -> None:
-        assert transcriber.detail.endswith("int8_float32 on CPU, 1 threads, adaptive window, en")
+        assert transcriber.detail.endswith("int8_float32 on CPU, 1 thread, adaptive window, en")
 
     run(transcriber, scene)
 
@@ -514,6 +528,6 @@ def test_looping_decoder_stops_early(tmp_path: Path) -> None:
         assert len(model.generate(encoded, "en", samples_of_s(1)).text.split()) == 34
         cut = model.generate(encoded, "en", samples_of_s(2))
         assert len(cut.text.split()) == 44
-        assert cut.closure is None, "it was stopped in its midst"
+        assert cut.punctuation is None, "it was stopped in its midst"
 
     run(engine(path), scene)
