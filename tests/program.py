@@ -25,7 +25,6 @@ _IMPORTED = (
     "assistant.models.needs",
     "assistant.program",
     "rich.table",
-    "typer.rich_utils",
     "web.serve",
 )
 _start = multiprocessing.get_context("forkserver")
@@ -35,7 +34,7 @@ _start.set_forkserver_preload(list(_IMPORTED))
 def repartee(
     *arguments: str | Path, cwd: Path | None = None, env: Mapping[str, str] | None = None, timeout_s: float = 50.0
 ) -> "subprocess.CompletedProcess[str]":
-    """Runs the program to its end and returns its exit status and what it wrote. Its input is empty.
+    """Runs the program to its end and returns its exit status and its output, as written. Its input is empty.
 
     Raises:
         subprocess.TimeoutExpired: It ran longer than `timeout_s` and was killed.
@@ -53,7 +52,7 @@ def repartee(
             child.kill()
             child.join()
         child.close()
-        out, err = (file.read_text(encoding="utf-8") for file in files)
+        out, err = (file.read_bytes().decode() for file in files)
     if code is None:
         raise subprocess.TimeoutExpired(["repartee", *words], timeout_s, out, err)
     return subprocess.CompletedProcess(["repartee", *words], code, out, err)
