@@ -31,7 +31,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 # Each file in one of two processes; so, too, whole programs in real time, which mostly wait; then, in one process, what
 # judges latencies. All run, whatever the ones before find.
-TWO := -n 2 --dist loadfile
+TWO := -n 2 --dist loadfile --no-loadscope-reorder
 MARKED = $$(grep -rl --include="test_*.py" "mark.$(1)" tests)
 
 test: check
