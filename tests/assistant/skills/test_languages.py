@@ -53,10 +53,7 @@ EIGHT = AlarmState(9, LOCAL_NOW.replace(day=22, hour=20, minute=15, second=0))
 
 @pytest.fixture(scope="module")
 def skills() -> Skills:
-    loaded = Skills()
-    for code in LANGUAGES:
-        loaded.load(code)
-    return loaded
+    return loaded_skills()
 
 
 def ask(skills: Skills, code: str, said: str, *running: TimerState | AlarmState) -> SkillAnswer:
