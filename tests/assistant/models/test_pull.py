@@ -397,7 +397,7 @@ def test_invalid_hub_address_is_reported(address: str, home: Path, monkeypatch: 
     ids=["unknown", "relative path", "absolute path", "path outside", "empty"],
 )
 def test_unknown_name_is_refused_with_the_known_ones(hub: Hub, name: str) -> None:
-    assert refused(name).startswith(f'"{name}" is not a known model; known are tiny.en, ')
+    assert refused(name).startswith(f'"{name}" is not a known model; the known names are tiny.en, ')
     assert hub.asked == []
 
 

@@ -193,7 +193,7 @@ def test_demo_without_silero_model_uses_webrtc_and_says_so(tmp_path: Path, monke
 
 
 @pytest.mark.parametrize(
-    ("override", "says"),
+    ("override", "message"),
     [
         ("tts.voice=no-such-voice", 'no voice "no-such-voice": set tts.voice'),
         ("assistant.language=de", "English only, not 'de'"),
@@ -201,11 +201,11 @@ def test_demo_without_silero_model_uses_webrtc_and_says_so(tmp_path: Path, monke
     ],
     ids=["unknown voice", "language of another recognizer", "unknown language"],
 )
-def test_engine_that_cannot_be_loaded_gives_a_one_line_error(tmp_path: Path, override: str, says: str) -> None:
+def test_engine_that_cannot_be_loaded_gives_a_one_line_error(tmp_path: Path, override: str, message: str) -> None:
     arguments = ("demo", "--wav", WHAT_TIME, "--out", "out", "--set", override)
     done = repartee(*arguments, cwd=tmp_path, env=bare_environment())
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
     assert line.startswith("repartee: ")
-    assert says in line
+    assert message in line
     assert "Traceback" not in done.stdout

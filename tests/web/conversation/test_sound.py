@@ -124,6 +124,7 @@ def test_escape_stops_rendered_reply(page: Page, server: Server) -> None:
         {"type": "response.done", "response": {"id": "resp_9_1", "status": "cancelled"}},
         {"type": "conversation.item.truncated", "item_id": "item_9", "audio_end_ms": 0},
     ],
+    ids=["speech started", "response done", "item truncated"],
 )
 def test_reply_cut_before_playback_is_not_rendered(page: Page, server: Server, cut: dict[str, Any]) -> None:
     page.evaluate("delete MediaDevices.prototype.getUserMedia")  # no microphone
