@@ -10,7 +10,11 @@ from program import REPARTEE, repartee
 ENVIRON = {**os.environ, "COLUMNS": "60"}
 
 
-@pytest.mark.parametrize("arguments", [("config", "--config", "mine.toml"), ("config", "--set", "x"), ("nonsense",)])
+@pytest.mark.parametrize(
+    "arguments",
+    [("config", "--config", "mine.toml"), ("config", "--set", "x"), ("nonsense",)],
+    ids=["result", "user error", "unknown command"],
+)
 def test_result_equals_that_of_the_console_script(arguments: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text("[turn]\nprofile = 'patient'\n")
     own = subprocess.run(

@@ -140,10 +140,10 @@ def test_program_without_console_prints_nothing() -> None:
     [
         (("config", "--config=~/missing.toml"), "{home}/missing.toml"),
         (("demo", "--wav=~/missing.wav"), "{home}/missing.wav does not exist"),
-        (("demo", "--out=~/file/out"), "{home}/file/out cannot be made"),
+        (("demo", "--out=~/file/out"), "{home}/file/out cannot be created"),
         (("bench", "engines", "--manifest=~/missing.jsonl"), "{home}/missing.jsonl"),
         (("trace", "report", str(DEMO), "--html=~/a.jsonl"), "{home}/a.jsonl has the suffix of a trace"),
-        (("endpoints", "--svg=~/file", "--config=~/file"), "{home}/file holds the settings"),
+        (("endpoints", "--svg=~/file", "--config=~/file"), "{home}/file is the configuration file"),
         (("config", "--config="), "a path is missing"),
         (("demo", "--out", ""), "a path is missing"),
         (("config", "--config=~nobody-of-this-name/a.toml"), "there is no such home folder"),
