@@ -25,7 +25,7 @@ from audio.card.speaker import CardSpeaker
 from audio.devices import list_devices, pick
 from audio.frame import Frame
 
-pytestmark = [pytest.mark.slow, pytest.mark.real_time]
+pytestmark = [pytest.mark.slow, pytest.mark.calm, pytest.mark.real_time]
 
 
 class CardHarness:

@@ -34,7 +34,7 @@ async def listen(microphone: Microphone) -> list[tuple[float, Frame]]:
 # At 48 kHz 29 samples of silence precede the audio, so that every frame is complete with its block and not with the
 # next one. The last 29 samples are in a padded frame of their own.
 @pytest.mark.parametrize(
-    ("rate_hz", "channels", "in_front", "late_at_most_s"),
+    ("rate_hz", "channels", "leading_silence", "late_at_most_s"),
     [(16_000, 1, 0, 0.0001), (48_000, 2, 29, 0.0019), (44_100, 1, 0, 0.042), (11_025, 1, 0, 0.042)],
     ids=["16 kHz", "48 kHz stereo", "44.1 kHz", "11.025 kHz"],
 )

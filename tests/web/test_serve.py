@@ -18,6 +18,7 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+import program
 import pytest
 from stopwatch import Stopwatch
 from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
@@ -30,7 +31,6 @@ from web.listening_sockets import listen
 from web.serve import LogFilter, freeze_loaded_objects, proxies_of, token_of
 
 ROOT = Path(__file__).parent.parent.parent
-REPARTEE = Path(sys.executable).with_name("repartee")
 TOKEN = "a-token-of-enough-characters"
 
 SCRIPTED = textwrap.dedent(
@@ -106,14 +106,7 @@ def port_of(running: "subprocess.Popen[str]") -> int:
 
 
 def repartee(*arguments: str, **environ: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [REPARTEE, "serve", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=50,
-        check=False,
-        env={**environment(), **environ},
-    )
+    return program.repartee("serve", *arguments, env={**environment(), **environ})
 
 
 # Settings

@@ -7,13 +7,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from program import REPARTEE, repartee
 from trace_samples import DEMO
-
-REPARTEE = Path(sys.executable).with_name("repartee")
-
-
-def repartee(*arguments: str, folder: Path | None = None) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run([REPARTEE, *arguments], capture_output=True, text=True, timeout=50, check=False, cwd=folder)
 
 
 def test_help_names_the_commands() -> None:
@@ -40,13 +35,13 @@ def test_help_shows_no_python_types(command: str, monkeypatch: pytest.MonkeyPatc
 
 
 def test_version_is_the_installed_one() -> None:
-    done = repartee("--version")
+    done = subprocess.run([REPARTEE, "--version"], capture_output=True, text=True, timeout=50, check=False)
     assert (done.returncode, done.stdout) == (0, f"repartee {version('repartee')}\n")
 
 
 def test_config_shows_values_and_their_origin(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text("[turn]\nprofile = 'patient'\n")
-    done = repartee("config", "--config", "mine.toml", "--set", "tts.speed=1.5", folder=tmp_path)
+    done = repartee("config", "--config", "mine.toml", "--set", "tts.speed=1.5", cwd=tmp_path)
     lines = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines() if line.strip()}
     assert lines["turn.profile"] == ['"patient"', "mine.toml:2"]
     assert lines["tts.speed"][0] == "1.5"
@@ -57,7 +52,7 @@ def test_config_shows_values_and_their_origin(tmp_path: Path) -> None:
 def test_value_is_not_interpreted_as_markup(tmp_path: Path) -> None:
     (tmp_path / "[x]").mkdir()
     (tmp_path / "[x]" / "mine.toml").write_text("[assistant]\ngreeting = '[red]a[/b] :wave:'\n")
-    done = repartee("config", "--config", "[x]/mine.toml", folder=tmp_path)
+    done = repartee("config", "--config", "[x]/mine.toml", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     (line,) = (line for line in done.stdout.splitlines() if line.startswith("assistant.greeting"))
     assert line.split() == ["assistant.greeting", '"[red]a[/b]', ':wave:"', "[x]/mine.toml:2"]
@@ -72,14 +67,7 @@ def test_config_fits_a_narrow_window_and_a_long_path(columns: int, folder: str, 
     (tmp_path / folder).mkdir()
     file = tmp_path / folder / "mine.toml"
     file.write_text("[tts]\nvoice = 'de_DE-thorsten-medium'\n")
-    done = subprocess.run(
-        [REPARTEE, "config", "--config", file],
-        capture_output=True,
-        text=True,
-        timeout=50,
-        check=False,
-        env={**os.environ, "COLUMNS": str(columns)},
-    )
+    done = repartee("config", "--config", file, env={**os.environ, "COLUMNS": str(columns)})
     assert max(map(len, done.stdout.splitlines())) <= columns
     pieces = "".join(done.stdout.split())
     assert '"auto"' in done.stdout
@@ -119,7 +107,7 @@ def test_config_fits_a_narrow_window_and_a_long_path(columns: int, folder: str, 
     ],
 )
 def test_user_error_is_one_line(arguments: tuple[str, ...], said: str, tmp_path: Path) -> None:
-    done = repartee(*arguments, folder=tmp_path)
+    done = repartee(*arguments, cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr.startswith("repartee: ")
     assert said in done.stderr
@@ -152,10 +140,10 @@ def test_program_without_console_prints_nothing() -> None:
     [
         (("config", "--config=~/missing.toml"), "{home}/missing.toml"),
         (("demo", "--wav=~/missing.wav"), "{home}/missing.wav does not exist"),
-        (("demo", "--out=~/file/out"), "{home}/file/out cannot be made"),
+        (("demo", "--out=~/file/out"), "{home}/file/out cannot be created"),
         (("bench", "engines", "--manifest=~/missing.jsonl"), "{home}/missing.jsonl"),
         (("trace", "report", str(DEMO), "--html=~/a.jsonl"), "{home}/a.jsonl has the suffix of a trace"),
-        (("endpoints", "--svg=~/file", "--config=~/file"), "{home}/file holds the settings"),
+        (("endpoints", "--svg=~/file", "--config=~/file"), "{home}/file is the configuration file"),
         (("config", "--config="), "a path is missing"),
         (("demo", "--out", ""), "a path is missing"),
         (("config", "--config=~nobody-of-this-name/a.toml"), "there is no such home folder"),
@@ -178,7 +166,7 @@ def test_home_is_expanded_where_the_shell_does_not(
     (tmp_path / "file").touch()
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("COLUMNS", "200")
-    done = repartee(*arguments, folder=tmp_path)
+    done = repartee(*arguments, cwd=tmp_path)
     assert done.returncode == 2
     assert said.format(home=tmp_path) in done.stderr
 

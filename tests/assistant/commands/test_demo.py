@@ -16,7 +16,7 @@ import assistant
 from assistant.replay.turns import conversation_of
 from audio.level import audible_onset
 
-pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.real_time, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.slow, pytest.mark.calm, pytest.mark.real_time, pytest.mark.timeout(400)]
 
 REPARTEE = Path(sys.executable).with_name("repartee")
 LABELS = Path(assistant.__file__).parent / "recordings" / "conversation.json"

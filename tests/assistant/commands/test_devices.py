@@ -100,7 +100,7 @@ def test_tone_has_no_clicks() -> None:
 
 @pytest.mark.slow
 @pytest.mark.real_time
-@pytest.mark.alone
+@pytest.mark.calm
 def test_meter_and_tone_run_on_a_virtual_card(tmp_path: Path) -> None:
     with virtual_card() as card:
 

@@ -1,25 +1,16 @@
 """Output of `repartee models`."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
+
+from program import repartee
 
 from assistant.models.catalogue import MODELS
 
-REPARTEE = Path(sys.executable).with_name("repartee")
-
 
 def listed(folder: Path, *arguments: str, columns: int = 80) -> list[str]:
-    done = subprocess.run(
-        [REPARTEE, "models", *arguments],
-        env={**os.environ, "COLUMNS": str(columns), "HF_HUB_CACHE": "none", "XDG_DATA_HOME": "none"},
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=50,
-        check=False,
-    )
+    environ = {**os.environ, "COLUMNS": str(columns), "HF_HUB_CACHE": "none", "XDG_DATA_HOME": "none"}
+    done = repartee("models", *arguments, cwd=folder, env=environ)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.splitlines()
 

@@ -7,13 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from program import repartee
 from rich.console import Console
 from trace_samples import DEMO, RECORDINGS, TIME, demo_records, simulated_records, slower, write_trace
 from typer.testing import CliRunner
 
 from assistant.commands.trace import trace
-
-REPARTEE = Path(sys.executable).with_name("repartee")
 
 
 def run(*arguments: str | Path) -> tuple[int, str, str]:
@@ -27,8 +26,7 @@ def test_traces_of_the_configuration_are_read_by_default(tmp_path: Path) -> None
     folder = tmp_path / "traces"
     folder.mkdir()
     write_trace(folder / "a.jsonl", demo_records())
-    command = [str(REPARTEE), "trace", "report"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=15, check=False, cwd=tmp_path)
+    done = repartee("trace", "report", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     wanted = (RECORDINGS / "demo.report.txt").read_text(encoding="utf-8")
     assert [line.rstrip() for line in done.stdout.splitlines()] == wanted.splitlines()

@@ -14,12 +14,13 @@ import simulation
 from llm_server import DONE, HEAD, LAST_CHUNK, Abort, Drip, Script, Server, Wait, answer, chunk, event, serving, status
 from real_time_conversation import scripted
 from simulation import SimulationResult, Utterance, check_stages
+from virtual_time import run_virtual
 
 from assistant.pipeline.reply import ANSWER_BROKE_OFF, EMPTY_ANSWER
 from assistant.turns.settings import TurnSettings
 from llm.openai import OpenAIChat
 
-pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.real_time, pytest.mark.timeout(200)]
+pytestmark = pytest.mark.slow
 
 SECRET = "zanzibar"
 ECHO = {"error": {"message": f"cannot answer: is {SECRET} an island", "type": "server_error"}}
@@ -185,7 +186,7 @@ def fault_run(_fast_voice: None) -> FaultRun:
         patch.setattr(root, "level", logging.INFO)
         root.addHandler(log)
         try:
-            return FaultRun(asyncio.run(run_all_conversations()), log.lines)
+            return FaultRun(run_virtual(run_all_conversations(), sockets=True), log.lines)
         finally:
             root.removeHandler(log)
 
@@ -260,7 +261,7 @@ async def split_answers() -> dict[str, SimulationResult]:
 
 
 def test_half_a_character_does_not_break_an_answer() -> None:
-    for name, result in asyncio.run(split_answers()).items():
+    for name, result in run_virtual(split_answers(), sockets=True).items():
         assert " ".join(result.chunks).replace("\ufffd", "").strip() == "It is fine", name
         (record,) = result.records
         assert record.error is None, name
@@ -284,7 +285,7 @@ async def run_beside_a_stall(stalled: int) -> tuple[list[SimulationResult], list
 
 
 def test_stalled_endpoint_does_not_delay_other_conversations() -> None:
-    waiting, normal = asyncio.run(run_beside_a_stall(3))
+    waiting, normal = run_virtual(run_beside_a_stall(3), sockets=True)
     for result in waiting:
         (record,) = result.records
         assert record.error is not None

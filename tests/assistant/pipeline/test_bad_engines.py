@@ -4,8 +4,6 @@ import asyncio
 import json
 import os
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -13,6 +11,7 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from program import repartee
 from real_time_conversation import WHAT_TIME, RealTimeConversation, bare_environment, question_twice
 from rich.console import Console
 from simulation import SimulationResult, check_stages
@@ -34,8 +33,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(200)]
 
 MID_TURN_S = 1.2
 """During the first question, which lasts from 0.7 to 1.6 s."""
-
-REPARTEE = Path(sys.executable).parent / "repartee"
 
 
 @asynccontextmanager
@@ -205,15 +202,8 @@ def test_demo_without_silero_model_uses_webrtc_and_says_so(tmp_path: Path, monke
     ids=["unknown voice", "language of another recognizer", "unknown language"],
 )
 def test_engine_that_cannot_be_loaded_gives_a_one_line_error(tmp_path: Path, override: str, message: str) -> None:
-    done = subprocess.run(
-        [REPARTEE, "demo", "--wav", WHAT_TIME, "--out", "out", "--set", override],
-        cwd=tmp_path,
-        env=bare_environment(),
-        capture_output=True,
-        text=True,
-        timeout=50,
-        check=False,
-    )
+    arguments = ("demo", "--wav", WHAT_TIME, "--out", "out", "--set", override)
+    done = repartee(*arguments, cwd=tmp_path, env=bare_environment())
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
     assert line.startswith("repartee: ")

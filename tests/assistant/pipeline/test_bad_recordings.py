@@ -8,7 +8,6 @@ import resource
 import signal
 import struct
 import subprocess
-import sys
 import time
 import wave
 from collections.abc import Callable, Iterator
@@ -20,12 +19,12 @@ import numpy as np
 import pytest
 import soundfile
 import soxr
+from program import REPARTEE, repartee
 from real_time_conversation import WHAT_TIME, bare_environment
 from stopwatch import Stopwatch
 
 pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(200)]
 
-REPARTEE = Path(sys.executable).with_name("repartee")
 START_S = 3.0
 RUNS_AT_ONCE = 3
 """Concurrent conversations. A core can run about ten, but each loads its engines at the start."""
@@ -68,6 +67,13 @@ def run(folder: Path, *arguments: str | Path) -> ProgramRun:
     with start_program(folder, *arguments) as process:
         screen, complaints = process.communicate(timeout=55)
     return ProgramRun(process.returncode, screen, complaints, watch.undisturbed_s, folder)
+
+
+def run_forked(folder: Path, *arguments: str | Path) -> ProgramRun:
+    """Runs the program in a child that has its imports already: for errors before engines are loaded."""
+    watch = Stopwatch()
+    done = repartee("demo", *arguments, cwd=folder, env={**bare_environment(), "COLUMNS": "200"})
+    return ProgramRun(done.returncode, done.stdout, done.stderr, watch.undisturbed_s, folder)
 
 
 def check_rejected(ran: ProgramRun, *messages: str) -> None:
@@ -114,7 +120,7 @@ def header(samples: int) -> bytes:
 def test_invalid_recording_gives_a_one_line_error(tmp_path: Path, name: str) -> None:
     make, message = REFUSED[name]
     make(tmp_path / "speech.wav")
-    ran = run(tmp_path, "--wav", "speech.wav", "--out", "out")
+    ran = (run if name == "missing" else run_forked)(tmp_path, "--wav", "speech.wav", "--out", "out")
     check_rejected(ran, "speech.wav", message)
     assert ran.took_s < START_S
     assert not (tmp_path / "out").exists(), "nothing is left behind"
@@ -125,14 +131,14 @@ def test_invalid_recording_gives_a_one_line_error(tmp_path: Path, name: str) -> 
 )
 def test_uncreatable_folder_gives_a_one_line_error(tmp_path: Path, out: str) -> None:
     (tmp_path / "file").write_text("")
-    ran = run(tmp_path, "--wav", WHAT_TIME, "--out", out)
+    ran = run_forked(tmp_path, "--wav", WHAT_TIME, "--out", out)
     check_rejected(ran, out, "--out")
     assert ran.took_s < START_S
 
 
 def test_unwritable_audio_file_gives_a_one_line_error(tmp_path: Path) -> None:
     (tmp_path / "out" / "demo.wav").mkdir(parents=True)
-    ran = run(tmp_path, "--wav", WHAT_TIME, "--out", "out")
+    ran = run_forked(tmp_path, "--wav", WHAT_TIME, "--out", "out")
     check_rejected(ran, "out/demo.wav cannot be written", "--out")
     assert ran.screen == "", "said before anything is loaded"
     assert ran.took_s < START_S
@@ -142,7 +148,7 @@ def test_input_recording_is_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     tape = tmp_path / "out" / "demo.wav"
     tape.write_bytes(speech())
-    ran = run(tmp_path, "--wav", "./out/demo.wav")
+    ran = run_forked(tmp_path, "--wav", "./out/demo.wav")
     check_rejected(ran, "out/demo.wav would be overwritten", "--out")
     assert tape.read_bytes() == speech()
 
@@ -161,7 +167,7 @@ def test_input_recording_is_not_overwritten(tmp_path: Path) -> None:
 def test_invalid_settings_give_a_one_line_error(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
     (tmp_path / "bad.toml").write_text("[turn]\nhangover_ms = = 3\n")
     (tmp_path / "recording.toml").write_bytes(speech())
-    ran = run(tmp_path, "--wav", WHAT_TIME, "--out", "out", *arguments)
+    ran = run_forked(tmp_path, "--wav", WHAT_TIME, "--out", "out", *arguments)
     check_rejected(ran, message)
     assert ran.took_s < START_S
 

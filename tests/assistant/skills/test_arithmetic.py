@@ -7,6 +7,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loaded_skills import loaded_skills
 from num2words import num2words
 from text_cases import text_cases
 
@@ -14,16 +15,9 @@ from assistant.skills import Running, SkillContext, TimerState
 from assistant.skills.en.numerals import NUMERALS
 from assistant.skills.en.phrases import PHRASES
 from assistant.skills.numerals import find_numbers
-from assistant.skills.skills import Skills
 
 CONTEXT = SkillContext(datetime(2026, 11, 20, 22, 43, tzinfo=UTC))
 SIGNS = {"plus": "+", "minus": "-", "times": "*", "divided by": "/"}
-
-
-def loaded_skills() -> Skills:
-    skills = Skills()
-    skills.load()
-    return skills
 
 
 SKILLS = loaded_skills()

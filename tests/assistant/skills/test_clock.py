@@ -4,6 +4,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
+from loaded_skills import loaded_skills
 from text_cases import text_cases
 
 from assistant.skills import SkillContext
@@ -13,9 +14,7 @@ from assistant.skills.skills import Skills
 
 @pytest.fixture(scope="module")
 def skills() -> Skills:
-    loaded = Skills()
-    loaded.load()
-    return loaded
+    return loaded_skills()
 
 
 @text_cases(

@@ -6,6 +6,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loaded_skills import loaded_skills
 from text_cases import text_cases
 
 from assistant.skills import SkillContext
@@ -18,9 +19,7 @@ PAIRS = [(a, b) for a in UNITS for b in UNITS if a.dimension is b.dimension]
 
 @pytest.fixture(scope="module")
 def skills() -> Skills:
-    loaded = Skills()
-    loaded.load()
-    return loaded
+    return loaded_skills()
 
 
 @given(st.sampled_from(PAIRS), st.fractions(min_value=-1000, max_value=10**6))

@@ -3,10 +3,10 @@
 from datetime import UTC, datetime
 
 import pytest
+from loaded_skills import loaded_skills
 from text_cases import text_cases
 
 from assistant.skills import SkillContext
-from assistant.skills.language import LANGUAGES
 from assistant.skills.skills import Skills
 
 NOW = datetime(2026, 11, 20, 22, 43, tzinfo=UTC)
@@ -14,10 +14,7 @@ NOW = datetime(2026, 11, 20, 22, 43, tzinfo=UTC)
 
 @pytest.fixture(scope="module")
 def skills() -> Skills:
-    loaded = Skills()
-    for code in LANGUAGES:
-        loaded.load(code)
-    return loaded
+    return loaded_skills()
 
 
 @text_cases(

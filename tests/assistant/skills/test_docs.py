@@ -6,6 +6,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
+from loaded_skills import loaded_skills
 from text_cases import text_cases
 
 from assistant.skills import SkillContext
@@ -42,10 +43,7 @@ ROWS = [(code, *row) for code in LANGUAGES for row in rows(EXAMPLES, SECTIONS[co
 
 @pytest.fixture(scope="module")
 def skills() -> Skills:
-    loaded = Skills()
-    for code in LANGUAGES:
-        loaded.load(code)
-    return loaded
+    return loaded_skills()
 
 
 @text_cases(("code", "skill", "said", "text"), [*ROWS, *(("en", *row) for row in GUIDE_ROWS)], columns=(0, 2))

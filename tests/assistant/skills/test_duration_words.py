@@ -6,11 +6,11 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loaded_skills import loaded_skills
 from text_cases import text_cases
 
 from assistant.skills import SetAlarm, SetTimer, SkillContext, SkillEffect
 from assistant.skills.language import LANGUAGES
-from assistant.skills.skills import Skills
 
 NOW = datetime(2026, 11, 20, 15, 59, tzinfo=ZoneInfo("Europe/Berlin"))
 TIMER = {
@@ -279,14 +279,7 @@ OTHER_ALARMS = [
 ]
 
 
-def loaded() -> Skills:
-    skills = Skills()
-    for code in LANGUAGES:
-        skills.load(code)
-    return skills
-
-
-SKILLS = loaded()
+SKILLS = loaded_skills()
 
 
 def effect_of(code: str, said: str) -> SkillEffect | None:

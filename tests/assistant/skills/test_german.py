@@ -5,6 +5,7 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 import pytest
+from loaded_skills import loaded_skills
 from text_cases import text_cases
 
 from assistant.skills import SkillContext
@@ -438,9 +439,7 @@ NOT_UNDERSTOOD = (
 
 @pytest.fixture(scope="module")
 def skills() -> Skills:
-    loaded = Skills()
-    loaded.load("de")
-    return loaded
+    return loaded_skills()
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,7 @@ from hassil.expression import Sequence as WordSequence
 from hassil.intents import Intents, RangeSlotList, TextSlotList
 from hypothesis import given
 from hypothesis import strategies as st
+from loaded_skills import loaded_skills
 from num2words import num2words
 from stopwatch import slowness
 from text_cases import text_cases
@@ -52,10 +53,7 @@ EIGHT = AlarmState(9, LOCAL_NOW.replace(day=22, hour=20, minute=15, second=0))
 
 @pytest.fixture(scope="module")
 def skills() -> Skills:
-    loaded = Skills()
-    for code in LANGUAGES:
-        loaded.load(code)
-    return loaded
+    return loaded_skills()
 
 
 def ask(skills: Skills, code: str, said: str, *running: TimerState | AlarmState) -> SkillAnswer:
@@ -456,13 +454,6 @@ def test_answer_without_a_model_names_the_remedy(code: str) -> None:
 def test_any_text_never_raises(code: str, said: str) -> None:
     answer = LOADED.answer(said, SkillContext(NOW, language=code))
     assert answer is None or answer.text
-
-
-def loaded_skills() -> Skills:
-    loaded = Skills()
-    for code in LANGUAGES:
-        loaded.load(code)
-    return loaded
 
 
 LOADED = loaded_skills()

@@ -5,10 +5,11 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loaded_skills import loaded_skills
 from text_cases import text_cases
 
 from assistant.skills import SkillContext
-from assistant.skills.skills import Skills, no_model_answer
+from assistant.skills.skills import no_model_answer
 
 CONTEXT = SkillContext(datetime(2026, 11, 20, 22, 43, tzinfo=UTC), "Hello.")
 
@@ -254,12 +255,6 @@ NOT_UNDERSTOOD = (
     "quiet place",
     "how far is christmas island",
 )
-
-
-def loaded_skills() -> Skills:
-    skills = Skills()
-    skills.load()
-    return skills
 
 
 SKILLS = loaded_skills()

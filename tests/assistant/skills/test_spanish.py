@@ -5,6 +5,7 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 import pytest
+from loaded_skills import loaded_skills
 from text_cases import text_cases
 
 from assistant.skills import SkillContext
@@ -453,9 +454,7 @@ NOT_UNDERSTOOD = (
 
 @pytest.fixture(scope="module")
 def skills() -> Skills:
-    loaded = Skills()
-    loaded.load("es")
-    return loaded
+    return loaded_skills()
 
 
 @pytest.fixture(scope="module")

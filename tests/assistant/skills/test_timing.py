@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
+from loaded_skills import loaded_skills
 from text_cases import text_cases
 
 from assistant.skills import (
@@ -37,9 +38,7 @@ SEVEN, EIGHT = (
 
 @pytest.fixture(scope="module")
 def skills() -> Skills:
-    loaded = Skills()
-    loaded.load()
-    return loaded
+    return loaded_skills()
 
 
 def ask(skills: Skills, said: str, *running: TimerState | AlarmState, now: datetime = NOW) -> SkillAnswer:

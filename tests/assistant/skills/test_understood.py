@@ -5,6 +5,7 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 import pytest
+from loaded_skills import loaded_skills
 from text_cases import text_cases
 
 from assistant.skills import SkillContext
@@ -606,9 +607,7 @@ CASES = [(said, skill, text) for (skill, text), sentences in UNDERSTOOD.items() 
 
 @pytest.fixture(scope="module")
 def skills() -> Skills:
-    loaded = Skills()
-    loaded.load()
-    return loaded
+    return loaded_skills()
 
 
 @text_cases(("said", "skill", "text"), CASES)

@@ -210,7 +210,9 @@ def test_cost_is_linear_in_text_length(piece: str, token_chars: int) -> None:
     def seconds(chars: int) -> float:
         text = (piece * chars)[:chars]
         tokens = [text[at : at + token_chars] for at in range(0, chars, token_chars)]
-        return min(timeit.repeat(lambda: chunks_of(tokens), timer=time.thread_time, number=1, repeat=5))
+        return timeit.timeit(lambda: chunks_of(tokens), timer=time.thread_time, number=1)
 
-    # Ten times the text may take ten times as long; a quadratic search would take a hundred times as long.
-    assert seconds(30_000) < 50 * seconds(3_000) + 0.01
+    # Ten times the text may take ten times as long; a quadratic search would take a hundred times as long. The fastest
+    # of five runs counts, so the first one that is fast enough decides.
+    limit_s = 50 * min(seconds(3_000) for _ in range(5)) + 0.01
+    assert any(seconds(30_000) < limit_s for _ in range(5))

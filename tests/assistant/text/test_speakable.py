@@ -227,7 +227,9 @@ def test_result_has_no_markup_or_invisible_characters(text: str) -> None:
 def test_cost_is_linear_in_text_length(piece: str, token_chars: int) -> None:
     def seconds(chars: int) -> float:
         text = (piece * chars)[:chars]
-        return min(timeit.repeat(lambda: stream(text, [token_chars]), timer=time.thread_time, number=1, repeat=5))
+        return timeit.timeit(lambda: stream(text, [token_chars]), timer=time.thread_time, number=1)
 
-    # Ten times the text may take ten times as long; scanning it repeatedly would take a hundred times as long.
-    assert seconds(30_000) < 50 * seconds(3_000) + 0.01
+    # Ten times the text may take ten times as long; scanning it repeatedly would take a hundred times as long. The
+    # fastest of five runs counts, so the first one that is fast enough decides.
+    limit_s = 50 * min(seconds(3_000) for _ in range(5)) + 0.01
+    assert any(seconds(30_000) < limit_s for _ in range(5))

@@ -13,7 +13,7 @@ from assistant.trace_report.page import page
 from assistant.trace_report.reading import Record, TraceError
 
 pytestmark = pytest.mark.slow
-"""Each test draws some pages, which take half a second each."""
+"""Most tests draw a page, which takes half a second."""
 
 
 def page_of(path: Path, slowest: int = 10) -> str:
@@ -47,17 +47,22 @@ class Elements(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_page_fetches_and_runs_nothing() -> None:
-    elements = Elements(page_of(DEMO))
+@pytest.fixture(scope="module")
+def demo_page() -> str:
+    return page_of(DEMO)
+
+
+def test_page_fetches_and_runs_nothing(demo_page: str) -> None:
+    elements = Elements(demo_page)
     assert elements.open == []
     assert not {"script", "link", "img", "iframe", "object"} & set(elements.names)
     named = {value for name, value in elements.attributes if name in {"src", "href", "xlink:href", "data"}}
     assert all(value.startswith("#") for value in named)
-    assert not re.search(r"@import|url\((?!#)", page_of(DEMO))
+    assert not re.search(r"@import|url\((?!#)", demo_page)
 
 
-def test_page_has_plots_for_all_turns_and_each_slowest_turn() -> None:
-    text = page_of(DEMO)
+def test_page_has_plots_for_all_turns_and_each_slowest_turn(demo_page: str) -> None:
+    text = demo_page
     assert Elements(text).names.count("svg") == 2 + 5
     headings = re.findall(r"<h3>turn (\d)", text)
     assert headings == ["5", "1", "2", "3", "4"]
@@ -87,8 +92,8 @@ def test_names_from_trace_stay_text(tmp_path: Path) -> None:
     assert elements.open == []
 
 
-def test_page_is_reproducible() -> None:
-    assert page_of(DEMO) == page_of(DEMO)
+def test_page_is_reproducible(demo_page: str) -> None:
+    assert page_of(DEMO) == demo_page
 
 
 def test_turns_without_latency_have_a_page(tmp_path: Path) -> None:

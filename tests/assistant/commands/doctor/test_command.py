@@ -7,7 +7,6 @@ import asyncio
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from llm_server import answer, serving
+from program import REPARTEE, repartee
 from synthetic_piper import tone_voice
 
 from assistant.commands.doctor.measures import measure_model, measure_vad, measure_voice, sound
@@ -22,8 +22,6 @@ from assistant.config.loading import load_settings
 from assistant.setup import build, engine_catalog
 from assistant.setup.engine_catalog import ENGINES
 from assistant.setup.engine_loader import EngineLoader
-
-REPARTEE = Path(sys.executable).with_name("repartee")
 
 
 def doctor(*arguments: str, environ: dict[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
@@ -72,11 +70,11 @@ async def with_an_endpoint() -> "subprocess.CompletedProcess[str]":
 
 
 def test_invalid_configuration_exits_with_2() -> None:
-    done = doctor("--set", "tts.sped=2")
+    done = repartee("doctor", "--set", "tts.sped=2")
     assert done.returncode == 2
     assert done.stderr.startswith("repartee: ")
     assert "tts.sped" in done.stderr
-    as_json = doctor("--json", "--set", "tts.sped=2")
+    as_json = repartee("doctor", "--json", "--set", "tts.sped=2")
     assert as_json.returncode == 2
     assert "tts.sped" in json.loads(as_json.stdout)["problems"][0]
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from program import repartee
 from synthetic_piper import tone_voice
 from synthetic_whisper import scripted_whisper
 
@@ -309,15 +310,8 @@ def test_random_weights_have_no_word_error_rate(monkeypatch: pytest.MonkeyPatch,
 @pytest.mark.parametrize("form", [(), ("--json",)], ids=["tables", "json"])
 def test_results_are_shown_even_if_they_cannot_be_written(form: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "out").touch()
-    done = subprocess.run(
-        [str(REPARTEE), "bench", "engines", "--tts", "en_GB-alan-medium", *form],
-        cwd=tmp_path,
-        env={**os.environ, **NO_MODELS},
-        capture_output=True,
-        text=True,
-        timeout=90,
-        check=False,
-    )
+    arguments = ("bench", "engines", "--tts", "en_GB-alan-medium", *form)
+    done = repartee(*arguments, cwd=tmp_path, env={**os.environ, **NO_MODELS})
     assert done.returncode == 2
     assert "missing: repartee models pull" in done.stdout
     assert done.stderr == "repartee: out cannot be written (File exists); name another folder with --out.\n"

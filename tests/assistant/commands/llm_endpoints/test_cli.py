@@ -3,25 +3,16 @@
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
+import program
 import pytest
 
-REPARTEE = Path(sys.executable).with_name("repartee")
 CLOSED = "http://127.0.0.1:9/v1"
 
 
 def repartee(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [REPARTEE, *arguments],
-        capture_output=True,
-        text=True,
-        timeout=50,
-        check=False,
-        cwd=folder,
-        env={**os.environ, "COLUMNS": "160"},
-    )
+    return program.repartee(*arguments, cwd=folder, env={**os.environ, "COLUMNS": "160"})
 
 
 @pytest.fixture

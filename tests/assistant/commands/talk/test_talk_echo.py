@@ -17,7 +17,7 @@ from virtual_card import SPEAKER, VOICE, VirtualCard, virtual_card
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.alone,
+    pytest.mark.calm,
     pytest.mark.real_time,
     pytest.mark.timeout(300),
 ]

@@ -128,8 +128,8 @@ def test_cost_of_hostile_text_is_bounded(text: str, language: str) -> None:
         spoken(text, language)
         return time.process_time() - started
 
-    # Measured: 0.1 to 55 ms. Quadratic cost would take seconds.
-    assert min(cost_s() for _ in range(5)) < 0.4
+    # Measured: 0.1 to 55 ms. Quadratic cost would take seconds. The fastest of five runs counts.
+    assert any(cost_s() < 0.4 for _ in range(5))
 
 
 PHONEMES = [
