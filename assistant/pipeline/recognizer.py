@@ -12,6 +12,7 @@ from audio.errors import SttError
 from audio.frame import Frame
 from audio.ring import Ring
 from audio.stt import RecognitionStream, Recognizer, SegmentId, Transcript
+from audio.stt.no_recognizer import NoRecognizer, typed_text_only
 from audio.time_limit import time_limit
 from audio.units import Samples, samples_of_s
 
@@ -41,6 +42,7 @@ class RecognizerFeed:
     _segment: SegmentId | None = None  # the open one; `_stream` is None if the recognizer lost it
     _stream: RecognitionStream | None = None
     _lost_segment: SegmentId | None = None  # the segment whose loss was reported
+    _absence_reported: bool = False  # the user was told that there is no recognizer
 
     def feed(self, frame: Frame) -> None:
         """Adds a frame to the ring buffer and to the open segment."""
@@ -64,6 +66,9 @@ class RecognizerFeed:
         """Opens a segment and feeds it from its beginning, which lies in the past."""
         self._segment = segment
         self._start_stream(segment)
+        if isinstance(self.recognizer, NoRecognizer) and not self._absence_reported:
+            self._absence_reported = True
+            self.report_problem(typed_text_only(self.recognizer.why))
 
     async def transcript(
         self, segment: SegmentId, speech_end: Samples, *, early: bool, draft: bool = False
