@@ -52,8 +52,9 @@ The same clips for each setting of the language model. Its time to the first tok
 only the time beyond that wait adds to the latency."""
 
 _COST = """\
-Event loop: the detector, turn taking, the wire protocol. Other threads: Smart Turn and the trace writer. Recognizer
-and voice are threads (Whisper, espeak-ng, Piper). The client and the language model are not included. With eight simultaneous users, the figure is the share of each."""
+Event loop: the detector, turn taking, the wire protocol. Recognizer and voice are threads of their own (Whisper,
+espeak-ng, Piper). Other threads: Smart Turn and the trace writer. The client and the language model are not included.
+With eight simultaneous users, the figure is the share of each."""
 
 
 def document(page: str, run: Run, name: str) -> str:

@@ -143,7 +143,7 @@ class SttSection(ConfigSection):
     engine: Annotated[
         SttEngine,
         KeyInfo(
-            "Speech recognizer; auto: without its model only typed text is answered; faster-whisper: that is an error.",
+            "Speech recognizer; without its model, auto answers typed text only, and faster-whisper is an error.",
             retired={"pocketsphinx": 'was removed: set "auto" and run repartee models pull tiny.en'},
         ),
     ] = "auto"

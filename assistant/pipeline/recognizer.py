@@ -8,11 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from assistant.pipeline.engine_recovery import EngineRecovery, reason_of
+from assistant.pipeline.no_recognizer import NoRecognizer, typed_text_only
 from audio.errors import SttError
 from audio.frame import Frame
 from audio.ring import Ring
 from audio.stt import RecognitionStream, Recognizer, SegmentId, Transcript
-from audio.stt.no_recognizer import NoRecognizer, typed_text_only
 from audio.time_limit import time_limit
 from audio.units import Samples, samples_of_s
 

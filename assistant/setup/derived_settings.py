@@ -37,7 +37,6 @@ def needs(settings: Settings) -> list[Need]:
     """Returns the models that these settings need."""
     return needed(
         language=settings.assistant.language,
-        stt_engine=settings.stt.engine,
         stt_model=settings.stt.model,
         tts_engine=settings.tts.engine,
         voice=settings.tts.voice,

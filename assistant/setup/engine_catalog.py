@@ -42,7 +42,6 @@ def need_of(settings: Settings, engine: str) -> Need | None:
     voice = settings.tts.voice
     needs = needed(
         language=settings.assistant.language,
-        stt_engine="faster-whisper",
         stt_model=settings.stt.model,
         tts_engine="piper",
         voice=voice if is_piper_voice(voice) else "",

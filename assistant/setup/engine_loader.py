@@ -17,13 +17,13 @@ from assistant.models.catalogue import Kind
 from assistant.models.needs import Need, at_hand, is_piper_voice, lacking_model
 from assistant.pipeline.end_of_turn_evidence import AudioEndOfTurnModel, warm_up_estimator
 from assistant.pipeline.engines import EngineChoice, Engines
+from assistant.pipeline.no_recognizer import NoRecognizer, typed_text_only
 from assistant.setup import build
 from assistant.setup.derived_settings import knows_grammar, needs
 from assistant.skills.effects import SkillEffects
 from assistant.text.normalization.reading import spoken
 from audio.errors import EngineError, EngineLoadError
 from audio.stt import Recognizer
-from audio.stt.no_recognizer import NoRecognizer, typed_text_only
 from audio.tts import Voice
 from audio.vad import Vad
 from llm.chat import ChatModel
