@@ -60,9 +60,7 @@ class Moment:
     goes_on: float | None = None
 
 
-def heard_moments(
-    turns: Sequence[Turn], folder: Path, network: SmartTurn | None, whisper: Path
-) -> list[Moment]:
+def heard_moments(turns: Sequence[Turn], folder: Path, network: SmartTurn | None, whisper: Path) -> list[Moment]:
     """Returns all moments of all turns. Reads transcripts from the cache in `folder` and adds new ones.
 
     Args:

@@ -72,9 +72,7 @@ def _asked_at(silence: Silence, wait_ms: float) -> Samples | None:
     return Samples(at) if at < silence.until else None
 
 
-def _transcribe(
-    whisper: Path, turns: Sequence[Turn], known: dict[str, list[SilenceTranscripts]], file: TextIO
-) -> None:
+def _transcribe(whisper: Path, turns: Sequence[Turn], known: dict[str, list[SilenceTranscripts]], file: TextIO) -> None:
     vad = SileroVad(SileroNetwork())
     recognizer = Whisper(whisper)
     for turn in turns:

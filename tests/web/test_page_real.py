@@ -102,8 +102,9 @@ def open_page(tmp_path: Path) -> Iterator[OpenPageFunction]:
     with ExitStack() as closing:
 
         def open_page(*room: Speech | float, answers: Sequence[str] = (), allowed: bool = True) -> OpenPage:
+            texts = [one.words for one in room if isinstance(one, Speech)] or [""]
             wav = write_microphone_wav(tmp_path / "room.wav", *room, 1.0) if room else None
-            server = closing.enter_context(page_server(tmp_path / "traces", answers=answers))
+            server = closing.enter_context(page_server(tmp_path / "traces", answers=answers, transcripts=texts))
             browser = closing.enter_context(chromium(wav, allowed=allowed))
             return closing.enter_context(opened_page(browser, server))
 
