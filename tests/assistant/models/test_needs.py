@@ -294,7 +294,7 @@ def test_model_of_another_kind_is_unknown() -> None:
 
 
 def test_remedy_for_a_language_downloads_no_installed_model(home: Path) -> None:
-    (need, *_) = needed(language="de", stt_engine="auto", stt_model="base.en", tts_engine="auto", voice="")
+    (need, *_) = needed(language="de", stt_model="base.en", tts_engine="auto", voice="")
     assert need.language_remedy.endswith("repartee models pull base")
     assert lacking_model(need) == f"the Whisper model {need.language_remedy}"
     base = home / "hf" / "hub" / "models--Systran--faster-whisper-base" / "snapshots" / ("a" * 40)
@@ -329,7 +329,7 @@ def test_every_missing_model_has_a_download_command(home: Path, kind: Kind, name
 )
 def test_english_model_is_missing_for_another_language(home: Path, name: str, instead: str) -> None:
     cache(home, "a" * 40, *WHISPER_FILES)
-    (need, *_) = needed(language="de-AT", stt_engine="auto", stt_model=name, tts_engine="auto", voice="")
+    (need, *_) = needed(language="de-AT", stt_model=name, tts_engine="auto", voice="")
     assert at_hand(need) is None
     assert missing(need) == (
         f'missing: {name} supports only English: set stt.model = "{instead}", then repartee models pull {instead}'
@@ -338,7 +338,7 @@ def test_english_model_is_missing_for_another_language(home: Path, name: str, in
 
 def test_multilingual_model_supports_every_language(home: Path) -> None:
     folder = write(home / "hf/hub/models--Systran--faster-whisper-base/snapshots/x", *WHISPER_FILES)
-    (need, *_) = needed(language="de", stt_engine="auto", stt_model="base", tts_engine="auto", voice="")
+    (need, *_) = needed(language="de", stt_model="base", tts_engine="auto", voice="")
     assert at_hand(need) == folder
 
 
@@ -347,7 +347,7 @@ def test_multilingual_model_supports_every_language(home: Path) -> None:
 
 def test_list_has_needed_and_installed_models(home: Path) -> None:
     snapshot = cache(home, "a" * 40, *WHISPER_FILES)
-    wanted = needed(language="en", stt_engine="auto", stt_model="small.en", tts_engine="auto", voice="")
+    wanted = needed(language="en", stt_model="small.en", tts_engine="auto", voice="")
     lines = rows(wanted)
     assert [(line.name, line.at_hand, line.needed) for line in lines] == [
         ("small.en", False, True),
@@ -361,7 +361,7 @@ def test_list_has_needed_and_installed_models(home: Path) -> None:
 
 
 def test_full_list_has_every_model_once() -> None:
-    wanted = needed(language="en", stt_engine="auto", stt_model="small.en", tts_engine="auto", voice="")
+    wanted = needed(language="en", stt_model="small.en", tts_engine="auto", voice="")
     names = [line.name for line in rows(wanted, everything=True)]
     assert sorted(names) == sorted(MODELS)
 
