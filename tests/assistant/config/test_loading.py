@@ -438,10 +438,14 @@ def test_error_in_a_flag_is_one_line(flag: str, line: str | None) -> None:
     ("option", "line"),
     [
         (Option("--stt", "stt.engine", ""), '--stt "": must be "auto" or "faster-whisper"'),
+        (
+            Option("--stt", "stt.engine", "pocketsphinx"),
+            '--stt "pocketsphinx": was removed: set "auto" and run repartee models pull tiny.en',
+        ),
         (Option("--port", "server.port", "99999"), '--port "99999": must be 0 or a whole number from 1 to 65535'),
         (Option("--port", "server.port", "http"), '--port "http": must be 0 or a whole number from 1 to 65535'),
     ],
-    ids=["empty", "out of range", "word for a number"],
+    ids=["empty", "removed", "out of range", "word for a number"],
 )
 def test_error_in_an_option_names_the_option(option: Option, line: str) -> None:
     with pytest.raises(ConfigError) as refused:
