@@ -103,7 +103,7 @@ async def demo(
     _prepare_output(out)
     _headline(console, recording)
     screen = Screen(console)
-    loader.export = build.span_export(choice.settings, environ, lambda what: screen.show(Problem(what)))
+    loader.export = build.span_export(choice.settings, lambda what: screen.show(Problem(what)))
     with console.status("loading engines"):
         async with beside(ports, wanted=llm is None and not loaded.settings.llm.endpoints) as found:
             engines = await loader.engines()

@@ -6,24 +6,21 @@ silence ─▶ end-of-turn judge ─▶ EOT probability ─▶ turn taking
 """
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from assistant.end_of_turn.estimator import EndOfTurnEstimate
-from assistant.events import InterimWords, Problem, SessionEvent
+from assistant.events import InterimWords, Problem
 from assistant.pipeline.connection_warmer import ConnectionWarmer
 from assistant.pipeline.end_of_turn_evidence import EvidenceCollector
 from assistant.pipeline.engine_recovery import EngineRecovery, reason_of
-from assistant.pipeline.engines import Engines, SessionSettings
 from assistant.pipeline.recognizer import RecognizerFeed
-from assistant.pipeline.recorder import Recorder
+from assistant.pipeline.session_context import SessionContext
 from assistant.turns.backchannel import ends_with_question, is_backchannel, is_echo
 from assistant.turns.events import (
     CloseSegment,
     DiscardSegment,
     EndOfTurnScored,
-    Event,
     FinalTranscript,
     InterimTranscript,
     OpenSegment,
@@ -32,7 +29,6 @@ from assistant.turns.events import (
     TranscriptFailed,
 )
 from assistant.turns.wake_phrase import WakePhraseGate
-from audio.clock import StreamClock
 from audio.frame import Frame
 from audio.stt import SegmentId, Transcript
 from audio.units import Samples
@@ -47,26 +43,14 @@ class AudioInput:
     """Processes the audio of one conversation. Not thread-safe: call it on the event loop.
 
     Attributes:
-        engines: VAD, recognizer and end-of-turn models.
+        context: What it shares with the rest of the session.
         wake_phrase: Wake-phrase gate.
-        recorder: Collects the traces.
-        clock: The microphone's sample clock.
-        settings: Time limits.
-        dispatch: Receives events for the turn-taking machine.
-        on_event: Receives session events for the user interface or client.
-        report_problem: Receives problem descriptions, one sentence each.
         onset: Onset of the latest speech segment.
         addressed: Whether the speech is addressed to the assistant, as far as is known.
     """
 
-    engines: Engines
+    context: SessionContext
     wake_phrase: WakePhraseGate
-    recorder: Recorder
-    clock: StreamClock
-    settings: SessionSettings
-    dispatch: Callable[[Event], None]
-    on_event: Callable[[SessionEvent], None]
-    report_problem: Callable[[str], None]
     onset: Samples = Samples(0)
     addressed: bool = True
     _at: Samples = Samples(0)
@@ -82,20 +66,24 @@ class AudioInput:
     _overlap_task: tuple[SegmentId, asyncio.Task[None]] | None = None  # see `transcribe_overlap`
 
     def __post_init__(self) -> None:
-        engines = self.engines
+        engines = self.context.engines
         self._vad = engines.vad
-        recovery = EngineRecovery(engines.recognizer.name, engines.recognizer.load, self.report_problem)
+        recovery = EngineRecovery(engines.recognizer.name, engines.recognizer.load, self.context.report_problem)
         self._recognizer = RecognizerFeed(
-            engines.recognizer, recovery, self.settings.stt_timeout_s, self._interim_transcript, self.report_problem
+            engines.recognizer,
+            recovery,
+            self.context.settings.stt_timeout_s,
+            self._interim_transcript,
+            self.context.report_problem,
         )
         if engines.end_of_turn is not None:
             self._evidence_collector = EvidenceCollector(
                 engines.end_of_turn,
                 engines.audio_end_of_turn,
                 engines.is_known_sentence,
-                self.settings.knows_grammar,
+                self.context.settings.knows_grammar,
                 self._end_of_turn_estimated,
-                self.report_problem,
+                self.context.report_problem,
             )
         if engines.warm_connections is not None:
             self._connection_warmer = ConnectionWarmer(engines.warm_connections)
@@ -125,7 +113,7 @@ class AudioInput:
         self._probability = vad_result.probability
         if any(vad_result.probability < dip <= before for dip in DIP_PROBABILITIES):
             self._recognizer.probability_dip()
-        self.recorder.frame(frame, vad_result, self.clock)
+        self.context.recorder.frame(frame, vad_result, self.context.clock)
         if self._evidence_collector is not None:
             self._evidence_collector.process(frame, vad_result)
         return vad_result
@@ -134,18 +122,20 @@ class AudioInput:
         try:
             return self._vad.process(frame)
         except Exception as error:
-            if self._vad is self.engines.spare_vad:
+            if self._vad is self.context.engines.spare_vad:
                 raise
-            self._vad = self.engines.spare_vad
+            self._vad = self.context.engines.spare_vad
             reason = f"vad: {self._vad.name}, instead of a detector that failed: {reason_of(error)}"
-            self.recorder.vad_replaced(self._vad.name, self._vad.end_bias_ms, reason)
-            self.report_problem(reason)
+            self.context.recorder.vad_replaced(self._vad.name, self._vad.end_bias_ms, reason)
+            self.context.report_problem(reason)
             return self._vad.process(frame)
 
     def open(self, effect: OpenSegment) -> None:
         """Opens a speech segment: the recognizer starts on it."""
         self.onset, self.addressed = effect.onset, self.wake_phrase.is_open(effect.onset)
-        self.recorder.segment_opened(effect, self.clock.to_loop_s(effect.onset), addressed=self.addressed)
+        self.context.recorder.segment_opened(
+            effect, self.context.clock.to_loop_s(effect.onset), addressed=self.addressed
+        )
         self._recognizer.open(effect.segment)
         if self._evidence_collector is not None:
             self._evidence_collector.start_segment(effect.onset)
@@ -159,7 +149,7 @@ class AudioInput:
             self._cancel_overlap_task()
         self._hint_language(effect, now_s)
         self._recognizer.close_segment(effect.segment, used=used)
-        self.recorder.segment_ended(effect.turn, now_s)
+        self.context.recorder.segment_ended(effect.turn, now_s)
         if self._evidence_collector is not None:
             self._evidence_collector.end_segment(turn=used)
         if self._connection_warmer is not None:
@@ -177,16 +167,16 @@ class AudioInput:
         heard = replace(
             transcript, text=self.wake_phrase.name if addressed_speech.kind == "called" else addressed_speech.text
         )
-        self.recorder.interim_transcript(heard, _now_s())
-        self.on_event(InterimWords(heard.text, heard.low_confidence))
-        self.dispatch(InterimTranscript(self._at, heard, addressed_speech.has_wake_phrase))
+        self.context.recorder.interim_transcript(heard, _now_s())
+        self.context.on_event(InterimWords(heard.text, heard.low_confidence))
+        self.context.dispatch(InterimTranscript(self._at, heard, addressed_speech.has_wake_phrase))
 
     def _mark_addressed(self) -> None:
         """Marks the current speech as addressed to the assistant. From here on it may cost requests."""
         if not self.addressed and self._connection_warmer is not None:
             self._connection_warmer.start()
         self.addressed = True
-        self.recorder.mark_addressed()
+        self.context.recorder.mark_addressed()
 
     def transcribe_overlap(self, effect: RequestTranscript, recent_text: str) -> None:
         """Transcribes an uncertain overlap and sends an interim transcript to the turn-taking machine.
@@ -214,8 +204,8 @@ class AudioInput:
         heard = replace(transcript, text=text, punctuation=None)
         if text:
             self._mark_addressed()
-            self.recorder.interim_transcript(heard, _now_s())
-        self.dispatch(
+            self.context.recorder.interim_transcript(heard, _now_s())
+        self.context.dispatch(
             InterimTranscript(
                 self._at, heard, addressed_speech.has_wake_phrase and bool(text), was_requested=True, is_echo=echo
             )
@@ -223,12 +213,12 @@ class AudioInput:
 
     def _hint_language(self, effect: CloseSegment | DiscardSegment, now_s: float) -> None:
         """Tells the user, once in a conversation, that poorly recognized speech may be in another language."""
-        other, hint = self._other_language, self.settings.language_hint
+        other, hint = self._other_language, self.context.settings.language_hint
         if self._language_hinted or not self.addressed or other is None or other[0] != effect.segment or hint is None:
             return
         self._language_hinted = True
-        self.recorder.event(effect.turn, "language", now_s, other[1])
-        self.on_event(Problem(hint(other[1])))
+        self.context.recorder.event(effect.turn, "language", now_s, other[1])
+        self.context.on_event(Problem(hint(other[1])))
 
     def _cancel_overlap_task(self) -> None:
         """Cancels a pending overlap transcription."""
@@ -296,8 +286,8 @@ class AudioInput:
             self._evidence_collector.start_silence(effect.segment, effect.speech_end)
 
     def _end_of_turn_estimated(self, segment: SegmentId, estimate: EndOfTurnEstimate) -> None:
-        self.dispatch(EndOfTurnScored(self._at, segment, estimate))
-        self.recorder.end_of_turn_estimated(estimate, _now_s())
+        self.context.dispatch(EndOfTurnScored(self._at, segment, estimate))
+        self.context.recorder.end_of_turn_estimated(estimate, _now_s())
 
     def turn_continued(self) -> None:
         """Reports that the user continued a turn that had been taken for finished."""

@@ -22,15 +22,14 @@ from assistant.events import (
 from assistant.history.history import History
 from assistant.history.items import ItemId, UserMessage
 from assistant.pipeline.engine_recovery import EngineRecovery
-from assistant.pipeline.engines import Engines, ReplyOptions, SessionSettings
-from assistant.pipeline.recorder import Recorder
+from assistant.pipeline.engines import ReplyOptions
 from assistant.pipeline.reply import Reply, literal_reply
+from assistant.pipeline.session_context import SessionContext
 from assistant.tools.rounds import ReplyEvent, ToolRounds, without_made_up
 from assistant.trace.record import Outcome
 from assistant.turns.events import (
     CommitTurn,
     DropAttempt,
-    Event,
     InterruptReply,
     PlaybackProgress,
     PrepareReply,
@@ -40,7 +39,6 @@ from assistant.turns.events import (
     RetractReply,
     Transcribe,
 )
-from audio.clock import StreamClock
 from audio.speaker import Speaker
 from audio.units import REPLY_RATE_HZ, ReplySamples, Samples, ms_of_reply_samples, ms_of_samples
 from llm.chat import Message
@@ -83,31 +81,17 @@ class ReplyManager:
     """Manages the replies of one conversation. Not thread-safe: call it on the event loop.
 
     Attributes:
-        engines: LLM, voice, skills and tools.
+        context: What it shares with the rest of the session.
         speaker: Plays the replies.
         history: The history.
-        recorder: Collects the traces.
-        clock: The microphone's sample clock.
-        settings: Time limits.
-        at: Returns the current position of the microphone.
-        dispatch: Receives events for the turn-taking machine.
-        on_event: Receives session events for the user interface or client.
-        report_problem: Receives problem descriptions, one sentence each, without words of the conversation.
         on_reply_heard: Receives the text of each reply that was heard, when the reply is over.
         last_reply: Text of the last reply, as written.
         trailing: Replies that were sent completely and are still played before the current one, in order.
     """
 
-    engines: Engines
+    context: SessionContext
     speaker: Speaker
     history: History
-    recorder: Recorder
-    clock: StreamClock
-    settings: SessionSettings
-    at: Callable[[], Samples]
-    dispatch: Callable[[Event], None]
-    on_event: Callable[[SessionEvent], None]
-    report_problem: Callable[[str], None]
     on_reply_heard: Callable[[str], None]
     last_reply: str = ""
     trailing: tuple[ReplyId, ...] = ()
@@ -120,10 +104,10 @@ class ReplyManager:
     _user_item: ItemId | None = None  # item reserved for the current speech
 
     def __post_init__(self) -> None:
-        voice = self.engines.voice
-        self._voice_recovery = EngineRecovery(voice.name, voice.load, self.report_problem)
+        voice = self.context.engines.voice
+        self._voice_recovery = EngineRecovery(voice.name, voice.load, self.context.report_problem)
         self.speaker.on_played = self._on_played
-        self.history.on_removed = lambda item: self.on_event(ItemForgotten(item))
+        self.history.on_removed = lambda item: self.context.on_event(ItemForgotten(item))
 
     def start(self, tasks: asyncio.TaskGroup) -> None:
         """Starts the manager. `tasks` owns its asynchronous work."""
@@ -153,12 +137,12 @@ class ReplyManager:
         said = self._add_user_text(effect.text, effect.new_text)
         lost, end_ms = said is None, ms_of_samples(effect.speech_end)
         said = said or self.add_empty_message()
-        self.on_event(
+        self.context.on_event(
             UserTurnCommitted(
                 effect.turn, effect.text, effect.low_confidence, said, end_ms, "spoken", answered=False, lost=lost
             )
         )
-        self.recorder.turn_recorded(effect, self.clock.to_loop_s(effect.speech_end), self.clock)
+        self.context.recorder.turn_recorded(effect, self.context.clock.to_loop_s(effect.speech_end), self.context.clock)
 
     def add_empty_message(self) -> UserMessage:
         """Adds a user message without words: the client ended the turn, or its transcript was lost."""
@@ -181,16 +165,18 @@ class ReplyManager:
         attempt = self._attempts.setdefault(effect.reply, _Attempt())
         attempt.reply = reply = Reply(
             effect.reply,
-            self.engines.voice,
+            self.context.engines.voice,
             self._voice_recovery.works,
             self.speaker,
-            self.recorder.trace_of(effect.reply),
-            self.settings.voice_timeout_s,
-            on_event=self.on_event if reply_options.spoken else lambda event: self._show_text(effect.reply, event),
-            normalize_text=self.engines.normalize_text,
-            answered_by=self.engines.model.name,
+            self.context.recorder.trace_of(effect.reply),
+            self.context.settings.voice_timeout_s,
+            on_event=self.context.on_event
+            if reply_options.spoken
+            else lambda event: self._show_text(effect.reply, event),
+            normalize_text=self.context.engines.normalize_text,
+            answered_by=self.context.engines.model.name,
             spoken=reply_options.spoken,
-            speed=lambda: reply_options.speed * self.engines.skill_effects.speed,
+            speed=lambda: reply_options.speed * self.context.engines.skill_effects.speed,
             error="speech recognition failed" if effect.transcript_lost else None,
         )
         attempt.transcript_lost = effect.transcript_lost
@@ -210,15 +196,15 @@ class ReplyManager:
         attempt.messages = self.history.messages(
             effect.new_text, continues=effect.new_text != effect.text, instructions=reply_options.instructions
         )
-        options = replace(reply_options.options, traceparent=self.recorder.traceparent(effect.reply))
-        if self.engines.tools is None:
-            return without_made_up(self.engines.model.stream(attempt.messages, options), options.functions)
+        options = replace(reply_options.options, traceparent=self.context.recorder.traceparent(effect.reply))
+        if self.context.engines.tools is None:
+            return without_made_up(self.context.engines.model.stream(attempt.messages, options), options.functions)
         return ToolRounds(
-            self.engines.model,
+            self.context.engines.model,
             attempt.messages,
             options,
-            self.engines.tools,
-            self.settings.tools,
+            self.context.engines.tools,
+            self.context.settings.tools,
             reply.gate,
             written=lambda: reply.written_text,
             remember=lambda used: self.history.add_tool_call(reply.id, used),
@@ -227,10 +213,12 @@ class ReplyManager:
 
     def _on_tool_wait(self, reply: Reply, waited_s: float) -> None:
         """Announces a wait if needed, and reports progress, because a slow tool call is not a stuck reply."""
-        tools = self.settings.tools
+        tools = self.context.settings.tools
         if tools.moment and waited_s >= tools.moment_after_s:
             reply.announce_wait(tools.moment)
-        self.dispatch(PlaybackProgress(self.at(), reply.id, reply.words_heard, reply.any_sound_heard))
+        self.context.dispatch(
+            PlaybackProgress(self.context.position(), reply.id, reply.words_heard, reply.any_sound_heard)
+        )
 
     async def _run_reply(self, reply: Reply, source: AsyncGenerator[ReplyEvent]) -> None:
         await reply.run(source)
@@ -240,12 +228,12 @@ class ReplyManager:
         if reply.error is not None:
             self._report_error(reply.id, reply.error)
         if reply.unsynthesized:
-            self.on_event(Problem(f"not spoken: {' '.join(reply.unsynthesized)}", private=True))
+            self.context.on_event(Problem(f"not spoken: {' '.join(reply.unsynthesized)}", private=True))
         for call in reply.calls:
-            self.on_event(FunctionCalled(reply.id, self.history.add_function_call(call)))
+            self.context.on_event(FunctionCalled(reply.id, self.history.add_function_call(call)))
         if (attempt := self._attempts.get(reply.id)) is not None:
             attempt.sent = True
-        self.on_event(_reply_sent_event(reply))
+        self.context.on_event(_reply_sent_event(reply))
         self.speaker.end(reply.id)
         if reply.spoken_transcript.samples == 0:
             self._finish_reply(reply.id)  # nothing was played, so no playout report will follow
@@ -262,12 +250,12 @@ class ReplyManager:
         attempt.speech_end = effect.speech_end
         self._resumed = effect.reply if effect.origin == "resumed" else None
         if attempt.messages:
-            attempt.undo_effects = self.engines.skill_effects.do(
-                self.engines.skill_effects.effect_of(attempt.messages), _now_s()
+            attempt.undo_effects = self.context.engines.skill_effects.do(
+                self.context.engines.skill_effects.effect_of(attempt.messages), _now_s()
             )
-        reply.gain_db = self.engines.skill_effects.gain_db
-        speech_end_s = None if effect.speech_end is None else self.clock.to_loop_s(effect.speech_end)
-        self.recorder.commit(effect, _now_s(), speech_end_s)
+        reply.gain_db = self.context.engines.skill_effects.gain_db
+        speech_end_s = None if effect.speech_end is None else self.context.clock.to_loop_s(effect.speech_end)
+        self.context.recorder.commit(effect, _now_s(), speech_end_s)
         said = self._add_user_text(effect.text, effect.new_text)
         lost = said is None and (attempt.transcript_lost or (effect.submitted and effect.origin == "requested"))
         if said is None and (attempt.transcript_lost or effect.submitted):
@@ -276,9 +264,9 @@ class ReplyManager:
         committed = UserTurnCommitted(
             effect.reply.turn, effect.text, effect.low_confidence, said, end_ms, effect.origin, lost=lost
         )
-        self.on_event(committed)
+        self.context.on_event(committed)
         item = self.history.add_reply(effect.reply, reply.spoken_transcript)
-        self.on_event(ReplyStarted(effect.reply, item, reply.spoken))
+        self.context.on_event(ReplyStarted(effect.reply, item, reply.spoken))
         self.speaker.open(effect.reply)
         reply.gate.set()
 
@@ -298,7 +286,7 @@ class ReplyManager:
         """Records the response latency that the client has measured; see `Session.on_client_latency`."""
         attempt = self._attempts.get(reply_id)
         if attempt is not None and attempt.reply is not None and attempt.speech_end is not None:
-            attempt.reply.on_client_latency(self.clock.to_loop_s(attempt.speech_end) + latency_s, device_s)
+            attempt.reply.on_client_latency(self.context.clock.to_loop_s(attempt.speech_end) + latency_s, device_s)
 
     def reply_text(self, reply_id: ReplyId | None) -> str:
         """Returns the text of this reply so far, else of the last reply; "" if there was none."""
@@ -326,10 +314,12 @@ class ReplyManager:
 
     def _show_text(self, reply_id: ReplyId, event: SessionEvent) -> None:
         """Shows an event of a text reply. Shown text counts as heard."""
-        self.on_event(event)
+        self.context.on_event(event)
         attempt = self._attempts.get(reply_id)
         if attempt is not None and attempt.reply is not None:
-            self.dispatch(PlaybackProgress(self.at(), reply_id, attempt.reply.words_heard, audible=True))
+            self.context.dispatch(
+                PlaybackProgress(self.context.position(), reply_id, attempt.reply.words_heard, audible=True)
+            )
 
     def _on_played(self, key: Hashable, played: ReplySamples, leaves_at_s: float, finished: bool) -> None:
         attempt = self._attempts.get(key) if isinstance(key, ReplyId) else None
@@ -337,7 +327,9 @@ class ReplyManager:
             return  # the reply was cancelled
         reply = attempt.reply
         reply.on_played(played, leaves_at_s, finished=finished)
-        self.dispatch(PlaybackProgress(self.at(), reply.id, reply.words_heard, reply.any_sound_heard))
+        self.context.dispatch(
+            PlaybackProgress(self.context.position(), reply.id, reply.words_heard, reply.any_sound_heard)
+        )
         if finished:
             self._finish_reply(reply.id)
 
@@ -350,12 +342,12 @@ class ReplyManager:
             )
             heard = self._store_heard(reply, complete=True)
             if reply.audible and reply.unheard:
-                self.report_problem(PARTLY_HEARD.format(s=reply.unheard_ms / 1000))
+                self.context.report_problem(PARTLY_HEARD.format(s=reply.unheard_ms / 1000))
             if reply.unheard_end is not None:  # its end was not heard, for want of a loudspeaker
                 heard_ms = ms_of_reply_samples(ReplySamples(reply.unheard_end))
-                self.on_event(ReplyStopped(reply.id, heard, heard_ms, "unheard"))
+                self.context.on_event(ReplyStopped(reply.id, heard, heard_ms, "unheard"))
             self._record_reply(reply, "answered" if reply.answered else "failed", heard)
-            self.dispatch(ReplyEnded(self.at(), reply_id))
+            self.context.dispatch(ReplyEnded(self.context.position(), reply_id))
 
     def _store_heard(self, reply: Reply, *, complete: bool) -> str:
         """Stores the heard part of the reply in the history and returns it."""
@@ -366,7 +358,7 @@ class ReplyManager:
             self.last_reply = reply.written_text or self.last_reply
         self.on_reply_heard(heard)
         reply.trace.error, reply.trace.answered_by = reply.error, reply.answered_by
-        self.recorder.finish(reply.id.turn, outcome, heard, self.clock)
+        self.context.recorder.finish(reply.id.turn, outcome, heard, self.context.clock)
 
     # ---- replies that are played one after another ----
 
@@ -392,7 +384,9 @@ class ReplyManager:
             reply = self._end(reply_id)
             if reply is not None:
                 heard = self._store_heard(reply, complete=False)
-                self.on_event(ReplyStopped(reply_id, heard, ms_of_reply_samples(reply.played), reason, *_tokens(reply)))
+                self.context.on_event(
+                    ReplyStopped(reply_id, heard, ms_of_reply_samples(reply.played), reason, *_tokens(reply))
+                )
                 self._record_reply(reply, "interrupted", heard)
 
     # ---- interruption ----
@@ -400,7 +394,7 @@ class ReplyManager:
     def drop(self, effect: DropAttempt) -> None:
         """Drops an attempt that was never committed."""
         self._end(effect.reply)
-        self.recorder.drop(effect.reply, _now_s(), effect.reason)
+        self.context.recorder.drop(effect.reply, _now_s(), effect.reason)
 
     def interrupt(self, effect: InterruptReply) -> None:
         """Stops the reply. The part that was heard stays in the history."""
@@ -408,12 +402,14 @@ class ReplyManager:
         if reply is None:
             return
         self._unheard_rest = reply.id, reply.unheard_text
-        self.recorder.event(reply.id.turn, "interrupt", _now_s(), effect.reason)
+        self.context.recorder.event(reply.id.turn, "interrupt", _now_s(), effect.reason)
         if effect.reason == "stuck":
             reply.error = reply.error or f"the reply by {reply.answered_by} made no progress and was stopped"
             self._report_error(reply.id, reply.error)
         heard = self._store_heard(reply, complete=False)
-        self.on_event(ReplyStopped(reply.id, heard, ms_of_reply_samples(reply.played), effect.reason, *_tokens(reply)))
+        self.context.on_event(
+            ReplyStopped(reply.id, heard, ms_of_reply_samples(reply.played), effect.reason, *_tokens(reply))
+        )
         self._record_reply(reply, "stuck" if effect.reason == "stuck" else "interrupted", heard)
 
     def retract(self, effect: RetractReply) -> bool:
@@ -424,10 +420,10 @@ class ReplyManager:
             self._unheard_rest = reply.id, reply.unheard_text  # after any other, the turn is answered again
         attempt.undo_effects()
         self.history.retract(effect.reply)
-        self.recorder.retract(effect.reply, _now_s())
+        self.context.recorder.retract(effect.reply, _now_s())
         played_ms = 0.0 if reply is None else ms_of_reply_samples(reply.played)
         tokens = (None, None, None) if reply is None else _tokens(reply)
-        self.on_event(ReplyStopped(effect.reply, "", played_ms, "went on", *tokens))
+        self.context.on_event(ReplyStopped(effect.reply, "", played_ms, "went on", *tokens))
         return attempt.speech_end is not None
 
     def _end(self, reply_id: ReplyId) -> Reply | None:
@@ -441,7 +437,7 @@ class ReplyManager:
             reply.played = self.speaker.close(reply_id)
             self.speaker.unduck()
         if attempt.transcription is not None:
-            self.recorder.transcribed(reply_id, attempt.requested_s, _now_s())
+            self.context.recorder.transcribed(reply_id, attempt.requested_s, _now_s())
         if reply is not None:
             reply.abandon(_now_s())
         for task in (attempt.transcription, attempt.reply_task):
@@ -456,7 +452,7 @@ class ReplyManager:
             if task.done():
                 return
             task.cancel()
-        self.report_problem(f"the task of {task.get_name()} did not stop")
+        self.context.report_problem(f"the task of {task.get_name()} did not stop")
 
     def stop(self, *, leaving: bool, failure: str | None = None) -> None:
         """Stops all replies, because the conversation is over.
@@ -470,7 +466,7 @@ class ReplyManager:
             if reply is not None and reply.gate.is_set():
                 reply.error = reply.error or failure
                 if not leaving and failure is None:
-                    self.report_problem("the last reply did not end in time and was cut off")
+                    self.context.report_problem("the last reply did not end in time and was cut off")
                 self._record_reply(
                     reply, "failed" if failure else "interrupted", self._store_heard(reply, complete=False)
                 )
@@ -478,8 +474,8 @@ class ReplyManager:
 
     def _report_error(self, reply_id: ReplyId, reason: str) -> None:
         """Reports an error on the reply's own turn, even if the user has started another one."""
-        self.on_event(Problem(reason))
-        self.recorder.event(reply_id.turn, "error", _now_s(), reason)
+        self.context.on_event(Problem(reason))
+        self.context.recorder.event(reply_id.turn, "error", _now_s(), reason)
 
 
 def _reply_sent_event(reply: Reply) -> ReplySent:

@@ -29,6 +29,7 @@ from assistant.pipeline.audio_input import AudioInput
 from assistant.pipeline.engines import Engines, ReplyOptions, SessionSettings
 from assistant.pipeline.recorder import Recorder
 from assistant.pipeline.reply_manager import ReplyManager
+from assistant.pipeline.session_context import SessionContext
 from assistant.turns.events import (
     CloseSegment,
     CommitTurn,
@@ -123,30 +124,18 @@ class Session:
     _release_tools: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
-        clock = self.microphone.clock
-        self._audio_input = AudioInput(
+        context = SessionContext(
             self.engines,
-            self.wake_phrase,
-            self.recorder,
-            clock,
             self.settings,
-            self._dispatch,
-            self.on_event,
-            self._report_problem,
-        )
-        self._reply_manager = ReplyManager(
-            self.engines,
-            self.speaker,
-            self.history,
             self.recorder,
-            clock,
-            self.settings,
+            self.microphone.clock,
             lambda: self._at,
             self._dispatch,
             self.on_event,
             self._report_problem,
-            self._audio_input.on_reply_heard,
         )
+        self._audio_input = AudioInput(context, self.wake_phrase)
+        self._reply_manager = ReplyManager(context, self.speaker, self.history, self._audio_input.on_reply_heard)
 
     async def run(self) -> None:
         """Runs the conversation until the microphone has ended and the last reply has been played.
