@@ -18,13 +18,16 @@ Answer = str | FunctionCall
 """Output of the LLM: words, or a function call."""
 
 
+SCRIPTED = "scripted recognizer"
+
+
 @dataclass(slots=True)
 class SequenceRecognizer:
     """A recognizer that returns scripted transcripts, one for each utterance, and repeats the last one."""
 
     transcripts: Sequence[str] = ("what time is it",)
     delay_ms: float = 10.0
-    name: str = "scripted recognizer"
+    name: str = SCRIPTED
     detail: str = ""
     closed: bool = False
     works: bool = True
@@ -112,7 +115,7 @@ def script_recognizer(monkeypatch: pytest.MonkeyPatch, *transcripts: str) -> Non
     """Makes every `EngineLoader` load a `SequenceRecognizer` with these transcripts instead of Whisper."""
 
     async def make(loader: EngineLoader) -> SequenceRecognizer:
-        loader._record_choice("stt", SequenceRecognizer.name, "", "as scripted", asyncio.get_running_loop().time())
+        loader._record_choice("stt", SCRIPTED, "", "as scripted", asyncio.get_running_loop().time())
         return SequenceRecognizer(transcripts)
 
     monkeypatch.setattr(EngineLoader, "_make_recognizer", make)

@@ -15,7 +15,7 @@ import numpy as np
 import soundfile
 import soxr
 from complete_lines import complete_lines
-from scripted_engines import Answer, SequenceModel, SequenceRecognizer, engines_of
+from scripted_engines import SCRIPTED, Answer, SequenceModel, SequenceRecognizer, engines_of
 from simulation import ScriptedVoice
 from websockets.asyncio.client import ClientConnection, connect
 
@@ -56,7 +56,7 @@ class SpokenEngineLoader(EngineLoader):
 
     async def _make_recognizer(self) -> SequenceRecognizer:
         now_s = asyncio.get_running_loop().time()
-        self._record_choice("stt", SequenceRecognizer.name, "", "as scripted", now_s)
+        self._record_choice("stt", SCRIPTED, "", "as scripted", now_s)
         return SequenceRecognizer(self.transcripts)
 
 
