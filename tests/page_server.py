@@ -40,7 +40,7 @@ def speech(name: str) -> Speech:
     """Returns a recording of tests/recordings with its labels."""
     lines = (RECORDINGS / "manifest.jsonl").read_text().splitlines()
     (label,) = [one for one in map(json.loads, lines) if one["id"] == name]
-    return Speech(load_recording(name), label["speech_start_s"], label["speech_end_s"], label["transcript"])
+    return Speech(load_recording(name), label["speech_start_s"], label["speech_end_s"], label.get("transcript", ""))
 
 
 def room_tone(seconds: float) -> Float:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ TOLERANCE_MS = 60
 
 WHAT_TIME = speech("rhasspy3_what-time-is-it")
 WHAT_DATE = speech("rhasspy3_whats-the-date-today")
-SET_TIMER = speech("rhasspy3_set-timer")
+SET_TIMER = replace(speech("rhasspy3_set-timer"), words="set a timer for ten minutes")
 LAMP = speech("rhasspy3_turn-on-the-lamp")
 
 LONG = "There are many things to be said about bridges, and most of them are about rivers. " * 4
