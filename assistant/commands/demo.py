@@ -94,10 +94,10 @@ async def demo(
         ConfigError: There is no endpoint called `llm`.
     """
     choice = choose(loaded.settings, llm, await discover(ports) if llm == AUTO else (), ports)
+    recording = open_recording(wav if wav is not None else Path(str(files("assistant") / SHIPPED)))
     loader = EngineLoader(choice.settings, environ)
     if loader.lacking_recognizer:
         raise EngineLoadError(f"the demo needs speech recognition, but {loader.lacking_recognizer}.")
-    recording = open_recording(wav if wav is not None else Path(str(files("assistant") / SHIPPED)))
     if is_among(recording.path, [out / TAPE]):
         raise AudioFileError(f"{wav} would be overwritten by {TAPE} of this run; name another folder with --out.")
     _prepare_output(out)
