@@ -147,7 +147,7 @@ def test_speech_without_wake_phrase_is_ignored(card: VirtualCard, tmp_path: Path
         say(card, tmp_path, WHAT_TIME)
         time.sleep(1.0)
         say(card, tmp_path, CALL)
-        app.until("you: What's the weather like")
+        app.until("you: what's the weather like")
         recorded(app, 1)
         app.until("wake: speak")
         say(card, tmp_path, WHAT_TIME)  # within the window after a reply
