@@ -140,7 +140,8 @@ def test_push_to_talk_records_only_between_presses(card: VirtualCard, tmp_path: 
 
 @pytest.mark.skipif(TINY_EN_FOLDER is None, reason="tiny.en is not downloaded: repartee models pull tiny.en")
 def test_speech_without_wake_phrase_is_ignored(card: VirtualCard, tmp_path: Path) -> None:
-    wake, recognizer = ("--mode", "wake", "--set", "talk.wake_phrase=computer"), [f"stt.model={TINY_EN_FOLDER}"]
+    wake = ("--mode", "wake", "--set", "talk.wake_phrase=computer")
+    recognizer = [f"stt.model={TINY_EN_FOLDER}", "stt.timeout_s=10"]
     with talking(tmp_path, card.environ, *wake, recognizer=recognizer) as app:
         app.until('wake: say "computer"')
         app.until("ready:")
