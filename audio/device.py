@@ -9,7 +9,7 @@ from audio.errors import DeviceError
 Direction = Literal["input", "output"]
 
 _SHOWN = 6
-"""Most candidates named in an error message; `repartee devices` lists all."""
+"""Maximum number of candidates named in an error message; `repartee devices` lists all."""
 
 
 @dataclass(frozen=True, slots=True)

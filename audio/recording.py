@@ -192,7 +192,10 @@ def _check_bytes(path: Path) -> None:
 
 
 class _Unfinished:
-    """A WAV file whose length field at `length_at` is replaced by "unknown", as if it was written into a pipe."""
+    """Reads a WAV file as if its length was unknown, which is what a WAV file written into a pipe says.
+
+    The length field is at `length_at`.
+    """
 
     def __init__(self, file: io.BufferedReader, length_at: int) -> None:
         self.seek, self.tell = file.seek, file.tell

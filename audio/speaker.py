@@ -192,7 +192,7 @@ class WavSpeaker(QueuedSpeaker):
     def _play_block(self, position_s: float) -> None:
         assert self.begun_s is not None
         played = self._mixer.pull(None, self._block_samples, self.begun_s + position_s)
-        assert played is not None, "nobody else is served"
+        assert played is not None, "the mixer has only this output"
         self._write(position_s, played[0])
         self._tell()
 

@@ -1,9 +1,10 @@
-"""Measures which VAD onsets begin a turn while nobody is speaking; prints a table of docs/lab/vad.md.
+"""Measures which VAD onsets begin a turn outside of speech; prints a table of docs/lab/vad.md.
 
     python -m bench.beginnings [--manifest FILE]
 
-The manifest is that of `bench.vad`; a recording without a `tag` is speech. Speech has noise of its own room before and
-after it. A noise starts abruptly after silence, at its own level and 10 dB softer and louder.
+The manifest is that of `bench.vad`; a recording without a `tag` is speech. Before and after the speech
+the recording has the noise of its room. A noise starts abruptly after silence, at its own level and 10 dB softer and
+louder.
 """
 
 import argparse

@@ -218,7 +218,7 @@ def row(name: str, turns: Turns) -> str:
 
 async def run(scenes: Collection[str], count: int, at_once: int, silence_s: float) -> None:
     """Plays the scenes and prints the table."""
-    print("| scene | answered | lost | p50 ms | p99 ms | longest ms | tokens in vain |\n|---|---|---|---|---|---|---|")
+    print("| scene | answered | lost | p50 ms | p99 ms | longest ms | wasted tokens |\n|---|---|---|---|---|---|---|")
     if "death" in scenes:
         print(row("the nearest of three dies in the middle of ten turns", await dying()))
         print(row("the same, but it falls silent", await dying(silently=True)))

@@ -111,12 +111,12 @@ def _recording(row: dict[str, Any], kind: Kind, folder: Path) -> Recording:
     return Recording(name, kind, speaker, sound, start_s, end_s, row.get("transcript") or None, unsure_ms / 1000)
 
 
-def chosen(recordings: Sequence[Recording], kind: Kind, most: int | None) -> list[Recording]:
-    """Returns at most `most` recordings of one kind, evenly spaced over the list."""
+def chosen(recordings: Sequence[Recording], kind: Kind, limit: int | None) -> list[Recording]:
+    """Returns at most `limit` recordings of one kind, evenly spaced over the list."""
     fit = [recording for recording in recordings if recording.kind == kind]
-    if most is None or len(fit) <= most:
+    if limit is None or len(fit) <= limit:
         return fit
-    return [fit[place * len(fit) // most] for place in range(most)]
+    return [fit[place * len(fit) // limit] for place in range(limit)]
 
 
 def room_of(recording: Recording) -> Pcm:

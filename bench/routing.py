@@ -282,7 +282,7 @@ def table(story: Story, turns: int, seed: int) -> str:
     """Returns the table of one story in Markdown."""
     lines = [
         f"**{story.name}**\n",
-        "| who is asked | over 500 ms | lost | p50 ms | p99 ms | tokens in vain |",
+        "| strategy | over 500 ms | lost | p50 ms | p99 ms | wasted tokens |",
         "|---|---|---|---|---|---|",
     ]
     for name, way in WAYS.items():

@@ -117,7 +117,9 @@ class Bench:
 def measure(options: argparse.Namespace) -> Run:
     """Plays the requested parts. Raises SystemExit if a process does not start."""
     plan = QUICK if options.quick else Plan()
-    chosen = {name: value for name in ("most", "rounds", "sessions") if (value := getattr(options, name)) is not None}
+    chosen = {
+        name: value for name in ("max_clips", "rounds", "sessions") if (value := getattr(options, name)) is not None
+    }
     bench = Bench(
         read_recordings(options.manifest),
         replace(plan, **chosen),
@@ -190,7 +192,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--against", type=Path, metavar="DIR", help="--out folder of an earlier run to compare with")
     parser.add_argument("--doc", type=Path, metavar="PAGE", help="write the figures and plots into this page")
-    parser.add_argument("--most", type=int, metavar="N", help="number of clips of each kind; default: all")
+    parser.add_argument("--max-clips", type=int, metavar="N", help="maximum number of clips of each kind; default: all")
     parser.add_argument("--rounds", type=int, metavar="N", help="how often turns with and without a pause are played")
     parser.add_argument("--sessions", type=int, metavar="N", help="number of simultaneous users")
     parser.add_argument("--ttft-ms", type=float, default=100.0, help="time to the first token of the model, in ms")

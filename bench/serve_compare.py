@@ -38,7 +38,7 @@ def _figures(run: Run) -> Iterator[tuple[str, str]]:
     yield "barge-in: stop p50 / p95 ms", pair(bargein.stop)
     yield "barge-in: missed, of", f"{bargein.missed}, {bargein.tried}" if bargein.tried else NONE
     holds = measured(run.of("hold"))
-    yield "replies that came whole through a noise, of", f"{sum(row.held is True for row in holds)}, {len(holds)}"
+    yield "replies not stopped by a noise, of", f"{sum(row.held is True for row in holds)}, {len(holds)}"
     starts = false_starts_per_minute(run.of("noise"))
     yield "noise alone: false starts per minute", NONE if starts is None else f"{starts:.1f}"
     first, later = first_and_later(run.of("warmup"))

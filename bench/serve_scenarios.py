@@ -240,7 +240,7 @@ def interrupted(row: Row, listener: ReplyListener, playing: HeardReply, asked_s:
     """
     stop_s, duck_s = listener.first(SPEECH_STARTED, begin_s), listener.first(DUCK, begin_s)
     too_soon = listener.count(SPEECH_STARTED, asked_s, begin_s) + listener.count(DUCK, asked_s, begin_s) > 0
-    # A reply that was stopped too soon has ended before as well, but not by itself.
+    # A reply that was stopped too soon has also ended before, but it did not play to its end.
     over = playing.plays_until_s < begin_s and not too_soon
     return replace(
         row,

@@ -154,7 +154,7 @@ def interruptions(run: Run) -> Iterator[str]:
         good = measured(hold)
         held = sum(row.held is True for row in good)
         void = len(hold) - len(good)
-        yield f"- Hold: {held} of {len(good)} replies came whole through a noise{_reasons(hold)}; {void} void."
+        yield f"- Hold: {held} of {len(good)} replies were not stopped by a noise{_reasons(hold)}; {void} void."
     starts = false_starts_per_minute(noise)
     if starts is not None:
         good = measured(noise)

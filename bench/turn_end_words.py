@@ -22,7 +22,7 @@ class StoredTranscript(NamedTuple):
     """Transcript of the sound up to a moment of a silence, as stored in JSON."""
 
     text: str
-    rough: bool
+    low_confidence: bool
     ends: float | None = None
     goes_on: float | None = None
 

@@ -82,16 +82,23 @@ def environment_of_client(endpoint: str = "") -> Generator[None]:
     except OSError:  # SSLError included
         file = os.environ.get("SSL_CERT_FILE", "")
         what = (
-            f"the environment's SSL_CERT_FILE ({file}) holds no certificates that can be read: correct or unset it"
+            f"SSL_CERT_FILE in the environment ({file}) contains no readable certificates: correct or unset it"
             if file
             else "the certificates in the environment cannot be read: correct SSL_CERT_DIR, or SSLKEYLOGFILE"
         )
     except (ValueError, httpx.InvalidURL):
-        what = f"the proxy in the environment has no http:// address: {CHECK_PROXY}"
+        names = _proxy_variables()
+        what = f"{names} in the environment is not a valid proxy address (http://HOST:PORT): correct or unset it"
     else:
         return
     # Raised without the cause: its text may quote a proxy's password.
     raise ValueError(prefix + what)
+
+
+def _proxy_variables() -> str:
+    """Returns the names of the variables that set a proxy."""
+    names = [name for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY") if {name, name.lower()} & os.environ.keys()]
+    return " or ".join(names) or "the proxy"
 
 
 def _configured_proxy(url: httpx.URL | str) -> str:

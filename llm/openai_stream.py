@@ -156,7 +156,7 @@ class OpenAIStream:
         # A service that cannot stream sends the whole answer in `message`. Some services repeat it there after they
         # streamed it.
         delta = choice.get("delta") or (None if self.begun or self._has_content else choice.get("message"))
-        # OpenAI sends the text of a refusal in a field of its own.
+        # OpenAI sends the text of a refusal in a separate field.
         content = self._text_of(delta.get("content") or delta.get("refusal")) if isinstance(delta, dict) else ""
         if content and (text := self._surrogates.feed(content)):
             self._count_chars(len(text))

@@ -25,7 +25,7 @@ LOADING = "if the model is still being loaded, wait, or load it there first; oth
 """Part of an error's remedy."""
 
 NEXT_CONTENT = "next content token"
-"""What the request waits for after the first content."""
+"""Name of the awaited piece after the first content."""
 
 SPOKEN_TOO_SLOW = "My language model did not answer in time."
 SPOKEN_STALLED = "My language model stopped in the middle of its answer."

@@ -289,5 +289,5 @@ def recording(path: Path) -> Pcm:
 async def eventually(true: Callable[[], bool], *, within_s: float = 20.0) -> None:
     """Waits until `true()` holds."""
     async with asyncio.timeout(within_s):
-        while not true():  # noqa: ASYNC110 - the server's own state, which tells nobody
+        while not true():  # noqa: ASYNC110 - the server has no event for it
             await asyncio.sleep(0.01)

@@ -35,7 +35,7 @@ def test_stall_is_counted() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="who has lost its parent is not told there")
+@pytest.mark.skipif(sys.platform == "win32", reason="an orphan cannot detect there that its parent has ended")
 def test_stall_monitor_does_not_outlive_its_owner() -> None:
     command = [sys.executable, "-c", textwrap.dedent(OWNER), str(Path(__file__).parent)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as owner:

@@ -27,9 +27,9 @@ def demo_records() -> list[Record]:
     return [json.loads(line) for line in DEMO.read_text(encoding="utf-8").splitlines()]
 
 
-def simulated_records(says: Sequence[Utterance], **more: object) -> list[Record]:
+def simulated_records(utterances: Sequence[Utterance], **more: object) -> list[Record]:
     """Returns the records of a simulated conversation."""
-    simulation = Simulation(says, **more)  # type: ignore[arg-type]
+    simulation = Simulation(utterances, **more)  # type: ignore[arg-type]
     return [json.loads(record.to_json()) for record in simulation.run().records]
 
 

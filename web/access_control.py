@@ -128,7 +128,7 @@ class AccessControl:
                 return None
             remedy = f"; to allow them, add --set server.allowed_origins={origin}"
             return Refusal(403, "foreign_origin", f"pages of {origin} may not use this server{remedy}")
-        return Refusal(403, "foreign_origin", "pages without an origin of their own may not use this server")
+        return Refusal(403, "foreign_origin", 'requests with Origin "null" are not allowed')
 
     def _peer(self, request: Request) -> Refusal | None:
         if self._any_peer or (request.peer is not None and is_loopback(request.peer)):

@@ -139,7 +139,10 @@ def _lifespan(
             async with asyncio.timeout(CLOSE_TIMEOUT_S):
                 await engine_pool.aclose()
         except TimeoutError:
-            _log.warning("the engines did not stop within %g s and were abandoned", CLOSE_TIMEOUT_S)
+            _log.warning(
+                "the engines did not stop within %g s; the server ends without them. Nothing needs to be done",
+                CLOSE_TIMEOUT_S,
+            )
 
     return lifespan
 

@@ -14,7 +14,8 @@ MAX_EVENT_BYTES = 1_000_000
 """Longest event other than an append: about 150,000 words, more than any model's context."""
 
 MAX_VALUES = 20_000
-"""Most values in one event: 128 tools (the limit of a session) with 150 values each. Parsing takes about 10 ms."""
+"""Maximum number of values in one event: 128 tools (the limit of a session) with 150 values each. Parsing takes about
+10 ms."""
 
 UNCHECKED_CHARS = 1 << 14
 """Shorter messages, nearly all of them, are not checked: parsing takes at most about a millisecond."""
@@ -137,7 +138,7 @@ class EventBudget:
         self._paid_until_s = 0.0
 
     def wait_s(self, size: int, now_s: float) -> float:
-        """Returns how long not to read the client after an event that cost so many bytes; 0: read on."""
+        """Returns for how long the client is not read after an event of this cost in bytes; 0: it is read at once."""
         self._paid_until_s = max(self._paid_until_s, now_s) + (size + EVENT_BYTES) / BYTES_PER_S
         wait_s = self._paid_until_s - now_s - BURST_BYTES / BYTES_PER_S
         return wait_s if wait_s >= MIN_WAIT_S else 0.0

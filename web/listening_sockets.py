@@ -12,8 +12,8 @@ BACKLOG = 256
 
 _NO_ADDRESS = "--host {host}: not an address of this machine; try 127.0.0.1, or 0.0.0.0 for all addresses"
 _STRANGERS = (
-    "--host {host}: other machines could connect; set REPARTEE_TOKEN in the environment, or add --insecure if "
-    "everyone who can reach the server may use it"
+    "--host {host}: the server would be reachable from other machines; set REPARTEE_TOKEN in the environment, or add "
+    "--insecure to allow everyone who can reach it"
 )
 
 
@@ -69,7 +69,7 @@ def _why_not(host: str, port: int, error: OSError) -> str:
             "port (--port 0: any free one)"
         )
     if error.errno == errno.EACCES:
-        return f"--port {port}: this user may not use this port; choose 1024 or higher"
+        return f"--port {port}: only an administrator may use this port; choose 1024 or higher"
     if error.errno == errno.EADDRNOTAVAIL:
         return _NO_ADDRESS.format(host=host)
     return f"--host {host} --port {port}: the server cannot listen there ({error.strerror}); choose other values"

@@ -139,7 +139,7 @@ class AudioThrottle:
         return (self._burst_s - ahead_s) * RATE_ALLOWANCE
 
     def wait_s(self, samples: int, now_s: float) -> float:
-        """Returns how long not to read the client after so many samples; 0: read on.
+        """Returns for how long the client is not read after this number of samples; 0: it is read at once.
 
         A client that was silent has saved at most `burst_s`.
         """

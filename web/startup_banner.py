@@ -15,7 +15,7 @@ class StartupBanner:
     def __init__(self, console: Console, engine_pool: EngineHealth) -> None:
         """Prints to this console about these engines."""
         self._console = console
-        self._hall = engine_pool
+        self._engine_pool = engine_pool
 
     def listening(self, host: str, port: int, *, token: bool, insecure: bool) -> None:
         """Prints the addresses, when the server listens and the engines are still loading."""
@@ -36,7 +36,7 @@ class StartupBanner:
 
     def ready(self) -> None:
         """Prints the engines, when they are loaded and warm."""
-        for engine in self._hall.state():
+        for engine in self._engine_pool.state():
             words = f"{engine.name}, {engine.why}" if engine.fallback else f"{engine.name}  {engine.detail}"
             self._row(engine.stage, Text(words, style="yellow" if engine.fallback else ""))
         self._row("", Text("ready", style="green"))

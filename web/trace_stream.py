@@ -1,6 +1,6 @@
 """Serves GET /traces: a stream of turn records as JSON lines, each sent when the turn ends.
 
-Each follower has a bounded queue. A follower that reads too slowly loses the oldest lines and is told how many. No
+Each follower has a bounded queue. A follower that reads too slowly loses the oldest lines and receives their number. No
 conversation waits for a follower. The records contain words only if `trace.words` is set.
 """
 
@@ -51,12 +51,12 @@ class _Follower:
 
     def take(self) -> bytes:
         """Returns the next line, after a line with the number of lost lines if any; an empty line if none is queued."""
-        told = b"" if not self._lost else json.dumps({"lost": self._lost}).encode() + b"\n"
+        losses = b"" if not self._lost else json.dumps({"lost": self._lost}).encode() + b"\n"
         self._lost = 0
         line = self._waiting.popleft() if self._waiting else b""
         if not self._waiting:
             self.came.clear()
-        return told + line + b"\n"
+        return losses + line + b"\n"
 
 
 class TraceStream:

@@ -176,14 +176,14 @@ def talk(  # noqa: PLR0917 - each is an option of the command
     loaded = settings_of(config, overrides, given)
     console = terminal()
     if name is not None and not resume:
-        raise ConfigError([f"talk {name}: a name is allowed only with --resume: repartee talk --resume {name}"])
+        raise ConfigError([f"talk {name}: to resume a conversation, write `repartee talk --resume {name}`"])
     wanted = (name or "") if resume else None
     if server is not None:
         from web.remote.command import talk_with
 
         if wanted is not None or llm is not None:
             raise ConfigError(
-                ["--server: the server stores the conversation and chooses its models; leave out --resume and --llm"]
+                ["--server: leave out --resume and --llm; the server stores the conversation and chooses its models"]
             )
         asyncio.run(talk_with(server, loaded, os.environ, plain=plain))
         return

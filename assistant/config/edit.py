@@ -54,7 +54,7 @@ class ConfigFile:
         if name not in names:
             if not names:
                 raise ConfigError([f'{self.path}: there is no endpoint "{name}", because none is configured'])
-            known = f"no such endpoint; known are {', '.join(names)}"
+            known = f"no such endpoint; the endpoints are {', '.join(names)}"
             raise ConfigError([f'{self.path}: "{name}": {unknown(name, names, known)}'])
         index = names.index(name)
         try:
@@ -92,7 +92,9 @@ class ConfigFile:
 
     def _not_in_tables(self) -> ConfigError:
         remedy = "write each endpoint as a [[llm.endpoints]] table, or edit the file by hand"
-        return ConfigError([f"{self.path}: this command cannot change its endpoints; {remedy}. The file is unchanged"])
+        return ConfigError(
+            [f"{self.path}: this command cannot change the endpoints in this file; {remedy}. The file is unchanged"]
+        )
 
 
 def file_to_edit(config: Path | None, in_effect: Path | None) -> ConfigFile:

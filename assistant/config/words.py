@@ -53,7 +53,13 @@ def unknown(name: str, known: Iterable[str], what: str = "no such setting", *, l
     names = list(known)
     same_leaf = [other for other in names if other.rpartition(".")[2] == leaf]
     alike = same_leaf[:2] or difflib.get_close_matches(name, names, n=1)
-    return f"{what}; known are {', '.join(names)}" if listed and not alike else what + _did_you_mean(alike)
+    return with_known_names(what, names) if listed and not alike else what + _did_you_mean(alike)
+
+
+def with_known_names(problem: str, names: Iterable[str]) -> str:
+    """Returns the problem text with the known names at its end."""
+    known = f"he known names are {', '.join(names)}"
+    return f"{problem} T{known}" if problem.endswith("?") else f"{problem}; t{known}"
 
 
 def _did_you_mean(names: Sequence[str]) -> str:

@@ -134,7 +134,7 @@ def missing(need: Need) -> str:
         return f"missing: repartee models pull {need.name}"
     known = ", ".join(name for name, model in MODELS.items() if model.kind == need.kind)
     wrong = f"{need.key} = {need.name!r} is not known" if need.name else f"{need.key} is empty"
-    return f"missing: {wrong}; known are {known}, or give a path"
+    return f"missing: {wrong}; the known names are {known}, or give a path"
 
 
 def lacking_model(need: Need) -> str:

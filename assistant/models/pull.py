@@ -54,7 +54,7 @@ def pull(name: str, console: Console) -> Path:
     """
     model = None if is_path(name) else named(name)
     if model is None:
-        raise ModelError(f'"{name}" is not a known model; known are {", ".join(MODELS)}.')
+        raise ModelError(f'"{name}" is not a known model; the known names are {", ".join(MODELS)}.')
     if installed(model) is None:
         try:
             _fetch(model, console)

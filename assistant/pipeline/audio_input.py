@@ -1,8 +1,8 @@
 """Processes the microphone's frames: VAD, speech recognition, wake-phrase gate and end-of-turn estimation.
 
-frame ─▶ VAD ─▶ VAD result
+frame ─▶ VAD ─▶ VAD result ─▶ turn taking
 speech segment ─▶ recognizer ─▶ transcript ─▶ wake-phrase gate ─▶ turn taking
-silence ─▶ end-of-turn judge ─▶ EOT probability ─▶ turn taking
+silence ─▶ evidence collector ─▶ EOT probability ─▶ turn taking
 """
 
 import asyncio
@@ -35,7 +35,8 @@ from audio.units import Samples
 from audio.vad import Vad, VadResult
 
 DIP_PROBABILITIES = (0.8, 0.5)
-"""Speech probabilities. Falling below one of them, speech may be over and an early decode may pay; see docs/stt.md."""
+"""Speech probabilities. When the probability falls below one of them, the speech may be over, so the recognizer may
+start to decode early; see docs/stt.md."""
 
 
 @dataclass(slots=True)
@@ -46,14 +47,14 @@ class AudioInput:
         context: What it shares with the rest of the session.
         wake_phrase: Wake-phrase gate.
         onset: Onset of the latest speech segment.
-        addressed: Whether the speech is addressed to the assistant, as far as is known.
+        addressed: Whether the speech is addressed to the assistant, as far as is known: its words may still show it.
     """
 
     context: SessionContext
     wake_phrase: WakePhraseGate
     onset: Samples = Samples(0)
     addressed: bool = True
-    _at: Samples = Samples(0)
+    _position: Samples = Samples(0)
     _reply_was_question: bool = False  # whether the last reply, as far as heard, asked a question
     _probability: float = 0.0  # of speech in the last frame
     _vad: Vad = field(init=False)
@@ -61,8 +62,8 @@ class AudioInput:
     _evidence_collector: EvidenceCollector | None = None
     _connection_warmer: ConnectionWarmer | None = None
     _tasks: asyncio.TaskGroup = field(init=False)
-    _other_language: tuple[SegmentId, str] | None = None  # segment that may be in another language, and which one
-    _language_hinted: bool = False  # the user was told so
+    _other_language: tuple[SegmentId, str] | None = None  # a segment that may be in another language; the language
+    _language_hinted: bool = False  # the user was told about the other language
     _overlap_task: tuple[SegmentId, asyncio.Task[None]] | None = None  # see `transcribe_overlap`
 
     def __post_init__(self) -> None:
@@ -107,7 +108,7 @@ class AudioInput:
 
     def process(self, frame: Frame) -> VadResult:
         """Processes a frame and returns its VAD result."""
-        self._at = frame.end
+        self._position = frame.end
         self._recognizer.feed(frame)
         vad_result, before = self._detect(frame), self._probability
         self._probability = vad_result.probability
@@ -125,9 +126,10 @@ class AudioInput:
             if self._vad is self.context.engines.spare_vad:
                 raise
             self._vad = self.context.engines.spare_vad
-            reason = f"vad: {self._vad.name}, instead of a detector that failed: {reason_of(error)}"
-            self.context.recorder.vad_replaced(self._vad.name, self._vad.end_bias_ms, reason)
-            self.context.report_problem(reason)
+            name, reason = self._vad.name, reason_of(error)
+            fallback = f"vad: {name}, instead of a detector that failed: {reason}"
+            self.context.recorder.vad_replaced(name, self._vad.end_bias_ms, fallback)
+            self.context.report_problem(f"speech detection failed ({reason}); {name} is used instead")
             return self._vad.process(frame)
 
     def open(self, effect: OpenSegment) -> None:
@@ -143,7 +145,7 @@ class AudioInput:
             self._connection_warmer.start()
 
     def close(self, effect: CloseSegment | DiscardSegment, now_s: float) -> None:
-        """Closes a speech segment, either as part of a turn or discarded."""
+        """Closes a speech segment. It was used as part of a turn, or it is discarded."""
         used = isinstance(effect, CloseSegment)
         if self._overlap_task is not None and self._overlap_task[0] == effect.segment:
             self._cancel_overlap_task()
@@ -159,7 +161,7 @@ class AudioInput:
 
     def _interim_transcript(self, transcript: Transcript) -> None:
         if self._overlap_task is not None and self._overlap_task[0] == transcript.segment:
-            return  # the pending transcription also decides whether it is an echo
+            return  # `_transcribe_overlap` is about to report better words, and whether they are an echo
         addressed_speech = self.wake_phrase.classify(transcript.text, self.onset)
         if addressed_speech.kind == "overheard":
             return
@@ -169,10 +171,10 @@ class AudioInput:
         )
         self.context.recorder.interim_transcript(heard, _now_s())
         self.context.on_event(InterimWords(heard.text, heard.low_confidence))
-        self.context.dispatch(InterimTranscript(self._at, heard, addressed_speech.has_wake_phrase))
+        self.context.dispatch(InterimTranscript(self._position, heard, addressed_speech.has_wake_phrase))
 
     def _mark_addressed(self) -> None:
-        """Marks the current speech as addressed to the assistant. From here on it may cost requests."""
+        """Marks the current speech as addressed to the assistant. From here on, connections are kept warm for it."""
         if not self.addressed and self._connection_warmer is not None:
             self._connection_warmer.start()
         self.addressed = True
@@ -192,12 +194,11 @@ class AudioInput:
 
     async def _transcribe_overlap(self, effect: RequestTranscript, recent_text: str, onset: Samples) -> None:
         transcript = await self._recognizer.transcript(effect.segment, effect.speech_end, early=True)
-        if (
-            transcript is not None and transcript.text and transcript.low_confidence
-        ):  # often repetitions, in such short audio
+        if transcript is not None and transcript.text and transcript.low_confidence:
+            # In such short audio, an early transcript often repeats words.
             transcript = await self._recognizer.transcript(effect.segment, effect.speech_end, early=False)
         self._overlap_task = None
-        transcript = transcript or Transcript(effect.segment, self._at, "")
+        transcript = transcript or Transcript(effect.segment, self._position, "")
         addressed_speech = self.wake_phrase.classify(transcript.text, onset)
         echo = is_echo(transcript.text, recent_text)
         text = "" if echo else self.wake_phrase.name if addressed_speech.kind == "called" else addressed_speech.text
@@ -207,7 +208,7 @@ class AudioInput:
             self.context.recorder.interim_transcript(heard, _now_s())
         self.context.dispatch(
             InterimTranscript(
-                self._at, heard, addressed_speech.has_wake_phrase and bool(text), was_requested=True, is_echo=echo
+                self._position, heard, addressed_speech.has_wake_phrase and bool(text), was_requested=True, is_echo=echo
             )
         )
 
@@ -246,16 +247,15 @@ class AudioInput:
             attempt_open: Whether the attempt still exists.
         """
         if transcript is None and self.addressed:
-            return TranscriptFailed(self._at, effect.reply, effect.segment)
-        transcript = transcript or Transcript(effect.segment, self._at, "")  # lost, but not addressed to us
+            return TranscriptFailed(self._position, effect.reply, effect.segment)
+        transcript = transcript or Transcript(effect.segment, self._position, "")  # lost, but not addressed to us
         if transcript.other_language:
             self._other_language = effect.segment, transcript.other_language
         elif transcript.text and not transcript.low_confidence:
             self._other_language = None
         addressed_speech = self.wake_phrase.classify(transcript.text, onset)
-        if (
-            attempt_open and addressed_speech.kind != "overheard" and not transcript.is_draft
-        ):  # which may lack the last word
+        # A draft may lack the last word, so it is no evidence for the end of the turn.
+        if attempt_open and addressed_speech.kind != "overheard" and not transcript.is_draft:
             self._mark_addressed()
             if self._evidence_collector is not None:
                 self._evidence_collector.add_transcript(effect.segment, addressed_speech.text, transcript.punctuation)
@@ -270,9 +270,9 @@ class AudioInput:
             and not self._reply_was_question
         ):
             ignored_because = "backchannel"
-        # The expected punctuation went to the end-of-turn judge; turn taking does not use it.
+        # The evidence collector has received the expected punctuation; turn taking does not use it.
         return FinalTranscript(
-            self._at,
+            self._position,
             effect.reply,
             replace(transcript, text=addressed_speech.text, punctuation=None, other_language=""),
             ignored_because,
@@ -280,22 +280,22 @@ class AudioInput:
 
     # ---- end of turn ----
 
-    def start_silence(self, effect: Transcribe) -> None:
-        """Starts the end-of-turn estimation for a silence in which a transcript was requested."""
+    def start_estimation(self, effect: Transcribe) -> None:
+        """Starts the end-of-turn estimation of the silence in which this transcript was requested."""
         if self._evidence_collector is not None:
-            self._evidence_collector.start_silence(effect.segment, effect.speech_end)
+            self._evidence_collector.start_estimation(effect.segment, effect.speech_end)
 
     def _end_of_turn_estimated(self, segment: SegmentId, estimate: EndOfTurnEstimate) -> None:
-        self.context.dispatch(EndOfTurnScored(self._at, segment, estimate))
+        self.context.dispatch(EndOfTurnScored(self._position, segment, estimate))
         self.context.recorder.end_of_turn_estimated(estimate, _now_s())
 
     def turn_continued(self) -> None:
-        """Reports that the user continued a turn that had been taken for finished."""
+        """Reports that the user continued a turn that had been judged finished."""
         if self._evidence_collector is not None:
             self._evidence_collector.turn_continued()
 
     def on_reply_heard(self, heard: str) -> None:
-        """Reports the text of a reply that was heard. It matters whether the reply asked a question."""
+        """Reports the text of a reply that was heard. "Yes" after a question is an answer, not a backchannel."""
         self._reply_was_question = ends_with_question(heard)
         if self._evidence_collector is not None:
             self._evidence_collector.on_reply_heard(heard)

@@ -69,7 +69,7 @@ def _set_event() -> asyncio.Event:
 
 @dataclass(slots=True)
 class Reply:
-    """One attempt at a reply. `run` is its task. Whoever commits the turn opens the gate.
+    """One attempt at a reply. `run` is its task. The commit of the turn opens its gate.
 
     Attributes:
         id: Turn and attempt.

@@ -1,7 +1,9 @@
 """Manages the attempts of a conversation: their transcription, their replies, and how much of each reply was heard.
 
-prepare ─▶ reply task, held at its gate ─▶ commit: gate opens, words enter the history ─▶ played ─▶ finished
-                                              └▶ retract or interrupt: playout stops first, then the task
+    prepare ─▶ reply task waits at its gate ─▶ commit: the gate opens ─▶ played ─▶ finished
+            └▶ drop: the task is cancelled                           └▶ retract or interrupt: playout stops
+
+The gate keeps the reply silent until its turn is committed. `hold` and `release` delay its first audio after that.
 """
 
 import asyncio
@@ -46,10 +48,11 @@ from llm.chat import Message
 REAP_TIMEOUT_S = 2.0
 """Time limit for a cancelled task to stop; then it is cancelled again."""
 
-MAX_TRAILING = 4
-"""Most replies that are still played while another one is prepared. A further request waits."""
+MAX_EARLIER_REPLIES = 4
+"""Maximum number of earlier replies that still play while the current one is prepared. A further request waits."""
 
 ReplyCutReason = Literal["voice", "requested", "stuck", "client"]
+"""Why a reply is stopped: the user spoke, another reply was requested, it made no progress, the client stopped it."""
 
 MAX_ECHO_S = 3.0
 """Longest delay of a word that comes back as echo: 2 s of overlap, 160 ms of silence and the loudspeaker's latency."""
@@ -58,7 +61,7 @@ _MAX_ECHO_SAMPLES = round(MAX_ECHO_S * REPLY_RATE_HZ)
 
 RECOGNIZER_FAILED = "Sorry, I could not hear that. My speech recognition stopped, and I am restarting it."
 
-PARTLY_HEARD = "{s:.1f} s of the reply were not heard: there was no loudspeaker"
+PARTLY_HEARD = "{s:.1f} s of the reply were not played, because there was no loudspeaker"
 
 
 @dataclass(slots=True)
@@ -86,7 +89,7 @@ class ReplyManager:
         history: The history.
         on_reply_heard: Receives the text of each reply that was heard, when the reply is over.
         last_reply: Text of the last reply, as written.
-        trailing: Replies that were sent completely and are still played before the current one, in order.
+        earlier_replies: Replies that were sent completely and still play while the current one is prepared, in order.
     """
 
     context: SessionContext
@@ -94,7 +97,7 @@ class ReplyManager:
     history: History
     on_reply_heard: Callable[[str], None]
     last_reply: str = ""
-    trailing: tuple[ReplyId, ...] = ()
+    earlier_replies: tuple[ReplyId, ...] = ()
     _unheard_rest: tuple[ReplyId | None, str | None] = None, ""  # unheard text of the last interrupted reply
     _recent_tail: tuple[str, float] = "", 0.0  # last words of the last finished reply, and when it ended
     _resumed: ReplyId | None = None  # a reply that is the rest of an interrupted one
@@ -271,13 +274,13 @@ class ReplyManager:
         reply.gate.set()
 
     def hold(self, reply_id: ReplyId) -> None:
-        """Holds the reply's first audio."""
+        """Delays the reply's first audio, because the user may be resuming."""
         reply = self._attempts[reply_id].reply
         if reply is not None:
             reply.released.clear()
 
     def release(self, reply_id: ReplyId) -> None:
-        """Releases the reply's first audio."""
+        """Lets the reply's first audio play."""
         reply = self._attempts[reply_id].reply
         if reply is not None:
             reply.released.set()
@@ -294,7 +297,10 @@ class ReplyManager:
         return ("" if attempt is None or attempt.reply is None else attempt.reply.written_text) or self.last_reply
 
     def recent_text(self, reply_id: ReplyId | None) -> str:
-        """Returns the text of this reply, or of the last one, that was played in the last 3 s and may echo."""
+        """Returns the text of this reply, or of the last one, that was played in the last `MAX_ECHO_S`.
+
+        The microphone may pick up these words from the loudspeaker.
+        """
         attempt = None if reply_id is None else self._attempts.get(reply_id)
         if attempt is not None and attempt.reply is not None:
             played = attempt.reply.played
@@ -343,7 +349,7 @@ class ReplyManager:
             heard = self._store_heard(reply, complete=True)
             if reply.audible and reply.unheard:
                 self.context.report_problem(PARTLY_HEARD.format(s=reply.unheard_ms / 1000))
-            if reply.unheard_end is not None:  # its end was not heard, for want of a loudspeaker
+            if reply.unheard_end is not None:  # there was no loudspeaker to play its end
                 heard_ms = ms_of_reply_samples(ReplySamples(reply.unheard_end))
                 self.context.on_event(ReplyStopped(reply.id, heard, heard_ms, "unheard"))
             self._record_reply(reply, "answered" if reply.answered else "failed", heard)
@@ -362,23 +368,26 @@ class ReplyManager:
 
     # ---- replies that are played one after another ----
 
-    def add_trailing(self, reply_id: ReplyId | None) -> bool:
-        """Lets the reply play to its end while another one is prepared. Returns False if it was not sent completely.
+    def play_to_end(self, reply_id: ReplyId | None) -> bool:
+        """Makes the reply an earlier reply: it plays to its end while another one is prepared.
 
-        The history counts it as heard completely from now on, and as less only if it is cut.
+        The history shows the whole reply from now on. If the reply is stopped, the history is cut to what was heard.
+
+        Returns:
+            False if the reply was not sent completely, or if there are `MAX_EARLIER_REPLIES` already.
         """
         attempt = None if reply_id is None else self._attempts.get(reply_id)
         if reply_id is None or attempt is None or attempt.reply is None or not attempt.sent:
             return False
-        if len(self.trailing) >= MAX_TRAILING:
+        if len(self.earlier_replies) >= MAX_EARLIER_REPLIES:
             return False
-        self.trailing = (*self.trailing, reply_id)
+        self.earlier_replies = (*self.earlier_replies, reply_id)
         self.history.set_heard(reply_id, attempt.reply.spoken_transcript.samples, complete=True)
         return True
 
-    def cut_trailing(self, reason: ReplyCutReason, only: ReplyId | None = None) -> None:
-        """Stops the replies that are still played before the current one. `only`: stop this one alone."""
-        for reply_id in self.trailing:
+    def stop_earlier_replies(self, reason: ReplyCutReason, only: ReplyId | None = None) -> None:
+        """Stops the earlier replies. `only`: stops only this one."""
+        for reply_id in self.earlier_replies:
             if only not in {None, reply_id}:
                 continue
             reply = self._end(reply_id)
@@ -428,7 +437,7 @@ class ReplyManager:
 
     def _end(self, reply_id: ReplyId) -> Reply | None:
         """Stops playout of the reply first, then cancels its tasks."""
-        self.trailing = tuple(one for one in self.trailing if one != reply_id)
+        self.earlier_replies = tuple(one for one in self.earlier_replies if one != reply_id)
         attempt = self._attempts.pop(reply_id, None)
         if attempt is None:
             return None
@@ -452,20 +461,20 @@ class ReplyManager:
             if task.done():
                 return
             task.cancel()
-        self.context.report_problem(f"the task of {task.get_name()} did not stop")
+        self.context.report_problem(f"a background task ({task.get_name()}) did not stop")
 
-    def stop(self, *, leaving: bool, failure: str | None = None) -> None:
+    def stop(self, *, skip_last_reply: bool, failure: str | None = None) -> None:
         """Stops all replies, because the conversation is over.
 
         Args:
-            leaving: The last reply need not be finished.
+            skip_last_reply: The user has left: an unfinished last reply is no problem to report.
             failure: Why the conversation ended early, if it did.
         """
         for reply_id in list(self._attempts):
             reply = self._end(reply_id)
             if reply is not None and reply.gate.is_set():
                 reply.error = reply.error or failure
-                if not leaving and failure is None:
+                if not skip_last_reply and failure is None:
                     self.context.report_problem("the last reply did not end in time and was cut off")
                 self._record_reply(
                     reply, "failed" if failure else "interrupted", self._store_heard(reply, complete=False)

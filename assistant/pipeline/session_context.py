@@ -1,4 +1,4 @@
-"""What the parts of one conversation share."""
+"""Defines what the parts of a session share: engines, settings, recorder, clock, and ways to report."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from audio.units import Samples
 
 @dataclass(frozen=True, slots=True)
 class SessionContext:
-    """What the session gives to its parts.
+    """Gives the parts of a session access to what they share.
 
     Attributes:
         engines: VAD, recognizer, LLM, voice and the other engines in use.

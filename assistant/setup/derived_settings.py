@@ -17,7 +17,7 @@ from audio.units import samples_of_s
 
 SETTLE_MS: Mapping[str, float] = MappingProxyType({"faster-whisper": 160.0})
 """Silence in ms after which a recognizer's words no longer improve. The first answer of Whisper may come from a decode
-that began before the end was detected (docs/stt.md)."""
+that began before the end was detected (docs/lab/stt.md)."""
 
 PATIENCE: Mapping[Profile, EndOfTurnProfile] = MappingProxyType(
     {"eager": EAGER, "balanced": BALANCED, "patient": PATIENT}

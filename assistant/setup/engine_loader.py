@@ -156,7 +156,7 @@ class EngineLoader:
             )
             return None
         need = self._need("smart-turn")
-        assert need is not None, "every configuration wants it"
+        assert need is not None, "every configuration needs it"
         place = at_hand(need)
         sources = "sound and words" if knows_grammar(self.settings) else "sound"
         if place is None:
@@ -229,7 +229,7 @@ class EngineLoader:
 
     async def _piper(self, why: str) -> Voice:
         need = self._need("piper")
-        assert need is not None, "who wants Piper needs a voice, if only one that is yet to be named"
+        assert need is not None, "a configuration with Piper needs a voice, even if none is named"
         began_s = _now_s()
         voice = build.piper(self.settings, build.place_of(need))
         await self._with_timeout(voice.name, voice.load())

@@ -28,10 +28,11 @@ except ImportError as error:
     raise ImportError(f"trace.otlp_url needs OpenTelemetry's SDK: {installing('otel')}") from error
 
 MAX_WAITING = 200
-"""Most turns that wait for a slow or absent collector: ten minutes of a busy server. Further ones are dropped."""
+"""Maximum number of turns that wait for a slow or absent collector: ten minutes of a busy server. Further ones are
+dropped."""
 
 MAX_BATCH = 20
-"""Most turns of one request, about 20 kB each."""
+"""Maximum number of turns of one request, about 20 kB each."""
 
 SEND_EVERY_S = 1.0
 """Longest time that a turn waits for others, to be sent with them."""

@@ -18,7 +18,7 @@ from llm.environment import certificates_for, environment_of_client, proxy_for
 from llm.http.encoding import PLAIN, coding_of
 
 MAX_RESPONSE_BYTES = 64 << 10
-"""Most bytes read of a response, which holds a count and a sentence."""
+"""Maximum number of bytes read of a response, which holds a count and a sentence."""
 
 RETRY_STATUSES = frozenset((429, 502, 503, 504))
 """Status codes after which OTLP allows a retry. Any other error status means that the request itself is wrong."""

@@ -36,7 +36,10 @@ class Comparison:
 
     @property
     def verdict(self) -> Verdict:
-        """Returns better or worse only with enough turns, at least MIN_MS of change, and an interval without zero."""
+        """Whether the stage has become better or worse.
+
+        It "cannot tell" with too few turns, a change below MIN_MS, or a confidence interval that contains zero.
+        """
         if not self.change.enough or abs(self.change.value) < MIN_MS:
             return "cannot tell"
         if self.change.high < 0:

@@ -24,7 +24,7 @@ def headline(figures: Figures) -> list[str]:
     if figures.latency is None or figures.within is None or figures.later is None or figures.sooner is None:
         return [turns, "none of them has a response latency"]
     within = f"{spelled_share(figures.within)} within 200–500 ms"
-    return [turns, f"{within}, {figures.later.count:,} later, {figures.sooner.count:,} sooner"]
+    return [turns, f"{within}, {figures.later.count:,} slower, {figures.sooner.count:,} faster"]
 
 
 def sheets(figures: Figures) -> list[Sheet]:

@@ -128,7 +128,7 @@ def _head(record: Record) -> Iterator[str]:
     facts = facts_of(record)
     work_ms = facts.hidden_ms + sum(ms for stage, ms in _paid(record) if stage in WORK_STAGES)
     if work_ms > 0:
-        yield f"hidden      {facts.hidden_ms:.0f} of {work_ms:.0f} ms of work: nobody waited for them"
+        yield f"hidden      {facts.hidden_ms:.0f} of {work_ms:.0f} ms of work did not delay the reply"
 
 
 def _stages(record: Record) -> str:

@@ -62,7 +62,7 @@ class CaptureCallback:
         self._waker = waker
 
     def block(self, data: Any, frames: int, card_s: float, first_s: float, *, flagged: bool) -> None:
-        """See `Lane`."""
+        """See `StreamCallback`."""
         now_s = self._loop.time()
         self.last_s = now_s
         self.overflows += flagged
@@ -74,7 +74,7 @@ class CaptureCallback:
         self._waker.wake()
 
     def ended(self) -> None:
-        """See `Lane`."""
+        """See `StreamCallback`."""
         self.finished = True
         self._waker.wake()
 

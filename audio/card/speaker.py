@@ -18,7 +18,7 @@ from audio.units import REPLY_RATE_HZ, Pcm
 _SILENT_TICK_S = 0.02
 _TICK_S = 0.1
 _MAX_SILENT_SAMPLES = REPLY_RATE_HZ
-"""Most samples played silently at once after the event loop was blocked; the next tick continues."""
+"""Maximum number of samples played silently at once after the event loop was blocked; the next tick continues."""
 
 _LEVEL_MS = 100.0
 
@@ -200,7 +200,7 @@ class CardSpeaker(QueuedSpeaker):
             self._buffer = BufferLength()
         if not self._buffer.opened(opened.latency_ms, self._loop.time()) or before is None:
             return
-        often = f"ran out of sound {UNDERRUN_COUNT} times in {UNDERRUN_WINDOW_S:g} s because this machine is busy"
+        often = f"had gaps {UNDERRUN_COUNT} times in {UNDERRUN_WINDOW_S:g} s, because this machine is busy"
         holds, held = f"{opened.latency_ms:.0f} ms", f"{before.latency_ms:.0f}"
         if opened.latency_ms > before.latency_ms:
             what = f"Its buffer is now {holds} instead of {held} ms, so replies are heard later"

@@ -1,6 +1,6 @@
 """Echo cancellation for open loudspeakers by WebRTC's audio processing, based on the clocks of both cards.
 
-The measurements behind the constants are in docs/echo.md (bench/echo.py).
+The measurements behind the constants are in docs/lab/echo.md (bench/echo.py).
 """
 
 from typing import TYPE_CHECKING
@@ -32,7 +32,7 @@ A card that requests its blocks just in time does not know the audio that far ah
 
 _SPARE_MS = 10.0
 _SPARE_FRAMES = 100
-"""Number of frames (two seconds) with a spare margin after which the lead is increased again.
+"""Number of frames (two seconds) with a margin of `_SPARE_MS` after which the lead is increased again.
 
 This happens with another card or a card that has settled. The lead is increased in one step, because the canceller must
 adapt to every change.

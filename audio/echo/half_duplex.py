@@ -16,7 +16,7 @@ AUDIBLE_PEAK = 32
 """Peak (int16, -60 dBFS) below which audio causes no audible echo."""
 
 _SPANS = 64
-"""Most spans of sound not played yet: more would be many seconds, because spans are 300 ms apart."""
+"""Maximum number of spans of sound not played yet: more would be many seconds, because spans are 300 ms apart."""
 
 
 class HalfDuplex:

@@ -25,7 +25,7 @@ WINDOW_SAMPLES = 8 * MIC_RATE_HZ
 MEL_FRAMES = FRAMES_PER_POSITION * POSITIONS
 SHORT_POSITIONS = 200
 _SHORT_SHIFT = 0.77
-"""Offset of the short network's logit: the mean over 2015 silences of 442 recordings (docs/turn-taking.md)."""
+"""Offset of the short network's logit: the mean over 2015 silences of 442 recordings (docs/lab/turn-taking.md)."""
 
 _FFT, _HOP = 400, 160
 _MIN_POWER = 1e-10

@@ -11,7 +11,7 @@ from audio.end_of_turn.smart_turn import SmartTurn
 from audio.units import MIC_RATE_HZ, Pcm
 
 MAX_WAITING = 4
-"""Most pending requests; a later one would be answered too late, and the estimate is made without it."""
+"""Maximum number of pending requests; a later one would be answered too late, and the estimate is made without it."""
 
 TOO_SLOW_S = 0.13
 """Longest acceptable computation, in seconds.

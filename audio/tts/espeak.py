@@ -188,9 +188,10 @@ class EspeakVoice:
                 yield sound
         except TimeoutError as hung:
             worker.give_up()
-            log.warning("espeak-ng made no sound in time and was abandoned", extra={"timeout_s": self._timeout_s})
+            log.warning("espeak-ng produced no audio in time and was abandoned", extra={"timeout_s": self._timeout_s})
             raise TtsError(
-                f"espeak-ng made no sound for {self._timeout_s:g} s: load the voice again, which starts a new copy"
+                f"espeak-ng produced no audio within {self._timeout_s:g} s: load the voice again, which starts a "
+                "new copy"
             ) from hung
         finally:
             call.stream.cancelled = True

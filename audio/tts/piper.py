@@ -294,13 +294,13 @@ class PiperTts:
         except TimeoutError as late:
             if thread.made != made:  # it works, but for other conversations
                 raise TtsError(
-                    f"Piper is overloaded and made no sound for {timeout_s:g} s: choose a smaller voice"
+                    f"Piper is overloaded and produced no audio within {timeout_s:g} s: choose a smaller voice"
                 ) from late
-            log.warning("Piper made no sound in time and was abandoned", extra={"timeout_s": timeout_s})
+            log.warning("Piper produced no audio in time and was abandoned", extra={"timeout_s": timeout_s})
             self._active_jobs.discard(job)
             self._give_up(thread)
             raise TtsError(
-                f"Piper made no sound for {timeout_s:g} s: load the voice again, or choose a smaller one"
+                f"Piper produced no audio within {timeout_s:g} s: load the voice again, or choose a smaller one"
             ) from late
         finally:
             job.cancel()

@@ -58,7 +58,7 @@ class TrackSettings:
 
 
 _Waiting = tuple[bool, bool]
-"""Of a frame whose level is not computed yet: whether it is inserted silence; whether somebody was speaking."""
+"""A frame whose level is not computed yet: whether it is inserted silence, and whether it was inside speech."""
 
 
 class SpeechTracker:

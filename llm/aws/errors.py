@@ -152,7 +152,7 @@ class AwsRefusals:
         """Returns the error if the model's own server failed or timed out."""
         if fault.detail == "ModelInvocationTimeExceeded" or fault.code == "modeltimeout":
             text = f"timed out: its model took too long: lower max_tokens, or check its load{quote}"
-            # A stream that used up its time would use it up again.
+            # A stream (its fault has a detail) is not asked again: it would exceed the same time limit.
             return self._error(LlmTooSlow, text, SPOKEN_TOO_SLOW, retryable=not fault.detail)
         if fault.code not in _MODEL:
             return None

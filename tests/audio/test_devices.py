@@ -53,7 +53,7 @@ def test_pick_finds_device(wanted: str, direction: Direction, index: int) -> Non
 
 
 @pytest.mark.parametrize(
-    ("wanted", "direction", "says"),
+    ("wanted", "direction", "message"),
     [
         ("\u00b2", "input", 'no microphone is called "\u00b2"'),  # a digit to some, but no number
         ("2", "input", 'device 2 is not a microphone: choose 0 "Headset", 1 "Headset" or 3 "Webcam"'),
@@ -63,10 +63,10 @@ def test_pick_finds_device(wanted: str, direction: Direction, index: int) -> Non
     ],
     ids=["superscript digit", "device without input", "unknown number", "unknown name", "ambiguous name"],
 )
-def test_pick_reports_unknown_or_ambiguous_device(wanted: str, direction: Direction, says: str) -> None:
+def test_pick_reports_unknown_or_ambiguous_device(wanted: str, direction: Direction, message: str) -> None:
     with pytest.raises(DeviceError) as error:
         pick(WINDOWS, wanted, direction)
-    assert says in str(error.value)
+    assert message in str(error.value)
 
 
 def test_no_device_is_reported() -> None:

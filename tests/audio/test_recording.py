@@ -125,7 +125,7 @@ def test_missing_permission_is_reported(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "says"),
+    ("name", "content", "message"),
     [
         ("a.wav", b"", "empty"),
         ("a.wav", b"\0" * 5000, "not a recording"),
@@ -149,10 +149,10 @@ def test_missing_permission_is_reported(tmp_path: Path, monkeypatch: pytest.Monk
         "truncated Ogg",
     ],
 )
-def test_file_without_audio_is_refused(tmp_path: Path, name: str, content: bytes, says: str) -> None:
+def test_file_without_audio_is_refused(tmp_path: Path, name: str, content: bytes, message: str) -> None:
     path = tmp_path / name
     path.write_bytes(content)
-    assert says in refused(path)
+    assert message in refused(path)
 
 
 def test_file_with_only_a_header_is_refused(tmp_path: Path) -> None:

@@ -263,7 +263,7 @@ def test_hang_seen_by_conversation_is_found_at_load(tones: str, monitor: Synthes
         await unit.aclose()
         async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
             loading = [tasks.create_task(voice.load()) for _ in range(2)]
-            while monitor.loadings < 2:  # noqa: ASYNC110 - a counter tells nobody
+            while monitor.loadings < 2:  # noqa: ASYNC110 - a counter has no event
                 await asyncio.sleep(0.02)
             monitor.go.set()
         assert all(task.done() for task in loading)
@@ -274,7 +274,7 @@ def test_hang_seen_by_conversation_is_found_at_load(tones: str, monitor: Synthes
     asyncio.run(scene())
 
 
-def test_voice_busy_for_others_is_not_a_hang(tones: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_for_other_conversations_is_not_reported_as_hang(tones: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sentence = PiperModel.sentence
     slow = threading.Event()
 

@@ -15,7 +15,7 @@ def moments(turn: int, number: int, label: str, lasts_ms: float, smart: float) -
     return [
         Moment(
             turn, f"speaker {turn}", "", "command", label, made=False, number=number, at_ms=at_ms, known_ms=at_ms,
-            lasts_ms=lasts_ms, prosody=prosody, smart=smart, text="turn on the lamp", rough=False,
+            lasts_ms=lasts_ms, prosody=prosody, smart=smart, text="turn on the lamp", low_confidence=False,
         )
         for at_ms in AT_MS
         if at_ms < lasts_ms

@@ -77,7 +77,7 @@ def test_report_has_everything_measured() -> None:
     for said in (
         "| plain turns | 2 | 400 / 490 / 500 | 0 | 0 | 0 | 0 | 0 | 0 | 10 % |",
         "`repartee.duck` after 100 / 100 ms",
-        "Hold: 1 of 2 replies came whole through a noise (1 no reply during the noise); 0 void",
+        "Hold: 1 of 2 replies were not stopped by a noise (1 no reply during the noise); 0 void",
         "2.0 false starts per minute",
         "first turns after a start 350 ms; those after them 310 ms",
         "500 ms are exceeded at 300 ms",

@@ -25,7 +25,7 @@ def test_error_without_endpoint_names_no_endpoint() -> None:
 
 def test_invalid_unused_proxy_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("https_proxy", "proxy.example:70000")
-    with pytest.raises(ValueError, match="check HTTP_PROXY"), environment_of_client():
+    with pytest.raises(ValueError, match=r"^HTTPS_PROXY in the environment is not"), environment_of_client():
         proxy_for("https://llm.example/v1")
     assert proxy_for("https://127.0.0.1/v1") is None
     assert proxy_for("http://llm.example/v1") is None
@@ -75,7 +75,7 @@ def test_proxy_address_is_normalized(monkeypatch: pytest.MonkeyPatch, configured
 )
 def test_invalid_proxy_address_is_refused(monkeypatch: pytest.MonkeyPatch, configured: str) -> None:
     monkeypatch.setenv("HTTP_PROXY", configured)
-    with pytest.raises(ValueError, match="check HTTP_PROXY"), environment_of_client("near"):
+    with pytest.raises(ValueError, match="HTTP_PROXY in the environment is not"), environment_of_client("near"):
         proxy_for("http://llm.example/v1")
     assert goes_through_proxy("http://llm.example/v1")
 

@@ -63,7 +63,7 @@ def test_slow_loading_model_answers_next_question() -> None:
     async def scene() -> None:
         server = SleepingServer(9.0)
         assert await server.ask() == "LlmTooSlow"
-        assert await server.ask() == "LlmTooSlow", "the load is under way, and nobody ends it"
+        assert await server.ask() == "LlmTooSlow", "the load continues"
         await asyncio.sleep(2)
         assert await server.ask() == "answered"
         assert server.wakeup_results == ["loaded"], "one at a time"
@@ -153,7 +153,7 @@ def test_load_time_is_logged(caplog: pytest.LogCaptureFixture) -> None:
 
     with caplog.at_level(logging.INFO):
         run_virtual(scene())
-    assert logged(caplog) == ["llm endpoint 'near' has loaded its model after another 9.0 s"]
+    assert logged(caplog) == ["llm endpoint 'near' needed 9.0 s more to load its model"]
 
 
 def test_slow_cancelled_answer_is_not_logged_as_load(caplog: pytest.LogCaptureFixture) -> None:
@@ -173,7 +173,7 @@ def test_slow_cancelled_answer_is_not_logged_as_load(caplog: pytest.LogCaptureFi
 @pytest.mark.parametrize(
     ("load_s", "warning", "why"),
     [
-        (WAKE_TIMEOUT_S + 1, b"", "sent nothing within 120 s"),
+        (WAKE_TIMEOUT_S + 1, b"", "did not load its model within 120 s"),
         (9.0, b'data: {"error": {"message": "out of memory"}}\n\n', 'see the log of its model server: "out of memory"'),
     ],
     ids=["timeout", "error"],

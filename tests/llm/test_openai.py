@@ -830,7 +830,7 @@ def test_loading_model_gets_wakeup_request_if_private(
     run(test, (Wait(5),), answer("Hi"), first_token_timeout_s=0.3)
 
 
-def test_gap_deadline_counts_content_only() -> None:
+def test_keep_alives_do_not_extend_token_gap_deadline() -> None:
     script = (HEAD, chunk(event("a")), Wait(0.3), chunk(event("b")), Drip(chunk(b": keep-alive\n\n"), 0.02))
     events, error, took = failing(script, token_gap_timeout_s=0.8)
     assert isinstance(error, LlmTooSlow)

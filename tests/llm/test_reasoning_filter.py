@@ -73,7 +73,7 @@ def test_unmarked_reasoning_is_learned_from_first_answer(size: int) -> None:
     assert filtered("<think>The user asks.</think>It is four.", habit, size=size) == "It is four."
     assert filtered("The user asks and", habit, size=size, cut=True) == ""
     assert filtered("It is four.", habit, size=size) == "It is four."
-    assert not habit.begins_unmarked, "it thinks no more"
+    assert not habit.begins_unmarked, "reasoning is over"
 
 
 @text_cases(

@@ -24,7 +24,7 @@ def test_text_without_stop_is_not_delayed() -> None:
     assert cut("Hi", " there.") == ["Hi", " there.", ""]
 
 
-def test_text_ends_at_a_stop() -> None:
+def test_text_is_cut_at_stop_sequence() -> None:
     assert cut("Hi.</s>never", "said") == ["Hi.", "", ""]
 
 

@@ -83,12 +83,12 @@ def test_every_lost_trace_is_counted_and_logged(tmp_path: Path, caplog: pytest.L
 
     run(main())
     losses = [record.getMessage() for record in caplog.records if record.name == "web.trace_losses"]
-    losses = [said for said in losses if "cannot be written (Not a directory); it is tried again" not in said]
+    losses = [said for said in losses if "cannot be written (Not a directory); writing is retried" not in said]
     # One line at once, then one for the rest, instead of a line for each of a thousand conversations.
     where = f"check trace.dir ({folder}) and the free space there"
     assert losses == [
         f"1 turn is missing from the trace (Not a directory): {where}",
-        f"2 turns are missing from the trace (Not a directory), 3 since the start: {where}",
+        f"2 turns are missing from the trace (Not a directory), 3 in total: {where}",
     ]
 
 

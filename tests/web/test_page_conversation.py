@@ -183,6 +183,7 @@ def test_escape_stops_rendered_reply(page: Page, server: Server) -> None:
         {"type": "response.done", "response": {"id": "resp_9_1", "status": "cancelled"}},
         {"type": "conversation.item.truncated", "item_id": "item_9", "audio_end_ms": 0},
     ],
+    ids=["speech started", "response done", "item truncated"],
 )
 def test_reply_cut_before_playback_is_not_rendered(page: Page, server: Server, cut: dict[str, Any]) -> None:
     page.evaluate("delete MediaDevices.prototype.getUserMedia")  # no microphone
@@ -300,7 +301,7 @@ def test_slow_network_is_shown(page: Page, server: Server) -> None:
     page.evaluate("window.waiting = 100_000")
     shown = page.wait_for_selector(".notice[data-problem=slow]")
     assert shown is not None
-    assert "too slow for your voice" in shown.inner_text()
+    assert "too slow to send your voice in time" in shown.inner_text()
     page.evaluate("window.waiting = 0")
     page.wait_for_selector(".notice[data-problem=slow]", state="detached")
     assert server.connections == 1
@@ -611,7 +612,7 @@ def test_page_can_be_used_by_keyboard_only(page: Page, server: Server) -> None:
         lambda: "Repartee: It is ten past four." in page.inner_text("#announcements"),
         "the reply, for a screen reader",
     )
-    assert page.inner_text("#phase") == "Speaking"
+    assert page.inner_text("#phase") == "Repartee is speaking"
     page.keyboard.press("Escape")
     wait_until(page, lambda: page.get_attribute("body", "data-phase") == "listening", "an end of the reply")
 

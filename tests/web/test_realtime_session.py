@@ -200,7 +200,7 @@ def run_scene(
             session = tasks.create_task(harness.session.run())
             await asyncio.sleep(0)
             await scene(harness)
-            harness.session.leave()
+            harness.session.announce_end()
             harness.talk.microphone.end()
             await session
 
@@ -1348,7 +1348,7 @@ def test_stopping_works_for_reply_followed_by_another(how: str, modality: str) -
 
 
 @pytest.mark.parametrize("modality", ["text", "audio"])
-def test_truncating_trailing_reply_keeps_the_next_one(modality: str) -> None:
+def test_truncating_earlier_reply_keeps_the_next_one(modality: str) -> None:
     async def scene(harness: SessionHarness) -> None:
         await follows(harness, modality)
         item = harness.done[0]["output"][0]["id"]
@@ -1362,7 +1362,7 @@ def test_truncating_trailing_reply_keeps_the_next_one(modality: str) -> None:
     assert texts == ["one two", "Fine."]
 
 
-def test_lost_connection_keeps_heard_part_of_trailing_reply() -> None:
+def test_lost_connection_keeps_heard_part_of_earlier_reply() -> None:
     async def scene(harness: SessionHarness) -> None:
         await follows(harness)
         harness.talk.on_disconnect()

@@ -71,7 +71,7 @@ class ClientHarness:
 
     def lose_connection(self) -> None:
         self.talk.wire._drop_queue()
-        self.talk.lost(LOST)
+        self.talk.connection_lost(LOST)
 
     def receive(self, kind: str, **fields: Any) -> None:
         self.talk.event({"type": kind, **fields})
@@ -237,7 +237,7 @@ def test_refused_text_is_reported_and_not_sent_again() -> None:
     run_with_client(script)
 
 
-def test_unsent_and_too_many_texts_are_reported() -> None:
+def test_texts_beyond_maximum_and_unsent_texts_are_reported() -> None:
     async def script(harness: ClientHarness) -> None:
         for _ in range(MAX_WAITING + 1):
             harness.talk.type("hello")

@@ -151,7 +151,7 @@ def test_only_slow_follower_loses_lines_and_is_told_how_many() -> None:
         losses = [json.loads(line)["lost"] for line in told if line.startswith(b'{"lost"')]
         assert losses
         assert sum(losses) + len(told) - len(losses) == turns
-        assert longest_s < 0.2, "a slow follower holds nobody up"
+        assert longest_s < 0.2, "a slow follower delays no conversation"
 
     on_a_server(test)
 

@@ -147,7 +147,7 @@ def _refused(error: InvalidStatus, address: ServerAddress, *, again: bool) -> Cl
 def _said(error: InvalidStatus) -> str:
     """Returns the message in the server's JSON error, or ""."""
     try:
-        told = json.loads(error.response.body or b"")["error"]
-        return f"{told['message']}" if told.get("code") != "token_missing" else "token missing"
+        details = json.loads(error.response.body or b"")["error"]
+        return f"{details['message']}" if details.get("code") != "token_missing" else "token missing"
     except (ValueError, KeyError, TypeError, AttributeError):
         return ""

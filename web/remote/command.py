@@ -38,7 +38,7 @@ async def talk_with(server: str, loaded: Loaded, environ: Mapping[str, str], *, 
     settings, address, token = loaded.settings, address_of(server), token_of(environ)
     if settings.talk.mode == "wake":
         raise ConfigError(
-            ["talk.mode wake: with --server, everything said here would be sent there; use open or push-to-talk"]
+            ["talk.mode wake: does not work with --server, because all speech would be sent; use open or push-to-talk"]
         )
     controls = TalkControls(settings.talk.mode, "")
     stage = stage_of(controls, plain=plain)

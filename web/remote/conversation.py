@@ -88,19 +88,19 @@ class RemoteConversation:
             return [Problem(f"the server sent a {kind} that this version does not understand ({error!r})")]
         if self._greeting and not kind.startswith(("conversation.item.", "session.", "response.created")):
             self._greeting = False
-            effects = [*self.replies.not_told_again(), *effects]
+            effects = [*self.replies.cut_unsent(), *effects]
         return effects
 
     @property
-    def thinking(self) -> bool:
+    def reply_pending(self) -> bool:
         """Whether a reply is awaited or being generated."""
         return self.awaiting or self.replies.under_way is not None
 
-    def asked(self) -> None:
+    def response_requested(self) -> None:
         """Notes that a response was requested."""
         self.awaiting = True
 
-    def lost(self) -> None:
+    def connection_lost(self) -> None:
         """Resets what depends on the lost connection."""
         self.hearing = self.awaiting = False
         self.replies.connection_lost()
@@ -210,7 +210,7 @@ class RemoteConversation:
         yield from self.replies.created(event)
         self.typed.answered()
         self._greeting = False
-        yield from self.replies.not_told_again()
+        yield from self.replies.cut_unsent()
 
     def _deleted(self, event: Event) -> Iterator[Effect]:
         reply: ReplyId | None = self.replies.whose(event["item_id"])

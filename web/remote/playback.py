@@ -138,7 +138,7 @@ class RemotePlayback:
 
     @property
     def played_ms(self) -> float | None:
-        """How much was played of the current reply; None if none plays."""
+        """Played length of the current reply; None if none plays."""
         return None if self.playing is None else self._played[self.playing].heard_ms(_now_s())
 
     # ---- the loudspeaker ----

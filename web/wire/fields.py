@@ -57,7 +57,7 @@ class Refusals:
         else:
             self.errors.append(error)
 
-    def told(self) -> list[FieldError]:
+    def for_client(self) -> list[FieldError]:
         """Returns the errors for the client, in order."""
         if not self.more:
             return self.errors

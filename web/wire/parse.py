@@ -130,7 +130,7 @@ class Reader:
 
 
 def _refused(kind: str, refusals: Refusals, event_id: str | None) -> tuple[ProtocolError, ...]:
-    return tuple(_error(error, f"{kind}: ", event_id) for error in refusals.told())
+    return tuple(_error(error, f"{kind}: ", event_id) for error in refusals.for_client())
 
 
 def _error(error: FieldError, name: str, event_id: str | None) -> ProtocolError:
@@ -246,7 +246,7 @@ def _object_of(message: str) -> JsonObject:
     try:
         document = _DECODER.decode(message)
     except json.JSONDecodeError as error:
-        # The decoder's own text is left out, because it can quote what somebody said.
+        # The decoder's own text is left out, because it can quote what the user said.
         raise FieldError("invalid_json", f"the message is not JSON: an error at character {error.pos}", "") from error
     except (ValueError, RecursionError) as error:
         raise FieldError(

@@ -26,7 +26,7 @@ CLIP_FROM_FRAME, CLIP_TO_FRAME = 69, 126
 """1.38 to 2.52 s of the shipped conversation: "what time is it" and the 185 ms after it (its README.md)."""
 
 VAD_FRAMES = 145
-"""From the start of the recording to 2.9 s: silence, the sentence, silence."""
+"""Frames for the VAD measurement, up to 2.9 s of the recording: silence, the sentence, silence."""
 
 SPEECH_END_MS = 2335.0
 """End of the sentence in ms, accurate to 62 ms."""

@@ -24,7 +24,7 @@ from llm.listing import ask
 ASK_TIMEOUT_S = 3.0
 VARIABLE = "REPARTEE_LLM_ENDPOINTS"
 MANY = 20
-"""Most models named in an error; a cloud service lists hundreds."""
+"""Maximum number of models named in an error; a cloud service lists hundreds."""
 
 
 async def add(
@@ -38,7 +38,7 @@ async def add(
     """Appends a [[llm.endpoints]] table to the file and reports it.
 
     Args:
-        wanted: What is known of the endpoint. Without url, a server found on this machine.
+        wanted: Known properties of the endpoint. Without url, a server found on this machine.
         config: The requested file; it is created if it does not exist.
         environ: Environment variables with the key.
         console: Reports what was found and done.

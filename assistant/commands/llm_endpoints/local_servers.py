@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from assistant.config.endpoint_settings import RESERVED, EndpointSection
 from assistant.config.loading import ConfigError
 from assistant.config.settings import Settings
-from assistant.config.words import unknown
+from assistant.config.words import unknown, with_known_names
 from llm.discovery import PORTS, FoundServer
 
 AUTO, SKILLS = RESERVED
@@ -62,9 +62,10 @@ def choose(
             said = f"language model: {llm}, {endpoint.model}, for this run"
             return LlmChoice(_asking(settings, (endpoint,)), said, f"--llm {llm}")
     names = [endpoint.name for endpoint in endpoints]
-    known = ", ".join([*names, *RESERVED])
+    known = [*names, *RESERVED]
     add = "" if names else "; `repartee endpoints add` writes one into config.toml"
-    raise ConfigError([f'--llm "{llm}": {unknown(llm, [*names, *RESERVED], "no such endpoint")} (known: {known}){add}'])
+    problem = with_known_names(unknown(llm, known, "no such endpoint"), known)
+    raise ConfigError([f'--llm "{llm}": {problem}{add}'])
 
 
 def mention(settings: Settings, llm: str | None, found: Sequence[FoundServer]) -> str:
@@ -145,5 +146,5 @@ def _none_found(settings: Settings, found: Sequence[FoundServer], ports: Sequenc
 
 def _asking(settings: Settings, endpoints: tuple[EndpointSection, ...]) -> Settings:
     if not endpoints and not settings.skills.enabled:
-        raise ConfigError(["--llm: no language model would answer, and skills.enabled is false; set it to true"])
+        raise ConfigError(["--llm: without a language model and skills, nothing can answer; set skills.enabled = true"])
     return replace(settings, llm=replace(settings.llm, endpoints=endpoints))

@@ -124,7 +124,7 @@ def draw(measured: Sequence[EndpointMeasurement], file: Path, form: Literal["svg
 
 
 def _network_ms(each: EndpointMeasurement) -> float:
-    """At most the median: the round trip is a minimum of many and may exceed it."""
+    """Returns the network's part of the first token's median time: the round trip, limited to the median."""
     return min(each.round_trip_ms or 0.0, each.first_token_ms(50) or 0.0)
 
 

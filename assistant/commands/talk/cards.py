@@ -25,7 +25,7 @@ CLOSE_TIMEOUT_S = 1.0
 
 CANCELED_INTERRUPT_AFTER_MS = 300.0
 """Least speech in ms that interrupts a reply with an echo canceller. The remaining echo is sometimes detected as speech
-for 100 to 200 ms, which only ducks the reply. docs/echo.md is measured with this value."""
+for 100 to 200 ms, which only ducks the reply. The figures of docs/lab/echo.md were measured with this value."""
 
 _CHIME_HZ = (660.0, 990.0)
 _CHIME_S = 0.09
@@ -115,9 +115,9 @@ class Cards:
             "underflows": self.speaker.underflows,
         }
 
-    def facts(self) -> dict[str, int]:
+    def counters(self) -> dict[str, int]:
         """Returns the counts for the trace, with figures on the accuracy of both device clocks."""
-        facts = {
+        counters = {
             **self.counts(),
             "unheard_ms": round(self.speaker.silent_samples * 1000 / REPLY_RATE_HZ),
             "microphone_latency_ms": round(self.microphone.lag_s * 1000),
@@ -125,13 +125,13 @@ class Cards:
         }
         if self._canceller is not None:
             reference = self._canceller.reference
-            facts |= {
+            counters |= {
                 "echo_lead_ms": round(self._canceller.delay_ms),
                 "echo_gaps": reference.gaps,
                 "echo_steps": reference.steps,
                 "echo_late_ms": round(ms_of_samples(Samples(reference.late_samples))),
             }
-        return facts
+        return counters
 
     async def aclose(self) -> None:
         """Closes both devices, with a time limit."""

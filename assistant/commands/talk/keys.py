@@ -16,7 +16,8 @@ KEY_TICK_S = 0.02
 """Delay in s after which the microphone follows the key."""
 
 MAX_PENDING_ACTIONS = 20
-"""Most pending actions that take time. If there are more, the sound system hangs, which has been reported."""
+"""Maximum number of pending actions that take time. If there are more, the sound system hangs, which has been
+reported."""
 
 
 class Talker(Protocol):

@@ -111,23 +111,23 @@ class TalkPlain:
 
     # Events --------------------------------------------------------------------------------------------------
 
-    def show(self, fact: SessionEvent) -> None:
+    def show(self, event: SessionEvent) -> None:
         """Prints one event of the conversation; interim words are not printed."""
-        if not isinstance(fact, Problem):
+        if not isinstance(event, Problem):
             self._begin()
-        match fact:
-            case UserTurnCommitted() if fact.text and not _is_printed(fact):
-                self._print("you", f"{fact.text} (roughly)" if fact.low_confidence else fact.text)
+        match event:
+            case UserTurnCommitted() if event.text and not _is_printed(event):
+                self._print("you", f"{event.text} (roughly)" if event.low_confidence else event.text)
             case ChunkSpoken():
-                self._print("repartee", fact.text)
-            case ReplyStopped() if fact.reason == "unheard":
-                self._print("repartee", f'(heard: "{fact.heard}")' if fact.heard else "(not heard)")
-            case ReplyStopped() if fact.heard_ms > 0:
+                self._print("repartee", event.text)
+            case ReplyStopped() if event.reason == "unheard":
+                self._print("repartee", f'(heard: "{event.heard}")' if event.heard else "(not heard)")
+            case ReplyStopped() if event.heard_ms > 0:
                 self._print("repartee", "(interrupted)")
             case TurnFinished():
-                self._finished(fact.record)
+                self._finished(event.record)
             case Problem():
-                self._print(f"problem {self._clock()}", fact.text)
+                self._print(f"problem {self._clock()}", event.text)
 
     def engines(self, chosen: Sequence["EngineChoice"]) -> None:
         """Prints the engines loaded so far, each once."""
@@ -149,11 +149,11 @@ class TalkPlain:
 
     def hushed(self) -> AbstractContextManager[object]:
         """See `Stage`."""
-        # In a file of its own the libraries' output disturbs nothing, and may be useful.
+        # In a separate file the libraries' output disturbs nothing and may be useful.
         return hushed(library_in_use) if sys.stderr.isatty() else nullcontext()
 
     async def run(self) -> None:
-        """Runs until the user quits or `close` is called. The controls have then been told to quit."""
+        """Runs until the user quits or `close` is called. In both cases the controls have quit."""
         loop = asyncio.get_running_loop()
         held_until_s = loop.time() + self._start_s
         async with asyncio.TaskGroup() as tasks:
@@ -292,12 +292,12 @@ class TalkPlain:
                 self._print("use", f"write /use input NAME or /use output NAME, not {direction or '/use alone'}")
 
 
-def _is_printed(fact: UserTurnCommitted) -> bool:
+def _is_printed(event: UserTurnCommitted) -> bool:
     """Whether the text was printed before: it was typed, or belongs to an earlier turn.
 
     Not for speech during a lost connection.
     """
-    return fact.origin == "requested" and not (isinstance(fact.item, UserMessage) and fact.item.spoken)
+    return event.origin == "requested" and not (isinstance(event.item, UserMessage) and event.item.spoken)
 
 
 def _columns(line: str) -> str:

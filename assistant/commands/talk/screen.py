@@ -128,9 +128,9 @@ class TalkScreen(App[None]):
 
     # Events --------------------------------------------------------------------------------------------------
 
-    def show(self, fact: SessionEvent) -> None:
+    def show(self, event: SessionEvent) -> None:
         """Shows one event of the conversation."""
-        self.view.apply(fact, self._clock())
+        self.view.apply(event, self._clock())
         self._draw_soon()
 
     def engines(self, chosen: Sequence["EngineChoice"]) -> None:

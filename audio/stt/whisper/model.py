@@ -1,7 +1,7 @@
 """Loads a Whisper model and decodes short audio with it.
 
 `WhisperModel.transcribe` of faster-whisper always encodes 30 s. Calling features, encode and generate directly encodes
-only as much as there is audio (docs/stt.md). Everything here blocks: it runs in a `WhisperThread`.
+only as much as there is audio (docs/lab/stt.md). Everything here blocks: it runs in a `WhisperThread`.
 """
 
 from collections.abc import Callable, Sequence
@@ -39,7 +39,8 @@ Features = npt.NDArray[np.float32]
 """Log-mel spectrogram, shape (mels, frames)."""
 
 _PROMPT_TOKENS = 111
-"""Most tokens of the hot words, and of the initial prompt: together half of Whisper's context for preceding text."""
+"""Maximum number of tokens of the hot words, and of the initial prompt: together half of Whisper's context for
+preceding text."""
 
 _TOKENS_PER_S = 10
 _MIN_TOKENS = 24
@@ -95,7 +96,7 @@ class WhisperSettings:
 
     @property
     def remedy(self) -> str:
-        """What the user can do about a damaged model."""
+        """Remedy for a damaged model."""
         return "remove it and pull it again" if self.name else "convert or copy it again, or correct stt.model"
 
     @property

@@ -60,7 +60,7 @@ def test_json_has_devices(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("as_json", [True, False], ids=["json", "table"])
 @pytest.mark.parametrize(
-    ("wanted", "says"),
+    ("wanted", "message"),
     [
         (DevicesOptions(input="zzz"), 'no microphone is called "zzz": choose'),
         (DevicesOptions(output="zzz"), 'no loudspeaker is called "zzz": choose'),
@@ -69,9 +69,9 @@ def test_json_has_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     ids=["unknown microphone", "unknown loudspeaker", "ambiguous loudspeaker"],
 )
 def test_missing_device_is_an_error_for_any_action(
-    monkeypatch: pytest.MonkeyPatch, wanted: DevicesOptions, says: str, *, as_json: bool
+    monkeypatch: pytest.MonkeyPatch, wanted: DevicesOptions, message: str, *, as_json: bool
 ) -> None:
-    with pytest.raises(DeviceError, match=says):
+    with pytest.raises(DeviceError, match=message):
         run(monkeypatch, DESK, replace(wanted, as_json=as_json))
     assert run(monkeypatch, DESK, DevicesOptions(input="desk", output="1"))[0] == 0
 
@@ -83,12 +83,12 @@ def test_meter_shows_the_level() -> None:
 
 
 @pytest.mark.parametrize(
-    ("loudest_dbfs", "says"),
+    ("loudest_dbfs", "message"),
     [(-math.inf, "No sound arrived"), (-50.0, "quiet"), (-20.0, "fine"), (-1.0, "too loud")],
     ids=["silence", "soft", "fine", "too loud"],
 )
-def test_verdict_follows_the_level(loudest_dbfs: float, says: str) -> None:
-    assert says in verdict(loudest_dbfs, 0)
+def test_verdict_follows_the_level(loudest_dbfs: float, message: str) -> None:
+    assert message in verdict(loudest_dbfs, 0)
     assert "lost 3 times" in verdict(loudest_dbfs, 3)
 
 

@@ -74,7 +74,7 @@ def test_unknown_endpoint_cannot_be_removed(file: ConfigFile, name: str) -> None
         file.remove(name)
     file.add(NEAR)
     meant = "; did you mean near\\?$" if name == "neer" else "$"
-    with pytest.raises(ConfigError, match=f"no such endpoint; known are near{meant}"):
+    with pytest.raises(ConfigError, match=f"no such endpoint; the endpoints are near{meant}"):
         file.remove(name)
 
 

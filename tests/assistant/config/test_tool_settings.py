@@ -81,7 +81,7 @@ WRONG = [
     (f"{A}url = 'ftp://hunter2'\n", f"3: tools.servers[0].url: {ADDRESSES}"),
     (
         f"{A}command = 'c'\nargs = []\n",
-        "4: tools.servers[0].args: no such setting; known are name, command, url, env, token_env, only",
+        "4: tools.servers[0].args: no such setting; the known names are name, command, url, env, token_env, only",
     ),
     (PROGRAM + PROGRAM, '6: tools.servers[1].name = "notes": already used; each server needs its own name'),
 ]

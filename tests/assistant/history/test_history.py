@@ -222,7 +222,7 @@ def test_announced_id_is_taken() -> None:
     conversation.add_user_text(promised, "hello")
     assert conversation.is_taken(promised)
     conversation.delete(promised)
-    assert not conversation.is_taken(promised), "whoever deletes it may put it in anew"
+    assert not conversation.is_taken(promised), "a deleted item may be inserted again"
 
 
 def test_id_chosen_by_a_client_is_not_assigned_again() -> None:

@@ -143,7 +143,7 @@ def test_espeak_voice_needs_no_model() -> None:
 def test_piper_without_a_voice_for_the_language_is_reported() -> None:
     assert needs_of("fi")[1:] == []
     wanted = needed(language="fi", stt_model="tiny", tts_engine="piper", voice="")
-    assert missing(wanted[1]).startswith("missing: tts.voice is empty; known are en_US-ljspeech-medium, ")
+    assert missing(wanted[1]).startswith("missing: tts.voice is empty; the known names are en_US-ljspeech-medium, ")
 
 
 @pytest.mark.parametrize(
@@ -290,7 +290,9 @@ def test_model_of_another_kind_is_unknown() -> None:
     need = Need("en_US-amy-medium", "whisper", "speech to text", "stt.model")
     assert need.model is None
     assert at_hand(need) is None
-    assert missing(need).startswith("missing: stt.model = 'en_US-amy-medium' is not known; known are tiny.en, ")
+    assert missing(need).startswith(
+        "missing: stt.model = 'en_US-amy-medium' is not known; the known names are tiny.en, "
+    )
 
 
 def test_remedy_for_a_language_downloads_no_installed_model(home: Path) -> None:

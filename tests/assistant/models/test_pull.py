@@ -397,7 +397,7 @@ def test_invalid_hub_address_is_reported(address: str, home: Path, monkeypatch: 
     ids=["unknown", "relative path", "absolute path", "path outside", "empty"],
 )
 def test_unknown_name_is_refused_with_the_known_ones(hub: Hub, name: str) -> None:
-    assert refused(name).startswith(f'"{name}" is not a known model; known are tiny.en, ')
+    assert refused(name).startswith(f'"{name}" is not a known model; the known names are tiny.en, ')
     assert hub.asked == []
 
 
@@ -454,7 +454,11 @@ def test_offline_mode_is_respected(hub: Hub, monkeypatch: pytest.MonkeyPatch) ->
     ("variable", "value", "told"),
     [
         ("ALL_PROXY", "socks5://127.0.0.1:1", "install httpx[socks], or unset ALL_PROXY"),
-        ("HTTPS_PROXY", "ftp://proxy:1", "check HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY"),
+        (
+            "HTTPS_PROXY",
+            "ftp://proxy:1",
+            "HTTPS_PROXY in the environment is not a valid proxy address (http://HOST:PORT): correct or unset it",
+        ),
         ("SSL_CERT_FILE", "/nowhere.pem", "correct or unset it"),
     ],
     ids=["SOCKS proxy", "FTP proxy", "missing certificates"],
@@ -464,7 +468,7 @@ def test_unusable_proxy_or_certificates_are_one_sentence(
 ) -> None:
     monkeypatch.setenv(variable, value)
     sentence = refused("small.en")
-    assert sentence.startswith("small.en was not downloaded: the ")
+    assert sentence.startswith("small.en was not downloaded: ")
     assert f"{told}; then pull the model again (until then, only typed text " in sentence
 
 

@@ -22,7 +22,7 @@ def test_backchannel_that_a_client_commits_is_answered() -> None:
     simulation = Simulation([TIME, YEAH], length_ms=12_000, replies=(STORY, "Fine."), turns=turns)
 
     def commit_and_ask() -> None:
-        simulation.session.submit()
+        simulation.session.end_user_turn()
         simulation.session.request()
 
     for committed_ms in (2000, 4000):

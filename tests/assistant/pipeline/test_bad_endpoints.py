@@ -277,8 +277,8 @@ async def run_beside_a_stall(stalled: int) -> tuple[list[SimulationResult], list
         stack.push_async_callback(model.aclose)
         async with asyncio.TaskGroup() as tasks:
             waiting, normal = (
-                [tasks.create_task(scripted([says], 2500, model, TURNS).run()) for _ in range(stalled)]
-                for says in (asks_first, asks)
+                [tasks.create_task(scripted([utterance], 2500, model, TURNS).run()) for _ in range(stalled)]
+                for utterance in (asks_first, asks)
             )
     return [task.result() for task in waiting], [task.result() for task in normal]
 

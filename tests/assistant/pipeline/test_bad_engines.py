@@ -124,7 +124,7 @@ def test_demo_without_silero_model_uses_webrtc_and_says_so(tmp_path: Path, monke
 
 
 @pytest.mark.parametrize(
-    ("overrides", "says"),
+    ("overrides", "message"),
     [
         ((), "the demo needs speech recognition, but the Whisper model tiny.en is not downloaded; fetch it: repartee "),
         (("assistant.language=de",), 'the Whisper model tiny.en supports only English: set stt.model = "tiny", then '),
@@ -134,7 +134,7 @@ def test_demo_without_silero_model_uses_webrtc_and_says_so(tmp_path: Path, monke
     ids=["no recognizer", "language of another model", "unknown voice", "unknown language"],
 )
 def test_engine_that_cannot_be_loaded_gives_a_one_line_error(
-    tmp_path: Path, overrides: tuple[str, ...], says: str
+    tmp_path: Path, overrides: tuple[str, ...], message: str
 ) -> None:
     done = subprocess.run(
         [
@@ -156,5 +156,5 @@ def test_engine_that_cannot_be_loaded_gives_a_one_line_error(
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
     assert line.startswith("repartee: ")
-    assert says in line
+    assert message in line
     assert "Traceback" not in done.stdout

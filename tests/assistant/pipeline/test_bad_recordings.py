@@ -70,12 +70,12 @@ def run(folder: Path, *arguments: str | Path) -> ProgramRun:
     return ProgramRun(process.returncode, screen, complaints, watch.undisturbed_s, folder)
 
 
-def check_rejected(ran: ProgramRun, *says: str) -> None:
+def check_rejected(ran: ProgramRun, *messages: str) -> None:
     """Checks for exit code 2 and one line that says what is wrong."""
     assert ran.code == 2
     (line,) = ran.complaints.splitlines()
     assert line.startswith("repartee: ")
-    for part in says:
+    for part in messages:
         assert part in line
     assert "Traceback" not in ran.screen
 
@@ -112,10 +112,10 @@ def header(samples: int) -> bytes:
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_invalid_recording_gives_a_one_line_error(tmp_path: Path, name: str) -> None:
-    make, says = REFUSED[name]
+    make, message = REFUSED[name]
     make(tmp_path / "speech.wav")
     ran = run(tmp_path, "--wav", "speech.wav", "--out", "out")
-    check_rejected(ran, "speech.wav", says)
+    check_rejected(ran, "speech.wav", message)
     assert ran.took_s < START_S
     assert not (tmp_path / "out").exists(), "nothing is left behind"
 
@@ -148,7 +148,7 @@ def test_input_recording_is_not_overwritten(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [
         (("--set", "turn.no_such_key=1"), "turn.no_such_key"),
         (("--set", "turn.hangover_ms=soon"), "turn.hangover_ms"),
@@ -158,11 +158,11 @@ def test_input_recording_is_not_overwritten(tmp_path: Path) -> None:
     ],
     ids=["unknown key", "wrong type", "broken file", "missing file", "no text"],
 )
-def test_invalid_settings_give_a_one_line_error(tmp_path: Path, arguments: tuple[str, ...], says: str) -> None:
+def test_invalid_settings_give_a_one_line_error(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
     (tmp_path / "bad.toml").write_text("[turn]\nhangover_ms = = 3\n")
     (tmp_path / "recording.toml").write_bytes(speech())
     ran = run(tmp_path, "--wav", WHAT_TIME, "--out", "out", *arguments)
-    check_rejected(ran, says)
+    check_rejected(ran, message)
     assert ran.took_s < START_S
 
 

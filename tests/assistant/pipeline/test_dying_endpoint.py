@@ -23,8 +23,10 @@ REFUSED = LlmUnreachable("near", "refuses connections", spoken="", retryable=Tru
 
 def run_turns(gone: LlmUnreachable | None, *, dies_in_turn: int = 5) -> tuple[SimulationResult, list[ScriptedModel]]:
     """`gone`: error of the fastest endpoint from then on; None: it never answers."""
-    says = [Utterance(number * EVERY_MS + 200, number * EVERY_MS + 900, "how tall is it") for number in range(TURNS)]
-    simulation = Simulation(says, length_ms=TURNS * EVERY_MS, turns=TurnSettings(hangover_ms=240))
+    utterances = [
+        Utterance(number * EVERY_MS + 200, number * EVERY_MS + 900, "how tall is it") for number in range(TURNS)
+    ]
+    simulation = Simulation(utterances, length_ms=TURNS * EVERY_MS, turns=TurnSettings(hangover_ms=240))
     models = [
         ScriptedModel([ANSWER], first_token_ms=ms, name=f"e{number}") for number, ms in enumerate(FIRST_TOKENS_MS)
     ]

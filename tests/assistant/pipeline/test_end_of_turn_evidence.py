@@ -68,12 +68,14 @@ def engines_with(turn_end: EndOfTurnEstimator, recognizer: ScriptedRecognizer) -
     )
 
 
-def pause_stats_of(*says: Utterance, turns: TurnSettings = FIXED_400, greeting: str = "") -> list[SpeakerPauseStats]:
+def pause_stats_of(
+    *utterances: Utterance, turns: TurnSettings = FIXED_400, greeting: str = ""
+) -> list[SpeakerPauseStats]:
     """Returns the pause statistics of the estimates, without repetitions."""
     asked = RecordingEstimator()
-    engines = engines_with(asked, ScriptedRecognizer(list(says)))
+    engines = engines_with(asked, ScriptedRecognizer(list(utterances)))
     engines = replace(engines, voice=ScriptedVoice(first_chunk_ms=500.0 if greeting else 10.0))
-    microphone = ScriptedMicrophone(list(says), says[-1].end_ms + 4000)
+    microphone = ScriptedMicrophone(list(utterances), utterances[-1].end_ms + 4000)
     greets = SessionSettings(greeting=greeting)
     run_virtual(RealTimeConversation(microphone, engines, turns, greets, keep_words=False).run())
     return [found for at, found in enumerate(asked.habits) if at == 0 or found != asked.habits[at - 1]]
@@ -108,9 +110,9 @@ def test_cough_during_reply_does_not_shorten_the_pause() -> None:
 
 
 def test_noise_that_interrupts_a_reply_does_not_count_as_a_pause() -> None:
-    says = [Utterance(1000, 1800, "a small coffee"), Utterance(2140, 2700, "with milk")]
+    utterances = [Utterance(1000, 1800, "a small coffee"), Utterance(2140, 2700, "with milk")]
     last = Utterance(9000, 9800, "thank you")
-    assert pause_stats_of(*says, Utterance(3600, 3900, ""), last)[-1] == pause_stats_of(*says, last)[-1]
+    assert pause_stats_of(*utterances, Utterance(3600, 3900, ""), last)[-1] == pause_stats_of(*utterances, last)[-1]
 
 
 def test_later_interruption_does_not_count_as_a_pause() -> None:
@@ -121,7 +123,7 @@ def test_later_interruption_does_not_count_as_a_pause() -> None:
 
 def test_speech_before_the_greeting_does_not_count_as_a_pause() -> None:
     (only,) = pause_stats_of(Utterance(100, 900, "a small coffee"), greeting="Welcome.")
-    assert only == SpeakerPauseStats(), "nobody had been taken for done"
+    assert only == SpeakerPauseStats(), "no turn had ended before"
 
 
 def test_new_turn_starts_without_pauses() -> None:
@@ -132,7 +134,7 @@ def test_new_turn_starts_without_pauses() -> None:
 
 @dataclass
 class SmartTurnStub:
-    """A stand-in for Smart Turn that records how much audio it gets."""
+    """Replaces Smart Turn and records how much audio it gets."""
 
     heard_ms: list[float] = field(default_factory=list)
 
@@ -148,10 +150,10 @@ class SmartTurnStub:
 )
 def test_smart_turn_is_asked_once_per_long_silence(pause_ms: int, asked: int) -> None:
     listening = SmartTurnStub()
-    says = [Utterance(1000, 1800, "a small coffee"), Utterance(1800 + pause_ms, 2800, "with milk")]
-    engines = replace(engines_with(RecordingEstimator(), ScriptedRecognizer(says)), audio_end_of_turn=listening)
+    utterances = [Utterance(1000, 1800, "a small coffee"), Utterance(1800 + pause_ms, 2800, "with milk")]
+    engines = replace(engines_with(RecordingEstimator(), ScriptedRecognizer(utterances)), audio_end_of_turn=listening)
     turns = replace(FIXED_400, speculate_after_ms=40)
-    run_virtual(RealTimeConversation(ScriptedMicrophone(says, 6800), engines, turns, keep_words=False).run())
+    run_virtual(RealTimeConversation(ScriptedMicrophone(utterances, 6800), engines, turns, keep_words=False).run())
     assert len(listening.heard_ms) == asked
 
 
@@ -170,7 +172,7 @@ def test_pitch_is_tracked_only_during_a_turn() -> None:
         nonlocal at, edge
         edge = at
         for _ in range(0, ms, 20):
-            pcm = voice[at % MIC_RATE_HZ :][:FRAME_SAMPLES]  # also where nobody speaks: a radio
+            pcm = voice[at % MIC_RATE_HZ :][:FRAME_SAMPLES]  # also without user speech: a radio
             frame, voicing = Frame(at, pcm), VadResult(speaking, edge, float(speaking))
             collector.process(frame, voicing)
             plain.push(frame, voicing)
@@ -186,7 +188,7 @@ def test_pitch_is_tracked_only_during_a_turn() -> None:
     hear(600, speaking=True)
     hear(100, speaking=False)
     ended = edge
-    collector.start_silence(SegmentId(0), ended)
+    collector.start_estimation(SegmentId(0), ended)
     assert not asked.prosody, "what was begun at the silence is waited for, and goes first"
     hear(20, speaking=False)
     assert asked.prosody == [prosody_at(plain, onset, ended)]
@@ -229,22 +231,25 @@ class OrderRecorder:
 
 @pytest.mark.parametrize("delay_ms", [0.0, 60.0], ids=["immediate transcript", "transcript after 60 ms"])
 def test_recognizer_decodes_while_the_silence_is_estimated(delay_ms: float) -> None:
-    says = [Utterance(1000, 1800, "what time is it")]
+    utterances = [Utterance(1000, 1800, "what time is it")]
     order: list[str] = []
-    engines = engines_with(OrderRecorder(order), Slow(says, delay_ms=delay_ms, order=order))
-    run_virtual(RealTimeConversation(ScriptedMicrophone(says, 5800), engines, FIXED_400, keep_words=False).run())
+    engines = engines_with(OrderRecorder(order), Slow(utterances, delay_ms=delay_ms, order=order))
+    run_virtual(RealTimeConversation(ScriptedMicrophone(utterances, 5800), engines, FIXED_400, keep_words=False).run())
     # Once, with the next frame and the transcript available by then.
     assert order == (["asked", "judged", "judged with words"] if delay_ms else ["asked", "judged with words"])
 
 
 def test_silence_is_estimated_once_and_without_the_draft() -> None:
-    says = [Utterance(1000, 1800, "what time is it")]
+    utterances = [Utterance(1000, 1800, "what time is it")]
     order: list[str] = []
-    recognizer = Slow(says, delay_ms=40.0, order=order, draft_missing_words=1)
+    recognizer = Slow(utterances, delay_ms=40.0, order=order, draft_missing_words=1)
     turns = TurnSettings(hangover_ms=400, speculate_after_ms=40, settle_ms=160)
     run_virtual(
         RealTimeConversation(
-            ScriptedMicrophone(says, 5800), engines_with(OrderRecorder(order), recognizer), turns, keep_words=False
+            ScriptedMicrophone(utterances, 5800),
+            engines_with(OrderRecorder(order), recognizer),
+            turns,
+            keep_words=False,
         ).run()
     )
     # The draft, which is available at once, and the transcript after it.
@@ -273,10 +278,10 @@ def test_expected_punctuation_counts_only_in_known_languages(reads: bool) -> Non
         collector.process(
             Frame(Samples(start), one_second_of_voice()[:FRAME_SAMPLES]), VadResult(True, Samples(0), 1.0)
         )
-    collector.start_silence(SegmentId(0), Samples(30 * FRAME_SAMPLES))
+    collector.start_estimation(SegmentId(0), Samples(30 * FRAME_SAMPLES))
     quiet = VadResult(False, Samples(30 * FRAME_SAMPLES), 0.0)
-    says = [(None, None), ("a table for two", punctuation), ("a table for two, please", None)]
-    for frame, (text, expected) in enumerate(says, 32):
+    transcripts = [(None, None), ("a table for two", punctuation), ("a table for two, please", None)]
+    for frame, (text, expected) in enumerate(transcripts, 32):
         if text is not None:
             collector.add_transcript(SegmentId(0), text, expected)
         assert len(reading.seen) == frame - 32, "the request that is begun with them goes first"
@@ -305,7 +310,7 @@ for start in range(0, sound.size - FRAME_SAMPLES, FRAME_SAMPLES):
     result = VadResult(start % (25 * FRAME_SAMPLES) != FRAME_SAMPLES, Samples(0), 1.0)
     judge.process(Frame(Samples(start), sound[start : start + FRAME_SAMPLES]), result)
     if start % (25 * FRAME_SAMPLES) == 0:
-        judge.start_silence(SegmentId(start), Samples(start))
+        judge.start_estimation(SegmentId(start), Samples(start))
         judge.add_transcript(SegmentId(start), "a table for two")
 print(len(estimates) > 10, *sorted(set(sys.modules) - loaded))
 """
@@ -334,7 +339,7 @@ BEGINS_MS = [1000 + 8000 * number for number in range(4)]
 
 def turns_with_pauses(patience: EndOfTurnProfile) -> list[TurnRecord]:
     """Returns the records of four turns, each with a pause of 600 ms."""
-    says = [
+    utterances = [
         said
         for begin in BEGINS_MS
         for said in (
@@ -342,9 +347,9 @@ def turns_with_pauses(patience: EndOfTurnProfile) -> list[TurnRecord]:
             Utterance(begin + 1400, begin + 2000, "with milk"),
         )
     ]
-    engines = engines_with(ConstantEstimator(), ScriptedRecognizer(says))
+    engines = engines_with(ConstantEstimator(), ScriptedRecognizer(utterances))
     turns = TurnSettings(speculate_after_ms=100, patience=patience)
-    hold = RealTimeConversation(ScriptedMicrophone(says, BEGINS_MS[-1] + 6000), engines, turns, keep_words=False)
+    hold = RealTimeConversation(ScriptedMicrophone(utterances, BEGINS_MS[-1] + 6000), engines, turns, keep_words=False)
     return run_virtual(hold.run()).records
 
 

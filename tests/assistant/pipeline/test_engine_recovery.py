@@ -7,7 +7,7 @@ from audio.errors import SttError
 
 
 @pytest.mark.parametrize(
-    ("error", "says"),
+    ("error", "message"),
     [
         (SttError("its process ended"), "its process ended"),
         (RuntimeError("it heard: the doctor said"), "internal error (RuntimeError)"),
@@ -16,5 +16,5 @@ from audio.errors import SttError
     ],
     ids=["engine error", "internal error", "internal error without text", "timeout"],
 )
-def test_reason_of_returns_engine_text_or_exception_type(error: Exception, says: str) -> None:
-    assert reason_of(error) == says
+def test_reason_of_returns_engine_text_or_exception_type(error: Exception, message: str) -> None:
+    assert reason_of(error) == message

@@ -105,10 +105,10 @@ def test_reply_is_retracted_when_the_user_resumes_during_hold() -> None:
 class BatchingMicrophone(ScriptedMicrophone):
     """Records at which ms of loop time the session changed how frames are batched."""
 
-    def __init__(self, says: Sequence[Utterance], length_ms: int) -> None:
+    def __init__(self, utterances: Sequence[Utterance], length_ms: int) -> None:
         self.notes: list[tuple[float, Batching]] = []
         self._batching = Batching.OFF
-        super().__init__(says, length_ms)
+        super().__init__(utterances, length_ms)
 
     @property
     def batching(self) -> Batching:
@@ -121,9 +121,9 @@ class BatchingMicrophone(ScriptedMicrophone):
 
 
 def test_frames_are_batched_only_when_latency_does_not_matter() -> None:
-    says = [TIME, Utterance(3500, 3560, "mhm")]  # the second one overlaps the reply
-    simulation = Simulation(says, length_ms=9000, replies=("It is ten o'clock. " * 6,))
-    simulation.microphone = microphone = BatchingMicrophone(says, 9000)
+    utterances = [TIME, Utterance(3500, 3560, "mhm")]  # the second one overlaps the reply
+    simulation = Simulation(utterances, length_ms=9000, replies=("It is ten o'clock. " * 6,))
+    simulation.microphone = microphone = BatchingMicrophone(utterances, 9000)
     result = simulation.run()
     (record,) = result.records
     assert record.outcome == "answered"
@@ -144,7 +144,7 @@ def test_frames_are_batched_only_when_latency_does_not_matter() -> None:
 
 def test_session_events_come_in_order() -> None:
     result = Simulation([TIME]).run()
-    shown = [(type(fact).__name__, at_ms) for at_ms, fact in result.events]
+    shown = [(type(event).__name__, at_ms) for at_ms, event in result.events]
     names = [name for name, _ in shown]
     assert [name for name in names if name != "WordsTimed"] == [
         "SpeechStarted",
@@ -206,8 +206,8 @@ def test_llm_request_starts_with_the_draft(lacks: int, asked: list[str]) -> None
 
 
 def test_dropped_attempt_is_neither_heard_nor_in_the_history() -> None:
-    says = [Utterance(1000, 1800, "a small coffee"), Utterance(2040, 2600, "with milk")]
-    simulation = Simulation(says, turns=TurnSettings(hangover_ms=400, speculate_after_ms=100))
+    utterances = [Utterance(1000, 1800, "a small coffee"), Utterance(2040, 2600, "with milk")]
+    simulation = Simulation(utterances, turns=TurnSettings(hangover_ms=400, speculate_after_ms=100))
     result = simulation.run()
     (record,) = result.records
     assert record.attempts == 2
@@ -219,8 +219,8 @@ def test_dropped_attempt_is_neither_heard_nor_in_the_history() -> None:
 
 
 def test_speech_before_reply_onset_continues_the_turn() -> None:
-    says = [Utterance(1000, 1800, "a small coffee"), Utterance(2300, 2900, "with milk")]
-    simulation = Simulation(says, length_ms=9000)
+    utterances = [Utterance(1000, 1800, "a small coffee"), Utterance(2300, 2900, "with milk")]
+    simulation = Simulation(utterances, length_ms=9000)
     result = simulation.run()
     (record,) = result.records
     assert [event.name for event in record.events].count("retracted") == 1
@@ -230,9 +230,9 @@ def test_speech_before_reply_onset_continues_the_turn() -> None:
 
 
 def test_interruption_cuts_history_at_the_last_whole_word() -> None:
-    says = [TIME, Utterance(3200, 4000, "what is the date")]
+    utterances = [TIME, Utterance(3200, 4000, "what is the date")]
     simulation = Simulation(
-        says, length_ms=9000, replies=("It is ten o'clock and all is well in town.", "It is Monday.")
+        utterances, length_ms=9000, replies=("It is ten o'clock and all is well in town.", "It is Monday.")
     )
     result = simulation.run()
     first, second = result.records
@@ -254,8 +254,8 @@ def test_interruption_cuts_history_at_the_last_whole_word() -> None:
 
 
 def test_cough_ducks_the_reply_and_does_not_stop_it() -> None:
-    says = [TIME, Utterance(3000, 3160, "")]
-    result = Simulation(says).run()
+    utterances = [TIME, Utterance(3000, 3160, "")]
+    result = Simulation(utterances).run()
     (record,) = result.records
     assert record.outcome == "answered"
     assert [event.name for event in record.events if event.name in {"duck", "unduck", "interrupt"}] == [
@@ -270,10 +270,10 @@ STORY = "It is ten o'clock and all is well in town. And there is a long story be
 
 
 def interrupted_by(
-    says: Utterance, trouble: Callable[[Simulation], None] = lambda _: None
+    utterance: Utterance, trouble: Callable[[Simulation], None] = lambda _: None
 ) -> tuple[Simulation, SimulationResult]:
     """Speaks over a long reply that is audible from about 2.6 s on, at five words a second."""
-    simulation = Simulation([TIME, says], length_ms=12_000, replies=(STORY, "Bye."))
+    simulation = Simulation([TIME, utterance], length_ms=12_000, replies=(STORY, "Bye."))
     simulation.at(2900, lambda: trouble(simulation))
     return simulation, simulation.run()
 
@@ -287,7 +287,7 @@ def test_short_word_interrupts_once_transcribed() -> None:
     first, second = result.records
     assert (first.outcome, second.outcome) == ("interrupted", "answered")
     assert ducking(first) == ["duck", "interrupt"]
-    _, started = [ms for ms, fact in result.events if isinstance(fact, SpeechStarted)]
+    _, started = [ms for ms, event in result.events if isinstance(event, SpeechStarted)]
     assert started == pytest.approx(3350, abs=21), "160 ms of silence, and the words take 20"
     assert simulation.model.asked[-1][-1] == Message("user", "quit")
     assert second.response_latency_ms == pytest.approx(540, abs=25), "400 of silence, 20 for words, 120 for an answer"
@@ -305,7 +305,7 @@ def test_low_confidence_overlap_is_transcribed_again() -> None:
     )
     first, _ = result.records
     assert ducking(first) == ["duck", "interrupt"]
-    _, started = [ms for ms, fact in result.events if isinstance(fact, SpeechStarted)]
+    _, started = [ms for ms, event in result.events if isinstance(event, SpeechStarted)]
     assert started == pytest.approx(3370, abs=21)
 
 
@@ -338,13 +338,13 @@ def test_overlap_with_lost_transcript_does_not_stop_the_reply(trouble: str, swel
     assert ducking(record) == ["duck", "unduck"]
     [unducked] = [event.at_ms for event in record.events if event.name == "unduck"]
     assert unducked == pytest.approx(swells_up_ms, abs=21)
-    assert bool(result.problems) == (trouble == "raises_bug"), "nobody waits for words that are not wanted any more"
+    assert bool(result.problems) == (trouble == "raises_bug"), "a transcript that is no longer needed is not awaited"
 
 
 def test_leaving_cancels_a_pending_overlap_transcription() -> None:
     simulation = Simulation([TIME, Utterance(3000, 3160, "quit")], length_ms=3600, replies=(STORY,))
     simulation.at(2900, lambda: setattr(simulation.recognizer, "delay_ms", 700.0))
-    simulation.at(3500, lambda: simulation.session.leave())  # noqa: PLW0108 - there is no session yet
+    simulation.at(3500, lambda: simulation.session.announce_end())  # noqa: PLW0108 - there is no session yet
     result = simulation.run()
     assert [record.outcome for record in result.records] == ["interrupted"]
     assert not result.problems
@@ -404,16 +404,16 @@ def test_more_than_a_backchannel_is_answered(said: str) -> None:
 @pytest.mark.parametrize("begins", [3400, 8000], ids=["during the reply", "after the reply"])
 def test_backchannel_that_answers_a_question_is_a_turn(begins: int) -> None:
     text = "Shall I go on? And this goes on for quite a while longer." if begins < 4000 else "Ten. Shall I go on?"
-    says = [TIME, Utterance(begins, begins + 500, "Yeah.")]
-    simulation = Simulation(says, length_ms=14_000, replies=(text, "Fine."))
+    utterances = [TIME, Utterance(begins, begins + 500, "Yeah.")]
+    simulation = Simulation(utterances, length_ms=14_000, replies=(text, "Fine."))
     result = simulation.run()
     assert spoken_text(result)[-1] == "Fine."
     assert len(simulation.model.asked) == 2
 
 
 def test_repeat_says_the_last_reply() -> None:
-    says = [TIME, Utterance(6000, 6600, "is it late")]
-    simulation = Simulation(says, length_ms=13_000, replies=("It is ten o'clock. Yes.", "Yes."))
+    utterances = [TIME, Utterance(6000, 6600, "is it late")]
+    simulation = Simulation(utterances, length_ms=13_000, replies=("It is ten o'clock. Yes.", "Yes."))
     simulation.at(10_000, lambda: simulation.session.repeat())  # noqa: PLW0108 - there is no session yet
     assert spoken_text(simulation.run()) == ["It is ten o'clock. Yes.", "Yes.", "Yes."]
 
@@ -454,14 +454,14 @@ LONG_STORY = "Half past ten. " + "And there is a long story behind that. " * 6
 @pytest.mark.parametrize("token_ms", [20.0, 60.0], ids="{} ms per token".format)
 def test_stopped_reply_does_not_resume_an_earlier_one(token_ms: float) -> None:
     """A cough interrupts the first reply. A timer rings before it resumes, and is interrupted too."""
-    says = [
+    utterances = [
         TIME,
         Utterance(3400, 3900, ""),
         Utterance(5600, 6400, "tell me a story"),
         Utterance(9200, 9800, "no stop that"),
     ]
     text = "It is ten o'clock. And this goes on for quite a while longer."
-    simulation = Simulation(says, length_ms=16_000, replies=(text, LONG_STORY, "Fine."))
+    simulation = Simulation(utterances, length_ms=16_000, replies=(text, LONG_STORY, "Fine."))
     simulation.model.token_ms = token_ms
     ringing = SetTimer(4.6, None, "Your pasta timer is done. Please look after it soon.")
     simulation.at(0, lambda: simulation.skill_effects.timers.apply(ringing, 1000.0))
@@ -534,7 +534,7 @@ def test_recognizer_that_fails_in_a_long_turn_is_restarted_once() -> None:
     assert simulation.recognizer.loads == 1
     assert [what.partition(":")[0].partition(",")[0] for what in result.problems] == [
         "speech recognition failed",
-        "scripted recognizer was restarted too late for the current speech",
+        "your last words were lost while scripted recognizer restarted; please repeat them",
         "speech recognition failed",  # reported by the reply
     ]
     assert (first.error, second.error) == ("speech recognition failed", None)
@@ -651,8 +651,9 @@ def test_failed_vad_is_replaced_and_reported() -> None:
     simulation.vad = LoudnessVad("fragile", fails_at_ms=4500)
     result = simulation.run()
     assert [record.outcome for record in result.records] == ["answered", "answered"]
-    assert result.problems == ["vad: spare, instead of a detector that failed: the detector's model is broken"]
-    assert result.records[1].fallbacks == tuple(result.problems)
+    assert result.problems == ["speech detection failed (the detector's model is broken); spare is used instead"]
+    fallback = "vad: spare, instead of a detector that failed: the detector's model is broken"
+    assert result.records[1].fallbacks == (fallback,)
     assert result.records[1].engines["vad"] == "spare"
 
 
@@ -676,8 +677,8 @@ def test_trace_has_no_words_by_default() -> None:
 
 
 def test_many_turns_in_a_row_are_answered() -> None:
-    says = [Utterance(1000 + 4000 * turn, 1600 + 4000 * turn, f"question number {turn}") for turn in range(20)]
-    simulation = Simulation(says, length_ms=84_000, replies=("Yes.",))
+    utterances = [Utterance(1000 + 4000 * turn, 1600 + 4000 * turn, f"question number {turn}") for turn in range(20)]
+    simulation = Simulation(utterances, length_ms=84_000, replies=("Yes.",))
     result = simulation.run()
     assert [record.turn for record in result.records] == list(range(1, 21))
     assert {record.outcome for record in result.records} == {"answered"}
@@ -690,8 +691,8 @@ def test_many_turns_in_a_row_are_answered() -> None:
 
 def test_voice_failure_during_retraction_leaves_no_error() -> None:
     for resumes_ms in range(2000, 2260, 20):
-        says = [Utterance(1000, 1800, "a small coffee"), Utterance(resumes_ms, 2700, "with milk")]
-        simulation = Simulation(says, turns=TurnSettings(hangover_ms=500, speculate_after_ms=100))
+        utterances = [Utterance(1000, 1800, "a small coffee"), Utterance(resumes_ms, 2700, "with milk")]
+        simulation = Simulation(utterances, turns=TurnSettings(hangover_ms=500, speculate_after_ms=100))
         simulation.voice.fails = True
         (record,) = simulation.run().records
         assert record.outcome in {"answered", "failed"}, "as the failing attempt was dropped or committed"
@@ -718,7 +719,7 @@ def test_heard_words_are_kept_when_the_conversation_breaks_off() -> None:
     heard = simulation.session.history.items[-1]
     assert isinstance(heard, AssistantMessage)
     assert heard.text == "It is ten o'clock. And this goes on"
-    (finished,) = (fact for _, fact, _ in simulation.events_with_history if isinstance(fact, TurnFinished))
+    (finished,) = (event for _, event, _ in simulation.events_with_history if isinstance(event, TurnFinished))
     assert finished.record.outcome == "failed"
     assert finished.record.error == "the conversation ended with an error (ExceptionGroup)"
     assert finished.record.words is not None
@@ -727,7 +728,7 @@ def test_heard_words_are_kept_when_the_conversation_breaks_off() -> None:
 
 def test_leaving_during_speech_writes_a_record() -> None:
     simulation = Simulation([TIME, Utterance(5000, 7000, "this is what I say")], length_ms=6000)
-    simulation.at(5500, lambda: simulation.session.leave())  # noqa: PLW0108 - there is no session yet
+    simulation.at(5500, lambda: simulation.session.announce_end())  # noqa: PLW0108 - there is no session yet
     assert [record.outcome for record in simulation.run().records] == ["answered", "cleared"]
 
 
@@ -820,8 +821,8 @@ def test_answer_without_audio_fails_and_is_reported() -> None:
 
 
 def test_error_of_a_dropped_attempt_is_not_recorded_on_the_turn() -> None:
-    says = [Utterance(1000, 1800, "a small coffee"), Utterance(2300, 2900, "with milk")]
-    simulation = Simulation(says, length_ms=9000, turns=TurnSettings(hangover_ms=700, speculate_after_ms=100))
+    utterances = [Utterance(1000, 1800, "a small coffee"), Utterance(2300, 2900, "with milk")]
+    simulation = Simulation(utterances, length_ms=9000, turns=TurnSettings(hangover_ms=700, speculate_after_ms=100))
     simulation.recognizer.raises_bug = True
     (record,) = simulation.run().records
     assert record.attempts == 2
@@ -842,8 +843,8 @@ def test_cough_is_recorded_on_the_interrupted_turn() -> None:
 
 
 def test_dropped_attempt_keeps_its_spans() -> None:
-    says = [Utterance(1000, 1800, "a small coffee"), Utterance(1960, 2600, "with milk")]
-    simulation = Simulation(says, turns=TurnSettings(hangover_ms=400, speculate_after_ms=100))
+    utterances = [Utterance(1000, 1800, "a small coffee"), Utterance(1960, 2600, "with milk")]
+    simulation = Simulation(utterances, turns=TurnSettings(hangover_ms=400, speculate_after_ms=100))
     (record,) = simulation.run().records
     (wasted,) = [span for span in record.spans if span.dropped and span.name == "llm_first_token"]
     assert wasted.end_ms == pytest.approx(1980, abs=25)
@@ -868,7 +869,7 @@ def test_session_end_does_not_wait_for_a_restarting_engine(fails: str) -> None:
         await simulation._run()
         return asyncio.get_running_loop().time() - began_s
 
-    assert run_virtual(lasts_s()) < 12, "the apology is heard out, and nothing else"
+    assert run_virtual(lasts_s()) < 12, "only the apology is played to its end"
 
 
 def test_spoken_text_is_not_listed_as_unspoken() -> None:
@@ -883,9 +884,9 @@ def test_spoken_text_is_not_listed_as_unspoken() -> None:
 # ---- side effects of replies ----
 
 
-def timer_simulation(says: list[Utterance], **more: object) -> Simulation:
+def timer_simulation(utterances: list[Utterance], **more: object) -> Simulation:
     """The second attempt sets a longer timer than the first."""
-    simulation = Simulation(says, **more)  # type: ignore[arg-type]
+    simulation = Simulation(utterances, **more)  # type: ignore[arg-type]
 
     def effect_of(messages: Sequence[Message]) -> SkillEffect | None:
         words = messages[-1].content
@@ -900,8 +901,8 @@ def timer_simulation(says: list[Utterance], **more: object) -> Simulation:
 
 
 def test_timer_rings_in_the_conversation() -> None:
-    says = [Utterance(1000, 1800, "set a timer for three seconds")]
-    result = timer_simulation(says, length_ms=9000, replies=("It is set.",)).run()
+    utterances = [Utterance(1000, 1800, "set a timer for three seconds")]
+    result = timer_simulation(utterances, length_ms=9000, replies=("It is set.",)).run()
     first, second = result.records
     assert result.chunks == ["It is set.", "Ring: set a timer for three seconds."]
     assert (second.response_latency_ms, second.no_latency_reason) == (None, "announcement")
@@ -919,28 +920,28 @@ def test_timer_rings_after_a_voice_restart() -> None:
 
 
 def test_timer_due_during_speech_waits_for_the_reply() -> None:
-    says = [Utterance(1000, 1800, "set a timer for three seconds"), Utterance(4800, 6000, "what time is it")]
-    result = timer_simulation(says, length_ms=14_000, replies=("It is set.", "It is ten o'clock.")).run()
+    utterances = [Utterance(1000, 1800, "set a timer for three seconds"), Utterance(4800, 6000, "what time is it")]
+    result = timer_simulation(utterances, length_ms=14_000, replies=("It is set.", "It is ten o'clock.")).run()
     assert result.chunks == ["It is set.", "It is ten o'clock.", "Ring: set a timer for three seconds."]
 
 
 def test_retracted_turn_cancels_its_timer() -> None:
-    says = [Utterance(1000, 1800, "set a timer for"), Utterance(2300, 2900, "eight seconds")]
-    simulation = timer_simulation(says, length_ms=16_000, replies=("It is set.",))
+    utterances = [Utterance(1000, 1800, "set a timer for"), Utterance(2300, 2900, "eight seconds")]
+    simulation = timer_simulation(utterances, length_ms=16_000, replies=("It is set.",))
     result = simulation.run()
     assert result.chunks == ["It is set.", "Ring: set a timer for eight seconds."]
 
 
 def test_speculative_reply_sets_no_timer() -> None:
-    says = [Utterance(1000, 1800, "set a timer for"), Utterance(2040, 2600, "eight seconds")]
+    utterances = [Utterance(1000, 1800, "set a timer for"), Utterance(2040, 2600, "eight seconds")]
     settings = TurnSettings(hangover_ms=400, speculate_after_ms=100)
-    result = timer_simulation(says, length_ms=16_000, replies=("It is set.",), turns=settings).run()
+    result = timer_simulation(utterances, length_ms=16_000, replies=("It is set.",), turns=settings).run()
     assert result.chunks == ["It is set.", "Ring: set a timer for eight seconds."]
 
 
 def test_louder_takes_effect_with_its_reply() -> None:
-    says = [TIME, Utterance(5000, 5800, "louder")]
-    result = timer_simulation(says, length_ms=11_000, replies=("It is ten o'clock.", "Louder.")).run()
+    utterances = [TIME, Utterance(5000, 5800, "louder")]
+    result = timer_simulation(utterances, length_ms=11_000, replies=("It is ten o'clock.", "Louder.")).run()
     first, second = (record.playout_start_ms for record in result.records)
     assert first is not None
     assert second is not None
@@ -951,9 +952,9 @@ def test_louder_takes_effect_with_its_reply() -> None:
 LONG_REPLY = "one two three four five six seven eight nine ten eleven twelve"
 
 
-def requested_into_a_reply(*says: Utterance, cancelled: Callable[[Session], None] | None = None) -> Simulation:
+def requested_into_a_reply(*utterances: Utterance, cancelled: Callable[[Session], None] | None = None) -> Simulation:
     """Requests a reply during one that starts at 2.2 s, and optionally cancels 200 ms later."""
-    simulation = Simulation([TIME, *says], length_ms=12_000, replies=(LONG_REPLY, "Two.", "Three."))
+    simulation = Simulation([TIME, *utterances], length_ms=12_000, replies=(LONG_REPLY, "Two.", "Three."))
     simulation.at(2600, lambda: simulation.session.request(after_reply=True))
     if cancelled is not None:
         simulation.at(2800, lambda: cancelled(simulation.session))
@@ -971,7 +972,8 @@ def test_pending_request_is_answered_with_the_next_speech() -> None:
 
 
 def test_pending_request_starts_when_the_reply_is_cancelled() -> None:
-    assert len(requested_into_a_reply(cancelled=lambda session: session.cancel()).model.asked) == 2
+    assert len(requested_into_a_reply(cancelled=lambda session: session.cancel_reply()).model.asked) == 2
     assert (
-        len(requested_into_a_reply(cancelled=lambda session: session.cancel(including_request=True)).model.asked) == 1
+        len(requested_into_a_reply(cancelled=lambda session: session.cancel_reply(including_request=True)).model.asked)
+        == 1
     )

@@ -88,19 +88,19 @@ class CheckedSimulation:
             case "repeat":
                 session.repeat()
             case "cancel":
-                session.cancel(including_request=True)
+                session.cancel_reply(including_request=True)
             case "mute" | "unmute":
                 self.simulation.microphone.muted = actions.what == "mute"
             case "press" | "release":
                 session.set_push_to_talk(pressed=actions.what == "press")
             case "clear":
-                session.clear()
+                session.clear_input()
 
     def _keep(self) -> None:
         """Passes the events to a conversation store."""
         memory = ConversationStore(Path("nowhere"), "one", "", pytest.fail)
-        for _, fact, items in self.simulation.events_with_history:
-            memory.record(fact, items)
+        for _, event, items in self.simulation.events_with_history:
+            memory.record(event, items)
         self.kept = list(memory._writer._waiting)
 
 
@@ -120,21 +120,21 @@ class ObservedReply:
 def observed_replies(result: SimulationResult) -> list[ObservedReply]:
     found: dict[ReplyId, ObservedReply] = {}
     origin = ""
-    for at_ms, fact in result.events:
-        match fact:
+    for at_ms, event in result.events:
+        match event:
             case UserTurnCommitted():
-                origin = fact.origin
+                origin = event.origin
             case ReplyStarted():
-                assert fact.reply not in found, "begun twice"
-                found[fact.reply] = ObservedReply(fact.reply, fact.item, at_ms, origin)
+                assert event.reply not in found, "begun twice"
+                found[event.reply] = ObservedReply(event.reply, event.item, at_ms, origin)
             case ChunkSpoken():
-                found[fact.reply].text += (" " if found[fact.reply].text else "") + fact.text
+                found[event.reply].text += (" " if found[event.reply].text else "") + event.text
             case ReplyStopped():
-                found[fact.reply].ended_ms = at_ms
-                found[fact.reply].retracted = fact.reason == "went on"
+                found[event.reply].ended_ms = at_ms
+                found[event.reply].retracted = event.reason == "went on"
             case TurnFinished():
                 for course in found.values():
-                    if course.reply.turn == fact.record.turn:
+                    if course.reply.turn == event.record.turn:
                         course.ended_ms = min(course.ended_ms, at_ms)
     return list(found.values())
 
@@ -162,7 +162,7 @@ def check_unconfirmed_reply_is_silent(result: SimulationResult, replies: list[Ob
 
 def check_history_was_heard(result: SimulationResult, replies: list[ObservedReply]) -> None:
     texts = {item.id: item.text for item in result.history.items if isinstance(item, AssistantMessage)}
-    assert set(texts) == {one.item for one in replies if not one.retracted}, "what nobody heard is in the history"
+    assert set(texts) == {one.item for one in replies if not one.retracted}, "an inaudible reply is in the history"
     for one in replies:
         heard = texts.get(one.item, "")
         assert one.text.startswith(heard), "the history holds other words than the reply"
@@ -173,9 +173,9 @@ def check_turn_ends_once(result: SimulationResult, replies: list[ObservedReply])
     finished = [record.turn for record in result.records]
     assert len(finished) == len(set(finished)), "a turn was finished twice"
     overheard = {
-        fact.turn for _, fact in result.events if isinstance(fact, SpeechDiscarded) and fact.reason == "overheard"
+        event.turn for _, event in result.events if isinstance(event, SpeechDiscarded) and event.reason == "overheard"
     }
-    begun = {fact.turn for _, fact in result.events if isinstance(fact, SpeechStarted | UserTurnCommitted)}
+    begun = {event.turn for _, event in result.events if isinstance(event, SpeechStarted | UserTurnCommitted)}
     assert begun == set(finished) | overheard, "a turn was lost"
     for record in result.records:
         answers = [one for one in replies if one.reply.turn == record.turn and not one.retracted]
@@ -187,9 +187,9 @@ def check_every_word_is_answered(watched: CheckedSimulation, replies: list[Obser
     """Checks that each word is answered, by the reply to its own turn or to a later turn that interrupted it."""
     items = [item.text for item in watched.result.history.items if isinstance(item, UserMessage)]
     spoken = [
-        (at_ms, fact.item.text)
-        for at_ms, fact in watched.result.events
-        if isinstance(fact, UserTurnCommitted) and isinstance(fact.item, UserMessage)
+        (at_ms, event.item.text)
+        for at_ms, event in watched.result.events
+        if isinstance(event, UserTurnCommitted) and isinstance(event.item, UserMessage)
     ]
     assert sorted(items) == sorted(text for _, text in [*spoken, *watched.typed]), "words came in twice, or were lost"
     for at_ms, text in [*spoken, *watched.typed]:
@@ -346,7 +346,7 @@ def said_on(spoken: Sequence[Utterance]) -> set[str]:
 def check_absent(watched: CheckedSimulation, words: set[str]) -> None:
     result = watched.result
     everything = (
-        repr([fact for _, fact in result.events if not isinstance(fact, TurnFinished)]),
+        repr([event for _, event in result.events if not isinstance(event, TurnFinished)]),
         repr(watched.simulation.model.asked),
         repr(result.history.items),
         json.dumps([record.to_json() for record in result.records]),

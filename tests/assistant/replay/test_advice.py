@@ -30,8 +30,8 @@ from assistant.turns.settings import TurnSettings
 def held(hangover_ms: float = 700) -> Sequence[Record]:
     """Returns a short turn that is answered after a long wait, and one with a pause of 340 ms."""
     turns = TurnSettings(hangover_ms=hangover_ms, speculate_after_ms=40)
-    says = [TIME, Utterance(6000, 6700, "a small coffee"), Utterance(7040, 7600, "with milk")]
-    return simulated_records(says, length_ms=11000, turns=turns, replies=("Ten.", "Here you are."))
+    utterances = [TIME, Utterance(6000, 6700, "a small coffee"), Utterance(7040, 7600, "with milk")]
+    return simulated_records(utterances, length_ms=11000, turns=turns, replies=("Ten.", "Here you are."))
 
 
 def evidence(records: Sequence[Record], times: int = 1, replays: int = 0) -> AdviceInputs:
@@ -117,7 +117,7 @@ def advice_on_change(was_ms: Sequence[float], now_ms: Sequence[float]) -> Advice
 
 
 @pytest.mark.parametrize(
-    ("slow_now_ms", "quick_now_ms", "says"),
+    ("slow_now_ms", "quick_now_ms", "wording"),
     [
         (500, 300, "as soon as now in the median and 400 ms sooner at p95, with no more cut-ins: set"),
         (500, 300.3, "as soon as now in the median and 400 ms sooner at p95, with no more cut-ins: set"),
@@ -131,9 +131,9 @@ def advice_on_change(was_ms: Sequence[float], now_ms: Sequence[float]) -> Advice
         "faster median and tail",
     ],
 )
-def test_median_and_tail_are_both_shown_if_they_disagree(slow_now_ms: float, quick_now_ms: float, says: str) -> None:
+def test_median_and_tail_are_both_shown_if_they_disagree(slow_now_ms: float, quick_now_ms: float, wording: str) -> None:
     finding = advice_on_change([300] * 180 + [900] * 20, [quick_now_ms] * 180 + [slow_now_ms] * 20)
-    assert finding.says.startswith(f"Answers would come {says}")
+    assert finding.says.startswith(f"Answers would come {wording}")
     assert "matter more" not in finding.says
 
 

@@ -181,7 +181,10 @@ def speech(draw: st.DrawFn) -> list[Utterance]:
     SETTINGS,
     st.integers(0, 9),
     st.sampled_from([5.0, 60.0, 300.0]),
-    st.lists(st.tuples(st.integers(0, 4000), st.sampled_from(["request", "submit", "clear", "cancel"])), max_size=2),
+    st.lists(
+        st.tuples(st.integers(0, 4000), st.sampled_from(["request", "end_user_turn", "clear_input", "cancel_reply"])),
+        max_size=2,
+    ),
 )
 def test_replay_gives_same_decisions(
     says: list[Utterance], turns: TurnSettings, seed: int, words_ms: float, cues: list[tuple[int, str]]
@@ -195,10 +198,10 @@ def test_replay_gives_same_decisions(
     check_replay(result.records, then)
 
 
-def judged(says: list[Utterance], turns: TurnSettings, seed: int = 1) -> RealTimeConversation:
+def judged(utterances: list[Utterance], turns: TurnSettings, seed: int = 1) -> RealTimeConversation:
     """Returns a conversation with EOT estimates, including Smart Turn's."""
     skill_effects = SkillEffects(lambda _messages: None, lambda: NOON)
-    recognizer, model = TalkativeRecognizer(says, 40.0), ScriptedModel((REPLY, "Monday."))
+    recognizer, model = TalkativeRecognizer(utterances, 40.0), ScriptedModel((REPLY, "Monday."))
     engines = Engines(
         UnsureVad(seed),
         LoudnessVad("spare"),
@@ -209,7 +212,9 @@ def judged(says: list[Utterance], turns: TurnSettings, seed: int = 1) -> RealTim
         end_of_turn=fitted_turn_end(),
         audio_end_of_turn=DelayedSmartTurn(),
     )
-    return RealTimeConversation(ScriptedMicrophone(says, says[-1].end_ms + 2000), engines, turns, keep_words=False)
+    return RealTimeConversation(
+        ScriptedMicrophone(utterances, utterances[-1].end_ms + 2000), engines, turns, keep_words=False
+    )
 
 
 # A cough into the rest of a reply that another cough had cut: no words are simulated for it.
@@ -253,8 +258,10 @@ def test_replay_with_end_of_turn_estimates_gives_same_decisions(
 
 
 def test_requests_and_estimates_are_found_by_silence() -> None:
-    says = [Utterance(1000, 1800, "what time is it")]
-    result = run_virtual(judged(says, TurnSettings(speculate_after_ms=40, settle_ms=160, patience=BALANCED)).run())
+    utterances = [Utterance(1000, 1800, "what time is it")]
+    result = run_virtual(
+        judged(utterances, TurnSettings(speculate_after_ms=40, settle_ms=160, patience=BALANCED)).run()
+    )
     found = index_recording(parse_entries([entry for record in result.records for entry in record.told]))
     (silence,) = {ask.silence for ask in found.requests.values()}
     assert silence == samples_of_ms(1800)
@@ -283,8 +290,10 @@ def as_judged_before(told: Iterable[LoggedEvent]) -> list[LoggedEvent]:
 
 
 def test_older_trace_with_immediate_estimates_is_read_alike() -> None:
-    says = [Utterance(1000, 1800, "what time is it")]
-    result = run_virtual(judged(says, TurnSettings(speculate_after_ms=40, settle_ms=160, patience=BALANCED)).run())
+    utterances = [Utterance(1000, 1800, "what time is it")]
+    result = run_virtual(
+        judged(utterances, TurnSettings(speculate_after_ms=40, settle_ms=160, patience=BALANCED)).run()
+    )
     told = as_judged_before(parse_entries([entry for record in result.records for entry in record.told]))
     found = index_recording(told)
     (silence,) = {ask.silence for ask in found.requests.values()}

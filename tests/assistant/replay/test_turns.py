@@ -110,8 +110,8 @@ def test_longer_wait_saves_cut_in() -> None:
 
 
 def test_speech_within_longer_wait_continues_the_turn() -> None:
-    says = [TIME, Utterance(2700, 3500, "and the date")]
-    records = simulated_records(says, turns=TURNS, replies=("Ten.", "Monday."), length_ms=9000)
+    utterances = [TIME, Utterance(2700, 3500, "and the date")]
+    records = simulated_records(utterances, turns=TURNS, replies=("Ten.", "Monday."), length_ms=9000)
     first = replayed(records, settings(hangover_ms=1500.0))[0]
     assert first.was.answered
     assert not first.now.answered
@@ -129,7 +129,7 @@ def test_time_to_interrupt_is_measured() -> None:
 
 def test_reply_ended_by_client_is_not_interrupted() -> None:
     simulation = Simulation([TIME], turns=TURNS, replies=(LONG,))
-    simulation.at(2750, lambda: Session.cancel(simulation.session))
+    simulation.at(2750, lambda: Session.cancel_reply(simulation.session))
     record = json.loads(simulation.run().records[0].to_json())
     assert record["outcome"] == "interrupted"
     found = replayed([record], settings(speculate_after_ms=200))[0]
@@ -142,19 +142,19 @@ def test_cough_interrupts_only_with_short_interrupt_time() -> None:
     assert replayed(records, settings())[0].now.interruptions == 0
     impatient = replayed(records, settings(interrupt_after_ms=60.0))[0]
     assert impatient.now.interruptions == 1
-    assert impatient.now.given == 1, "nobody answers a cough"
+    assert impatient.now.given == 1, "a cough is not answered"
     assert impatient.now.latency_ms == records[0]["response_latency_ms"]
 
 
 @pytest.mark.parametrize("into_reply", [True, False], ids=["during the reply", "before the reply"])
 def test_unconfirmed_onset_with_words_interrupts_in_replay(*, into_reply: bool) -> None:
-    says = [TIME, Utterance(3600, 3760, "stop")] if into_reply else [Utterance(1000, 1200, "stop")]
+    utterances = [TIME, Utterance(3600, 3760, "stop")] if into_reply else [Utterance(1000, 1200, "stop")]
     sure = 1.0 if into_reply else 0.6
     simulation = Simulation(
-        says, turns=TURNS, replies=(LONG, "Yes."), length_ms=9000, vad=LoudnessVad(probability=sure)
+        utterances, turns=TURNS, replies=(LONG, "Yes."), length_ms=9000, vad=LoudnessVad(probability=sure)
     )
     records = [json.loads(record.to_json()) for record in simulation.run().records]
-    assert [record["outcome"] for record in records] == ["interrupted", "answered"][-len(says) :]
+    assert [record["outcome"] for record in records] == ["interrupted", "answered"][-len(utterances) :]
     for found, record in zip(replayed(records, settings()), records, strict=True):
         assert found.was == found.now
         assert found.now.answered

@@ -217,7 +217,7 @@ def test_skills_before_the_model_is_a_setting(before: str, messages: Sequence[Me
     ],
     ids=["nothing answers", "missing key", "unknown voice", "language of the model"],
 )
-def test_unusable_settings_are_one_sentence(overrides: tuple[str, ...], told: str) -> None:
+def test_error_for_unusable_settings_is_one_sentence(overrides: tuple[str, ...], told: str) -> None:
     with pytest.raises(EngineLoadError, match=told) as refused:
         asyncio.run(loader_of(*overrides).engines())
     assert "\n" not in str(refused.value)

@@ -266,7 +266,7 @@ SKILLS = loaded_skills()
 
 
 @text_cases("said", NOT_UNDERSTOOD)
-def test_sentence_is_not_understood(said: str) -> None:
+def test_no_skill_answers_sentence(said: str) -> None:
     assert SKILLS.answer(said, CONTEXT) is None
 
 

@@ -266,11 +266,11 @@ def test_turn_is_stored_only_when_finished(tmp_path: Path) -> None:
         memory = ConversationStore.create(tmp_path, "one", BEGAN, pytest.fail)
         items = result.history.items
         waiting: list[int] = []
-        for _, fact in result.events:
+        for _, event in result.events:
             # The history as it is in the end holds the second turn from the beginning on: `tell` is not to take it.
-            if isinstance(fact, ReplyStarted | TurnFinished):
+            if isinstance(event, ReplyStarted | TurnFinished):
                 seen = items[:2] if not waiting or waiting[-1] < 2 else items
-                memory.record(fact, seen)
+                memory.record(event, seen)
                 waiting.append(len(memory._writer._waiting))
         return waiting
 

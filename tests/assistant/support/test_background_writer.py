@@ -177,7 +177,7 @@ def test_entries_lost_to_a_full_disk_are_reported() -> None:
         async with running_writer(lines):
             lines.put([1])
             async with asyncio.timeout(5):
-                while not complaints:  # noqa: ASYNC110 - a list tells nobody
+                while not complaints:  # noqa: ASYNC110 - a list has no event
                     await asyncio.sleep(0.01)
             lines.put([2])
 

@@ -331,9 +331,13 @@ def test_untrusted_certificate_is_reported_and_can_be_trusted(monkeypatch: pytes
         (
             "HTTPS_PROXY",
             "http://me:secret@[::1",
-            "the proxy in the environment has no http:// address: check HTTP",
+            "HTTPS_PROXY in the environment is not a valid proxy address",
         ),
-        ("SSL_CERT_FILE", "/nowhere/ca.pem", "the environment's SSL_CERT_FILE (/nowhere/ca.pem) holds no certificates"),
+        (
+            "SSL_CERT_FILE",
+            "/nowhere/ca.pem",
+            "SSL_CERT_FILE in the environment (/nowhere/ca.pem) contains no readable certificates",
+        ),
         ("HTTPS_PROXY", "http://me:secret@127.0.0.1:9", f"no connection to the proxy in front of it; {CHECK_PROXY}"),
     ],
     ids=["SOCKS proxy", "invalid proxy", "missing certificates", "unreachable proxy"],

@@ -28,10 +28,13 @@ def looks_it_up(messages: Sequence[Message], _options: ChatOptions) -> str | Cal
 
 
 def simulation(
-    model: CallingModel, tools: ScriptedTools | None = None, says: Sequence[Utterance] = ASKS, length_ms: int = 9000
+    model: CallingModel,
+    tools: ScriptedTools | None = None,
+    utterances: Sequence[Utterance] = ASKS,
+    length_ms: int = 9000,
 ) -> Simulation:
     turns = TurnSettings(hangover_ms=400, speculate_after_ms=100)
-    piece = Simulation(says, length_ms, settings=SETTINGS, turns=turns, tools=tools or ScriptedTools())
+    piece = Simulation(utterances, length_ms, settings=SETTINGS, turns=turns, tools=tools or ScriptedTools())
     piece.model = model
     return piece
 
@@ -87,9 +90,9 @@ def test_tool_wait_is_traced_and_stages_sum_up() -> None:
 
 
 def test_speculative_attempt_calls_no_tool() -> None:
-    says = (Utterance(500, 1500, "what is the weather"), Utterance(1700, 2500, "in Berlin"))
+    utterances = (Utterance(500, 1500, "what is the weather"), Utterance(1700, 2500, "in Berlin"))
     model, tools = calling(), ScriptedTools()
-    result = simulation(model, tools, says).run()
+    result = simulation(model, tools, utterances).run()
     assert len(model.asked) > 2, "nothing was prepared in the pause"
     assert len(tools.called) == 1
     commit = next(event for event in result.records[0].events if event.name == "commit")
@@ -160,9 +163,9 @@ def test_reply_with_text_before_a_call_has_no_moment() -> None:
 
 
 def test_continued_speech_cancels_a_call_and_is_answered() -> None:
-    says = (*ASKS, Utterance(2600, 3400, "in Berlin"))
+    utterances = (*ASKS, Utterance(2600, 3400, "in Berlin"))
     model, tools = calling(), ScriptedTools(takes_s=2)
-    result = simulation(model, tools, says, 12000).run()
+    result = simulation(model, tools, utterances, 12000).run()
     assert (tools.cancelled, tools.returned) == (1, 1)
     assert model.asked[-1][last_user(model.asked[-1])].content == "what is the weather in Berlin"
     assert len(tool_messages(result.history)) == 2
@@ -170,11 +173,11 @@ def test_continued_speech_cancels_a_call_and_is_answered() -> None:
 
 
 def test_completed_call_is_kept_when_the_user_continues() -> None:
-    says = (Utterance(500, 1500, "put milk on the list"), Utterance(2100, 3000, "and eggs"))
+    utterances = (Utterance(500, 1500, "put milk on the list"), Utterance(2100, 3000, "and eggs"))
     model = calling(lambda messages, _options: "Done." if looked_up(messages) else calls("home_add", "{}"))
     model.first_token_ms = 300
     tools = ScriptedTools(takes_s=0.01, result="milk is on the list")
-    result = simulation(model, tools, says, 10000).run()
+    result = simulation(model, tools, utterances, 10000).run()
     (cut,) = result.events_of(ReplyStopped)
     assert isinstance(cut, ReplyStopped)
     assert cut.reason == "went on"
@@ -185,10 +188,10 @@ def test_completed_call_is_kept_when_the_user_continues() -> None:
 
 
 def test_speech_during_a_moment_is_not_cut_off() -> None:
-    says = (*ASKS, Utterance(3700, 4500, "in Berlin"))
+    utterances = (*ASKS, Utterance(3700, 4500, "in Berlin"))
     tools = ScriptedTools(takes_s=6)
     model = calling()
-    result = simulation(model, tools, says, 14000).run()
+    result = simulation(model, tools, utterances, 14000).run()
     assert tools.cancelled == 1
     assert "duck" in [event.name for event in result.records[0].events]
     assert model.asked[-1][last_user(model.asked[-1])].content == "what is the weather in Berlin"
@@ -339,7 +342,8 @@ def test_tool_and_client_calls_wait_for_the_client() -> None:
     piece.at(10, lambda: setattr(piece.session, "reply_options", replace(piece.session.reply_options, options=forced)))
     result = piece.run()
     assert tools.returned == 1
-    assert [fact.item.name for fact in result.events_of(FunctionCalled) if isinstance(fact, FunctionCalled)] == ["lamp"]
+    called = [event.item.name for event in result.events_of(FunctionCalled) if isinstance(event, FunctionCalled)]
+    assert called == ["lamp"]
     assert isinstance(result.history.items[-1], FunctionCallItem)
     assert {function.name for function in model.options[0].functions} == {"lamp", WEATHER.name, ADD.name}
     assert all(options.choice == "required" for options in model.options)
@@ -372,16 +376,16 @@ def common(one: str, other: str) -> int:
 
 def conversation_of(turns: int) -> list[Utterance]:
     """Every fourth turn continues after its commit; every fifth interrupts the previous reply."""
-    says = []
+    utterances = []
     at_ms = 500
     for turn in range(turns):
-        says.append(Utterance(at_ms, at_ms + 1000, f"question {turn} about the weather"))
+        utterances.append(Utterance(at_ms, at_ms + 1000, f"question {turn} about the weather"))
         at_ms += 1000
         if turn % 4 == 3:
-            says.append(Utterance(at_ms + 500, at_ms + 1100, f"and more of {turn}"))
+            utterances.append(Utterance(at_ms + 500, at_ms + 1100, f"and more of {turn}"))
             at_ms += 1100
         at_ms += 1700 if turn % 5 == 4 else 5000
-    return says
+    return utterances
 
 
 def by_number(messages: Sequence[Message], _options: ChatOptions) -> str | Calls:
@@ -394,13 +398,13 @@ def by_number(messages: Sequence[Message], _options: ChatOptions) -> str | Calls
 
 @pytest.mark.slow
 def test_each_prompt_extends_the_previous_one() -> None:
-    says = conversation_of(30)
+    utterances = conversation_of(30)
     model = calling(by_number)
-    piece = simulation(model, ScriptedTools(), says, says[-1].end_ms + 9000)
+    piece = simulation(model, ScriptedTools(), utterances, utterances[-1].end_ms + 9000)
     piece.max_history_tokens = 600
     model.first_token_ms = 500
     result = piece.run()
-    assert any(isinstance(fact, ReplyStopped) and fact.reason == "went on" for _, fact in result.events), (
+    assert any(isinstance(event, ReplyStopped) and event.reason == "went on" for _, event in result.events), (
         "no retraction"
     )
     assert any(record.outcome == "interrupted" for record in result.records), "no interruption"
@@ -419,9 +423,9 @@ def test_each_prompt_extends_the_previous_one() -> None:
 
 
 def test_fully_heard_answer_is_sent_back_unchanged() -> None:
-    says = (*ASKS, Utterance(6000, 7000, "and tomorrow"))
+    utterances = (*ASKS, Utterance(6000, 7000, "and tomorrow"))
     model = calling(lambda messages, _options: "It is sunny." if looked_up(messages) else calls(text="Let me look."))
-    simulation(model, ScriptedTools(), says, 12000).run()
+    simulation(model, ScriptedTools(), utterances, 12000).run()
     second_round = next(at for at, asked in enumerate(model.asked) if asked[-1].role == "tool")
     later = model.wired[-1]
     assert later.startswith(model.wired[second_round])

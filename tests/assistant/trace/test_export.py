@@ -207,7 +207,7 @@ def test_unreadable_certificates_are_reported_before_the_first_turn(
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none.pem"))
     settings = replace(Settings(), trace=TraceSection(otlp_url="https://collector.example"))
-    with pytest.raises(EngineLoadError, match=r"^trace\.otlp_url: the environment's SSL_CERT_FILE"):
+    with pytest.raises(EngineLoadError, match=r"^trace\.otlp_url: SSL_CERT_FILE in the environment"):
         built(settings, pytest.fail)
 
 

@@ -17,8 +17,8 @@ from assistant.trace.record import SCHEMA, EventName, Outcome, TurnRecord
 
 @pytest.fixture(scope="module")
 def record() -> TurnRecord:
-    says = [Utterance(1000, 1800, "what time is it")]
-    (made,) = Simulation(says, keep_words=True).run().records
+    utterances = [Utterance(1000, 1800, "what time is it")]
+    (made,) = Simulation(utterances, keep_words=True).run().records
     return made
 
 

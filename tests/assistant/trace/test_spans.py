@@ -18,15 +18,15 @@ ENDPOINTS = {"scripted model": EndpointDetails("openai", "m7")}
 SLOW = TurnSettings(hangover_ms=400, speculate_after_ms=100)
 
 
-def record_of(says: list[Utterance], **more: object) -> TurnRecord:
-    return Simulation(says, **more).run().records[0]  # type: ignore[arg-type]
+def record_of(utterances: list[Utterance], **more: object) -> TurnRecord:
+    return Simulation(utterances, **more).run().records[0]  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
 def record() -> TurnRecord:
     """A turn whose first attempt was dropped because the user went on."""
-    says = [Utterance(1000, 1800, "a small coffee"), Utterance(2040, 2600, "with milk")]
-    return record_of(says, turns=SLOW)
+    utterances = [Utterance(1000, 1800, "a small coffee"), Utterance(2040, 2600, "with milk")]
+    return record_of(utterances, turns=SLOW)
 
 
 def one(spans: list[OtelSpan], name: str) -> OtelSpan:

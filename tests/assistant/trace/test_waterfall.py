@@ -41,7 +41,7 @@ def test_cells_sum_to_the_latency_and_fit_the_width(values: list[float], width: 
 
 @pytest.mark.parametrize(
     ("ms", "said"),
-    [(199.9, "sooner"), (200.0, "within"), (500.0, "within"), (500.1, "later"), (3000.0, "later")],
+    [(199.9, "faster"), (200.0, "within"), (500.0, "within"), (500.1, "slower"), (3000.0, "slower")],
     ids=["below the band", "lower bound", "upper bound", "above the band", "far above the band"],
 )
 def test_verdict_compares_latency_with_the_target_band(ms: float, said: str) -> None:

@@ -44,7 +44,7 @@ def test_several_processes_give_same_figures_as_one(tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.slow
-def test_error_in_subprocess_is_the_same_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_in_subprocess_reaches_caller_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = folder_of_conversations(tmp_path)
     files[3].write_text("hello\n")
     monkeypatch.setattr(trace_counting, "PORTION_BYTES", 50_000)

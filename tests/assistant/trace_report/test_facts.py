@@ -61,12 +61,12 @@ def test_retracted_reply_is_cut_in() -> None:
 
 
 def test_retracted_replies_count_as_in_replay() -> None:
-    says = [
+    utterances = [
         Utterance(1000, 1800, "a small coffee"),
         Utterance(2300, 2900, "with milk"),
         Utterance(3400, 4000, "and sugar"),
     ]
-    (record,) = simulated_records(says, length_ms=9000)
+    (record,) = simulated_records(utterances, length_ms=9000)
     assert [event["name"] for event in record["events"]].count("retracted") == 2
     facts = facts_of(record)
     assert (facts.cut_ins, facts.given) == (2, 3)
@@ -86,23 +86,23 @@ def test_answer_requested_after_end_of_turn_has_negative_lead() -> None:
 
 @pytest.mark.parametrize(("onset_ms", "cut_ins"), [(2720, 1), (3600, 0)], ids=["immediately", "later"])
 def test_only_immediate_interruption_is_cut_in(onset_ms: int, cut_ins: int) -> None:
-    says = [TIME, Utterance(onset_ms, onset_ms + 800, "what is the date")]
+    utterances = [TIME, Utterance(onset_ms, onset_ms + 800, "what is the date")]
     replies = ("It is ten o'clock and all is well in town, and in the country, too.", "It is Monday.")
-    first = simulated_records(says, length_ms=9000, replies=replies)[0]
+    first = simulated_records(utterances, length_ms=9000, replies=replies)[0]
     facts = facts_of(first)
     (interrupt,) = [event for event in first["events"] if event["name"] == "interrupt"]
     assert facts.interrupted
     assert facts.cut_ins == cut_ins, interrupt["at_ms"] - first["playout_start_ms"]
 
 
-CUTS: dict[str, Callable[[Session], object]] = {"client": Session.cancel, "requested": Session.request}
+CUTS: dict[str, Callable[[Session], object]] = {"client": Session.cancel_reply, "requested": Session.request}
 
 
 @pytest.mark.parametrize("why", ["client", "requested", "the end"])
 def test_reply_stopped_without_speech_is_not_interrupted(why: str) -> None:
     reply = "It is ten o'clock and all is well in town, and in the country, too."
     simulation = Simulation([TIME], replies=(reply, reply), length_ms=8000 if why in CUTS else 3000)
-    simulation.at(2750, lambda: CUTS.get(why, Session.leave)(simulation.session))
+    simulation.at(2750, lambda: CUTS.get(why, Session.announce_end)(simulation.session))
     record = json.loads(simulation.run().records[0].to_json())
     assert record["outcome"] == "interrupted"
     assert [event["detail"] for event in record["events"] if event["name"] == "interrupt"] == ([why] * (why in CUTS))

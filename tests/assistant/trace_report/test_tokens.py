@@ -36,8 +36,8 @@ def record(*answers: dict[str, Any], networked: Sequence[int] = (1, 2, 3)) -> Re
     return {"answers": list(answers), "spans": [{"attempt": each, "name": "llm_network"} for each in networked]}
 
 
-def records_with_tokens(says: list[Utterance], **more: Any) -> list[Record]:
-    simulation = Simulation(says, **more)
+def records_with_tokens(utterances: list[Utterance], **more: Any) -> list[Record]:
+    simulation = Simulation(utterances, **more)
     simulation.model = CountingModel(simulation.replies)
     return [json.loads(made.to_json()) for made in simulation.run().records]
 
@@ -57,9 +57,9 @@ def test_record_holds_token_counts_of_answer() -> None:
 
 
 def test_dropped_attempt_keeps_known_counts() -> None:
-    says = [Utterance(1000, 1800, "a small coffee"), Utterance(2140, 2700, "with milk")]
+    utterances = [Utterance(1000, 1800, "a small coffee"), Utterance(2140, 2700, "with milk")]
     (made,) = records_with_tokens(
-        says, turns=SLOW, replies=("It is ten o'clock and all is well in town, and elsewhere, too.",)
+        utterances, turns=SLOW, replies=("It is ten o'clock and all is well in town, and elsewhere, too.",)
     )
     dropped, *_, heard = made["answers"]
     assert dropped["dropped"]

@@ -36,8 +36,8 @@ def test_paid_intervals_of_demo_equal_its_stages() -> None:
 
 @pytest.mark.parametrize("resumes_ms", [1900, 2040, 2180, 2220, 2300, 2500], ids="resumes at {} ms".format)
 def test_paid_intervals_of_simulated_turns_equal_their_stages(resumes_ms: int) -> None:
-    says = [Utterance(1000, 1800, "a small coffee"), Utterance(resumes_ms, resumes_ms + 600, "with milk")]
-    for record in simulated_records(says, length_ms=9000):
+    utterances = [Utterance(1000, 1800, "a small coffee"), Utterance(resumes_ms, resumes_ms + 600, "with milk")]
+    for record in simulated_records(utterances, length_ms=9000):
         if record["response_latency_ms"] is not None:
             assert_paid_is_what_the_record_says(record)
 

@@ -118,9 +118,9 @@ class SimulatedSession:
 
     def handle(self, event: Event) -> None:
         for effect in self.turns.handle(event):
-            self.perform(effect)
+            self.run_scene(effect)
 
-    def perform(self, effect: Effect) -> None:  # noqa: C901
+    def run_scene(self, effect: Effect) -> None:  # noqa: C901
         match effect:
             case OpenSegment():
                 assert self.open_segment is None, "two open segments"

@@ -108,7 +108,7 @@ def test_two_deferred_overlaps_get_one_reply() -> None:
 
 
 @pytest.mark.parametrize("text", ["more", ""], ids=["with words", "without words"])
-def test_speech_at_end_of_reply_is_answered_with_deferred_overlap(text: str) -> None:
+def test_speech_at_end_of_reply_and_deferred_overlap_are_answered_together(text: str) -> None:
     scene, _ = deferred_overlap()
     scene.speech(400)
     assert scene.handle(ReplyEnded(at(scene.now_ms), FIRST)) == ()

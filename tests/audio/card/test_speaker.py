@@ -317,7 +317,7 @@ def test_repeated_underruns_lengthen_buffer_between_replies() -> None:
         assert [wish.buffer_ms for wish in harness.portaudio.opens] == [0.0, 40.0]
         assert harness.speaker.opened.latency_ms == 40.0
         (said,) = harness.said
-        assert '"desk" ran out of sound 3 times in 10 s' in said
+        assert '"desk" had gaps 3 times in 10 s' in said
         assert "buffer is now 40 ms instead of 20" in said
         assert harness.speaker.underflows == 3
         # A recovered device keeps the length.

@@ -119,7 +119,7 @@ def test_rates_and_channels_are_tried_until_one_works(owner: Owner) -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "says"),
+    ("error", "message"),
     [
         (PortAudioError("Device unavailable", -9985), "is busy: another program uses it"),
         (PortAudioError("x", -9999, (0, -16, "Device or resource busy")), "is busy"),
@@ -136,11 +136,11 @@ def test_rates_and_channels_are_tried_until_one_works(owner: Owner) -> None:
     ],
     ids=["device unavailable", "resource busy", "invalid rate", "input/output error", "invalid device", "other error"],
 )
-def test_failure_is_reported(owner: Owner, error: Exception, says: str) -> None:
+def test_failure_is_reported(owner: Owner, error: Exception, message: str) -> None:
     owner.module.refuse = lambda _: error
 
     async def run() -> None:
-        with pytest.raises(DeviceError, match=says):
+        with pytest.raises(DeviceError, match=message):
             await owner.portaudio.open(OUT, RecordingCallback)
 
     asyncio.run(run())

@@ -159,12 +159,12 @@ def test_proxy_password_request_names_proxy(monkeypatch: pytest.MonkeyPatch) -> 
         async with serving(no) as proxy:
             proxy.models = no
             monkeypatch.setenv("HTTP_PROXY", proxy.url.removesuffix("/v1"))
-            says = f"at http://llm.example/v1 is behind a proxy that refuses the connection: {CHECK_PROXY}"
-            with pytest.raises(LlmRefused, match=says):
+            message = f"at http://llm.example/v1 is behind a proxy that refuses the connection: {CHECK_PROXY}"
+            with pytest.raises(LlmRefused, match=message):
                 await ask_for_models("near", "http://llm.example/v1", api_key=None, timeout_s=5)
             model = OpenAIChat("near", "http://llm.example/v1", "m7")
             try:
-                with pytest.raises(LlmRefused, match=says):
+                with pytest.raises(LlmRefused, match=message):
                     await ask(model)
             finally:
                 await model.aclose()

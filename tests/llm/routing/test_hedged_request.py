@@ -52,13 +52,13 @@ class ProgressRecorder:
         self.passed: list[ChatEvent] = []
         self.tried: list[EndpointTried] = []
 
-    def perform(self, effects: list[Effect], of: int | None = None) -> None:
+    def run_scene(self, effects: list[Effect], of: int | None = None) -> None:
         for effect in effects:
             assert not self.failed, "nothing comes after the error"
             match effect:
                 case AskEndpoint(number):
-                    assert self.winner is None, "nobody is asked once something was said"
-                    assert number not in self.asked, "nobody is asked twice"
+                    assert self.winner is None, "no endpoint is asked after the first content"
+                    assert number not in self.asked, "no endpoint is asked twice"
                     self.asked.append(number)
                     self.running.add(number)
                 case CloseRequest(number):
@@ -71,7 +71,7 @@ class ProgressRecorder:
                 case PassOn(event):
                     self._hear(event, of)
         if self.winner is not None or self.failed:
-            assert self.running <= {self.winner}, "whoever lost is closed at once"
+            assert self.running <= {self.winner}, "the other requests are closed at once"
         assert len(self.running) <= 2
 
     def _hear(self, event: ChatEvent, of: int | None) -> None:
@@ -118,13 +118,13 @@ def test_any_event_order_is_handled(
 def hold(routing: Routing, steps: list[tuple[Outcome, int, float]], now_s: float) -> float:
     hedged = HedgedRequest(routing, PROMPT_TOKENS, now_s + 8.0)
     listener = ProgressRecorder(hedged)
-    listener.perform(hedged.begin(now_s))
+    listener.run_scene(hedged.begin(now_s))
     for what, which, later_s in steps:
         if listener.failed or (not listener.running and hedged.wake_s is None):
             break
         if what in {"time", "later"} or not listener.running:
             now_s = now_s + later_s if what == "later" or hedged.wake_s is None else max(now_s, hedged.wake_s)
-            listener.perform(hedged.tick(now_s))
+            listener.run_scene(hedged.tick(now_s))
             continue
         now_s += later_s / 20
         number = sorted(listener.running)[which % len(listener.running)]
@@ -133,14 +133,14 @@ def hold(routing: Routing, steps: list[tuple[Outcome, int, float]], now_s: float
             if number == listener.winner and not listener.said:
                 listener.winner = None
                 listener.broken_calls += 1
-            listener.perform(hedged.failed(number, error(f"e{number}", what), now_s))
+            listener.run_scene(hedged.failed(number, error(f"e{number}", what), now_s))
         elif what == "ended":
             effects = hedged.ended(number, now_s)
             listener.running.discard(number)
             if effects is None:
                 assert number == listener.winner
                 break
-            listener.perform(effects)
+            listener.run_scene(effects)
         else:
             events: dict[Outcome, ChatEvent] = {
                 "queued": SlotAcquired(),
@@ -148,7 +148,7 @@ def hold(routing: Routing, steps: list[tuple[Outcome, int, float]], now_s: float
                 "token": Token("a"),
                 "calling": CallInProgress(),
             }
-            listener.perform(hedged.on_event(number, events.get(what, Finished("stop")), now_s), number)
+            listener.run_scene(hedged.on_event(number, events.get(what, Finished("stop")), now_s), number)
             if what == "finished":
                 listener.winner, listener.said = number, True
     hedged.close(now_s)

@@ -116,7 +116,7 @@ async def ask_and_cancel(triton: Triton, model: TritonGrpcChat) -> None:
     before = len(triton.seen)
     asking = asyncio.create_task(ask(model))
     async with asyncio.timeout(5):
-        while len(triton.seen) == before:  # noqa: ASYNC110 - a list tells nobody
+        while len(triton.seen) == before:  # noqa: ASYNC110 - a list has no event
             await asyncio.sleep(0.005)
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -396,7 +396,7 @@ def test_cancelling_one_answer_keeps_the_other() -> None:
         await model.load()
         async with asyncio.timeout(10), asyncio.TaskGroup() as both:
             other = both.create_task(ask(model))
-            while not triton.seen:  # noqa: ASYNC110 - a list tells nobody
+            while not triton.seen:  # noqa: ASYNC110 - a list has no event
                 await asyncio.sleep(0.005)
             await ask_and_cancel(triton, model)
             assert not other.done()
@@ -499,7 +499,7 @@ def test_first_token_deadline_counts_content_only(script: Script) -> None:
     assert 0.14 < took_s < 2
 
 
-def test_gap_deadline_counts_content_only() -> None:
+def test_empty_parts_do_not_extend_token_gap_deadline() -> None:
     script = (Part(b"a"), Wait(0.3), Part(b"b"), Wait(0.3), Part(b""), Wait(5))
     events, error, took_s = failing(script, token_gap_timeout_s=0.8)
     assert isinstance(error, LlmTooSlow)
@@ -610,7 +610,7 @@ def test_closing_client_ends_running_calls() -> None:
         said: list[ChatEvent] = []
         async with asyncio.timeout(10), asyncio.TaskGroup() as group:
             asking = group.create_task(failure_of(model, said))
-            while not texts(said):  # noqa: ASYNC110 - a list tells nobody
+            while not texts(said):  # noqa: ASYNC110 - a list has no event
                 await asyncio.sleep(0.005)
             await model.aclose()
             await model.aclose()

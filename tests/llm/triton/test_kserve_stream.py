@@ -61,7 +61,7 @@ def test_stream_without_marks_ends_with_call() -> None:
     assert events_of(Part(b"Hi", final=None)) == [Token("Hi"), Finished("done")]
 
 
-def test_finishing_after_finish_reason() -> None:
+def test_stream_is_finishing_after_finish_reason() -> None:
     stream = parser()
     assert not stream.finishing
     going_on, over = (Part(b"a", more=(("finish_reason", reason),)) for reason in (b"None", b"stop"))

@@ -154,5 +154,5 @@ def test_echo_canceller_raises_interrupt_after_ms(
 
 def test_wake_mode_is_refused_with_a_server() -> None:
     loaded = load_settings(None, {}, ["talk.mode=wake"])
-    with pytest.raises(ConfigError, match="everything said here would be sent"):
+    with pytest.raises(ConfigError, match="all speech would be sent"):
         asyncio.run(talk_with("ws://127.0.0.1:1", loaded, {}, plain=True))

@@ -68,7 +68,7 @@ class ConnectedPair:
 
     def again(self, history: Sequence[Item] = ()) -> list[Effect]:
         """Resumes the conversation on another connection."""
-        self.remote.lost()
+        self.remote.connection_lost()
         self.server = Realtime(ALL, SERVICE, session_id="s1")
         self.server.begin(history, resumed=True, heard_ms=500.0)
         return self.fetch()
@@ -111,7 +111,7 @@ def test_whole_turn_is_converted_unchanged() -> None:
         ),
         ReplyStarted(REPLY, ItemId(""), spoken=True),
     ]
-    assert line.remote.thinking
+    assert line.remote.reply_pending
     effects = answered(line)
     assert kinds(effects) == ["ChunkSpoken", "WordsTimed", "Sound", "SoundEnded", "SoundEnded", "ReplySent"]
     assert [effect for effect in effects if not isinstance(effect, Sound | SoundEnded)] == [
@@ -122,7 +122,7 @@ def test_whole_turn_is_converted_unchanged() -> None:
     sound = next(effect for effect in effects if isinstance(effect, Sound))
     assert sound.reply == REPLY
     assert np.array_equal(sound.pcm, TONE)
-    assert not line.remote.thinking
+    assert not line.remote.reply_pending
 
 
 def test_session_created_greets_with_its_facts() -> None:
@@ -200,7 +200,7 @@ def test_speech_without_words_is_discarded_with_reason(why: AbandonReason) -> No
     effects = line.tell(SpeechStarted(1, 100.0, USER), SpeechDiscarded(1, 400.0, why))
     assert effects[-1] == SpeechDiscarded(1, 400.0, why)
     assert not line.remote.hearing
-    assert not line.remote.thinking
+    assert not line.remote.reply_pending
 
 
 def test_typed_text_is_shown_once() -> None:
@@ -268,7 +268,7 @@ def test_reply_that_ended_during_disconnect_is_over() -> None:
     assert kinds(line.again(history)) == ["SessionOpened"]
     effects = line.tell(Problem("something else"))
     assert kinds(effects) == ["StopPlayback", "ReplyStopped", "Problem"]
-    assert not line.remote.thinking
+    assert not line.remote.reply_pending
 
 
 def test_after_resume_only_new_messages_are_shown() -> None:
@@ -362,8 +362,8 @@ def test_trace_event_becomes_a_turn_record() -> None:
 
 
 def test_real_record_is_unchanged_except_replay_inputs() -> None:
-    says = [Utterance(200, 1200, "what time is it"), Utterance(2600, 3000, "and now")]
-    record = Simulation(says, length_ms=5000).run().records[0]
+    utterances = [Utterance(200, 1200, "what time is it"), Utterance(2600, 3000, "and now")]
+    record = Simulation(utterances, length_ms=5000).run().records[0]
     line = ConnectedPair()
     (finished,) = line.tell(TurnFinished(record))
     assert isinstance(finished, TurnFinished)

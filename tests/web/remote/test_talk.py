@@ -61,18 +61,18 @@ class TalkHarness:
         return line
 
 
-def talk_harness(server: SessionServer, says: list[Utterance], length_ms: int = 60_000) -> TalkHarness:
+def talk_harness(server: SessionServer, utterances: list[Utterance], length_ms: int = 60_000) -> TalkHarness:
     sound: list[tuple[float, Pcm]] = []
     events: list[SessionEvent] = []
     speaker = WavSpeaker(lambda at_s, pcm: sound.append((at_s, pcm.copy())))
     address = address_of(f"ws://127.0.0.1:{server.port}")
-    talk = RemoteTalk(address, None, ScriptedMicrophone(says, length_ms), speaker, events.append)
+    talk = RemoteTalk(address, None, ScriptedMicrophone(utterances, length_ms), speaker, events.append)
     return TalkHarness(talk, events, sound)
 
 
 def run(
     folder: Path,
-    says: list[Utterance],
+    utterances: list[Utterance],
     course: Callable[[TalkHarness, SessionServer, ScriptedEngineLoader], Coroutine[None, None, None]],
     *assignments: str,
     answers: tuple[str, ...] = ("It is ten o'clock.",),
@@ -84,7 +84,7 @@ def run(
         engine_loader = ScriptedEngineLoader(settings_for(folder, "turn.hangover_ms=200", *assignments), os.environ)
         engine_loader.answers = answers
         async with asyncio.timeout(60), session_server(engine_loader) as server:
-            one = talk_harness(server, says)
+            one = talk_harness(server, utterances)
             kept.append(one)
             async with asyncio.TaskGroup() as tasks:
                 talking = tasks.create_task(one.talk.run())
@@ -98,12 +98,12 @@ def run(
 
 
 def test_question_is_answered_with_correct_latency(tmp_path: Path) -> None:
-    says = [Utterance(600, 1500, "what time is it")]
+    utterances = [Utterance(600, 1500, "what time is it")]
 
     async def course(one: TalkHarness, _server: SessionServer, _engine_loader: ScriptedEngineLoader) -> None:
         await eventually(lambda: bool(one.events_of(TurnFinished)))
 
-    one = run(tmp_path, says, course)
+    one = run(tmp_path, utterances, course)
     (taken,) = one.events_of(UserTurnCommitted)
     assert taken.text == "what time is it"
     assert [unit.text for unit in one.events_of(ChunkSpoken)] == ["It is ten o'clock."]
@@ -125,13 +125,13 @@ def test_question_is_answered_with_correct_latency(tmp_path: Path) -> None:
 
 
 def test_interruption_stops_playback_at_heard_position(tmp_path: Path) -> None:
-    says = [Utterance(400, 900, "count"), Utterance(1900, 2900, "stop")]
+    utterances = [Utterance(400, 900, "count"), Utterance(1900, 2900, "stop")]
 
     async def course(one: TalkHarness, _server: SessionServer, _engine_loader: ScriptedEngineLoader) -> None:
         await eventually(lambda: len(one.events_of(TurnFinished)) >= 1)
         await eventually(lambda: len(one.events_of(ReplyStarted)) >= 2)
 
-    one = run(tmp_path, says, course, answers=(TEN, "Yes."))
+    one = run(tmp_path, utterances, course, answers=(TEN, "Yes."))
     cut = one.events_of(ReplyStopped)[0]
     assert cut.reason == "voice"
     assert TEN.startswith(cut.heard)
@@ -224,7 +224,7 @@ def test_key_interrupt_is_reported_as_client(tmp_path: Path) -> None:
 
 
 def test_push_to_talk_sends_audio_only_while_key_is_down(tmp_path: Path) -> None:
-    says = [Utterance(300, 1000, "not for you"), Utterance(1500, 2200, "what time is it")]
+    utterances = [Utterance(300, 1000, "not for you"), Utterance(1500, 2200, "what time is it")]
 
     async def course(one: TalkHarness, server: SessionServer, engine_loader: ScriptedEngineLoader) -> None:
         one.talk.push_to_talk = True
@@ -238,7 +238,7 @@ def test_push_to_talk_sends_audio_only_while_key_is_down(tmp_path: Path) -> None
         one.talk.set_push_to_talk(False)
         await eventually(lambda: any(done.record.outcome == "answered" for done in one.events_of(TurnFinished)))
 
-    one = run(tmp_path, says, course)
+    one = run(tmp_path, utterances, course)
     assert [taken.text for taken in one.events_of(UserTurnCommitted)] == ["what time is it"]
     # The client requests the answer before the transcript arrives: it is the answer to it.
     record = one.events_of(TurnFinished)[-1].record

@@ -44,7 +44,7 @@ class EventRecorder:
     def resume(self) -> Mapping[str, str]:
         return self.query
 
-    def lost(self, ending: CloseReason) -> None:
+    def connection_lost(self, ending: CloseReason) -> None:
         self.endings.append(ending)
         self.on_lost(ending)
 

@@ -93,7 +93,7 @@ def test_endpoint_of_another_kind_is_added_with_its_keys(folder: Path) -> None:
         ),
         (("endpoints", "--config", "gone.toml"), "gone.toml: cannot be read"),
         (("endpoints", "remove", "near", "--config", "gone.toml"), "gone.toml: cannot be read (No such file"),
-        (("demo", "--llm", "near"), '--llm "near": no such endpoint (known: auto, skills)'),
+        (("demo", "--llm", "near"), '--llm "near": no such endpoint; the known names are auto, skills'),
     ],
     ids=[
         "unknown kind",

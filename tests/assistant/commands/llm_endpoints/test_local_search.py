@@ -32,7 +32,7 @@ def test_servers_found_during_the_block_are_returned() -> None:
     asyncio.run(run())
 
 
-def test_slow_server_does_not_delay_the_block() -> None:
+def test_slow_server_does_not_delay_end_of_search() -> None:
     async def run() -> None:
         async with serving() as server:
             server.models = (Wait(30),)

@@ -81,15 +81,15 @@ def test_skills_select_no_endpoint() -> None:
 @pytest.mark.parametrize(
     ("settings", "llm", "said"),
     [
-        (BOTH, "fra", '--llm "fra": no such endpoint; did you mean far? (known: near, far, auto, skills)'),
+        (BOTH, "fra", '--llm "fra": no such endpoint; did you mean far? The known names are near, far, auto, skills'),
         (
             DEFAULTS,
             "near",
-            '--llm "near": no such endpoint (known: auto, skills); `repartee endpoints add` writes one into config',
+            '--llm "near": no such endpoint; the known names are auto, skills; `repartee endpoints add` writes one',
         ),
-        (DEFAULTS, "", '--llm "": no such endpoint (known: auto, skills)'),
-        (WITHOUT_SKILLS, "skills", "--llm: no language model would answer, and skills.enabled is false"),
-        (WITHOUT_SKILLS, "auto", "--llm: no language model would answer, and skills.enabled is false"),
+        (DEFAULTS, "", '--llm "": no such endpoint; the known names are auto, skills'),
+        (WITHOUT_SKILLS, "skills", "--llm: without a language model and skills, nothing can answer"),
+        (WITHOUT_SKILLS, "auto", "--llm: without a language model and skills, nothing can answer"),
     ],
     ids=["misspelled endpoint", "no endpoint configured", "empty name", "skills disabled", "auto without skills"],
 )

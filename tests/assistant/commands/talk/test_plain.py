@@ -47,8 +47,8 @@ def test_conversation_is_printed_as_lines() -> None:
         plain.engines(ENGINES[:2])
         plain.engines(ENGINES)
         plain.ready()
-        for fact in CONVERSATION:
-            plain.show(fact)
+        for event in CONVERSATION:
+            plain.show(event)
 
     printed, done = talked("", converse)
     assert printed[:5] == [
@@ -62,7 +62,7 @@ def test_conversation_is_printed_as_lines() -> None:
     assert "you: what time is it" in printed
     assert "repartee: It's ten past two." in printed
     assert "latency: 246 ms, within 200–500 ms: wait 228, playout 18" in printed
-    assert "latency: 587 ms, later than 200–500 ms: wait 420, stt 22, model 95, voice 30, playout 20" in printed
+    assert "latency: 587 ms, slower than 500 ms: wait 420, stt 22, model 95, voice 30, playout 20" in printed
     assert any(line.startswith("problem 14:10:07: the loudspeaker has gone") for line in printed)
     assert f"microphone: {STATUS.input}" in printed
     assert any("p50 272 ms" in line and "over 4 turns" in line for line in printed)
@@ -187,7 +187,7 @@ def test_final_table_keeps_its_columns() -> None:
     ids=["no turns", "turn without words", "one answered", "two answered"],
 )
 def test_answered_turns_without_latency_are_counted(outcomes: list[Outcome], said: str) -> None:
-    (timed,) = [fact for fact in CONVERSATION if isinstance(fact, TurnFinished)][:1]
+    (timed,) = [event for event in CONVERSATION if isinstance(event, TurnFinished)][:1]
 
     def converse(plain: TalkPlain) -> None:
         plain.engines(ENGINES)

@@ -138,8 +138,8 @@ def test_m_opens_a_muted_microphone() -> None:
 @pytest.mark.parametrize("size", [(60, 16), (80, 24), (120, 40), (200, 60)], ids=lambda size: "{}x{}".format(*size))
 def test_screen_shows_everything(size: tuple[int, int]) -> None:
     async def use(screen: TalkScreen, pilot: Pilot[None], _controls: ScriptedControls) -> None:
-        for fact in CONVERSATION:
-            screen.show(fact)
+        for event in CONVERSATION:
+            screen.show(event)
         await pilot.pause(0.15)
         shown = "\n".join(lines(screen))
         for said in ("above you", "402 ms", "✓ within 200–500 ms", "p50 272 ms", "p95 587 ms", "wait 236", "model 62"):
@@ -160,8 +160,8 @@ def test_screen_shows_everything(size: tuple[int, int]) -> None:
 )
 def test_small_terminal_is_reported_and_works(size: tuple[int, int]) -> None:
     async def use(screen: TalkScreen, pilot: Pilot[None], controls: ScriptedControls) -> None:
-        for fact in CONVERSATION:
-            screen.show(fact)
+        for event in CONVERSATION:
+            screen.show(event)
         await pilot.press("r")
         await pilot.pause(0.15)
         shown = "\n".join(lines(screen))
@@ -335,8 +335,8 @@ def test_typed_words_are_shown_at_once() -> None:
 
 def test_no_color_disables_colours_and_uses_patterns() -> None:
     async def use(screen: TalkScreen, pilot: Pilot[None], _controls: ScriptedControls) -> None:
-        for fact in CONVERSATION:
-            screen.show(fact)
+        for event in CONVERSATION:
+            screen.show(event)
         await pilot.pause(0.15)
         for strip in screen.screen._compositor.render_strips():
             for segment in strip:

@@ -61,7 +61,7 @@ def test_only_addressed_speech_is_answered_and_other_only_counted() -> None:
     assert all(int(end) > 3000 * 16 for _, end, *_ in voiced), "the trace tells how somebody else spoke"
     assert record.told_before > 0, "the gap is to be seen"
     assert "doctor" not in json.dumps(record.to_json())
-    assert [fact.reason for fact in result.events_of(SpeechDiscarded) if isinstance(fact, SpeechDiscarded)] == [
+    assert [event.reason for event in result.events_of(SpeechDiscarded) if isinstance(event, SpeechDiscarded)] == [
         "overheard"
     ]
 
@@ -90,7 +90,7 @@ def test_phrase_alone_is_acknowledged_and_next_speech_is_answered() -> None:
     )
     result = simulation.run()
     assert asked(simulation) == ["what time is it"]
-    assert [fact.reason for fact in result.events_of(SpeechDiscarded) if isinstance(fact, SpeechDiscarded)] == [
+    assert [event.reason for event in result.events_of(SpeechDiscarded) if isinstance(event, SpeechDiscarded)] == [
         "called"
     ]
     assert [record.outcome for record in result.records] == ["called", "answered"]
@@ -111,7 +111,7 @@ def test_only_words_after_the_phrase_are_shown() -> None:
     simulation.at(1300, lambda: report_interim(simulation, "the doctor said it is serious. hey computer"))
     simulation.at(1400, lambda: report_interim(simulation, heard))
     result = simulation.run()
-    assert [fact.text for fact in result.events_of(InterimWords) if isinstance(fact, InterimWords)] == [
+    assert [event.text for event in result.events_of(InterimWords) if isinstance(event, InterimWords)] == [
         "hey computer",
         "what time is it",
     ]
@@ -164,8 +164,8 @@ def test_aborted_conversation_contains_no_side_talk() -> None:
 
     with pytest.raises(TimeoutError):
         run_virtual(break_off())
-    facts = [fact for _, fact, _ in simulation.events_with_history]
-    assert [type(fact) for fact in facts] == [SpeechStarted], "and no record"
+    events = [event for _, event, _ in simulation.events_with_history]
+    assert [type(event) for event in events] == [SpeechStarted], "and no record"
 
 
 def test_speech_interrupts_within_the_window() -> None:
@@ -212,7 +212,7 @@ def test_only_addressed_words_reach_the_model(turns: list[tuple[bool, int]]) -> 
     simulation = Simulation(says, length_ms=at_ms + 2000, replies=["Yes."], wake_phrase=listener(3), turns=EAGER)
     result = simulation.run()
     expected, open_until_ms = [], 0.0
-    begun = [at_ms for at_ms, fact in result.events if isinstance(fact, ReplyStarted)]
+    begun = [at_ms for at_ms, event in result.events if isinstance(event, ReplyStarted)]
     for number, ((named, _), part) in enumerate(zip(turns, says, strict=True)):
         if not named and abs(part.start_ms - open_until_ms) <= 300:
             return  # at the edge: the end of the reply is not known exactly enough here
@@ -262,7 +262,7 @@ def test_late_transcript_includes_speech_up_to_the_release(late_ms: int) -> None
 
     def release() -> None:
         session = simulation.session
-        session.microphone.clock.observe(Samples(session._at + late_ms * 16), session._now_s())
+        session.microphone.clock.observe(Samples(session._position + late_ms * 16), session._now_s())
         session.set_push_to_talk(pressed=False)
 
     simulation.at(900, lambda: simulation.session.set_push_to_talk(pressed=True))
@@ -277,8 +277,8 @@ def test_late_transcript_includes_speech_up_to_the_release(late_ms: int) -> None
 @pytest.mark.parametrize("begins_ms", [1780, 1860, 1940], ids="onset at {} ms".format)
 def test_word_starting_just_before_the_release_is_kept(begins_ms: int) -> None:
     """A word of 250 ms; the key is released at 1960 ms, and the reply waits only for the end of the word."""
-    says = [Utterance(1000, 1500, "lights"), Utterance(begins_ms, begins_ms + 250, "on")]
-    simulation = Simulation(says, turns=HELD, push_to_talk=PushToTalk())
+    utterances = [Utterance(1000, 1500, "lights"), Utterance(begins_ms, begins_ms + 250, "on")]
+    simulation = Simulation(utterances, turns=HELD, push_to_talk=PushToTalk())
     simulation.recognizer.word_by_word = True
     held(simulation, (900, 1960))
     result = simulation.run()
@@ -287,8 +287,11 @@ def test_word_starting_just_before_the_release_is_kept(begins_ms: int) -> None:
 
 
 def test_speech_after_the_release_adds_at_most_a_word() -> None:
-    says = [Utterance(1000, 1900, "what time is it"), Utterance(1900, 4900, "none of this is meant for anybody here")]
-    simulation = Simulation(says, turns=HELD, push_to_talk=PushToTalk())
+    utterances = [
+        Utterance(1000, 1900, "what time is it"),
+        Utterance(1900, 4900, "none of this is meant for anybody here"),
+    ]
+    simulation = Simulation(utterances, turns=HELD, push_to_talk=PushToTalk())
     simulation.recognizer.word_by_word = True
     held(simulation, (900, 1900))
     result = simulation.run()
@@ -393,7 +396,7 @@ def test_text_typed_during_speech_is_answered_first(typed_ms: int) -> None:
     assert result.chunks == ["Blue.", "As ever.", "It is ten."]
     sound_ms = result.sound_from_ms()
     assert sound_ms is not None
-    assert sound_ms == pytest.approx(typed_ms + 160, abs=40), "it waits for nobody"
+    assert sound_ms == pytest.approx(typed_ms + 160, abs=40), "it does not wait"
     outcomes = [record.outcome for record in result.records]
     assert outcomes == ["requested", "answered", "answered"]
     assert result.records[-1].speech_end_ms == pytest.approx(2600, abs=21)
@@ -418,5 +421,5 @@ def test_text_typed_before_a_transcript_keeps_the_order() -> None:
     result = simulation.run()
     assert said(result) == ["what time is it", "and the sky"]
     assert asked(simulation)[-1] == "and the sky"
-    taken = [fact.origin for fact in result.events_of(UserTurnCommitted) if isinstance(fact, UserTurnCommitted)]
+    taken = [event.origin for event in result.events_of(UserTurnCommitted) if isinstance(event, UserTurnCommitted)]
     assert taken == ["spoken", "requested"]

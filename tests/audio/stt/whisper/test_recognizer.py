@@ -37,8 +37,8 @@ class Listener:
     """Opens a segment, feeds it, and stores its interim transcripts."""
 
     def __init__(self, transcriber: WhisperRecognizer, segment: SegmentId = SEGMENT) -> None:
-        self.partials: list[Transcript] = []
-        self.hearing: WhisperStream = transcriber.open(segment, self.partials.append)
+        self.interims: list[Transcript] = []
+        self.hearing: WhisperStream = transcriber.open(segment, self.interims.append)
         self._transcriber = transcriber
 
     async def feed(self, pcm: Pcm, *, keeping_up: bool = False) -> None:
@@ -95,7 +95,7 @@ def run(transcriber: WhisperRecognizer, scene: Callable[[WhisperRecognizer], obj
     async def whole() -> None:
         await transcriber.load()
         try:
-            await scene(transcriber)  # type: ignore[misc]  # an async function; spelling its type helps nobody
+            await scene(transcriber)  # type: ignore[misc]  # an async function
         finally:
             await transcriber.aclose()
 
@@ -119,7 +119,7 @@ def test_transcript_has_words_of_fed_audio(model: Path, words: int, encoder_wind
         assert replace(heard, punctuation=None) == said
         assert heard.punctuation is not None
         assert heard.punctuation.sentence_end > 0.9, "the script is over where the sound is"
-        assert all(partial.punctuation is None for partial in listener.partials)
+        assert all(interim.punctuation is None for interim in listener.interims)
 
     run(engine(model, encoder_window=encoder_window), scene)
 
@@ -141,11 +141,11 @@ def test_partials_are_agreed_prefixes(model: Path) -> None:
     async def scene(transcriber: WhisperRecognizer) -> None:
         listener = Listener(transcriber)
         await listener.feed(loud(seconds_of(7)), keeping_up=True)
-        texts = [words.text.split() for words in listener.partials]
+        texts = [words.text.split() for words in listener.interims]
         assert len(texts) >= 2
         assert all(text == SCRIPT[: len(text)] for text in texts)
         assert [len(text) for text in texts] == sorted({len(text) for text in texts})
-        assert all(words.until < SEGMENT + samples_of_s(seconds_of(7)) for words in listener.partials)
+        assert all(words.until < SEGMENT + samples_of_s(seconds_of(7)) for words in listener.interims)
 
     run(engine(model), scene)
 
@@ -169,13 +169,13 @@ def test_final_precedes_partials_and_waits_for_running_decode(model: Path, decod
         decodes.go.clear()
         listener = Listener(transcriber)
         sound = loud(seconds_of(5))
-        await listener.feed(sound)  # its first partial is held up
+        await listener.feed(sound)  # its first interim is held up
         async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
             asking = [tasks.create_task(listener.hearing.transcript()) for _ in range(3)]
             await asyncio.sleep(0)
             decodes.go.set()
         assert {task.result().text for task in asking} == {" ".join(SCRIPT[:5])}
-        assert [retry for _, _, retry in decodes.calls] == [False, True]  # one partial; one final for all three
+        assert [retry for _, _, retry in decodes.calls] == [False, True]  # one interim; one final for all three
         assert decodes.calls[1][0] == len(sound)
 
     run(engine(model), scene)
@@ -206,7 +206,7 @@ def test_silence_has_no_words(model: Path) -> None:
         listener = Listener(transcriber)
         await listener.feed(quiet(1.5))
         assert (await listener.hearing.transcript()).text == ""
-        assert listener.partials == []
+        assert listener.interims == []
 
     run(engine(model), scene)
 
@@ -393,7 +393,7 @@ def test_decode_of_cancelled_segment_is_ignored(model: Path, decodes: Decodes) -
         async with asyncio.timeout(30):
             heard = await fresh.hearing.transcript()
         assert (heard.segment, heard.text) == (90_000, "what time")
-        assert stale.partials == []
+        assert stale.interims == []
         with pytest.raises(SttError, match="has ended"):
             stale.hearing.feed(quiet(0.1))
 

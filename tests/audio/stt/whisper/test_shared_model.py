@@ -39,7 +39,7 @@ class DecodeMonitor:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.loadings = 0
-        self.begun: list[tuple[int, str, int]] = []  # conversation, "final" or "partial", samples
+        self.begun: list[tuple[int, str, int]] = []  # conversation, "final" or "interim", samples
         self.broken = False
         self.is_holding = False
         self._permits = threading.Semaphore(0)
@@ -60,7 +60,7 @@ class DecodeMonitor:
             retry: bool,
             wanted: Callable[[], bool] = lambda: True,
         ) -> Decoded | None:
-            self.begun.append((int(pcm[0]), "final" if retry else "partial", len(pcm)))
+            self.begun.append((int(pcm[0]), "final" if retry else "interim", len(pcm)))
             if self.is_holding:
                 assert self._permits.acquire(timeout=60)
             if self.broken:
@@ -101,11 +101,11 @@ class Conversation:
     def __init__(self, shared: SharedWhisper, number: int) -> None:
         self.number = number
         self.recognizer: SharedWhisperRecognizer = shared.transcriber()
-        self.partials: list[Transcript] = []
+        self.interims: list[Transcript] = []
         self.open_segment()
 
     def open_segment(self) -> None:
-        self.stream: WhisperStream = self.recognizer.open(SegmentId(self.number), self.partials.append)
+        self.stream: WhisperStream = self.recognizer.open(SegmentId(self.number), self.interims.append)
         self._fed = 0
 
     def say(self, seconds: float) -> None:
@@ -156,7 +156,7 @@ def test_each_conversation_gets_its_own_words(
                 await asyncio.sleep(0)
             text = await person.words()
             person.stream.close()
-        assert {words.segment for words in person.partials} <= {number}
+        assert {words.segment for words in person.interims} <= {number}
         return text
 
     async def scene() -> None:
@@ -189,7 +189,7 @@ def test_finals_come_first_in_order_of_request(model: Path, monitor: DecodeMonit
         monitor.is_holding = True
         conversations = [Conversation(shared, number) for number in range(8)]
         for person in conversations:
-            person.say(ENOUGH_S)  # the first partial starts, and all need one
+            person.say(ENOUGH_S)  # the first interim starts, and all need one
         await monitor.until(1)
         async with asyncio.TaskGroup() as tasks:
             for number in (5, 3, 6):
@@ -202,14 +202,14 @@ def test_finals_come_first_in_order_of_request(model: Path, monitor: DecodeMonit
             monitor.release_all()
         await monitor.until(8)
         finals = [(number, "final") for number in (5, 3, 6, 1)]
-        partials = [(number, "partial") for number in (2, 4, 7)]
-        assert monitor.order == [(0, "partial"), *finals, *partials]
+        interims = [(number, "interim") for number in (2, 4, 7)]
+        assert monitor.order == [(0, "interim"), *finals, *interims]
 
     run_scene(shared, scene)
 
 
 def test_final_waits_for_at_most_one_running_decode(model: Path, monitor: DecodeMonitor) -> None:
-    """A request waits only for the running decode, however many conversations need partials and pauses."""
+    """A request waits only for the running decode, however many conversations need interims and pauses."""
     shared = sharing(model)
 
     async def scene() -> None:
@@ -218,7 +218,7 @@ def test_final_waits_for_at_most_one_running_decode(model: Path, monitor: Decode
         for round_ in range(6):
             for person in conversations:
                 person.say(ENOUGH_S)
-            conversations[6].stream.feed(quiet(0.1))  # a pause, which is decoded before partials
+            conversations[6].stream.feed(quiet(0.1))  # a pause, which is decoded before interims
             await monitor.until(2 * round_ + 1)
             async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
                 asking = tasks.create_task(conversations[7].words())
@@ -273,7 +273,7 @@ def test_delayed_partial_covers_newest_audio_and_comes_once(model: Path, monitor
     async def scene() -> None:
         monitor.is_holding = True
         asker, speaker = Conversation(shared, 1), Conversation(shared, 2)
-        asker.say(0.25)  # too short for a partial
+        asker.say(0.25)  # too short for an interim
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(asker.words())
             await monitor.until(1)
@@ -281,7 +281,7 @@ def test_delayed_partial_covers_newest_audio_and_comes_once(model: Path, monitor
                 speaker.say(0.2)
             monitor.release_all()
         await monitor.until(2)
-        assert monitor.begun[1:] == [(2, "partial", samples_of_s(2))]
+        assert monitor.begun[1:] == [(2, "interim", samples_of_s(2))]
 
     run_scene(shared, scene)
 
@@ -292,11 +292,11 @@ def test_partials_become_rarer_with_more_conversations() -> None:
     account = ConversationShare("en")
     stream = WhisperStream(scheduler, account, SegmentId(0), samples_of_s(0.3), lambda _: None)
     stream.feed(loud(0.5))
-    decode = stream.start_decode("partial")
+    decode = stream.start_decode("interim")
     stream.on_decoded(decode, Decoded("what", "", "en", language_sure=False), 0.125)
 
     def wanted(crowd: float) -> bool:
-        return stream.needed_decode(crowd) == "partial"
+        return stream.needed_decode(crowd) == "interim"
 
     stream.feed(loud(0.48))
     assert not wanted(1)
@@ -333,9 +333,9 @@ def test_running_partial_is_aborted_for_requested_transcript(
             await asyncio.sleep(0)
             monitor.release_all()
         assert words.result()
-        assert monitor.order[:2] == [(1, "partial"), (2, "final")]
-        assert generated[0] == 2, "the partial's decoder was never begun"
-        assert not first.partials
+        assert monitor.order[:2] == [(1, "interim"), (2, "final")]
+        assert generated[0] == 2, "the interim's decoder was never begun"
+        assert not first.interims
         assert await first.words(), "its sound is not lost"
 
     run_scene(shared, scene)
@@ -424,7 +424,7 @@ def test_decode_for_cancelled_segment_never_starts(model: Path, monitor: DecodeM
             await asyncio.sleep(0)
             monitor.release_all()
         assert waiting.result() == "what time is"
-        assert monitor.order == [(0, "partial"), (2, "final")]
+        assert monitor.order == [(0, "interim"), (2, "final")]
 
     run_scene(shared, scene)
 
@@ -447,7 +447,7 @@ def test_closing_one_recognizer_does_not_affect_others(model: Path, monitor: Dec
             monitor.release_all()
         assert "stopped" in lost.result()
         assert waiting.result() == "what time is"
-        assert leaving.partials == []
+        assert leaving.interims == []
         leaving.open_segment()  # only the conversation's own audio was dropped
         leaving.say(ENOUGH_S)
         assert await leaving.words() == "what time is"
@@ -551,20 +551,20 @@ def test_hang_is_detected_by_timeout_and_reloaded_once(model: Path, monitor: Dec
         await monitor.until(1)
         async with asyncio.TaskGroup() as tasks:
             told = tasks.create_task(conversations[1].error())
-            mending = [
+            retries = [
                 tasks.create_task(person.recognizer.load()) for person in conversations
             ]  # before the hang is detected
             await asyncio.sleep(0)
             assert monitor.loadings == 1
         assert "not finished decoding after 0.2 s" in told.result()
-        assert all(task.done() for task in mending)
+        assert all(task.done() for task in retries)
         assert monitor.loadings == 2
         monitor.release_all()  # the abandoned thread returns an unwanted result
         conversations[1].open_segment()
         conversations[1].say(seconds_of(2))
         assert await conversations[1].words() == "what time"
         assert await conversations[2].words() == "what time is"
-        assert conversations[0].partials == []
+        assert conversations[0].interims == []
 
     run_scene(shared, scene)
 
@@ -734,19 +734,19 @@ def test_one_of_two_workers_is_reserved_for_requests(model: Path, monitor: Decod
             person.say(ENOUGH_S)
         await monitor.until(1)
         await asyncio.sleep(0.02)
-        assert monitor.order == [(0, "partial")]
+        assert monitor.order == [(0, "interim")]
         conversations[0].say(0.1)
         async with asyncio.TaskGroup() as tasks:
             own = tasks.create_task(
                 conversations[0].words()
-            )  # beside the partial of its own segment, which is of less sound
+            )  # beside the interim of its own segment, which is of less sound
             await monitor.until(2)
             assert monitor.order[1] == (0, "final")
             tasks.create_task(conversations[1].words())
             await asyncio.sleep(0)
             monitor.release_all()
         assert own.result() == "what time is"
-        assert conversations[0].partials == [] or conversations[0].partials[-1].text == "what time is"
+        assert conversations[0].interims == [] or conversations[0].interims[-1].text == "what time is"
 
     run_scene(shared, scene)
 
@@ -768,7 +768,7 @@ def test_decode_of_dip_answers_early_request_while_final_decodes(model: Path, mo
         monitor.is_holding = True
         stream = dipping(shared.transcriber(), 1)
         await monitor.until(1)
-        assert monitor.begun == [(1, "partial", samples_of_s(0.25))]  # "partial": not done again in the full window
+        assert monitor.begun == [(1, "interim", samples_of_s(0.25))]  # "interim": not done again in the full window
         stream.feed(loud(0.1, seed=4))
         end = Samples(1 + samples_of_s(0.28))
         async with asyncio.TaskGroup() as tasks:
@@ -777,7 +777,7 @@ def test_decode_of_dip_answers_early_request_while_final_decodes(model: Path, mo
             monitor.release(1)
             await early
             await monitor.until(2)
-            assert monitor.begun[1] == (1, "final", samples_of_s(0.35)), "nobody asked for it yet"
+            assert monitor.begun[1] == (1, "final", samples_of_s(0.35)), "it was not requested yet"
             stream.feed(loud(0.1, seed=5))
             settled = tasks.create_task(stream.transcript(end))
             await asyncio.sleep(0.02)
@@ -798,8 +798,8 @@ def test_decode_that_lacks_speech_is_not_sufficient(model: Path, monitor: Decode
         await monitor.until(1)
         stream.feed(loud(0.1, seed=4))
         await stream.transcript(Samples(1 + samples_of_s(0.30)), early=early)  # 50 ms of it are lacking
-        # "partial": not done again in the full window, for they are asked for again.
-        assert monitor.begun[1:] == [(1, "partial" if early else "final", samples_of_s(0.35))]
+        # "interim": not done again in the full window, for they are asked for again.
+        assert monitor.begun[1:] == [(1, "interim" if early else "final", samples_of_s(0.35))]
 
     run_scene(shared, scene)
 
@@ -834,11 +834,11 @@ def test_draft_may_lack_a_little_speech(until_s: float, decoded: Decoded, draft:
         stream = at_an_end()
         async with asyncio.TaskGroup() as tasks:
             if not late:
-                stream.on_decoded(Decode(0, samples_of_s(until_s), "dip", loud(until_s)), decoded, 0.1)
+                stream.on_decoded(Decode(0, samples_of_s(until_s), "probability_dip", loud(until_s)), decoded, 0.1)
             asking = tasks.create_task(stream.transcript(Samples(samples_of_s(1)), early=True, draft=True))
             await asyncio.sleep(0)
             if late:
-                stream.on_decoded(Decode(0, samples_of_s(until_s), "dip", loud(until_s)), decoded, 0.1)
+                stream.on_decoded(Decode(0, samples_of_s(until_s), "probability_dip", loud(until_s)), decoded, 0.1)
             await asyncio.sleep(0)
             assert asking.done() == (draft is not None)
             if draft is None:
@@ -854,7 +854,7 @@ def test_draft_may_lack_a_little_speech(until_s: float, decoded: Decoded, draft:
 def test_draft_is_returned_only_on_request() -> None:
     async def scene() -> None:
         stream = at_an_end()
-        stream.on_decoded(Decode(0, samples_of_s(0.9), "dip", loud(0.9)), THREE, 0.1)
+        stream.on_decoded(Decode(0, samples_of_s(0.9), "probability_dip", loud(0.9)), THREE, 0.1)
         async with asyncio.TaskGroup() as tasks:
             asking = tasks.create_task(stream.transcript(Samples(samples_of_s(1)), early=True))
             await asyncio.sleep(0.01)
@@ -873,7 +873,7 @@ def test_final_decode_starts_at_once_after_draft() -> None:
         async with asyncio.TaskGroup() as tasks:
             asking = tasks.create_task(stream.transcript(end, early=True, draft=True))
             await asyncio.sleep(0)
-            stream.on_decoded(Decode(0, samples_of_s(0.9), "dip", loud(0.9)), THREE, 0.1)
+            stream.on_decoded(Decode(0, samples_of_s(0.9), "probability_dip", loud(0.9)), THREE, 0.1)
             assert stream.oldest_ticket is not None
             assert stream.needed_decode(1) == "soon"
             wanted = stream.start_decode("soon")
@@ -891,7 +891,7 @@ def test_final_decode_starts_at_once_after_draft() -> None:
 def test_no_drafts_with_several_segments() -> None:
     async def scene() -> None:
         stream = at_an_end()
-        stream.on_decoded(Decode(0, samples_of_s(0.9), "dip", loud(0.9)), THREE, 0.1)
+        stream.on_decoded(Decode(0, samples_of_s(0.9), "probability_dip", loud(0.9)), THREE, 0.1)
         other = WhisperStream(
             stream._scheduler, ConversationShare("en"), SegmentId(0), samples_of_s(0.3), lambda _: None
         )
@@ -919,7 +919,7 @@ def test_request_after_draft_keeps_its_ticket() -> None:
             await asyncio.sleep(0)
             place = stream.oldest_ticket
             behind = scheduler.ticket()
-            stream.on_decoded(Decode(0, samples_of_s(0.9), "dip", loud(0.9)), THREE, 0.1)
+            stream.on_decoded(Decode(0, samples_of_s(0.9), "probability_dip", loud(0.9)), THREE, 0.1)
             assert (await asking).is_draft
             again = tasks.create_task(stream.transcript(end, early=True))
             await asyncio.sleep(0)
@@ -1009,7 +1009,7 @@ def test_nothing_starts_for_cancelled_early_request(*, draft: bool) -> None:
         stream = at_an_end()
         end = Samples(samples_of_s(1))
         if draft:
-            stream.on_decoded(Decode(0, samples_of_s(0.9), "dip", loud(0.9)), THREE, 0.1)
+            stream.on_decoded(Decode(0, samples_of_s(0.9), "probability_dip", loud(0.9)), THREE, 0.1)
             assert (await stream.transcript(end, early=True, draft=True)).is_draft
         early = asyncio.create_task(stream.transcript(end, early=True))
         await asyncio.sleep(0)
@@ -1060,12 +1060,12 @@ def test_later_dip_aborts_decode_of_earlier_one() -> None:
     stream.feed(loud(0.25))
     assert stream.needed_decode(1.0) is None
     stream.probability_dip()
-    assert stream.needed_decode(1.0) == "dip"
-    early = stream.start_decode("dip")
+    assert stream.needed_decode(1.0) == "probability_dip"
+    early = stream.start_decode("probability_dip")
     assert stream.needed_decode(1.0) is None
     stream.feed(loud(0.2))
     stream.probability_dip()
-    assert stream.needed_decode(1.0) == "dip"
+    assert stream.needed_decode(1.0) == "probability_dip"
     assert stream.needed_decode(2.0) is None, "in a crowd there is less time for them"
     stream.share.took_s = 0.26
     assert stream.needed_decode(1.0) is None, (
@@ -1096,10 +1096,10 @@ def test_partial_of_settled_audio_is_ignored() -> None:
     told: list[Transcript] = []
     stream = WhisperStream(scheduler, ConversationShare("en"), SegmentId(0), samples_of_s(0.3), told.append)
     stream.feed(loud(31))
-    partial, settle = stream.start_decode("partial"), stream.start_decode("settle")
+    interim, settle = stream.start_decode("interim"), stream.start_decode("settle")
     said = Decoded("one", "", "en", language_sure=False)
     stream.on_decoded(settle, said, 0.1)
-    stream.on_decoded(partial, said, 0.1)
+    stream.on_decoded(interim, said, 0.1)
     rest = stream.start_decode("pause")
     assert rest == Decode(settle.until, 31 * MIC_RATE_HZ, "pause", rest.pcm)
     stream.on_decoded(rest, Decoded("two", "", "en", language_sure=False), 0.1)
@@ -1125,6 +1125,6 @@ def test_words_stay_in_partial_when_audio_is_settled() -> None:
         stream.feed(loud(1))
         if stream.needed_decode(1.0) == "settle":
             done(stream.start_decode("settle"))
-        done(stream.start_decode("partial"))
+        done(stream.start_decode("interim"))
     assert len(told) == 39
     assert all(later.startswith(earlier) for earlier, later in pairwise(told))
