@@ -56,7 +56,7 @@ search: setup-dev
 	$(BIN)/python -m pytest --hypothesis-profile=search --timeout=600 $$(grep -rl "@given" tests)
 
 # Those that need nothing beyond the repository; bench/README.md names the others.
-BENCHES := vad stt piper demo serve
+BENCHES := vad piper demo serve
 
 bench: setup-dev
 	@set -e; for name in $(BENCHES); do echo "== bench.$$name"; $(BIN)/python -m bench.$$name; done

@@ -3,9 +3,8 @@
     python -m bench.echo [--seconds S] [--manifest FILE] [--words]
 
 Prints the tables of docs/lab/echo.md. Replies are from espeak-ng at -20 dBFS. Users are the recordings of bench/clips
-at
--26 dBFS at the microphone. Rooms are simulated (bench/echo_room.py). The VAD is Silero; the decisions are those of
-`assistant.turns` (bench/echo_scene.py). Time is virtual; `--words` also runs pocketsphinx, at four times real time.
+at -26 dBFS at the microphone. Rooms are simulated (bench/echo_room.py). The VAD is Silero; the decisions are those of
+`assistant.turns` (bench/echo_scene.py). Time is virtual; `--words` also transcribes the clips with tiny.en.
 """
 
 import argparse
@@ -15,24 +14,28 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from pathlib import Path
+from typing import TypedDict
 
 import numpy as np
 
-from assistant.skills.skills import understood_sentences
+from assistant.commands.engine_bench.words import word_errors
+from assistant.models.catalogue import TINY_EN
+from assistant.models.needs import installed
 from audio.echo.canceller import EchoCanceller
 from audio.echo.half_duplex import HalfDuplex
-from audio.stt.pocketsphinx import PocketsphinxRecognizer
+from audio.stt.whisper.model import LoadedWhisper, WhisperSettings
 from audio.tts.espeak import EspeakVoice
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, REPLY_RATE_HZ, Pcm, samples_of_ms, samples_of_s
 from audio.vad.silero import SileroNetwork
 from bench.echo_room import Room, band_limited
 from bench.echo_scene import BargeIn, Canceller, Course, NoCanceller, delays_ms, erle_db, play
 from bench.recordings import read_pcm
-from bench.stt import Clip, Tally, count, hear, segment_of, with_noise
 
 SETTLED_S = 2.0
 APART_S = 5.0
 MAX_LENGTH_S = 4.0
+BEFORE_MS, AFTER_MS = 300, 130
+MAX_SPEECH_S = 12.0
 
 SENTENCES = (
     "The weather in Lisbon will stay sunny until Thursday, with a light wind from the west.",
@@ -140,25 +143,51 @@ def through(pcm: Pcm, canceller: Canceller) -> Pcm:
     return np.concatenate(pieces)[len(room) :]
 
 
-async def words(folder: Path, clips: Sequence[Clip]) -> None:
-    """Prints the word errors of the clips after each canceller."""
+class Clip(TypedDict, total=False):
+    """The used fields of a manifest line."""
+
+    file: str
+    tag: str
+    transcript: str
+    speech_start_s: float
+    speech_end_s: float
+
+
+def with_noise(pcm: Pcm, noise: Pcm, snr_db: float) -> Pcm:
+    """Adds noise to the clip at this ratio of mean powers."""
+    sound, added = pcm.astype(np.float64), np.resize(noise, len(pcm)).astype(np.float64)
+    gain = np.sqrt(np.mean(sound**2) / np.mean(added**2) / 10 ** (snr_db / 10))
+    mixed: Pcm = np.clip(sound + gain * added, -32768, 32767).astype(np.int16)
+    return mixed
+
+
+def segment_of(clip: Clip, pcm: Pcm) -> Pcm:
+    """Returns the clip's speech with a margin."""
+    start = max(0, samples_of_s(clip["speech_start_s"]) - samples_of_ms(BEFORE_MS))
+    end = samples_of_s(clip["speech_end_s"]) + samples_of_ms(AFTER_MS)
+    return pcm[start : min(end, start + samples_of_s(MAX_SPEECH_S))]
+
+
+def words(folder: Path, clips: Sequence[Clip]) -> None:
+    """Prints the word errors of the clips after each canceller. Raises SystemExit without tiny.en."""
+    model = installed(TINY_EN)
+    if model is None:
+        raise SystemExit("--words needs tiny.en: run repartee models pull tiny.en")
+    whisper = LoadedWhisper(WhisperSettings(model))
     noise = next(read_pcm(folder / clip["file"]) for clip in clips if clip["tag"] == "noise")
     chosen = [clip for clip in clips if clip["tag"] == "speech" and clip.get("transcript")]
-    transcriber = PocketsphinxRecognizer(understood_sentences())
-    await transcriber.load()
     for snr_db in (None, 10.0):
         for kind in ("nothing", "canceller", "with noise suppression", "with gain control", "with both"):
-            tally = Tally()
+            texts = []
             for clip in chosen:
                 pcm = read_pcm(folder / clip["file"])
                 pcm = pcm if snr_db is None else with_noise(pcm, noise, snr_db)
-                cleaned = segment_of(clip, through(pcm, KINDS[kind]()), 130)
-                count(tally, clip, *await hear(transcriber, cleaned, 4))
+                decoded = whisper.decode(segment_of(clip, through(pcm, KINDS[kind]())), "en", retry=True)
+                texts.append((clip["transcript"], decoded.text if decoded else ""))
+            found = word_errors(texts, "en")
             heard = "clean" if snr_db is None else f"noise at {snr_db:g} dB"
-            print(
-                f"| {kind} | {heard} | {tally.errors / tally.said:.2f} ({tally.errors} of {tally.said}) |", flush=True
-            )
-    await transcriber.aclose()
+            wer = found.errors / found.said
+            print(f"| {kind} | {heard} | {wer:.2f} ({found.errors} of {found.said}) |", flush=True)
 
 
 def processor_ms() -> float:
@@ -208,7 +237,7 @@ def main() -> None:
     if options.words:
         print("\nWords\n\n| | sound | word errors |\n|---|---|---|")
         lines = options.manifest.read_text(encoding="utf-8").splitlines()
-        asyncio.run(words(options.manifest.parent, [json.loads(line) for line in lines if line]))
+        words(options.manifest.parent, [json.loads(line) for line in lines if line])
 
 
 if __name__ == "__main__":

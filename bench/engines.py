@@ -36,7 +36,7 @@ def run(options: argparse.Namespace, folder: Path, console: Console) -> BenchRep
         os.environ,
         overrides=options.set,
         manifest=options.manifest,
-        stt=["pocketsphinx", *(str(model) for model in models)],
+        stt=[str(model) for model in models],
         tts=["espeak-ng", str(medium_voice(folder))],
         rounds=options.rounds,
     )

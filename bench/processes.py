@@ -169,7 +169,7 @@ class CpuTime:
     Attributes:
         loop_s: Its main thread: the event loop.
         threads_s: Other threads: Smart Turn, trace writing.
-        engines_s: Recognizers and TTS engines: child processes, and threads named in ENGINE_THREADS.
+        engines_s: Recognizers and TTS engines: threads named in ENGINE_THREADS, and child processes.
     """
 
     loop_s: float

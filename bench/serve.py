@@ -186,7 +186,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--engine",
         type=engines_of,
-        default=["pocketsphinx", "whisper-tiny", "whisper-base"],
+        default=["whisper-tiny", "whisper-base"],
         metavar="NAME,…",
         help=",".join(ENGINES),
     )

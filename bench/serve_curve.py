@@ -15,27 +15,31 @@ from assistant.models.catalogue import SMART_TURN, TINY_EN
 from assistant.models.needs import installed
 from audio.end_of_turn.smart_turn import SmartTurn
 from bench.serve_rows import CurvePoint
-from bench.turn_end import asked_once, curves, profiles, shipped_logits, shown_of
+from bench.turn_end import asked_once, curves, profiles, shipped_logits
 from bench.turn_end_clips import turns
 from bench.turn_end_curve import Cost
 from bench.turn_end_habits import keyed, within_turns
 from bench.turn_end_moments import Moment, heard_moments
+from bench.turn_end_table import SHOWN_SOURCES
 
 
 def trade_curve(manifest: Path) -> tuple[CurvePoint, ...]:
-    """Returns all points for a manifest's turns, with the words of tiny.en if installed, else of pocketsphinx.
+    """Returns all points for a manifest's turns, with the words of tiny.en.
 
-    Leaves out Smart Turn if it is not installed. Raises SystemExit if a manifest line lacks what a turn needs.
+    Leaves out Smart Turn if it is not installed. Raises SystemExit if tiny.en is not, or if a manifest line lacks what
+    a turn needs.
     """
-    path = installed(SMART_TURN)
+    path, whisper = installed(SMART_TURN), installed(TINY_EN)
+    if whisper is None:
+        raise SystemExit("the words of tiny.en are needed: run repartee models pull tiny.en")
     try:
         found = list(turns(manifest, tags=True))
     except KeyError as error:
         raise SystemExit(f"{manifest}: for the curve, each line with the tag speech needs {error}.") from error
     with tempfile.TemporaryDirectory() as folder:  # a kept cache could come from another version of the recognizer
         network = None if path is None else SmartTurn(path)
-        moments = heard_moments(found, Path(folder), network, installed(TINY_EN))
-    sources = [source for source in shown_of(moments) if path is not None or "smart" not in source]
+        moments = heard_moments(found, Path(folder), network, whisper)
+    sources = [source for source in SHOWN_SOURCES if path is not None or "smart" not in source]
     return points_of(asked_once(moments), sources)
 
 

@@ -43,19 +43,18 @@ on the same silences. They show the wait, not the whole latency, and exclude Sma
 from outside. How the estimate was fitted, and the same on more recordings: [turn-taking.md](turn-taking.md)."""
 
 _ENGINES = """\
-The first line is the run's own recognizer on the same clips; pocketsphinx is the real one. `whisper-*` are models of
-the released shapes with random weights that return the words of the recordings (`bench/whisper_server.py`). They show
-what such a model costs a conversation, not its accuracy. They predict no punctuation, so the end of turn is estimated
-as with pocketsphinx."""
+The first line is the run's own recognizer on the same clips. `whisper-*` are models of the released shapes with random
+weights that return the words of the recordings (`bench/whisper_server.py`). They show what such a model costs a
+conversation, not its accuracy. They predict no punctuation, so the end of turn is estimated with a neutral one."""
 
 _SWEEP = """\
 The same clips for each setting of the language model. Its time to the first token overlaps with the wait for silence;
 only the time beyond that wait adds to the latency."""
 
 _COST = """\
-Event loop: the detector, turn taking, the wire protocol. Other threads: Smart Turn and the trace writer. Recognizer
-and voice are separate processes (pocketsphinx) or threads (Whisper, espeak-ng, Piper). The client and the language
-model are not included. With eight simultaneous users, the figure is the share of each."""
+Event loop: the detector, turn taking, the wire protocol. Recognizer and voice are threads of their own (Whisper,
+espeak-ng, Piper). Other threads: Smart Turn and the trace writer. The client and the language model are not included.
+With eight simultaneous users, the figure is the share of each."""
 
 
 def document(page: str, run: Run, name: str) -> str:

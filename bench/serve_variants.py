@@ -9,7 +9,7 @@ from bench.processes import REPARTEE
 from bench.serve_rows import Scenario
 
 PROFILES = ("eager", "balanced", "patient")
-ENGINES = ("pocketsphinx", "whisper-tiny", "whisper-base", "whisper-small")
+ENGINES = ("whisper-tiny", "whisper-base", "whisper-small")
 """Recognizers. Whisper has true shapes, random weights and scripted words: see bench/whisper_server.py."""
 
 
@@ -37,8 +37,6 @@ def of_profile(name: str) -> Variant:
 
 def of_engine(name: str, manifest: Path) -> Variant:
     """Returns the variant of a recognizer; the words come from the manifest."""
-    if name == "pocketsphinx":
-        return Variant(name, ("stt.engine=pocketsphinx",), ("turns",))
     program = ("-m", "bench.whisper_server", name.removeprefix("whisper-"), str(manifest.resolve()))
     return Variant(name, (), ("turns",), program)
 

@@ -4,9 +4,8 @@
     python -m bench.turn_end evaluate --pauses DIR    # areas and the trade-off, cross-validated by speaker, and plots
     python -m bench.turn_end judge --speech DIR       # the shipped weights on unseen recordings
 
-The words are those of Whisper (`--stt tiny.en`), or with `--stt pocketsphinx` of pocketsphinx; each recognizer has its
-own weights. Transcripts are cached in out/turn_end: the first run decodes every clip (minutes), later ones take
-seconds.
+The words are those of Whisper (`--stt tiny.en`). Transcripts are cached in out/turn_end: the first run decodes every
+clip (minutes), later ones take seconds.
 """
 
 import argparse
@@ -28,10 +27,10 @@ from bench.turn_end_habits import Key, Known, keyed, waits, within_turns
 from bench.turn_end_moments import Moment, heard_moments
 from bench.turn_end_plots import Curve, plot_areas, plot_curves
 from bench.turn_end_table import (
-    CLOSURE_SOURCES,
+    EVALUATED_SOURCES,
     SETS,
-    SOURCES,
-    SOURCES_WITH_CLOSURE,
+    SHIPPED_SOURCES,
+    SHOWN_SOURCES,
     collection,
     features_of,
     importance_of,
@@ -41,7 +40,6 @@ from bench.turn_end_table import (
 from bench.turn_end_talks import SHARES, conversations, talk_row, turn_pool_of
 
 CACHE = Path("out/turn_end")
-POCKETSPHINX = "pocketsphinx"
 DOCS = Path("docs")
 WEIGHTS = Path("assistant/end_of_turn/weights.json")
 
@@ -72,28 +70,12 @@ def load(manifest: Path, stt: str, *, tags: bool, made: bool, short: bool) -> li
     return heard_moments(chosen, cache, SmartTurn(path, short=short), whisper_of(stt))
 
 
-def whisper_of(stt: str) -> Path | None:
-    """Returns the folder of a Whisper model; None for pocketsphinx."""
-    if stt == POCKETSPHINX:
-        return None
+def whisper_of(stt: str) -> Path:
+    """Returns the folder of a Whisper model. Raises SystemExit if it is not downloaded."""
     model = named(stt)
     if model is None or (folder := installed(model)) is None:
         raise SystemExit(f"the words of {stt} are needed: run repartee models pull {stt}")
     return folder
-
-
-def sources_of(moments: Sequence[Moment]) -> tuple[str, ...]:
-    """Returns the source combinations available with this recognizer; the last one has all sources."""
-    if all(moment.ends is None for moment in moments):
-        return SOURCES
-    return SOURCES_WITH_CLOSURE
-
-
-def shown_of(moments: Sequence[Moment]) -> tuple[str, ...]:
-    """Returns the combinations to draw: each source alone, words and sound, and all."""
-    heard = sources_of(moments)
-    words = next(source for source in heard[::-1] if source.startswith("text") and "smart" not in source)
-    return ("sound", words, f"sound+{words}", "smart", heard[-1])
 
 
 def asked_once(moments: Sequence[Moment]) -> list[Moment]:
@@ -163,9 +145,9 @@ def baseline(moments: Sequence[Moment]) -> Floats:
 
 
 def write_weights(moments: Sequence[Moment]) -> None:
-    """Fits every combination of this recognizer's sources on all moments and writes the shipped weights file."""
+    """Fits every combination of sources on all moments and writes the shipped weights file."""
     models = {}
-    for sources in SOURCES if sources_of(moments) == SOURCES else CLOSURE_SOURCES:
+    for sources in SHIPPED_SOURCES:
         model = fit_on(moments, features_of(moments, sources), sources, np.ones(len(moments), dtype=np.bool_))
         factor, bias = calibration(moments, cross_validated(moments, sources))
         used = np.flatnonzero(model.weights)
@@ -182,7 +164,7 @@ def write_weights(moments: Sequence[Moment]) -> None:
         "licence": "GPL-3.0-or-later, as the program; none of the recordings is in them or in the program.",
         "fitted_on": heard,
         "reference_ms": REFERENCE_MS,
-        "models": json.loads(WEIGHTS.read_text())["models"] | models,
+        "models": models,
     }
     WEIGHTS.write_text(json.dumps(found, indent=1) + "\n")
     for sources, row in models.items():
@@ -289,14 +271,13 @@ def print_costs(title: str, rows: Sequence[tuple[str, Cost]]) -> None:
 
 def evaluate(moments: Sequence[Moment]) -> None:
     """Prints the tables and draws the plots. Models are never tested on speakers they were trained on."""
-    sources = sources_of(moments)
-    everything = sources[-1]
+    everything = EVALUATED_SOURCES[-1]
     again = calibrated(moments, everything)
     moments = asked_once(moments)
-    logits = {source: calibrated(moments, source) for source in sources}
+    logits = {source: calibrated(moments, source) for source in EVALUATED_SOURCES}
     print_areas(moments, logits | {"collection and time only": baseline(moments)})
     print_reliability(moments, logits[everything])
-    shown = {source: logits[source] for source in shown_of(moments)}
+    shown = {source: logits[source] for source in SHOWN_SOURCES}
     plot_areas(areas(moments, shown, 200), 200, DOCS / "turn-taking-areas.svg")
     # Speech that is or could be directed at an assistant.
     spoken = with_real_lengths([moment for moment in moments if collection(moment) != "read"])
@@ -327,8 +308,8 @@ def shipped_logits(moments: Sequence[Moment], sources: str) -> Floats:
 def judge(moments: Sequence[Moment]) -> None:
     """Evaluates the shipped weights on unseen recordings."""
     moments = asked_once(moments)
-    logits = {sources: shipped_logits(moments, sources) for sources in sources_of(moments)}
-    everything = sources_of(moments)[-1]
+    logits = {sources: shipped_logits(moments, sources) for sources in SHIPPED_SOURCES}
+    everything = SHIPPED_SOURCES[-1]
     print_areas(moments, logits)
     print_costs("fixed", fixed(moments))
     heard = {sources: keyed(moments, found) for sources, found in logits.items()}
@@ -344,7 +325,7 @@ def main() -> None:
     parser.add_argument("--pauses", type=Path, help="folder with manifest.jsonl, for fit and evaluate")
     parser.add_argument("--speech", type=Path, help="folder with manifest.jsonl that has tags, for judge")
     parser.add_argument("--short", action="store_true", help="give Smart Turn 4 s of speech, as on slow processors")
-    parser.add_argument("--stt", default="tiny.en", help="recognizer: a Whisper model that is present, or pocketsphinx")
+    parser.add_argument("--stt", default="tiny.en", help="recognizer: a Whisper model that is present")
     options = parser.parse_args()
     folder = options.speech if options.what == "judge" else options.pauses
     if folder is None:

@@ -60,16 +60,14 @@ class Moment:
     goes_on: float | None = None
 
 
-def heard_moments(
-    turns: Sequence[Turn], folder: Path, network: SmartTurn | None, whisper: Path | None = None
-) -> list[Moment]:
+def heard_moments(turns: Sequence[Turn], folder: Path, network: SmartTurn | None, whisper: Path) -> list[Moment]:
     """Returns all moments of all turns. Reads transcripts from the cache in `folder` and adds new ones.
 
     Args:
         turns: The turns.
-        folder: Cache of one Whisper model, or of pocketsphinx.
+        folder: Cache of one Whisper model.
         network: Smart Turn.
-        whisper: Folder of a Whisper model; None for pocketsphinx.
+        whisper: Folder of the Whisper model.
     """
     words = listen(turns, folder / "words.jsonl", whisper)
     heard = "" if network is None else "-short" if network.short else "-smart"

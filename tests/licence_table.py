@@ -42,8 +42,6 @@ _READ_BY_HAND: Mapping[str, str] = MappingProxyType(
         "orjson": "MPL-2.0 AND Apache-2.0 OR MPL-2.0 AND MIT",
         # The metadata names Piper's own licence; the wheel also carries the licence of its g2pW part.
         "piper-tts": "GPL-3.0-or-later AND Apache-2.0",
-        # "BSD"; LICENSE has two clauses for the recognizer and three for the WebRTC detector inside.
-        "pocketsphinx": "BSD-2-Clause AND BSD-3-Clause",
         # "Dual License"; LICENSE permits a choice.
         "python-dateutil": "Apache-2.0 OR BSD-3-Clause",
         # "MIT"; LICENSE adds WebRTC's three clauses.
@@ -81,7 +79,6 @@ _USED_FOR: Mapping[str, str] = MappingProxyType(
         "onnxruntime": "running Silero and Piper",
         "orjson": "reading traces",
         "piper-tts": "speech synthesis: Piper",
-        "pocketsphinx": "speech recognition without a download",
         "prometheus-client": "metrics of the server",
         "pyyaml": "the skills' sentence files",
         "rapidfuzz": "edit distances: the wake phrase, word errors",

@@ -28,18 +28,19 @@ Float = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Speech:
-    """A recording and the bounds of its speech."""
+    """A recording, the bounds of its speech, and its words."""
 
     sound: Float
     begins_s: float
     ends_s: float
+    words: str
 
 
 def speech(name: str) -> Speech:
     """Returns a recording of tests/recordings with its labels."""
     lines = (RECORDINGS / "manifest.jsonl").read_text().splitlines()
     (label,) = [one for one in map(json.loads, lines) if one["id"] == name]
-    return Speech(load_recording(name), label["speech_start_s"], label["speech_end_s"])
+    return Speech(load_recording(name), label["speech_start_s"], label["speech_end_s"], label.get("transcript", ""))
 
 
 def room_tone(seconds: float) -> Float:
@@ -81,8 +82,13 @@ class Running:
 
 
 @contextmanager
-def page_server(traces: Path, *assignments: str, answers: Sequence[str] = ()) -> Iterator[Running]:
-    """Runs a server with real engines. A fake service gives each turn its answer, or else the skills answer."""
+def page_server(
+    traces: Path, *assignments: str, answers: Sequence[str] = (), transcripts: Sequence[str] = ("what time is it",)
+) -> Iterator[Running]:
+    """Runs a server with real engines and scripted transcripts.
+
+    A fake service gives each turn its answer, or else the skills answer.
+    """
     running: list[Running] = []
     ready, stop = threading.Event(), asyncio.Event()
 
@@ -93,7 +99,8 @@ def page_server(traces: Path, *assignments: str, answers: Sequence[str] = ()) ->
                 also = ("skills.before_llm=false", *assignments)
                 scripts = [llm_server.answer(*(f"{word} " for word in text.split())) for text in answers]
                 url = (await stack.enter_async_context(llm_server.serving(*scripts, by_turn=True))).url
-            server = await stack.enter_async_context(session_server(real_engines(traces, url, *also)))
+            engine_loader = real_engines(traces, url, *also, transcripts=transcripts)
+            server = await stack.enter_async_context(session_server(engine_loader))
             app = server.server.config.app
             assert isinstance(app, Starlette)
             app.router.routes.insert(

@@ -4,9 +4,11 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field
 
+import pytest
 from simulation import NOON, LoudnessVad, ScriptedVoice
 
 from assistant.pipeline.engines import Engines
+from assistant.setup.engine_loader import EngineLoader
 from assistant.skills.effects import SkillEffects
 from audio.stt import SegmentId, Transcript
 from audio.units import Pcm, Samples
@@ -16,13 +18,16 @@ Answer = str | FunctionCall
 """Output of the LLM: words, or a function call."""
 
 
+SCRIPTED = "scripted recognizer"
+
+
 @dataclass(slots=True)
 class SequenceRecognizer:
     """A recognizer that returns scripted transcripts, one for each utterance, and repeats the last one."""
 
     transcripts: Sequence[str] = ("what time is it",)
     delay_ms: float = 10.0
-    name: str = "scripted recognizer"
+    name: str = SCRIPTED
     detail: str = ""
     closed: bool = False
     works: bool = True
@@ -104,6 +109,17 @@ class SequenceModel:
             finished = True
         finally:
             self.cancelled += not finished
+
+
+def script_recognizer(monkeypatch: pytest.MonkeyPatch, *transcripts: str) -> None:
+    """Makes every `EngineLoader` load a `SequenceRecognizer` with these transcripts instead of Whisper."""
+
+    async def make(loader: EngineLoader) -> SequenceRecognizer:
+        loader._record_choice("stt", SCRIPTED, "", "as scripted", asyncio.get_running_loop().time())
+        return SequenceRecognizer(transcripts)
+
+    monkeypatch.setattr(EngineLoader, "_make_recognizer", make)
+    monkeypatch.setattr(EngineLoader, "lacking_recognizer", "")
 
 
 def engines_of(recognizer: SequenceRecognizer, model: SequenceModel, voice: ScriptedVoice) -> Engines:

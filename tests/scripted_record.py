@@ -6,9 +6,10 @@ ENGINES = [
     {"stage": "vad", "name": "silero", "detail": "20 ms frames", "why": "as configured", "fallback": False},
     {
         "stage": "stt",
-        "name": "pocketsphinx",
-        "detail": "US English, 8159 commands",
-        "why": "in place of faster-whisper: missing: repartee models pull base.en",
+        "name": "no recognizer",
+        "detail": "",
+        "why": "only typed text is answered, because the Whisper model tiny.en is not downloaded; fetch it: "
+        "repartee models pull tiny.en",
         "fallback": True,
     },
     {"stage": "llm", "name": "skills", "detail": "built-in skills", "why": "as configured", "fallback": False},

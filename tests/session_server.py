@@ -15,7 +15,7 @@ import numpy as np
 import soundfile
 import soxr
 from complete_lines import complete_lines
-from scripted_engines import Answer, SequenceModel, SequenceRecognizer, engines_of
+from scripted_engines import SCRIPTED, Answer, SequenceModel, SequenceRecognizer, engines_of
 from simulation import ScriptedVoice
 from websockets.asyncio.client import ClientConnection, connect
 
@@ -48,13 +48,27 @@ def settings_for(traces: Path, *assignments: str) -> Settings:
     return load_settings(Path(os.devnull), {}, [f"trace.dir={traces}", "server.port=0", *assignments]).settings
 
 
-def real_engines(traces: Path, endpoint: str = "", *assignments: str) -> EngineLoader:
-    """Returns pocketsphinx, espeak-ng, and the skills or an OpenAI-compatible service at `endpoint`."""
+@dataclass(slots=True)
+class SpokenEngineLoader(EngineLoader):
+    """Loads real engines, except for the recognizer: its transcripts are scripted, anew for every conversation."""
+
+    transcripts: Sequence[str] = ("what time is it",)
+
+    async def _make_recognizer(self) -> SequenceRecognizer:
+        now_s = asyncio.get_running_loop().time()
+        self._record_choice("stt", SCRIPTED, "", "as scripted", now_s)
+        return SequenceRecognizer(self.transcripts)
+
+
+def real_engines(
+    traces: Path, endpoint: str = "", *assignments: str, transcripts: Sequence[str] = ("what time is it",)
+) -> EngineLoader:
+    """Returns espeak-ng, and the skills or an OpenAI-compatible service at `endpoint`; transcripts are scripted."""
     services = (
         [f'llm.endpoints=[{{name = "near", kind = "openai", url = "{endpoint}", model = "m"}}]'] if endpoint else []
     )
-    engines = ["stt.engine=pocketsphinx", "tts.engine=espeak-ng", *services]
-    return EngineLoader(settings_for(traces, *engines, *assignments), os.environ)
+    engines = ["tts.engine=espeak-ng", *services]
+    return SpokenEngineLoader(settings_for(traces, *engines, *assignments), os.environ, transcripts=transcripts)
 
 
 @dataclass(slots=True)

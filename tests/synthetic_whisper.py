@@ -83,6 +83,7 @@ def scripted_whisper(
     no_speech: bool = False,
     language: str = "en",
     prompt_tokens: int = 4,
+    start_ms: int = START_MS,
 ) -> Path:
     """Builds a model that outputs `words`.
 
@@ -93,10 +94,11 @@ def scripted_whisper(
         no_speech: Whether it takes all sound for no speech.
         language: Language that it detects.
         prompt_tokens: Number of tokens before its output: 4 with a language, a task and no prompt.
+        start_ms: Time of the first word after the beginning of the sound, in ms.
     """
     vocabulary = _tokenizer(folder, words)
     spec = _zero_spec(Shape(1, 1, _WIDTH))
-    _set_encoder(spec)
+    _set_encoder(spec, start_ms)
     places = np.zeros((_PLACES, _WIDTH), np.float32)
     last = prompt_tokens - 1  # the first word is predicted at the last token of the prompt
     said = last + np.arange(len(words) + 1)
@@ -179,7 +181,7 @@ def _zero_spec(shape: Shape) -> whisper_spec.WhisperSpec:
     return spec
 
 
-def _set_encoder(spec: whisper_spec.WhisperSpec) -> None:
+def _set_encoder(spec: whisper_spec.WhisperSpec, start_ms: int) -> None:
     """Sets the encoder: channel 0 is 8 for loud sound, channel 1 for quiet; one more channel for each word's time."""
     encoder = spec.encoder
     # The mean log-mel is about 0.6 for noise at -20 dBFS and -1.5 for silence. Above -0.3 counts as loud.
@@ -190,7 +192,7 @@ def _set_encoder(spec: whisper_spec.WhisperSpec) -> None:
     encoder.conv2.weight[1, :2, 1] = -1, 1
     encoder.conv2.bias[1] = 8
     for word in range(_WORDS):
-        frame = (START_MS + word * WORD_MS) // 20
+        frame = (start_ms + word * WORD_MS) // 20
         encoder.position_encodings.encodings[frame - 2 : frame + 3, _DUE + word] = 8
 
 

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from complete_lines import complete_lines
+from phrase_whisper import phrase_settings
 
 REPARTEE = Path(sys.executable).with_name("repartee")
-SETTINGS = ("stt.engine=pocketsphinx", "tts.engine=espeak-ng", "talk.ready_sound=false", "trace.words=true")
+SETTINGS = ("tts.engine=espeak-ng", "talk.ready_sound=false", "trace.words=true")
+"""Settings of the program, besides those of its recognizer."""
 
 
 @dataclass
@@ -53,8 +55,10 @@ class App:
 
 @contextmanager
 def talking(
-    folder: Path, environ: Mapping[str, str], *arguments: str, settings: Sequence[str] = SETTINGS
+    folder: Path, environ: Mapping[str, str], *arguments: str, recognizer: Sequence[str] | None = None
 ) -> Generator[App]:
+    """Starts the program. `recognizer`: its settings; None: "what time is it" is recognized in all speech."""
+    settings = (*SETTINGS, *(phrase_settings() if recognizer is None else recognizer))
     flags = [word for setting in settings for word in ("--set", setting)]
     process = subprocess.Popen(
         [REPARTEE, "talk", "--plain", *flags, *arguments],

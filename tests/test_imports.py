@@ -267,7 +267,7 @@ def test_import_against_direction_is_found(importer: str, source: str) -> None:
         ("assistant.pipeline.session", "from audio.vad import webrtc", 1),
         ("web.app", "import llm.openai", 1),
         ("assistant.commands.cli", "from assistant.skills.chat import SkillsChat", 1),
-        ("audio.stt.pocketsphinx", "from audio.vad.webrtc import WebrtcVad", 1),
+        ("audio.stt.whisper.model", "from audio.vad.webrtc import WebrtcVad", 1),
         ("assistant.setup.build", "from audio.vad.webrtc import WebrtcVad", 0),
         ("assistant.setup.engine_catalog", "from audio.vad.webrtc import WebrtcVad", 0),
         ("audio.vad.cascade", "from audio.vad.webrtc import WebrtcVad", 0),

@@ -23,7 +23,7 @@ from web.wire.session_object import Service
 SERVICE = Service(
     version="0.1",
     model="skills",
-    transcriber="pocketsphinx",
+    transcriber="faster-whisper",
     language="en",
     engines=(EngineChoice("vad", "silero", "20 ms frames", "as configured", fallback=False, load_ms=1.0),),
     resume_token="token",

@@ -63,9 +63,9 @@ FULL_LOOK_S = 0.25
 """Interval of checks whether a client that is not read has disconnected."""
 
 REFILL_AFTER_S = 1.0
-"""Delay before the next recognizer is started, so that the new conversation can start first."""
+"""Delay before the next engines are made, so that the new conversation can start first."""
 REFILL_TRIES = 20
-"""Attempts to find the conversation idle. Starting a recognizer takes one or two cores for half a second."""
+"""Attempts to find the conversation idle. Making engines takes a core for some 40 ms."""
 
 
 @dataclass(slots=True)

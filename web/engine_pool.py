@@ -11,7 +11,7 @@ from web.health import EngineState, State
 from web.metrics import Metrics
 
 MAX_READY = 2
-"""Recognizers kept ready: one for the next conversation, one from a conversation that ended. 100 MB each."""
+"""Sets of engines kept ready: one for the next conversation, one from a conversation that ended."""
 
 STAGES = ("vad", "turn", "stt", "llm", "tts")
 
@@ -20,9 +20,9 @@ STAGES = ("vad", "turn", "stt", "llm", "tts")
 class EnginePool:
     """Loads the shared engines and lends each conversation its own recognizer. Implements `web.health.EngineHealth`.
 
-    A recognizer takes up to a second to start, so one is kept ready for the next conversation. A conversation that ends
-    returns its recognizer. Another is started only if none is ready, by a task of the conversation that took the last
-    one.
+    Loading a detector takes about 40 ms, and a Whisper model that failed takes seconds, so one set of engines is kept
+    ready for the next conversation. A conversation that ends returns its recognizer. Another set is made only if none
+    is ready, by a task of the conversation that took the last one.
     """
 
     engine_loader: EngineLoader
@@ -71,7 +71,7 @@ class EnginePool:
     async def _working_engines(self) -> Engines:
         """Returns engines with a working recognizer.
 
-        One that was kept ready may have died, for example without memory.
+        The model of one that was kept ready may have failed, for example without memory.
         """
         while self._ready:
             engines = self._ready.pop()

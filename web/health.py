@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from assistant.pipeline.no_recognizer import NoRecognizer
+
 State = Literal["loading", "ready", "failed"]
 
 
@@ -47,7 +49,10 @@ def is_ready(states: Sequence[EngineState]) -> bool:
 
 
 def readiness(states: Sequence[EngineState], *, draining: bool) -> tuple[int, dict[str, object]]:
-    """Returns status and JSON body of /readyz, without reasons, which may contain paths."""
+    """Returns status and JSON body of /readyz, without reasons, which may contain paths.
+
+    `missing`, if present, lists the stages without an engine: speech recognition, so that only typed text is answered.
+    """
     pending = [
         {"stage": engine.stage, "state": engine.state, "engine": engine.name or None}
         for engine in states
@@ -56,6 +61,7 @@ def readiness(states: Sequence[EngineState], *, draining: bool) -> tuple[int, di
     if draining:
         return 503, {"status": "draining", "pending": pending}
     if is_ready(states):
-        return 200, {"status": "ready", "pending": []}
+        missing = [engine.stage for engine in states if engine.name == NoRecognizer.name]
+        return 200, {"status": "ready", "pending": [], **({"missing": missing} if missing else {})}
     failed = any(engine.state == "failed" for engine in states)
     return 503, {"status": "failed" if failed else "loading", "pending": pending}

@@ -26,7 +26,7 @@ from assistant.support.atomic_file import is_among
 from assistant.trace.file import TraceFile
 from assistant.trace.folder import RetentionLimits
 from audio.clock import StreamClock
-from audio.errors import AudioFileError
+from audio.errors import AudioFileError, EngineLoadError
 from audio.frame import Frame
 from audio.frame_batching import Batching
 from audio.private_file import make_private_folder, open_private
@@ -89,16 +89,19 @@ async def demo(
         ports: Local ports to search for a language model.
 
     Raises:
-        AudioError: The recording cannot be read, an engine cannot be loaded, or `out` cannot be written.
+        AudioError: The recording cannot be read, an engine cannot be loaded, there is no recognizer, or `out` cannot be
+            written.
         ConfigError: There is no endpoint called `llm`.
     """
     choice = choose(loaded.settings, llm, await discover(ports) if llm == AUTO else (), ports)
     recording = open_recording(wav if wav is not None else Path(str(files("assistant") / SHIPPED)))
+    loader = EngineLoader(choice.settings, environ)
+    if loader.lacking_recognizer:
+        raise EngineLoadError(f"the demo needs speech recognition, but {loader.lacking_recognizer}.")
     if is_among(recording.path, [out / TAPE]):
         raise AudioFileError(f"{wav} would be overwritten by {TAPE} of this run; name another folder with --out.")
     _prepare_output(out)
     _headline(console, recording)
-    loader = EngineLoader(choice.settings, environ)
     screen = Screen(console)
     loader.export = build.span_export(choice.settings, lambda what: screen.show(Problem(what)))
     with console.status("loading engines"):

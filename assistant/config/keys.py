@@ -1,7 +1,8 @@
 """Describes one setting: its meaning and allowed values, read from the annotation of its field."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, get_args, get_origin, get_type_hints
 from urllib.parse import urlsplit
@@ -23,6 +24,7 @@ class KeyInfo:
         pattern: Regular expression for the whole string; "" allows any string.
         form: The pattern in words: "a language code such as en or de".
         private: Whether a wrong value may be a secret; error texts then do not repeat it.
+        retired: Values of earlier versions, and what to do instead, as the end of an error text.
     """
 
     text: str
@@ -33,6 +35,7 @@ class KeyInfo:
     pattern: str = ""
     form: str = ""
     private: bool = False
+    retired: Mapping[str, str] = field(default_factory=dict)
 
 
 Value = bool | int | float | str | Path | TomlTable
@@ -98,6 +101,8 @@ class Key:
                 return _with_home(Path(raw))
             assert isinstance(raw, bool | int | str)
             return raw
+        if isinstance(raw, str) and raw in self.about.retired:
+            raise ValueError(self.about.retired[raw])
         raise ValueError(f"must be {self.allowed}")
 
     def _fits(self, raw: object) -> bool:

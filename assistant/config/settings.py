@@ -17,7 +17,7 @@ from assistant.config.tool_settings import ToolsSection
 
 Profile = Literal["eager", "balanced", "patient"]
 VadEngine = Literal["silero", "cascade", "webrtc"]
-SttEngine = Literal["auto", "faster-whisper", "pocketsphinx"]
+SttEngine = Literal["auto", "faster-whisper"]
 WhisperDevice = Literal["auto", "cpu", "cuda"]
 ComputeType = Literal[
     "auto", "int8", "int8_float32", "int8_float16", "int8_bfloat16", "int16", "float16", "bfloat16", "float32"
@@ -141,7 +141,11 @@ class SttSection(ConfigSection):
     """Speech to text."""
 
     engine: Annotated[
-        SttEngine, KeyInfo("Speech recognizer; auto: faster-whisper if its model is downloaded, else pocketsphinx.")
+        SttEngine,
+        KeyInfo(
+            "Speech recognizer; without its model, auto answers typed text only, and faster-whisper is an error.",
+            retired={"pocketsphinx": 'was removed: set "auto" and run repartee models pull tiny.en'},
+        ),
     ] = "auto"
     model: Annotated[
         str,

@@ -23,6 +23,9 @@ _KNOWN_SENTENCE_SHIFT = 1.0  # added to the logit
 _MIN_PROBABILITY = 1e-4  # bound on probabilities before the logit
 _MAX_LOGIT = 8.0  # bound on the logit of an estimate
 
+NEUTRAL = Punctuation(sentence_end=0.5, continuation=0.1)
+"""Punctuation of words for which the recognizer reports none (2 of 100: decoding looped). Also used for the fit."""
+
 
 @dataclass(frozen=True, slots=True)
 class EndOfTurnEvidence:
@@ -33,7 +36,8 @@ class EndOfTurnEvidence:
         prosody: The prosodic features; None if they were not computed.
         text: The transcript of the whole turn, requested at the start of this silence. It stays the same during the
             silence, since decoders add words to silence. None if it was not requested, "" if it has no words.
-        punctuation: The punctuation that the recognizer expects after these words; None if it does not report it.
+        punctuation: The punctuation that the recognizer expects after these words; None if its decode did not reach
+            their end, which counts as `NEUTRAL`.
         known_sentence: Whether the text is a complete sentence that a skill understands.
         smart_turn: The Smart Turn probability, from this silence; None without the model.
         pause_stats: The pauses of the speaker in this conversation.
@@ -116,7 +120,7 @@ class FusedEstimator:
     """Combines the fitted model for the available sources with the fixed shifts.
 
     Attributes:
-        models: The models, keyed by the names of their sources joined with "+": sound, text, closure, smart.
+        models: The models, keyed by the names of their sources joined with "+": sound, text and closure, smart.
         reference_ms: The length of silence for which the models are calibrated.
     """
 
@@ -238,12 +242,10 @@ def _features(evidence: EndOfTurnEvidence) -> tuple[str, dict[str, float]]:
     if evidence.prosody is not None:
         sources.append("sound")
         features |= evidence.prosody.named()
-    if evidence.text is not None:
-        sources.append("text")
+    if evidence.text:
+        sources += ["text", "closure"]
         features |= text_shape(evidence.text).named()
-    if evidence.text and evidence.punctuation is not None:
-        sources.append("closure")
-        features |= punctuation_features(evidence.punctuation)
+        features |= punctuation_features(evidence.punctuation or NEUTRAL)
     if evidence.smart_turn is not None:
         sources.append("smart")
         features["smart_logit"] = _logit(evidence.smart_turn)

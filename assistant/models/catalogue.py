@@ -14,7 +14,7 @@ Kind = Literal["whisper", "piper", "smart-turn"]
 
 FALLBACKS: Mapping[Kind, str] = MappingProxyType(
     {
-        "whisper": "pocketsphinx recognizes speech instead",
+        "whisper": "only typed text is answered",
         "piper": "espeak-ng speaks instead",
         "smart-turn": "only silence ends a turn",
     }

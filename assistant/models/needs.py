@@ -81,14 +81,12 @@ class ModelRow:
     needed: bool
 
 
-def needed(*, language: str, stt_engine: str, stt_model: str, tts_engine: str, voice: str) -> list[Need]:
-    """Returns the models that `assistant.language`, `stt.engine`, `stt.model`, `tts.engine` and `tts.voice` need.
+def needed(*, language: str, stt_model: str, tts_engine: str, voice: str) -> list[Need]:
+    """Returns the models that `assistant.language`, `stt.model`, `tts.engine` and `tts.voice` need.
 
-    For an engine `auto` the model of its best engine is listed, although another engine can replace it.
+    For a voice `auto` the model of its best engine is listed, although another engine can replace it.
     """
-    needs = []
-    if stt_engine in {"auto", "faster-whisper"}:
-        needs.append(Need(stt_model, "whisper", "speech to text", "stt.model", language))
+    needs = [Need(stt_model, "whisper", "speech to text", "stt.model", language)]
     if tts_engine == "piper" or (tts_engine == "auto" and (not voice or is_piper_voice(voice))):
         of_language = VOICE_OF_LANGUAGE.get(language.partition("-")[0], "")
         if voice or of_language or tts_engine == "piper":

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from assistant.pipeline.engine_recovery import EngineRecovery, reason_of
+from assistant.pipeline.no_recognizer import NoRecognizer, typed_text_only
 from audio.errors import SttError
 from audio.frame import Frame
 from audio.ring import Ring
@@ -41,6 +42,7 @@ class RecognizerFeed:
     _segment: SegmentId | None = None  # the open segment
     _stream: RecognitionStream | None = None  # the recognizer's work on it; None after a failure
     _lost_segment: SegmentId | None = None  # the segment whose loss was reported
+    _absence_reported: bool = False  # the user was told that there is no recognizer
 
     def feed(self, frame: Frame) -> None:
         """Adds a frame to the ring buffer and to the open segment."""
@@ -64,6 +66,9 @@ class RecognizerFeed:
         """Opens a segment and feeds it from its beginning, which lies in the past."""
         self._segment = segment
         self._start_stream(segment)
+        if isinstance(self.recognizer, NoRecognizer) and not self._absence_reported:
+            self._absence_reported = True
+            self.report_problem(typed_text_only(self.recognizer.why))
 
     async def transcript(
         self, segment: SegmentId, speech_end: Samples, *, early: bool, draft: bool = False

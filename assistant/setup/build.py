@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from assistant.tools.mcp_tools import McpTools
     from assistant.trace.export import SpanExport
     from audio.end_of_turn.smart_turn_service import SmartTurnService
-    from audio.stt.pocketsphinx import PocketsphinxRecognizer
     from audio.stt.whisper.model import WhisperSettings
     from audio.stt.whisper.shared_model import SharedWhisper as SharedWhisper  # noqa: PLC0414 - likewise
 
@@ -107,13 +106,6 @@ def whisper_settings(settings: Settings, place: Path) -> "WhisperSettings":
     )
 
 
-def sphinx(settings: Settings, sentences: Sequence[str]) -> "PocketsphinxRecognizer":
-    """Returns a recognizer whose language model prefers these whole sentences."""
-    from audio.stt.pocketsphinx import PocketsphinxRecognizer
-
-    return PocketsphinxRecognizer(sentences, language=settings.assistant.language)
-
-
 # ---- text to speech ----
 
 
@@ -156,13 +148,6 @@ def skills() -> "Skills":
     from assistant.skills.skills import Skills
 
     return Skills()
-
-
-def skill_sentences() -> tuple[str, ...]:
-    """Returns the sentences that the skills understand, for a recognizer."""
-    from assistant.skills.skills import understood_sentences
-
-    return understood_sentences()
 
 
 def answering(settings: Settings, skills: "Skills", model: ChatModel | None, effects: SkillEffects) -> ChatModel:

@@ -1,6 +1,6 @@
 """Derives the settings of turn taking, sessions, tools and the wake phrase from the sections of config.toml. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from types import MappingProxyType
 
@@ -15,9 +15,9 @@ from assistant.turns.wake_phrase import WakePhrase, WakePhraseGate
 from audio.errors import EngineLoadError
 from audio.units import samples_of_s
 
-SETTLE_MS: Mapping[str, float] = MappingProxyType({"pocketsphinx": 120.0, "faster-whisper": 160.0})
-"""Silence in ms after which a recognizer's words no longer improve. pocketsphinx looks 40 to 80 ms ahead; the first
-answer of Whisper may come from a decode that began before the end was detected (docs/lab/stt.md)."""
+SETTLE_MS: Mapping[str, float] = MappingProxyType({"faster-whisper": 160.0})
+"""Silence in ms after which a recognizer's words no longer improve. The first answer of Whisper may come from a decode
+that began before the end was detected (docs/lab/stt.md)."""
 
 PATIENCE: Mapping[Profile, EndOfTurnProfile] = MappingProxyType(
     {"eager": EAGER, "balanced": BALANCED, "patient": PATIENT}
@@ -37,7 +37,6 @@ def needs(settings: Settings) -> list[Need]:
     """Returns the models that these settings need."""
     return needed(
         language=settings.assistant.language,
-        stt_engine=settings.stt.engine,
         stt_model=settings.stt.model,
         tts_engine=settings.tts.engine,
         voice=settings.tts.voice,
@@ -65,12 +64,6 @@ def stuck_after_s(settings: Settings) -> float:
     llm = settings.llm
     max_s = max(settings.stt.timeout_s, llm.first_token_timeout_s, llm.token_gap_timeout_s, settings.tts.timeout_s)
     return max(settings.turn.stuck_after_s, max_s + STUCK_MARGIN_S)
-
-
-def with_phrase(sentences: Sequence[str], phrase: str) -> tuple[str, ...]:
-    """Returns sentences to be recognized: each alone and after the wake phrase, and the wake phrase alone."""
-    lower_phrase = " ".join(phrase.lower().split())
-    return (*sentences, lower_phrase, *(f"{lower_phrase} {sentence}" for sentence in sentences))
 
 
 def wake_phrase_gate(settings: Settings) -> WakePhraseGate:

@@ -15,7 +15,7 @@ from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.settings import Settings
 from assistant.models.catalogue import Kind
 from assistant.models.needs import Need, at_hand, is_piper_voice, missing, needed
-from assistant.setup.build import espeak, piper, place_of, sphinx, whisper_settings
+from assistant.setup.build import espeak, piper, place_of, whisper_settings
 from assistant.setup.llm_clients import model_of
 from audio.stt import Recognizer
 from audio.tts import Voice
@@ -28,7 +28,6 @@ ENGINES: tuple[tuple[Stage, str], ...] = (
     ("vad", "cascade"),
     ("vad", "webrtc"),
     ("stt", "faster-whisper"),
-    ("stt", "pocketsphinx"),
     ("tts", "piper"),
     ("tts", "espeak-ng"),
     ("llm", "skills"),
@@ -43,7 +42,6 @@ def need_of(settings: Settings, engine: str) -> Need | None:
     voice = settings.tts.voice
     needs = needed(
         language=settings.assistant.language,
-        stt_engine="faster-whisper",
         stt_model=settings.stt.model,
         tts_engine="piper",
         voice=voice if is_piper_voice(voice) else "",
@@ -59,11 +57,7 @@ def lacking(settings: Settings, engine: str) -> str:
 
 def transcriber(settings: Settings, name: str) -> Recognizer:
     """Returns a recognizer, not loaded yet. Raises EngineLoadError if Whisper's model is not downloaded."""
-    # Imported on use: each costs 50-200 ms.
-    if name == "pocketsphinx":
-        from assistant.skills.skills import understood_sentences  # noqa: PLC0415
-
-        return sphinx(settings, understood_sentences() if settings.skills.enabled else ())
+    # Imported on use: it costs 50-200 ms.
     from audio.stt.whisper.recognizer import WhisperRecognizer  # noqa: PLC0415
 
     return WhisperRecognizer(whisper_settings(settings, _place_of(settings, name)))

@@ -6,7 +6,7 @@ build.py maps engine names to classes.
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -17,10 +17,10 @@ from assistant.models.catalogue import Kind
 from assistant.models.needs import Need, at_hand, is_piper_voice, lacking_model
 from assistant.pipeline.end_of_turn_evidence import AudioEndOfTurnModel, warm_up_estimator
 from assistant.pipeline.engines import EngineChoice, Engines
+from assistant.pipeline.no_recognizer import NoRecognizer, typed_text_only
 from assistant.setup import build
-from assistant.setup.derived_settings import knows_grammar, needs, with_phrase
+from assistant.setup.derived_settings import knows_grammar, needs
 from assistant.skills.effects import SkillEffects
-from assistant.support.exception_groups import first_of
 from assistant.text.normalization.reading import spoken
 from audio.errors import EngineError, EngineLoadError
 from audio.stt import Recognizer
@@ -55,7 +55,6 @@ class EngineLoader:
     _tools: "McpTools | None" = None
     _end_of_turn_model: AudioEndOfTurnModel | None = None
     _shared_whisper: "SharedWhisper | None" = None
-    _sentences: tuple[str, ...] = ()
     talks: bool = False  # a local microphone is used, so the settings of [talk] apply
 
     async def open(self) -> None:
@@ -69,14 +68,11 @@ class EngineLoader:
         """
         if self._skills is not None:
             return self.around(await self._make_recognizer())
-        skills = await self._load_skills()
-        if self._whisper_reason():
-            await self._open(skills)  # includes the shared Whisper model
-            return self.around(await self._make_recognizer())
-        return self.around(await self._open_with_recognizer(skills))
+        await self.open()
+        return self.around(await self._make_recognizer())
 
     async def _load_skills(self) -> "Skills":
-        """Loads the skills' tables and, with them, the sentences for the recognizer."""
+        """Loads the skills' tables."""
         if not self.settings.skills.enabled and not self.settings.llm.endpoints:
             raise EngineLoadError(
                 "nothing can answer: skills.enabled is false and there is no [[llm.endpoints]]; enable the skills or "
@@ -84,15 +80,7 @@ class EngineLoader:
             )
         skills = build.skills()
         await self._with_timeout("skills", asyncio.to_thread(skills.load, self.settings.assistant.language))
-        self._sentences = build.skill_sentences() if self.settings.skills.enabled else ()
-        if self._needs_wake_phrase:
-            self._sentences = with_phrase(self._sentences, self.settings.talk.wake_phrase)
         return skills
-
-    @property
-    def _needs_wake_phrase(self) -> bool:
-        """Whether the assistant answers only after the wake phrase."""
-        return self.talks and self.settings.talk.mode == "wake"
 
     async def _open(self, skills: "Skills") -> None:
         """Loads the other shared engines."""
@@ -101,45 +89,13 @@ class EngineLoader:
             self._model = await self._make_model(skills)
             await self._open_tools()
             self._end_of_turn_model = await self._make_end_of_turn_model()
-            if self._whisper_reason():
-                await self._make_recognizer()  # loads the shared model; the recognizer itself costs nothing
+            await self._make_recognizer()  # loads the shared model; the recognizer itself costs nothing
         except BaseException:
             await self.aclose()
             raise
         self._skills = skills
         spoken("1", language=self.settings.assistant.language)  # compiles its regular expressions: up to 0.16 s
         warm_up_estimator(fitted_turn_end())
-
-    async def _open_with_recognizer(self, skills: "Skills") -> Recognizer:
-        """Loads the shared engines while pocketsphinx, the slowest, loads in its own process (docs/lab/talk.md)."""
-        recognizer_task: asyncio.Task[Recognizer | EngineLoadError] | None = None
-        try:
-            async with asyncio.TaskGroup() as loading:
-                recognizer_task = loading.create_task(self._recognizer_or_error(), name="recognizer")
-                loading.create_task(self._open(skills), name="what is shared")
-        except (asyncio.CancelledError, BaseExceptionGroup) as error:
-            if (
-                recognizer_task is not None
-                and recognizer_task.done()
-                and not recognizer_task.cancelled()
-                and recognizer_task.exception() is None
-            ):
-                transcriber = recognizer_task.result()
-                if not isinstance(transcriber, EngineLoadError):
-                    await close_engine(transcriber, lambda _what: None)
-            raise first_of(error)  # noqa: B904 - the raised exception keeps its own cause
-        transcriber = recognizer_task.result()
-        if isinstance(transcriber, EngineLoadError):
-            await self.aclose()
-            raise transcriber
-        return transcriber
-
-    async def _recognizer_or_error(self) -> Recognizer | EngineLoadError:
-        """Returns the error instead of raising it: if both fail, the error of the shared engines is reported."""
-        try:
-            return await self._make_recognizer()
-        except EngineLoadError as error:
-            return error
 
     def around(self, transcriber: Recognizer) -> Engines:
         """Returns the engines of one conversation, shared and new ones, with a loaded recognizer."""
@@ -225,60 +181,31 @@ class EngineLoader:
 
     # ---- speech to text ----
 
+    @property
+    def lacking_recognizer(self) -> str:
+        """What speech recognition lacks, and the remedy, as a part of a sentence; "" if its model is available."""
+        return self._missing("whisper")
+
     async def _make_recognizer(self) -> Recognizer:
-        why = self._whisper_reason()
-        if why:
-            return await self._whisper(why)
-        return await self._sphinx("" if self.settings.stt.engine == "pocketsphinx" else self._missing("whisper"))
+        """Returns a conversation's own recognizer on the shared model.
 
-    def _whisper_reason(self) -> str:
-        """Returns why faster-whisper is used; "" if it is not."""
-        wanted = self.settings.stt.engine
-        if wanted == "faster-whisper":
-            return "as configured"
-        return "" if wanted == "pocketsphinx" or self._missing("whisper") else "auto: its model is downloaded"
-
-    async def _whisper(self, why: str) -> Recognizer:
-        """Returns a conversation's own recognizer on the shared model."""
+        Without the model, "auto" returns one that recognizes no words; "faster-whisper" raises EngineLoadError.
+        """
+        wanted, lacking = self.settings.stt.engine, self.lacking_recognizer
+        if wanted == "auto" and lacking:
+            self._record_choice("stt", NoRecognizer.name, "", typed_text_only(lacking), _now_s(), fallback=True)
+            return NoRecognizer(lacking)
         if self._shared_whisper is None:
             need = self._need("whisper")
-            assert need is not None, "a configuration with Whisper names a model"
+            assert need is not None, "every configuration names a Whisper model"
             self._shared_whisper = build.whisper(self.settings, build.place_of(need))
         shared = self._shared_whisper
         if not shared.works:
             began_s = _now_s()
             await self._with_timeout(shared.name, shared.load())
+            why = "as configured" if wanted == "faster-whisper" else "auto: its model is downloaded"
             self._record_choice("stt", shared.name, shared.transcriber().detail, why, began_s)
         return shared.transcriber()
-
-    async def _sphinx(self, lacking: str) -> Recognizer:
-        if self.settings.assistant.language.partition("-")[0].lower() != "en":
-            raise EngineLoadError(self._no_recognizer())
-        began_s = _now_s()
-        transcriber = build.sphinx(self.settings, self._sentences)
-        await self._with_timeout(transcriber.name, transcriber.load())
-        why = f"instead of faster-whisper, because {lacking}" if lacking else "as configured"
-        phrase_words = self.settings.talk.wake_phrase.lower().split() if self._needs_wake_phrase else ()
-        unknown = [f'"{word}"' for word in phrase_words if word in transcriber.unknown]
-        if unknown:
-            why += f"; its dictionary lacks {', '.join(unknown)} of talk.wake_phrase, so it cannot recognize the phrase"
-            why += ": choose other words, such as hey computer"
-        self._record_choice(
-            "stt", transcriber.name, transcriber.detail, why, began_s, fallback=bool(lacking or unknown)
-        )
-        return transcriber
-
-    def _no_recognizer(self) -> str:
-        """Returns why no recognizer knows the language, and the remedies that are not in effect already."""
-        language = self.settings.assistant.language
-        (need, *_) = needs(replace(self.settings, stt=replace(self.settings.stt, engine="faster-whisper")))
-        wanted = ['set stt.engine = "auto"'] if self.settings.stt.engine == "pocketsphinx" else []
-        lacking = [lacking_model(need)] if at_hand(need) is None else []
-        other = 'set assistant.language = "en"'
-        why = f"pocketsphinx understands English only, not {language!r}"
-        if lacking and wanted:
-            return f"{why}: {wanted[0]} ({lacking[0]}), or {other}."
-        return f"{why}: {wanted[0]}, or {other}." if wanted else f"{why}, and {lacking[0]}; or {other}."
 
     def _missing(self, kind: Kind) -> str:
         """Returns what the best engine of a stage lacks; "" if its model is available."""

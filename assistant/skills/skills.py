@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import tzinfo
-from importlib.resources import files
 
 from assistant.skills import AnswerWithEffect, Reply, SkillAnswer, SkillContext
 from assistant.skills.alarms import cancel_alarms, set_alarm, set_alarm_in, tell_alarms
@@ -21,7 +20,6 @@ from assistant.skills.clock import (
 from assistant.skills.conversion import CONVERSION, convert_units
 from assistant.skills.days import days_between, days_since, days_until, tell_weekday
 from assistant.skills.language import Language, base_language, load_language
-from assistant.skills.samples import sample_sentences
 from assistant.skills.sentences import SentenceTemplates, TemplateMatch
 from assistant.skills.spelling import spelling_of
 from assistant.skills.timing import cancel_timers, pause_timers, resume_timers, set_timer, tell_time_left
@@ -30,7 +28,6 @@ from assistant.skills.voice import change_voice
 # Turns a match into a reply, or into None if the words are only partly understood.
 _Binder = Callable[[TemplateMatch], Reply | None]
 
-UNDERSTOOD = "understood.txt"
 _BRACKETS = frozenset("()")
 
 
@@ -50,14 +47,6 @@ def no_model_answer(text: str, language: str = "en") -> str:
     """
     speaking = load_language(base_language(language) or "en")
     return speaking.say("no_model" if text.strip() else "no_words")
-
-
-def understood_sentences() -> tuple[str, ...]:
-    """Returns some thousands of sentences that the skills understand, in lower case and without digits.
-
-    `python -m assistant.skills` updates them. Raises OSError if the file is missing.
-    """
-    return tuple((files("assistant.skills") / UNDERSTOOD).read_text(encoding="utf-8").splitlines())
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,14 +124,6 @@ class Skills:
         reply = match.reply(context)
         text, effect = (reply.text, reply.effect) if isinstance(reply, AnswerWithEffect) else (reply, None)
         return SkillAnswer(text, match.skill, effect, match.missing)
-
-    def sample(self) -> tuple[str, ...]:
-        """Returns a deterministic sample of the understood English sentences, in lower case and without digits.
-
-        Blocks for some seconds. `understood_sentences` returns the stored result for the current templates.
-        Raises RuntimeError before `load`.
-        """
-        return sample_sentences(self._tables_of("en").sentences, lambda text: self.match(text) is not None)
 
     def _tables_of(self, code: str) -> _Tables:
         tables = self._tables.get(code)

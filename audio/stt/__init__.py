@@ -39,7 +39,7 @@ class Transcript:
         segment: The speech segment.
         until: Stream position up to which it covers the segment's audio.
         text: Plain words; "" if no speech was recognized.
-        low_confidence: True if the engine reports that the words are a guess (free dictation by pocketsphinx).
+        low_confidence: True if the engine reports that the words are a guess.
         punctuation: Expected punctuation after these words; None if the engine does not provide it.
         is_draft: Likely, but a little of the speech is not decoded yet. Returned only to callers that accept drafts.
         other_language: Code of another language that was detected, where the words are improbable in the requested one;

@@ -19,7 +19,7 @@ RUN = Run(
     2,
     0.02,
     2.5,
-    ("stt pocketsphinx", "tts espeak-ng"),
+    ("stt faster-whisper", "tts espeak-ng"),
     (Cost("turns", 2.0, 5.0, 1.0, 8.0),),
     (
         Row("turns", "a", latency_ms=300.0, replies=1, errors=1, words=10),

@@ -15,6 +15,7 @@ import pytest
 from llama_server import MODEL, LlamaServer, llama_server
 from real_time_conversation import WHAT_TIME
 from rich.console import Console
+from scripted_engines import script_recognizer
 from synthetic_gguf import ANSWER, CONTEXT_TOKENS, ENDLESS, TOOL_TEMPLATE
 
 from assistant.commands.demo import demo
@@ -317,11 +318,11 @@ def repartee(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]
 @pytest.mark.calm
 @pytest.mark.real_time
 @pytest.mark.timeout(300)
-def test_spoken_question_is_answered(server: LlamaServer, tmp_path: Path) -> None:
+def test_spoken_question_is_answered(server: LlamaServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A recording is transcribed, llama.cpp answers, and the answer reaches the loudspeaker and the trace."""
+    script_recognizer(monkeypatch, "what time is it")
     given = [
         "skills.before_llm=false",
-        "stt.engine=pocketsphinx",
         "trace.words=true",
         "llm.max_tokens=6",
         f"trace.dir={tmp_path / 'traces'}",

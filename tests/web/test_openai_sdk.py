@@ -231,7 +231,6 @@ def test_telephone_format_and_fixed_silence_work(tmp_path: Path) -> None:
             done = await user.until("response.done")
             assert done.response.status == "completed"
             trace = (await user.until("repartee.trace")).trace
-            # pocketsphinx is not trained for 8 kHz: it recognizes the clip as "what are emitted" in any format.
             heard = user.events_of("conversation.item.input_audio_transcription.completed")[0]
             assert heard.transcript.startswith("what")
             assert 0.5 < user.sound_bytes / 8000 < 8

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ TOLERANCE_MS = 60
 
 WHAT_TIME = speech("rhasspy3_what-time-is-it")
 WHAT_DATE = speech("rhasspy3_whats-the-date-today")
-SET_TIMER = speech("rhasspy3_set-timer")
+SET_TIMER = replace(speech("rhasspy3_set-timer"), words="set a timer for ten minutes")
 LAMP = speech("rhasspy3_turn-on-the-lamp")
 
 LONG = "There are many things to be said about bridges, and most of them are about rivers. " * 4
@@ -102,8 +102,9 @@ def open_page(tmp_path: Path) -> Iterator[OpenPageFunction]:
     with ExitStack() as closing:
 
         def open_page(*room: Speech | float, answers: Sequence[str] = (), allowed: bool = True) -> OpenPage:
+            texts = [one.words for one in room if isinstance(one, Speech)] or [""]
             wav = write_microphone_wav(tmp_path / "room.wav", *room, 1.0) if room else None
-            server = closing.enter_context(page_server(tmp_path / "traces", answers=answers))
+            server = closing.enter_context(page_server(tmp_path / "traces", answers=answers, transcripts=texts))
             browser = closing.enter_context(chromium(wav, allowed=allowed))
             return closing.enter_context(opened_page(browser, server))
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from llm_server import DONE, HEAD, LAST_CHUNK, Script, Server, answer, chunk, event
 from rich.console import Console
+from scripted_engines import script_recognizer
 from session_server import WHAT_TIME, connected_client, real_engines, session_server
 
 from assistant.commands.demo import demo
@@ -85,14 +86,15 @@ def test_client_hears_the_tool_result(tmp_path: Path) -> None:
     asyncio.run(test())
 
 
-def test_recording_with_slow_tool_has_correct_latency(tmp_path: Path) -> None:
+def test_recording_with_slow_tool_has_correct_latency(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The tool takes two seconds: the user is asked to wait, and the latency is that of the reply."""
     screen = io.StringIO()
+    script_recognizer(monkeypatch, "what time is it")
 
     async def test() -> list[dict[str, Any]]:
         async with model_that_calls("home_wait", '{"seconds": 2}') as llm:
             endpoint = f'llm.endpoints=[{{name = "near", url = "{llm.url}", model = "m"}}]'
-            overrides = [f"trace.dir={tmp_path}", "stt.engine=pocketsphinx", "tts.engine=espeak-ng", endpoint, SERVERS]
+            overrides = [f"trace.dir={tmp_path}", "tts.engine=espeak-ng", endpoint, SERVERS]
             loaded = load_settings(Path(os.devnull), {}, [*overrides, "skills.before_llm=false"])
             await demo(WHAT_TIME, tmp_path, loaded, os.environ, Console(file=screen, width=200))
         return [json.loads(line) for line in (tmp_path / "trace.jsonl").read_text().splitlines()]

@@ -340,7 +340,7 @@ def test_session_object_has_all_fields() -> None:
         "audio": {
             "input": {
                 "format": {"type": "audio/pcm", "rate": 24_000},
-                "transcription": {"model": "pocketsphinx", "language": "en", "prompt": None},
+                "transcription": {"model": "faster-whisper", "language": "en", "prompt": None},
                 "noise_reduction": None,
                 "turn_detection": {
                     "type": "semantic_vad",

@@ -9,6 +9,7 @@ from assistant.commands.doctor.process import ProbeResult, ProbeRunner
 from assistant.commands.doctor.report import CheckResult, Fact, Level, ReportSection
 from assistant.config.settings import Settings
 from assistant.models.needs import rows
+from assistant.pipeline.no_recognizer import NoRecognizer
 from assistant.setup.derived_settings import needs
 from assistant.setup.engine_catalog import ENGINES, Stage, lacking
 
@@ -127,6 +128,10 @@ def conversation_finding(conversation: ProbeResult) -> CheckResult:
         remedy = _remedy_of(error)
         return CheckResult("fail", "all engines", error, remedy=remedy, essential=True, cells=NO_CELLS, facts=facts)
     cells = (f"{load_ms:.0f}", *NO_CELLS[1:])
+    absent = next((item for item in chosen if item["name"] == NoRecognizer.name), None)
+    if absent is not None:
+        why, _, fetch = str(absent["why"]).partition("; fetch it: ")
+        return CheckResult("warn", "all engines", why, load_ms, fetch, cells=cells, facts=facts)
     text = f"every stage has an engine: {', '.join(names)}"
     return CheckResult("ok", "all engines", text, load_ms, cells=cells, facts=facts)
 

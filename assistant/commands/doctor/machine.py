@@ -25,7 +25,6 @@ IMPORTS: Mapping[str, str] = MappingProxyType(
         "ctranslate2": "ctranslate2",
         "faster-whisper": "faster_whisper",
         "piper-tts": "piper",
-        "pocketsphinx": "pocketsphinx",
         "espeakng-loader": "espeakng_loader",
         "webrtcvad-wheels": "webrtcvad",
         "hassil": "hassil",

@@ -31,7 +31,7 @@ RANDOM_WEIGHTS = "random-weights"
 """A file of this name in a model's folder marks random weights, whose words mean nothing; bench/engines.py writes
 it."""
 
-RECOGNIZERS = ("pocketsphinx", "faster-whisper")
+RECOGNIZERS = ("faster-whisper",)
 VOICES = ("espeak-ng", "piper")
 WINDOWS = ("adaptive", "full", "dynamic")
 THREADS = (1, 2)
@@ -167,11 +167,8 @@ def variants(settings: Settings, stt: Sequence[str], tts: Sequence[str]) -> Iter
     """
     everything = not stt and not tts
     for name in stt or (RECOGNIZERS if everything else ()):
-        if name == "pocketsphinx":
-            yield Variant(BenchRow("stt", name))
-        else:
-            needs = _models(settings, name, "whisper") if name == "faster-whisper" else [_asked(name, "whisper")]
-            yield from (variant for need in needs for variant in _whisper(need))
+        needs = _models(settings, name, "whisper") if name == "faster-whisper" else [_asked(name, "whisper")]
+        yield from (variant for need in needs for variant in _whisper(need))
     for name in tts or (VOICES if everything else ()):
         if name == "espeak-ng":
             yield Variant(BenchRow("tts", name))

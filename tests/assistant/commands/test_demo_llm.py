@@ -14,6 +14,7 @@ import pytest
 from llm_server import Script, Seen, Wait, answer, serving, status
 from real_time_conversation import WHAT_TIME
 from rich.console import Console
+from scripted_engines import script_recognizer
 
 from assistant.commands.demo import demo
 from assistant.config.loading import ConfigError, load_settings
@@ -70,7 +71,7 @@ class DemoRun:
 
 async def run(folder: Path, case: Case) -> DemoRun:
     screen = StringIO()
-    given = ["skills.before_llm=false", "stt.engine=pocketsphinx", f"trace.dir={folder / 'traces'}", *case.overrides]
+    given = ["skills.before_llm=false", f"trace.dir={folder / 'traces'}", *case.overrides]
     async with AsyncExitStack() as stack:
         server = await stack.enter_async_context(serving(answer("It is noon.")))
         ports = [int(server.url.removesuffix("/v1").rpartition(":")[2])] if case.models is not None else []
@@ -95,7 +96,9 @@ async def all_run(folder: Path) -> dict[str, DemoRun]:
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, DemoRun]:
-    return asyncio.run(all_run(tmp_path_factory.mktemp("demo")))
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        script_recognizer(monkeypatch, "what time is it")
+        return asyncio.run(all_run(tmp_path_factory.mktemp("demo")))
 
 
 def posts(ran: DemoRun) -> int:

@@ -11,6 +11,7 @@ from llm_server import answer, serving
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from real_time_conversation import WHAT_TIME
 from rich.console import Console
+from scripted_engines import script_recognizer
 
 from assistant.commands.demo import demo
 from assistant.config.loading import load_settings
@@ -19,7 +20,10 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
 
 @pytest.mark.parametrize("there", [True, False], ids=["collector present", "collector missing"])
-def test_turn_has_one_trace_id_in_model_file_and_collector(tmp_path: Path, there: bool) -> None:
+def test_turn_has_one_trace_id_in_model_file_and_collector(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: bool
+) -> None:
+    script_recognizer(monkeypatch, "what time is it")
     screen = StringIO()
 
     async def held() -> tuple[dict[str, object], list[str], list[Span]]:
@@ -27,7 +31,6 @@ def test_turn_has_one_trace_id_in_model_file_and_collector(tmp_path: Path, there
             url = collector.url.removesuffix("/v1") if there else "http://127.0.0.1:9"
             given = [
                 "skills.before_llm=false",
-                "stt.engine=pocketsphinx",
                 "tts.engine=espeak-ng",
                 f"trace.dir={tmp_path / 'traces'}",
                 f"trace.otlp_url={url}",

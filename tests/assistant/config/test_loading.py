@@ -136,9 +136,9 @@ def test_each_source_overrides_the_one_below() -> None:
 
 
 def test_option_for_a_key_overrides_all_sources() -> None:
-    options = [Option("--stt", "stt.engine", "pocketsphinx"), Option("--tts", "tts.engine", None)]
+    options = [Option("--stt", "stt.engine", "faster-whisper"), Option("--tts", "tts.engine", None)]
     found = load_settings(None, {}, ["stt.engine=faster-whisper", "tts.engine=espeak-ng"], options)
-    assert (found.settings.stt.engine, found.origin["stt.engine"]) == ("pocketsphinx", "--stt")
+    assert (found.settings.stt.engine, found.origin["stt.engine"]) == ("faster-whisper", "--stt")
     assert (found.settings.tts.engine, found.origin["tts.engine"]) == ("espeak-ng", "--set")
 
 
@@ -437,11 +437,15 @@ def test_error_in_a_flag_is_one_line(flag: str, line: str | None) -> None:
 @pytest.mark.parametrize(
     ("option", "line"),
     [
-        (Option("--stt", "stt.engine", ""), '--stt "": must be "auto", "faster-whisper" or "pocketsphinx"'),
+        (Option("--stt", "stt.engine", ""), '--stt "": must be "auto" or "faster-whisper"'),
+        (
+            Option("--stt", "stt.engine", "pocketsphinx"),
+            '--stt "pocketsphinx": was removed: set "auto" and run repartee models pull tiny.en',
+        ),
         (Option("--port", "server.port", "99999"), '--port "99999": must be 0 or a whole number from 1 to 65535'),
         (Option("--port", "server.port", "http"), '--port "http": must be 0 or a whole number from 1 to 65535'),
     ],
-    ids=["empty", "out of range", "word for a number"],
+    ids=["empty", "removed", "out of range", "word for a number"],
 )
 def test_error_in_an_option_names_the_option(option: Option, line: str) -> None:
     with pytest.raises(ConfigError) as refused:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from assistant.end_of_turn.estimator import (
     BALANCED,
     EAGER,
+    NEUTRAL,
     OFTEN,
     PATIENT,
     SELDOM,
@@ -91,15 +92,16 @@ def test_available_evidence_selects_model() -> None:
     estimator = fitted_turn_end()
     assert estimator.estimate(EndOfTurnEvidence(200)).sources == ""
     assert estimator.estimate(EndOfTurnEvidence(200)).probability == pytest.approx(0.5)
-    assert estimator.estimate(EndOfTurnEvidence(200, text="yes")).sources == "text"
-    assert estimator.estimate(EndOfTurnEvidence(200, prosody(), "yes", smart_turn=0.5)).sources == "sound+text+smart"
+    assert estimator.estimate(EndOfTurnEvidence(200, text="yes")).sources == "text+closure"
+    neutral = EndOfTurnEvidence(200, text="yes", punctuation=NEUTRAL)
+    assert estimator.estimate(EndOfTurnEvidence(200, text="yes")) == estimator.estimate(neutral)
     punctuation = Punctuation(sentence_end=0.9, continuation=0.05)
     assert (
         estimator.estimate(EndOfTurnEvidence(200, prosody(), "yes", punctuation, smart_turn=0.5)).sources
         == "sound+text+closure+smart"
     )
-    assert estimator.estimate(EndOfTurnEvidence(200, text="", punctuation=punctuation)).sources == "text", (
-        "no words precede the punctuation"
+    assert estimator.estimate(EndOfTurnEvidence(200, text="", punctuation=punctuation)).sources == "", (
+        "a transcript without words is no evidence"
     )
     assert estimator.estimate(EndOfTurnEvidence(200, punctuation=punctuation, smart_turn=0.5)).sources == "smart", (
         "no transcript was requested"
@@ -142,10 +144,10 @@ def test_complete_question_has_shortest_timeout_and_filler_longest() -> None:
 
 
 def test_linear_model_clips_features_and_sums_weights() -> None:
-    model = LinearModel(("words",), (1.0,), (2.0,), (3.0,), 0.5)
-    assert model.logit({"words": 2.0}) == pytest.approx(0.5 + 3 * 0.5)
-    assert model.logit({"words": 1000.0}) == pytest.approx(0.5 + 3 * 3)
-    estimate = FusedEstimator({"text": model}, 200).estimate(EndOfTurnEvidence(200, text=""))
+    model = LinearModel(("smart_logit",), (1.0,), (2.0,), (3.0,), 0.5)
+    assert model.logit({"smart_logit": 2.0}) == pytest.approx(0.5 + 3 * 0.5)
+    assert model.logit({"smart_logit": 1000.0}) == pytest.approx(0.5 + 3 * 3)
+    estimate = FusedEstimator({"smart": model}, 200).estimate(EndOfTurnEvidence(200, smart_turn=0.5))
     assert estimate.probability == pytest.approx(1 / (1 + math.exp(-(0.5 - 1.5))))
 
 

@@ -51,12 +51,11 @@ def write(folder: Path, *names: str) -> Path:
 
 def needs_of(
     language: str = "en",
-    stt_engine: str = "auto",
     stt_model: str = "base.en",
     tts_engine: str = "auto",
     voice: str = "",
 ) -> list[tuple[str, str]]:
-    wanted = needed(language=language, stt_engine=stt_engine, stt_model=stt_model, tts_engine=tts_engine, voice=voice)
+    wanted = needed(language=language, stt_model=stt_model, tts_engine=tts_engine, voice=voice)
     return [(need.kind, need.name) for need in wanted if need.kind != "smart-turn"]
 
 
@@ -128,24 +127,23 @@ def test_other_names_are_not_voices(name: str) -> None:
 
 def test_configuration_needs_the_models_of_its_engines() -> None:
     assert needs_of() == [("whisper", "base.en"), ("piper", "en_US-ljspeech-medium")]
-    assert needs_of(stt_engine="pocketsphinx", tts_engine="espeak-ng") == []
-    assert needs_of(stt_engine="faster-whisper", stt_model="./mine", tts_engine="espeak-ng") == [("whisper", "./mine")]
+    assert needs_of(stt_model="./mine", tts_engine="espeak-ng") == [("whisper", "./mine")]
 
 
 def test_voice_is_the_configured_or_the_languages_default() -> None:
-    assert needs_of("de-AT", stt_engine="pocketsphinx") == [("piper", "de_DE-thorsten-medium")]
-    assert needs_of("de", stt_engine="pocketsphinx", voice="de_DE-eva_k-x_low") == [("piper", "de_DE-eva_k-x_low")]
-    assert needs_of("de", stt_engine="pocketsphinx", voice="~/v/eva.onnx") == [("piper", "~/v/eva.onnx")]
+    assert needs_of("de-AT")[1:] == [("piper", "de_DE-thorsten-medium")]
+    assert needs_of("de", voice="de_DE-eva_k-x_low")[1:] == [("piper", "de_DE-eva_k-x_low")]
+    assert needs_of("de", voice="~/v/eva.onnx")[1:] == [("piper", "~/v/eva.onnx")]
 
 
 def test_espeak_voice_needs_no_model() -> None:
-    assert needs_of(stt_engine="pocketsphinx", voice="en-us") == []
+    assert needs_of(voice="en-us")[1:] == []
 
 
 def test_piper_without_a_voice_for_the_language_is_reported() -> None:
-    assert needs_of("fi", stt_engine="pocketsphinx") == []
-    wanted = needed(language="fi", stt_engine="pocketsphinx", stt_model="", tts_engine="piper", voice="")
-    assert missing(wanted[0]).startswith("missing: tts.voice is empty; the known names are en_US-ljspeech-medium, ")
+    assert needs_of("fi")[1:] == []
+    wanted = needed(language="fi", stt_model="tiny", tts_engine="piper", voice="")
+    assert missing(wanted[1]).startswith("missing: tts.voice is empty; the known names are en_US-ljspeech-medium, ")
 
 
 @pytest.mark.parametrize(
@@ -298,7 +296,7 @@ def test_model_of_another_kind_is_unknown() -> None:
 
 
 def test_remedy_for_a_language_downloads_no_installed_model(home: Path) -> None:
-    (need, *_) = needed(language="de", stt_engine="auto", stt_model="base.en", tts_engine="auto", voice="")
+    (need, *_) = needed(language="de", stt_model="base.en", tts_engine="auto", voice="")
     assert need.language_remedy.endswith("repartee models pull base")
     assert lacking_model(need) == f"the Whisper model {need.language_remedy}"
     base = home / "hf" / "hub" / "models--Systran--faster-whisper-base" / "snapshots" / ("a" * 40)
@@ -333,7 +331,7 @@ def test_every_missing_model_has_a_download_command(home: Path, kind: Kind, name
 )
 def test_english_model_is_missing_for_another_language(home: Path, name: str, instead: str) -> None:
     cache(home, "a" * 40, *WHISPER_FILES)
-    (need, *_) = needed(language="de-AT", stt_engine="auto", stt_model=name, tts_engine="auto", voice="")
+    (need, *_) = needed(language="de-AT", stt_model=name, tts_engine="auto", voice="")
     assert at_hand(need) is None
     assert missing(need) == (
         f'missing: {name} supports only English: set stt.model = "{instead}", then repartee models pull {instead}'
@@ -342,7 +340,7 @@ def test_english_model_is_missing_for_another_language(home: Path, name: str, in
 
 def test_multilingual_model_supports_every_language(home: Path) -> None:
     folder = write(home / "hf/hub/models--Systran--faster-whisper-base/snapshots/x", *WHISPER_FILES)
-    (need, *_) = needed(language="de", stt_engine="auto", stt_model="base", tts_engine="auto", voice="")
+    (need, *_) = needed(language="de", stt_model="base", tts_engine="auto", voice="")
     assert at_hand(need) == folder
 
 
@@ -351,7 +349,7 @@ def test_multilingual_model_supports_every_language(home: Path) -> None:
 
 def test_list_has_needed_and_installed_models(home: Path) -> None:
     snapshot = cache(home, "a" * 40, *WHISPER_FILES)
-    wanted = needed(language="en", stt_engine="auto", stt_model="small.en", tts_engine="auto", voice="")
+    wanted = needed(language="en", stt_model="small.en", tts_engine="auto", voice="")
     lines = rows(wanted)
     assert [(line.name, line.at_hand, line.needed) for line in lines] == [
         ("small.en", False, True),
@@ -365,7 +363,7 @@ def test_list_has_needed_and_installed_models(home: Path) -> None:
 
 
 def test_full_list_has_every_model_once() -> None:
-    wanted = needed(language="en", stt_engine="auto", stt_model="small.en", tts_engine="auto", voice="")
+    wanted = needed(language="en", stt_model="small.en", tts_engine="auto", voice="")
     names = [line.name for line in rows(wanted, everything=True)]
     assert sorted(names) == sorted(MODELS)
 

@@ -307,7 +307,7 @@ def test_hub_failing_before_the_download_is_one_sentence(hub: Hub, monkeypatch: 
     hub.cut_after = [0]
     error = refused("small.en")
     assert error.startswith("small.en was not downloaded: the connection ended after 0.0 of 1.0 MB; ")
-    assert error.endswith("(until then, pocketsphinx recognizes speech instead).")
+    assert error.endswith("(until then, only typed text is answered).")
 
 
 def test_concurrent_pulls_do_not_mix(hub: Hub, home: Path) -> None:
@@ -469,7 +469,7 @@ def test_unusable_proxy_or_certificates_are_one_sentence(
     monkeypatch.setenv(variable, value)
     sentence = refused("small.en")
     assert sentence.startswith("small.en was not downloaded: ")
-    assert f"{told}; then pull the model again (until then, pocketsphinx " in sentence
+    assert f"{told}; then pull the model again (until then, only typed text " in sentence
 
 
 @pytest.mark.parametrize(

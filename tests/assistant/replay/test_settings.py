@@ -10,7 +10,7 @@ from assistant.setup.derived_settings import turn_settings
 from assistant.trace_report.reading import TraceError
 from assistant.turns.settings import TurnSettings
 
-RECORDED = turn_settings(Settings(), "pocketsphinx")
+RECORDED = turn_settings(Settings(), "faster-whisper")
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ RECORDED = turn_settings(Settings(), "pocketsphinx")
 )
 def test_replayed_settings_equal_configured_settings(overrides: list[str], section: TurnSection) -> None:
     changed = change_of(overrides)(RECORDED)
-    wanted = turn_settings(Settings(turn=section), "pocketsphinx")
+    wanted = turn_settings(Settings(turn=section), "faster-whisper")
     if changed.patience is None:  # otherwise the profile's own wait is not read
         assert (changed.hangover_ms, changed.patience) == (wanted.hangover_ms, wanted.patience)
     assert changed == wanted

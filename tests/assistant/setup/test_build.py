@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 from llm_server import answer, serving
+from phrase_whisper import phrase_settings
 from synthetic_smart_turn import counting_network
 
 from assistant.config.loading import load_settings
 from assistant.end_of_turn.estimator import BALANCED
 from assistant.pipeline.engines import Engines
 from assistant.setup import build
-from assistant.setup.derived_settings import turn_settings, wake_phrase_gate, with_phrase
+from assistant.setup.derived_settings import turn_settings, wake_phrase_gate
 from assistant.setup.engine_loader import EngineLoader, close_engine
 from assistant.turns.wake_phrase import WakePhraseGate
 from audio.errors import EngineError, EngineLoadError
@@ -83,7 +84,7 @@ def test_missing_models_are_reported_with_remedies(tmp_path: Path, monkeypatch: 
     asked(loader, WHAT_TIME)
     by_stage = {chosen.stage: chosen for chosen in loader.chosen}
     stt, tts, turn = (by_stage[stage] for stage in ("stt", "tts", "turn"))
-    assert [(chosen.name, chosen.fallback) for chosen in (stt, tts)] == [("pocketsphinx", True), ("espeak-ng", True)]
+    assert [(chosen.name, chosen.fallback) for chosen in (stt, tts)] == [("no recognizer", True), ("espeak-ng", True)]
     assert "repartee models pull tiny.en" in stt.why
     assert "repartee models pull en_US" in tts.why
     assert "repartee models pull smart-turn" in turn.why
@@ -153,7 +154,7 @@ def test_engine_that_does_not_load_in_time_is_named(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.slow
 def test_configured_engine_is_no_fallback() -> None:
-    loader = loader_of("stt.engine=pocketsphinx", "tts.engine=espeak-ng")
+    loader = loader_of("tts.engine=espeak-ng", *phrase_settings())
     asked(loader, WHAT_TIME)
     fallen_back = {chosen.stage for chosen in loader.chosen if chosen.fallback}
     assert fallen_back - {"turn"} == {"llm"}  # Smart Turn is used if it is installed, without being configured
@@ -209,13 +210,12 @@ def test_skills_before_the_model_is_a_setting(before: str, messages: Sequence[Me
         (("skills.enabled=false",), "nothing can answer"),
         ((endpoint("http://127.0.0.1:9/v1", api_key_env="MY_KEY"),), "MY_KEY is not set"),
         (("tts.voice=nobody",), "tts.voice"),
-        (("assistant.language=de",), "pocketsphinx understands English only"),
         (
             ("assistant.language=de", "stt.engine=faster-whisper"),
             r'tiny.en supports only English: set stt.model = "tiny"',
         ),
     ],
-    ids=["nothing answers", "missing key", "unknown voice", "language of the recognizer", "language of the model"],
+    ids=["nothing answers", "missing key", "unknown voice", "language of the model"],
 )
 def test_error_for_unusable_settings_is_one_sentence(overrides: tuple[str, ...], told: str) -> None:
     with pytest.raises(EngineLoadError, match=told) as refused:
@@ -225,19 +225,20 @@ def test_error_for_unusable_settings_is_one_sentence(overrides: tuple[str, ...],
 
 def test_settings_reach_turn_taking() -> None:
     made = turn_settings(
-        load_settings(None, {}, ["turn.profile=patient", "turn.speculate_after_ms=120"]).settings, "pocketsphinx"
+        load_settings(None, {}, ["turn.profile=patient", "turn.speculate_after_ms=120"]).settings, "faster-whisper"
     )
     assert (made.hangover_ms, made.speculate_after_ms) == (700, 120)
-    assert turn_settings(load_settings(None, {}, ["turn.hangover_ms=333"]).settings, "pocketsphinx").hangover_ms == 333
-    assert turn_settings(load_settings(None, {}, ["turn.hangover_ms=333"]).settings, "pocketsphinx").patience is None
+    assert (
+        turn_settings(load_settings(None, {}, ["turn.hangover_ms=333"]).settings, "faster-whisper").hangover_ms == 333
+    )
+    assert turn_settings(load_settings(None, {}, ["turn.hangover_ms=333"]).settings, "faster-whisper").patience is None
     assert (
         turn_settings(
-            load_settings(None, {}, ["turn.speculate_after_ms=0"]).settings, "pocketsphinx"
+            load_settings(None, {}, ["turn.speculate_after_ms=0"]).settings, "faster-whisper"
         ).speculate_after_ms
         is None
     )
-    assert turn_settings(load_settings(None, {}, []).settings, "pocketsphinx").patience == BALANCED
-    assert turn_settings(load_settings(None, {}, []).settings, "pocketsphinx").settle_ms == 120
+    assert turn_settings(load_settings(None, {}, []).settings, "faster-whisper").patience == BALANCED
     assert turn_settings(load_settings(None, {}, []).settings, "faster-whisper").settle_ms == 160
     assert turn_settings(load_settings(None, {}, []).settings, "a third").settle_ms == 0
     assert turn_settings(load_settings(None, {}, []).settings, "a third").stuck_after_s == 10
@@ -318,7 +319,7 @@ NOTES = 'tools.servers=[{name="notes", command="/nowhere/notes"}]'
 @pytest.mark.slow
 def test_tools_without_model_or_server_are_reported() -> None:
     async def fallback(*overrides: str) -> str:
-        loader = loader_of("stt.engine=pocketsphinx", "tts.engine=espeak-ng", NOTES, *overrides)
+        loader = loader_of("tts.engine=espeak-ng", NOTES, *overrides)
         await loader.open()
         await loader.aclose(pytest.fail)
         return next(line for line in loader.fallbacks if line.startswith("tools: "))
@@ -335,7 +336,7 @@ def test_tools_without_model_or_server_are_reported() -> None:
 @pytest.mark.slow
 def test_tools_require_an_endpoint_with_function_calls() -> None:
     near = endpoint("http://127.0.0.1:9/", kind="tgi", template="chatml")
-    loader = loader_of("stt.engine=pocketsphinx", "tts.engine=espeak-ng", NOTES, near)
+    loader = loader_of("tts.engine=espeak-ng", NOTES, near)
     with pytest.raises(EngineLoadError, match=re.escape("no endpoint supports functions (near: kind tgi or triton or")):
         asyncio.run(loader.open())
 
@@ -345,7 +346,7 @@ def test_cancelled_start_stops_the_tools() -> None:
     silent = f"""tools.servers=[{{name="silent", command="'{sys.executable}' -c 'import time; time.sleep(60)'"}}]"""
 
     async def scene() -> None:
-        loader = loader_of("stt.engine=pocketsphinx", "tts.engine=espeak-ng", silent, endpoint("http://127.0.0.1:9/v1"))
+        loader = loader_of("tts.engine=espeak-ng", silent, endpoint("http://127.0.0.1:9/v1"))
         async with asyncio.TaskGroup() as group:
             opening = group.create_task(loader.open())
             async with asyncio.timeout(20):
@@ -369,40 +370,11 @@ def test_tools_without_the_package_name_the_extra(monkeypatch: pytest.MonkeyPatc
         build.mcp_tools((), {})
 
 
-def test_talk_modes_reach_recognizer_and_turn_taking() -> None:
-    assert with_phrase(("what time is it",), "Hey  Computer") == (
-        "what time is it",
-        "hey computer",
-        "hey computer what time is it",
-    )
+def test_talk_modes_reach_turn_taking() -> None:
     assert wake_phrase_gate(load_settings(None, {}, ["talk.mode=open"]).settings) == WakePhraseGate()
     wake = wake_phrase_gate(load_settings(None, {}, ["talk.mode=wake", "talk.listen_s=2"]).settings)
     assert (wake.window, wake.classify("hey computer stop", Samples(0)).text) == (32_000, "stop")
     assert not wake_phrase_gate(load_settings(None, {}, ["talk.mode=wake", "talk.listen_s=0"]).settings).interruptible
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("phrase", "lacks"),
-    [("hey computer", ""), ("Hey Cortana", '"cortana"'), ("xyzzy plugh", '"xyzzy", "plugh"')],
-    ids=["known words", "one unknown word", "two unknown words"],
-)
-def test_wake_phrase_outside_the_dictionary_is_a_fallback(phrase: str, lacks: str) -> None:
-    async def scene(loader: EngineLoader) -> list[str]:
-        loader._sentences = with_phrase(("what time is it",), phrase)
-        await close_engine(await loader._make_recognizer(), pytest.fail)
-        return loader.fallbacks
-
-    wanted = ("stt.engine=pocketsphinx", "talk.mode=wake", f"talk.wake_phrase={phrase}")
-    told = (
-        f"stt: pocketsphinx, as configured; its dictionary lacks {lacks} of talk.wake_phrase, so it cannot "
-        "recognize the phrase: choose other words, such as hey computer"
-    )
-    loader = loader_of(*wanted)
-    assert asyncio.run(scene(loader)) == []
-    loader = loader_of(*wanted)
-    loader.talks = True
-    assert asyncio.run(scene(loader)) == ([told] if lacks else [])
 
 
 def test_slow_smart_turn_is_a_fallback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

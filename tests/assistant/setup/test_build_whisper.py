@@ -118,31 +118,23 @@ def write_nothing(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("overrides", "message"),
+    ("model", "lacks"),
     [
-        (["stt.model=base"], "and the Whisper model base is not downloaded; fetch it: repartee models pull base;"),
+        ("base", "the Whisper model base is not downloaded; fetch it: repartee models pull base"),
         (
-            ["stt.model=base.en"],
-            'base.en supports only English: set stt.model = "base", then repartee models pull base;',
+            "base.en",
+            'the Whisper model base.en supports only English: set stt.model = "base", then repartee models pull base',
         ),
-        (["stt.model=/no/such"], "is missing: there is no /no/such; correct stt.model;"),
-        (
-            ["stt.engine=pocketsphinx", "stt.model=base"],
-            'set stt.engine = "auto" (the Whisper model base is not downloaded;',
-        ),
+        ("/no/such", "the Whisper model is missing: there is no /no/such; correct stt.model"),
     ],
-    ids=["model not downloaded", "English-only model", "missing path", "other recognizer"],
+    ids=["model not downloaded", "English-only model", "missing path"],
 )
-def test_missing_recognizer_suggests_only_changes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overrides: list[str], message: str
+def test_without_the_model_only_typed_text_is_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str, lacks: str
 ) -> None:
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    settings = load_settings(None, {}, ["assistant.language=de", *overrides]).settings
-    with pytest.raises(EngineLoadError) as why:
-        asyncio.run(EngineLoader(settings, {})._make_recognizer())
-    assert str(why.value).startswith("pocketsphinx understands English only, not 'de'")
-    assert message in str(why.value)
-    assert str(why.value).endswith('or set assistant.language = "en".')
-    assert f'set stt.model = "{settings.stt.model}"' not in str(why.value)
-    assert f'set stt.engine = "{settings.stt.engine}"' not in str(why.value)
+    loader = EngineLoader(load_settings(None, {}, ["assistant.language=de", f"stt.model={model}"]).settings, {})
+    recognizer = asyncio.run(loader._make_recognizer())
+    assert (recognizer.name, recognizer.works) == ("no recognizer", True)
+    assert loader.fallbacks == [f"stt: no recognizer, only typed text is answered, because {lacks}"]

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
+from phrase_whisper import phrase_settings
 from virtual_card import VOICE, Recorder, VirtualCard, virtual_card, write_wav
 
 from assistant.commands.talk.cards import Cards
@@ -29,13 +30,12 @@ from web.remote.talk import RemoteTalk
 
 REPARTEE = Path(sys.executable).with_name("repartee")
 WHAT_TIME = Path(__file__).parent.parent.parent / "recordings" / "rhasspy3_what-time-is-it.wav"
-ENGINES = ("stt.engine=pocketsphinx", "tts.engine=espeak-ng")
 
 
 @contextmanager
 def serving(folder: Path) -> Generator[str]:
     """Runs `repartee serve` and yields its address."""
-    flags = [word for setting in ENGINES for word in ("--set", setting)]
+    flags = [word for setting in ("tts.engine=espeak-ng", *phrase_settings()) for word in ("--set", setting)]
     with subprocess.Popen(
         [REPARTEE, "serve", "--port", "0", *flags],
         cwd=folder,

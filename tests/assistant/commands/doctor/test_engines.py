@@ -2,8 +2,8 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,13 +13,13 @@ from assistant.config.loading import load_settings
 from assistant.config.settings import Settings
 
 MEASURED = {"load_ms": 80.4, "first_ms": 3.0, "rtf": 0.25, "delay_ms": 12.34, "text": "words", "ok": True, "threads": 5}
-CHOSEN = {
+CHOSEN: dict[str, Any] = {
     "chosen": [
         {"stage": "vad", "name": "silero", "why": "as configured", "fallback": False, "load_ms": 40.0},
         {
             "stage": "stt",
-            "name": "pocketsphinx",
-            "why": "instead of x, because the x model is not downloaded; fetch it: pull x",
+            "name": "no recognizer",
+            "why": "only typed text is answered, because the x model is not downloaded; fetch it: pull x",
             "fallback": True,
             "load_ms": 9.0,
         },
@@ -81,14 +81,20 @@ def test_missing_model_is_a_warning_if_a_fallback_is_used() -> None:
 
 
 def test_failing_conversation_is_essential() -> None:
-    fine = conversation_finding(ProbeResult(CHOSEN))
-    assert (fine.level, fine.ms) == ("ok", 49.0)
+    fine = conversation_finding(ProbeResult({**CHOSEN, "chosen": CHOSEN["chosen"][:1]}))
+    assert (fine.level, fine.ms) == ("ok", 40.0)
     for answer in (ProbeResult({**CHOSEN, "error": "no voice: pull it"}), ProbeResult({}, "no voice: pull it")):
         bad = conversation_finding(answer)
         assert (bad.level, bad.essential, bad.text) == ("fail", True, "no voice: pull it")
     foreign = conversation_finding(ProbeResult({**CHOSEN, "error": "ImportError: no x"}))
     assert foreign.remedy.startswith("run `make setup` again")
-    assert chosen_of(ProbeResult(CHOSEN))["stt"]["pocketsphinx"].fallback
+    assert chosen_of(ProbeResult(CHOSEN))["stt"]["no recognizer"].fallback
+
+
+def test_missing_recognizer_is_a_warning_with_its_remedy() -> None:
+    found = conversation_finding(ProbeResult(CHOSEN))
+    assert (found.level, found.essential, found.remedy) == ("warn", False, "pull x")
+    assert found.text == "only typed text is answered, because the x model is not downloaded"
 
 
 class ProbeRecorder(ProbeRunner):
@@ -110,7 +116,7 @@ def test_engines_in_use_are_checked_first_and_missing_ones_skipped(
     recorder.clear()
     section = asyncio.run(engines(ProbeRecorder("", (), 0.0), Settings()))
     order = [what for what, _ in recorder]
-    assert order[:3] == ["conversation", "vad silero", "stt pocketsphinx"]
+    assert order[:3] == ["conversation", "vad silero", "vad cascade"]
     assert not {"stt faster-whisper", "tts piper"} & set(order)
     names = [finding.name for finding in section.findings]
     assert names[:2] == ["vad silero", "vad cascade"]
@@ -123,6 +129,5 @@ def test_models_are_listed_with_their_remedies(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     whisper = models(Settings()).findings[0]
     assert (whisper.level, whisper.remedy) == ("warn", "repartee models pull tiny.en")
-    settings = load_settings(None, {}, ["stt.engine=pocketsphinx", "tts.engine=espeak-ng"]).settings
-    settings = replace(settings, stt=replace(settings.stt, model="base.en"))
-    assert "base.en" not in {finding.name for finding in models(settings).findings}
+    settings = load_settings(None, {}, ["tts.engine=espeak-ng"]).settings
+    assert "en_US-ljspeech-medium" not in {finding.name for finding in models(settings).findings}

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from phrase_whisper import phrase_whisper
 from program import repartee
 from synthetic_piper import tone_voice
 from synthetic_whisper import scripted_whisper
@@ -138,10 +139,18 @@ def measured(bench: Bench) -> BenchReport:
     return asyncio.run(measure(bench, lambda _what: None))
 
 
-def heard(monkeypatch: pytest.MonkeyPatch, engine: FakeRecognizer) -> BenchRow:
+def measured_with(monkeypatch: pytest.MonkeyPatch, engine: FakeRecognizer, rounds: int = 1) -> BenchRow:
+    """Measures one setting of a model, with `engine` in its place."""
     monkeypatch.setattr(engine_bench, "transcriber", lambda _settings, _name: engine)
-    (row,) = measured(Bench({}, overrides=["turn.hangover_ms=100"], stt=["pocketsphinx"])).rows
+    monkeypatch.setattr(engine_bench, "WINDOWS", ("adaptive",))
+    monkeypatch.setattr(engine_bench, "THREADS", (1,))
+    model = str(phrase_whisper())
+    (row,) = measured(Bench({}, overrides=["turn.hangover_ms=100"], stt=[model], rounds=rounds)).rows
     return row
+
+
+def heard(monkeypatch: pytest.MonkeyPatch, engine: FakeRecognizer) -> BenchRow:
+    return measured_with(monkeypatch, engine)
 
 
 # Variants.
@@ -149,7 +158,6 @@ def heard(monkeypatch: pytest.MonkeyPatch, engine: FakeRecognizer) -> BenchRow:
 
 def test_every_engine_has_a_row_without_models() -> None:
     assert [(row.engine, row.setting) for row in rows()] == [
-        ("pocketsphinx", ""),
         ("faster-whisper", "tiny.en"),
         ("espeak-ng", ""),
         ("piper", "en_US-ljspeech-medium"),
@@ -157,7 +165,7 @@ def test_every_engine_has_a_row_without_models() -> None:
 
 
 def test_only_named_engines_are_measured() -> None:
-    assert [row.engine for row in rows(["pocketsphinx"])] == ["pocketsphinx"]
+    assert [row.engine for row in rows(["faster-whisper"])] == ["faster-whisper"]
     assert [row.engine for row in rows((), ["espeak-ng"])] == ["espeak-ng"]
     assert [(row.engine, row.setting) for row in rows(["tiny"], ["de_DE-thorsten-medium"])] == [
         ("faster-whisper", "tiny"),
@@ -194,8 +202,12 @@ def test_missing_model_is_a_row_with_the_remedy() -> None:
 @pytest.mark.parametrize(
     ("stt", "tts", "said"),
     [
-        ("pocketsphynx", "", "no such recognizer or Whisper model; did you mean pocketsphinx? (known: pocketsphinx, "),
-        ("espeak-ng", "", "no such recognizer or Whisper model (known: pocketsphinx, faster-whisper, tiny.en, "),
+        (
+            "faster-wisper",
+            "",
+            "no such recognizer or Whisper model; did you mean faster-whisper? (known: faster-whisper, ",
+        ),
+        ("espeak-ng", "", "no such recognizer or Whisper model (known: faster-whisper, tiny.en, "),
         ("", "bar", "no such voice (known: espeak-ng, piper, en_US-ljspeech-medium, "),
         ("", "base.en", "no such voice (known: espeak-ng, piper, "),
     ],
@@ -252,8 +264,7 @@ def test_recording_is_counted_as_lost_if_the_engine_fails(
         return opened(segment, on_interim)
 
     monkeypatch.setattr(engine, "open", dies_once)
-    monkeypatch.setattr(engine_bench, "transcriber", lambda _settings, _name: engine)
-    (row,) = measured(Bench({}, overrides=["turn.hangover_ms=100"], stt=["pocketsphinx"], rounds=2)).rows
+    row = measured_with(monkeypatch, engine, rounds=2)
     assert row.note == "1 of 2 recordings lost: it died"
     assert row.words is not None
     assert row.words.said == 4
@@ -339,7 +350,7 @@ def test_command_measures_real_engines_and_writes_results(tmp_path: Path) -> Non
     line = next(line for line in (RECORDINGS / "manifest.jsonl").read_text().splitlines() if "what-time-is-it" in line)
     label = json.loads(line) | {"file": str(RECORDINGS / "rhasspy3_what-time-is-it.wav")}
     (tmp_path / "manifest.jsonl").write_text(json.dumps(label))
-    names = ("--stt", "pocketsphinx", "--stt", str(model), "--stt", "tiny", "--tts", "espeak-ng", "--tts", str(voice))
+    names = ("--stt", str(model), "--stt", "tiny", "--tts", "espeak-ng", "--tts", str(voice))
     done = subprocess.run(
         [str(REPARTEE), "bench", "engines", "--manifest", "manifest.jsonl", *names, "--json"],
         cwd=tmp_path,
@@ -352,7 +363,6 @@ def test_command_measures_real_engines_and_writes_results(tmp_path: Path) -> Non
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     by_name = {(row["engine"], row["setting"]): row for row in report["rows"]}
-    assert by_name["pocketsphinx", ""]["wer"] == 0.0
     assert by_name["faster-whisper", "tiny"]["note"] == "missing: repartee models pull tiny"
     assert len([row for row in report["rows"] if row["setting"].startswith("whisper, ")]) == 6
     assert by_name["piper", voice.stem]["wait"]["p95_ms"] > 0

@@ -14,7 +14,15 @@ from assistant.commands.engine_bench.words import WordErrors
 from audio.errors import AudioFileError
 
 HEARD = BenchRow(
-    "stt", "pocketsphinx", "", "", 650.0, MedianAndP95(4.4, 30.2), MedianAndP95(311.0, 350.0), 0.214, WordErrors(3, 12)
+    "stt",
+    "faster-whisper",
+    "",
+    "",
+    650.0,
+    MedianAndP95(4.4, 30.2),
+    MedianAndP95(311.0, 350.0),
+    0.214,
+    WordErrors(3, 12),
 )
 MISSING = BenchRow("stt", "faster-whisper", "base.en", "missing: repartee models pull base.en")
 SPOKEN = BenchRow("tts", "espeak-ng", "", "", 31.0, MedianAndP95(1.2, 2.0), None, 0.002)
@@ -56,7 +64,7 @@ def test_plot_is_reproducible_and_names_the_engines(tmp_path: Path) -> None:
     paths = write(report(HEARD, MISSING, SPOKEN), tmp_path / "new" / "out")
     assert [path.name for path in paths] == ["engines.json", "engines.svg", "engines.png"]
     svg = paths[1].read_bytes()
-    assert b"pocketsphinx" in svg
+    assert b"faster-whisper" in svg
     assert b"base.en" not in svg, "there is nothing to draw"
     write(report(HEARD, MISSING, SPOKEN), tmp_path / "new" / "out")
     assert paths[1].read_bytes() == svg
@@ -64,7 +72,7 @@ def test_plot_is_reproducible_and_names_the_engines(tmp_path: Path) -> None:
 
 def test_model_name_is_not_interpreted_as_formula(tmp_path: Path) -> None:
     svg = write(report(replace(HEARD, setting="a$^$b")), tmp_path)[1].read_bytes()
-    assert b"pocketsphinx a$^$b" in svg
+    assert b"faster-whisper a$^$b" in svg
 
 
 def test_model_name_may_have_bytes_outside_utf_8(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ def test_loudspeaker_may_disconnect_and_return(card: VirtualCard, tmp_path: Path
 @pytest.mark.skipif(os.name != "posix", reason="how a terminal ends a program here")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
 def test_signal_ends_talk_with_all_files_written(card: VirtualCard, tmp_path: Path, number: int) -> None:
-    with talking(tmp_path, card.environ, "--set", "talk.remember=true") as app:
+    with talking(tmp_path, card.environ, "--set", "talk.remember=true", recognizer=()) as app:
         app.until("ready:")
         app.say("what time is it")
         app.until("repartee:")
@@ -110,7 +110,7 @@ def test_stored_conversation_is_resumed(card: VirtualCard, tmp_path: Path) -> No
 
     def converse(*arguments: str) -> list[str]:
         before = len(list((tmp_path / "traces").glob("*.jsonl")))
-        with talking(tmp_path, card.environ, *arguments) as app:
+        with talking(tmp_path, card.environ, *arguments, recognizer=()) as app:
             app.until("ready:")
             app.say("what time is it")
             app.until("repartee:")
@@ -129,7 +129,7 @@ def test_stored_conversation_is_resumed(card: VirtualCard, tmp_path: Path) -> No
 
 
 def test_resuming_an_unknown_conversation_is_one_sentence(tmp_path: Path) -> None:
-    with talking(tmp_path, os.environ, "--resume", "yesterday") as app:
+    with talking(tmp_path, os.environ, "--resume", "yesterday", recognizer=()) as app:
         assert app.process.wait(timeout=30) == 2
         app.until("repartee: --resume: ")
     assert "Traceback" not in "\n".join(app.lines)
@@ -147,7 +147,7 @@ def test_resuming_an_unknown_conversation_is_one_sentence(tmp_path: Path) -> Non
 )
 def test_failed_start_is_one_sentence_and_exit_code_2(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     environ = {**os.environ, "PULSE_SERVER": "unix:/nowhere"}
-    with talking(tmp_path, environ, *arguments) as app:
+    with talking(tmp_path, environ, *arguments, recognizer=()) as app:
         assert app.process.wait(timeout=30) == 2
         app.eventually(lambda: any(line.startswith("repartee: ") for line in app.lines))
     (line,) = app.lines

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from complete_lines import complete_lines
+from phrase_whisper import phrase_settings
 from virtual_card import SPEAKER, VOICE, VirtualCard, virtual_card
 
 pytestmark = [
@@ -23,7 +24,7 @@ pytestmark = [
 ]
 
 REPARTEE = Path(sys.executable).with_name("repartee")
-SETTINGS = ("stt.engine=pocketsphinx", "tts.engine=espeak-ng", "talk.ready_sound=false")
+SETTINGS = ("tts.engine=espeak-ng", "talk.ready_sound=false")
 ECHO_PERCENT = 55
 """PulseAudio's volume is cubic: about -16 dB."""
 
@@ -64,7 +65,7 @@ class App:
 
 @contextmanager
 def talking(folder: Path, card: VirtualCard, echo: str) -> Generator[App]:
-    flags = [word for setting in SETTINGS for word in ("--set", setting)]
+    flags = [word for setting in (*SETTINGS, *phrase_settings()) for word in ("--set", setting)]
     with subprocess.Popen(
         [REPARTEE, "talk", "--plain", "--echo", echo, *flags],
         cwd=folder,

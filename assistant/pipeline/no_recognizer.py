@@ -1,0 +1,64 @@
+"""Stands in for a speech recognizer whose model is not downloaded: the conversation goes on with typed text."""
+
+from collections.abc import Callable
+
+from audio.stt import SegmentId, Transcript
+from audio.units import Pcm, Samples
+
+
+def typed_text_only(why: str) -> str:
+    """Returns the notice that only typed text is answered; `why` as for `NoRecognizer`."""
+    return f"only typed text is answered, because {why}"
+
+
+class NoRecognizer:
+    """Recognizes no words, and says why. Implements `Recognizer`."""
+
+    name = "no recognizer"
+    detail = ""
+    works = True
+
+    def __init__(self, why: str) -> None:
+        """`why`: what is missing and the remedy, as a part of a sentence without a full stop."""
+        self.why = why
+
+    async def load(self) -> None:
+        """Does nothing."""
+
+    def open(self, segment: SegmentId, on_interim: Callable[[Transcript], None]) -> "_NoStream":
+        """Opens a segment. Its transcript is empty."""
+        return _NoStream(segment)
+
+    def reset(self) -> bool:
+        """Returns True: there is no state."""
+        return True
+
+    async def aclose(self) -> None:
+        """Does nothing."""
+
+
+class _NoStream:
+    """One segment. Implements `RecognitionStream`."""
+
+    def __init__(self, segment: SegmentId) -> None:
+        self.segment = segment
+        self._fed = 0
+
+    def feed(self, pcm: Pcm) -> None:
+        """Counts the samples."""
+        self._fed += len(pcm)
+
+    def probability_dip(self) -> None:
+        """Does nothing."""
+
+    async def transcript(
+        self, speech_end: Samples | None = None, *, early: bool = False, draft: bool = False
+    ) -> Transcript:
+        """Returns the empty transcript."""
+        return Transcript(self.segment, Samples(self.segment + self._fed), "")
+
+    def close(self) -> None:
+        """Does nothing."""
+
+    def cancel(self) -> None:
+        """Does nothing."""
