@@ -8,22 +8,22 @@ STALL_S = 1.0
 JITTER_S = 0.2
 """Largest delay of a block without a stall, in seconds."""
 
-LONGEST_BLOCK_S = 1.1
+MAX_BLOCK_S = 1.1
 """Longest block of a live client, in seconds: they send 10 to 1024 ms. A longer one is part of a recording."""
 
-FIRST_PATIENCE_S = 0.1
+FIRST_MAX_GAP_S = 0.1
 """Wait in seconds for a client that has sent nothing yet, has disconnected, or has sent a recording in a burst."""
 
 _FRAME_S = FRAME_MS / 1000
-_LITTLE_JITTER_S = 0.05
-_SOME_JITTER_S = 0.1
+_SMALL_JITTER_S = 0.05
+_MODERATE_JITTER_S = 0.1
 _FORGET = 0.995
 """Decay per block: shorter blocks and delays are learned after some hundred blocks."""
 
 _BURST_GAP_S = 0.3
 """Blocks further apart than this, in seconds, do not belong to one burst."""
 
-_LONGEST_OWED_S = 3.0
+_MAX_STALL_SILENCE_S = 3.0
 _STOPS = 2
 """Number of stops after speech, without silence sent in between, from which a client is known to stop."""
 _QUIET_S = 1.5
@@ -50,26 +50,26 @@ class Arrivals:
         self._early_s = 0.0  # how far the latest burst was ahead of real time
         self._early_at_s = 0.0
         self._gap_s = 0.0  # silence inserted since the last block
-        self._owed_s = 0.0  # silence inserted before the latest burst, which may make up for it
+        self._stall_silence_s = 0.0  # silence inserted before the latest burst, which may make up for it
         self._stops = 0
         self._quiet_s = 0.0
 
     @property
-    def patience_s(self) -> float:
+    def max_gap_s(self) -> float:
         """Seconds without a block after which silence is inserted."""
         if self.gone or self._last_s is None or self._sent_recording:
-            return FIRST_PATIENCE_S
+            return FIRST_MAX_GAP_S
         if self._stops >= _STOPS:
-            return self.block_s + JITTER_S + _LITTLE_JITTER_S
-        return self.next_within_s + STALL_S
+            return self.block_s + JITTER_S + _SMALL_JITTER_S
+        return self.next_block_within_s + STALL_S
 
     @property
-    def next_within_s(self) -> float:
+    def next_block_within_s(self) -> float:
         """Seconds within which the next block comes without a stall."""
-        return self.block_s + (_SOME_JITTER_S if self._late_s < _LITTLE_JITTER_S else JITTER_S + _LITTLE_JITTER_S)
+        return self.block_s + (_MODERATE_JITTER_S if self._late_s < _SMALL_JITTER_S else JITTER_S + _SMALL_JITTER_S)
 
     @property
-    def behind_s(self) -> float:
+    def silence_lag_s(self) -> float:
         """How far inserted silence stays behind real time, in seconds: one block, captured before it arrives."""
         return _FRAME_S if self.gone or self._sent_recording else self.block_s
 
@@ -78,7 +78,7 @@ class Arrivals:
         """Whether the audio came in a burst longer than a stall could explain: it is a recording."""
         return self._early_s > self.block_s + STALL_S + JITTER_S
 
-    def came(self, now_s: float, block_s: float, early_s: float, *, quiet: bool) -> None:
+    def on_block(self, now_s: float, block_s: float, early_s: float, *, quiet: bool) -> None:
         """Processes the arrival of a block.
 
         Args:
@@ -89,13 +89,13 @@ class Arrivals:
         """
         if self._last_s is not None:
             late_s = now_s - self._last_s - block_s
-            self._late_s = max(self._late_s * _FORGET, late_s if late_s <= JITTER_S + _LITTLE_JITTER_S else 0.0)
+            self._late_s = max(self._late_s * _FORGET, late_s if late_s <= JITTER_S + _SMALL_JITTER_S else 0.0)
         self._quiet_s = self._quiet_s + block_s if quiet and not self._gap_s else 0.0
         if self._quiet_s >= _QUIET_S:
             self._stops = 0
         self._end_gap()
         self._note_early(now_s, early_s)
-        if block_s <= LONGEST_BLOCK_S:
+        if block_s <= MAX_BLOCK_S:
             self.block_s = max(block_s, self.block_s * _FORGET, _FRAME_S)
         elif not self._sent_recording:
             self._early_s, self._early_at_s = self.block_s + STALL_S + JITTER_S + block_s, now_s
@@ -104,7 +104,7 @@ class Arrivals:
 
     def _end_gap(self) -> None:
         if self._gap_s:
-            self._owed_s = self._gap_s if self._gap_s <= _LONGEST_OWED_S else 0.0
+            self._stall_silence_s = self._gap_s if self._gap_s <= _MAX_STALL_SILENCE_S else 0.0
             self._stops += 1
             self._gap_s = 0.0
 
@@ -114,14 +114,14 @@ class Arrivals:
         if early_s <= 0:
             return
         self._early_at_s = now_s
-        if self._owed_s > 0:
-            owed_s, self._owed_s = self._owed_s, self._owed_s - early_s
-            if self._owed_s <= 0:  # the silence was a long stall
+        if self._stall_silence_s > 0:
+            stall_silence_s, self._stall_silence_s = self._stall_silence_s, self._stall_silence_s - early_s
+            if self._stall_silence_s <= 0:  # the silence was a long stall
                 self._stops = 0
-            early_s -= owed_s
+            early_s -= stall_silence_s
         self._early_s += max(0.0, early_s)
 
-    def filled(self, silence_s: float) -> None:
-        """Notes that `silence_s` of silence was inserted after `patience_s` without a block."""
+    def on_silence_inserted(self, silence_s: float) -> None:
+        """Notes that `silence_s` of silence was inserted after `max_gap_s` without a block."""
         if self._last_s is not None and not self.gone:
             self._gap_s += silence_s

@@ -5,13 +5,13 @@ from enum import Enum, auto
 import numpy as np
 import numpy.typing as npt
 
-HUSH_S = 0.16
+MAX_SILENCE_BATCH_S = 0.16
 """How long silence may be batched: eight frames, five windows of Silero.
 
 Eight frames at once cost less CPU than one by one, because of the processor's caches (docs/lab/experiments.md).
 """
 
-FLOW_S = 0.08
+MAX_SPEECH_BATCH_S = 0.08
 """How long audio in the middle of speech may be batched: four frames. Noise that follows speech may be as loud."""
 
 _FRAMES_PER_S = 50
@@ -76,7 +76,7 @@ class FrameBatcher:
         frames = block_s * _FRAMES_PER_S
         if batching is Batching.SILENCE:
             self._room = min(spread, self._room * _ROOM_RISE**frames + _ROOM_MIN_RISE * frames)
-            return HUSH_S if spread <= max(_SILENT_SPREAD, _LOUDER_RATIO * self._room) else 0.0
+            return MAX_SILENCE_BATCH_S if spread <= max(_SILENT_SPREAD, _LOUDER_RATIO * self._room) else 0.0
         known = self._speech > 0
         self._speech = max(spread, self._speech * _SPEECH_FALL**frames)
-        return FLOW_S if known and spread >= _SOFTER_RATIO * self._speech else 0.0
+        return MAX_SPEECH_BATCH_S if known and spread >= _SOFTER_RATIO * self._speech else 0.0

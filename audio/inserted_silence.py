@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from audio.units import Samples
 
-MOST_RUNS = 256
+MAX_RUNS = 256
 """Most runs of contiguous silence kept. Only recent positions are queried; older runs are kept as a sum."""
 
 
@@ -20,7 +20,7 @@ class InsertedSilence:
     """The runs of inserted silence, in order. Bounded; not thread-safe."""
 
     def __init__(self) -> None:
-        self._runs: deque[_Run] = deque(maxlen=MOST_RUNS)
+        self._runs: deque[_Run] = deque(maxlen=MAX_RUNS)
 
     def add(self, start: Samples, samples: int) -> None:
         """Adds `samples` of silence that begin at `start`, never before the end of the previous addition."""

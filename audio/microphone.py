@@ -16,7 +16,7 @@ from audio.units import FRAME_MS, FRAME_SAMPLES, Pcm, Samples
 
 # Without a block for this long, silence is inserted; twice the block length for long blocks, up to the maximum.
 _SILENT_AFTER_S = 0.1
-_SILENT_AFTER_AT_MOST_S = 0.5
+_MAX_SILENT_AFTER_S = 0.5
 _FRAME_S = FRAME_MS / 1000
 _FRAMES_PER_IDLE = 50
 
@@ -38,7 +38,7 @@ class Microphone(Protocol):
         ...
 
     @property
-    def invented_frames(self) -> int:
+    def inserted_frames(self) -> int:
         """Number of silent frames inserted because no audio arrived."""
         ...
 
@@ -63,8 +63,8 @@ class MicrophoneLine:
 
     Attributes:
         clock: Maps positions to the loop time at which they were captured.
-        invented_frames: Number of silent frames inserted by `idle` and `fill`.
-        filled: All inserted silence, including the part that only completes a frame.
+        inserted_frames: Number of silent frames inserted by `idle` and `fill`.
+        inserted_silence: All inserted silence, including the part that only completes a frame.
     """
 
     def __init__(self, rate_hz: int, clock: StreamClock | None = None, arrivals: Arrivals | None = None) -> None:
@@ -77,8 +77,8 @@ class MicrophoneLine:
                 100 ms without one, silence is inserted.
         """
         self.clock = clock or StreamClock()
-        self.invented_frames = 0
-        self.filled = InsertedSilence()
+        self.inserted_frames = 0
+        self.inserted_silence = InsertedSilence()
         self._arrivals = arrivals
         self._rate_hz = rate_hz
         self._resampler = StreamResampler(rate_hz)
@@ -97,7 +97,7 @@ class MicrophoneLine:
         self._last_block_s = _FRAME_S
 
     @property
-    def in_front(self) -> Samples:
+    def leading_silence(self) -> Samples:
         """Length of the silence inserted before the first sample of a sound."""
         return Samples(self._resampler.held_back)
 
@@ -105,7 +105,7 @@ class MicrophoneLine:
     def received(self) -> Samples:
         """Length of the received audio at 16 kHz, without inserted silence."""
         end = self.newest
-        return Samples(end - self.filled.before(end))
+        return Samples(end - self.inserted_silence.before(end))
 
     @property
     def newest(self) -> Samples:
@@ -115,13 +115,13 @@ class MicrophoneLine:
     @property
     def silent_from_s(self) -> float:
         """Loop time before which `idle` inserts nothing if no audio arrives; it need not be called earlier."""
-        return 0.0 if self._last_arrival_s is None else self._last_arrival_s + self._patience_s
+        return 0.0 if self._last_arrival_s is None else self._last_arrival_s + self._max_gap_s
 
     @property
-    def _patience_s(self) -> float:
+    def _max_gap_s(self) -> float:
         if self._arrivals is not None:
-            return self._arrivals.patience_s
-        return min(max(_SILENT_AFTER_S, 2 * self._last_block_s), _SILENT_AFTER_AT_MOST_S)
+            return self._arrivals.max_gap_s
+        return min(max(_SILENT_AFTER_S, 2 * self._last_block_s), _MAX_SILENT_AFTER_S)
 
     @property
     def _silence_lag_s(self) -> float:
@@ -130,16 +130,16 @@ class MicrophoneLine:
         Audio that arrives again was captured this long before its arrival.
         """
         if self._arrivals is not None:
-            return self._arrivals.behind_s
-        return min(max(_FRAME_S, self._last_block_s), _SILENT_AFTER_AT_MOST_S)
+            return self._arrivals.silence_lag_s
+        return min(max(_FRAME_S, self._last_block_s), _MAX_SILENT_AFTER_S)
 
-    def push(self, block: npt.NDArray[np.int16], arrival_s: float, heed: Batching = Batching.OFF) -> list[Frame]:
+    def push(self, block: npt.NDArray[np.int16], arrival_s: float, batching: Batching = Batching.OFF) -> list[Frame]:
         """Returns the frames that a block completes.
 
         Args:
             block: int16, (n,) or (n, channels), any n, at this line's rate. A mono block at 16 kHz is not copied.
             arrival_s: Loop time at which its last sample arrived; never decreases.
-            heed: Which audio must not be batched.
+            batching: Which audio must not be batched.
         """
         if len(block) == 0:
             return []
@@ -147,7 +147,7 @@ class MicrophoneLine:
         block_s = len(pcm) / self._rate_hz
         if not self._in_sound:
             self._begin_sound()
-        waits = self._held_samples + len(pcm) < self._batcher.max_wait_s(pcm, block_s, heed) * self._rate_hz
+        waits = self._held_samples + len(pcm) < self._batcher.max_wait_s(pcm, block_s, batching) * self._rate_hz
         self._held.append(pcm.copy() if waits else pcm)
         self._held_samples += len(pcm)
         # The resampler may still hold the newest sample back, but it has arrived.
@@ -159,9 +159,9 @@ class MicrophoneLine:
     def _begin_sound(self) -> None:
         """Inserts as much silence as the resampler will hold back, so that frames end with their blocks."""
         self._in_sound = True
-        lacking = self.in_front - self._partial_samples
+        lacking = self.leading_silence - self._partial_samples
         if lacking > 0:
-            self.filled.add(self._origin, lacking)
+            self.inserted_silence.add(self._origin, lacking)
             self._store_partial(self._silence[:lacking])
             self._origin = Samples(self._origin + lacking)
 
@@ -185,15 +185,15 @@ class MicrophoneLine:
         """
         if self._last_arrival_s is None:
             self._last_arrival_s = now_s
-        if now_s - self._last_arrival_s < self._patience_s:
+        if now_s - self._last_arrival_s < self._max_gap_s:
             return []
         if not self.clock.running:
             self.clock.observe(Samples(0), self._last_arrival_s)  # no audio ever arrived: the line begins here
         due = self.clock.to_position(now_s - self._silence_lag_s)
         frames = self._finish_sound() if due >= self._next_start + FRAME_SAMPLES else []
         while due >= self._next_start + FRAME_SAMPLES and len(frames) < _FRAMES_PER_IDLE:
-            frames.append(self._make_frame(self._silence, invented=True))
-        self.invented_frames += sum(frame.is_inserted for frame in frames)
+            frames.append(self._make_frame(self._silence, inserted=True))
+        self.inserted_frames += sum(frame.is_inserted for frame in frames)
         if frames:
             self._origin, self._in_sound = self._next_start, False
         self.clock.hold(now_s)
@@ -207,14 +207,14 @@ class MicrophoneLine:
         frames = [Frame(frame.start, frame.pcm.copy()) for frame in self._flush_frames()]
         if self._partial_samples:
             part = min(samples, FRAME_SAMPLES - self._partial_samples)
-            self.filled.add(Samples(self._next_start + self._partial_samples), part)
+            self.inserted_silence.add(Samples(self._next_start + self._partial_samples), part)
             frames += [Frame(frame.start, frame.pcm.copy()) for frame in self._cut_frames(self._silence[:part])]
             samples -= part
         whole, rest = divmod(samples, FRAME_SAMPLES)
-        frames += [self._make_frame(self._silence, invented=True) for _ in range(whole)]
-        self.invented_frames += whole
+        frames += [self._make_frame(self._silence, inserted=True) for _ in range(whole)]
+        self.inserted_frames += whole
         if rest:
-            self.filled.add(Samples(self._next_start + self._partial_samples), rest)
+            self.inserted_silence.add(Samples(self._next_start + self._partial_samples), rest)
             self._store_partial(self._silence[:rest])
         self._origin, self._in_sound = Samples(self._next_start + self._partial_samples), False
         return frames
@@ -226,7 +226,7 @@ class MicrophoneLine:
         would be padded to a frame, and the line would become 20 ms longer than the sound.
         """
         frames = self._flush_frames()
-        if self._partial_samples > self.in_front:
+        if self._partial_samples > self.leading_silence:
             frames += self._pad_partial()
         self._origin, self._in_sound = Samples(self._next_start + self._partial_samples), False
         return frames
@@ -243,7 +243,7 @@ class MicrophoneLine:
 
     def _pad_partial(self) -> list[Frame]:
         missing = self._silence[self._partial_samples :]
-        self.filled.add(Samples(self._next_start + self._partial_samples), len(missing))
+        self.inserted_silence.add(Samples(self._next_start + self._partial_samples), len(missing))
         return self._cut_frames(missing)
 
     def _flush_frames(self) -> list[Frame]:
@@ -280,9 +280,9 @@ class MicrophoneLine:
         self._partial[self._partial_samples : self._partial_samples + len(pcm)] = pcm
         self._partial_samples += len(pcm)
 
-    def _make_frame(self, pcm: Pcm, *, invented: bool = False) -> Frame:
-        frame = Frame(self._next_start, pcm, is_inserted=invented)
-        if invented:
-            self.filled.add(self._next_start, FRAME_SAMPLES)
+    def _make_frame(self, pcm: Pcm, *, inserted: bool = False) -> Frame:
+        frame = Frame(self._next_start, pcm, is_inserted=inserted)
+        if inserted:
+            self.inserted_silence.add(self._next_start, FRAME_SAMPLES)
         self._next_start = Samples(self._next_start + FRAME_SAMPLES)
         return frame

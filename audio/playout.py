@@ -215,11 +215,15 @@ class Playout:
 
     def _fade_repeat(self, into: Pcm, pulled: int) -> None:
         """Fades out by repeating the last 5 ms reversed: the original samples are already with the device."""
-        most = min(_FADE_SAMPLES, pulled, len(self._queue))
-        fading = self._queue[(self._head - 1 - np.arange(most)) % len(self._queue)] * _fade(most) * self._fade_in_gain
-        now = min(most, len(into))
+        faded_samples = min(_FADE_SAMPLES, pulled, len(self._queue))
+        fading = (
+            self._queue[(self._head - 1 - np.arange(faded_samples)) % len(self._queue)]
+            * _fade(faded_samples)
+            * self._fade_in_gain
+        )
+        now = min(faded_samples, len(into))
         into[:now] = fading[:now]
-        self._tail_at = _FADE_SAMPLES - (most - now)
+        self._tail_at = _FADE_SAMPLES - (faded_samples - now)
         self._tail[self._tail_at :] = fading[now:] * self._gain
 
     @property

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 Float32 = npt.NDArray[np.float32]
 
-MOST_PHASES = 3
+MAX_PHASES = 3
 """Most filters: 48, 32, 24, 96 and 8 kHz to 16 kHz need 1, 1, 2, 1 and 2; 44.1 kHz would need 160."""
 
 _TRANSITION = 0.15

@@ -18,12 +18,12 @@ from audio.resample import to_pcm
 
 log = logging.getLogger(__name__)
 
-_LEAST_HZ, _MOST_HZ = 4_000, 384_000
+_MIN_HZ, _MAX_HZ = 4_000, 384_000
 _COUNT_BLOCK = 1024
 _OGG_PAGE_BYTES = 65_307  # longest possible page
 _NO_LENGTH = 0xFFFF_FFFF  # length written by a program that writes into a pipe
 _NO_LENGTHS = frozenset({_NO_LENGTH, 0x8000_0000, 0x7FFF_F000})  # the same, by ffmpeg, arecord, sox
-_MOST_CHUNKS = 64
+_MAX_CHUNKS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,10 +157,10 @@ def _open_compressed(path: Path) -> Recording:
 
 
 def _check_rate(path: Path, rate_hz: int) -> None:
-    if not _LEAST_HZ <= rate_hz <= _MOST_HZ:
+    if not _MIN_HZ <= rate_hz <= _MAX_HZ:
         raise AudioFileError(
             f"{path} says it has {rate_hz} samples per second, which is no rate of speech "
-            f"({_LEAST_HZ} to {_MOST_HZ}); record or convert it again."
+            f"({_MIN_HZ} to {_MAX_HZ}); record or convert it again."
         )
 
 
@@ -289,7 +289,7 @@ def _unfinished_at(path: Path) -> int | None:
 def _sound_chunk(file: io.BufferedReader) -> tuple[int, int] | None:
     """Returns the offset and value of the data length of a WAV file; None without a data chunk."""
     at = 12
-    for _ in range(_MOST_CHUNKS):
+    for _ in range(_MAX_CHUNKS):
         file.seek(at)
         head = file.read(8)
         if len(head) < 8:

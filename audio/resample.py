@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import soxr
 
-from audio.polyphase import MOST_PHASES, Polyphase, phases
+from audio.polyphase import MAX_PHASES, Polyphase, phases
 from audio.units import FULL_SCALE, MIC_RATE_HZ, Pcm
 
 Float32 = npt.NDArray[np.float32]
@@ -59,7 +59,7 @@ class StreamResampler:
         self._to_hz = to_hz
         self._short: Polyphase | None = None
         self._stream: soxr.ResampleStream | None = None
-        if from_hz != to_hz and phases(from_hz, to_hz) <= MOST_PHASES:
+        if from_hz != to_hz and phases(from_hz, to_hz) <= MAX_PHASES:
             self._short = Polyphase(from_hz, to_hz)
         elif from_hz != to_hz:
             self._stream = soxr.ResampleStream(from_hz, to_hz, 1, dtype="float32", quality="LQ")

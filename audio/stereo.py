@@ -17,7 +17,7 @@ from audio.units import MIC_RATE_HZ, REPLY_RATE_HZ, Pcm, Samples
 _HEADER = struct.Struct("<4sI4s4sIHHIIHH4sI")
 _COLUMN_BYTES = 4  # two channels of int16
 _LEFT, _RIGHT = 0, 1
-_MOST_COLUMNS = (2**32 - 1 - _HEADER.size) // _COLUMN_BYTES - 1  # a WAV file counts its bytes in 32 bits: 12.4 hours
+_MAX_COLUMNS = (2**32 - 1 - _HEADER.size) // _COLUMN_BYTES - 1  # a WAV file counts its bytes in 32 bits: 12.4 hours
 
 
 class StereoWriter:
@@ -109,7 +109,7 @@ class StereoWriter:
             pcm, at = pcm[-at:], 0
         if len(pcm) == 0:
             return
-        if at + len(pcm) > _MOST_COLUMNS:
+        if at + len(pcm) > _MAX_COLUMNS:
             raise AudioFileError(f"{self._path} has no room past 12 hours; begin another recording.")
         try:
             columns = np.zeros((len(pcm), 2), np.int16)

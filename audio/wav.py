@@ -46,14 +46,14 @@ class WavMicrophone:
         return self._line.clock
 
     @property
-    def in_front(self) -> Samples:
+    def leading_silence(self) -> Samples:
         """Silence before the recording's first sample, at 16 kHz: see `MicrophoneLine`."""
-        return self._line.in_front
+        return self._line.leading_silence
 
     @property
-    def invented_frames(self) -> int:
+    def inserted_frames(self) -> int:
         """Always 0: a recording has no gaps."""
-        return self._line.invented_frames
+        return self._line.inserted_frames
 
     async def frames(self) -> AsyncGenerator[Frame]:
         """Yields the frames. Iterate once. Raises AudioFileError if the file is damaged.

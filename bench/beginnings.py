@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 
 from assistant.turns.events import FinalTranscript, FrameProcessed, Transcribe, TurnStarted
-from assistant.turns.machine import TurnTaking
 from assistant.turns.settings import TurnSettings
 from assistant.turns.states import Phase
+from assistant.turns.turn_taking import TurnTaking
 from audio.frame import Frame
 from audio.stt import Transcript
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, Pcm, Samples, ms_of_samples
@@ -53,18 +53,18 @@ class Beginnings:
         self.audio_s += len(pcm) / MIC_RATE_HZ
         for start in range(0, len(pcm) - FRAME_SAMPLES + 1, FRAME_SAMPLES):
             frame = Frame(Samples(start), pcm[start : start + FRAME_SAMPLES])
-            voicing, idle = vad.process(frame), turns.phase is Phase.IDLE
-            if idle and voicing.speaking and not speaking:
-                waiting.append((voicing.boundary, frame.end))
+            vad_result, idle = vad.process(frame), turns.phase is Phase.IDLE
+            if idle and vad_result.speaking and not speaking:
+                waiting.append((vad_result.boundary, frame.end))
                 self.opened += 1
-            speaking = voicing.speaking
-            for effect in turns.tell(FrameProcessed(frame.end, voicing)):
+            speaking = vad_result.speaking
+            for effect in turns.handle(FrameProcessed(frame.end, vad_result)):
                 if isinstance(effect, TurnStarted):
                     known = [known for edge, known in waiting if edge >= effect.onset]
                     self.later_ms.extend(ms_of_samples(frame.end - at) for at in known)
                     waiting.clear()
                 if isinstance(effect, Transcribe):
-                    turns.tell(FinalTranscript(frame.end, effect.reply, Transcript(effect.segment, frame.end, "")))
+                    turns.handle(FinalTranscript(frame.end, effect.reply, Transcript(effect.segment, frame.end, "")))
 
 
 def speech(manifest: Path) -> Iterator[Pcm]:

@@ -26,7 +26,7 @@ REPLY = "Last word {last}, of {count}. Anything else?"
 FAULT = re.compile(r"|status:[45]\d\d|(drop|stall)-after:\d+|garbage")
 """Faults: none; an HTTP status; a dropped or stalled connection after some tokens; a web page instead of JSON."""
 
-LONGEST_BODY = 16 << 20
+MAX_BODY_BYTES = 16 << 20
 
 STALL_S = 600.0
 
@@ -138,7 +138,7 @@ class ControlledLlm:
             method, path, _ = head.split(" ", 2)
             fields = dict(line.lower().split(":", 1) for line in head.split("\r\n")[1:] if ":" in line)
             length = int(fields.get("content-length", "0"))
-            if length > LONGEST_BODY:
+            if length > MAX_BODY_BYTES:
                 raise ConnectionError("a request that long is none of ours")
             body = await reader.readexactly(length)
         if not path.endswith("/control"):

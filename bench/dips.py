@@ -14,16 +14,16 @@ from pathlib import Path
 import numpy as np
 import soxr
 
-from assistant.pipeline.audio_input import DIPS
+from assistant.pipeline.audio_input import DIP_PROBABILITIES
 from audio.frame import Frame
 from audio.stt.whisper.stream import LACKING_EARLY_SAMPLES
 from audio.units import MIC_RATE_HZ, REPLY_RATE_HZ, Pcm, ms_of_samples, s_of_samples, samples_of_ms, samples_of_s
 from audio.vad import VadResult
 from audio.vad.silero import SileroNetwork, SileroVad
 from bench.recordings import Recording, read_recordings, room_of
-from bench.turn_end_clips import voicings
+from bench.turn_end_clips import vad_results
 
-LEVELS: tuple[tuple[float, ...], ...] = ((0.5,), (0.6,), (0.7,), (0.8,), (0.9,), DIPS)
+LEVELS: tuple[tuple[float, ...], ...] = ((0.5,), (0.6,), (0.7,), (0.8,), (0.9,), DIP_PROBABILITIES)
 
 DECODE_SAMPLES = samples_of_ms(120)
 """Decoding time of Whisper's tiny shape, in samples. Decodes do not overlap."""
@@ -95,7 +95,7 @@ def main() -> None:
     parser.add_argument("--manifest", type=Path, default=Path(__file__).parent / "clips" / "manifest.jsonl")
     recordings = [one for one in read_recordings(parser.parse_args().manifest) if one.kind != "noise"]
     vad = SileroVad(SileroNetwork())
-    heard = [(voicings(vad, sound), start, end) for sound, start, end in map(placed, recordings)]
+    heard = [(vad_results(vad, sound), start, end) for sound, start, end in map(placed, recordings)]
     speech_s = sum(s_of_samples(end - start) for _, start, end in heard)
     print("| decode where the probability falls below | whole | sooner by (mean) | decodes a second of speech |")
     print("|---|---|---|---|")

@@ -32,7 +32,7 @@ from bench.stt import Clip, Tally, count, hear, segment_of, with_noise
 
 SETTLED_S = 2.0
 APART_S = 5.0
-LONGEST_S = 4.0
+MAX_LENGTH_S = 4.0
 
 SENTENCES = (
     "The weather in Lisbon will stay sunny until Thursday, with a light wind from the west.",
@@ -92,7 +92,7 @@ def barge_ins(manifest: Path, first_s: float = 4.0) -> list[BargeIn]:
             continue
         pcm = read_pcm(manifest.parent / row["file"])
         begins = samples_of_s(row["speech_start_s"])
-        ends = min(samples_of_s(row["speech_end_s"]), begins + samples_of_s(LONGEST_S))
+        ends = min(samples_of_s(row["speech_end_s"]), begins + samples_of_s(MAX_LENGTH_S))
         cut = max(begins - samples_of_ms(300), 0)
         spoken = pcm[cut : ends + samples_of_ms(200)]
         found.append(BargeIn(spoken, at, at + begins - cut, at + ends - cut))
@@ -168,7 +168,7 @@ def processor_ms() -> float:
     canceller = EchoCanceller()
     began_s = time.process_time()
     for at in range(0, len(sound), FRAME_SAMPLES):
-        canceller.heard(sound[at : at + FRAME_SAMPLES], MIC_RATE_HZ, at / MIC_RATE_HZ)
+        canceller.add_reference(sound[at : at + FRAME_SAMPLES], MIC_RATE_HZ, at / MIC_RATE_HZ)
         canceller.clean(sound[at : at + FRAME_SAMPLES], at / MIC_RATE_HZ - 0.1)
     return (time.process_time() - began_s) * 1000 / 20
 

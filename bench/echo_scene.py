@@ -18,8 +18,8 @@ from assistant.turns.events import (
     RetractReply,
     UnduckReply,
 )
-from assistant.turns.machine import TurnTaking
 from assistant.turns.settings import TurnSettings
+from assistant.turns.turn_taking import TurnTaking
 from audio.frame import Frame
 from audio.level import gain_for
 from audio.playout import CAPACITY_SAMPLES, Playout
@@ -43,7 +43,7 @@ class Canceller(Protocol):
     """Combines `FrameCleaner` and `Heard`."""
 
     def clean(self, pcm: Pcm, captured_s: float) -> Pcm: ...
-    def heard(self, pcm: Pcm, rate_hz: int, leaves_s: float) -> None: ...
+    def add_reference(self, pcm: Pcm, rate_hz: int, leaves_s: float) -> None: ...
 
 
 class NoCanceller:
@@ -54,7 +54,7 @@ class NoCanceller:
         del captured_s
         return pcm
 
-    def heard(self, pcm: Pcm, rate_hz: int, leaves_s: float) -> None:
+    def add_reference(self, pcm: Pcm, rate_hz: int, leaves_s: float) -> None:
         """Ignores the reply."""
 
 
@@ -121,7 +121,7 @@ class _Card:
                 self._at += len(piece)
                 self.playout.offer(self._key, piece)
             block = self.playout.pull(_BLOCK_SAMPLES)
-            self._canceller.heard(block, REPLY_RATE_HZ, leaves_s)
+            self._canceller.add_reference(block, REPLY_RATE_HZ, leaves_s)
             self._air.play(block)
             self._blocks += 1
 
@@ -137,19 +137,19 @@ class _Listener:
     def begin(self, at: int) -> None:
         """Reports that a reply became audible."""
         self._turns = TurnTaking(TurnSettings())
-        self._turns.tell(ReplyRequested(Samples(at), "greeting", "Hello."))
+        self._turns.handle(ReplyRequested(Samples(at), "greeting", "Hello."))
 
     def hear(self, frame: Frame) -> Sequence[Effect]:
         """Processes the next frame."""
-        voicing = self._vad.process(frame)
-        self.speaking = voicing.speaking
+        vad_result = self._vad.process(frame)
+        self.speaking = vad_result.speaking
         if self._turns.replying is not None:
-            self._turns.tell(PlaybackProgress(frame.end, self._turns.replying, 3, audible=True))
-        effects = self._turns.tell(FrameProcessed(frame.end, voicing))
+            self._turns.handle(PlaybackProgress(frame.end, self._turns.replying, 3, audible=True))
+        effects = self._turns.handle(FrameProcessed(frame.end, vad_result))
         for effect in effects:
             if isinstance(effect, RequestTranscript):  # no transcripts in this bench
                 nothing = InterimTranscript(frame.end, Transcript(effect.segment, frame.end, ""), was_requested=True)
-                effects += self._turns.tell(nothing)
+                effects += self._turns.handle(nothing)
         return effects
 
 

@@ -27,8 +27,8 @@ from assistant.turns.events import (
     ReplyRequested,
     RequestTranscript,
 )
-from assistant.turns.machine import TurnTaking
 from assistant.turns.settings import TurnSettings
+from assistant.turns.turn_taking import TurnTaking
 from audio.frame import Frame
 from audio.stt import Transcript
 from audio.units import (
@@ -112,16 +112,18 @@ def _into_replies(vad: Vad, pcm: Pcm) -> Iterator[tuple[Samples, DuckReply | Int
     stopped = True
     for start in range(0, len(pcm) - FRAME_SAMPLES + 1, FRAME_SAMPLES):
         frame = Frame(Samples(start), pcm[start : start + FRAME_SAMPLES])
-        voicing = vad.process(frame)
-        if stopped and not voicing.speaking:
+        vad_result = vad.process(frame)
+        if stopped and not vad_result.speaking:
             turns, reply = _replying(frame.start)
             stopped = False
         if stopped:
             continue
-        turns.tell(PlaybackProgress(frame.start, reply, 1, audible=True))
-        for effect in turns.tell(FrameProcessed(frame.end, voicing)):
+        turns.handle(PlaybackProgress(frame.start, reply, 1, audible=True))
+        for effect in turns.handle(FrameProcessed(frame.end, vad_result)):
             if isinstance(effect, RequestTranscript):  # no transcripts in this bench
-                turns.tell(InterimTranscript(frame.end, Transcript(effect.segment, frame.end, ""), was_requested=True))
+                turns.handle(
+                    InterimTranscript(frame.end, Transcript(effect.segment, frame.end, ""), was_requested=True)
+                )
             if isinstance(effect, DuckReply | InterruptReply):
                 yield frame.end, effect
             stopped = stopped or isinstance(effect, InterruptReply)
@@ -131,10 +133,10 @@ def _replying(at: Samples) -> tuple[TurnTaking, ReplyId]:
     turns = TurnTaking(SETTINGS)
     (reply,) = [
         effect.reply
-        for effect in turns.tell(ReplyRequested(at, "greeting", "Hello."))
+        for effect in turns.handle(ReplyRequested(at, "greeting", "Hello."))
         if isinstance(effect, CommitTurn)
     ]
-    turns.tell(PlaybackProgress(at, reply, 1, audible=True))
+    turns.handle(PlaybackProgress(at, reply, 1, audible=True))
     return turns, reply
 
 

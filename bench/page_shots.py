@@ -86,12 +86,12 @@ def take(page: Page, url: str, out: Path, settings: Sequence[str] = ()) -> None:
     for turn in range(1, TURNS + 1):
         if turn == 2:
             _reach(page, "hearing")
-            page.wait_for_selector(".item.user.partial .text:not(:empty)", timeout=WITHIN_MS)
+            page.wait_for_selector(".item.user.in-progress .text:not(:empty)", timeout=WITHIN_MS)
             page.wait_for_timeout(500)  # in the middle of a sentence
             page.screenshot(path=out / "page-listening.png")
         if turn == TURNS:
             _reach(page, "speaking")
-            page.wait_for_selector(".item:last-child .word.heard >> nth=3", timeout=WITHIN_MS)
+            page.wait_for_selector(".item:last-child .word.played >> nth=3", timeout=WITHIN_MS)
             page.screenshot(path=out / "page-speaking.png")
         while page.evaluate("repartee.turns.all.filter((turn) => turn.trace).length") < turn:
             page.wait_for_timeout(50)

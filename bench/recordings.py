@@ -29,7 +29,7 @@ SEVERAL_VOICES = frozenset(["meeting", "conversation"])
 MARGIN_MS = 60
 """Margin around speech that does not count as room noise, in milliseconds."""
 
-_SHORTEST_ROOM = reply_samples_of_ms(200)
+_MIN_ROOM = reply_samples_of_ms(200)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def room_of(recording: Recording) -> Pcm:
     speech = int(recording.start_s * REPLY_RATE_HZ), int(recording.end_s * REPLY_RATE_HZ)
     before, after = recording.pcm[: max(0, speech[0] - margin)], recording.pcm[speech[1] + 2 * margin :]
     quiet = before if before.size >= after.size else after
-    if quiet.size < _SHORTEST_ROOM:
+    if quiet.size < _MIN_ROOM:
         quiet = _hiss(recording.pcm)
     return np.concatenate([quiet, quiet[::-1]])
 

@@ -44,33 +44,33 @@ class Story:
 
 def steady(typical_s: float) -> Nature:
     """Returns latencies that scatter by a factor, occasionally a large one, as those of real services."""
-    return lambda _at, luck: typical_s * luck.lognormvariate(0.0, 0.15)
+    return lambda _at, rng: typical_s * rng.lognormvariate(0.0, 0.15)
 
 
 def slow_now_and_then(typical_s: float, share: float, slow_s: float) -> Nature:
     """Delays a share of the answers by `slow_s`."""
     usual = steady(typical_s)
 
-    def nature(at: float, luck: random.Random) -> Fate:
-        took = usual(at, luck)
+    def nature(at: float, rng: random.Random) -> Fate:
+        took = usual(at, rng)
         assert isinstance(took, float)
-        return took + (slow_s if luck.random() < share else 0.0)
+        return took + (slow_s if rng.random() < share else 0.0)
 
     return nature
 
 
 def during(begin: float, end: float, then: Nature, otherwise: Nature) -> Nature:
     """Behaves like `then` from `begin` to `end` of the story, and like `otherwise` outside."""
-    return lambda at, luck: (then if begin <= at < end else otherwise)(at, luck)
+    return lambda at, rng: (then if begin <= at < end else otherwise)(at, rng)
 
 
 def _dead(fate: Fate) -> Nature:
-    return lambda _at, _luck: fate
+    return lambda _at, _rng: fate
 
 
 def _flapping(typical_s: float, periods: int) -> Nature:
     usual = steady(typical_s)
-    return lambda at, luck: "refused" if int(at * 2 * periods) % 2 else usual(at, luck)
+    return lambda at, rng: "refused" if int(at * 2 * periods) % 2 else usual(at, rng)
 
 
 NEAR, MIDDLE, FAR = steady(0.10), steady(0.15), steady(0.25)
@@ -128,12 +128,12 @@ class Tally:
 
 def routed(story: Story, turns: int, seed: int, *, policy: Policy = "latency", hedge_share: float = 0.1) -> Tally:
     """Runs the story with the program's own decisions."""
-    luck = random.Random(seed)
+    rng = random.Random(seed)
     endpoints = [Endpoint(f"endpoint {number}") for number in range(1, 1 + len(story.natures))]
     routing = Routing(endpoints, policy, HedgeBudget(hedge_share), random.Random(seed + 1).random)
     tally = Tally()
     for turn in range(turns):
-        _Turn(routing, story.natures, turn / turns, luck, tally).hold(1000.0 + turn * TURN_EVERY_S)
+        _Turn(routing, story.natures, turn / turns, rng, tally).hold(1000.0 + turn * TURN_EVERY_S)
     tally.hedged = routing.budget.extra_tokens
     return tally
 
@@ -142,9 +142,9 @@ class _Turn:
     """One question on virtual time."""
 
     def __init__(
-        self, routing: Routing, natures: Sequence[Nature], at: float, luck: random.Random, tally: Tally
+        self, routing: Routing, natures: Sequence[Nature], at: float, rng: random.Random, tally: Tally
     ) -> None:
-        self._routing, self._natures, self._at, self._luck, self._tally = routing, natures, at, luck, tally
+        self._routing, self._natures, self._at, self._rng, self._tally = routing, natures, at, rng, tally
         self._due: list[tuple[float, int, ChatEvent | LlmError]] = []
         self._closed: set[int] = set()
         self._first_s: float | None = None
@@ -165,13 +165,13 @@ class _Turn:
                 if isinstance(what, LlmError):
                     effects = contest.failed(number, what, now_s)
                 else:
-                    effects = contest.came(number, what, now_s)
+                    effects = contest.on_event(number, what, now_s)
                 self._perform(effects, now_s, began_s)
             else:
                 assert wake_s is not None, "an answer that never comes has a deadline"
                 now_s = wake_s
                 self._perform(contest.tick(now_s), now_s, began_s)
-        contest.over(now_s)
+        contest.close(now_s)
         self._routing.budget.answered(contest.question, ANSWER_TOKENS - 1 if self._first_s is not None else 0)
         self._tally.by.append(self._by)
         if self._first_s is None:
@@ -198,7 +198,7 @@ class _Turn:
                     pass
 
     def _ask(self, number: int, now_s: float) -> None:
-        fate = self._natures[number](self._at, self._luck)
+        fate = self._natures[number](self._at, self._rng)
         if fate == "refused":
             error = LlmUnreachable("", "refused", spoken="", retryable=True)
             heapq.heappush(self._due, (now_s + 0.002, number, error))
@@ -216,36 +216,36 @@ class _Turn:
 
 def first_only(story: Story, turns: int, seed: int) -> Tally:
     """Always asks the first endpoint."""
-    return _naive(story, turns, seed, lambda _turn, _luck: [0])
+    return _naive(story, turns, seed, lambda _turn, _rng: [0])
 
 
 def round_robin(story: Story, turns: int, seed: int) -> Tally:
     """Asks the endpoints in turn; tries the next one after a refusal or the deadline."""
     count = len(story.natures)
-    return _naive(story, turns, seed, lambda turn, _luck: [(turn + step) % count for step in range(count)])
+    return _naive(story, turns, seed, lambda turn, _rng: [(turn + step) % count for step in range(count)])
 
 
 def in_order(story: Story, turns: int, seed: int) -> Tally:
     """Asks the first endpoint; tries the next one after a refusal or the deadline."""
-    return _naive(story, turns, seed, lambda _turn, _luck: list(range(len(story.natures))))
+    return _naive(story, turns, seed, lambda _turn, _rng: list(range(len(story.natures))))
 
 
 def all_at_once(story: Story, turns: int, seed: int) -> Tally:
     """Sends every question to every endpoint; the first token wins."""
-    luck, tally = random.Random(seed), Tally()
+    rng, tally = random.Random(seed), Tally()
     for turn in range(turns):
-        fates = [nature(turn / turns, luck) for nature in story.natures]
+        fates = [nature(turn / turns, rng) for nature in story.natures]
         times_s = [fate for fate in fates if isinstance(fate, float)]
         _book(tally, min(times_s, default=None), "somebody", (sum(fate != "refused" for fate in fates) - 1))
     return tally
 
 
 def _naive(story: Story, turns: int, seed: int, choose: Callable[[int, random.Random], list[int]]) -> Tally:
-    luck, tally = random.Random(seed), Tally()
+    rng, tally = random.Random(seed), Tally()
     for turn in range(turns):
         waited_s, in_vain = 0.0, 0
-        for number in choose(turn, luck):
-            fate = story.natures[number](turn / turns, luck)
+        for number in choose(turn, rng):
+            fate = story.natures[number](turn / turns, rng)
             if isinstance(fate, float):
                 _book(tally, waited_s + fate, f"endpoint {number + 1}", in_vain)
                 break

@@ -28,34 +28,34 @@ BEGIN = "<!-- Written by python -m bench.serve --doc: -->"
 END = "<!-- So far. -->"
 
 _STAGES = """\
-Only what was paid is here: work that was hidden behind the wait for silence costs nothing. *Our own share* is spread
-over the stages; `bench/serve_own.py` says how it is found. *Measured outside, less the trace* is mostly how late the
-detector dates the end of speech: the trace counts from there."""
+Work that is hidden behind the silence timeout counts nothing. *Our own share* is spread over the stages;
+`bench/serve_own.py` defines it. *Measured outside, less the trace* is mostly the VAD's delay: the trace counts from the
+end of speech that the VAD reports."""
 
 _PROFILES = """\
-`turn.profile` decides how long a silence is waited for: the same clips, said to a server of each profile. A profile is
-judged by both columns at once."""
+`turn.profile` sets the silence timeout: the same clips, played to a server of each profile. Judge a profile by both
+columns at once."""
 
 _CURVE = """\
-Each source of the estimate alone, and all together, with the weights that ship; one point for each threshold. Computed:
-the recordings go through the real detector, recognizer and Smart Turn, and each way of waiting is judged on the same
-silences. It is the wait, not the whole latency, and Smart Turn's own time is not in it; crosses are what was measured
-from outside. How the estimate was fitted, and the same on more recordings: [turn-taking.md](turn-taking.md)."""
+Computed without a server: the recordings go through the VAD, the recognizer and Smart Turn, and every source of the EOT
+estimate decides on the same silences, alone and combined, with the weights in the repository; one point for each
+threshold. The wait is not the whole latency and excludes Smart Turn's own time. In the plot, crosses are measured from
+outside. How the estimate was fitted, and more recordings: [turn-taking.md](turn-taking.md)."""
 
 _ENGINES = """\
-The first line is the run's own recognizer on the same clips; pocketsphinx is the real one. `whisper-*` are models of
-the released shapes with random weights, which say the words of the recordings (`bench/whisper_server.py`): what such a
-model costs a conversation, not how well it hears. They tell nothing of what comes behind their words, so that ends are
-judged as with pocketsphinx's."""
+The first line is the run's own recognizer on the same clips. pocketsphinx is real. `whisper-*` are models of the
+released shapes with random weights, which return the words of the recordings (`bench/whisper_server.py`): they show
+what such a model costs, not how well it recognizes. They give no punctuation scores, so the end of turn is judged as
+with pocketsphinx."""
 
 _SWEEP = """\
-The same clips for each setting of the language model. Its time to the first token runs while the silence is waited for;
-what is longer than that is paid in full."""
+The same clips for each setting of the language model. Its time to the first token runs during the silence timeout; only
+the excess adds to the latency."""
 
 _COST = """\
-Event loop: the detector, turn taking, the wire. Other threads: Smart Turn, and what writes traces. Recognizer and voice
-are processes (pocketsphinx) or threads of their own (Whisper, espeak-ng, Piper). The client and the language model are
-not in it. Of eight people at once, the share of each."""
+Event loop: VAD, turn taking, the protocol. Other threads: Smart Turn and the trace writer. Recognizer and voice are
+processes (pocketsphinx) or threads of their own (Whisper, espeak-ng, Piper). The client and the language model are not
+included. For eight users at once, the figures are the share of each."""
 
 
 def document(page: str, run: Run, name: str) -> str:
@@ -97,11 +97,11 @@ def _sections(run: Run, name: str) -> Iterator[str]:
         ("Against others", (main_table(run),)),
         ("Turns", (turns_table(run), stages_table(run, "turns"), _picture(_answered(run), name, "latencies"))),
         ("Profiles", (profiles_table(run),)),
-        ("What waiting costs", (curve_table(run), _picture(run.curve, name, "curve"))),
+        ("Silence timeout against cut-ins", (curve_table(run), _picture(run.curve, name, "curve"))),
         ("Interruptions and noise", ("\n".join(interruptions(run)),)),
-        ("Several at once, and the first turn", ("\n".join(first_and_later_turns(run)), stages_table(run, "sessions"))),
-        ("Where the band ends", ("\n".join(sweep(run)), _picture(run.of("sweep"), name, "sweep"))),
-        ("With Whisper's models", (engines_table(run),)),
+        ("Eight at once, and the first turn", ("\n".join(first_and_later_turns(run)), stages_table(run, "sessions"))),
+        ("Speed of the language model", ("\n".join(sweep(run)), _picture(run.of("sweep"), name, "sweep"))),
+        ("Recognizers", (engines_table(run),)),
         ("Processor time", (cost_table(run),)),
     ):
         found = [part for part in parts if part]
@@ -115,9 +115,9 @@ def _sections(run: Run, name: str) -> Iterator[str]:
 _SAID = {
     "Turns": _STAGES,
     "Profiles": _PROFILES,
-    "What waiting costs": _CURVE,
-    "Where the band ends": _SWEEP,
-    "With Whisper's models": _ENGINES,
+    "Silence timeout against cut-ins": _CURVE,
+    "Speed of the language model": _SWEEP,
+    "Recognizers": _ENGINES,
     "Processor time": _COST,
 }
 

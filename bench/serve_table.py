@@ -89,9 +89,10 @@ def main_table(run: Run) -> str:
     rows.append("| **Repartee, this run** | " + " | ".join(cells) + " |")
     rows += ["| " + " | ".join(peer) + " |" for peer in PEERS]
     note = (
-        "The peers were measured before, on other recordings of the same kind, with the same model, on two cores; "
-        "default is Pipecat with Silero 0.2 s and Smart Turn v3, LiveKit with its own turn model and preemptive "
-        "generation; tuned is Pipecat with Silero 0.1 s, Smart Turn and pieces of 10 ms, LiveKit with Silero 0.1 s."
+        "The other projects were measured earlier, on other recordings of the same kind, with the same language model, "
+        "on two cores. Default: Pipecat with Silero 0.2 s and Smart Turn v3; LiveKit with its own turn model and "
+        "preemptive generation. Tuned: Pipecat with Silero 0.1 s, Smart Turn and chunks of 10 ms; LiveKit with Silero "
+        "0.1 s."
     )
     return "\n".join([*rows, "", note])
 

@@ -27,7 +27,7 @@ from audio.units import FRAME_MS, FRAME_SAMPLES, Pcm, s_of_samples, samples_of_m
 from bench.recordings import read_pcm
 
 _BEFORE_MS = 300
-_LONGEST_S = 12.0
+_MAX_S = 12.0
 
 
 class Clip(TypedDict, total=False):
@@ -73,7 +73,7 @@ def segment_of(clip: Clip, pcm: Pcm, after_ms: float) -> Pcm:
         return pcm[: samples_of_s(2.0)]
     start = max(0, samples_of_s(clip["speech_start_s"]) - samples_of_ms(_BEFORE_MS))
     end = samples_of_s(clip["speech_end_s"]) + samples_of_ms(after_ms)
-    return pcm[start : min(end, start + samples_of_s(_LONGEST_S))]
+    return pcm[start : min(end, start + samples_of_s(_MAX_S))]
 
 
 def processor_s(pid: int) -> float:

@@ -97,10 +97,10 @@ class ScriptedControls:
         """See `Controls`."""
         self.done.append(("mute", on))
 
-    def talk(self, on: bool) -> None:
+    def set_push_to_talk(self, pressed: bool) -> None:
         """See `Controls`."""
-        self.done.append(("talk", on))
-        self.now = replace(self.now, talking=on and not self.deaf)
+        self.done.append(("talk", pressed))
+        self.now = replace(self.now, talking=pressed and not self.deaf)
 
     def devices(self) -> Sequence[DeviceChoice]:
         """See `Controls`."""

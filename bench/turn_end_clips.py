@@ -27,7 +27,7 @@ LEAD_S = 0.6
 TAIL_S = 1.7
 
 _BLOCK = samples_of_ms(10)
-_SHORTEST_MADE_S, _LONGEST_MADE_S = 0.5, 1.6
+_MIN_MADE_S, _MAX_MADE_S = 0.5, 1.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ def with_pauses(turn: Turn, most: int = 2) -> Turn | None:
     made: list[tuple[float, float]] = []
     done, shift = 0, 0
     for place in places:
-        count = samples_of_s(float(rng.uniform(_SHORTEST_MADE_S, _LONGEST_MADE_S)))
+        count = samples_of_s(float(rng.uniform(_MIN_MADE_S, _MAX_MADE_S)))
         room = room_noise(turn.pcm, count, zlib.crc32(f"{name}{place}".encode()))
         pieces += [turn.pcm[done:place], room]
         made.append((ms_of_samples(place + shift), ms_of_samples(place + shift + count)))
@@ -200,7 +200,7 @@ def _dips(turn: Turn, most: int, rng: np.random.Generator) -> list[int]:
     return sorted(found)
 
 
-def voicings(vad: Vad, pcm: Pcm) -> list[tuple[Frame, VadResult]]:
+def vad_results(vad: Vad, pcm: Pcm) -> list[tuple[Frame, VadResult]]:
     """Returns every frame with the VAD result after it."""
     vad.reset()
     found = []
@@ -228,14 +228,14 @@ def _stretches(heard: Sequence[tuple[Frame, VadResult]]) -> list[tuple[Samples, 
     found: list[tuple[Samples, Samples, Samples, Samples]] = []
     onset: Samples | None = None
     closed: tuple[Samples, Samples, Samples] | None = None
-    for frame, voicing in heard:
-        if voicing.speaking and onset is None:
+    for frame, vad_result in heard:
+        if vad_result.speaking and onset is None:
             if closed is not None:
                 found.append((*closed, frame.end))
                 closed = None
-            onset = voicing.boundary
-        elif not voicing.speaking and onset is not None:
-            closed, onset = (onset, voicing.boundary, frame.end), None
+            onset = vad_result.boundary
+        elif not vad_result.speaking and onset is not None:
+            closed, onset = (onset, vad_result.boundary, frame.end), None
     if closed is not None:
         found.append((*closed, heard[-1][0].end))
     return found

@@ -14,7 +14,7 @@ import pocketsphinx
 WORDS, PAIRED_WORDS, PAIRS = 4000, 600, 6000
 _TARGET = Path(__file__).parent.parent / "assistant" / "turn_end" / "sentence_ends.json"
 _WORD = re.compile(r"[a-z']+(-[a-z]+)*")
-_LEAST_DIFFERENCE = 0.25
+_MIN_DIFFERENCE = 0.25
 _SOURCE = (
     "The chance that a sentence ends after a word, or after two words, as -100 times its logarithm to base 10. "
     "Computed from the US English language model in the package pocketsphinx (en-us.lm.bin) "
@@ -42,7 +42,7 @@ def main() -> None:
     for first in ranked[:PAIRED_WORDS]:
         for second in ranked[:PAIRED_WORDS]:
             ended = log10("</s>", second, first)
-            if abs(ended - ends[second]) > _LEAST_DIFFERENCE:
+            if abs(ended - ends[second]) > _MIN_DIFFERENCE:
                 pairs[first, second] = (log10(first) + log10(second, first), ended)
     chosen = sorted(sorted(pairs, key=lambda pair: -pairs[pair][0])[:PAIRS])
     found = {

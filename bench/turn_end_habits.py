@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import exp
 
-from assistant.end_of_turn.estimator import EndOfTurnEstimate, EndOfTurnProfile, hangover_ms
+from assistant.end_of_turn.estimator import EndOfTurnEstimate, EndOfTurnProfile, silence_timeout_ms
 from assistant.end_of_turn.priors import PAUSE_FROM_MS, SpeakerPauseStats
 from bench.turn_end_curve import Wait
 from bench.turn_end_fit import Floats
@@ -12,7 +12,7 @@ from bench.turn_end_moments import Moment
 
 Key = tuple[int, int, int]
 
-_MOST_LOGIT = 8.0
+_MAX_LOGIT = 8.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +58,10 @@ def estimate_of(moment: Moment, known: Known) -> EndOfTurnEstimate:
     """Returns the program's estimate. Complete commands and answers to questions are not known here."""
     habits = known.habits
     logit = known.logit + habits.shift + habits.turn_shift + (moment.known_ms - PAUSE_FROM_MS) / habits.excess_ms
-    bounded = min(max(logit, -_MOST_LOGIT), _MOST_LOGIT)
+    bounded = min(max(logit, -_MAX_LOGIT), _MAX_LOGIT)
     return EndOfTurnEstimate(1 / (1 + exp(-bounded)), moment.known_ms, habits.excess_ms, "", habits.pausing)
 
 
 def waits(known: Mapping[Key, Known], patience: EndOfTurnProfile) -> Wait:
     """Returns the silence timeout for each moment's estimate."""
-    return lambda moment: hangover_ms(estimate_of(moment, known.get(key_of(moment), Known())), patience)
+    return lambda moment: silence_timeout_ms(estimate_of(moment, known.get(key_of(moment), Known())), patience)

@@ -13,12 +13,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from assistant.turns.resume_guard import LOOK_MS, ResumeGuard
+from assistant.turns.resume_guard import MAX_RESUME_WAIT_MS, ResumeGuard
 from audio.frame import Frame
 from audio.units import FRAME_MS, Samples, ms_of_samples, samples_of_ms
 from audio.vad import VadResult
 from audio.vad.silero import SileroNetwork, SileroVad
-from bench.turn_end_clips import Label, Silence, Turn, silences, turns, voicings, with_pauses
+from bench.turn_end_clips import Label, Silence, Turn, silences, turns, vad_results, with_pauses
 
 READY_MS = (220, 250, 290, 330, 380, 440, 600, 840)
 
@@ -41,12 +41,12 @@ class Look:
 
 def looks(turn: Turn, heard: Heard) -> Iterable[Look]:
     """Yields the result for every silence of a turn, at each time at which an answer may be ready."""
-    by_end = {frame.end: voicing for frame, voicing in heard}
+    by_end = {frame.end: vad_result for frame, vad_result in heard}
     real_until = samples_of_ms(turn.real_until_ms)
     for silence in silences(turn, heard)[1]:
         for ready_ms in READY_MS:
             ready = Samples(silence.edge + samples_of_ms(ready_ms))
-            if silence.label == "end" and ready + samples_of_ms(LOOK_MS) > real_until:
+            if silence.label == "end" and ready + samples_of_ms(MAX_RESUME_WAIT_MS) > real_until:
                 continue
             if silence.known_at <= ready < silence.until:
                 yield _look(silence, ready, by_end)
@@ -56,7 +56,7 @@ def _look(silence: Silence, ready: Samples, by_end: dict[Samples, VadResult]) ->
     look, step = ResumeGuard(), samples_of_ms(FRAME_MS)
     newest = Samples(ready // step * step)
     at = newest
-    while at < silence.until and at in by_end and look.at(at, by_end[at]):
+    while at < silence.until and at in by_end and look.process(at, by_end[at]):
         at = Samples(at + step)
     return Look(silence.label, ms_of_samples(Samples(at - newest)), silence.label != "end" and at >= silence.until)
 
@@ -72,7 +72,7 @@ def main() -> None:
     for turn in turns(options.pauses / "manifest.jsonl", tags=options.tags):
         for each in (turn, with_pauses(turn)):
             if each is not None:
-                found += looks(each, voicings(vad, each.pcm))
+                found += looks(each, vad_results(vad, each.pcm))
     count, knew = Counter(one.label for one in found), Counter(one.label for one in found if one.knew)
     print("| silence | answers that cut in | held back until somebody was known to go on |\n|---|---|---|")
     for label in ("gap", "pause", "made"):

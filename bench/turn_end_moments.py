@@ -13,7 +13,7 @@ from audio.end_of_turn.prosody_features import prosody_at
 from audio.end_of_turn.smart_turn import SmartTurn
 from audio.units import FRAME_SAMPLES, Samples, ms_of_samples, samples_of_ms
 from audio.vad.silero import SileroNetwork, SileroVad
-from bench.turn_end_clips import Silence, Turn, silences, voicings
+from bench.turn_end_clips import Silence, Turn, silences, vad_results
 from bench.turn_end_words import SilenceTranscripts, StoredTranscript, listen
 
 AT_MS = (100, 150, 200, 300, 400, 600, 800, 1200)
@@ -92,7 +92,7 @@ def heard_moments(
 def _of_turn(
     turn: Turn, vad: SileroVad, words: Sequence[SilenceTranscripts], network: SmartTurn | None
 ) -> Iterator[Moment]:
-    heard = voicings(vad, turn.pcm)
+    heard = vad_results(vad, turn.pcm)
     onset, found = silences(turn, heard)
     track = ProsodyTrack()
     wanted: dict[int, list[tuple[int, Silence, int]]] = {}
@@ -100,8 +100,8 @@ def _of_turn(
         for at, at_ms in _when(silence):
             wanted.setdefault(at, []).append((number, silence, at_ms))
     smart: dict[int, float] = {}
-    for frame, voicing in heard:
-        track.push(frame, voicing)
+    for frame, vad_result in heard:
+        track.push(frame, vad_result)
         for number, silence, at_ms in wanted.get(frame.end, ()):
             if network is not None and at_ms in SMART_AT_MS:
                 smart[number] = _smart(network, turn.pcm, onset, frame.end)

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from assistant.end_of_turn.estimator import closure_features
+from assistant.end_of_turn.estimator import punctuation_features
 from assistant.end_of_turn.text_features import text_shape
 from audio.stt import Punctuation
 from bench.turn_end_fit import Floats
@@ -53,7 +53,7 @@ SOURCES_WITH_CLOSURE = (
 _NEUTRAL = Punctuation(sentence_end=0.5, continuation=0.1)
 """Punctuation if the recognizer reports none (2 of 100: decoding looped). The program then judges without it."""
 
-_LEAST = 1e-4
+_MIN_PROBABILITY = 1e-4
 
 
 def collection(moment: Moment) -> str:
@@ -95,10 +95,10 @@ def features_of(moments: Sequence[Moment], sources: str) -> Floats:
     names = names_of(sources)
     rows = np.zeros((len(moments), len(names)))
     for row, moment in zip(rows, moments, strict=True):
-        smart = min(max(0.5 if moment.smart is None else moment.smart, _LEAST), 1 - _LEAST)
+        smart = min(max(0.5 if moment.smart is None else moment.smart, _MIN_PROBABILITY), 1 - _MIN_PROBABILITY)
         told = StoredTranscript(moment.text, moment.rough, moment.ends, moment.goes_on)
         known = {**moment.prosody, **_text_features(moment.text), "smart_logit": np.log(smart / (1 - smart))}
-        known |= closure_features(told.closure or _NEUTRAL)
+        known |= punctuation_features(told.punctuation or _NEUTRAL)
         row[:] = [known[name] for name in names]
     return rows
 

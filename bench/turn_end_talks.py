@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from assistant.end_of_turn.estimator import EndOfTurnProfile, hangover_ms
+from assistant.end_of_turn.estimator import EndOfTurnProfile, silence_timeout_ms
 from assistant.end_of_turn.priors import SpeakerPauseStats
 from assistant.turns.overlap import EARLY_MS
 from bench.turn_end_curve import PAUSE_MS, ended_at
@@ -94,7 +94,7 @@ def played(
 def _wait(
     habits: SpeakerPauseStats, logits: Mapping[Key, float], patience: EndOfTurnProfile
 ) -> Callable[[Moment], float]:
-    return lambda moment: hangover_ms(estimate_of(moment, Known(logits[key_of(moment)], habits)), patience)
+    return lambda moment: silence_timeout_ms(estimate_of(moment, Known(logits[key_of(moment)], habits)), patience)
 
 
 def conversations(pool: TurnPool, logits: Mapping[Key, float], patience: EndOfTurnProfile, share: float) -> list[Said]:

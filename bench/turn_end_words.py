@@ -15,7 +15,7 @@ from audio.stt.whisper.model import LoadedWhisper, WhisperSettings
 from audio.units import Samples, samples_of_ms, samples_of_s
 from audio.vad import VadResult
 from audio.vad.silero import SileroNetwork, SileroVad
-from bench.turn_end_clips import Silence, Turn, silences, voicings
+from bench.turn_end_clips import Silence, Turn, silences, vad_results
 
 ASKED_AT_MS = (100, 200, 400)
 WHISPER_ASKED_AT_MS = 100
@@ -31,7 +31,7 @@ class StoredTranscript(NamedTuple):
     goes_on: float | None = None
 
     @property
-    def closure(self) -> Punctuation | None:
+    def punctuation(self) -> Punctuation | None:
         """Returns the punctuation expected after the words."""
         return None if self.ends is None or self.goes_on is None else Punctuation(self.ends, self.goes_on)
 
@@ -111,8 +111,12 @@ class Whisper:
                 begin = max(0, onset - _PRE_ROLL, at - samples_of_s(WINDOW_S))
                 decoded = self._model.decode(turn.pcm[begin:at], "en", retry=True)
                 assert decoded is not None, "nobody breaks it off"
-                closure = (decoded.closure.sentence_end, decoded.closure.continuation) if decoded.closure else ()
-                row["words"][str(WHISPER_ASKED_AT_MS)] = StoredTranscript(decoded.text, bool(decoded.doubt), *closure)
+                punctuation = (
+                    (decoded.punctuation.sentence_end, decoded.punctuation.continuation) if decoded.punctuation else ()
+                )
+                row["words"][str(WHISPER_ASKED_AT_MS)] = StoredTranscript(
+                    decoded.text, bool(decoded.failed_check), *punctuation
+                )
             asked.append(row)
         return asked
 
@@ -133,7 +137,7 @@ async def _all(
     recognizer = await _recognizer(whisper)
     try:
         for turn in turns:
-            known[turn.key] = await recognizer.one(turn, voicings(vad, turn.pcm))
+            known[turn.key] = await recognizer.one(turn, vad_results(vad, turn.pcm))
             file.write(json.dumps({"key": turn.key, "id": turn.id, "asked": known[turn.key]}) + "\n")
             file.flush()
     finally:

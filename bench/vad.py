@@ -118,10 +118,10 @@ def listen(vad: Vad, pcm: Pcm) -> tuple[list[Stretch], float]:
     began_s = time.process_time()
     for start in range(0, len(pcm) - FRAME_SAMPLES + 1, FRAME_SAMPLES):
         frame = Frame(Samples(start), pcm[start : start + FRAME_SAMPLES])
-        voicing = vad.process(frame)
-        if voicing.speaking != speaking:
-            speaking = voicing.speaking
-            edge_ms, now_ms = voicing.boundary * 1000 / MIC_RATE_HZ, frame.end * 1000 / MIC_RATE_HZ
+        vad_result = vad.process(frame)
+        if vad_result.speaking != speaking:
+            speaking = vad_result.speaking
+            edge_ms, now_ms = vad_result.boundary * 1000 / MIC_RATE_HZ, frame.end * 1000 / MIC_RATE_HZ
             if speaking:
                 onset_ms, opened_ms = edge_ms, now_ms
             else:

@@ -35,7 +35,7 @@ The search adds to the measured decoding time: 1 ms for an immediate match, or 1
 SURE = 0.9
 """Correlation that is certainly a unique match."""
 
-LEAST_ENERGY = 1.0
+MIN_ENERGY = 1.0
 """Minimum energy per sample, in squared PCM16 steps. Softer sound is digital silence, which matches everything."""
 
 SOFTEST = 0.01
@@ -101,7 +101,7 @@ class Script:
         wave = _wave(pcm, MIC_RATE_HZ)
         sought = wave[-_MATCHED:]
         energy = float(np.square(sought, dtype=np.float64).sum())
-        if not self._known or energy < LEAST_ENERGY * sought.size:
+        if not self._known or energy < MIN_ENERGY * sought.size:
             return ""
         found = self._find(sought, energy)
         if found.likeness < MATCHES:

@@ -38,7 +38,7 @@ class ScriptedWhisper(LoadedWhisper):
     ) -> Decoded | None:
         """Runs the decode, then returns the script's words."""
         decoded = super().decode(pcm, language, retry=retry, wanted=wanted)
-        return decoded and replace(decoded, text=self.script.words(pcm), doubt="")
+        return decoded and replace(decoded, text=self.script.words(pcm), failed_check="")
 
 
 def main() -> None:

@@ -34,7 +34,7 @@ _ALWAYS_UNMARKED = re.compile(
 For models with optional reasoning, the name does not tell whether it is on."""
 
 _LONE_END = re.compile("|".join(re.escape(end) for end in _MARKS.values() if "/" in end), re.IGNORECASE)
-_MOST_CHARS = max(map(len, (*_ENDS, *_ENDS.values())))
+_MAX_CHARS = max(map(len, (*_ENDS, *_ENDS.values())))
 
 
 @dataclass(slots=True)
@@ -100,7 +100,7 @@ class ReasoningFilter:
         if not self.seen:
             if _LONE_END.search(self._passed + text):
                 self._habit.begins_unmarked = True
-            self._passed = (self._passed + text)[-_MOST_CHARS:]
+            self._passed = (self._passed + text)[-_MAX_CHARS:]
         return text
 
     def rest(self, *, cut: bool) -> str:
@@ -133,8 +133,8 @@ class ReasoningFilter:
         found = end.search(self._held, self._searched)
         if found is None:
             if self.seen:
-                self._held = self._held[-_MOST_CHARS:]
-            self._searched = max(0, len(self._held) - _MOST_CHARS)
+                self._held = self._held[-_MAX_CHARS:]
+            self._searched = max(0, len(self._held) - _MAX_CHARS)
             return False
         self._held, self._searched, self._end, self.seen = self._held[found.end() :], 0, None, True
         return True

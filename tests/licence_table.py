@@ -69,7 +69,7 @@ _USED_FOR: Mapping[str, str] = MappingProxyType(
     {
         "editables": "the editable install",
         "espeakng-loader": "speech synthesis: espeak-ng",
-        "faster-whisper": "speech recognition; carries the Silero voice detector",
+        "faster-whisper": "speech recognition; contains the Silero VAD",
         "hassil": "matching sentences to the built-in skills",
         "hatchling": "building the package",
         "httpx": "the client of language models",

@@ -20,7 +20,7 @@ FLAGS = ["--no-sandbox", "--use-fake-device-for-media-stream", "--autoplay-polic
 Float = npt.NDArray[np.float32]
 
 
-def chromium_here() -> str:
+def chromium_path() -> str:
     """Returns Debian's Chromium, which `make setup-dev` installs where possible."""
     found = shutil.which("chromium")
     assert found, "Chromium is missing: apt-get install chromium"
@@ -36,14 +36,14 @@ def chromium(microphone: Path | None = None, *, allowed: bool = True) -> Iterato
     if microphone is not None:
         flags.append(f"--use-file-for-fake-audio-capture={microphone}%noloop")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium_here(), args=flags)
+        browser = playwright.chromium.launch(executable_path=chromium_path(), args=flags)
         try:
             yield browser
         finally:
             browser.close()
 
 
-def recording(name: str) -> Float:
+def load_recording(name: str) -> Float:
     """Returns a recording of tests/recordings, 16 kHz, full scale ±1."""
     sound: Float = soundfile.read(RECORDINGS / f"{name}.wav", dtype="float32")[0]
     return sound
@@ -55,19 +55,19 @@ def to_wire(sound: Float) -> npt.NDArray[np.int16]:
     return pcm
 
 
-def until(page: Page, holds: Callable[[], object], what: str, limit_s: float = 30) -> None:
-    """Lets the page run until a condition holds.
+def wait_until(page: Page, condition: Callable[[], object], what: str, limit_s: float = 30) -> None:
+    """Lets the page run until a condition is true.
 
     Replaces `wait_for_function`, which uses `eval` in the page after its first check; the page's policy forbids that.
     """
     end = time.monotonic() + limit_s
-    while not holds():
+    while not condition():
         assert time.monotonic() < end, f"not within {limit_s:g} s: {what}"
         page.wait_for_timeout(20)
 
 
 @dataclass(frozen=True)
-class Tape:
+class PageRecording:
     """Input and output of the page; `frame` is the context frame of the first sample of both."""
 
     frame: int
@@ -76,19 +76,19 @@ class Tape:
     player: Float
 
 
-def begin_tape(page: Page) -> None:
+def start_recording(page: Page) -> None:
     """Starts recording. The page must be running."""
-    page.evaluate("import('/test/tap.js').then((tap) => tap.begin())")
+    page.evaluate("import('/test/audio-recorder.js').then((recorder) => recorder.start())")
 
 
-def read_tape(page: Page) -> Tape:
+def read_recording(page: Page) -> PageRecording:
     """Returns what was recorded so far."""
-    told = page.evaluate("import('/test/tap.js').then((tap) => tap.read())")
-    sounds = [np.frombuffer(base64.b64decode(told[name]), "<f4") for name in ("microphone", "player")]
-    return Tape(told["frame"], told["rate"], *sounds)
+    data = page.evaluate("import('/test/audio-recorder.js').then((recorder) => recorder.read())")
+    sounds = [np.frombuffer(base64.b64decode(data[name]), "<f4") for name in ("microphone", "player")]
+    return PageRecording(data["frame"], data["rate"], *sounds)
 
 
-def likeness(sound: Float, wanted: Float) -> tuple[float, int]:
+def best_correlation(sound: Float, wanted: Float) -> tuple[float, int]:
     """Returns the best correlation of `wanted` with a part of `sound`, and where that begins."""
     size = 1 << int(np.ceil(np.log2(len(sound) + len(wanted))))
     products = np.fft.irfft(np.fft.rfft(sound, size) * np.conj(np.fft.rfft(wanted, size)), size)[: len(sound)]
@@ -96,6 +96,6 @@ def likeness(sound: Float, wanted: Float) -> tuple[float, int]:
     energy[len(sound) + 1 :] = energy[len(sound)]
     here = energy[len(wanted) : len(wanted) + len(sound)] - energy[: len(sound)]
     whole = float(np.sum(np.square(wanted, dtype=np.float64)))
-    alike = products / np.sqrt(np.maximum(here, whole * 0.01) * whole)
-    at = int(np.argmax(alike))
-    return float(alike[at]), at
+    correlation = products / np.sqrt(np.maximum(here, whole * 0.01) * whole)
+    at = int(np.argmax(correlation))
+    return float(correlation[at]), at

@@ -13,14 +13,14 @@ import llm_server
 import numpy as np
 import numpy.typing as npt
 import soundfile
-from page_browser import RECORDINGS, recording
+from page_browser import RECORDINGS, load_recording
 from served import Served, real_engines, served
 from starlette.applications import Starlette
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
 RATE_HZ = 16_000
-PARTS = Path(__file__).parent / "web" / "page"
+PAGE_MODULES = Path(__file__).parent / "web" / "page_modules"
 READY_WITHIN_S = 20
 
 Float = npt.NDArray[np.float32]
@@ -28,7 +28,7 @@ Float = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Speech:
-    """A recording, and the bounds of its speech."""
+    """A recording and the bounds of its speech."""
 
     sound: Float
     begins_s: float
@@ -39,17 +39,17 @@ def speech(name: str) -> Speech:
     """Returns a recording of tests/recordings with its labels."""
     lines = (RECORDINGS / "manifest.jsonl").read_text().splitlines()
     (label,) = [one for one in map(json.loads, lines) if one["id"] == name]
-    return Speech(recording(name), label["speech_start_s"], label["speech_end_s"])
+    return Speech(load_recording(name), label["speech_start_s"], label["speech_end_s"])
 
 
 def room_tone(seconds: float) -> Float:
     """Returns the recordings' room noise without speech, forwards and backwards, so that it repeats without a seam."""
-    quiet = recording("rhasspy3_what-time-is-it")[: int(0.5 * RATE_HZ)]
+    quiet = load_recording("rhasspy3_what-time-is-it")[: int(0.5 * RATE_HZ)]
     both = np.concatenate([quiet, quiet[::-1]])
     return np.resize(both, int(seconds * RATE_HZ)).astype(np.float32)
 
 
-def write_room(path: Path, *parts: Speech | float) -> Path:
+def write_microphone_wav(path: Path, *parts: Speech | float) -> Path:
     """Writes a WAV for the microphone: speech, and room noise of the given seconds between."""
     sounds = [part.sound if isinstance(part, Speech) else room_tone(part) for part in parts]
     soundfile.write(path, np.concatenate(sounds), RATE_HZ, subtype="PCM_16")
@@ -84,7 +84,7 @@ class Running:
 def page_server(traces: Path, *assignments: str, answers: Sequence[str] = ()) -> Iterator[Running]:
     """Runs a server with real engines. A fake service gives each turn its answer, or else the skills answer."""
     running: list[Running] = []
-    ready, leave = threading.Event(), asyncio.Event()
+    ready, stop = threading.Event(), asyncio.Event()
 
     async def main() -> None:
         async with AsyncExitStack() as stack:
@@ -96,10 +96,12 @@ def page_server(traces: Path, *assignments: str, answers: Sequence[str] = ()) ->
             server = await stack.enter_async_context(served(real_engines(traces, url, *also)))
             app = server.server.config.app
             assert isinstance(app, Starlette)
-            app.router.routes.insert(0, Mount("/test", StaticFiles(directory=PARTS)))  # what the page imports for tests
+            app.router.routes.insert(
+                0, Mount("/test", StaticFiles(directory=PAGE_MODULES))
+            )  # what the page imports for tests
             running.append(Running(server, asyncio.get_running_loop()))
             ready.set()
-            await leave.wait()
+            await stop.wait()
 
     def run() -> None:
         try:
@@ -115,5 +117,5 @@ def page_server(traces: Path, *assignments: str, answers: Sequence[str] = ()) ->
         yield running[0]
     finally:
         if running:
-            running[0].loop.call_soon_threadsafe(leave.set)
+            running[0].loop.call_soon_threadsafe(stop.set)
         thread.join(READY_WITHIN_S)

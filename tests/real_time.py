@@ -17,8 +17,8 @@ from assistant.pipeline.recorder import Recorder
 from assistant.pipeline.session import Session
 from assistant.skills.effects import SkillEffects
 from assistant.trace.record import TurnRecord
-from assistant.turns.machine import TurnTaking
 from assistant.turns.settings import TurnSettings
+from assistant.turns.turn_taking import TurnTaking
 from audio.microphone import Microphone
 from audio.speaker import WavSpeaker
 from audio.units import MIC_RATE_HZ, Pcm
@@ -57,7 +57,7 @@ class Hold:
             facts.append((round((loop.time() - zero_s) * 1000), fact))
 
         recorder = Recorder(
-            conversation="real-time",
+            conversation_id="real-time",
             started_at="2026-01-01T00:00:00+00:00",
             salt=b"salt",
             engines={"vad": self.engines.vad.name, "stt": self.engines.recognizer.name},
@@ -66,7 +66,7 @@ class Hold:
             speech_end_bias_ms=self.engines.vad.end_bias_ms,
             counters=lambda: {"underruns": speaker.counts.underruns},
             write=records.append,
-            show=show,
+            on_event=show,
         )
         conversation = History("Be brief.", 20)
         session = Session(

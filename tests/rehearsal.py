@@ -22,14 +22,14 @@ from assistant.pipeline.session import Session
 from assistant.skills.effects import SkillEffects
 from assistant.tools import Tools
 from assistant.trace.record import TurnRecord
-from assistant.turns.machine import TurnTaking
 from assistant.turns.push_to_talk import PushToTalk
 from assistant.turns.settings import TurnSettings
+from assistant.turns.turn_taking import TurnTaking
 from assistant.turns.wake_phrase import WakePhraseGate
 from audio.clock import StreamClock
 from audio.errors import EngineLoadError, SttError, TtsError, VadError
 from audio.frame import Frame
-from audio.frame_batching import FLOW_S, HUSH_S, Batching
+from audio.frame_batching import MAX_SILENCE_BATCH_S, MAX_SPEECH_BATCH_S, Batching
 from audio.speaker import WavSpeaker
 from audio.stt import SegmentId, Transcript
 from audio.tts import Chunk, WordMark
@@ -68,7 +68,7 @@ class ScriptedMicrophone:
 
     def __init__(self, says: Sequence[Says], length_ms: int, late_ms: Sequence[int] = (0,)) -> None:
         self.clock = StreamClock()
-        self.invented_frames = 0
+        self.inserted_frames = 0
         self.muted = False
         self.batching = Batching.OFF
         self._says = says
@@ -90,7 +90,10 @@ class ScriptedMicrophone:
             middle_ms = number * 20 + 10
             spoken = not muted[number] and any(part.start_ms <= middle_ms < part.end_ms for part in self._says)
             held.append(Frame(Samples(number * FRAME_SAMPLES), loud if spoken else silent, is_inserted=muted[number]))
-            waits = {Batching.SILENCE: 0.0 if spoken else HUSH_S, Batching.SPEECH: FLOW_S if spoken else 0.0}
+            waits = {
+                Batching.SILENCE: 0.0 if spoken else MAX_SILENCE_BATCH_S,
+                Batching.SPEECH: MAX_SPEECH_BATCH_S if spoken else 0.0,
+            }
             if len(held) >= waits.get(self.batching, 0.0) * 50 or number == self._frames - 1:
                 for frame in held:
                     yield frame
@@ -142,7 +145,7 @@ class ScriptedHearing:
 
     segment: SegmentId
     transcriber: "ScriptedTranscriber"
-    on_partial: Callable[[Transcript], None]
+    on_interim: Callable[[Transcript], None]
     until: int = 0
     over: bool = False
     sound: list[Pcm] = field(default_factory=list)
@@ -155,7 +158,7 @@ class ScriptedHearing:
         if self.transcriber.word_by_word:
             self.sound.append(pcm.copy())
             if self.transcriber.partials and self.text():
-                self.on_partial(Transcript(self.segment, Samples(self.segment + self.until), self.text()))
+                self.on_interim(Transcript(self.segment, Samples(self.segment + self.until), self.text()))
 
     def text(self) -> str:
         if self.transcriber.word_by_word:
@@ -254,10 +257,10 @@ class ScriptedTranscriber:
     def reset(self) -> bool:
         return True
 
-    def open(self, segment: SegmentId, on_partial: Callable[[Transcript], None]) -> ScriptedHearing:
+    def open(self, segment: SegmentId, on_interim: Callable[[Transcript], None]) -> ScriptedHearing:
         if self.dead:
             raise SttError("the recognizer has died")
-        self.hearings.append(ScriptedHearing(segment, self, on_partial))
+        self.hearings.append(ScriptedHearing(segment, self, on_interim))
         return self.hearings[-1]
 
     async def aclose(self) -> None:
@@ -358,7 +361,7 @@ class Performance:
     facts: list[tuple[int, SessionEvent]]  # (ms after the start, event)
     records: list[TurnRecord]
     sound: list[tuple[float, Pcm]]  # speaker blocks: (ms after the start, sound)
-    conversation: History
+    history: History
 
     def told(self, kind: type[SessionEvent]) -> list[SessionEvent]:
         return [fact for _, fact in self.facts if isinstance(fact, kind)]
@@ -394,7 +397,7 @@ class Rehearsal:
     tools: Tools | None = None
     max_history_tokens: int = 100_000
     attention: WakePhraseGate = field(default_factory=WakePhraseGate)
-    key: PushToTalk | None = None
+    push_to_talk: PushToTalk | None = None
     late_ms: Sequence[int] = (0,)
     microphone: ScriptedMicrophone = field(init=False)
     transcriber: ScriptedTranscriber = field(init=False)
@@ -436,7 +439,7 @@ class Rehearsal:
             self.seen.append((*facts[-1], conversation.items))
 
         recorder = Recorder(
-            conversation="rehearsal",
+            conversation_id="rehearsal",
             started_at="2026-01-01T00:00:00+00:00",
             salt=b"salt",
             engines={"vad": self.vad.name},
@@ -445,7 +448,7 @@ class Rehearsal:
             speech_end_bias_ms=0.0,
             counters=lambda: {"underruns": speaker.counts.underruns},
             write=records.append,
-            show=show,
+            on_event=show,
         )
         conversation = History("Be brief.", 20, self.max_history_tokens)
         self.session = Session(
@@ -460,7 +463,7 @@ class Rehearsal:
             self.settings,
             show,
             wake_phrase=self.attention,
-            key=self.key,
+            push_to_talk=self.push_to_talk,
         )
         for ms, do in self.cues:
             loop.call_at(zero_s + ms / 1000, do)

@@ -55,7 +55,7 @@ class ScriptedTools:
         self.returned += 1
         return self.result
 
-    def attend(self, complain: Callable[[str], None]) -> Callable[[], None]:
+    def subscribe(self, report_problem: Callable[[str], None]) -> Callable[[], None]:
         self.listening += 1
 
         def leave() -> None:

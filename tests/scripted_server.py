@@ -1,6 +1,6 @@
 """A server for the page: the page's files under the real policy, and a Realtime endpoint that follows a script.
 
-Its VAD is a level meter: a turn ends when nothing was loud for the script's hangover. Replies are canned.
+Its VAD is a level meter: a turn ends when nothing was loud for the script's silence timeout. Replies are canned.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from web.app import STATIC, content_security_policy
 
 RATE_HZ = 24_000
 LOUD = 0.01 * 32768  # -40 dBFS
-PARTS = Path(__file__).parent / "web" / "page"
+PAGE_MODULES = Path(__file__).parent / "web" / "page_modules"
 Pcm = npt.NDArray[np.int16]
 
 
@@ -38,7 +38,7 @@ class Reply:
 
     text: str
     pcm: Pcm
-    heard: str = "what time is it"
+    transcript: str = "what time is it"
     error: str = ""  # why it failed
 
     @property
@@ -46,11 +46,11 @@ class Reply:
         return len(self.pcm) * 1000 / RATE_HZ
 
     def words(self) -> list[Event]:
-        said = self.text.split()
-        each = self.ms / len(said)
+        words = self.text.split()
+        each = self.ms / len(words)
         return [
             {"text": word, "start_ms": n * each, "end_ms": (n + 1) * each, "estimated": False}
-            for n, word in enumerate(said)
+            for n, word in enumerate(words)
         ]
 
 
@@ -60,29 +60,29 @@ class Script:
 
     Attributes:
         replies: Replies in order, then again from the first.
-        thinks_s: Delay before a reply.
-        pauses: Milliseconds of a reply's sound → seconds to wait then. Simulates network stalls.
+        reply_delay_s: Delay before a reply.
+        stalls_s: Milliseconds of a reply's sound → seconds to wait then. Simulates network stalls.
         drop_after_ms: Breaks the connection once after this much of a reply was sent.
-        farewell: Error code and close code that a connection gets at once.
+        close_with: Error code and close code that a connection gets at once.
         token: Token that clients must send.
         language: Language of the conversation.
         frozen: Whether nothing is read or sent, as by a stopped process.
     """
 
     replies: Sequence[Reply]
-    hangover_ms: float = 300
+    silence_timeout_ms: float = 300
     block_ms: int = 100
-    thinks_s: float = 0.0
-    pauses: dict[int, float] = field(default_factory=dict)
+    reply_delay_s: float = 0.0
+    stalls_s: dict[int, float] = field(default_factory=dict)
     drop_after_ms: int | None = None
-    farewell: tuple[str, int] | None = None
+    close_with: tuple[str, int] | None = None
     token: str = ""
     language: str = "en"
     frozen: bool = False
 
 
 @dataclass
-class Kept:
+class SessionState:
     """State that outlives a connection."""
 
     token: str = field(default_factory=lambda: uuid.uuid4().hex)
@@ -93,12 +93,12 @@ class Kept:
     item: str = ""
     speech_end_ms: float | None = None
     samples: int = 0
-    named: int = 0
+    item_count: int = 0
 
-    def name_item(self) -> str:
+    def next_item_id(self) -> str:
         """Returns a new item id. As in the real server, ids count from 1 in every conversation."""
-        self.named += 1
-        return f"item_{self.named}"
+        self.item_count += 1
+        return f"item_{self.item_count}"
 
 
 class Server:
@@ -106,18 +106,18 @@ class Server:
 
     def __init__(self, script: Script) -> None:
         self.script = script
-        self.sound: list[Pcm] = []
+        self.audio_chunks: list[Pcm] = []
         self.events: list[Event] = []
         self.connections = 0
         self.queries: list[dict[str, str]] = []
-        self.kept: dict[str, Kept] = {}
+        self.sessions: dict[str, SessionState] = {}
         self.port = 0
         routes = [
             Route("/", self._page),
-            Route("/v1/realtime", self._plain),
-            WebSocketRoute("/v1/realtime", self._converse),
+            Route("/v1/realtime", self._http_request),
+            WebSocketRoute("/v1/realtime", self._run_session),
             Mount("/static", StaticFiles(directory=STATIC)),
-            Mount("/test", StaticFiles(directory=PARTS, check_dir=False)),
+            Mount("/test", StaticFiles(directory=PAGE_MODULES, check_dir=False)),
         ]
         self.app = Starlette(routes=routes)
 
@@ -125,49 +125,49 @@ class Server:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}/"
 
-    def of(self, kind: str) -> list[Event]:
+    def events_of(self, kind: str) -> list[Event]:
         return [event for event in self.events if event["type"] == kind]
 
-    def heard(self) -> Pcm:
-        return np.concatenate(self.sound) if self.sound else np.zeros(0, np.int16)
+    def received_audio(self) -> Pcm:
+        return np.concatenate(self.audio_chunks) if self.audio_chunks else np.zeros(0, np.int16)
 
     async def _page(self, _request: Request) -> Response:
         policy = content_security_policy(f"127.0.0.1:{self.port}")
         return FileResponse(STATIC / "index.html", headers={"Content-Security-Policy": policy})
 
-    async def _plain(self, request: Request) -> Response:
+    async def _http_request(self, request: Request) -> Response:
         if self.script.token and request.headers.get("authorization") != f"Bearer {self.script.token}":
-            return JSONResponse({"error": {"code": "token_missing", "message": "this server wants its token"}}, 401)
+            return JSONResponse({"error": {"code": "token_missing", "message": "this server requires its token"}}, 401)
         return Response(status_code=404)
 
-    async def _converse(self, websocket: WebSocket) -> None:
+    async def _run_session(self, websocket: WebSocket) -> None:
         wanted = f"openai-insecure-api-key.{self.script.token}"
         if self.script.token and wanted not in websocket.scope["subprotocols"]:
             await websocket.receive()  # the handshake
             await websocket.send_denial_response(JSONResponse({"error": {"code": "token_missing"}}, 401))
             return
         await websocket.accept(subprotocol="realtime")
-        if self.script.farewell is not None:
-            code, close_code = self.script.farewell
-            await websocket.send_json({"type": "error", "error": {"code": code, "message": f"words of {code}"}})
+        if self.script.close_with is not None:
+            code, close_code = self.script.close_with
+            await websocket.send_json({"type": "error", "error": {"code": code, "message": f"message for {code}"}})
             await websocket.close(close_code, code)
             return
         self.connections += 1
         query = dict(websocket.query_params)
         self.queries.append(query)
-        kept = self.kept.get(query.get("resume", "")) or Kept()
-        self.kept[kept.token] = kept
+        state = self.sessions.get(query.get("resume", "")) or SessionState()
+        self.sessions[state.token] = state
         with suppress(WebSocketDisconnect, ExceptionGroup):
             async with asyncio.TaskGroup() as tasks:
-                await Connection(self, websocket, kept, tasks).run(query)
+                await Connection(self, websocket, state, tasks).run(query)
 
 
 class Connection:
     """One WebSocket connection."""
 
-    def __init__(self, server: Server, websocket: WebSocket, kept: Kept, tasks: asyncio.TaskGroup) -> None:
-        self._server, self._websocket, self._kept, self._tasks = server, websocket, kept, tasks
-        self._samples = self._loud_end = kept.samples
+    def __init__(self, server: Server, websocket: WebSocket, state: SessionState, tasks: asyncio.TaskGroup) -> None:
+        self._server, self._websocket, self._state, self._tasks = server, websocket, state, tasks
+        self._samples = self._loud_end = state.samples
         self._loud_run = self._quiet = 0
         self._speech = ""
         self._manual = False
@@ -176,15 +176,15 @@ class Connection:
         self._played = asyncio.Event()
 
     async def run(self, query: dict[str, str]) -> None:
-        resumed = query.get("resume") == self._kept.token
+        resumed = query.get("resume") == self._state.token
         await self._send("session.created", session=self._session(resumed=resumed))
-        for item in self._kept.items if resumed else []:
+        for item in self._state.items if resumed else []:
             await self._send("conversation.item.added", previous_item_id=None, item=item)
-        if resumed and query.get("response_id") == self._kept.response:
-            self._answer = self._tasks.create_task(self._sound(float(query["received_ms"])))
+        if resumed and query.get("response_id") == self._state.response:
+            self._answer = self._tasks.create_task(self._send_audio(float(query["received_ms"])))
         while True:
             event = json.loads(await self._websocket.receive_text())
-            await self._thaw()
+            await self._wait_while_frozen()
             if event["type"] != "input_audio_buffer.append":
                 self._server.events.append(event)
             await self._handle_event(event)
@@ -192,15 +192,15 @@ class Connection:
     async def _handle_event(self, event: Event) -> None:
         kind = event["type"]
         if kind == "input_audio_buffer.append":
-            await self._process_sound(np.frombuffer(base64.b64decode(event["audio"]), "<i2"))
+            await self._process_audio(np.frombuffer(base64.b64decode(event["audio"]), "<i2"))
         elif kind == "session.update":
             audio = event["session"].get("audio", {}).get("input", {})
             self._manual = "turn_detection" in audio and audio["turn_detection"] is None
             await self._send("session.updated", session=self._session(resumed=False))
         elif kind == "conversation.item.create":
-            await self._add({**event["item"], "id": self._kept.name_item()})
+            await self._add_item({**event["item"], "id": self._state.next_item_id()})
         elif kind == "response.create" and self._active:
-            await self._refuse("conversation_already_has_active_response", "another response is under way")
+            await self._send_error("conversation_already_has_active_response", "another response is under way")
         elif kind == "response.create":
             self._begin_reply(self._loud_end / 24 if self._manual else None)
         elif kind in {"response.cancel", "output_audio_buffer.clear"}:
@@ -210,12 +210,12 @@ class Connection:
 
     # ---- input ----
 
-    async def _process_sound(self, pcm: Pcm) -> None:
-        self._server.sound.append(pcm)
+    async def _process_audio(self, pcm: Pcm) -> None:
+        self._server.audio_chunks.append(pcm)
         loud = float(np.sqrt(np.mean(np.square(pcm, dtype=np.float64)))) > LOUD
         self._loud_run = self._loud_run + len(pcm) if loud else 0
         self._samples += len(pcm)
-        self._kept.samples = self._samples
+        self._state.samples = self._samples
         if loud:
             self._loud_end = self._samples
         self._quiet = self._samples - self._loud_end
@@ -223,17 +223,17 @@ class Connection:
             return
         if not self._speech and self._loud_run >= RATE_HZ * 0.06:
             await self._interrupt("turn_detected")
-            self._speech = self._kept.name_item()
+            self._speech = self._state.next_item_id()
             at_ms = (self._samples - self._loud_run) / 24
             await self._send("input_audio_buffer.speech_started", audio_start_ms=at_ms, item_id=self._speech)
         elif self._speech and self._samples % (RATE_HZ // 5) == 0:
-            said = self._next().heard.split()[: self._samples // (RATE_HZ // 5) % 8 + 1]
-            await self._send("repartee.partial", item_id=self._speech, text=" ".join(said), rough=False)
-        if self._speech and self._quiet >= RATE_HZ * self._server.script.hangover_ms / 1000:
+            words = self._next_reply().transcript.split()[: self._samples // (RATE_HZ // 5) % 8 + 1]
+            await self._send("repartee.partial", item_id=self._speech, text=" ".join(words), rough=False)
+        if self._speech and self._quiet >= RATE_HZ * self._server.script.silence_timeout_ms / 1000:
             self._begin_reply(self._loud_end / 24)
 
-    def _next(self) -> Reply:
-        return self._server.script.replies[self._kept.turn % len(self._server.script.replies)]
+    def _next_reply(self) -> Reply:
+        return self._server.script.replies[self._state.turn % len(self._server.script.replies)]
 
     # ---- replies ----
 
@@ -242,20 +242,20 @@ class Connection:
         self._answer = self._tasks.create_task(self._reply(speech_end_ms))
 
     async def _reply(self, speech_end_ms: float | None) -> None:
-        kept, reply = self._kept, self._next()
-        kept.turn += 1
-        kept.reply, kept.speech_end_ms = reply, speech_end_ms
-        kept.response, kept.item = f"resp_{kept.turn}_1", kept.name_item()
-        if self._manual and not reply.heard:
-            spoken = kept.name_item()
+        state, reply = self._state, self._next_reply()
+        state.turn += 1
+        state.reply, state.speech_end_ms = reply, speech_end_ms
+        state.response, state.item = f"resp_{state.turn}_1", state.next_item_id()
+        if self._manual and not reply.transcript:
+            spoken = state.next_item_id()
             await self._send("input_audio_buffer.committed", item_id=spoken, previous_item_id=None)
             audio = {"type": "input_audio", "transcript": None}
-            await self._add({"id": spoken, "type": "message", "role": "user", "content": [audio]})
+            await self._add_item({"id": spoken, "type": "message", "role": "user", "content": [audio]})
             name = "conversation.item.input_audio_transcription.completed"
             await self._send(name, item_id=spoken, transcript="")
             await self._send("repartee.nothing_said", item_id=spoken, why="no words")
         elif speech_end_ms is not None:
-            spoken, self._speech = self._speech or kept.name_item(), ""
+            spoken, self._speech = self._speech or state.next_item_id(), ""
             stopped, repartee = {"audio_end_ms": round(speech_end_ms)}, {"invented_ms": 0}
             committed: Event = {"item_id": spoken, "previous_item_id": None}
             if self._manual:
@@ -264,93 +264,95 @@ class Connection:
                 await self._send("input_audio_buffer.speech_stopped", **stopped, item_id=spoken, repartee=repartee)
             await self._send("input_audio_buffer.committed", **committed)
             audio = {"type": "input_audio", "transcript": None}
-            await self._add({"id": spoken, "type": "message", "role": "user", "content": [audio]})
+            await self._add_item({"id": spoken, "type": "message", "role": "user", "content": [audio]})
             name = "conversation.item.input_audio_transcription.completed"
-            await self._send(name, item_id=spoken, transcript=reply.heard)
-        await asyncio.sleep(self._server.script.thinks_s)
-        await self._send("response.created", response={"id": kept.response, "status": "in_progress"})
-        item = {"id": kept.item, "type": "message", "role": "assistant", "content": []}
-        await self._send("response.output_item.added", response_id=kept.response, item=item)
+            await self._send(name, item_id=spoken, transcript=reply.transcript)
+        await asyncio.sleep(self._server.script.reply_delay_s)
+        await self._send("response.created", response={"id": state.response, "status": "in_progress"})
+        item = {"id": state.item, "type": "message", "role": "assistant", "content": []}
+        await self._send("response.output_item.added", response_id=state.response, item=item)
         await self._send("conversation.item.added", previous_item_id=None, item=item)
-        about = {"response_id": kept.response, "item_id": kept.item}
-        await self._send("response.content_part.added", **about, part={"type": "audio", "transcript": ""})
-        await self._send("response.output_audio_transcript.delta", **about, delta=reply.text)
-        await self._send("repartee.words", **about, words=reply.words())
-        await self._sound(0)
+        ids = {"response_id": state.response, "item_id": state.item}
+        await self._send("response.content_part.added", **ids, part={"type": "audio", "transcript": ""})
+        await self._send("response.output_audio_transcript.delta", **ids, delta=reply.text)
+        await self._send("repartee.words", **ids, words=reply.words())
+        await self._send_audio(0)
 
-    async def _sound(self, from_ms: float) -> None:
-        kept, script = self._kept, self._server.script
-        assert kept.reply is not None
-        about = {"response_id": kept.response, "item_id": kept.item}
-        pcm, block = kept.reply.pcm, RATE_HZ * script.block_ms // 1000
+    async def _send_audio(self, from_ms: float) -> None:
+        state, script = self._state, self._server.script
+        assert state.reply is not None
+        ids = {"response_id": state.response, "item_id": state.item}
+        pcm, block = state.reply.pcm, RATE_HZ * script.block_ms // 1000
         start = round(from_ms * 24)
         for at in range(start, len(pcm), block):
             if script.drop_after_ms is not None and at / 24 >= script.drop_after_ms:
                 script.drop_after_ms = None
                 await self._websocket.close(1011)
                 raise WebSocketDisconnect
-            await asyncio.sleep(script.pauses.get(round(at / 24), 0))
+            await asyncio.sleep(script.stalls_s.get(round(at / 24), 0))
             delta = base64.b64encode(pcm[at : at + block].astype("<i2").tobytes()).decode()
-            await self._send("response.output_audio.delta", **about, delta=delta)
-        await self._send("response.output_audio.done", **about)
-        await self._done("failed" if kept.reply.error else "completed", kept.reply.error)
+            await self._send("response.output_audio.delta", **ids, delta=delta)
+        await self._send("response.output_audio.done", **ids)
+        await self._done("failed" if state.reply.error else "completed", state.reply.error)
         await self._played.wait()
         self._played.clear()
         trace = self._trace("answered")
-        await self._send("repartee.trace", turn=kept.turn, trace=trace)
-        kept.response = ""
+        await self._send("repartee.trace", turn=state.turn, trace=trace)
+        state.response = ""
 
-    async def _refuse(self, code: str, message: str) -> None:
+    async def _send_error(self, code: str, message: str) -> None:
         await self._send("error", error={"code": code, "message": message})
 
     async def _done(self, status: str, error: str = "") -> None:
         self._active = False
         details = {"type": "failed", "error": {"code": "reply_failed", "message": error}} if error else None
-        response = {"id": self._kept.response, "status": status, "status_details": details}
+        response = {"id": self._state.response, "status": status, "status_details": details}
         await self._send("response.done", response=response)
 
     async def _interrupt(self, reason: str) -> None:
         if self._answer is None or self._answer.done():
             return
         self._answer.cancel()
-        kept = self._kept
+        state = self._state
         played = [
-            event["played_ms"] for event in self._server.of("repartee.playout") if event["response_id"] == kept.response
+            event["played_ms"]
+            for event in self._server.events_of("repartee.playout")
+            if event["response_id"] == state.response
         ]
         await self._done("cancelled")
         end_ms = round(max(played, default=0))
         await self._send(
-            "conversation.item.truncated", item_id=kept.item, content_index=0, audio_end_ms=end_ms, why=reason
+            "conversation.item.truncated", item_id=state.item, content_index=0, audio_end_ms=end_ms, why=reason
         )
-        await self._send("repartee.trace", turn=kept.turn, trace=self._trace("interrupted"))
+        await self._send("repartee.trace", turn=state.turn, trace=self._trace("interrupted"))
         self._played.clear()
 
-    async def _add(self, item: Event) -> None:
-        self._kept.items.append(item)
+    async def _add_item(self, item: Event) -> None:
+        self._state.items.append(item)
         await self._send("conversation.item.added", previous_item_id=None, item=item)
         await self._send("conversation.item.done", previous_item_id=None, item=item)
 
-    async def _thaw(self) -> None:
+    async def _wait_while_frozen(self) -> None:
         while self._server.script.frozen:  # noqa: ASYNC110 - a test in another thread sets it
             await asyncio.sleep(0.05)
 
     async def _send(self, kind: str, **fields: object) -> None:
-        await self._thaw()
+        await self._wait_while_frozen()
         await self._websocket.send_text(json.dumps({"type": kind, "event_id": uuid.uuid4().hex, **fields}))
 
     def _session(self, *, resumed: bool) -> Event:
         detection = None if self._manual else {"type": "semantic_vad", "eagerness": "auto"}
-        repartee = {"resume_token": self._kept.token, "resumed": resumed, "engines": ENGINES}
-        repartee |= {"language": self._server.script.language, "heard_ms": self._kept.samples / 24}
+        repartee = {"resume_token": self._state.token, "resumed": resumed, "engines": ENGINES}
+        repartee |= {"language": self._server.script.language, "heard_ms": self._state.samples / 24}
         audio = {"input": {"turn_detection": detection}, "output": {"voice": "en"}}
         return {"type": "realtime", "id": "sess_1", "audio": audio, "repartee": repartee}
 
     def _trace(self, outcome: str) -> Event:
         """Returns a record as from the real server with a fast LLM."""
-        end = self._kept.speech_end_ms
-        measured = [e for e in self._server.of("repartee.playout") if "latency_ms" in e]
+        end = self._state.speech_end_ms
+        measured = [e for e in self._server.events_of("repartee.playout") if "latency_ms" in e]
         latency = measured[-1]["latency_ms"] if measured and end is not None else None
-        return trace_of(self._kept.turn, outcome, end, latency, self._server.script.hangover_ms)
+        return trace_of(self._state.turn, outcome, end, latency, self._server.script.silence_timeout_ms)
 
 
 @contextmanager

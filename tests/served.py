@@ -16,7 +16,7 @@ import soundfile
 import soxr
 from rehearsal import ScriptedVoice
 from websockets.asyncio.client import ClientConnection, connect
-from wire_engines import Answer, AnswersInTurn, HearsInTurn, engines_of
+from wire_engines import Answer, ScriptedLlm, ScriptedRecognizer, engines_of
 from written import whole_lines
 
 from assistant.config.loading import load_settings
@@ -58,26 +58,26 @@ def real_engines(traces: Path, endpoint: str = "", *assignments: str) -> EngineL
 
 
 @dataclass(slots=True)
-class ScriptedWorkshop(EngineLoader):
+class ScriptedEngineLoader(EngineLoader):
     """Loads scripted engines, new ones for every conversation.
 
     Attributes:
-        ears: Recognizers of all conversations so far.
+        recognizers: Recognizers of all conversations so far.
         models: LLMs of all conversations so far.
         fails: Called before each conversation's engines are made; may raise.
     """
 
     answers: Sequence[Answer | tuple[Answer, ...]] = ("It is ten o'clock.",)
     says: Sequence[str] = ("what time is it",)
-    ears: list[HearsInTurn] = field(default_factory=list)
-    models: list[AnswersInTurn] = field(default_factory=list)
+    recognizers: list[ScriptedRecognizer] = field(default_factory=list)
+    models: list[ScriptedLlm] = field(default_factory=list)
     fails: Callable[[], None] = lambda: None
 
     async def open(self) -> None:
         names = {
             "vad": "loudness",
             "turn": "silence",
-            "stt": "scripted ears",
+            "stt": "scripted recognizer",
             "llm": "scripted model",
             "tts": "scripted voice",
         }
@@ -85,9 +85,9 @@ class ScriptedWorkshop(EngineLoader):
 
     async def engines(self) -> Engines:
         self.fails()
-        self.ears.append(HearsInTurn(self.says))
-        self.models.append(AnswersInTurn(self.answers))
-        return engines_of(self.ears[-1], self.models[-1], ScriptedVoice())
+        self.recognizers.append(ScriptedRecognizer(self.says))
+        self.models.append(ScriptedLlm(self.answers))
+        return engines_of(self.recognizers[-1], self.models[-1], ScriptedVoice())
 
     async def aclose(self, report: Callable[[str], None] = lambda _what: None) -> None:
         pass
@@ -100,7 +100,7 @@ class Served:
     port: int
     settings: Settings
     metrics: Metrics
-    admission: SessionLimits
+    session_limits: SessionLimits
     connections: Connections
     server: Server
 
@@ -125,18 +125,18 @@ class Served:
 
 
 @asynccontextmanager
-async def served(workshop: EngineLoader) -> AsyncGenerator[Served]:
+async def served(loader: EngineLoader) -> AsyncGenerator[Served]:
     """Runs the server with loaded engines while the block runs."""
-    section = workshop.settings.server
+    section = loader.settings.server
     sockets = listen("127.0.0.1", 0, loopback_only=True)
     port = sockets[0].getsockname()[1]
-    metrics, admission = Metrics(), SessionLimits(section.max_sessions)
-    hall = EnginePool(workshop, metrics)
-    connections = Connections(hall, metrics, "0.1")
-    reception = SessionAcceptor(
+    metrics, session_limits = Metrics(), SessionLimits(section.max_sessions)
+    engine_pool = EnginePool(loader, metrics)
+    connections = Connections(engine_pool, metrics, "0.1")
+    acceptor = SessionAcceptor(
         connections.converse,
-        hall,
-        admission,
+        engine_pool,
+        session_limits,
         metrics,
         max_session_s=section.max_session_s,
         idle_timeout_s=section.idle_timeout_s,
@@ -153,21 +153,21 @@ async def served(workshop: EngineLoader) -> AsyncGenerator[Served]:
             loaded.set_exception(error)
 
     app = make_app(
-        hall,
+        engine_pool,
         access_control,
-        reception,
+        acceptor,
         metrics,
         loaded=engines_loaded,
         background_tasks=(connections.log_losses,),
         traces=connections.traces,
     )
-    server = Server(uvicorn_config(app, section, {}), reception, drain_s=section.drain_s)
+    server = Server(uvicorn_config(app, section, {}), acceptor, drain_s=section.drain_s)
     async with asyncio.TaskGroup() as group:
         serving = group.create_task(server.serve(sockets=sockets))
         try:
             async with asyncio.timeout(STARTED_WITHIN_S):
                 await loaded
-            yield Served(port, workshop.settings, metrics, admission, connections, server)
+            yield Served(port, loader.settings, metrics, session_limits, connections, server)
         finally:
             server.should_exit = True
             await serving

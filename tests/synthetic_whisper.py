@@ -246,8 +246,8 @@ def _save(
 def as_trained() -> Generator[None]:
     """Gives random weights the cost of trained ones: decodes have 4 tokens for each second of sound, confidently."""
     with (
-        patch.object(whisper_model, "_TOKENS_AT_LEAST", 1),
+        patch.object(whisper_model, "_MIN_TOKENS", 1),
         patch.object(whisper_model, "_TOKENS_PER_S", 4),
-        patch.object(whisper_model, "doubt", return_value=""),
+        patch.object(whisper_model, "failed_check", return_value=""),
     ):
         yield

@@ -193,7 +193,7 @@ def test_imports_have_one_direction(graph: dict[str, set[str]]) -> None:
 
 
 def test_layers_of_the_assistant_import_only_earlier_layers(graph: dict[str, set[str]]) -> None:
-    assert "assistant.turns.events" in graph["assistant.turns.machine"]
+    assert "assistant.turns.events" in graph["assistant.turns.turn_taking"]
     assert against_layers(graph) == []
 
 
@@ -203,8 +203,8 @@ def test_assistant_has_only_packages_its_events_and_its_entry_point() -> None:
 
 
 def test_import_of_a_later_layer_is_found() -> None:
-    upward = graph_of([module("assistant.turns.machine", "from assistant.pipeline.session import Session")])
-    assert against_layers(upward) == ["assistant.turns.machine imports assistant.pipeline.session"]
+    upward = graph_of([module("assistant.turns.turn_taking", "from assistant.pipeline.session import Session")])
+    assert against_layers(upward) == ["assistant.turns.turn_taking imports assistant.pipeline.session"]
 
 
 def test_program_imports_server_only_for_serving() -> None:
@@ -237,7 +237,7 @@ def test_no_module_reads_wall_clock(packages: list[Module]) -> None:
     ("importer", "source"),
     [
         ("audio.frame", "import llm"),
-        ("audio.frame", "from assistant.turns.machine import TurnTaking"),
+        ("audio.frame", "from assistant.turns.turn_taking import TurnTaking"),
         ("llm.chat", "def f():\n    from audio.units import Pcm"),
         ("assistant.setup.build", "import web.wire"),
         ("assistant.commands.cli", "import web.app"),

@@ -16,9 +16,9 @@ from assistant.turns.events import (
     ResumeReply,
     Transcribe,
 )
-from assistant.turns.machine import TurnTaking
 from assistant.turns.settings import TurnSettings
 from assistant.turns.states import Phase
+from assistant.turns.turn_taking import TurnTaking
 from audio.stt import SegmentId, Transcript
 from audio.units import Samples, samples_of_ms
 from audio.vad import VadResult
@@ -50,8 +50,8 @@ class Scene:
     def phase(self) -> Phase:
         return self.turns.phase
 
-    def tell(self, event: Event) -> tuple[Effect, ...]:
-        effects = self.turns.tell(event)
+    def handle(self, event: Event) -> tuple[Effect, ...]:
+        effects = self.turns.handle(event)
         self.effects.extend(effects)
         return effects
 
@@ -69,7 +69,7 @@ class Scene:
         for _ in range(0, int(ms), 20):
             self.now_ms += 20
             vad = VadResult(True, at(self.onset_ms), 0.1, possible_end=at(self.edge_ms))
-            emitted += self.tell(FrameProcessed(at(self.now_ms), vad))
+            emitted += self.handle(FrameProcessed(at(self.now_ms), vad))
         return emitted
 
     def uncertain_speech(self, ms: float, probability: float = 0.58) -> tuple[Effect, ...]:
@@ -113,11 +113,11 @@ class Scene:
                 above_noise=above_noise,
                 background_level=background,
             )
-            emitted += self.tell(FrameProcessed(at(self.now_ms), vad))
+            emitted += self.handle(FrameProcessed(at(self.now_ms), vad))
         return tuple(emitted)
 
     def transcript(self, reply: ReplyId, text: str) -> tuple[Effect, ...]:
-        return self.tell(FinalTranscript(at(self.now_ms), reply, words(text)))
+        return self.handle(FinalTranscript(at(self.now_ms), reply, words(text)))
 
     def requested_transcript(
         self, text: str, effects: tuple[Effect, ...], *, low_confidence: bool = False
@@ -125,10 +125,10 @@ class Scene:
         """Delivers the transcript that the `RequestTranscript` among `effects` asked for."""
         [asked] = [effect for effect in effects if isinstance(effect, RequestTranscript)]
         heard = replace(words(text, asked.segment), low_confidence=low_confidence)
-        return self.tell(InterimTranscript(at(self.now_ms), heard, was_requested=True))
+        return self.handle(InterimTranscript(at(self.now_ms), heard, was_requested=True))
 
     def progress(self, reply: ReplyId, words_heard: int, *, audible: bool = True) -> tuple[Effect, ...]:
-        return self.tell(PlaybackProgress(at(self.now_ms), reply, words_heard, audible))
+        return self.handle(PlaybackProgress(at(self.now_ms), reply, words_heard, audible))
 
     def commit_reply(self, text: str = "what time is it", *, words_heard: int = 0, audible: bool = False) -> ReplyId:
         """Runs a turn up to its committed reply, of which so many words were heard."""
@@ -149,7 +149,7 @@ FIRST = ReplyId(1, 1)
 
 def low_confidence_transcript(scene: Scene, reply: ReplyId, text: str = "the") -> tuple[Effect, ...]:
     """Delivers a low-confidence transcript."""
-    return scene.tell(FinalTranscript(at(scene.now_ms), reply, replace(words(text), low_confidence=True)))
+    return scene.handle(FinalTranscript(at(scene.now_ms), reply, replace(words(text), low_confidence=True)))
 
 
 def last_requested(scene: Scene) -> ReplyId:
@@ -171,7 +171,7 @@ def has_resumed(scene: Scene) -> bool:
 def unheard_announcement(settings: TurnSettings | None = None) -> Scene:
     """Returns a scene in which an announcement has started but is not audible."""
     scene = Scene(settings)
-    scene.tell(ReplyRequested(at(0), "announcement", "Your timer is done."))
+    scene.handle(ReplyRequested(at(0), "announcement", "Your timer is done."))
     scene.silence(20)
     return scene
 
@@ -187,4 +187,4 @@ def draft_transcript(scene: Scene, text: str) -> tuple[Effect, ...]:
     """Runs a turn up to a silence and delivers a draft as its first transcript."""
     scene.speech(800)
     scene.possible_end(40)
-    return scene.tell(FinalTranscript(at(scene.now_ms), FIRST, replace(words(text), is_draft=True)))
+    return scene.handle(FinalTranscript(at(scene.now_ms), FIRST, replace(words(text), is_draft=True)))

@@ -21,7 +21,7 @@ from web.trace_stream import TraceStream
 
 
 @dataclass
-class ScriptedHall:
+class ScriptedEnginePool:
     """An engine pool that becomes ready when the test says so."""
 
     states: list[EngineState] = field(default_factory=lambda: [EngineState("stt", "ready", "scripted")])
@@ -55,7 +55,7 @@ class Running:
 
     port: int
     metrics: Metrics
-    admission: SessionLimits
+    session_limits: SessionLimits
     server: Server
     traces: TraceStream
 
@@ -70,7 +70,7 @@ class Running:
 
 @asynccontextmanager
 async def running(
-    hall: ScriptedHall | None = None,
+    engine_pool: ScriptedEnginePool | None = None,
     converse: Converse = echo,
     *,
     section: ServerSection | None = None,
@@ -79,30 +79,30 @@ async def running(
     resumable: str = "",
 ) -> AsyncGenerator[Running]:
     """Runs the server while the block runs; `resumable`: token of a conversation that waits for its client."""
-    hall = hall or ScriptedHall()
+    engine_pool = engine_pool or ScriptedEnginePool()
     section = section or ServerSection(port=0)
     sockets = listen(section.host, 0, loopback_only=True)
     port = sockets[0].getsockname()[1]
-    metrics, admission = Metrics(), SessionLimits(section.max_sessions)
-    reception = SessionAcceptor(
+    metrics, session_limits = Metrics(), SessionLimits(section.max_sessions)
+    acceptor = SessionAcceptor(
         converse,
-        hall,
-        admission,
+        engine_pool,
+        session_limits,
         metrics,
         max_session_s=section.max_session_s,
         idle_timeout_s=section.idle_timeout_s,
         resumable=lambda name: bool(resumable) and name == resumable,
     )
-    gatekeeper = AccessControl(
+    access_control = AccessControl(
         section.host, port, token=token, allowed_hosts=section.hosts, allowed_origins=section.origins
     )
     traces = TraceStream()
-    app = make_app(hall, gatekeeper, reception, metrics, traces=traces, static=static)
-    server = Server(uvicorn_config(app, section, {}), reception)
+    app = make_app(engine_pool, access_control, acceptor, metrics, traces=traces, static=static)
+    server = Server(uvicorn_config(app, section, {}), acceptor)
     async with asyncio.TaskGroup() as group:
         serving = group.create_task(server.serve(sockets=sockets))
         try:
-            yield Running(port, metrics, admission, server, traces)
+            yield Running(port, metrics, session_limits, server, traces)
         finally:
             server.should_exit = True
             await serving

@@ -71,7 +71,7 @@ class Client:
     def tell(self, *facts: SessionEvent) -> list[Event]:
         """Passes session events to the protocol. Returns the resulting events."""
         for fact in facts:
-            self.wire.tell(fact)
+            self.wire.on_event(fact)
         return self.fetch()
 
     def send(self, event: Event | str) -> list[Event]:

@@ -17,12 +17,12 @@ Answer = str | FunctionCall
 
 
 @dataclass(slots=True)
-class HearsInTurn:
+class ScriptedRecognizer:
     """A recognizer that returns scripted transcripts, one for each utterance, and repeats the last one."""
 
     says: Sequence[str] = ("what time is it",)
     delay_ms: float = 10.0
-    name: str = "scripted ears"
+    name: str = "scripted recognizer"
     detail: str = ""
     closed: bool = False
     works: bool = True
@@ -37,17 +37,17 @@ class HearsInTurn:
     def reset(self) -> bool:
         return False
 
-    def open(self, segment: SegmentId, on_partial: Callable[[Transcript], None]) -> "_Hearing":
-        return _Hearing(segment, self)
+    def open(self, segment: SegmentId, on_partial: Callable[[Transcript], None]) -> "_RecognitionStream":
+        return _RecognitionStream(segment, self)
 
-    def words_of(self, segment: SegmentId) -> str:
+    def transcript_of(self, segment: SegmentId) -> str:
         return self._heard.setdefault(segment, self.says[min(len(self._heard), len(self.says) - 1)])
 
 
 @dataclass(slots=True)
-class _Hearing:
+class _RecognitionStream:
     segment: SegmentId
-    ears: HearsInTurn
+    recognizer: ScriptedRecognizer
     fed: int = 0
 
     def feed(self, pcm: Pcm) -> None:
@@ -59,8 +59,8 @@ class _Hearing:
     async def transcript(
         self, speech_end: Samples | None = None, *, early: bool = False, draft: bool = False
     ) -> Transcript:
-        await asyncio.sleep(self.ears.delay_ms / 1000)
-        return Transcript(self.segment, Samples(self.segment + self.fed), self.ears.words_of(self.segment))
+        await asyncio.sleep(self.recognizer.delay_ms / 1000)
+        return Transcript(self.segment, Samples(self.segment + self.fed), self.recognizer.transcript_of(self.segment))
 
     def close(self) -> None:
         pass
@@ -70,7 +70,7 @@ class _Hearing:
 
 
 @dataclass(slots=True)
-class AnswersInTurn:
+class ScriptedLlm:
     """An LLM that gives scripted answers, one for each request, and repeats the last one."""
 
     answers: Sequence[Answer | tuple[Answer, ...]] = ("It is ten o'clock. Anything else?",)
@@ -106,8 +106,13 @@ class AnswersInTurn:
             self.cancelled += not finished
 
 
-def engines_of(ears: HearsInTurn, model: AnswersInTurn, voice: ScriptedVoice) -> Engines:
+def engines_of(recognizer: ScriptedRecognizer, model: ScriptedLlm, voice: ScriptedVoice) -> Engines:
     """Returns the engines of one conversation; loud sound is speech."""
     return Engines(
-        LoudnessVad(), LoudnessVad("spare"), ears, model, voice, SkillEffects(lambda _messages: None, lambda: NOON)
+        LoudnessVad(),
+        LoudnessVad("spare"),
+        recognizer,
+        model,
+        voice,
+        SkillEffects(lambda _messages: None, lambda: NOON),
     )

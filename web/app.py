@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 
 
 def make_app(
-    hall: EngineHealth,
+    engine_pool: EngineHealth,
     access_control: AccessControl,
     session_acceptor: SessionAcceptor,
     metrics: Metrics,
@@ -52,7 +52,7 @@ def make_app(
     """Creates the app of one server.
 
     Args:
-        hall: The engines. They are loaded in the background when the app starts, and closed when it ends.
+        engine_pool: The engines. They are loaded in the background when the app starts, and closed when it ends.
         access_control: Checks every request.
         session_acceptor: Handles the connections to /v1/realtime.
         metrics: The metrics served at /metrics.
@@ -74,11 +74,11 @@ def make_app(
         return JSONResponse({"status": "alive"}, headers=FRESH)
 
     async def readyz(_request: HttpRequest) -> Response:
-        status, body = readiness(hall.state(), draining=session_acceptor.draining)
+        status, body = readiness(engine_pool.state(), draining=session_acceptor.draining)
         return JSONResponse(body, status, headers=FRESH)
 
     async def figures(request: HttpRequest) -> Response:
-        metrics.engines(hall.state())
+        metrics.engines(engine_pool.state())
         text, content_type = metrics.text(", ".join(request.headers.getlist("accept")))
         return Response(text, headers={"Content-Type": content_type, **FRESH})
 
@@ -103,7 +103,7 @@ def make_app(
     app = Starlette(
         routes=routes,
         middleware=[Middleware(_Gate, access_control=access_control, metrics=metrics)],
-        lifespan=_lifespan(hall, metrics, loaded, background_tasks),
+        lifespan=_lifespan(engine_pool, metrics, loaded, background_tasks),
     )
     app.router.redirect_slashes = False  # unknown paths get 404, never a redirect
     app.router.default = NotFound()
@@ -111,14 +111,14 @@ def make_app(
 
 
 def _lifespan(
-    hall: EngineHealth,
+    engine_pool: EngineHealth,
     metrics: Metrics,
     loaded: Callable[[Exception | None], None],
     background_tasks: Sequence[BackgroundTask],
 ) -> Callable[[Starlette], AbstractAsyncContextManager[None]]:
     async def load() -> None:
         try:
-            await hall.load()
+            await engine_pool.load()
         except Exception as error:  # noqa: BLE001 - reported through `loaded`
             loaded(error)
         else:
@@ -137,7 +137,7 @@ def _lifespan(
                 task.cancel()
         try:
             async with asyncio.timeout(CLOSE_TIMEOUT_S):
-                await hall.aclose()
+                await engine_pool.aclose()
         except TimeoutError:
             _log.warning("the engines did not stop within %g s and were left behind", CLOSE_TIMEOUT_S)
 
@@ -195,7 +195,7 @@ _BUSY = Refusal(
     503, "too_many_requests", "the server answers as many requests as it can at a time; try again in a moment"
 )
 
-MOST_REQUESTS = 100
+MAX_REQUESTS = 100
 """HTTP requests answered at a time. Most take milliseconds; each follower of /traces occupies one."""
 HEALTH = frozenset({"/healthz", "/readyz"})
 """Paths exempt from the limit: a supervisor kills a server that does not answer health checks."""
@@ -224,7 +224,7 @@ class _Gate:
             await self._app(scope, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._requests >= MOST_REQUESTS and scope["path"] not in HEALTH:
+        if self._requests >= MAX_REQUESTS and scope["path"] not in HEALTH:
             self._metrics.request_refused(_BUSY.code)
             await self._refuse(_BUSY, scope, receive, send)
             return

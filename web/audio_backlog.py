@@ -5,13 +5,13 @@ from collections import deque
 
 from web.wire.commands import Append, ClearInput, Command, CommitInput, CreateResponse, PlayoutReport
 
-MOST_BYTES = 8 << 20
+MAX_BYTES = 8 << 20
 """Limit for one client, 174 s of 24 kHz PCM. Beyond it the client's socket is not read."""
 
-LEAST_BYTES = 1 << 20
-"""Bytes every client may queue even if `MOST_BYTES_OF_ALL` is reached."""
+MIN_BYTES = 1 << 20
+"""Bytes every client may queue even if `MAX_BYTES_OF_ALL` is reached."""
 
-MOST_BYTES_OF_ALL = 64 << 20
+MAX_BYTES_OF_ALL = 64 << 20
 """Limit for all clients of a server together."""
 
 
@@ -45,7 +45,7 @@ class AudioBacklog:
     @property
     def full(self) -> bool:
         """Whether nothing more should be put in."""
-        return self._bytes >= MOST_BYTES or (self._bytes >= LEAST_BYTES and self._room.bytes >= MOST_BYTES_OF_ALL)
+        return self._bytes >= MAX_BYTES or (self._bytes >= MIN_BYTES and self._room.bytes >= MAX_BYTES_OF_ALL)
 
     def must_wait(self, command: Command, *, behind: bool = False) -> bool:
         """Returns whether this command, which is not audio, has to wait in the queue.

@@ -13,17 +13,17 @@ from audio.frame_batching import Batching
 from audio.microphone import MicrophoneLine
 from audio.units import FRAME_MS, Pcm, Samples, ms_of_samples, s_of_samples, samples_of_s
 
-UNSURE_S = 0.15
+UNDECIDED_GAP_S = 0.15
 """How long a block after a gap waits for a burst. It waits at least for the next block."""
 
-LONGEST_UNSURE_S = 2.0
+MAX_UNDECIDED_GAP_S = 2.0
 """Longest such wait while a burst continues."""
 
 _LOST_S = JITTER_S + 0.05
 """A block that is at most this late is only late; after a longer gap audio may be lost."""
 
 _PROGRESS_S = 0.05
-"""A burst must shorten the gap by this much within `UNSURE_S`; otherwise it is not a burst."""
+"""A burst must shorten the gap by this much within `UNDECIDED_GAP_S`; otherwise it is not a burst."""
 
 _FRAME_S = FRAME_MS / 1000
 
@@ -33,7 +33,7 @@ class _Block:
     pcm: Pcm
     rate_hz: int
     at_s: float
-    heed: Batching
+    batching: Batching
 
     @property
     def length_s(self) -> float:
@@ -84,9 +84,9 @@ class ClientLine:
         return self._line.clock
 
     @property
-    def invented_frames(self) -> int:
+    def inserted_frames(self) -> int:
         """Number of inserted silent frames."""
-        return self._line.invented_frames
+        return self._line.inserted_frames
 
     @property
     def received_ms(self) -> float:
@@ -94,35 +94,37 @@ class ClientLine:
         waiting_s = 0.0 if self._gap is None else self._gap.sound_s
         return ms_of_samples(self._line.received) + waiting_s * 1000
 
-    def invented_before(self, position: Samples) -> Samples:
+    def inserted_before(self, position: Samples) -> Samples:
         """Returns how much silence was inserted before this position."""
-        return self._line.filled.before(position)
+        return self._line.inserted_silence.before(position)
 
     @property
     def idle_from_s(self) -> float:
         """Loop time before which `idle` need not be called if no audio arrives."""
         if self._gap is not None:
-            return self._gap.at_progress_s + self._unsure_s
+            return self._gap.at_progress_s + self._undecided_gap_s
         if self._last_s is None:
             return 0.0
-        return self._last_s + min(self.arrivals.patience_s, self.arrivals.block_s + 0.1)
+        return self._last_s + min(self.arrivals.max_gap_s, self.arrivals.block_s + 0.1)
 
-    def push(self, pcm: Pcm, rate_hz: int, now_s: float, heed: Batching, block_s: float | None = None) -> list[Frame]:
+    def push(
+        self, pcm: Pcm, rate_hz: int, now_s: float, batching: Batching, block_s: float | None = None
+    ) -> list[Frame]:
         """Adds a block and returns the frames that it completes.
 
         Args:
             pcm: int16 (n,).
             rate_hz: The block's sample rate.
             now_s: Loop time; must not decrease.
-            heed: How frames may be batched, see `Microphone`.
+            batching: How frames may be batched, see `Microphone`.
             block_s: The length of the client's whole block, if this is a part of it.
         """
         if len(pcm) == 0:
             return []
-        block = _Block(pcm, rate_hz, now_s, heed)
+        block = _Block(pcm, rate_hz, now_s, batching)
         length_s = block.length_s
         early_s = self._loop_s_behind(length_s) - now_s if self.clock.running else 0.0
-        self.arrivals.came(now_s, block_s or length_s, early_s, quiet=heed is Batching.SILENCE)
+        self.arrivals.on_block(now_s, block_s or length_s, early_s, quiet=batching is Batching.SILENCE)
         before_s, self._last_s = self._last_s, now_s
         if self._gap is None:
             if self._silent or before_s is None:
@@ -142,7 +144,9 @@ class ClientLine:
         frames = _copied(self._line.idle(now_s))
         if frames:
             self._silent = True
-            self.arrivals.filled(s_of_samples(sum(len(frame.pcm) for frame in frames if frame.is_inserted)))
+            self.arrivals.on_silence_inserted(
+                s_of_samples(sum(len(frame.pcm) for frame in frames if frame.is_inserted))
+            )
         return frames
 
     def settle(self) -> list[Frame]:
@@ -156,8 +160,8 @@ class ClientLine:
     # ---- gaps ----
 
     @property
-    def _unsure_s(self) -> float:
-        return max(UNSURE_S, self.arrivals.next_within_s)
+    def _undecided_gap_s(self) -> float:
+        return max(UNDECIDED_GAP_S, self.arrivals.next_block_within_s)
 
     def _loop_s_behind(self, sound_s: float) -> float:
         """Returns the loop time at which the end of this much more audio is captured, if none is missing before it."""
@@ -180,7 +184,9 @@ class ClientLine:
             return self._released()
         if gap.missing_s <= gap.progress_s - _PROGRESS_S:
             gap.progress_s, gap.at_progress_s = gap.missing_s, block.at_s
-        stuck = block.at_s - gap.at_progress_s >= self._unsure_s or block.at_s - gap.began_s >= LONGEST_UNSURE_S
+        stuck = (
+            block.at_s - gap.at_progress_s >= self._undecided_gap_s or block.at_s - gap.began_s >= MAX_UNDECIDED_GAP_S
+        )
         return self._treated_as_lost(gap) if stuck else []
 
     def _treated_as_lost(self, gap: _Gap) -> list[Frame]:
@@ -193,7 +199,9 @@ class ClientLine:
         return [] if gap is None else [frame for block in gap.blocks for frame in self._pushed(block)]
 
     def _pushed(self, block: _Block) -> list[Frame]:
-        return _copied(self._line.retune(block.rate_hz)) + _copied(self._line.push(block.pcm, block.at_s, block.heed))
+        return _copied(self._line.retune(block.rate_hz)) + _copied(
+            self._line.push(block.pcm, block.at_s, block.batching)
+        )
 
 
 def _copied(frames: list[Frame]) -> list[Frame]:

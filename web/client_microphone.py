@@ -67,9 +67,9 @@ class ClientMicrophone:
         return self._line.clock
 
     @property
-    def invented_frames(self) -> int:
+    def inserted_frames(self) -> int:
         """Number of inserted silent frames."""
-        return self._line.invented_frames
+        return self._line.inserted_frames
 
     @property
     def received_ms(self) -> float:
@@ -86,11 +86,11 @@ class ClientMicrophone:
         """Whether the conversation has 300 ms or more of the delivered audio still to process."""
         return len(self._waiting) >= AHEAD_FRAMES
 
-    def invented_ms(self, before_ms: float) -> float:
+    def inserted_ms(self, before_ms: float) -> float:
         """Returns how much of the line before this position is inserted silence."""
-        return ms_of_samples(self._line.invented_before(samples_of_ms(before_ms)))
+        return ms_of_samples(self._line.inserted_before(samples_of_ms(before_ms)))
 
-    def lost(self) -> None:
+    def on_disconnect(self) -> None:
         """Marks the client as disconnected: no audio is expected until it is back."""
         self._line.arrivals.gone = True
 

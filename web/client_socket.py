@@ -20,10 +20,10 @@ NORMAL, INTERNAL_ERROR = 1000, 1011
 SEND_TIMEOUT_S = 10.0
 """Time limit for one message. A client that does not read for this long is treated as disconnected."""
 
-MOST_AHEAD, MOST_AHEAD_CHARS = 64, 1 << 14
+MAX_AHEAD, MAX_AHEAD_CHARS = 64, 1 << 14
 """Messages, and their characters, that are read ahead from a throttled client to notice that it disconnects."""
 
-MOST_WAITING_CHARS = 4_000_000
+MAX_WAITING_CHARS = 4_000_000
 """Characters that wait to be sent. Beyond this the client is not read."""
 
 
@@ -77,7 +77,7 @@ class ClientSocket:
 
     def _may_read_ahead(self) -> bool:
         chars = sum(len(message.get("text") or "") for message in self._read_ahead)
-        return len(self._read_ahead) < MOST_AHEAD and chars < MOST_AHEAD_CHARS and not self._has_left()
+        return len(self._read_ahead) < MAX_AHEAD and chars < MAX_AHEAD_CHARS and not self._has_left()
 
     def _has_left(self) -> bool:
         return bool(self._read_ahead) and self._read_ahead[-1]["type"] == "websocket.disconnect"
@@ -90,13 +90,13 @@ class ClientSocket:
                 self.changed.clear()
                 self._collect()
                 while self._waiting:
-                    if self._waiting_chars > 4 * MOST_WAITING_CHARS:
+                    if self._waiting_chars > 4 * MAX_WAITING_CHARS:
                         self.behind = True  # it reads a little now and then, and gets further and further behind
                         return
                     await self._send(self._waiting[0], metrics)
                     self._waiting_chars -= len(self._waiting.popleft())
                     self._collect()
-                    if self._waiting_chars < MOST_WAITING_CHARS:
+                    if self._waiting_chars < MAX_WAITING_CHARS:
                         self._room.set()
         except TimeoutError:
             self.behind = True
@@ -116,7 +116,7 @@ class ClientSocket:
         if self._waiting:
             self.changed.set()
         self._answered += 1
-        if self._waiting_chars >= MOST_WAITING_CHARS:
+        if self._waiting_chars >= MAX_WAITING_CHARS:
             self._room.clear()
             await self._room.wait()
         elif self._answered % YIELD_EVERY_MESSAGES == 0:

@@ -219,7 +219,7 @@ class ClientSpeaker:
         self._changed.set()
         self._report_played(playing, playing.anchor_s)
 
-    def gone(self) -> None:
+    def on_disconnect(self) -> None:
         """Marks the client as disconnected: nothing is sent or counted as played until it is back."""
         if self._disconnected_s is None:
             for trailing in self._trailing:  # their rest is never played
@@ -229,7 +229,7 @@ class ClientSpeaker:
                 self._report_played(self._playing, _loop_s())
             self._disconnected_s = _loop_s()
 
-    def back(self, key: Hashable | None, received_ms: float | None) -> None:
+    def on_reconnect(self, key: Hashable | None, received_ms: float | None) -> None:
         """Continues after a reconnect: sends again what the client has not received of the reply.
 
         Args:

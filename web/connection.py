@@ -76,19 +76,19 @@ class _Conversation:
         lost_s: Loop time at which its last socket was lost.
     """
 
-    talk: RealtimeSession
+    realtime_session: RealtimeSession
     token: str
-    line: ClientSocket | None = None
+    client_socket: ClientSocket | None = None
     lost_s: float = 0.0
-    has_line: asyncio.Event = field(default_factory=asyncio.Event)
-    over: bool = False
+    has_socket: asyncio.Event = field(default_factory=asyncio.Event)
+    ended: bool = False
 
 
 @dataclass(slots=True)
 class Connections:
     """Runs all conversations of a server."""
 
-    hall: EnginePool
+    engine_pool: EnginePool
     metrics: Metrics
     version: str
     traces: TraceStream = field(default_factory=TraceStream)
@@ -98,7 +98,7 @@ class Connections:
     _losses: TraceLosses = field(init=False)
 
     def __post_init__(self) -> None:
-        self._losses = TraceLosses(self.metrics, self.hall.workshop.settings.trace.dir)
+        self._losses = TraceLosses(self.metrics, self.engine_pool.engine_loader.settings.trace.dir)
 
     async def log_losses(self) -> None:
         """Logs the number of turns missing from traces, until cancelled."""
@@ -110,25 +110,25 @@ class Connections:
 
     def _find_resumable(self, token: str) -> _Conversation | None:
         conversation = self._conversations.get(token)
-        return None if conversation is None or conversation.over else conversation
+        return None if conversation is None or conversation.ended else conversation
 
     @property
     def waiting(self) -> tuple[_Conversation, ...]:
         """The conversations whose clients are disconnected and may come back."""
-        return tuple(one for one in self._conversations.values() if one.line is None and not one.over)
+        return tuple(one for one in self._conversations.values() if one.client_socket is None and not one.ended)
 
     def _busy(self, conversation: _Conversation) -> bool:
         """Returns whether a turn is in progress and the client is connected."""
-        session = conversation.talk.session
-        return conversation.line is not None and not (session.idle and not session.request_waits)
+        session = conversation.realtime_session.session
+        return conversation.client_socket is not None and not (session.idle and not session.reply_request_pending)
 
     def make_room(self) -> bool:
         """Ends the conversation whose client has been disconnected for longest; returns False if no client is away."""
         if not self.waiting:
             return False
         longest = min(self.waiting, key=lambda one: one.lost_s)
-        longest.over = True
-        longest.has_line.set()
+        longest.ended = True
+        longest.has_socket.set()
         return True
 
     async def converse(self, websocket: WebSocket) -> None:
@@ -140,7 +140,7 @@ class Connections:
             await self._resume(conversation, websocket, reply, _number(query.get("received_ms")))
             return
         try:
-            async with self.hall.engines() as engines:
+            async with self.engine_pool.engines() as engines:
                 await self._run_new(websocket, engines)
         finally:
             asyncio.get_running_loop().call_soon(_collect_garbage)
@@ -149,47 +149,47 @@ class Connections:
 
     async def _run_new(self, websocket: WebSocket, engines: Engines) -> None:
         conversation, trace = self._create(engines)
-        talk = conversation.talk
+        realtime_session = conversation.realtime_session
         self._conversations[conversation.token] = conversation
         self._share.conversations = len(self._conversations)
         async with asyncio.TaskGroup() as writing:
             writer = writing.create_task(trace.run(), name="trace")
             # An inner group: however the conversation ends, its last record is queued before the writer is stopped.
             async with asyncio.TaskGroup() as tasks:
-                refill = tasks.create_task(self._refill(talk.session), name="refill")
-                session = tasks.create_task(talk.session.run(), name="session")
+                refill = tasks.create_task(self._refill(realtime_session.session), name="refill")
+                session = tasks.create_task(realtime_session.session.run(), name="session")
                 try:
-                    talk.realtime.begin()
+                    realtime_session.realtime.begin()
                     with busy_while(websocket.scope, lambda: self._busy(conversation)):
                         await self._run_socket(conversation, websocket)
                         await self._wait_for_reconnects(conversation)
                 finally:
-                    conversation.over = True
+                    conversation.ended = True
                     del self._conversations[conversation.token]
                     self._share.conversations = len(self._conversations)
-                    if conversation.line is not None:
-                        conversation.line.lost.set()
-                talk.session.leave()
-                talk.microphone.end(at_once=True)
+                    if conversation.client_socket is not None:
+                        conversation.client_socket.lost.set()
+                realtime_session.session.leave()
+                realtime_session.microphone.end(at_once=True)
                 refill.cancel()
                 await session
             writer.cancel()
 
     async def _wait_for_reconnects(self, conversation: _Conversation) -> None:
         """Waits until a disconnected client has stayed away for too long, or has left."""
-        while not conversation.over:
+        while not conversation.ended:
             try:
-                async with asyncio.timeout(self.hall.workshop.settings.server.resume_s):
-                    await conversation.has_line.wait()
+                async with asyncio.timeout(self.engine_pool.engine_loader.settings.server.resume_s):
+                    await conversation.has_socket.wait()
             except TimeoutError:
                 return
-            line = conversation.line
-            if line is not None:
-                await line.released.wait()
+            client_socket = conversation.client_socket
+            if client_socket is not None:
+                await client_socket.released.wait()
 
     def _create(self, engines: Engines) -> tuple[_Conversation, TraceFile]:
-        workshop = self.hall.workshop
-        settings = workshop.settings
+        engine_loader = self.engine_pool.engine_loader
+        settings = engine_loader.settings
         token = secrets.token_urlsafe(24)
         config = SessionConfig(
             instructions=settings.assistant.instructions,
@@ -199,7 +199,7 @@ class Connections:
         )
         microphone = ClientMicrophone(REPLY_RATE_HZ, self._share)
         speaker = ClientSpeaker(settings.server.ahead_ms)
-        talk = RealtimeSession(
+        realtime_session = RealtimeSession(
             self._realtime(config, engines, token),
             microphone,
             speaker,
@@ -211,160 +211,162 @@ class Connections:
         trace = TraceFile(
             settings.trace.dir,
             name,
-            lambda what: self._on_trace_problem(talk, what),
+            lambda what: self._on_trace_problem(realtime_session, what),
             RetentionLimits.of(settings.trace),
             count_lost=self._losses.count,
-            complain_lost=lambda what: talk.tell(Problem(what)),
+            report_lost=lambda what: realtime_session.on_event(Problem(what)),
         )
-        talk.session = new_session.session(
-            workshop,
+        realtime_session.session = new_session.session(
+            engine_loader,
             engines=engines,
             microphone=microphone,
             speaker=speaker,
             trace=trace,
-            show=lambda fact: self._on_event(talk, name, fact),
+            on_event=lambda event: self._on_event(realtime_session, name, event),
             counters=lambda: {"silent_clients": speaker.silent_clients},
         )
-        talk.configure(config)
-        return _Conversation(talk, token), trace
+        realtime_session.configure(config)
+        return _Conversation(realtime_session, token), trace
 
     def _realtime(self, config: SessionConfig, engines: Engines, token: str) -> Realtime:
-        settings = self.hall.workshop.settings
+        settings = self.engine_pool.engine_loader.settings
         service = Service(
             version=self.version,
             model=engines.model.name,
             transcriber=engines.recognizer.name,
             language=settings.assistant.language,
-            engines=tuple(self.hall.workshop.chosen),
+            engines=tuple(self.engine_pool.engine_loader.chosen),
             resume_token=token,
         )
         return Realtime(config, service, session_id=f"sess_{secrets.token_hex(8)}", expires_at_s=self._expires_at_s())
 
     def _expires_at_s(self) -> int:
         """Returns the expiry time of a connection that begins now, in seconds since 1970."""
-        lasts = timedelta(seconds=self.hall.workshop.settings.server.max_session_s)
+        lasts = timedelta(seconds=self.engine_pool.engine_loader.settings.server.max_session_s)
         return int((datetime.now(UTC) + lasts).timestamp())
 
-    def _on_event(self, talk: RealtimeSession, name: str, fact: SessionEvent) -> None:
-        if isinstance(fact, TurnFinished):
-            self.metrics.turn(fact.record)
-            self.traces.tell(fact.record)
-        elif isinstance(fact, Problem) and not fact.private:
-            _log.warning("conversation %s: %s", name, fact.text)
-        talk.tell(fact)
+    def _on_event(self, realtime_session: RealtimeSession, name: str, event: SessionEvent) -> None:
+        if isinstance(event, TurnFinished):
+            self.metrics.turn(event.record)
+            self.traces.publish(event.record)
+        elif isinstance(event, Problem) and not event.private:
+            _log.warning("conversation %s: %s", name, event.text)
+        realtime_session.on_event(event)
 
-    def _on_trace_problem(self, talk: RealtimeSession, what: str) -> None:
+    def _on_trace_problem(self, realtime_session: RealtimeSession, what: str) -> None:
         """Reports a trace problem in the conversation and in the server's log."""
         self._losses.failing(what)
-        talk.tell(Problem(what))
+        realtime_session.on_event(Problem(what))
 
     async def _refill(self, session: Session) -> None:
         for _ in range(REFILL_TRIES):
             await asyncio.sleep(REFILL_AFTER_S)
             if session.idle:
                 break
-        await self.hall.refill()
+        await self.engine_pool.refill()
 
     # ---- sockets ----
 
     async def _run_socket(self, conversation: _Conversation, websocket: WebSocket) -> None:
         """Runs the conversation on this socket until it is lost."""
-        talk = conversation.talk
-        line = ClientSocket(websocket, talk.realtime)
-        if conversation.line is not None:
-            conversation.line.farewell = RESUMED_ELSEWHERE
-            conversation.line.lost.set()  # the handler of the old socket ends
-        conversation.line = line
-        conversation.has_line.set()
-        talk.changed = line.changed.set
-        line.changed.set()
+        realtime_session = conversation.realtime_session
+        client_socket = ClientSocket(websocket, realtime_session.realtime)
+        if conversation.client_socket is not None:
+            conversation.client_socket.farewell = RESUMED_ELSEWHERE
+            conversation.client_socket.lost.set()  # the handler of the old socket ends
+        conversation.client_socket = client_socket
+        conversation.has_socket.set()
+        realtime_session.changed = client_socket.changed.set
+        client_socket.changed.set()
         broke_off = True
         backlog = AudioBacklog(self._room)
-        pace = AudioPacer(
+        pacer = AudioPacer(
             AudioThrottle(REPLY_RATE_HZ),
-            lambda wait_s: self._rest(line, wait_s),
-            lambda: not line.lost.is_set(),
+            lambda wait_s: self._rest(client_socket, wait_s),
+            lambda: not client_socket.lost.is_set(),
             backlog,
         )
         try:
             async with asyncio.TaskGroup() as tasks:
                 work = [
-                    tasks.create_task(line.write(self.metrics), name="write"),
-                    tasks.create_task(self._read(line, talk, pace, backlog), name="read"),
-                    tasks.create_task(talk.feed(pace), name="feed"),
+                    tasks.create_task(client_socket.write(self.metrics), name="write"),
+                    tasks.create_task(self._read(client_socket, realtime_session, pacer, backlog), name="read"),
+                    tasks.create_task(realtime_session.feed(pacer), name="feed"),
                 ]
-                await line.lost.wait()
+                await client_socket.lost.wait()
                 for task in work:
                     task.cancel()
             broke_off = False
         finally:
             backlog.close()
-            if conversation.line is line:
-                conversation.line = None
+            if conversation.client_socket is client_socket:
+                conversation.client_socket = None
                 conversation.lost_s = asyncio.get_running_loop().time()
-                conversation.has_line.clear()
+                conversation.has_socket.clear()
                 # A client that was told that the session is over does not come back.
-                conversation.over = conversation.over or line.left or broke_off
-                talk.gone()
-            line.released.set()
-        if not line.left:
-            await line.close()
+                conversation.ended = conversation.ended or client_socket.left or broke_off
+                realtime_session.on_disconnect()
+            client_socket.released.set()
+        if not client_socket.left:
+            await client_socket.close()
 
-    async def _rest(self, line: ClientSocket, wait_s: float) -> bool:
+    async def _rest(self, client_socket: ClientSocket, wait_s: float) -> bool:
         """Waits because the client's audio is ahead of real time. The client does not count as idle."""
         self.metrics.throttled(wait_s)
-        held_back(line.socket.scope)
+        held_back(client_socket.socket.scope)
         await asyncio.sleep(wait_s)
         return True
 
-    async def _read(self, line: ClientSocket, talk: RealtimeSession, pace: AudioPacer, backlog: AudioBacklog) -> None:
+    async def _read(
+        self, client_socket: ClientSocket, realtime_session: RealtimeSession, pacer: AudioPacer, backlog: AudioBacklog
+    ) -> None:
         budget = EventBudget()
-        longest = self.hall.workshop.settings.server.max_message_bytes
+        longest = self.engine_pool.engine_loader.settings.server.max_message_bytes
         loop = asyncio.get_running_loop()
         try:
             while True:
                 try:
-                    message = await line.receive()
+                    message = await client_socket.receive()
                 except (WebSocketDisconnect, RuntimeError):
                     return  # RuntimeError: Starlette's, for a socket that is closed already
-                if line.lost.is_set():
+                if client_socket.lost.is_set():
                     return  # another socket has taken over and got the current state
                 if message["type"] == "websocket.disconnect":
-                    line.left = _left_on_purpose(message)
+                    client_socket.left = _left_on_purpose(message)
                     return
                 began_s = loop.time()
                 text = message.get("text")
                 cost = 0
                 if text is None:
-                    talk.realtime.report(_BINARY)
+                    realtime_session.realtime.report(_BINARY)
                     cost = len(message.get("bytes") or b"")
                 elif (refused := refusal(text, size := _utf8_bytes(text), longest)) is not None:
-                    talk.realtime.report(refused)
+                    realtime_session.realtime.report(refused)
                     cost = size
-                elif not await talk.receive(text, pace):  # audio has its own pace
+                elif not await realtime_session.receive(text, pacer):  # audio has its own pace
                     cost = size
                 worked_s = loop.time() - began_s
-                cost += await line.answered() // ANSWER_SHARE
+                cost += await client_socket.answered() // ANSWER_SHARE
                 if (wait_s := budget.wait_s(cost, loop.time())) > 0:
                     self.metrics.throttled(wait_s)
-                    held_back(line.socket.scope)
-                    await line.rest(wait_s)
+                    held_back(client_socket.socket.scope)
+                    await client_socket.rest(wait_s)
                 elif cost > COSTLY_BYTES:
                     await asyncio.sleep(0)
                 if not backlog.empty:
                     await self._share.pause(worked_s)
-                    await _room_in(backlog, line)
-                    if has_hung_up(line.socket.scope):
-                        line.left = await _said_goodbye(line)
+                    await _room_in(backlog, client_socket)
+                    if has_hung_up(client_socket.socket.scope):
+                        client_socket.left = await _said_goodbye(client_socket)
                         return
         finally:
-            line.lost.set()
+            client_socket.lost.set()
 
     async def _resume(
         self, conversation: _Conversation, websocket: WebSocket, reply: ReplyId | None, received_ms: float | None
     ) -> None:
         """Resumes a conversation on another socket. The handler of the first socket still owns the conversation."""
-        conversation.talk.resume(self._expires_at_s(), reply, received_ms)
+        conversation.realtime_session.resume(self._expires_at_s(), reply, received_ms)
         with busy_while(websocket.scope, lambda: self._busy(conversation)):
             await self._run_socket(conversation, websocket)
 
@@ -379,20 +381,20 @@ def _left_on_purpose(disconnect: Message) -> bool:
     return disconnect.get("code") in LEFT and "reason" in disconnect
 
 
-async def _said_goodbye(line: ClientSocket) -> bool:
+async def _said_goodbye(client_socket: ClientSocket) -> bool:
     """Returns whether a client that has hung up sent a close frame, which may follow unread messages."""
     with suppress(TimeoutError, WebSocketDisconnect, RuntimeError):
         async with asyncio.timeout(GOODBYE_S):
             for _ in range(GOODBYE_WITHIN):
-                message = await line.receive()
+                message = await client_socket.receive()
                 if message["type"] == "websocket.disconnect":
                     return _left_on_purpose(message)
     return False
 
 
-async def _room_in(backlog: AudioBacklog, line: ClientSocket) -> None:
+async def _room_in(backlog: AudioBacklog, client_socket: ClientSocket) -> None:
     """Waits while the backlog is full, unless the client leaves."""
-    while backlog.full and await line.rest(FULL_LOOK_S) and not has_hung_up(line.socket.scope):
+    while backlog.full and await client_socket.rest(FULL_LOOK_S) and not has_hung_up(client_socket.socket.scope):
         pass
 
 

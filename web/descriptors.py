@@ -3,7 +3,7 @@
 from contextlib import suppress
 from pathlib import Path
 
-MOST = 65_536
+MAX_DESCRIPTORS = 65_536
 """The limit is raised to at most this. Some child processes loop over all descriptors up to the limit."""
 
 _FOLDERS = (Path("/proc/self/fd"), Path("/dev/fd"))
@@ -15,7 +15,7 @@ def raise_limit() -> None:
         import resource  # noqa: PLC0415 - not on every system
 
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        wanted = MOST if hard == resource.RLIM_INFINITY else min(hard, MOST)
+        wanted = MAX_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, MAX_DESCRIPTORS)
         if soft != resource.RLIM_INFINITY and soft < wanted:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 

@@ -10,7 +10,7 @@ from assistant.setup.engine_loader import EngineLoader, close_engine
 from web.health import EngineState, State
 from web.metrics import Metrics
 
-MOST_READY = 2
+MAX_READY = 2
 """Recognizers kept ready: one for the next conversation, one from a conversation that ended. 100 MB each."""
 
 STAGES = ("vad", "turn", "stt", "llm", "tts")
@@ -25,7 +25,7 @@ class EnginePool:
     one.
     """
 
-    workshop: EngineLoader
+    engine_loader: EngineLoader
     metrics: Metrics
     _ready: list[Engines] = field(default_factory=list)
     _open: bool = False
@@ -35,8 +35,8 @@ class EnginePool:
     async def load(self) -> None:
         """Loads and warms the engines. Raises EngineLoadError."""
         try:
-            await self.workshop.open()
-            self._ready.append(await self.workshop.engines())
+            await self.engine_loader.open()
+            self._ready.append(await self.engine_loader.engines())
         except Exception:
             self._failed = True
             raise
@@ -44,7 +44,7 @@ class EnginePool:
 
     def state(self) -> Sequence[EngineState]:
         """Returns the state of each stage, before, during and after loading."""
-        chosen = {one.stage: one for one in self.workshop.chosen}
+        chosen = {one.stage: one for one in self.engine_loader.chosen}
         states = []
         for stage in STAGES:
             one = chosen.get(stage)
@@ -63,8 +63,8 @@ class EnginePool:
         try:
             yield engines
         finally:
-            if self._open and len(self._ready) < MOST_READY and transcriber.reset():
-                self._ready.append(self.workshop.around(transcriber))
+            if self._open and len(self._ready) < MAX_READY and transcriber.reset():
+                self._ready.append(self.engine_loader.around(transcriber))
             else:
                 await close_engine(transcriber, self._on_stop_timeout)
 
@@ -79,7 +79,7 @@ class EnginePool:
                 return engines
             self.metrics.trouble("engine")
             await close_engine(engines.recognizer, self._on_stop_timeout)
-        return await self.workshop.engines()
+        return await self.engine_loader.engines()
 
     async def refill(self) -> None:
         """Prepares engines for the next conversation, unless some are ready or being prepared.
@@ -90,7 +90,7 @@ class EnginePool:
             return
         self._filling = True
         try:
-            engines = await self.workshop.engines()
+            engines = await self.engine_loader.engines()
         except Exception:  # noqa: BLE001 - must not end the conversation whose task this is
             self.metrics.trouble("engine")
             return
@@ -108,7 +108,7 @@ class EnginePool:
         async with asyncio.TaskGroup() as tasks:
             for engines in ready:
                 tasks.create_task(close_engine(engines.recognizer, self._on_stop_timeout))
-            tasks.create_task(self.workshop.aclose(self._on_stop_timeout))
+            tasks.create_task(self.engine_loader.aclose(self._on_stop_timeout))
 
     def _on_stop_timeout(self, _what: str) -> None:
         self.metrics.trouble("engine")

@@ -30,13 +30,13 @@ EVENT_BYTES = 2000
 """Cost added for each event, which limits them to 1,000 a second. The shortest event takes 50 to 100 µs."""
 COSTLY_BYTES = 2000
 """After an event that costs more, other tasks of the event loop run."""
-LEAST_WAIT_S = 0.02
+MIN_WAIT_S = 0.02
 """A shorter wait is added to that of the next event, because each wait costs time itself."""
 
-_MOST_MEMBERS = 8
-_MOST_ESCAPED_QUOTES = 8
-_MOST_BACKSLASHES = 64
-_MOST_QUOTES = 4 * MAX_VALUES
+_MAX_MEMBERS = 8
+_MAX_ESCAPED_QUOTES = 8
+_MAX_BACKSLASHES = 64
+_MAX_QUOTES = 4 * MAX_VALUES
 """Two quotes for each key and each value."""
 
 _BLANK = r"[ \t\r\n]{0,1000}"
@@ -75,7 +75,7 @@ def is_append(text: str) -> bool:
     if opening is None:
         return False
     kind, at = "", opening.end()
-    for _ in range(_MOST_MEMBERS):
+    for _ in range(_MAX_MEMBERS):
         key = _KEY.match(text, at)
         if key is None:
             return False
@@ -102,8 +102,8 @@ def has_too_many_values(text: str) -> bool:
         return False
     # Once escaped quotes are removed, every second part between quotes is outside of strings. Escaped backslashes go
     # first.
-    parts = text.replace("\\\\", "").replace('\\"', "").split('"', _MOST_QUOTES)
-    return len(parts) > _MOST_QUOTES or sum(map(_separators, parts[::2])) > MAX_VALUES
+    parts = text.replace("\\\\", "").replace('\\"', "").split('"', _MAX_QUOTES)
+    return len(parts) > _MAX_QUOTES or sum(map(_separators, parts[::2])) > MAX_VALUES
 
 
 def _separators(text: str) -> int:
@@ -116,13 +116,13 @@ def _end_of_value(text: str, at: int) -> int:
         word = _WORD.match(text, at)
         return -1 if word is None else word.end()
     end = at
-    for _ in range(_MOST_ESCAPED_QUOTES):
+    for _ in range(_MAX_ESCAPED_QUOTES):
         end = text.find('"', end + 1)
         if end < 0:
             return -1
-        before = text[max(at + 1, end - _MOST_BACKSLASHES) : end]
+        before = text[max(at + 1, end - _MAX_BACKSLASHES) : end]
         backslashes = len(before) - len(before.rstrip("\\"))
-        if backslashes == _MOST_BACKSLASHES:
+        if backslashes == _MAX_BACKSLASHES:
             return -1
         if backslashes % 2 == 0:
             return end + 1
@@ -140,7 +140,7 @@ class EventBudget:
         """Returns how long not to read the client after an event that cost so many bytes; 0: read on."""
         self._paid_until_s = max(self._paid_until_s, now_s) + (size + EVENT_BYTES) / BYTES_PER_S
         wait_s = self._paid_until_s - now_s - BURST_BYTES / BYTES_PER_S
-        return wait_s if wait_s >= LEAST_WAIT_S else 0.0
+        return wait_s if wait_s >= MIN_WAIT_S else 0.0
 
 
 def _too_large(message: str) -> ProtocolError:

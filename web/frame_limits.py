@@ -15,10 +15,10 @@ SMALL_BURST = 1024
 """Small fragments at once, about 10 ms of processing."""
 SMALL_PER_S = 64.0
 
-MOST_FRAGMENTS = 16_384
+MAX_FRAGMENTS = 16_384
 """Fragments of one message: the longest message in pieces of 1 kB."""
 
-MOST_UNSENT_PONGS = 16
+MAX_UNSENT_PONGS = 16
 """Pongs that may wait because the client does not read."""
 
 POLICY_VIOLATION = 1008
@@ -60,8 +60,8 @@ class FrameLimits:
     def fragment(self, size: int, now_s: float, *, last: bool) -> str | None:
         """Counts a fragment of a message. Returns the reason if the connection must be closed."""
         self._fragments += 1
-        if self._fragments > MOST_FRAGMENTS:
-            return f"a message has {MOST_FRAGMENTS} fragments at most"
+        if self._fragments > MAX_FRAGMENTS:
+            return f"a message has {MAX_FRAGMENTS} fragments at most"
         if last:
             self._fragments = 0
         if size < SMALL_BYTES and not self._small.take(now_s):

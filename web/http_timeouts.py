@@ -16,9 +16,9 @@ from web import descriptors
 REQUEST_TIMEOUT_S = 10.0
 """Time limit from the connection, or the previous response, to a complete request."""
 
-MOST_IDLE = 256
+MAX_IDLE = 256
 """Idle connections of all clients; a quarter of the file descriptors if that is fewer."""
-MOST_IDLE_OF_PEER = 64
+MAX_IDLE_OF_PEER = 64
 """Connections of one address, which may be a proxy's, that have been idle for `YOUNG_S`."""
 YOUNG_S = 1.0
 """A client that connected more recently is expected to send its request."""
@@ -96,7 +96,7 @@ def thin_out(connections: Iterable[object], now_s: float) -> None:
     """Closes the oldest idle connections if there are too many in total or of one address."""
     idle = _idle(connections)
     limit = descriptors.limit()
-    most = MOST_IDLE if limit is None else min(MOST_IDLE, limit // 4)
+    most = MAX_IDLE if limit is None else min(MAX_IDLE, limit // 4)
     if len(idle) > most:
         idle[0].transport.close()
     peers: dict[str, list[TimedHttpProtocol]] = {}
@@ -104,7 +104,7 @@ def thin_out(connections: Iterable[object], now_s: float) -> None:
         if now_s - one.idle_since_s >= YOUNG_S:
             peers.setdefault(one.client[0] if one.client else "", []).append(one)
     for ones in peers.values():
-        for one in ones[: max(0, len(ones) - MOST_IDLE_OF_PEER)]:
+        for one in ones[: max(0, len(ones) - MAX_IDLE_OF_PEER)]:
             one.transport.close()
 
 

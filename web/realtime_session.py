@@ -34,7 +34,7 @@ from assistant.setup.derived_settings import PATIENCE
 from assistant.turns.events import ReplyId
 from assistant.turns.settings import TurnSettings
 from audio import g711
-from audio.arrivals import LONGEST_BLOCK_S
+from audio.arrivals import MAX_BLOCK_S
 from audio.units import REPLY_RATE_HZ, Pcm, ms_of_reply_samples, reply_samples_of_ms
 from llm.chat import NO_LIMIT, ChatOptions
 from web.audio_backlog import AudioBacklog
@@ -62,7 +62,7 @@ from web.wire.realtime import Realtime
 from web.wire.reply_ids import response_id
 from web.wire.session_config import AudioFormat, Limit, Profile, SemanticVad, ServerVad, SessionConfig
 
-SHORTEST_COMMIT_MS = 100
+MIN_COMMIT_MS = 100
 
 MAX_DELETED_IDS = 64
 """Ids of items deleted by the server that are remembered: a client's command about one may already be on its way."""
@@ -107,49 +107,51 @@ class RealtimeSession:
 
     # ---- events of the session ----
 
-    def tell(self, fact: SessionEvent) -> None:
+    def on_event(self, event: SessionEvent) -> None:
         """Passes an event of the session on to the client."""
-        match fact:
+        match event:
             case ReplyStarted():
-                self._current_reply, self._spoken_text, self._word_times, self._sent_reply = fact, "", [], None
+                self._current_reply, self._spoken_text, self._word_times, self._sent_reply = event, "", [], None
                 if self._stopped is not None:
-                    self._stopped.latest = self._stopped.reply == fact.reply
+                    self._stopped.latest = self._stopped.reply == event.reply
             case ChunkSpoken() if self._current_reply is not None:
                 joint = " " if self._spoken_text and self._current_reply.spoken else ""
-                self._spoken_text += joint + fact.text
-                fact = replace(fact, text=joint + fact.text)  # the deltas must add up to the text
+                self._spoken_text += joint + event.text
+                event = replace(event, text=joint + event.text)  # the deltas must add up to the text
             case WordsTimed():
-                self._word_times += fact.words
+                self._word_times += event.words
             case ReplySent():
-                self._sent_reply = fact
+                self._sent_reply = event
             case ReplyStopped():
-                self._stopped = StoppedReply(fact.reply, {CancelResponse, ClearOutput})
-                if self._current_reply is not None and self._current_reply.reply == fact.reply:
-                    if fact.reason == "went on":
+                self._stopped = StoppedReply(event.reply, {CancelResponse, ClearOutput})
+                if self._current_reply is not None and self._current_reply.reply == event.reply:
+                    if event.reason == "went on":
                         self._deleted_by_server.append(self._current_reply.item)
                     self._current_reply = None
             case ItemForgotten(item):
                 self._deleted_by_server.append(item)
             case TurnFinished() if (
-                self._current_reply is not None and self._current_reply.reply.turn == fact.record.turn
+                self._current_reply is not None and self._current_reply.reply.turn == event.record.turn
             ):
                 self._current_reply = None
         if (
-            isinstance(fact, UserTurnCommitted)
-            and fact.origin == "spoken"
+            isinstance(event, UserTurnCommitted)
+            and event.origin == "spoken"
             and self.realtime.config.turn_detection is not None
         ):
             self._appended_ms = 0.0  # the server has committed it
-        self.realtime.tell(fact, self._invented_ms(fact), request_waits=self.session.request_waits)
+        self.realtime.on_event(
+            event, self._inserted_ms(event), reply_request_pending=self.session.reply_request_pending
+        )
         self.changed()
 
-    def _invented_ms(self, fact: SessionEvent) -> float | None:
+    def _inserted_ms(self, event: SessionEvent) -> float | None:
         """Returns how much inserted silence lies before the end of speech that is over."""
-        match fact:
+        match event:
             case UserTurnCommitted(speech_end_ms=end_ms) if end_ms is not None:
-                return self.microphone.invented_ms(end_ms)
+                return self.microphone.inserted_ms(end_ms)
             case SpeechDiscarded(at_ms=end_ms):
-                return self.microphone.invented_ms(end_ms)
+                return self.microphone.inserted_ms(end_ms)
         return None
 
     def _send_audio(self, key: Hashable, pcm: Pcm) -> None:
@@ -167,21 +169,21 @@ class RealtimeSession:
 
     # ---- the client's commands ----
 
-    async def receive(self, text: str, pace: AudioPacer) -> bool:
+    async def receive(self, text: str, pacer: AudioPacer) -> bool:
         """Processes one message of the client.
 
-        If `pace` has a backlog, commands that have to wait are put there for `feed`. Returns whether the message had
+        If `pacer` has a backlog, commands that have to wait are put there for `feed`. Returns whether the message had
         audio.
         """
         sound = False
-        backlog = pace.backlog
+        backlog = pacer.backlog
         for command in self.realtime.receive(text):
             if isinstance(command, Append):
                 sound = sound or len(command.audio) > 0
-                if backlog is not None and not self._takes_now(command, pace, backlog):
+                if backlog is not None and not self._takes_now(command, pacer, backlog):
                     backlog.put(command)
                 else:
-                    await self._append(command, pace)
+                    await self._append(command, pacer)
             elif backlog is not None and backlog.must_wait(command, behind=self.microphone.behind):
                 backlog.put(command)
             else:
@@ -190,35 +192,35 @@ class RealtimeSession:
             self.changed()
         return sound
 
-    async def feed(self, pace: AudioPacer) -> None:
-        """Processes the commands in the backlog of `pace` until cancelled."""
-        backlog = pace.backlog
+    async def feed(self, pacer: AudioPacer) -> None:
+        """Processes the commands in the backlog of `pacer` until cancelled."""
+        backlog = pacer.backlog
         assert backlog is not None
         while True:
             command = await backlog.first()
             if isinstance(command, Append):
-                await self._append(command, pace)
+                await self._append(command, pacer)
             else:
                 await self._execute(command)
                 self.changed()
             backlog.done(command)
 
-    def _takes_now(self, command: Append, pace: AudioPacer, backlog: AudioBacklog) -> bool:
-        return backlog.empty and not self.microphone.full and pace.lets_pass(_length_s(command))
+    def _takes_now(self, command: Append, pacer: AudioPacer, backlog: AudioBacklog) -> bool:
+        return backlog.empty and not self.microphone.full and pacer.lets_pass(_length_s(command))
 
-    async def _append(self, command: Append, pace: AudioPacer) -> None:
-        rate_hz, backlog = command.format.rate_hz, pace.backlog
+    async def _append(self, command: Append, pacer: AudioPacer) -> None:
+        rate_hz, backlog = command.format.rate_hz, pacer.backlog
         sample_bytes = _sample_bytes(command.format)
-        whole = _length_s(command) <= LONGEST_BLOCK_S and pace.lets_pass(_length_s(command))
+        whole = _length_s(command) <= MAX_BLOCK_S and pacer.lets_pass(_length_s(command))
         length = len(command.audio) if whole else rate_hz * PIECE_MS // 1000 * sample_bytes
         held = backlog is not None and backlog.is_wanted(command)
         for at in range(0, len(command.audio), length or 1):
-            if not await pace.wait() or (held and backlog is not None and not backlog.is_wanted(command)):
+            if not await pacer.wait() or (held and backlog is not None and not backlog.is_wanted(command)):
                 break
             part = _decoded(command.audio[at : at + length], command.format)
             self._appended_ms += len(part) * 1000 / rate_hz
             await self.microphone.deliver(part, rate_hz)
-            pace.took(len(part) * REPLY_RATE_HZ // rate_hz)
+            pacer.took(len(part) * REPLY_RATE_HZ // rate_hz)
 
     async def _execute(self, command: Command) -> None:  # noqa: C901, PLR0912 - one case for each kind of command
         match command:
@@ -237,10 +239,10 @@ class RealtimeSession:
             case CreateItem():
                 self._create(command)
             case RetrieveItem():
-                item = None if self._is_current(command.item_id) else self.session.conversation.find(command.item_id)
+                item = None if self._is_current(command.item_id) else self.session.history.find(command.item_id)
                 self.realtime.item_retrieved(command, item)
             case DeleteItem():
-                if self.session.conversation.delete(command.item_id) or command.item_id in self._deleted_by_server:
+                if self.session.history.delete(command.item_id) or command.item_id in self._deleted_by_server:
                     self.realtime.item_deleted(command.item_id)
                     self._forget_deleted(command.item_id)
                 else:
@@ -261,7 +263,7 @@ class RealtimeSession:
     def configure(self, config: SessionConfig) -> None:
         """Applies the client's settings."""
         self.session.turns.settings = _turn_settings(self.base, self.profile, config)
-        self.session.conversation.instructions = config.instructions
+        self.session.history.instructions = config.instructions
         self.session.reply_options = ReplyOptions(
             spoken=config.modality == "audio",
             speed=config.speed,
@@ -270,7 +272,7 @@ class RealtimeSession:
         self.speaker.trusts_reports = config.extensions.playout
 
     async def _commit(self, command: CommitInput) -> None:
-        if self._appended_ms < SHORTEST_COMMIT_MS:
+        if self._appended_ms < MIN_COMMIT_MS:
             self.realtime.refuse(command, "input_audio_buffer_commit_empty", buffer_ms=self._appended_ms)
             return
         self._appended_ms = 0.0
@@ -278,28 +280,28 @@ class RealtimeSession:
         self.session.submit()
 
     def _create(self, command: CreateItem) -> None:
-        conversation = self.session.conversation
+        history = self.session.history
         item = command.item
-        if item.id and conversation.is_taken(item.id):
+        if item.id and history.is_taken(item.id):
             self.realtime.refuse(command, "item_create_duplicate_item_id")
             return
-        if isinstance(item, FunctionOutput) and not _is_called(conversation.items, item.call_id):
+        if isinstance(item, FunctionOutput) and not _is_called(history.items, item.call_id):
             self.realtime.refuse(command, "invalid_tool_call_id")
             return
-        if isinstance(item, FunctionCallItem) and _is_called(conversation.items, item.call_id):
+        if isinstance(item, FunctionCallItem) and _is_called(history.items, item.call_id):
             self.realtime.refuse(command, "call_id_taken")
             return
-        item = item if item.id else replace(item, id=conversation.reserve())
+        item = item if item.id else replace(item, id=history.reserve())
         if command.after in self._deleted_by_server:  # the item goes to the end instead
             command = replace(command, after=None)
-        if conversation.insert(item, command.after):
+        if history.insert(item, command.after):
             self.realtime.item_created(command, item)
         else:
             self.realtime.refuse(command, "item_create_invalid_previous_item_id")
 
     def _truncate(self, command: TruncateItem) -> None:
-        conversation = self.session.conversation
-        item, length = conversation.find(command.item_id), conversation.length(command.item_id)
+        history = self.session.history
+        item, length = history.find(command.item_id), history.length(command.item_id)
         if item is None and command.item_id in self._deleted_by_server:
             return  # the client has been told of the deletion, or is about to be
         if item is None:
@@ -308,19 +310,19 @@ class RealtimeSession:
         if not isinstance(item, AssistantMessage) or length is None or self.realtime.is_written(command.item_id):
             self.realtime.refuse(command, "unsupported_content_type")
             return
-        longest_ms = math.ceil(ms_of_reply_samples(length))
-        if command.audio_end_ms > longest_ms:
-            self.realtime.refuse(command, "item_truncate_too_long", audio_ms=longest_ms)
+        max_ms = math.ceil(ms_of_reply_samples(length))
+        if command.audio_end_ms > max_ms:
+            self.realtime.refuse(command, "item_truncate_too_long", audio_ms=max_ms)
             return
         # A client that truncates the playing item has stopped playing it.
-        trailing = conversation.reply_of(command.item_id)
+        trailing = history.reply_of(command.item_id)
         if self._is_current(command.item_id):
             self.realtime.truncating(command.item_id)
             self.session.cancel()
         elif trailing is not None and trailing in self.session.playing:
             self.realtime.truncating(command.item_id)
             self.session.stop_trailing(trailing)
-        conversation.truncate(command.item_id, reply_samples_of_ms(command.audio_end_ms))
+        history.truncate(command.item_id, reply_samples_of_ms(command.audio_end_ms))
         self.realtime.item_truncated(command.item_id, command.audio_end_ms)
 
     def _is_current(self, item: ItemId) -> bool:
@@ -328,7 +330,7 @@ class RealtimeSession:
         return self._current_reply is not None and self._current_reply.item == item
 
     def _respond(self, command: CreateResponse) -> None:
-        if (self._current_reply is not None and self._sent_reply is None) or self.session.request_waits:
+        if (self._current_reply is not None and self._sent_reply is None) or self.session.reply_request_pending:
             self.realtime.refuse(command, "conversation_already_has_active_response", response_id=self._active_name)
         else:
             options = _response_options(self.session.reply_options, command.options)
@@ -341,8 +343,8 @@ class RealtimeSession:
         return "requested" if begun is None else response_id(begun.reply)
 
     def _cancel(self, command: CancelResponse) -> None:
-        waits = self.session.request_waits
-        if not self._replying(command.reply) and not (waits and command.reply is None):
+        request_pending = self.session.reply_request_pending
+        if not self._replying(command.reply) and not (request_pending and command.reply is None):
             if self._stopped is None or not self._stopped.expects(command, command.reply):
                 self.realtime.refuse(command, "response_cancel_not_active")
             return
@@ -350,9 +352,9 @@ class RealtimeSession:
             self.session.stop_trailing(command.reply)
             self._stopped_by_client(command)
             return
-        if waits:
+        if request_pending:
             self.realtime.request_dropped()
-        self.session.cancel(request_too=True)
+        self.session.cancel(including_request=True)
         self._stopped_by_client(command)
 
     def _clear_output(self, command: ClearOutput) -> None:
@@ -377,15 +379,15 @@ class RealtimeSession:
 
     def _played(self, report: PlayoutReport) -> None:
         if report.latency_ms is not None:
-            self.session.measured(report.reply, report.latency_ms / 1000, (report.device_ms or 0.0) / 1000)
+            self.session.on_client_latency(report.reply, report.latency_ms / 1000, (report.device_ms or 0.0) / 1000)
         self.speaker.report(report.reply, report.played_ms, finished=report.finished)
 
     # ---- reconnecting ----
 
-    def gone(self) -> None:
+    def on_disconnect(self) -> None:
         """Handles a lost connection: the conversation continues in silence, and messages to the client are dropped."""
-        self.speaker.gone()
-        self.microphone.lost()
+        self.speaker.on_disconnect()
+        self.microphone.on_disconnect()
         self.changed = self._forget
 
     def _forget(self) -> None:
@@ -401,21 +403,21 @@ class RealtimeSession:
         """
         self.changed = _do_nothing  # until the new connection sets it
         under_way = self._current_reply
-        self.realtime.come_back(
-            self.session.conversation.items,
+        self.realtime.on_reconnect(
+            self.session.history.items,
             expires_at_s=expires_at_s,
             heard_ms=self.microphone.received_ms,
             under_way=None if under_way is None else under_way.item,
         )
         if under_way is not None:
-            self.realtime.tell(under_way)
+            self.realtime.on_event(under_way)
             if self._spoken_text:
-                self.realtime.tell(ChunkSpoken(under_way.reply, self._spoken_text))
+                self.realtime.on_event(ChunkSpoken(under_way.reply, self._spoken_text))
             if self._word_times:
-                self.realtime.tell(WordsTimed(under_way.reply, tuple(self._word_times)))
-        self.speaker.back(reply, received_ms)
+                self.realtime.on_event(WordsTimed(under_way.reply, tuple(self._word_times)))
+        self.speaker.on_reconnect(reply, received_ms)
         if self._sent_reply is not None and under_way is not None:
-            self.realtime.tell(self._sent_reply)
+            self.realtime.on_event(self._sent_reply)
 
 
 def _do_nothing() -> None:
@@ -440,12 +442,12 @@ def _decoded(audio: bytes, wire_format: AudioFormat) -> Pcm:
             return g711.decode_alaw(audio)
 
 
-def _turn_settings(base: TurnSettings, servers: Profile, config: SessionConfig) -> TurnSettings:
+def _turn_settings(base: TurnSettings, server_profile: Profile, config: SessionConfig) -> TurnSettings:
     """Returns the server's turn-taking settings with the client's changes."""
     base = replace(base, by_client=True)
-    least_ms = config.extensions.interrupt_after_ms
-    if least_ms is not None:
-        base = replace(base, interrupt_after_ms=max(base.interrupt_after_ms, float(least_ms)))
+    min_ms = config.extensions.interrupt_after_ms
+    if min_ms is not None:
+        base = replace(base, interrupt_after_ms=max(base.interrupt_after_ms, float(min_ms)))
     detection = config.turn_detection
     match detection:
         case None:
@@ -460,18 +462,18 @@ def _turn_settings(base: TurnSettings, servers: Profile, config: SessionConfig) 
                 interruptible=detection.interrupt_response,
             )
         case SemanticVad():
-            profile = detection.profile(servers)
-            if profile != servers:
+            profile = detection.profile(server_profile)
+            if profile != server_profile:
                 base = replace(base, hangover_ms=float(PROFILE_HANGOVER_MS[profile]), patience=PATIENCE[profile])
             return replace(base, answers=detection.create_response, interruptible=detection.interrupt_response)
 
 
-def _response_options(wishes: ReplyOptions, options: ResponseOptions) -> ReplyOptions:
+def _response_options(session_options: ReplyOptions, options: ResponseOptions) -> ReplyOptions:
     """Returns the options of one response: those of the session with the response's own changes."""
-    chat = wishes.options
+    chat = session_options.options
     return ReplyOptions(
-        spoken=wishes.spoken if options.modality is None else options.modality == "audio",
-        speed=wishes.speed,
+        spoken=session_options.spoken if options.modality is None else options.modality == "audio",
+        speed=session_options.speed,
         options=ChatOptions(
             chat.functions if options.tools is None else options.tools,
             chat.choice if options.tool_choice is None else options.tool_choice,

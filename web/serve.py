@@ -67,7 +67,7 @@ LOGGING: Mapping[str, object] = {
 
 LOG_EVERY_S = 60.0
 """Shortest time between two log lines about the same mistake of clients."""
-LONGEST_LINE = 500
+MAX_LINE_CHARS = 500
 """Longest log line of uvicorn in characters; it may quote what a client sent."""
 CLIENTS_MISTAKES = (
     "Invalid HTTP request received.",
@@ -107,7 +107,7 @@ class LogFilter(logging.Filter):
         if before_s is not None and record.created - before_s < LOG_EVERY_S:
             return False
         self._last_logged_s[mistake] = record.created
-        record.msg = f"{record.getMessage()[:LONGEST_LINE]} (a client's mistake; said once a minute)"
+        record.msg = f"{record.getMessage()[:MAX_LINE_CHARS]} (a client's mistake; said once a minute)"
         record.args, record.exc_info, record.exc_text = (), None, None
         return True
 
@@ -153,7 +153,7 @@ async def serve(
         services = create_services(loaded.settings, environ, metrics)
         session_acceptor = SessionAcceptor(
             services.converse,
-            services.hall,
+            services.engine_pool,
             SessionLimits(section.max_sessions),
             metrics,
             max_session_s=section.max_session_s,
@@ -161,7 +161,7 @@ async def serve(
             resumable=services.resumable,
             make_room=services.make_room,
         )
-        banner = StartupBanner(console, services.hall)
+        banner = StartupBanner(console, services.engine_pool)
         failures: list[Exception] = []
 
         def engines_loaded(error: Exception | None) -> None:
@@ -173,7 +173,7 @@ async def serve(
                 server.should_exit = True
 
         app = make_app(
-            services.hall,
+            services.engine_pool,
             access_control,
             session_acceptor,
             metrics,

@@ -24,7 +24,7 @@ class Services:
     """The services of one server.
 
     Attributes:
-        hall: The engines.
+        engine_pool: The engines.
         converse: Runs the conversation of a connection.
         resumable: Returns whether a conversation with this token waits for its client to reconnect.
         make_room: Ends a conversation that waits for its client, because another client needs its slot.
@@ -32,7 +32,7 @@ class Services:
         traces: Serves turn records.
     """
 
-    hall: EngineHealth
+    engine_pool: EngineHealth
     converse: Converse
     resumable: Callable[[str], bool] = never_resumable
     make_room: Callable[[], bool] = no_room
@@ -45,12 +45,12 @@ ServicesFactory = Callable[[Settings, Mapping[str, str], Metrics], Services]
 
 def create_services(settings: Settings, environ: Mapping[str, str], metrics: Metrics) -> Services:
     """Creates the services. Raises EngineLoadError if `trace.otlp_url` is set and its extra is not installed."""
-    workshop = EngineLoader(settings, environ)
-    workshop.export = export = span_export(settings, environ, lambda what: _log.warning("%s", what))
-    hall = EnginePool(workshop, metrics)
-    connections = Connections(hall, metrics, version("repartee"))
+    engine_loader = EngineLoader(settings, environ)
+    engine_loader.export = export = span_export(settings, environ, lambda what: _log.warning("%s", what))
+    engine_pool = EnginePool(engine_loader, metrics)
+    connections = Connections(engine_pool, metrics, version("repartee"))
     services = Services(
-        hall,
+        engine_pool,
         connections.converse,
         connections.resumable,
         connections.make_room,

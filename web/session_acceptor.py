@@ -29,7 +29,7 @@ conversation needs about 40 ms to return its engines, and seconds on an overload
 ROOM_STEP_S = 0.1
 """How often a connection that waits for a slot checks for a conversation whose client has gone meanwhile."""
 
-MOST_WAITING = 64
+MAX_WAITING = 64
 """Connections that may wait for a slot; more are refused at once."""
 
 DRAIN_STEP_S = 0.05
@@ -79,7 +79,7 @@ class SessionAcceptor:
     def __init__(
         self,
         converse: Converse,
-        hall: EngineHealth,
+        engine_pool: EngineHealth,
         session_limits: SessionLimits,
         metrics: Metrics,
         *,
@@ -92,7 +92,7 @@ class SessionAcceptor:
 
         Args:
             converse: Runs the conversation of a connection.
-            hall: The engines. Sessions are refused until they are ready.
+            engine_pool: The engines. Sessions are refused until they are ready.
             session_limits: Limits the number of sessions.
             metrics: Counts sessions.
             max_session_s: Longest session.
@@ -101,7 +101,7 @@ class SessionAcceptor:
             make_room: Ends a conversation that waits for its client, if there is one, to free a slot.
         """
         self._converse = converse
-        self._hall = hall
+        self._hall = engine_pool
         self._session_limits = session_limits
         self._metrics = metrics
         self._max_session_s = max_session_s
@@ -164,7 +164,7 @@ class SessionAcceptor:
         """Takes a slot, waiting for one up to `SLOT_TIMEOUT_S`. Returns why the session is refused, or None."""
         close_notice = self._try_admit(resuming=resuming)
         room_made = close_notice is not None and close_notice.code == FULL and self._make_room()
-        if self._waiting >= MOST_WAITING:
+        if self._waiting >= MAX_WAITING:
             return close_notice
         self._waiting += 1
         try:

@@ -12,10 +12,10 @@ from web.health import EngineHealth
 class StartupBanner:
     """Prints where to connect, which engines run, and when they are ready."""
 
-    def __init__(self, console: Console, hall: EngineHealth) -> None:
+    def __init__(self, console: Console, engine_pool: EngineHealth) -> None:
         """Prints to this console about these engines."""
         self._console = console
-        self._hall = hall
+        self._hall = engine_pool
 
     def listening(self, host: str, port: int, *, token: bool, insecure: bool) -> None:
         """Prints the addresses, when the server listens and the engines are still loading."""

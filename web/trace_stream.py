@@ -20,8 +20,8 @@ from assistant.trace.record import TurnRecord
 PATH = "/traces"
 CONTENT_TYPE = "application/x-ndjson"
 
-MOST_FOLLOWERS = 8
-MOST_WAITING = 100
+MAX_FOLLOWERS = 8
+MAX_WAITING = 100
 """Queued lines of one follower, 5 to 20 kB each: minutes of a busy server. Beyond this the oldest are dropped."""
 
 BEAT_S = 15.0
@@ -43,7 +43,7 @@ class _Follower:
 
     def put(self, line: bytes) -> None:
         """Appends a line; never blocks."""
-        if len(self._waiting) >= MOST_WAITING:
+        if len(self._waiting) >= MAX_WAITING:
             self._waiting.popleft()
             self._lost += 1
         self._waiting.append(line)
@@ -72,7 +72,7 @@ class TraceStream:
         """Number of followers."""
         return len(self._followers)
 
-    def tell(self, record: TurnRecord) -> None:
+    def publish(self, record: TurnRecord) -> None:
         """Sends the record of a turn that has ended; never blocks."""
         if self._followers:
             line = record.to_json().encode()
@@ -110,8 +110,8 @@ class TraceStream:
             return JSONResponse(_error("not_supported", f"{PATH} is read with GET"), 405, {"Allow": "GET"})
         if self._ended:
             return JSONResponse(_error("server_draining", "the server is shutting down"), 503)
-        if len(self._followers) >= MOST_FOLLOWERS:
-            return JSONResponse(_error("too_many_followers", f"{MOST_FOLLOWERS} follow already; end one of them"), 503)
+        if len(self._followers) >= MAX_FOLLOWERS:
+            return JSONResponse(_error("too_many_followers", f"{MAX_FOLLOWERS} follow already; end one of them"), 503)
         return None
 
     async def _write(self, follower: _Follower, send: Send) -> None:

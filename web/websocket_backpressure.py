@@ -18,11 +18,11 @@ from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.frames import Frame, Opcode
 
-from web.frame_limits import MOST_UNSENT_PONGS, POLICY_VIOLATION, FrameLimits
+from web.frame_limits import MAX_UNSENT_PONGS, POLICY_VIOLATION, FrameLimits
 
-MOST_WAITING = 8
+MAX_WAITING = 8
 """Messages that may wait before reading pauses. A client that sends in real time has one or two."""
-MOST_BYTES = 1 << 14
+MAX_BYTES = 1 << 14
 """Longest small message in bytes. After a larger one, reading pauses until it was taken."""
 
 PIECE_BYTES = 1 << 11
@@ -55,7 +55,7 @@ def transport_of(scope: Scope) -> asyncio.Transport | None:
 
 
 class BackpressureProtocol(WebSocketsSansIOProtocol):
-    """Pauses reading while `MOST_WAITING` messages or a large one wait. Its connections can be aborted (`abort_of`)."""
+    """Pauses reading while `MAX_WAITING` messages or a large one wait. Its connections can be aborted (`abort_of`)."""
 
     _said_something = False  # data has arrived since the last ping
     _unread = memoryview(b"")  # received data that is not parsed yet
@@ -166,8 +166,8 @@ class BackpressureProtocol(WebSocketsSansIOProtocol):
         now_s = self.loop.time()
         if frame.opcode is Opcode.PING and not self.writable.is_set():
             self._unsent_pongs += 1
-            if self._unsent_pongs > MOST_UNSENT_PONGS:
-                return f"pings whose answers are not read: {MOST_UNSENT_PONGS} may wait"
+            if self._unsent_pongs > MAX_UNSENT_PONGS:
+                return f"pings whose answers are not read: {MAX_UNSENT_PONGS} may wait"
         if frame.opcode in {Opcode.PING, Opcode.PONG}:
             return self._limits.control(now_s)
         if frame.opcode is Opcode.CONT or (frame.opcode is not Opcode.CLOSE and not frame.fin):
@@ -224,10 +224,10 @@ class BackpressureProtocol(WebSocketsSansIOProtocol):
 
     def send_receive_event_to_app(self) -> None:
         """Queues a complete message and decides whether reading must pause."""
-        large = sum(map(len, self.frames)) > MOST_BYTES
+        large = sum(map(len, self.frames)) > MAX_BYTES
         was_paused, self.read_paused = self.read_paused, True  # then uvicorn does not pause
         super().send_receive_event_to_app()
         self.read_paused = was_paused
         # After the server has closed, messages are no longer taken; reading continues for the client's close frame.
-        if not self.close_sent and (large or self.queue.qsize() >= MOST_WAITING):
+        if not self.close_sent and (large or self.queue.qsize() >= MAX_WAITING):
             self._held = True

@@ -57,8 +57,8 @@ class _TapedMicrophone:
         return self._microphone.clock
 
     @property
-    def invented_frames(self) -> int:
-        return self._microphone.invented_frames
+    def inserted_frames(self) -> int:
+        return self._microphone.inserted_frames
 
     async def frames(self) -> AsyncGenerator[Frame]:
         async with aclosing(self._microphone.frames()) as frames:
@@ -217,7 +217,7 @@ async def _converse(  # noqa: PLR0917
         microphone=microphone,
         speaker=speaker,
         trace=trace,
-        show=screen.show,
+        on_event=screen.show,
         counters=lambda: {"underruns": speaker.counts.underruns},
     )
     async with asyncio.TaskGroup() as tasks:

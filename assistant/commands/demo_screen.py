@@ -119,7 +119,7 @@ class Screen:
         self._print(Text(""))
 
 
-def waterfall(record: TurnRecord, most_cells: int) -> Text:
+def waterfall(record: TurnRecord, max_cells: int) -> Text:
     """Returns one line: the latency, whether it is within the band, the bar, and the stages in milliseconds."""
     latency_ms = record.response_latency_ms or 0.0
     inside = BAND_MS[0] <= latency_ms <= BAND_MS[1] and not record.failed
@@ -128,7 +128,7 @@ def waterfall(record: TurnRecord, most_cells: int) -> Text:
     line.append("✓ " if inside else "✗ ", style="green" if inside else "red")
     if record.failed:
         line.append(f"{NOT_COUNTED}  ", style="red")
-    parts = segments(record, most_cells)
+    parts = segments(record, max_cells)
     for part in parts:
         line.append("█" * part.cells, style=COLOURS[part.stage])
     line.append("  ")

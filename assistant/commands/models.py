@@ -9,7 +9,7 @@ from assistant.commands.options import Config, Overrides, settings_of
 models = typer.Typer(help="The models that the configuration needs: what is at hand, and fetching the rest.")
 
 
-MOST_NAME = 32
+MAX_NAME_CHARS = 32
 """Longest name, in characters, that is not wrapped."""
 
 
@@ -35,7 +35,7 @@ def list_models(
     found = rows(needs(settings), everything=everything)
     console = terminal()
     # Names are meant to be copied, so they are not wrapped, unless a path or a narrow window needs the room.
-    unwrapped = max(len(row.name) for row in found) <= min(MOST_NAME, console.width // 3)
+    unwrapped = max(len(row.name) for row in found) <= min(MAX_NAME_CHARS, console.width // 3)
     table.add_column("model", overflow="fold", no_wrap=unwrapped)
     for heading in ("for", "size", "licence", "where"):
         table.add_column(heading, overflow="fold")

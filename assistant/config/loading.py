@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from assistant.config.endpoint_settings import accepts
-from assistant.config.ownership import MOST_BYTES, is_ours
+from assistant.config.ownership import MAX_BYTES, is_ours
 from assistant.config.settings import DEFAULTS, KEYS, SECTIONS, Settings
 from assistant.config.sources import (
     ENDPOINT_KEYS,
@@ -123,7 +123,7 @@ def ignored_note(file: Path) -> str:
 def is_foreign(file: Path) -> bool:
     """Whether the file can be read and belongs to another program."""
     try:
-        return not is_ours(file.read_bytes()[:MOST_BYTES])
+        return not is_ours(file.read_bytes()[:MAX_BYTES])
     except OSError:
         return False  # The error is reported where the file is read.
 

@@ -29,7 +29,7 @@ _LEAVES = frozenset(key.partition(".")[2] for key in (*KEYS, *LISTS))
 _HEADER = re.compile(r"^\s*\[\[?\s*([\w-]+)", re.MULTILINE)
 
 
-MOST_BYTES = 1 << 20
+MAX_BYTES = 1 << 20
 """Number of bytes of the file that are examined."""
 
 

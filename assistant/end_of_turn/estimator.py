@@ -33,20 +33,20 @@ class EndOfTurnEvidence:
         prosody: The prosodic features; None if they were not computed.
         text: The transcript of the whole turn, requested at the start of this silence. It stays the same during the
             silence, since decoders add words to silence. None if it was not requested, "" if it has no words.
-        closure: The punctuation that the recognizer expects after these words; None if it does not report it.
+        punctuation: The punctuation that the recognizer expects after these words; None if it does not report it.
         known_sentence: Whether the text is a complete sentence that a skill understands.
-        smart: The Smart Turn probability, from this silence; None without the model.
-        habits: The pauses of the speaker in this conversation.
+        smart_turn: The Smart Turn probability, from this silence; None without the model.
+        pause_stats: The pauses of the speaker in this conversation.
         expected: The kind of answer that the assistant's last words asked for.
     """
 
     silence_ms: float
     prosody: Prosody | None = None
     text: str | None = None
-    closure: Punctuation | None = None
+    punctuation: Punctuation | None = None
     known_sentence: bool = False
-    smart: float | None = None
-    habits: SpeakerPauseStats = field(default_factory=SpeakerPauseStats)
+    smart_turn: float | None = None
+    pause_stats: SpeakerPauseStats = field(default_factory=SpeakerPauseStats)
     expected: Expected = "anything"
 
 
@@ -126,17 +126,19 @@ class FusedEstimator:
     def estimate(self, evidence: EndOfTurnEvidence) -> EndOfTurnEstimate:
         """Estimates whether the turn is over."""
         sources, features = _features(evidence)
-        excess_ms = evidence.habits.excess_ms
+        excess_ms = evidence.pause_stats.excess_ms
         logit = self.models[sources].logit(features) if sources else 0.0
         logit += (
-            evidence.habits.shift + evidence.habits.turn_shift + answer_shift(evidence.expected, evidence.text or "")
+            evidence.pause_stats.shift
+            + evidence.pause_stats.turn_shift
+            + answer_shift(evidence.expected, evidence.text or "")
         )
         if evidence.known_sentence:
             logit += _KNOWN_SENTENCE_SHIFT
         # Pauses end at a constant rate. With each mean excess of silence, the odds of an end grow by a factor of e.
         logit += (evidence.silence_ms - self.reference_ms) / excess_ms
         probability = 1 / (1 + exp(-_clipped(logit)))
-        return EndOfTurnEstimate(probability, evidence.silence_ms, excess_ms, sources, evidence.habits.pausing)
+        return EndOfTurnEstimate(probability, evidence.silence_ms, excess_ms, sources, evidence.pause_stats.pausing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +197,7 @@ the pauses in free speech, half are below it (docs/turn-taking.md).
 """
 
 
-def hangover_ms(estimate: EndOfTurnEstimate, patience: EndOfTurnProfile) -> float:
+def silence_timeout_ms(estimate: EndOfTurnEstimate, patience: EndOfTurnProfile) -> float:
     """Returns the silence timeout in ms from the end of speech, for this estimate.
 
     Pauses end at a constant rate, so the odds of an end grow by a factor of e with each mean excess of silence. The
@@ -239,18 +241,18 @@ def _features(evidence: EndOfTurnEvidence) -> tuple[str, dict[str, float]]:
     if evidence.text is not None:
         sources.append("text")
         features |= text_shape(evidence.text).named()
-    if evidence.text and evidence.closure is not None:
+    if evidence.text and evidence.punctuation is not None:
         sources.append("closure")
-        features |= closure_features(evidence.closure)
-    if evidence.smart is not None:
+        features |= punctuation_features(evidence.punctuation)
+    if evidence.smart_turn is not None:
         sources.append("smart")
-        features["smart_logit"] = _logit(evidence.smart)
+        features["smart_logit"] = _logit(evidence.smart_turn)
     return "+".join(sources), features
 
 
-def closure_features(closure: Punctuation) -> dict[str, float]:
+def punctuation_features(punctuation: Punctuation) -> dict[str, float]:
     """Returns the punctuation probabilities as logits, by feature name."""
-    return {"closes": _logit(closure.sentence_end), "goes_on": _logit(closure.continuation)}
+    return {"closes": _logit(punctuation.sentence_end), "goes_on": _logit(punctuation.continuation)}
 
 
 def _logit(probability: float) -> float:

@@ -22,8 +22,8 @@ from assistant.history.items import (
     answer_messages,
     call_messages,
 )
+from assistant.history.prompt_limits import HistoryLimits, items_to_remove, outside_prompt
 from assistant.history.spoken_transcript import SpokenTranscript, Stretch
-from assistant.history.truncation import HistoryLimits, items_to_remove, outside_prompt
 from assistant.turns.events import ReplyId
 from audio.units import ReplySamples
 from llm.chat import FunctionCall, Message
@@ -38,7 +38,7 @@ class History:
 
     Attributes:
         instructions: The system message; "" for none.
-        max_turns: Most turns in the prompt. Beyond it several turns leave at once (`assistant/history/truncation.py`).
+        max_turns: Most turns in the prompt. Beyond it several leave at once (`assistant/history/prompt_limits.py`).
         max_tokens: Most tokens in the prompt, as estimated there.
         on_removed: Called with each item that is removed because the history is far too long.
     """

@@ -29,7 +29,7 @@ FIRST_ANSWER_S = 2.5
 READ_TIMEOUT_S = 15.0
 """Longest pause during a download."""
 
-MOST_REDIRECTS = 5
+MAX_REDIRECTS = 5
 BLOCK_BYTES = 1 << 18
 
 
@@ -149,7 +149,7 @@ def _ask_remaining(client: httpx.Client, hub: str, model: Model, commit: str) ->
 def _ask(client: httpx.Client, hub: str, model: Model, file: HubFile, revision: str) -> Offer:
     url = httpx.URL(f"{hub}/{model.repository}/resolve/{revision}/{file.path}")
     commit = ""
-    for _ in range(MOST_REDIRECTS):
+    for _ in range(MAX_REDIRECTS):
         answer = client.head(url)
         commit = answer.headers.get("x-repo-commit", commit)
         # A large file redirects to a store, but its headers come before; a renamed repository redirects without them.

@@ -13,12 +13,12 @@ from typing import Literal
 from assistant.end_of_turn.estimator import EndOfTurnEstimate
 from assistant.events import InterimWords, Problem, SessionEvent
 from assistant.pipeline.connection_warmer import ConnectionWarmer
-from assistant.pipeline.end_of_turn_judge import EndOfTurnJudge
+from assistant.pipeline.end_of_turn_evidence import EvidenceCollector
 from assistant.pipeline.engine_recovery import EngineRecovery, reason_of
 from assistant.pipeline.engines import Engines, SessionSettings
 from assistant.pipeline.recognizer import RecognizerFeed
 from assistant.pipeline.recorder import Recorder
-from assistant.turns.backchannel import asks, is_backchannel, is_echo
+from assistant.turns.backchannel import ends_with_question, is_backchannel, is_echo
 from assistant.turns.events import (
     CloseSegment,
     DiscardSegment,
@@ -38,7 +38,7 @@ from audio.stt import SegmentId, Transcript
 from audio.units import Samples
 from audio.vad import Vad, VadResult
 
-DIPS = (0.8, 0.5)
+DIP_PROBABILITIES = (0.8, 0.5)
 """Speech probabilities. Falling below one of them, speech may be over and an early decode may pay; see docs/stt.md."""
 
 
@@ -53,7 +53,7 @@ class AudioInput:
         clock: The microphone's sample clock.
         settings: Time limits.
         dispatch: Receives events for the turn-taking machine.
-        show: Receives session events for the user interface or client.
+        on_event: Receives session events for the user interface or client.
         report_problem: Receives problem descriptions, one sentence each.
         onset: Onset of the latest speech segment.
         addressed: Whether the speech is addressed to the assistant, as far as is known.
@@ -65,16 +65,16 @@ class AudioInput:
     clock: StreamClock
     settings: SessionSettings
     dispatch: Callable[[Event], None]
-    show: Callable[[SessionEvent], None]
+    on_event: Callable[[SessionEvent], None]
     report_problem: Callable[[str], None]
     onset: Samples = Samples(0)
     addressed: bool = True
     _at: Samples = Samples(0)
-    _reply_asked: bool = False  # whether the last reply, as far as heard, asked a question
+    _reply_was_question: bool = False  # whether the last reply, as far as heard, asked a question
     _probability: float = 0.0  # of speech in the last frame
     _vad: Vad = field(init=False)
     _recognizer: RecognizerFeed = field(init=False)
-    _judge: EndOfTurnJudge | None = None
+    _evidence_collector: EvidenceCollector | None = None
     _connection_warmer: ConnectionWarmer | None = None
     _tasks: asyncio.TaskGroup = field(init=False)
     _other_language: tuple[SegmentId, str] | None = None  # segment that may be in another language, and which one
@@ -89,22 +89,22 @@ class AudioInput:
             engines.recognizer, recovery, self.settings.stt_timeout_s, self._interim_transcript, self.report_problem
         )
         if engines.end_of_turn is not None:
-            self._judge = EndOfTurnJudge(
+            self._evidence_collector = EvidenceCollector(
                 engines.end_of_turn,
                 engines.audio_end_of_turn,
-                engines.understands,
-                self.settings.reads,
+                engines.is_known_sentence,
+                self.settings.knows_grammar,
                 self._end_of_turn_estimated,
                 self.report_problem,
             )
-        if engines.warm is not None:
-            self._connection_warmer = ConnectionWarmer(engines.warm)
+        if engines.warm_connections is not None:
+            self._connection_warmer = ConnectionWarmer(engines.warm_connections)
 
     def start(self, tasks: asyncio.TaskGroup) -> None:
         """Starts the audio input. `tasks` owns its asynchronous work."""
         self._tasks = self._recognizer.recovery.tasks = tasks
-        if self._judge is not None:
-            self._judge.tasks = tasks
+        if self._evidence_collector is not None:
+            self._evidence_collector.tasks = tasks
         if self._connection_warmer is not None:
             self._connection_warmer.tasks = tasks
 
@@ -123,11 +123,11 @@ class AudioInput:
         self._recognizer.feed(frame)
         vad_result, before = self._detect(frame), self._probability
         self._probability = vad_result.probability
-        if any(vad_result.probability < dip <= before for dip in DIPS):
+        if any(vad_result.probability < dip <= before for dip in DIP_PROBABILITIES):
             self._recognizer.probability_dip()
         self.recorder.frame(frame, vad_result, self.clock)
-        if self._judge is not None:
-            self._judge.process(frame, vad_result)
+        if self._evidence_collector is not None:
+            self._evidence_collector.process(frame, vad_result)
         return vad_result
 
     def _detect(self, frame: Frame) -> VadResult:
@@ -137,18 +137,18 @@ class AudioInput:
             if self._vad is self.engines.spare_vad:
                 raise
             self._vad = self.engines.spare_vad
-            why = f"vad: {self._vad.name}, in place of a detector that failed: {reason_of(error)}"
-            self.recorder.vad_replaced(self._vad.name, self._vad.end_bias_ms, why)
-            self.report_problem(why)
+            reason = f"vad: {self._vad.name}, in place of a detector that failed: {reason_of(error)}"
+            self.recorder.vad_replaced(self._vad.name, self._vad.end_bias_ms, reason)
+            self.report_problem(reason)
             return self._vad.process(frame)
 
     def open(self, effect: OpenSegment) -> None:
         """Opens a speech segment: the recognizer starts on it."""
-        self.onset, self.addressed = effect.onset, self.wake_phrase.awake(effect.onset)
-        self.recorder.segment_opened(effect, self.clock.to_loop_s(effect.onset), meant=self.addressed)
+        self.onset, self.addressed = effect.onset, self.wake_phrase.is_open(effect.onset)
+        self.recorder.segment_opened(effect, self.clock.to_loop_s(effect.onset), addressed=self.addressed)
         self._recognizer.open(effect.segment)
-        if self._judge is not None:
-            self._judge.start_segment(effect.onset)
+        if self._evidence_collector is not None:
+            self._evidence_collector.start_segment(effect.onset)
         if self._connection_warmer is not None and self.addressed:
             self._connection_warmer.start()
 
@@ -160,8 +160,8 @@ class AudioInput:
         self._hint_language(effect, now_s)
         self._recognizer.close_segment(effect.segment, used=used)
         self.recorder.segment_ended(effect.turn, now_s)
-        if self._judge is not None:
-            self._judge.end_segment(turn=used)
+        if self._evidence_collector is not None:
+            self._evidence_collector.end_segment(turn=used)
         if self._connection_warmer is not None:
             self._connection_warmer.stop()
 
@@ -170,21 +170,23 @@ class AudioInput:
     def _interim_transcript(self, transcript: Transcript) -> None:
         if self._overlap_task is not None and self._overlap_task[0] == transcript.segment:
             return  # the pending transcription also decides whether it is an echo
-        address = self.wake_phrase.address(transcript.text, self.onset)
-        if address.kind == "overheard":
+        addressed_speech = self.wake_phrase.classify(transcript.text, self.onset)
+        if addressed_speech.kind == "overheard":
             return
         self._mark_addressed()
-        heard = replace(transcript, text=self.wake_phrase.name if address.kind == "called" else address.text)
+        heard = replace(
+            transcript, text=self.wake_phrase.name if addressed_speech.kind == "called" else addressed_speech.text
+        )
         self.recorder.interim_transcript(heard, _now_s())
-        self.show(InterimWords(heard.text, heard.low_confidence))
-        self.dispatch(InterimTranscript(self._at, heard, address.named))
+        self.on_event(InterimWords(heard.text, heard.low_confidence))
+        self.dispatch(InterimTranscript(self._at, heard, addressed_speech.has_wake_phrase))
 
     def _mark_addressed(self) -> None:
         """Marks the current speech as addressed to the assistant. From here on it may cost requests."""
         if not self.addressed and self._connection_warmer is not None:
             self._connection_warmer.start()
         self.addressed = True
-        self.recorder.addressed()
+        self.recorder.mark_addressed()
 
     def transcribe_overlap(self, effect: RequestTranscript, recent_text: str) -> None:
         """Transcribes an uncertain overlap and sends an interim transcript to the turn-taking machine.
@@ -194,8 +196,8 @@ class AudioInput:
             recent_text: Recent reply text. The loudspeaker may have fed it back into the microphone.
         """
         self._cancel_overlap_task()
-        question = self._transcribe_overlap(effect, recent_text, self.onset)
-        task = self._tasks.create_task(question, name=f"words of the voice at {effect.segment}")
+        overlap_task = self._transcribe_overlap(effect, recent_text, self.onset)
+        task = self._tasks.create_task(overlap_task, name=f"words of the voice at {effect.segment}")
         self._overlap_task = effect.segment, task
 
     async def _transcribe_overlap(self, effect: RequestTranscript, recent_text: str, onset: Samples) -> None:
@@ -206,15 +208,17 @@ class AudioInput:
             transcript = await self._recognizer.transcript(effect.segment, effect.speech_end, early=False)
         self._overlap_task = None
         transcript = transcript or Transcript(effect.segment, self._at, "")
-        address = self.wake_phrase.address(transcript.text, onset)
+        addressed_speech = self.wake_phrase.classify(transcript.text, onset)
         echo = is_echo(transcript.text, recent_text)
-        text = "" if echo else self.wake_phrase.name if address.kind == "called" else address.text
+        text = "" if echo else self.wake_phrase.name if addressed_speech.kind == "called" else addressed_speech.text
         heard = replace(transcript, text=text, punctuation=None)
         if text:
             self._mark_addressed()
             self.recorder.interim_transcript(heard, _now_s())
         self.dispatch(
-            InterimTranscript(self._at, heard, address.named and bool(text), was_requested=True, is_echo=echo)
+            InterimTranscript(
+                self._at, heard, addressed_speech.has_wake_phrase and bool(text), was_requested=True, is_echo=echo
+            )
         )
 
     def _hint_language(self, effect: CloseSegment | DiscardSegment, now_s: float) -> None:
@@ -224,13 +228,13 @@ class AudioInput:
             return
         self._language_hinted = True
         self.recorder.event(effect.turn, "language", now_s, other[1])
-        self.show(Problem(hint(other[1])))
+        self.on_event(Problem(hint(other[1])))
 
     def _cancel_overlap_task(self) -> None:
         """Cancels a pending overlap transcription."""
-        question, self._overlap_task = self._overlap_task, None
-        if question is not None:
-            question[1].cancel()
+        overlap_task, self._overlap_task = self._overlap_task, None
+        if overlap_task is not None:
+            overlap_task[1].cancel()
 
     async def transcript(self, effect: Transcribe) -> Transcript | None:
         """Returns the transcript of the segment so far, or None if it was lost.
@@ -258,34 +262,38 @@ class AudioInput:
             self._other_language = effect.segment, transcript.other_language
         elif transcript.text and not transcript.low_confidence:
             self._other_language = None
-        address = self.wake_phrase.address(transcript.text, onset)
-        if attempt_open and address.kind != "overheard" and not transcript.is_draft:  # which may lack the last word
-            self._mark_addressed()
-            if self._judge is not None:
-                self._judge.add_transcript(effect.segment, address.text, transcript.punctuation)
-        void_reason: Literal["", "overheard", "called", "backchannel"] = "" if address.kind == "meant" else address.kind
+        addressed_speech = self.wake_phrase.classify(transcript.text, onset)
         if (
-            not void_reason
-            and not address.named
-            and address.text
-            and is_backchannel(address.text)
-            and not self._reply_asked
+            attempt_open and addressed_speech.kind != "overheard" and not transcript.is_draft
+        ):  # which may lack the last word
+            self._mark_addressed()
+            if self._evidence_collector is not None:
+                self._evidence_collector.add_transcript(effect.segment, addressed_speech.text, transcript.punctuation)
+        ignored_because: Literal["", "overheard", "called", "backchannel"] = (
+            "" if addressed_speech.kind == "meant" else addressed_speech.kind
+        )
+        if (
+            not ignored_because
+            and not addressed_speech.has_wake_phrase
+            and addressed_speech.text
+            and is_backchannel(addressed_speech.text)
+            and not self._reply_was_question
         ):
-            void_reason = "backchannel"
+            ignored_because = "backchannel"
         # The expected punctuation went to the end-of-turn judge; turn taking does not use it.
         return FinalTranscript(
             self._at,
             effect.reply,
-            replace(transcript, text=address.text, punctuation=None, other_language=""),
-            void_reason,
+            replace(transcript, text=addressed_speech.text, punctuation=None, other_language=""),
+            ignored_because,
         )
 
     # ---- end of turn ----
 
     def start_silence(self, effect: Transcribe) -> None:
         """Starts the end-of-turn estimation for a silence in which a transcript was requested."""
-        if self._judge is not None:
-            self._judge.start_silence(effect.segment, effect.speech_end)
+        if self._evidence_collector is not None:
+            self._evidence_collector.start_silence(effect.segment, effect.speech_end)
 
     def _end_of_turn_estimated(self, segment: SegmentId, estimate: EndOfTurnEstimate) -> None:
         self.dispatch(EndOfTurnScored(self._at, segment, estimate))
@@ -293,14 +301,14 @@ class AudioInput:
 
     def turn_continued(self) -> None:
         """Reports that the user continued a turn that had been taken for finished."""
-        if self._judge is not None:
-            self._judge.turn_continued()
+        if self._evidence_collector is not None:
+            self._evidence_collector.turn_continued()
 
-    def reply_heard(self, heard: str) -> None:
+    def on_reply_heard(self, heard: str) -> None:
         """Reports the text of a reply that was heard. It matters whether the reply asked a question."""
-        self._reply_asked = asks(heard)
-        if self._judge is not None:
-            self._judge.reply_heard(heard)
+        self._reply_was_question = ends_with_question(heard)
+        if self._evidence_collector is not None:
+            self._evidence_collector.on_reply_heard(heard)
 
 
 def _now_s() -> float:

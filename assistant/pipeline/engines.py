@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from assistant.end_of_turn.estimator import EndOfTurnEstimator
-from assistant.pipeline.end_of_turn_judge import AudioEndOfTurnModel
+from assistant.pipeline.end_of_turn_evidence import AudioEndOfTurnModel
 from assistant.skills.effects import SkillEffects
 from assistant.tools import Tools, ToolSettings
 from audio.stt import Recognizer
@@ -45,11 +45,11 @@ class Engines:
         model: LLM, or a router over several LLM endpoints.
         voice: Text-to-speech engine.
         skill_effects: Side effects of replies, such as timers and volume.
-        say: Converts written to spoken text: "12 km" to "twelve kilometers".
+        normalize_text: Converts written to spoken text: "12 km" to "twelve kilometers".
         end_of_turn: Estimates the EOT probability; None: silence alone ends a turn.
         audio_end_of_turn: Smart Turn; None where it is not available.
-        understands: Whether a whole sentence is one that a skill understands, whoever answers it.
-        warm: Opens the LLM's connections or keeps them open; None where it has none.
+        is_known_sentence: Whether a whole sentence is one that a skill understands, whoever answers it.
+        warm_connections: Opens the LLM's connections or keeps them open; None where it has none.
         tools: Tools that the LLM may call; None: only a client's functions.
     """
 
@@ -59,11 +59,11 @@ class Engines:
     model: ChatModel
     voice: Voice
     skill_effects: SkillEffects
-    say: Callable[[str], str] = str
+    normalize_text: Callable[[str], str] = str
     end_of_turn: EndOfTurnEstimator | None = None
     audio_end_of_turn: AudioEndOfTurnModel | None = None
-    understands: Callable[[str], bool] = lambda _text: False
-    warm: Callable[[], Awaitable[None]] | None = None
+    is_known_sentence: Callable[[str], bool] = lambda _text: False
+    warm_connections: Callable[[], Awaitable[None]] | None = None
     tools: Tools | None = None
 
 
@@ -75,7 +75,7 @@ class SessionSettings:
         stt_timeout_s: Longest wait for a transcript.
         voice_timeout_s: Longest wait for the next audio chunk of the voice.
         greeting: Spoken at the beginning; "" for none.
-        reads: Whether the EOT estimator knows the grammar of the conversation's language.
+        knows_grammar: Whether the EOT estimator knows the grammar of the conversation's language.
         tools: Time limits of tool calls.
         language_hint: Returns the notice that speech may be in another language, given `Transcript.other_language`.
     """
@@ -83,7 +83,7 @@ class SessionSettings:
     stt_timeout_s: float = 3.0
     voice_timeout_s: float = 3.0
     greeting: str = ""
-    reads: bool = True
+    knows_grammar: bool = True
     tools: ToolSettings = field(default_factory=ToolSettings)
     language_hint: Callable[[str], str] | None = None
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from assistant.history.spoken_transcript import Stretch
 from assistant.pipeline.turn_trace import TurnTrace
-from assistant.trace.latency import LOOK, Span, Stage
+from assistant.trace.latency import RESUME_WAIT, Span, Stage
 from audio.level import OnsetFinder
 from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples
 
@@ -45,7 +45,7 @@ class PlayoutTiming:
 
     # ---- blocks that left the speaker ----
 
-    def was_played(self, first: int, end: ReplySamples, leaves_at_s: float, *, finished: bool) -> None:
+    def on_played(self, first: int, end: ReplySamples, leaves_at_s: float, *, finished: bool) -> None:
         """Records that a device block with the samples `first` to `end` leaves the speaker at `leaves_at_s`.
 
         Infinity means that it never leaves, because there is no loudspeaker. Later blocks may still be heard.
@@ -73,7 +73,7 @@ class PlayoutTiming:
         self._set_audible(audible_s)
         self._span("playout", self._ready_s(audible_s), audible_s, self._predecessors)
 
-    def was_measured(self, audible_s: float, device_s: float) -> None:
+    def on_client_latency(self, audible_s: float, device_s: float) -> None:
         """Records the playout that the client has measured. `device_s`: the part spent in its buffer and audio device.
 
         The rest is transport. Both client times are durations, so the clocks need not agree. A measurement before the
@@ -101,8 +101,8 @@ class PlayoutTiming:
 
     @property
     def _predecessors(self) -> tuple[str, ...]:
-        looked = self.trace.end_of(self.attempt, LOOK) is not None
-        return ("tts", "commit", LOOK) if looked else ("tts", "commit")
+        resume_wait_ended = self.trace.end_of(self.attempt, RESUME_WAIT) is not None
+        return ("tts", "commit", RESUME_WAIT) if resume_wait_ended else ("tts", "commit")
 
     def _ready_s(self, otherwise_s: float) -> float:
         """Returns when the first audio was ready to be played."""

@@ -29,7 +29,7 @@ class Recorder:
     """Traces of the open turns of one conversation. Times are loop seconds.
 
     Attributes:
-        conversation: Random id.
+        conversation_id: Random id.
         started_at: Wall clock at loop time `started_s`, ISO 8601; if `started_s` is None, at the first sample.
         salt: For hashes of transcripts; new for every conversation, never written down.
         engines: Engine name per stage.
@@ -38,14 +38,14 @@ class Recorder:
         speech_end_bias_ms: Bias of the VAD's speech end.
         counters: Returns the conversation's counters; called at the end of every turn.
         write: Receives the turn records; must not block.
-        show: Receives a TurnFinished event for each turn record.
+        on_event: Receives a TurnFinished event for each turn record.
         started_s: See `started_at`.
         exports: Whether turns are exported as OpenTelemetry spans. Requests to LLM endpoints then carry a trace id.
         in_use: Returns engines that may have changed, such as the microphone; called at the end of every turn.
         event_log: Log of the events of turn taking, from which its decisions can be replayed.
     """
 
-    conversation: str
+    conversation_id: str
     started_at: str
     salt: bytes
     engines: dict[str, str]
@@ -54,7 +54,7 @@ class Recorder:
     speech_end_bias_ms: float
     counters: Callable[[], Mapping[str, int]]
     write: Callable[[TurnRecord], None]
-    show: Callable[[SessionEvent], None]
+    on_event: Callable[[SessionEvent], None]
     started_s: float | None = None
     exports: bool = False
     in_use: Callable[[], Mapping[str, str]] = dict
@@ -83,10 +83,10 @@ class Recorder:
             self._segment.frame(vad_result.speaking, clock.to_loop_s(vad_result.boundary), vad_result.probability)
         self._recent_vad.append(probability_byte(vad_result.probability))
 
-    def segment_opened(self, effect: OpenSegment, onset_s: float, *, meant: bool = True) -> None:
+    def segment_opened(self, effect: OpenSegment, onset_s: float, *, addressed: bool = True) -> None:
         """Starts the trace of a segment. `turn_started` assigns it to a turn; `addressed`: it is for the assistant."""
         self._end_overheard()
-        self._is_addressed = meant
+        self._is_addressed = addressed
         segment_s = onset_s - s_of_samples(effect.onset - effect.segment)
         frames = min(len(self._recent_vad), -(-(self._at - effect.segment) // FRAME_SAMPLES))
         recent = list(self._recent_vad)[len(self._recent_vad) - frames :]
@@ -103,7 +103,7 @@ class Recorder:
             for at_s, what in self._segment.problems:
                 trace.event("error", at_s, what)
 
-    def addressed(self) -> None:
+    def mark_addressed(self) -> None:
         """Marks the current segment as addressed to the assistant."""
         self._is_addressed = True
 
@@ -163,11 +163,11 @@ class Recorder:
         if draft:
             trace.event("drafted", now_s, f"attempt {reply.attempt}")
 
-    def drop(self, reply: ReplyId, now_s: float, why: str) -> None:
+    def drop(self, reply: ReplyId, now_s: float, reason: str) -> None:
         """Records that an attempt was abandoned before its commit."""
         trace = self._trace(reply.turn)
-        trace.drop(reply.attempt, confirmed=why == "same words")
-        trace.event("dropped", now_s, f"attempt {reply.attempt}: {why}")
+        trace.drop(reply.attempt, confirmed=reason == "same words")
+        trace.event("dropped", now_s, f"attempt {reply.attempt}: {reason}")
 
     def end_of_turn(self, turn: int, now_s: float) -> None:
         """Records the end of the user's turn."""
@@ -184,7 +184,7 @@ class Recorder:
 
         A header without exported spans would say "not sampled" and keep an endpoint from tracing on its own.
         """
-        return traceparent(trace_id_of(self.conversation, reply.turn), reply.attempt) if self.exports else ""
+        return traceparent(trace_id_of(self.conversation_id, reply.turn), reply.attempt) if self.exports else ""
 
     @property
     def _is_overheard(self) -> bool:
@@ -227,10 +227,10 @@ class Recorder:
             return
         trace.span(attempt, Span("endpoint", "endpoint_wait", trace.speech_end_s, trace.endpoint_s))
         predecessors: tuple[str, ...] = ("endpoint", "stt")
-        if trace.again is not None:
+        if trace.recheck_span is not None:
             predecessors = (*predecessors, "again")
-            asked_late = trace.again.start_s >= trace.endpoint_s
-            trace.span(attempt, replace(trace.again, name="again", after=("endpoint",) if asked_late else ()))
+            asked_late = trace.recheck_span.start_s >= trace.endpoint_s
+            trace.span(attempt, replace(trace.recheck_span, name="again", after=("endpoint",) if asked_late else ()))
         for_words = any((trace.end_of(attempt, name) or 0.0) > trace.endpoint_s for name in ("stt", "again"))
         trace.span(
             attempt, Span("commit", "stt" if for_words else "endpoint_wait", trace.endpoint_s, now_s, predecessors)
@@ -255,11 +255,11 @@ class Recorder:
         for trace in self._turns.values():
             trace.event("error", now_s, what)
 
-    def vad_replaced(self, vad_name: str, bias_ms: float, why: str) -> None:
+    def vad_replaced(self, vad_name: str, bias_ms: float, reason: str) -> None:
         """Records that another VAD has taken over."""
         self.engines = {**self.engines, "vad": vad_name}
         self.speech_end_bias_ms = bias_ms
-        self.fallbacks.append(why)
+        self.fallbacks.append(reason)
 
     # ---- the end of a turn ----
 
@@ -306,7 +306,7 @@ class Recorder:
         # Without a single frame the sample clock does not run yet: any zero point will do.
         zero_s = clock.to_loop_s(Samples(0)) if clock.running else 0.0
         record = trace.record(
-            ConversationTimeline(self.conversation, self._wall_clock_at(zero_s), zero_s, self.speech_end_bias_ms),
+            ConversationTimeline(self.conversation_id, self._wall_clock_at(zero_s), zero_s, self.speech_end_bias_ms),
             outcome,
             engines={**self.engines, **self.in_use()},
             fallbacks=tuple(self.fallbacks),
@@ -315,4 +315,4 @@ class Recorder:
             told=self.event_log.drain(),
         )
         self.write(record)
-        self.show(TurnFinished(record))
+        self.on_event(TurnFinished(record))

@@ -19,7 +19,7 @@ from assistant.pipeline.turn_trace import TurnTrace
 from assistant.text.chunker import Chunker, TextChunk
 from assistant.text.normalization.alignment import align
 from assistant.tools.rounds import ReplyEvent, ToolsCalled, ToolsReturned
-from assistant.trace.latency import LOOK, Span
+from assistant.trace.latency import RESUME_WAIT, Span
 from assistant.turns.events import ReplyId
 from audio.errors import TtsError
 from audio.level import amplified
@@ -78,8 +78,8 @@ class Reply:
         speaker: Plays the audio.
         trace: Trace of the turn.
         voice_timeout_s: Longest wait for the next audio chunk.
-        show: Receives an event when a chunk's first audio goes to the speaker, and the times of its words.
-        say: Converts written to spoken text.
+        on_event: Receives an event when a chunk's first audio goes to the speaker, and the times of its words.
+        normalize_text: Converts written to spoken text.
         answered_by: Name of the LLM endpoint or skill that answers.
         spoken: Whether the reply is synthesized; else its text is shown as it arrives.
         speed: Returns the speech rate, 1 being the voice's own; called for every chunk.
@@ -87,7 +87,7 @@ class Reply:
         error: What went wrong, for the screen and the trace; None if nothing did.
         filtered: Whether a content filter stopped the answer in the middle, which is then the `error`.
         voice_failed: Whether the voice has to be reloaded.
-        unspoken: Text that could not be synthesized.
+        unsynthesized: Text that could not be synthesized.
         calls: Calls of the client's functions by the LLM.
         finished: How the LLM's answer ended; None before.
         gate: Set at the commit. No audio is played before.
@@ -102,8 +102,8 @@ class Reply:
     speaker: Speaker
     trace: TurnTrace
     voice_timeout_s: float
-    show: Callable[[SessionEvent], None]
-    say: Callable[[str], str]
+    on_event: Callable[[SessionEvent], None]
+    normalize_text: Callable[[str], str]
     answered_by: str
     spoken: bool = True
     speed: Callable[[], float] = lambda: 1.0
@@ -111,7 +111,7 @@ class Reply:
     error: str | None = None
     filtered: bool = False
     voice_failed: bool = False
-    unspoken: list[str] = field(default_factory=list)
+    unsynthesized: list[str] = field(default_factory=list)
     calls: list[FunctionCall] = field(default_factory=list)
     finished: Finished | None = None
     gate: asyncio.Event = field(default_factory=asyncio.Event)
@@ -141,8 +141,8 @@ class Reply:
             ]
         while not self._chunks.empty():
             chunk = self._chunks.get_nowait()
-            self.unspoken += [chunk.text] if chunk is not None else []
-        if self.unspoken and self.error is None:
+            self.unsynthesized += [chunk.text] if chunk is not None else []
+        if self.unsynthesized and self.error is None:
             self.error = f"the voice {self.voice.name} could make no sound of some of the answer"
 
     async def _guard(self, work: Callable[[], Awaitable[None]]) -> None:
@@ -171,16 +171,16 @@ class Reply:
     # ---- tokens to text chunks ----
 
     @property
-    def written(self) -> str:
+    def written_text(self) -> str:
         """Its text so far, as `spoken_transcript` will contain it once all of it is synthesized."""
         return (" " if self.spoken else "").join(chunk.text for chunk in self._text_chunks)
 
     @property
-    def rest(self) -> str | None:
+    def unheard_text(self) -> str | None:
         """Unheard text, from the beginning of the interrupted sentence; None if the answer is incomplete."""
         if self.finished is None:
             return None
-        written, heard = self.written, len(self.spoken_transcript.text_heard(self.played))
+        written, heard = self.written_text, len(self.spoken_transcript.text_heard(self.played))
         sentence = end = 0
         for chunk in self._text_chunks:
             end += len(chunk.text) + 1  # and the space after it
@@ -291,7 +291,7 @@ class Reply:
         while (chunk := await self._chunks.get()) is not None:
             await self.gate.wait()
             self.spoken_transcript.add_shown_text(chunk.text)
-            self.show(ChunkSpoken(self.id, chunk.text))
+            self.on_event(ChunkSpoken(self.id, chunk.text))
 
     # ---- text chunks to audio ----
 
@@ -303,12 +303,12 @@ class Reply:
             try:
                 await (self._play_announcement(chunk) if chunk.index == ANNOUNCEMENT else self._synthesize_chunk(chunk))
             except TtsError:
-                self.unspoken.append(chunk.text)
+                self.unsynthesized.append(chunk.text)
                 raise
 
     async def _play_announcement(self, chunk: TextChunk) -> None:
         """Plays a wait announcement. It counts as silence for the reply's onset and does not enter the history."""
-        async with aclosing(self.voice.speak(self.say(chunk.text), self.speed())) as audio_chunks:
+        async with aclosing(self.voice.speak(self.normalize_text(chunk.text), self.speed())) as audio_chunks:
             while (audio_chunk := await self._next_audio_chunk(audio_chunks)) is not None:
                 self.spoken_transcript.add_audio(audio_chunk.pcm.size, ())
                 self._playout.add_wait_announcement(audio_chunk.pcm.size)
@@ -317,7 +317,7 @@ class Reply:
 
     async def _synthesize_chunk(self, chunk: TextChunk) -> None:
         is_audible = False
-        said = self.say(chunk.text)
+        said = self.normalize_text(chunk.text)
         async with aclosing(self.voice.speak(said, self.speed())) as audio_chunks:
             while (audio_chunk := await self._timed_audio_chunk(audio_chunks)) is not None:
                 if not is_audible:
@@ -334,11 +334,11 @@ class Reply:
                 # After the audio, so that the display cannot delay it.
                 if not is_audible:
                     is_audible = True
-                    self.show(ChunkSpoken(self.id, chunk.text))
+                    self.on_event(ChunkSpoken(self.id, chunk.text))
                 if words:
-                    self.show(WordsTimed(self.id, words))
+                    self.on_event(WordsTimed(self.id, words))
         if not is_audible:
-            self.unspoken.append(chunk.text)
+            self.unsynthesized.append(chunk.text)
 
     async def _timed_audio_chunk(self, audio_chunks: AsyncGenerator[Chunk]) -> Chunk | None:
         """Returns the next audio chunk and records its length and synthesis time."""
@@ -365,7 +365,7 @@ class Reply:
         with suppress(TimeoutError):
             async with asyncio.timeout(MAX_HOLD_S):
                 await self.released.wait()
-        self.trace.span(self.id.attempt, Span(LOOK, "endpoint_wait", began_s, loop.time(), ("tts", "commit")))
+        self.trace.span(self.id.attempt, Span(RESUME_WAIT, "endpoint_wait", began_s, loop.time(), ("tts", "commit")))
 
     def _record_first_audio(self) -> None:
         if not self.spoken_transcript.text and self._synthesis_began_s is not None:
@@ -374,14 +374,14 @@ class Reply:
 
     # ---- playout reports of the speaker ----
 
-    def was_played(self, played: ReplySamples, leaves_at_s: float, *, finished: bool) -> None:
+    def on_played(self, played: ReplySamples, leaves_at_s: float, *, finished: bool) -> None:
         """Records that a device block of this reply leaves the speaker at `leaves_at_s`. `played`: end of the block, in
         samples.
 
         Infinity means that it never leaves, because there is no loudspeaker. Later blocks may still be heard.
         """
         first, self.played = self.played, played
-        self._playout.was_played(first, played, leaves_at_s, finished=finished)
+        self._playout.on_played(first, played, leaves_at_s, finished=finished)
         if finished and self.unheard and not self.audible:
             self.error = self.error or NO_LOUDSPEAKER
 
@@ -400,10 +400,10 @@ class Reply:
         """First sample of an unheard stretch at the end; None if the last played sample was heard."""
         return self.unheard[-1][0] if self.unheard and self.unheard[-1][1] == self.played else None
 
-    def was_measured(self, audible_s: float, device_s: float) -> None:
-        """Records the playout that the client has measured; see `PlayoutTiming.was_measured`."""
+    def on_client_latency(self, audible_s: float, device_s: float) -> None:
+        """Records the playout that the client has measured; see `PlayoutTiming.on_client_latency`."""
         if self._announcement_at is None:  # else the client measured the wait announcement
-            self._playout.was_measured(audible_s, device_s)
+            self._playout.on_client_latency(audible_s, device_s)
 
     @property
     def answered(self) -> bool:
@@ -416,7 +416,7 @@ class Reply:
         return self._playout.audible_at_s is not None
 
     @property
-    def sounding(self) -> bool:
+    def any_sound_heard(self) -> bool:
         """Whether anything was heard, including a wait announcement."""
         return self.audible or (self._announcement_at is not None and self.played > self._announcement_at)
 
@@ -432,7 +432,7 @@ def _ends_sentence(text: str) -> bool:
     return bare.endswith((*"!?。！？…",)) or (bare.endswith(".") and not bare[:-1][-1:].isdigit())
 
 
-async def recite(text: str, by: str) -> AsyncGenerator[ChatEvent]:
+async def literal_reply(text: str, by: str) -> AsyncGenerator[ChatEvent]:
     """Yields a reply whose text is known, such as a greeting or an apology."""
     yield AnsweringEndpoint(by)
     yield Token(text)

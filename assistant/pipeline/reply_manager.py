@@ -24,7 +24,7 @@ from assistant.history.items import ItemId, UserMessage
 from assistant.pipeline.engine_recovery import EngineRecovery
 from assistant.pipeline.engines import Engines, ReplyOptions, SessionSettings
 from assistant.pipeline.recorder import Recorder
-from assistant.pipeline.reply import Reply, recite
+from assistant.pipeline.reply import Reply, literal_reply
 from assistant.tools.rounds import ReplyEvent, ToolRounds, without_made_up
 from assistant.trace.record import Outcome
 from assistant.turns.events import (
@@ -85,13 +85,13 @@ class ReplyManager:
     Attributes:
         engines: LLM, voice, skills and tools.
         speaker: Plays the replies.
-        conversation: The history.
+        history: The history.
         recorder: Collects the traces.
         clock: The microphone's sample clock.
         settings: Time limits.
         at: Returns the current position of the microphone.
         dispatch: Receives events for the turn-taking machine.
-        show: Receives session events for the user interface or client.
+        on_event: Receives session events for the user interface or client.
         report_problem: Receives problem descriptions, one sentence each, without words of the conversation.
         on_reply_heard: Receives the text of each reply that was heard, when the reply is over.
         last_reply: Text of the last reply, as written.
@@ -100,13 +100,13 @@ class ReplyManager:
 
     engines: Engines
     speaker: Speaker
-    conversation: History
+    history: History
     recorder: Recorder
     clock: StreamClock
     settings: SessionSettings
     at: Callable[[], Samples]
     dispatch: Callable[[Event], None]
-    show: Callable[[SessionEvent], None]
+    on_event: Callable[[SessionEvent], None]
     report_problem: Callable[[str], None]
     on_reply_heard: Callable[[str], None]
     last_reply: str = ""
@@ -123,7 +123,7 @@ class ReplyManager:
         voice = self.engines.voice
         self._voice_recovery = EngineRecovery(voice.name, voice.load, self.report_problem)
         self.speaker.on_played = self._on_played
-        self.conversation.on_removed = lambda item: self.show(ItemForgotten(item))
+        self.history.on_removed = lambda item: self.on_event(ItemForgotten(item))
 
     def start(self, tasks: asyncio.TaskGroup) -> None:
         """Starts the manager. `tasks` owns its asynchronous work."""
@@ -133,7 +133,7 @@ class ReplyManager:
 
     def reserve_user_item(self) -> ItemId:
         """Reserves a history item for the user's words, because speech has started."""
-        self._user_item = self.conversation.reserve_announced()
+        self._user_item = self.history.reserve_announced()
         return self._user_item
 
     def add_attempt(self, effect: Transcribe, transcription: "asyncio.Task[None]", now_s: float) -> None:
@@ -153,7 +153,7 @@ class ReplyManager:
         said = self._add_user_text(effect.text, effect.new_text)
         lost, end_ms = said is None, ms_of_samples(effect.speech_end)
         said = said or self.add_empty_message()
-        self.show(
+        self.on_event(
             UserTurnCommitted(
                 effect.turn, effect.text, effect.low_confidence, said, end_ms, "spoken", answered=False, lost=lost
             )
@@ -162,16 +162,16 @@ class ReplyManager:
 
     def add_empty_message(self) -> UserMessage:
         """Adds a user message without words: the client ended the turn, or its transcript was lost."""
-        return self.conversation.add_user_text(self._reserved_item(), "")
+        return self.history.add_user_text(self._reserved_item(), "")
 
     def _add_user_text(self, text: str, added: str) -> UserMessage | None:
         if not added:
             return None
-        return self.conversation.add_user_text(self._reserved_item(), added, continues=added != text)
+        return self.history.add_user_text(self._reserved_item(), added, continues=added != text)
 
     def _reserved_item(self) -> ItemId:
         """Returns the reserved history item, or a new one."""
-        item, self._user_item = self._user_item or self.conversation.reserve(), None
+        item, self._user_item = self._user_item or self.history.reserve(), None
         return item
 
     # ---- the reply ----
@@ -186,8 +186,8 @@ class ReplyManager:
             self.speaker,
             self.recorder.trace_of(effect.reply),
             self.settings.voice_timeout_s,
-            show=self.show if reply_options.spoken else lambda fact: self._show_text(effect.reply, fact),
-            say=self.engines.say,
+            on_event=self.on_event if reply_options.spoken else lambda event: self._show_text(effect.reply, event),
+            normalize_text=self.engines.normalize_text,
             answered_by=self.engines.model.name,
             spoken=reply_options.spoken,
             speed=lambda: reply_options.speed * self.engines.skill_effects.speed,
@@ -195,19 +195,19 @@ class ReplyManager:
         )
         attempt.transcript_lost = effect.transcript_lost
         attempt.reply_task = self._tasks.create_task(
-            self._run_reply(reply, self._events_for(effect, attempt, reply_options, reply)),
+            self._run_reply(reply, self._reply_events(effect, attempt, reply_options, reply)),
             name=f"reply {effect.reply}",
         )
 
-    def _events_for(
+    def _reply_events(
         self, effect: PrepareReply, attempt: _Attempt, reply_options: ReplyOptions, reply: Reply
     ) -> AsyncGenerator[ReplyEvent]:
         if effect.transcript_lost:
-            return recite(RECOGNIZER_FAILED, by="apology")
+            return literal_reply(RECOGNIZER_FAILED, by="apology")
         if effect.is_literal:
-            return recite(effect.text, by="itself")
+            return literal_reply(effect.text, by="itself")
         # Taken now, because a commit that follows at once adds the user's message to the history.
-        attempt.messages = self.conversation.messages(
+        attempt.messages = self.history.messages(
             effect.new_text, continues=effect.new_text != effect.text, instructions=reply_options.instructions
         )
         options = replace(reply_options.options, traceparent=self.recorder.traceparent(effect.reply))
@@ -220,17 +220,17 @@ class ReplyManager:
             self.engines.tools,
             self.settings.tools,
             reply.gate,
-            written=lambda: reply.written,
-            remember=lambda used: self.conversation.add_tool_call(reply.id, used),
-            waiting=lambda so_far_s: self._on_tool_wait(reply, so_far_s),
+            written=lambda: reply.written_text,
+            remember=lambda used: self.history.add_tool_call(reply.id, used),
+            waiting=lambda waited_s: self._on_tool_wait(reply, waited_s),
         ).stream()
 
-    def _on_tool_wait(self, reply: Reply, so_far_s: float) -> None:
+    def _on_tool_wait(self, reply: Reply, waited_s: float) -> None:
         """Announces a wait if needed, and reports progress, because a slow tool call is not a stuck reply."""
         tools = self.settings.tools
-        if tools.moment and so_far_s >= tools.moment_after_s:
+        if tools.moment and waited_s >= tools.moment_after_s:
             reply.announce_wait(tools.moment)
-        self.dispatch(PlaybackProgress(self.at(), reply.id, reply.words_heard, reply.sounding))
+        self.dispatch(PlaybackProgress(self.at(), reply.id, reply.words_heard, reply.any_sound_heard))
 
     async def _run_reply(self, reply: Reply, source: AsyncGenerator[ReplyEvent]) -> None:
         await reply.run(source)
@@ -239,13 +239,13 @@ class ReplyManager:
         await reply.gate.wait()  # nothing may be shown before the turn is committed
         if reply.error is not None:
             self._report_error(reply.id, reply.error)
-        if reply.unspoken:
-            self.show(Problem(f"not spoken: {' '.join(reply.unspoken)}", private=True))
+        if reply.unsynthesized:
+            self.on_event(Problem(f"not spoken: {' '.join(reply.unsynthesized)}", private=True))
         for call in reply.calls:
-            self.show(FunctionCalled(reply.id, self.conversation.add_function_call(call)))
+            self.on_event(FunctionCalled(reply.id, self.history.add_function_call(call)))
         if (attempt := self._attempts.get(reply.id)) is not None:
             attempt.sent = True
-        self.show(_reply_sent(reply))
+        self.on_event(_reply_sent_event(reply))
         self.speaker.end(reply.id)
         if reply.spoken_transcript.samples == 0:
             self._finish_reply(reply.id)  # nothing was played, so no playout report will follow
@@ -276,9 +276,9 @@ class ReplyManager:
         committed = UserTurnCommitted(
             effect.reply.turn, effect.text, effect.low_confidence, said, end_ms, effect.origin, lost=lost
         )
-        self.show(committed)
-        item = self.conversation.add_reply(effect.reply, reply.spoken_transcript)
-        self.show(ReplyStarted(effect.reply, item, reply.spoken))
+        self.on_event(committed)
+        item = self.history.add_reply(effect.reply, reply.spoken_transcript)
+        self.on_event(ReplyStarted(effect.reply, item, reply.spoken))
         self.speaker.open(effect.reply)
         reply.gate.set()
 
@@ -294,16 +294,16 @@ class ReplyManager:
         if reply is not None:
             reply.released.set()
 
-    def measured(self, reply_id: ReplyId, latency_s: float, device_s: float) -> None:
-        """Records the response latency that the client has measured; see `Session.measured`."""
+    def on_client_latency(self, reply_id: ReplyId, latency_s: float, device_s: float) -> None:
+        """Records the response latency that the client has measured; see `Session.on_client_latency`."""
         attempt = self._attempts.get(reply_id)
         if attempt is not None and attempt.reply is not None and attempt.speech_end is not None:
-            attempt.reply.was_measured(self.clock.to_loop_s(attempt.speech_end) + latency_s, device_s)
+            attempt.reply.on_client_latency(self.clock.to_loop_s(attempt.speech_end) + latency_s, device_s)
 
     def reply_text(self, reply_id: ReplyId | None) -> str:
         """Returns the text of this reply so far, else of the last reply; "" if there was none."""
         attempt = None if reply_id in {None, self._resumed} else self._attempts.get(reply_id)
-        return ("" if attempt is None or attempt.reply is None else attempt.reply.written) or self.last_reply
+        return ("" if attempt is None or attempt.reply is None else attempt.reply.written_text) or self.last_reply
 
     def recent_text(self, reply_id: ReplyId | None) -> str:
         """Returns the text of this reply, or of the last one, that was played in the last 3 s and may echo."""
@@ -324,9 +324,9 @@ class ReplyManager:
 
     # ---- playout reports of the speaker ----
 
-    def _show_text(self, reply_id: ReplyId, fact: SessionEvent) -> None:
+    def _show_text(self, reply_id: ReplyId, event: SessionEvent) -> None:
         """Shows an event of a text reply. Shown text counts as heard."""
-        self.show(fact)
+        self.on_event(event)
         attempt = self._attempts.get(reply_id)
         if attempt is not None and attempt.reply is not None:
             self.dispatch(PlaybackProgress(self.at(), reply_id, attempt.reply.words_heard, audible=True))
@@ -336,8 +336,8 @@ class ReplyManager:
         if attempt is None or attempt.reply is None:
             return  # the reply was cancelled
         reply = attempt.reply
-        reply.was_played(played, leaves_at_s, finished=finished)
-        self.dispatch(PlaybackProgress(self.at(), reply.id, reply.words_heard, reply.sounding))
+        reply.on_played(played, leaves_at_s, finished=finished)
+        self.dispatch(PlaybackProgress(self.at(), reply.id, reply.words_heard, reply.any_sound_heard))
         if finished:
             self._finish_reply(reply.id)
 
@@ -353,17 +353,17 @@ class ReplyManager:
                 self.report_problem(PARTLY_HEARD.format(s=reply.unheard_ms / 1000))
             if reply.unheard_end is not None:  # its end was not heard, for want of a loudspeaker
                 heard_ms = ms_of_reply_samples(ReplySamples(reply.unheard_end))
-                self.show(ReplyStopped(reply.id, heard, heard_ms, "unheard"))
+                self.on_event(ReplyStopped(reply.id, heard, heard_ms, "unheard"))
             self._record_reply(reply, "answered" if reply.answered else "failed", heard)
             self.dispatch(ReplyEnded(self.at(), reply_id))
 
     def _store_heard(self, reply: Reply, *, complete: bool) -> str:
         """Stores the heard part of the reply in the history and returns it."""
-        return self.conversation.set_heard(reply.id, reply.played, complete=complete, unheard=reply.unheard)
+        return self.history.set_heard(reply.id, reply.played, complete=complete, unheard=reply.unheard)
 
     def _record_reply(self, reply: Reply, outcome: Outcome, heard: str) -> None:
         if reply.id != self._resumed:
-            self.last_reply = reply.written or self.last_reply
+            self.last_reply = reply.written_text or self.last_reply
         self.on_reply_heard(heard)
         reply.trace.error, reply.trace.answered_by = reply.error, reply.answered_by
         self.recorder.finish(reply.id.turn, outcome, heard, self.clock)
@@ -381,10 +381,10 @@ class ReplyManager:
         if len(self.trailing) >= MAX_TRAILING:
             return False
         self.trailing = (*self.trailing, reply_id)
-        self.conversation.set_heard(reply_id, attempt.reply.spoken_transcript.samples, complete=True)
+        self.history.set_heard(reply_id, attempt.reply.spoken_transcript.samples, complete=True)
         return True
 
-    def cut_trailing(self, why: ReplyCutReason, only: ReplyId | None = None) -> None:
+    def cut_trailing(self, reason: ReplyCutReason, only: ReplyId | None = None) -> None:
         """Stops the replies that are still played before the current one. `only`: stop this one alone."""
         for reply_id in self.trailing:
             if only not in {None, reply_id}:
@@ -392,7 +392,7 @@ class ReplyManager:
             reply = self._end(reply_id)
             if reply is not None:
                 heard = self._store_heard(reply, complete=False)
-                self.show(ReplyStopped(reply_id, heard, ms_of_reply_samples(reply.played), why, *_tokens(reply)))
+                self.on_event(ReplyStopped(reply_id, heard, ms_of_reply_samples(reply.played), reason, *_tokens(reply)))
                 self._record_reply(reply, "interrupted", heard)
 
     # ---- interruption ----
@@ -407,13 +407,13 @@ class ReplyManager:
         reply = self._end(effect.reply)
         if reply is None:
             return
-        self._unheard_rest = reply.id, reply.rest
+        self._unheard_rest = reply.id, reply.unheard_text
         self.recorder.event(reply.id.turn, "interrupt", _now_s(), effect.reason)
         if effect.reason == "stuck":
             reply.error = reply.error or f"the reply by {reply.answered_by} got stuck and was given up"
             self._report_error(reply.id, reply.error)
         heard = self._store_heard(reply, complete=False)
-        self.show(ReplyStopped(reply.id, heard, ms_of_reply_samples(reply.played), effect.reason, *_tokens(reply)))
+        self.on_event(ReplyStopped(reply.id, heard, ms_of_reply_samples(reply.played), effect.reason, *_tokens(reply)))
         self._record_reply(reply, "stuck" if effect.reason == "stuck" else "interrupted", heard)
 
     def retract(self, effect: RetractReply) -> bool:
@@ -421,13 +421,13 @@ class ReplyManager:
         attempt = self._attempts[effect.reply]
         reply = self._end(effect.reply)
         if reply is not None and reply.id == self._resumed:
-            self._unheard_rest = reply.id, reply.rest  # after any other, the turn is answered again
+            self._unheard_rest = reply.id, reply.unheard_text  # after any other, the turn is answered again
         attempt.undo_effects()
-        self.conversation.retract(effect.reply)
+        self.history.retract(effect.reply)
         self.recorder.retract(effect.reply, _now_s())
         played_ms = 0.0 if reply is None else ms_of_reply_samples(reply.played)
         tokens = (None, None, None) if reply is None else _tokens(reply)
-        self.show(ReplyStopped(effect.reply, "", played_ms, "went on", *tokens))
+        self.on_event(ReplyStopped(effect.reply, "", played_ms, "went on", *tokens))
         return attempt.speech_end is not None
 
     def _end(self, reply_id: ReplyId) -> Reply | None:
@@ -458,31 +458,31 @@ class ReplyManager:
             task.cancel()
         self.report_problem(f"the task of {task.get_name()} did not stop")
 
-    def stop(self, *, leaving: bool, broke_off: str | None = None) -> None:
+    def stop(self, *, leaving: bool, failure: str | None = None) -> None:
         """Stops all replies, because the conversation is over.
 
         Args:
             leaving: The last reply need not be finished.
-            broke_off: Why the conversation ended early, if it did.
+            failure: Why the conversation ended early, if it did.
         """
         for reply_id in list(self._attempts):
             reply = self._end(reply_id)
             if reply is not None and reply.gate.is_set():
-                reply.error = reply.error or broke_off
-                if not leaving and broke_off is None:
+                reply.error = reply.error or failure
+                if not leaving and failure is None:
                     self.report_problem("the last reply did not end in time and was cut off")
                 self._record_reply(
-                    reply, "failed" if broke_off else "interrupted", self._store_heard(reply, complete=False)
+                    reply, "failed" if failure else "interrupted", self._store_heard(reply, complete=False)
                 )
         self._voice_recovery.close()
 
-    def _report_error(self, reply_id: ReplyId, why: str) -> None:
+    def _report_error(self, reply_id: ReplyId, reason: str) -> None:
         """Reports an error on the reply's own turn, even if the user has started another one."""
-        self.show(Problem(why))
-        self.recorder.event(reply_id.turn, "error", _now_s(), why)
+        self.on_event(Problem(reason))
+        self.recorder.event(reply_id.turn, "error", _now_s(), reason)
 
 
-def _reply_sent(reply: Reply) -> ReplySent:
+def _reply_sent_event(reply: Reply) -> ReplySent:
     finished = reply.finished
     if reply.filtered:
         return ReplySent(reply.id, reply.spoken_transcript.text, None, "content_filter", *_tokens(reply))

@@ -59,12 +59,12 @@ from assistant.turns.events import (
     TurnStarted,
     UnduckReply,
 )
-from assistant.turns.machine import TurnTaking
 from assistant.turns.push_to_talk import PushToTalk
 from assistant.turns.states import Phase
+from assistant.turns.turn_taking import TurnTaking
 from assistant.turns.wake_phrase import WakePhraseGate
 from audio.frame import Frame
-from audio.frame_batching import FLOW_S, Batching
+from audio.frame_batching import MAX_SPEECH_BATCH_S, Batching
 from audio.microphone import Microphone
 from audio.speaker import Speaker
 from audio.units import FRAME_MS, FRAME_SAMPLES, Samples, ms_of_samples, samples_of_s
@@ -92,33 +92,33 @@ class Session:
         speaker: Plays the replies.
         engines: VAD, recognizer, LLM, voice and the other engines in use.
         turns: The turn-taking state machine. It maps events to effects and performs no I/O.
-        conversation: The history that the LLM sees.
+        history: The history that the LLM sees.
         recorder: Collects the trace of each turn.
         settings: Time limits of the stages.
-        show: Receives every session event, for the terminal or the client.
+        on_event: Receives every session event, for the terminal or the client.
         reply_options: Options of the replies. A client may replace them at any time.
         wake_phrase: Wake-phrase gate. It decides whether speech is addressed to the assistant.
-        key: Push-to-talk key; None where the microphone is always open.
+        push_to_talk: Push-to-talk key; None where the microphone is always open.
     """
 
     microphone: Microphone
     speaker: Speaker
     engines: Engines
     turns: TurnTaking
-    conversation: History
+    history: History
     recorder: Recorder
     settings: SessionSettings
-    show: Callable[[SessionEvent], None]
+    on_event: Callable[[SessionEvent], None]
     reply_options: ReplyOptions = field(default_factory=ReplyOptions)
     wake_phrase: WakePhraseGate = field(default_factory=WakePhraseGate)
-    key: PushToTalk | None = None  # the microphone is muted while the key is up
+    push_to_talk: PushToTalk | None = None  # the microphone is muted while the key is up
     _audio_input: AudioInput = field(init=False)
     _reply_manager: ReplyManager = field(init=False)
     _tasks: asyncio.TaskGroup = field(init=False)
     _at: Samples = Samples(0)
     _typed_messages: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_TYPED_MESSAGES))
     _request_options: ReplyOptions | None = None  # options of a requested reply
-    _request_pending: bool = False  # a request that waits for the current reply to end
+    _request_after_reply: bool = False  # a request that waits for the current reply to end
     _leaving: bool = False
     _release_tools: Callable[[], None] = lambda: None
 
@@ -131,21 +131,21 @@ class Session:
             clock,
             self.settings,
             self._dispatch,
-            self.show,
+            self.on_event,
             self._report_problem,
         )
         self._reply_manager = ReplyManager(
             self.engines,
             self.speaker,
-            self.conversation,
+            self.history,
             self.recorder,
             clock,
             self.settings,
             lambda: self._at,
             self._dispatch,
-            self.show,
+            self.on_event,
             self._report_problem,
-            self._audio_input.reply_heard,
+            self._audio_input.on_reply_heard,
         )
 
     async def run(self) -> None:
@@ -167,7 +167,7 @@ class Session:
         self._audio_input.start(self._tasks)
         self._reply_manager.start(self._tasks)
         if self.engines.tools is not None:
-            self._release_tools = self.engines.tools.attend(self._report_problem)
+            self._release_tools = self.engines.tools.subscribe(self._report_problem)
         speaker_task = self._tasks.create_task(self.speaker.run(), name="speaker")
         if self.settings.greeting:
             self._dispatch(ReplyRequested(self._at, "greeting", self.settings.greeting))
@@ -181,9 +181,9 @@ class Session:
         speaker_task.cancel()
 
     @property
-    def request_waits(self) -> bool:
+    def reply_request_pending(self) -> bool:
         """Whether a reply was requested that has not been started yet."""
-        return self._request_pending or self.turns.owes_reply
+        return self._request_after_reply or self.turns.pending_turn_has_reply_request
 
     @property
     def idle(self) -> bool:
@@ -208,9 +208,9 @@ class Session:
                 and played after it. If the user speaks first, the reply to that speech fulfils the request.
         """
         self._request_options = options
-        if after_reply and not self.turns.challenged and self._reply_manager.add_trailing(self.turns.replying):
-            self._request_pending = False
-            self._dispatch(ReplyRequested(self._at, "requested", behind=True))
+        if after_reply and not self.turns.has_overlap and self._reply_manager.add_trailing(self.turns.replying):
+            self._request_after_reply = False
+            self._dispatch(ReplyRequested(self._at, "requested", after_current_reply=True))
             return
         # A request waits for the end of user speech, except where only the client ends turns.
         busy_phases = (
@@ -218,8 +218,10 @@ class Session:
             if self.turns.settings.manual
             else {Phase.REPLYING, Phase.AWAITING_TRANSCRIPT, Phase.USER_SPEAKING}
         )
-        self._request_pending = after_reply and self.turns.phase in busy_phases and not self.turns.has_unrequested_turn
-        if not self._request_pending:
+        self._request_after_reply = (
+            after_reply and self.turns.phase in busy_phases and not self.turns.pending_turn_lacks_reply_request
+        )
+        if not self._request_after_reply:
             self._dispatch(ReplyRequested(self._at, "requested"))
 
     def submit(self) -> None:
@@ -227,31 +229,33 @@ class Session:
 
         A reply that was sent completely is played to its end.
         """
-        manual = self.turns.settings.manual and self.turns.challenged
+        manual = self.turns.settings.manual and self.turns.has_overlap
         self._dispatch(
-            InputCommitted(self._at, behind=manual and self._reply_manager.add_trailing(self.turns.replying))
+            InputCommitted(
+                self._at, after_current_reply=manual and self._reply_manager.add_trailing(self.turns.replying)
+            )
         )
 
     def clear(self) -> None:
         """Discards the speech of the current turn."""
         self._dispatch(InputCleared(self._at))
 
-    def cancel(self, *, request_too: bool = False) -> None:
+    def cancel(self, *, including_request: bool = False) -> None:
         """Stops the current reply, if there is one.
 
         Args:
-            request_too: Also withdraw a requested reply that has not been started.
+            including_request: Also withdraw a requested reply that has not been started.
         """
-        if request_too:
-            self._request_pending, self._request_options = False, None
-        self._dispatch(ReplyCancelled(self._at, request_too))
+        if including_request:
+            self._request_after_reply, self._request_options = False, None
+        self._dispatch(ReplyCancelled(self._at, including_request))
         self._reply_manager.cut_trailing("client")
 
     def stop_trailing(self, reply: ReplyId) -> None:
         """Stops a reply that is still played before the current one."""
         self._reply_manager.cut_trailing("client", reply)
 
-    def measured(self, reply_id: ReplyId, latency_s: float, device_s: float) -> None:
+    def on_client_latency(self, reply_id: ReplyId, latency_s: float, device_s: float) -> None:
         """Reports the response latency that a remote client has measured.
 
         Args:
@@ -259,12 +263,12 @@ class Session:
             latency_s: From the end of the user's speech to the first audible sample, on the client's own clock.
             device_s: The part of it that the audio spent in the client's buffer and audio device.
         """
-        self._reply_manager.measured(reply_id, latency_s, device_s)
+        self._reply_manager.on_client_latency(reply_id, latency_s, device_s)
 
     @property
-    def awake(self) -> bool:
+    def wake_window_open(self) -> bool:
         """Whether speech that begins now is accepted without the wake phrase."""
-        return self.wake_phrase.awake(self._at)
+        return self.wake_phrase.is_open(self._at)
 
     def type(self, text: str) -> bool:
         """Adds a typed user message and requests a reply. A reply that is playing is interrupted.
@@ -288,17 +292,17 @@ class Session:
             self._dispatch(ReplyRequested(self._at, "repeated", text))
         return bool(text)
 
-    def talk(self, on: bool) -> None:
+    def set_push_to_talk(self, pressed: bool) -> None:
         """Presses or releases the push-to-talk key. Pressing it interrupts a reply that is playing.
 
-        After the release, the turn ends when all audio captured before it has arrived. Until then `key.waits` is true,
-        and the microphone must stay open.
+        After the release, the turn ends when all audio captured before it has arrived. Until then
+        `push_to_talk.awaits_frames` is true, and the microphone must stay open.
         """
-        if self.key is None:
+        if self.push_to_talk is None:
             return
-        if not on:
-            self.key.release(self._captured_position())
-        elif self.key.press(self._captured_position()):
+        if not pressed:
+            self.push_to_talk.release(self._captured_position())
+        elif self.push_to_talk.press(self._captured_position()):
             self._dispatch(KeyPressed(self._at))
 
     def leave(self) -> None:
@@ -309,17 +313,17 @@ class Session:
 
     def _process_frame(self, frame: Frame) -> None:
         """Passes a frame through the push-to-talk key and the VAD, and its VAD result to the turn-taking machine."""
-        if self.key is not None:
-            frame = self.key.heard(frame)
+        if self.push_to_talk is not None:
+            frame = self.push_to_talk.mute_or_pass(frame)
         self._at = frame.end
         if self.turns.phase is Phase.REPLYING:
-            self.wake_phrase.replying(self._at)
+            self.wake_phrase.extend_for_reply(self._at)
         vad_result = self._audio_input.process(frame)
-        if self.key is not None:
-            self.key.judged(frame.end, vad_result)
+        if self.push_to_talk is not None:
+            self.push_to_talk.add_vad_result(frame.end, vad_result)
         self._dispatch(FrameProcessed(frame.end, vad_result))
-        if self.key is not None:
-            self._check_key(self.key)
+        if self.push_to_talk is not None:
+            self._check_key(self.push_to_talk)
         for announcement in self.engines.skill_effects.due(self._now_s()):
             self._dispatch(ReplyRequested(self._at, "announcement", announcement))
         self.microphone.batching = self._batching_after(vad_result)
@@ -327,20 +331,20 @@ class Session:
     def _batching_after(self, vad_result: VadResult) -> Batching:
         """Returns whether the next frames may arrive in batches, because no decision can depend on them."""
         # Timers are checked with every frame; a released key waits for the frames captured before the release.
-        if self.key is not None or self.engines.skill_effects.timers.any_set:
+        if self.push_to_talk is not None or self.engines.skill_effects.timers.any_set:
             return Batching.OFF
         if not vad_result.speaking:
             return (
                 Batching.SILENCE
-                if vad_result.probability < SILENCE_PROBABILITY and self.turns.is_quiet
+                if vad_result.probability < SILENCE_PROBABILITY and self.turns.ignores_silence
                 else Batching.OFF
             )
-        until = Samples(self._at + samples_of_s(FLOW_S))
+        until = Samples(self._at + samples_of_s(MAX_SPEECH_BATCH_S))
         still_speaking = vad_result.possible_end is None and vad_result.probability > SPEECH_PROBABILITY
-        return Batching.SPEECH if still_speaking and self.turns.only_listens(until) else Batching.OFF
+        return Batching.SPEECH if still_speaking and self.turns.ignores_speech_until(until) else Batching.OFF
 
     def _check_key(self, key: PushToTalk) -> None:
-        match key.due(self._at, self._audio_input.onset if self.turns.phase is Phase.USER_SPEAKING else None):
+        match key.take_action(self._at, self._audio_input.onset if self.turns.phase is Phase.USER_SPEAKING else None):
             case "submit":
                 self._dispatch(InputCommitted(self._at))
             case "clear":
@@ -350,10 +354,10 @@ class Session:
 
     def _dispatch(self, event: Event) -> None:
         """Passes an event to the turn-taking machine and applies the effects it returns."""
-        self.recorder.event_log.tell(event, self.turns.settings)
-        for effect in self.turns.tell(event):
+        self.recorder.event_log.add(event, self.turns.settings)
+        for effect in self.turns.handle(event):
             self._apply(effect)
-        if self._request_pending and self.turns.phase is Phase.IDLE:
+        if self._request_after_reply and self.turns.phase is Phase.IDLE:
             self.request(self._request_options)
         self._add_typed_messages()
 
@@ -366,9 +370,7 @@ class Session:
             self._dispatch(InputCleared(self._at))
             return
         while self._typed_messages:
-            self.conversation.insert(
-                UserMessage(self.conversation.reserve(), self._typed_messages.popleft(), spoken=False)
-            )
+            self.history.insert(UserMessage(self.history.reserve(), self._typed_messages.popleft(), spoken=False))
         self.request()
 
     def _apply(self, effect: Effect) -> None:  # noqa: C901, PLR0912 - one case for each kind of effect
@@ -380,7 +382,7 @@ class Session:
                 if self.turns.settings.interruptible and not self.turns.settings.manual:
                     self._reply_manager.cut_trailing("voice")
                 self.recorder.turn_started(effect.turn, self._loop_time_of(effect.onset))
-                self.show(
+                self.on_event(
                     SpeechStarted(effect.turn, ms_of_samples(effect.onset), self._reply_manager.reserve_user_item())
                 )
             case Transcribe():
@@ -430,11 +432,11 @@ class Session:
     def _discard_turn(self, effect: TurnDiscarded) -> None:
         """Ends a turn that gave nothing to answer."""
         if effect.reason == "called":
-            self.wake_phrase.called(self._at)
+            self.wake_phrase.open_after_phrase(self._at)
         self.recorder.turn_discarded(effect, self._loop_time_of(effect.speech_end), self.microphone.clock)
         in_history = effect.submitted and self.turns.settings.by_client
         item = self._reply_manager.add_empty_message() if in_history else None
-        self.show(SpeechDiscarded(effect.turn, ms_of_samples(effect.speech_end), effect.reason, item))
+        self.on_event(SpeechDiscarded(effect.turn, ms_of_samples(effect.speech_end), effect.reason, item))
 
     def _resume_reply(self, reply_id: ReplyId) -> None:
         """Speaks the unheard rest of an interrupted reply, or requests the reply again if it was incomplete."""
@@ -467,23 +469,23 @@ class Session:
     # ---- commit ----
 
     def _commit(self, effect: CommitTurn) -> None:
-        self.wake_phrase.replying(self._at)
+        self.wake_phrase.extend_for_reply(self._at)
         if self._reply_manager.asks_llm(effect.reply):
-            self._request_pending, self._request_options = False, None
+            self._request_after_reply, self._request_options = False, None
         self._reply_manager.commit(effect)
 
     # ---- problems ----
 
     def _report_problem(self, what: str) -> None:
         """Reports a problem, in one sentence, to the user and to the trace."""
-        self.show(Problem(what))
+        self.on_event(Problem(what))
         self.recorder.problem(what, self._now_s())
 
     # ---- the end ----
 
     async def _finish_last_turn(self) -> None:
         """Feeds silence after the microphone has ended, until the last turn is over."""
-        self.talk(on=False)
+        self.set_push_to_talk(pressed=False)
         loop = asyncio.get_running_loop()
         silence = np.zeros(FRAME_SAMPLES, np.int16)
         due_s, give_up_s = loop.time(), loop.time() + LAST_REPLY_TIMEOUT_S
@@ -492,10 +494,10 @@ class Session:
             await asyncio.sleep(max(0.0, due_s - loop.time()))
             self._process_frame(Frame(self._at, silence, is_inserted=True))
 
-    def _shut_down(self, broke_off: str | None = None) -> None:
-        """Stops the replies, the records and the audio input. `broke_off`: why the conversation ended early."""
-        self._reply_manager.stop(leaving=self._leaving, broke_off=broke_off)
-        self.recorder.finish_all(self.microphone.clock, broke_off)
+    def _shut_down(self, failure: str | None = None) -> None:
+        """Stops the replies, the records and the audio input. `failure`: why the conversation ended early."""
+        self._reply_manager.stop(leaving=self._leaving, failure=failure)
+        self.recorder.finish_all(self.microphone.clock, failure)
         self._audio_input.stop()
 
     def _now_s(self) -> float:

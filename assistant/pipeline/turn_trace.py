@@ -22,7 +22,7 @@ from assistant.trace.record import (
 from assistant.turns.event_log import LogEntries, probability_byte
 from llm.chat import Finished
 
-SHORTEST_SILENCE_S = 0.06
+MIN_SILENCE_S = 0.06
 """Shorter gaps are stop consonants, not silences."""
 
 
@@ -73,13 +73,13 @@ class SegmentTrace:
     problems: list[tuple[float, str]] = field(default_factory=list)  # problems before the turn was known
     silent_since_s: float | None = None
 
-    def frame(self, voicing_speaking: bool, edge_s: float, probability: float) -> None:
+    def frame(self, speaking: bool, boundary_s: float, probability: float) -> None:
         """Adds the VAD result of the next frame."""
         self.vad.append(probability_byte(probability))
-        if not voicing_speaking:
-            self.silent_since_s = edge_s
+        if not speaking:
+            self.silent_since_s = boundary_s
         elif self.silent_since_s is not None:
-            self._silence(self.silent_since_s, edge_s)
+            self._silence(self.silent_since_s, boundary_s)
             self.silent_since_s = None
 
     def end(self, now_s: float) -> None:
@@ -89,7 +89,7 @@ class SegmentTrace:
             self.silent_since_s = None
 
     def _silence(self, start_s: float, end_s: float) -> None:
-        if end_s - start_s >= SHORTEST_SILENCE_S:
+        if end_s - start_s >= MIN_SILENCE_S:
             self.silences.append((start_s, end_s))
 
     def traced(self, line: ConversationTimeline) -> TracedHearing:
@@ -177,7 +177,7 @@ class TurnTrace:
     user_words: str = ""
     low_confidence: bool = False
     attempts: int = 0
-    again: Span | None = None  # a second transcription that confirmed the words
+    recheck_span: Span | None = None  # a second transcription that confirmed the words
     drafted_s: float | None = None  # since when the transcript after a draft is awaited
     segments: list[SegmentTrace] = field(default_factory=list)
     answers: dict[int, AnswerTrace] = field(default_factory=dict)  # by attempt
@@ -198,7 +198,7 @@ class TurnTrace:
         """Marks the attempt's spans as dropped. `confirmed`: it only transcribed again and got the same words."""
         self._dropped.add(attempt)
         self.drafted_s = None
-        self.again = self._spans.get(attempt, {}).get("stt") if confirmed else None
+        self.recheck_span = self._spans.get(attempt, {}).get("stt") if confirmed else None
 
     def event(self, name: EventName, at_s: float, detail: str = "") -> None:
         """Adds an event. `detail` never contains what was said."""

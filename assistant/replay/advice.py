@@ -13,19 +13,19 @@ from dataclasses import dataclass, field
 from assistant.replay.figures import COMPARED, ReplayFigures, figures
 from assistant.replay.findings import (
     KEYS,
-    LEAST_GAIN_MS,
+    MIN_GAIN_MS,
     AdviceInputs,
     AdviceItem,
     Certainty,
     is_proven,
+    largest_gain,
     less,
-    most,
     reason_unproven,
 )
 from assistant.replay.work_advice import models_of, stage_advice
 from assistant.trace.latency import STAGES
 from assistant.trace_report.figures import Figures, SlowTurns
-from assistant.trace_report.statistics import IntervalEstimate, Proportion, least_turns
+from assistant.trace_report.statistics import IntervalEstimate, Proportion, min_turns
 
 TRIED: tuple[tuple[str, ...], ...] = (
     ("turn.profile=eager",),
@@ -95,13 +95,13 @@ def _wait_advice(evidence: AdviceInputs) -> list[AdviceItem]:
     if not useful and any(_may_be_sooner(figure) for figure in replay_events):
         says = (
             f"None of the {len(TRIED)} other settings that were tried is known to answer sooner, or to cut in less: "
-            f"for p95 it takes {least_turns(95)} turns."
+            f"for p95 it takes {min_turns(95)} turns."
         )
         return [AdviceItem("endpoint_wait", KEYS["endpoint_wait"], "cannot tell", len(evidence.replays), {}, says)]
     if not useful:
         says = f"None of the {len(TRIED)} other settings that were tried answers sooner, or cuts in less."
         return [AdviceItem("endpoint_wait", KEYS["endpoint_wait"], "measured", len(evidence.replays), {}, says)]
-    return sorted(useful, key=lambda finding: (finding.certainty != "measured", -most(finding.gain)))
+    return sorted(useful, key=lambda finding: (finding.certainty != "measured", -largest_gain(finding.gain)))
 
 
 def _replay_advice(tried: Sequence[str], found: ReplayFigures) -> AdviceItem | None:
@@ -110,7 +110,7 @@ def _replay_advice(tried: Sequence[str], found: ReplayFigures) -> AdviceItem | N
         return None
     gain = {percent: less(found.latency.change[percent]) for percent in COMPARED}
     spared = _count(found.was.cut_ins) - _count(found.now.cut_ins)
-    if most(gain) < LEAST_GAIN_MS and spared <= 0:
+    if largest_gain(gain) < MIN_GAIN_MS and spared <= 0:
         return None
     certainty: Certainty = "measured" if is_proven(gain) else "cannot tell"
     says = _sentence(tried, gain, spared, found)
@@ -161,7 +161,7 @@ def _may_be_sooner(found: ReplayFigures) -> bool:
     if found.latency is None:
         return False
     gains = [less(found.latency.change[percent]) for percent in COMPARED]
-    return any(each.value >= LEAST_GAIN_MS and not each.enough for each in gains)
+    return any(each.value >= MIN_GAIN_MS and not each.enough for each in gains)
 
 
 def _count(share: Proportion | None) -> int:

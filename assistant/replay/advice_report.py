@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 from assistant.replay.advice import Advice
-from assistant.replay.findings import LEAST_GAIN_MS, AdviceItem
+from assistant.replay.findings import MIN_GAIN_MS, AdviceItem
 from assistant.trace_report.statistics import LEVEL, IntervalEstimate, Proportion
 from assistant.trace_report.text import number_of, spelled_share
 
@@ -34,7 +34,7 @@ def advice_lines(advice: Advice) -> Iterator[str]:
             f"exceeds its own median by {tail.excess_ms:.0f} ms on average"
         )
     if not advice.findings:
-        yield f"nothing that a setting would gain {LEAST_GAIN_MS:g} ms by"
+        yield f"nothing that a setting would gain {MIN_GAIN_MS:g} ms by"
     for finding in advice.findings:
         yield ""
         yield from _finding(finding)

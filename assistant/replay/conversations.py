@@ -17,8 +17,8 @@ from assistant.trace_report.facts import facts_of
 from assistant.trace_report.figures import Tally
 from assistant.trace_report.reading import Record, convert_record, read_records
 
-MOST_TURNS = 100_000
-MOST_REPLAYED = 1_000
+MAX_TURNS = 100_000
+MAX_REPLAYED = 1_000
 """Number of turns to replay for advice. The latest are used: older ones had other settings, and a replay takes about
 10 ms.
 """
@@ -46,7 +46,7 @@ def collect_inputs(files: Sequence[Path], warn: Callable[[str], None]) -> Advice
     Raises TraceError.
     """
     tally = Tally()
-    turns: deque[TurnGain] = deque(maxlen=MOST_TURNS)
+    turns: deque[TurnGain] = deque(maxlen=MAX_TURNS)
     latest, beheaded = _Latest(), 0
     for records in _by_conversation(files, warn):
         for record in records:
@@ -55,7 +55,7 @@ def collect_inputs(files: Sequence[Path], warn: Callable[[str], None]) -> Advice
                 turns.append(weight)
         latest.add(records)
         beheaded += _beheaded(records)
-    replays: deque[tuple[Replayed, ...]] = deque(maxlen=MOST_REPLAYED)
+    replays: deque[tuple[Replayed, ...]] = deque(maxlen=MAX_REPLAYED)
     changes = [change_of(tried) for tried in TRIED]
     for records in latest.conversations:
         conversation, replayed = _replayed(records, changes)
@@ -66,7 +66,7 @@ def collect_inputs(files: Sequence[Path], warn: Callable[[str], None]) -> Advice
 
 @dataclass(slots=True)
 class _Latest:
-    """Keeps the latest conversations that together hold MOST_REPLAYED replayable turns, and no more than needed."""
+    """Keeps the latest conversations that together hold MAX_REPLAYED replayable turns, and no more than needed."""
 
     conversations: deque[list[Record]] = field(default_factory=deque)
     _turns: int = 0
@@ -76,7 +76,7 @@ class _Latest:
         if _spoken(records):
             self.conversations.append(records)
             self._turns += _spoken(records)
-        while self.conversations and self._turns - _spoken(self.conversations[0]) >= MOST_REPLAYED:
+        while self.conversations and self._turns - _spoken(self.conversations[0]) >= MAX_REPLAYED:
             self._turns -= _spoken(self.conversations.popleft())
 
 

@@ -1,8 +1,8 @@
 """Replays the events of a conversation's trace through turn taking. Gives the same decisions at the same samples. Pure.
 
-`replay_events` drives `assistant.turns.machine` with the recorded events. `RecordingIndex` indexes the results by step:
-transcript requests, transcripts, and EOT estimates. `assistant.replay.simulation` uses them to simulate the events that
-would have followed other decisions.
+`replay_events` drives `assistant.turns.turn_taking` with the recorded events. `RecordingIndex` indexes the results by
+step: transcript requests, transcripts, and EOT estimates. `assistant.replay.simulation` uses them to simulate the
+events that would have followed other decisions.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 from assistant.end_of_turn.estimator import EndOfTurnEstimate
-from assistant.turns.event_log import Told
+from assistant.turns.event_log import LoggedEvent
 from assistant.turns.events import (
     CommitTurn,
     DropAttempt,
@@ -30,8 +30,8 @@ from assistant.turns.events import (
     TurnStarted,
     UnduckReply,
 )
-from assistant.turns.machine import TurnTaking
 from assistant.turns.settings import TurnSettings
+from assistant.turns.turn_taking import TurnTaking
 from audio.units import Samples
 
 Source = Literal["asked", "words", "listener"]
@@ -41,7 +41,7 @@ Source = Literal["asked", "words", "listener"]
 class Step(NamedTuple):
     """One event or settings change, and the resulting decisions."""
 
-    told: Told
+    told: LoggedEvent
     effects: Effects
 
 
@@ -159,28 +159,28 @@ class RecordingIndex:
         self._estimates_in.setdefault(estimate.silence, []).append(place)
 
 
-def replay_events(told: Iterable[Told]) -> list[Step]:
+def replay_events(told: Iterable[LoggedEvent]) -> list[Step]:
     """Returns the decisions of turn taking, event by event, with the recorded settings changes."""
     turns = TurnTaking(TurnSettings())
-    return [Step(item, tell(turns, item)) for item in told]
+    return [Step(item, feed(turns, item)) for item in told]
 
 
-def tell(turns: TurnTaking, item: Told) -> Effects:
+def feed(turns: TurnTaking, item: LoggedEvent) -> Effects:
     """Passes on an event, or settings that apply from here on."""
     if isinstance(item, TurnSettings):
         turns.settings = item
         return ()
-    return turns.tell(item)
+    return turns.handle(item)
 
 
-def sure_speech_end(item: Told) -> Samples | None:
+def sure_speech_end(item: LoggedEvent) -> Samples | None:
     """Returns the end of a frame with sure speech; None for anything else."""
     if isinstance(item, FrameProcessed) and item.vad.speaking and item.vad.possible_end is None:
         return item.at
     return None
 
 
-def index_recording(told: Iterable[Told]) -> RecordingIndex:
+def index_recording(told: Iterable[LoggedEvent]) -> RecordingIndex:
     """Indexes a recorded conversation."""
     found = RecordingIndex(replay_events(told))
     silence, ordinal = Samples(0), 0
@@ -210,7 +210,7 @@ def index_recording(told: Iterable[Told]) -> RecordingIndex:
     return found
 
 
-def _take_report(found: RecordingIndex, place: int, item: Told, silence: Samples) -> None:
+def _take_report(found: RecordingIndex, place: int, item: LoggedEvent, silence: Samples) -> None:
     match item:
         case FinalTranscript(at, reply) | TranscriptFailed(at, reply) if reply in found.replies:
             asked = found.replies[reply]
@@ -243,7 +243,7 @@ def _scored_silence(found: RecordingIndex, place: int, item: EndOfTurnScored, si
     return ScoredSilence(silence, source, ordinal, item.estimate, Samples(item.at - first))
 
 
-def _at(item: Told) -> Samples:
+def _at(item: LoggedEvent) -> Samples:
     assert not isinstance(item, TurnSettings), "settings decide nothing"
     return item.at
 

@@ -14,7 +14,7 @@ from assistant.trace_report.statistics import (
     IntervalEstimate,
     Proportion,
     Values,
-    least_turns,
+    min_turns,
     ordered,
     percentile,
     share,
@@ -114,7 +114,7 @@ def paired(was: Values, now: Values, percent: int) -> IntervalEstimate:
     bounds = np.sort(np.concatenate(drawn))
     outside = int(_REPLICATES * (1 - LEVEL) / 2)
     low, high = float(bounds[outside]), float(bounds[-outside - 1])
-    return IntervalEstimate(round(value, 3), round(low, 3), round(high, 3), was.size >= least_turns(percent))
+    return IntervalEstimate(round(value, 3), round(low, 3), round(high, 3), was.size >= min_turns(percent))
 
 
 def _pair(values: Sequence[tuple[float | None, float | None]]) -> Pair | None:

@@ -9,13 +9,13 @@ from assistant.replay.turns import Replayed
 from assistant.trace.latency import STAGES, Stage
 from assistant.trace_report.figures import Figures
 from assistant.trace_report.reading import Record
-from assistant.trace_report.statistics import IntervalEstimate, Proportion, least_turns
+from assistant.trace_report.statistics import IntervalEstimate, Proportion, min_turns
 
-LEAST_GAIN_MS = 20.0
+MIN_GAIN_MS = 20.0
 """Smallest relevant gain in milliseconds: one frame."""
 
 DEVICE_COUNTER = "speaker_latency_ms"
-"""Counter in a record that shows playback on a local sound device (docs/talk.md)."""
+"""Counter in a record that shows playback on a local sound device (docs/lab/talk.md)."""
 
 KEYS: dict[Stage, tuple[str, ...]] = {
     "endpoint_wait": ("turn.profile", "turn.hangover_ms", "turn.speculate_after_ms"),
@@ -103,24 +103,24 @@ def turn_gain_of(record: Record) -> TurnGain:
 
 def is_proven(gain: Mapping[int, IntervalEstimate]) -> bool:
     """Returns whether there are enough turns, and little enough variation, to prove a gain."""
-    return any(each.enough and each.low >= LEAST_GAIN_MS for each in gain.values())
+    return any(each.enough and each.low >= MIN_GAIN_MS for each in gain.values())
 
 
 def reason_unproven(gain: Mapping[int, IntervalEstimate], turns: int) -> str:
     """Returns why a gain is not proven: too few or too varied turns. Returns "" if there is no gain."""
-    if turns < (least := least_turns(COMPARED[0])):
-        return f"Cannot tell yet: {more(least - turns)}."
-    lacking = [percent for percent, each in gain.items() if each.value >= LEAST_GAIN_MS and not each.enough]
-    if any(each.enough and each.value >= LEAST_GAIN_MS for each in gain.values()):
+    if turns < (min_count := min_turns(COMPARED[0])):
+        return f"Cannot tell yet: {more(min_count - turns)}."
+    lacking = [percent for percent, each in gain.items() if each.value >= MIN_GAIN_MS and not each.enough]
+    if any(each.enough and each.value >= MIN_GAIN_MS for each in gain.values()):
         return "Cannot tell yet: the turns are too unlike each other; more of them may tell."
-    return f"Cannot tell yet: {more(least_turns(lacking[0]) - turns)} for p{lacking[0]}." if lacking else ""
+    return f"Cannot tell yet: {more(min_turns(lacking[0]) - turns)} for p{lacking[0]}." if lacking else ""
 
 
 def more(turns: int) -> str:
     return "1 more turn is needed" if turns == 1 else f"{turns:,} more turns are needed"
 
 
-def most(gain: Mapping[int, IntervalEstimate]) -> float:
+def largest_gain(gain: Mapping[int, IntervalEstimate]) -> float:
     """Returns the largest gain for which there are enough turns; the median's if there are too few for any."""
     return max((each.value for each in gain.values() if each.enough), default=gain[50].value)
 

@@ -9,7 +9,7 @@ from rich.table import Table
 from assistant.replay.figures import COMPARED, Pair, ReplayFigures
 from assistant.replay.turns import Replayed
 from assistant.trace_report.sheet import plain_table
-from assistant.trace_report.statistics import LEVEL, Proportion, least_turns
+from assistant.trace_report.statistics import LEVEL, Proportion, min_turns
 from assistant.trace_report.text import number_of, spelled_share
 
 ASSUMED = {
@@ -97,7 +97,7 @@ def sentences(figures: ReplayFigures) -> Iterator[str]:
         yield f"joined            {number_of(figures.joined, 'turn')} would have gone on into the next"
     for what, turns in figures.assumed.items():
         yield f"assumed           in {number_of(turns, 'turn')}: {ASSUMED[what]}"
-    yield f"                  in brackets: {LEVEL:.0%} intervals; ?: fewer turns than p95 needs ({least_turns(95)})"
+    yield f"                  in brackets: {LEVEL:.0%} intervals; ?: fewer turns than p95 needs ({min_turns(95)})"
 
 
 def as_json(replay: Replay) -> str:

@@ -22,7 +22,7 @@ from assistant.replay.event_replay import (
     TranscriptRequest,
     sure_speech_end,
 )
-from assistant.turns.event_log import Told
+from assistant.turns.event_log import LoggedEvent
 from assistant.turns.events import (
     CommitTurn,
     DropAttempt,
@@ -46,10 +46,10 @@ from assistant.turns.events import (
     TranscriptFailed,
     TurnStarted,
 )
-from assistant.turns.machine import TurnTaking
 from assistant.turns.settings import TurnSettings
-from assistant.turns.speech_candidate import WORDS_WITHIN_MS
+from assistant.turns.speech_candidate import TRANSCRIPT_TIMEOUT_MS
 from assistant.turns.states import Phase
+from assistant.turns.turn_taking import TurnTaking
 from audio.stt import SegmentId, Transcript
 from audio.units import FRAME_SAMPLES, Samples, samples_of_ms, samples_of_s
 from audio.vad import VadResult
@@ -120,7 +120,7 @@ class _Simulation:
 
     # ---- recorded events ----
 
-    def process(self, place: int, item: Told) -> None:
+    def process(self, place: int, item: LoggedEvent) -> None:
         """Processes the next recorded event."""
         self.place = place
         match item:
@@ -130,20 +130,20 @@ class _Simulation:
                 self._send_due(item.at)
                 self._process_frame(item)
             case InterimTranscript():
-                self.tell(replace(item, transcript=replace(item.transcript, segment=self.segment)))
+                self.handle(replace(item, transcript=replace(item.transcript, segment=self.segment)))
             case EndOfTurnScored():
                 self._process_estimate(item)
             case FinalTranscript(reply=reply):
                 if reply in self.simulated_ids:
-                    self.tell(replace(item, reply=self.simulated_ids[reply]))
+                    self.handle(replace(item, reply=self.simulated_ids[reply]))
             case TranscriptFailed(at, reply, _):
                 if reply in self.simulated_ids:
-                    self.tell(TranscriptFailed(at, self.simulated_ids[reply], self.segment))
+                    self.handle(TranscriptFailed(at, self.simulated_ids[reply], self.segment))
             case PlaybackProgress() | ReplyEnded():
                 if (here := self._simulated_id(item.reply)) is not None:
-                    self.tell(replace(item, reply=here))
+                    self.handle(replace(item, reply=here))
             case _:
-                self.tell(item)
+                self.handle(item)
 
     def restore(self) -> None:
         """Restores the reply that was spoken into, and the silence in which the turn begins with its requests."""
@@ -189,14 +189,14 @@ class _Simulation:
         at = sure_speech_end(heard)
         if at is not None:
             self.silence, self.ordinal = at, 0
-        self.tell(heard)
+        self.handle(heard)
 
     def _process_estimate(self, item: EndOfTurnScored) -> None:
         found = self.recorded.estimates.get(self.place)
         if found is None or found.silence != self.silence:
             return
         if self.asked.get((found.silence, found.ordinal)):
-            self.tell(EndOfTurnScored(item.at, self.segment, item.estimate))
+            self.handle(EndOfTurnScored(item.at, self.segment, item.estimate))
 
     def _simulated_id(self, reply: ReplyId) -> ReplyId | None:
         """Returns the simulated id of a recorded reply, if it was committed in the same way."""
@@ -212,7 +212,7 @@ class _Simulation:
         while self.due and self.due[0][0] < position:
             _, _, silence, _, event = heapq.heappop(self.due)
             if silence is None or silence == self.silence:
-                self.tell(event())
+                self.handle(event())
 
     def _schedule(
         self,
@@ -224,9 +224,9 @@ class _Simulation:
         self.order += 1
         heapq.heappush(self.due, (at, self.order, silence, reply, event))
 
-    def tell(self, event: Event) -> None:  # noqa: C901, PLR0912 - one case for each kind of effect
+    def handle(self, event: Event) -> None:  # noqa: C901, PLR0912 - one case for each kind of effect
         """Sends an event to turn taking and performs the resulting effects."""
-        for effect in self.turns.tell(event):
+        for effect in self.turns.handle(event):
             self.course.decisions.append((self.place, self.now, effect))
             match effect:
                 case TurnStarted(turn, onset):
@@ -285,7 +285,7 @@ class _Simulation:
         for told, _ in self.recorded.steps[self.place + 1 :]:
             if isinstance(told, InterimTranscript) and told.was_requested:
                 return
-            if isinstance(told, FrameProcessed) and told.at - self.now > samples_of_ms(WORDS_WITHIN_MS):
+            if isinstance(told, FrameProcessed) and told.at - self.now > samples_of_ms(TRANSCRIPT_TIMEOUT_MS):
                 break
         at = Samples(self.now + UNDERSTOOD)
         self._schedule(at, lambda: InterimTranscript(self.now, Transcript(segment, self.now, ""), was_requested=True))

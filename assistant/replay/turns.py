@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from assistant.replay.course import Assumed, Change, CommittedReply, ReplyTiming, TurnCourse, TurnRange
-from assistant.replay.event_replay import DECISIONS, RecordingIndex, events_of, index_recording, tell
+from assistant.replay.event_replay import DECISIONS, RecordingIndex, events_of, feed, index_recording
 from assistant.replay.simulation import run
-from assistant.trace.latency import LOOK
+from assistant.trace.latency import RESUME_WAIT
 from assistant.trace_report.facts import CUT_IN_MS, failed
 from assistant.trace_report.reading import Record
-from assistant.turns.event_log import told_of
+from assistant.turns.event_log import parse_entries
 from assistant.turns.events import EndOfTurn, TurnDiscarded
-from assistant.turns.machine import TurnTaking
 from assistant.turns.settings import TurnSettings
+from assistant.turns.turn_taking import TurnTaking
 from audio.units import Samples, ms_of_samples, samples_of_ms
 
 NEVER = 1 << 60
@@ -113,7 +113,7 @@ def conversation_of(records: Sequence[Record]) -> RecordedConversation:
             break
         entries += record["told"]
         kept[record["turn"]] = record
-    found = index_recording(told_of(entries))
+    found = index_recording(parse_entries(entries))
     decisions = events_of(found.steps)
     disagree = tuple(turn for turn, record in kept.items() if not _agrees(record, decisions.get(turn, [])))
     return RecordedConversation(records[0]["conversation"], kept, len(records) - len(kept), disagree, found)
@@ -133,7 +133,7 @@ def reply_timing_of(record: Record) -> ReplyTiming | None:
     if heard_ms is None or not {"stt", "tts", "commit"} <= ends.keys():
         return None
     prepare_ms = ends["tts"] - ends["stt"]
-    playout_ms = heard_ms - max(ends[name] for name in ("tts", "commit", LOOK) if name in ends)
+    playout_ms = heard_ms - max(ends[name] for name in ("tts", "commit", RESUME_WAIT) if name in ends)
     return ReplyTiming(samples_of_ms(max(prepare_ms, 0.0)), samples_of_ms(max(playout_ms, 0.0)))
 
 
@@ -150,7 +150,7 @@ def _spans(found: RecordingIndex) -> Iterator[tuple[TurnRange, TurnTaking]]:
     turns, at = TurnTaking(TurnSettings()), 0
     for number, (start, turn) in enumerate(starts):
         for step in found.steps[at:start]:
-            tell(turns, step.told)
+            feed(turns, step.told)
         at = start
         last = number + 1 == len(starts)
         following = NEVER if last else starts[number + 1][0]

@@ -7,22 +7,22 @@ import numpy as np
 from assistant.replay.figures import COMPARED, paired
 from assistant.replay.findings import (
     KEYS,
-    LEAST_GAIN_MS,
+    MIN_GAIN_MS,
     AdviceInputs,
     AdviceItem,
     TurnGain,
     is_proven,
+    largest_gain,
     less,
     more,
-    most,
     reason_unproven,
 )
 from assistant.trace.latency import STAGES, Stage
 from assistant.trace_report.engines import EngineFigures
 from assistant.trace_report.figures import Figures
-from assistant.trace_report.statistics import least_turns
+from assistant.trace_report.statistics import min_turns
 
-LEAST_PLAYOUT_MS = 60.0
+MIN_PLAYOUT_MS = 60.0
 """Smallest playout latency of a sound device in milliseconds.
 
 A sound server needs as much (docs/talk.md); a file or a buffer needs one block of 20 ms.
@@ -47,7 +47,7 @@ def stage_advice(stage: Stage, evidence: AdviceInputs, *, slow: bool) -> AdviceI
     was = np.array([turn.latency_ms for turn in turns], np.float32)
     slack = np.array([turn.slack_ms[STAGES.index(stage)] for turn in turns], np.float32)
     gain = {percent: less(paired(was, was - slack, percent)) for percent in COMPARED}
-    if most(gain) < LEAST_GAIN_MS and not slow:
+    if largest_gain(gain) < MIN_GAIN_MS and not slow:
         return None
     proven = is_proven(gain)
     says = _remedy(stage, evidence.figures, of, proven=proven)
@@ -73,7 +73,7 @@ def _served_by_current(stage: Stage, evidence: AdviceInputs) -> tuple[Sequence[T
 def _plays_late(turns: Sequence[TurnGain]) -> bool:
     """Returns whether the device's playout latency is longer than usual."""
     place = STAGES.index("playout")
-    return float(np.median([turn.slack_ms[place] for turn in turns])) > LEAST_PLAYOUT_MS
+    return float(np.median([turn.slack_ms[place] for turn in turns])) > MIN_PLAYOUT_MS
 
 
 PLAIN_REMEDIES: dict[Stage, str] = {
@@ -104,13 +104,13 @@ def _best(what: str, engines: Mapping[str, EngineFigures]) -> str:
     if len(engines) < 2:
         return f"These traces hold one {what}, so nothing to compare it with."
     timed = {name: 0 if engine.work is None else engine.work.count for name, engine in engines.items()}
-    least = least_turns(50)
+    min_count = min_turns(50)
     medians = {
         name: engine.work.percentiles[50].value
         for name, engine in engines.items()
-        if engine.work is not None and timed[name] >= least
+        if engine.work is not None and timed[name] >= min_count
     }
-    few = [f"of {name} {more(least - count)}" for name, count in timed.items() if count < least]
+    few = [f"of {name} {more(min_count - count)}" for name, count in timed.items() if count < min_count]
     held = f"These traces hold {len(engines)} {what}s: {', '.join(engines)}."
     lacking = f" To compare them, {' and '.join(few)}." if few else ""
     if len(medians) < 2:

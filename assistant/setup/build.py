@@ -239,11 +239,13 @@ def mcp_tools(servers: Sequence[ToolServerSection], environ: Mapping[str, str]) 
 # ---- export of turns ----
 
 
-def span_export(settings: Settings, environ: Mapping[str, str], complain: Callable[[str], None]) -> "SpanExport | None":
+def span_export(
+    settings: Settings, environ: Mapping[str, str], report_problem: Callable[[str], None]
+) -> "SpanExport | None":
     """Returns the exporter to the configured OpenTelemetry collector; None without one.
 
-    `complain` receives a message when the collector rejects spans. Raises EngineLoadError if the extra is missing or an
-    OpenTelemetry variable is invalid.
+    `report_problem` receives a message when the collector rejects spans. Raises EngineLoadError if the extra is missing
+    or an OpenTelemetry variable is invalid.
     """
     if not settings.trace.otlp_url:
         return None
@@ -258,7 +260,7 @@ def span_export(settings: Settings, environ: Mapping[str, str], complain: Callab
         for endpoint in settings.llm.endpoints
     }
     try:
-        return SpanExport(settings.trace.otlp_url, environ, endpoints, complain)
+        return SpanExport(settings.trace.otlp_url, environ, endpoints, report_problem)
     except ValueError as error:
         raise EngineLoadError(f"trace.otlp_url: {error}") from error
 

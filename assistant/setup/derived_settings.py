@@ -63,8 +63,8 @@ def turn_settings(settings: Settings, recognizer: str) -> TurnSettings:
 def stuck_after_s(settings: Settings) -> float:
     """Returns how long no progress is tolerated before the assistant listens again: longer than every timeout."""
     llm = settings.llm
-    longest_s = max(settings.stt.timeout_s, llm.first_token_timeout_s, llm.token_gap_timeout_s, settings.tts.timeout_s)
-    return max(settings.turn.stuck_after_s, longest_s + STUCK_MARGIN_S)
+    max_s = max(settings.stt.timeout_s, llm.first_token_timeout_s, llm.token_gap_timeout_s, settings.tts.timeout_s)
+    return max(settings.turn.stuck_after_s, max_s + STUCK_MARGIN_S)
 
 
 def with_phrase(sentences: Sequence[str], phrase: str) -> tuple[str, ...]:

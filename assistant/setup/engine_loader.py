@@ -15,7 +15,7 @@ from assistant.config.settings import Settings
 from assistant.end_of_turn.estimator import fitted_turn_end
 from assistant.models.catalogue import Kind
 from assistant.models.needs import Need, at_hand, is_piper_voice, lacking_model, missing
-from assistant.pipeline.end_of_turn_judge import AudioEndOfTurnModel, judge_once
+from assistant.pipeline.end_of_turn_evidence import AudioEndOfTurnModel, warm_up_estimator
 from assistant.pipeline.engines import EngineChoice, Engines
 from assistant.setup import build
 from assistant.setup.derived_settings import knows_grammar, needs, with_phrase
@@ -107,10 +107,10 @@ class EngineLoader:
             raise
         self._skills = skills
         spoken("1", language=self.settings.assistant.language)  # compiles its regular expressions: up to 0.16 s
-        judge_once(fitted_turn_end())
+        warm_up_estimator(fitted_turn_end())
 
     async def _open_with_recognizer(self, skills: "Skills") -> Recognizer:
-        """Loads the shared engines while pocketsphinx, which takes longest, loads in its own process (docs/talk.md)."""
+        """Loads the shared engines while pocketsphinx, the slowest, loads in its own process (docs/lab/talk.md)."""
         recognizer_task: asyncio.Task[Recognizer | EngineLoadError] | None = None
         try:
             async with asyncio.TaskGroup() as loading:
@@ -158,7 +158,7 @@ class EngineLoader:
             say,
             fitted_turn_end(),
             self._end_of_turn_model,
-            self._understands,
+            self._is_known_sentence,
             None if self._model is None else self._model.load,
             self._tools,
         )
@@ -218,7 +218,7 @@ class EngineLoader:
         self._record_choice("turn", "estimate", what, why, began_s, fallback=bool(service.slow))
         return service
 
-    def _understands(self, text: str) -> bool:
+    def _is_known_sentence(self, text: str) -> bool:
         """Whether the text as a whole is a sentence that a skill understands, whichever model answers it."""
         return self._skills is not None and self._skills.match(text, self.settings.assistant.language) is not None
 

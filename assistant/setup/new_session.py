@@ -15,8 +15,8 @@ from assistant.setup.derived_settings import session_settings, turn_settings, wa
 from assistant.setup.engine_loader import EngineLoader
 from assistant.trace.file import TraceFile
 from assistant.trace.record import TurnRecord
-from assistant.turns.machine import TurnTaking
 from assistant.turns.push_to_talk import PushToTalk
+from assistant.turns.turn_taking import TurnTaking
 from assistant.turns.wake_phrase import WakePhraseGate
 from audio.microphone import Microphone
 from audio.speaker import Speaker
@@ -29,7 +29,7 @@ def session(
     microphone: Microphone,
     speaker: Speaker,
     trace: TraceFile,
-    show: Callable[[SessionEvent], None],
+    on_event: Callable[[SessionEvent], None],
     counters: Callable[[], Mapping[str, int]],
     in_use: Callable[[], Mapping[str, str]] = dict,
 ) -> Session:
@@ -46,7 +46,7 @@ def session(
             export.put(record)
 
     recorder = Recorder(
-        conversation=trace.path.stem,
+        conversation_id=trace.path.stem,
         started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
         salt=secrets.token_bytes(16),
         engines={chosen.stage: chosen.name for chosen in loader.chosen},
@@ -55,14 +55,14 @@ def session(
         speech_end_bias_ms=engines.vad.end_bias_ms,
         counters=lambda: {
             "clock_steps": microphone.clock.steps,
-            "invented_frames": microphone.invented_frames,
+            "invented_frames": microphone.inserted_frames,
             "dropped_records": trace.dropped,
             "dropped_exports": 0 if export is None else export.dropped,
             **counters(),
         },
         in_use=in_use,
         write=write,
-        show=show,
+        on_event=on_event,
         started_s=asyncio.get_running_loop().time(),
         exports=export is not None,
     )
@@ -79,9 +79,9 @@ def session(
         History(settings.assistant.instructions, settings.llm.max_history_turns, settings.llm.max_history_tokens),
         recorder,
         session_settings(settings),
-        show,
+        on_event,
         wake_phrase=gate,
-        key=PushToTalk() if push_to_talk else None,
+        push_to_talk=PushToTalk() if push_to_talk else None,
     )
 
 

@@ -11,7 +11,7 @@ from assistant.skills.language import Language
 from assistant.skills.sentences import TemplateMatch
 
 _MAX_ALARMS = 20
-_LONGEST_S = 24 * 3600
+_MAX_S = 24 * 3600
 _MAX_LISTED = 4
 _WITH_POINT = re.compile(r"(\d{1,2})\.([0-5]\d)")
 
@@ -95,7 +95,7 @@ def set_alarm_in(found: TemplateMatch, language: Language) -> Reply:
     """Sets an alarm after a length of time."""
     seconds = duration_s(found)
     assert seconds is not None, "the template has a duration"
-    if not 1 <= seconds <= _LONGEST_S:
+    if not 1 <= seconds <= _MAX_S:
         return lambda _context: language.say("alarm_bounds")
     after = timedelta(seconds=float(seconds))
 

@@ -8,7 +8,7 @@ from assistant.skills.sentences import TemplateMatch
 
 _MAX_DICE = 6
 _MAX_SIDES = 1000
-_LARGEST = 10**9
+_MAX_NUMBER = 10**9
 
 
 def flip_coin(language: Language, context: SkillContext) -> str:
@@ -41,7 +41,7 @@ def pick_number(found: TemplateMatch, language: Language) -> Reply:
     low, high = sorted((found.numbers["low"], found.numbers["high"]))
     if low.denominator > 1 or high.denominator > 1:
         return lambda _context: language.say("whole_numbers_only")
-    if max(abs(low), abs(high)) > _LARGEST:
+    if max(abs(low), abs(high)) > _MAX_NUMBER:
         return lambda _context: language.say("numbers_too_big")
 
     def reply(context: SkillContext) -> str:

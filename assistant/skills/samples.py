@@ -47,7 +47,6 @@ _SPELLED_WORDS = (
 ).split()
 # Placeholder for any name. Names are not sampled. In one of three variants of the sample, a clip of a plain "set a
 # timer for ten minutes" was recognized as a command only without them. That is one clip: measure before relying on it.
-# without them and not with them, in one of three variants of the sample. One clip: measure before relying on it.
 _NAME_PLACEHOLDER = "..."
 # The most frequent polite openings. Combining every opening with every sentence would dominate the sample.
 _ASKING = ("{} please", "hey {}", "tell me {}", "can you tell me {}", "do you know {}")
@@ -63,10 +62,10 @@ def sample_sentences(sentences: SentenceTemplates, understood: Callable[[str], b
     found: dict[str, None] = {}
     for intent in sentences.intents.intents.values():
         frames = _FRAMES.get(intent.name, ())
-        most = _PER_RARE_TEMPLATE if intent.name.startswith(_RARE_INTENTS) else _PER_TEMPLATE
+        max_sentences = _PER_RARE_TEMPLATE if intent.name.startswith(_RARE_INTENTS) else _PER_TEMPLATE
         for data in intent.data:
             for template in data.sentences:
-                for sentence in _draw(template, sentences, rng, most):
+                for sentence in _draw(template, sentences, rng, max_sentences):
                     found.update(dict.fromkeys(_variants(sentence, sentences.wording.contractions)))
                     if frames:
                         found[rng.choice(frames).format(sentence)] = None
@@ -95,10 +94,10 @@ def _frequent_requests() -> Iterator[str]:
                 yield f"what is {num2words(other)} {operation} {words}"
 
 
-def _draw(template: Sentence, sentences: SentenceTemplates, rng: random.Random, most: int) -> Iterator[str]:
+def _draw(template: Sentence, sentences: SentenceTemplates, rng: random.Random, max_sentences: int) -> Iterator[str]:
     drawn: set[str] = set()
     fruitless = 0
-    while len(drawn) < most and fruitless < _MAX_FRUITLESS_DRAWS:
+    while len(drawn) < max_sentences and fruitless < _MAX_FRUITLESS_DRAWS:
         walk = _RandomExpansion(sentences, rng, rng.choice(tuple(Dimension)))
         sentence = " ".join("".join(walk.words(template.expression)).split())
         if sentence in drawn or _NAME_PLACEHOLDER in sentence or _WRONG_ARTICLE.search(sentence):

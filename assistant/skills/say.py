@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 # Larger numbers are spoken as a power of ten, because their words would take too long.
-_LARGEST = 10**15
+_MAX_NUMBER = 10**15
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def say_number(value: Fraction, words: NumberWords, *, decimals: int = 4) -> str
         decimals: Digits kept after the point; for values below one, after the leading zeros.
     """
     size = abs(value)
-    if size >= _LARGEST or 0 < size < Fraction(1, 10**9):
+    if size >= _MAX_NUMBER or 0 < size < Fraction(1, 10**9):
         return _say_scientific(value, words)
     places = decimals
     if 0 < size < 1:

@@ -24,7 +24,6 @@ TEMPLATES = (
 )
 # {number} in a template matches the index of a number, not its value. Number ranges in hassil would need an entry per
 # number and cannot match most decimals. No template has more numbers than this.
-# ranges would hold one entry per speakable number, and know no decimals between tenths. No template has more.
 MAX_NUMBERS = 6
 _MAX_NAME_WORDS = 3
 # Prefixes of intents with durations and times of day.

@@ -17,7 +17,7 @@ from assistant.skills.durations import duration_parts, duration_s, rounded_time_
 from assistant.skills.language import Language
 from assistant.skills.sentences import TemplateMatch
 
-_LONGEST_S = 24 * 3600
+_MAX_S = 24 * 3600
 _MAX_TIMERS = 20
 # A longer list is hard to follow by ear.
 _MAX_LISTED = 4
@@ -29,7 +29,7 @@ def set_timer(found: TemplateMatch, language: Language) -> Reply:
     name, seconds = found.values.get("name"), duration_s(found)
     if seconds is None:
         return lambda _context: language.say("timer_how_long")
-    if seconds > _LONGEST_S:
+    if seconds > _MAX_S:
         return lambda _context: language.say("timer_too_long")
     if seconds < 1:
         return lambda _context: language.say("timer_too_short")
@@ -124,7 +124,7 @@ def _timer_selector(found: TemplateMatch, language: Language, *, or_all: bool) -
             return language.say("no_timer")
         if everything and not (both and len(timers) > 2):
             return timers
-        if seconds is not None and abs(seconds) > _LONGEST_S:
+        if seconds is not None and abs(seconds) > _MAX_S:
             return language.say("timer_too_long")
         if name is not None:
             timers = tuple(

@@ -144,7 +144,7 @@ class ConversationStore:
 
     # ---- session events ----
 
-    def tell(self, event: SessionEvent, items: Sequence[Item]) -> None:
+    def record(self, event: SessionEvent, items: Sequence[Item]) -> None:
         """Processes a session event. `items` is the history at this moment; the items of a finished turn are stored."""
         match event:
             case ReplyStarted():

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
 
-MOST_WAITING = 1000
+MAX_WAITING = 1000
 """Entries kept while the disk is slow or full: hours of conversation. Beyond it the oldest are dropped and reported."""
 
 LAST_WRITE_TIMEOUT_S = 5.0
@@ -28,12 +28,12 @@ class BackgroundWriter(Generic[Entry]):
         self,
         path: Path,
         write: Callable[[Sequence[Entry]], None],
-        complain: Callable[[str], None],
+        report_problem: Callable[[str], None],
         *,
         waits: str,
         lost: Callable[[int], str],
         count_lost: Callable[[int, str], None] | None = None,
-        complain_lost: Callable[[str], None] | None = None,
+        report_lost: Callable[[str], None] | None = None,
         afterwards: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         """Writes nothing yet.
@@ -41,10 +41,10 @@ class BackgroundWriter(Generic[Entry]):
         Args:
             path: Used in messages.
             write: Writes all entries or none, in a thread, one call at a time. Raises OSError.
-            complain: Receives one message when the disk begins to fail, and one whenever entries are lost.
+            report_problem: Receives one message when the disk begins to fail, and one whenever entries are lost.
             waits: End of the first message: what is pending while the disk fails, and what to do.
             lost: Returns the end of the last message for the number of entries that could not be written.
-            complain_lost: Receives the messages about lost entries instead of `complain`.
+            report_lost: Receives the messages about lost entries instead of `report_problem`.
             count_lost: Called whenever entries are dropped, with their number and the reason.
             afterwards: Awaited after each successful write.
         """
@@ -52,10 +52,10 @@ class BackgroundWriter(Generic[Entry]):
         self._dropped_reported = 0
         self._path = path
         self._write_all = write
-        self._report_failure = complain
+        self._report_failure = report_problem
         self._failure_reported = False
         self._pending_text, self._lost_text, self._after_write = waits, lost, afterwards
-        self._count_lost, self._report_lost = count_lost, complain_lost or complain
+        self._count_lost, self._report_lost = count_lost, report_lost or report_problem
         self._error = "the disk is too slow"  # or the last error of the disk
         self._waiting: deque[Entry] = deque()
         self._in_flight: tuple[Entry, ...] = ()
@@ -67,7 +67,7 @@ class BackgroundWriter(Generic[Entry]):
     def put(self, entries: Iterable[Entry]) -> None:
         """Queues entries; never blocks."""
         self._waiting.extend(entries)
-        if (too_many := len(self._waiting) - MOST_WAITING) > 0:
+        if (too_many := len(self._waiting) - MAX_WAITING) > 0:
             for _ in range(too_many):
                 self._waiting.popleft()
             self._drop(too_many, self._error)

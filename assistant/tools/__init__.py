@@ -47,8 +47,8 @@ class Tools(Protocol):
         """Calls a function. `arguments` is a JSON object. Cancellation is passed on to the server. Raises ToolError."""
         ...
 
-    def attend(self, complain: Callable[[str], None]) -> Callable[[], None]:
-        """Reports current and future problems to `complain`. Returns a function that ends this."""
+    def subscribe(self, report_problem: Callable[[str], None]) -> Callable[[], None]:
+        """Reports current and future problems to `report_problem`. Returns a function that ends this."""
         ...
 
 
@@ -94,9 +94,9 @@ def _refused(constant: str) -> None:
     raise ValueError(f"{constant} is no JSON")
 
 
-def shortened(result: str, most_chars: int) -> str:
+def shortened(result: str, max_chars: int) -> str:
     """Returns a tool's result, cut if it is too long. A note tells the model about the cut."""
-    if len(result) <= most_chars:
+    if len(result) <= max_chars:
         return result
-    mark = f" … (cut: {len(result)} characters, {most_chars} are kept)"
-    return result[:most_chars] + mark
+    mark = f" … (cut: {len(result)} characters, {max_chars} are kept)"
+    return result[:max_chars] + mark

@@ -12,13 +12,13 @@ from mcp.client._transport import ReadStream
 from mcp.shared.message import SessionMessage
 from mcp_types import ErrorData, JSONRPCError, JSONRPCResponse, RequestId
 
-MOST_BYTES = 4 << 20
+MAX_BYTES = 4 << 20
 """Bytes of one message. A picture that a tool returns has one or two megabytes."""
 
-MOST_VALUES = 20_000
+MAX_VALUES = 20_000
 """Commas, brackets and braces in one message, which bound the number of JSON values: about 20 ms of parsing."""
 
-MOST_PARTS = 1000
+MAX_PARTS = 1000
 """Parts of one result, each of which is validated: about 10 ms."""
 
 TOO_LARGE = -32_098
@@ -27,9 +27,9 @@ TOO_LARGE = -32_098
 
 def excess(data: bytes | bytearray) -> str:
     """Describes which limit a JSON message exceeds; "" if none."""
-    if len(data) > MOST_BYTES:
-        return f"more than {MOST_BYTES >> 20} MB"
-    return f"more than {MOST_VALUES} values" if _values_in(data) > MOST_VALUES else ""
+    if len(data) > MAX_BYTES:
+        return f"more than {MAX_BYTES >> 20} MB"
+    return f"more than {MAX_VALUES} values" if _values_in(data) > MAX_VALUES else ""
 
 
 def _values_in(data: bytes | bytearray) -> int:
@@ -60,10 +60,10 @@ class LimitedBody(httpx2.AsyncByteStream):
         async for chunk in self._body:
             size_bytes += len(chunk)
             values += _values_in(chunk)
-            if size_bytes > MOST_BYTES:
-                self._refuse(f"more than {MOST_BYTES >> 20} MB")
-            if values > MOST_VALUES:
-                self._refuse(f"more than {MOST_VALUES} values")
+            if size_bytes > MAX_BYTES:
+                self._refuse(f"more than {MAX_BYTES >> 20} MB")
+            if values > MAX_VALUES:
+                self._refuse(f"more than {MAX_VALUES} values")
             yield chunk
             if self._events and any(end in chunk for end in (b"\n\n", b"\r\n\r\n", b"\r\r")):
                 size_bytes = values = 0
@@ -95,7 +95,7 @@ class RefusedBody(httpx2.AsyncByteStream):
 
 
 class LimitedParts:
-    """Messages of a server. A result with more than MOST_PARTS parts becomes an error before it is validated."""
+    """Messages of a server. A result with more than MAX_PARTS parts becomes an error before it is validated."""
 
     def __init__(self, messages: ReadStream[SessionMessage | Exception]) -> None:
         """`messages`: the stream of the transport."""
@@ -136,6 +136,6 @@ def _limit_parts(message: SessionMessage | Exception) -> SessionMessage | Except
     answer = message.message if isinstance(message, SessionMessage) else None
     if isinstance(answer, JSONRPCResponse):
         content = answer.result.get("content")
-        if isinstance(content, list) and len(content) > MOST_PARTS:
-            return too_large(answer.id, f"more than {MOST_PARTS} parts")
+        if isinstance(content, list) and len(content) > MAX_PARTS:
+            return too_large(answer.id, f"more than {MAX_PARTS} parts")
     return message

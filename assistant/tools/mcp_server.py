@@ -22,7 +22,7 @@ from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST, PARSE_ERROR, CallToolR
 from assistant.config.tool_settings import ToolServerSection
 from assistant.support.exception_groups import first_of
 from assistant.tools import ToolError
-from assistant.tools.mcp_limits import MOST_BYTES, TOO_LARGE, LimitedBody, LimitedParts, RefusedBody
+from assistant.tools.mcp_limits import MAX_BYTES, TOO_LARGE, LimitedBody, LimitedParts, RefusedBody
 from assistant.tools.mcp_stdio import running
 from assistant.tools.names import named
 from llm.chat import Function
@@ -51,10 +51,10 @@ for _name in ("mcp", "client", "httpx2"):
     # These libraries log the content of messages that they cannot read.
     logging.getLogger(_name).setLevel(logging.CRITICAL + 1)
 
-MOST_TOOLS = 64
-MOST_PAGES = 20
-LONGEST_DESCRIPTION = 1024
-LONGEST_SCHEMA = 20_000
+MAX_TOOLS = 64
+MAX_PAGES = 20
+MAX_DESCRIPTION_CHARS = 1024
+MAX_SCHEMA_CHARS = 20_000
 """Characters. Every prompt contains all descriptions and schemas."""
 
 
@@ -64,7 +64,7 @@ class McpServer:
 
     Attributes:
         environ: Environment variables.
-        complain: Called with one sentence about each problem.
+        report_problem: Called with one sentence about each problem.
         functions: The server's functions. They stay during an interruption, so that prompts do not change.
         attempted: Set after the first connection attempt.
         trouble: Why its tools cannot be called now; "" if they can.
@@ -73,7 +73,7 @@ class McpServer:
 
     section: ToolServerSection
     environ: Mapping[str, str]
-    complain: Callable[[str], None]
+    report_problem: Callable[[str], None]
     functions: tuple[Function, ...] = ()
     attempted: asyncio.Event = field(default_factory=asyncio.Event)
     trouble: str = ""
@@ -167,7 +167,7 @@ class McpServer:
                 self._refusal = str(error)
                 raise
             client = await stack.enter_async_context(http)
-            return streamable_http_client(section.url, http_client=client, max_sse_event_size=MOST_BYTES)
+            return streamable_http_client(section.url, http_client=client, max_sse_event_size=MAX_BYTES)
         program, *arguments = section.argv
         env = {name: self.environ[name] for name in section.variables}
         return running([program, *arguments], env)
@@ -213,7 +213,7 @@ class McpServer:
         trouble = f"the tool server {self.section.name} is not there ({reason}): its tools cannot be called"
         if trouble != self.trouble:  # reported once, not at every attempt
             self.trouble = trouble
-            self.complain(f"{trouble}; trying again in {retry_s:g} s, then less often")
+            self.report_problem(f"{trouble}; trying again in {retry_s:g} s, then less often")
 
     # ---- tools ----
 
@@ -226,7 +226,7 @@ class McpServer:
             )
         names = named(self.section.name, [name for name in found if not wanted or name in wanted])
         functions = [_function(name, found[tool]) for name, tool in names.items()]
-        fitting = [one for one in functions if len(one.parameters) <= LONGEST_SCHEMA][:MOST_TOOLS]
+        fitting = [one for one in functions if len(one.parameters) <= MAX_SCHEMA_CHARS][:MAX_TOOLS]
         if len(fitting) < len(functions):
             self._report_once(
                 f"the tool server {self.section.name} has {len(functions) - len(fitting)} tools too many or with "
@@ -237,7 +237,7 @@ class McpServer:
     def _report_once(self, what: str) -> None:
         if what not in self.remarks:
             self.remarks.append(what)
-            self.complain(what)
+            self.report_problem(what)
 
 
 @asynccontextmanager
@@ -250,7 +250,7 @@ async def _limited(transport: "Transport") -> "AsyncGenerator[TransportStreams]"
 async def _listed(client: Client) -> list[Tool]:
     tools: list[Tool] = []
     cursor: str | None = None
-    for _ in range(MOST_PAGES):
+    for _ in range(MAX_PAGES):
         page = await client.list_tools(cursor=cursor)
         tools += page.tools
         cursor = page.next_cursor
@@ -260,7 +260,7 @@ async def _listed(client: Client) -> list[Tool]:
 
 
 def _function(name: str, tool: "Tool") -> Function:
-    description = " ".join((tool.description or tool.title or "").split())[:LONGEST_DESCRIPTION]
+    description = " ".join((tool.description or tool.title or "").split())[:MAX_DESCRIPTION_CHARS]
     return Function(name, description, json.dumps(tool.input_schema, sort_keys=True, separators=(",", ":")))
 
 

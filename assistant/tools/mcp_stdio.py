@@ -15,14 +15,14 @@ from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse, RequestId, jsonrpc_message_adapter
 
-from assistant.tools.mcp_limits import MOST_BYTES, excess, too_large
+from assistant.tools.mcp_limits import MAX_BYTES, excess, too_large
 
 STOP_TIMEOUT_S = 2.0
 """Longest wait for the program to end: after its input is closed, after SIGTERM and after SIGKILL."""
 
 BLOCK_BYTES = 64 << 10
 
-MOST_SKIPPED_BYTES = 64 << 20
+MAX_SKIPPED_BYTES = 64 << 20
 """Bytes of a line that is too long. A program that writes more without a line break is stopped."""
 
 Messages = MemoryObjectReceiveStream[SessionMessage | Exception]
@@ -101,7 +101,7 @@ class _Pipes:
                     skipped = self._skip(skipped + len(rest))
                     continue
                 line += rest
-                if len(line) > MOST_BYTES:
+                if len(line) > MAX_BYTES:
                     await self._refuse(line, excess(line))
                     skipped = self._skip(len(line))
                     line.clear()
@@ -143,7 +143,7 @@ class _Pipes:
 
     @staticmethod
     def _skip(size_bytes: int) -> int:
-        if size_bytes > MOST_SKIPPED_BYTES:
+        if size_bytes > MAX_SKIPPED_BYTES:
             raise EndlessLineError("a line without end")
         return max(size_bytes, 1)
 

@@ -94,12 +94,12 @@ class McpTools:
                 return await asyncio.wrap_future(asked)
         raise ToolError(f"there is no tool {name} any more")
 
-    def attend(self, complain: Callable[[str], None]) -> Callable[[], None]:
-        """See `Tools.attend`."""
-        self._listeners.append(complain)
+    def subscribe(self, report_problem: Callable[[str], None]) -> Callable[[], None]:
+        """See `Tools.subscribe`."""
+        self._listeners.append(report_problem)
         for trouble in self.troubles:
-            complain(trouble)
-        return lambda: self._listeners.remove(complain)
+            report_problem(trouble)
+        return lambda: self._listeners.remove(report_problem)
 
     async def aclose(self) -> None:
         """Stops the servers. Idempotent; the caller sets the timeout."""

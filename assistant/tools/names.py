@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from hashlib import blake2b
 
-LONGEST = 64
+MAX_NAME_CHARS = 64
 """Characters that language-model services accept in a name. They accept only letters, digits, - and _."""
 
 _REFUSED = re.compile(r"[^A-Za-z0-9_-]")
@@ -16,7 +16,7 @@ _REFUSED = re.compile(r"[^A-Za-z0-9_-]")
 
 def allowed(name: str) -> str:
     """Returns a name that services accept; unchanged if it is accepted already."""
-    return _REFUSED.sub("_", name)[:LONGEST]
+    return _REFUSED.sub("_", name)[:MAX_NAME_CHARS]
 
 
 def named(server: str, tools: Iterable[str]) -> dict[str, str]:
@@ -27,8 +27,8 @@ def named(server: str, tools: Iterable[str]) -> dict[str, str]:
     names: dict[str, str] = {}
     for tool in sorted(set(tools)):
         name = _REFUSED.sub("_", f"{server}_{tool}")
-        if len(name) > LONGEST or name in names:
+        if len(name) > MAX_NAME_CHARS or name in names:
             digest = blake2b(tool.encode(errors="replace"), digest_size=4).hexdigest()
-            name = f"{name[: LONGEST - len(digest) - 1]}_{digest}"
+            name = f"{name[: MAX_NAME_CHARS - len(digest) - 1]}_{digest}"
         names[name] = tool
     return names

@@ -18,7 +18,7 @@ from assistant.tools import ToolError, Tools, ToolSettings, is_object, offered, 
 from llm.chat import ChatEvent, ChatModel, ChatOptions, Finished, Function, FunctionCall, Message
 from llm.errors import LlmBroken
 
-MOST_CALLS = 8
+MAX_CALLS = 8
 """Calls per round. A model that makes more calls is told that the others were not run."""
 
 TICK_S = 0.1
@@ -170,8 +170,8 @@ class ToolRounds:
     async def _call(self, call: FunctionCall, number: int) -> str:
         if call.name not in self._offered_names:
             raise ToolError("there is no tool of that name")
-        if number >= MOST_CALLS:
-            raise ToolError(f"not done: at most {MOST_CALLS} calls at a time; call it again if it is needed")
+        if number >= MAX_CALLS:
+            raise ToolError(f"not done: at most {MAX_CALLS} calls at a time; call it again if it is needed")
         arguments = call.arguments or "{}"
         if not is_object(arguments):
             raise ToolError("not done: the arguments are no JSON object")

@@ -34,7 +34,7 @@ LAST_SEND_TIMEOUT_S = 0.7
 """Time limit of the last requests. A server has 4.8 s in all to shut down (web/serve.py)."""
 
 FIRST_PAUSE_S = 1.0
-LONGEST_PAUSE_S = 30.0
+MAX_PAUSE_S = 30.0
 """First and longest pause before a request is repeated; it doubles each time."""
 
 ROUTE = "/v1/traces"
@@ -153,7 +153,7 @@ class SpanExport:
                     pause_s = FIRST_PAUSE_S
                 else:
                     await asyncio.sleep(pause_s)
-                    pause_s = min(LONGEST_PAUSE_S, 2 * pause_s)
+                    pause_s = min(MAX_PAUSE_S, 2 * pause_s)
 
     async def _send_remaining(self, client: httpx.AsyncClient) -> None:
         try:

@@ -30,7 +30,7 @@ class TraceFile:
         limits: RetentionLimits = KEEP_ALL,
         *,
         count_lost: Callable[[int, str], None] | None = None,
-        complain_lost: Callable[[str], None] | None = None,
+        report_lost: Callable[[str], None] | None = None,
     ) -> None:
         """Creates the writer of `directory`/`name`.jsonl.
 
@@ -40,7 +40,7 @@ class TraceFile:
             report_problem: Receives one sentence when the disk fails.
             limits: Traces beyond them are removed from `directory` after the first record.
             count_lost: Called when records are lost, with their number and the reason.
-            complain_lost: Receives the sentences about lost records, instead of `report_problem`.
+            report_lost: Receives the sentences about lost records, instead of `report_problem`.
         """
         self.path = directory / f"{name}.jsonl"
         self._report_problem = report_problem
@@ -54,7 +54,7 @@ class TraceFile:
             waits="it is tried again until the conversation ends. Check trace.dir and the free space.",
             lost=lambda turns: f"{'a turn is' if turns == 1 else f'{turns} turns are'} not in the trace.",
             count_lost=count_lost,
-            complain_lost=complain_lost,
+            report_lost=report_lost,
             afterwards=self._remove_old,
         )
 

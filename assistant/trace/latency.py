@@ -30,7 +30,7 @@ until the first text chunk. tts: until its first audible sample. transport: sock
 jitter buffer and device.
 """
 
-LOOK = "look"
+RESUME_WAIT = "look"
 """Name of an `endpoint_wait` span: the first audio is ready and held, because the user may be resuming."""
 
 STAGES: tuple[Stage, ...] = get_args(Stage)

@@ -37,11 +37,11 @@ class Segment:
     cells: int
 
 
-def segments(record: TurnRecord, most_cells: int) -> list[Segment]:
-    """Returns the stages that took time. Their cells sum to those of the latency, at most `most_cells`."""
+def segments(record: TurnRecord, max_cells: int) -> list[Segment]:
+    """Returns the stages that took time. Their cells sum to those of the latency, at most `max_cells`."""
     shares = [(stage, record.stages[stage].ms) for stage in STAGES if record.stages and record.stages[stage].ms > 0]
     total_ms = sum(ms for _, ms in shares)
-    cell_ms = max(CELL_MS, total_ms / most_cells)
+    cell_ms = max(CELL_MS, total_ms / max_cells)
     bar: list[Segment] = []
     passed_ms, passed_cells = 0.0, 0
     for stage, ms in shares:

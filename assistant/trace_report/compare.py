@@ -7,11 +7,11 @@ from typing import Literal
 from rich.table import Table
 
 from assistant.trace_report.sheet import plain_table
-from assistant.trace_report.statistics import LEVEL, IntervalEstimate, Values, difference, least_turns, percentile
+from assistant.trace_report.statistics import LEVEL, IntervalEstimate, Values, difference, min_turns, percentile
 
 COMPARED = (50, 95)
 
-LEAST_MS = 1.0
+MIN_MS = 1.0
 """Smallest relevant difference in milliseconds. Smaller ones do not count, even if statistically certain."""
 
 GATED = "response_latency"
@@ -36,8 +36,8 @@ class Comparison:
 
     @property
     def verdict(self) -> Verdict:
-        """Returns better or worse only with enough turns, at least LEAST_MS of change, and an interval without zero."""
-        if not self.change.enough or abs(self.change.value) < LEAST_MS:
+        """Returns better or worse only with enough turns, at least MIN_MS of change, and an interval without zero."""
+        if not self.change.enough or abs(self.change.value) < MIN_MS:
             return "cannot tell"
         if self.change.high < 0:
             return "better"
@@ -79,7 +79,7 @@ def comparison_table(comparisons: list[Comparison], before: str, after: str) -> 
 
 def notes(comparisons: list[Comparison]) -> list[str]:
     """Returns lines that explain the table."""
-    lines = [f"change: B less A, ms, with {LEVEL:.0%} intervals; under {LEAST_MS:g} ms is no difference"]
+    lines = [f"change: B less A, ms, with {LEVEL:.0%} intervals; under {MIN_MS:g} ms is no difference"]
     few = sorted({found.percent for found in comparisons if not found.change.enough})
-    lines += [f"p{percent} cannot be told from fewer than {least_turns(percent)} turns in each" for percent in few]
+    lines += [f"p{percent} cannot be told from fewer than {min_turns(percent)} turns in each" for percent in few]
     return lines

@@ -15,7 +15,7 @@ from assistant.trace_report.reading import Record, convert_record, read_error, r
 PORTION_BYTES = 64_000_000
 """Number of bytes per process and task: about half a second of work, so that starting a process pays off."""
 
-MOST_PROCESSES = 8
+MAX_PROCESSES = 8
 
 
 @dataclass(slots=True)
@@ -74,12 +74,12 @@ def count_turns(files: Sequence[Path], slowest: int, warn: Callable[[str], None]
     return counted.tally, counted.slowest.records()
 
 
-def split_files(files: Sequence[Path], sizes: Sequence[int], most_bytes: int) -> list[list[Path]]:
-    """Splits the files, in order, into runs of at most `most_bytes` each. A larger file is a run of its own."""
+def split_files(files: Sequence[Path], sizes: Sequence[int], max_bytes: int) -> list[list[Path]]:
+    """Splits the files, in order, into runs of at most `max_bytes` each. A larger file is a run of its own."""
     runs: list[list[Path]] = [[]]
     filled = 0
     for path, size in zip(files, sizes, strict=True):
-        if runs[-1] and filled + size > most_bytes:
+        if runs[-1] and filled + size > max_bytes:
             runs.append([])
             filled = 0
         runs[-1].append(path)
@@ -112,4 +112,4 @@ def _size(path: Path) -> int:
 
 
 def _processors() -> int:
-    return min(os.cpu_count() or 1, MOST_PROCESSES)
+    return min(os.cpu_count() or 1, MAX_PROCESSES)

@@ -25,7 +25,7 @@ from assistant.trace_report.statistics import Proportion, Spread, Values, ordere
 from assistant.trace_report.tokens import TokenFigures, TokenTally
 
 TAIL_SHARE = 0.05
-LEAST_IN_TAIL = 20
+MIN_IN_TAIL = 20
 """Minimum number of turns for a tail: the slowest 5 % of 20 turns are one turn."""
 
 
@@ -250,7 +250,7 @@ class Tally:
 
     def _tail(self) -> SlowTurns | None:
         latency: Values = np.array(self.latency, np.float32)
-        if latency.size < LEAST_IN_TAIL:
+        if latency.size < MIN_IN_TAIL:
             return None
         turns = int(latency.size * TAIL_SHARE)
         slowest = np.argpartition(latency, -turns)[-turns:]

@@ -11,7 +11,7 @@ POLL_S = 0.2
 """Poll interval in seconds. A record is on disk within a second after its turn ends; a poll costs one `stat` per file.
 """
 
-MOST_BYTES = 1 << 22
+MAX_BYTES = 1 << 22
 """Maximum number of bytes read from one file at a time. A record has about 5 kB."""
 
 
@@ -35,7 +35,7 @@ class FileTail:
             return []
         with self.path.open("rb") as file:
             file.seek(self._at)
-            read = file.read(MOST_BYTES)
+            read = file.read(MAX_BYTES)
         self._at += len(read)
         *lines, self._begun = (self._begun + read).split(b"\n")
         read_lines = [parse_line(line, self.path, self._number + place, warn) for place, line in enumerate(lines, 1)]

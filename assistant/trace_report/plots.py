@@ -32,7 +32,7 @@ STAGE_COLOURS: Mapping[Stage, str] = {
 }
 """Colours of the stages. They match the page of `repartee serve`."""
 
-MOST_BARS = 200
+MAX_BARS = 200
 """Maximum number of bars. With more turns, each bar is the mean of several consecutive turns."""
 
 _INK, _FAINT, _GRID, _BAND = "#222222", "#6f6f6f", "#e6e6e6", "#0b7d66"
@@ -62,7 +62,7 @@ def over_time(stages: Values) -> str:
     with _style():
         figure, axes = _figure(2.8)
         turns = stages.shape[1]
-        edges = np.linspace(0, turns, min(turns, MOST_BARS) + 1).astype(np.int64)
+        edges = np.linspace(0, turns, min(turns, MAX_BARS) + 1).astype(np.int64)
         sizes = np.diff(edges)
         foot = np.zeros(len(sizes))
         for stage, values in zip(STAGES, stages, strict=True):

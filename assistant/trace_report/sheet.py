@@ -8,7 +8,7 @@ from rich.table import Table
 GAP = 2
 """Number of characters between the columns of a table."""
 
-MOST_NAME = 24
+MAX_NAME_CHARS = 24
 """Number of characters of a name that count for the layout. Endpoint names may have any length."""
 
 
@@ -48,7 +48,7 @@ class Sheet:
 
     def _width(self, shown: Iterable[int]) -> int:
         """Returns the width of these columns and the names. A long name is folded before a column is left out."""
-        names = min(MOST_NAME, max(len(row[0]) for row in self.rows))
+        names = min(MAX_NAME_CHARS, max(len(row[0]) for row in self.rows))
         figures = (max(map(len, (self.headings[place], *(row[place + 1] for row in self.rows)))) for place in shown)
         return names + GAP + sum(figure + GAP for figure in figures)
 

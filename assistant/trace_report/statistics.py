@@ -88,7 +88,7 @@ def spread(values: Values) -> Spread | None:
 def estimate(values: Values, percent: int) -> IntervalEstimate:
     """Returns a percentile of sorted values with its bootstrap interval. Raises ValueError for no values."""
     low, high = _bounds(replicates(values, percent, SEED))
-    return IntervalEstimate(round(percentile(values, percent), 3), low, high, values.size >= least_turns(percent))
+    return IntervalEstimate(round(percentile(values, percent), 3), low, high, values.size >= min_turns(percent))
 
 
 def percentile(values: Values, percent: int) -> float:
@@ -98,7 +98,7 @@ def percentile(values: Values, percent: int) -> float:
 
 def difference(before: Values, after: Values, percent: int) -> IntervalEstimate:
     """Returns the difference `after` - `before` at one percentile of both. Raises ValueError for no values."""
-    enough = min(before.size, after.size) >= least_turns(percent)
+    enough = min(before.size, after.size) >= min_turns(percent)
     low, high = _bounds(replicates(after, percent, SEED) - replicates(before, percent, SEED + 1))
     return IntervalEstimate(round(percentile(after, percent) - percentile(before, percent), 3), low, high, enough)
 
@@ -112,7 +112,7 @@ def replicates(values: Values, percent: int, seed: int) -> Values:
     return drawn
 
 
-def least_turns(percent: int) -> int:
+def min_turns(percent: int) -> int:
     """Returns how many values are needed for an upper bound of this percentile.
 
     With so many, the largest value exceeds the true percentile with probability LEVEL: 5 for the median, 29 for p90, 59

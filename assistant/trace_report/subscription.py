@@ -19,9 +19,9 @@ CONNECT_TIMEOUT_S = 5.0
 READ_TIMEOUT_S = 45.0
 """Read timeout in seconds. A live server sends an empty line every 15 s."""
 
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 30.0
+FIRST_PAUSE_S, MAX_PAUSE_S = 1.0, 30.0
 
-MOST_BYTES = 1 << 22
+MAX_BYTES = 1 << 22
 """Maximum length of a line in bytes. A record has about 5 kB."""
 
 _SCHEMES: Mapping[str, str] = {"http": "http", "ws": "http", "https": "https", "wss": "https"}
@@ -116,7 +116,7 @@ def subscribe(
                 raise TraceError(f"{url} {why}; is `repartee serve` running there?")
             warn(f"{url} {why}; trying again in {pause_s:g} s. Turns that end meanwhile are not shown.")
             pause(pause_s)
-            pause_s = min(LONGEST_PAUSE_S, 2 * pause_s)
+            pause_s = min(MAX_PAUSE_S, 2 * pause_s)
 
 
 def _check(response: httpx.Response, url: str, *, begun: bool) -> None:
@@ -141,7 +141,7 @@ def _reason(response: httpx.Response) -> str:
     said = b""
     for chunk in response.iter_bytes():
         said += chunk
-        if len(said) > MOST_BYTES:
+        if len(said) > MAX_BYTES:
             return ""
     try:
         message = json.loads(said)["error"]["message"]
@@ -154,8 +154,8 @@ def _records(chunks: Iterable[bytes], url: str, warn: Callable[[str], None]) -> 
     begun, number = b"", 0
     for chunk in chunks:
         *lines, begun = (begun + chunk).split(b"\n")
-        if len(begun) > MOST_BYTES:
-            raise TraceError(f"{url} sends a line of more than {MOST_BYTES >> 20} MB: these are no traces.")
+        if len(begun) > MAX_BYTES:
+            raise TraceError(f"{url} sends a line of more than {MAX_BYTES >> 20} MB: these are no traces.")
         for line in lines:
             number += 1
             if (lost := _lost_count(line)) is not None:

@@ -10,7 +10,7 @@ from assistant.trace_report.engines import AskedFigures, EngineFigures
 from assistant.trace_report.figures import Figures
 from assistant.trace_report.reading import Record
 from assistant.trace_report.sheet import Sheet
-from assistant.trace_report.statistics import LEVEL, PERCENTS, IntervalEstimate, Proportion, Spread, least_turns
+from assistant.trace_report.statistics import LEVEL, PERCENTS, IntervalEstimate, Proportion, Spread, min_turns
 
 NONE = "–"
 
@@ -197,6 +197,6 @@ def _warnings(figures: Figures) -> Iterator[str]:
         return
     few = [percent for percent, found in figures.latency.percentiles.items() if not found.enough]
     if few:
-        needs = ", ".join(f"p{percent} needs {least_turns(percent)}" for percent in few)
+        needs = ", ".join(f"p{percent} needs {min_turns(percent)}" for percent in few)
         yield f"too few turns     {figures.latency.count} at hand, {needs}: bounds marked ? are only the largest seen"
     yield f"                  in brackets: {LEVEL:.0%} intervals"

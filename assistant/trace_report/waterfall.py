@@ -12,7 +12,7 @@ from assistant.trace_report.reading import Record
 CELLS = 56
 """Length of the longest bar in characters. With names and numbers a line fits into 100 columns."""
 
-LEAST_CELL_MS = 5.0
+MIN_CELL_MS = 5.0
 
 MARKS = {"paid": "█", "hidden": "▒", "dropped": "░"}
 LEGEND = "█ waited for   ▒ hidden behind something else   ░ dropped"
@@ -149,7 +149,7 @@ def _bars(record: Record) -> Iterator[str]:
     spoken = record["speech_end_ms"] is not None
     zero_ms = record["speech_end_ms"] if spoken else begin_ms
     zero = "the end of speech" if spoken else "it began"
-    cell_ms = max(LEAST_CELL_MS, (end_ms - begin_ms) / CELLS)
+    cell_ms = max(MIN_CELL_MS, (end_ms - begin_ms) / CELLS)
     yield f"attempt  span               from     to   ms after {zero}; one cell is {cell_ms:.0f} ms"
     for row in drawn:
         bar = _bar(row, begin_ms, cell_ms)

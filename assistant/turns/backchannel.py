@@ -24,7 +24,7 @@ def is_backchannel(text: str) -> bool:
     return all(word.strip(".,!?…;:¡¿") in BACKCHANNELS for word in words)
 
 
-def asks(heard: str) -> bool:
+def ends_with_question(heard: str) -> bool:
     """Returns whether the last complete sentence is a question. "Yeah" after a question is an answer.
 
     Args:

@@ -1,7 +1,8 @@
 """Records the events of turn taking without their words, so that a replay makes the same decisions. Pure.
 
-Each event of `TurnTaking.tell` becomes one short entry; frames without changes share one. Of a text only what decisions
-depend on is kept: whether there are words, whether they equal other words, and whether they are a backchannel.
+Each event of `TurnTaking.handle` becomes one short entry; frames without changes share one. Of a text only what
+decisions depend on is kept: whether there are words, whether they equal other words, and whether they are a
+backchannel.
 
     set {"hangover_ms":400,...}                       the settings in effect from here on
     hear 41600 12 1 38912 - /v39...                   12 frames up to 41600: state, start of the state, possible end,
@@ -76,7 +77,7 @@ _CLIENT_ENTRIES = {
 }
 """Names of the client's actions in the trace. They are part of its format, whatever the classes are called."""
 
-Told = Event | TurnSettings
+LoggedEvent = Event | TurnSettings
 
 _Single = (
     InterimTranscript | EndOfTurnScored | FinalTranscript | TranscriptFailed | PlaybackProgress | ReplyEnded
@@ -117,8 +118,8 @@ class EventLog:
     _logged: PlaybackProgress | None = None  # the last report that has an entry
     _partial: str = ""
 
-    def tell(self, event: Event, settings: TurnSettings) -> None:
-        """Records the next event and the settings in effect. Call it before `TurnTaking.tell`."""
+    def add(self, event: Event, settings: TurnSettings) -> None:
+        """Records the next event and the settings in effect. Call it before `TurnTaking.handle`."""
         if settings != self._settings:
             self._settings, self._partial = settings, ""
             self._add(f"set {json.dumps(asdict(settings), separators=(',', ':'))}")
@@ -182,7 +183,7 @@ class EventLog:
         self._last, self._frames, self._probabilities = None, 0, bytearray()
 
 
-def told_of(entries: Iterable[str]) -> Iterator[Told]:
+def parse_entries(entries: Iterable[str]) -> Iterator[LoggedEvent]:
     """Yields the events and settings of the entries in order. Raises ValueError for a malformed entry."""
     for entry in entries:
         kind, _, rest = entry.partition(" ")
@@ -268,8 +269,10 @@ def _entry(event: _Single, salt: bytes) -> str:  # noqa: PLR0911 - one return fo
         case ReplyEnded():
             return f"ended {event.at} {_id(event.reply)}"
         case ReplyRequested():
-            return f"asked {event.at} {event.origin} {bool(event.text):d}{' behind' if event.behind else ''}"
-        case InputCommitted(at, behind=True):
+            return (
+                f"asked {event.at} {event.origin} {bool(event.text):d}{' behind' if event.after_current_reply else ''}"
+            )
+        case InputCommitted(at, after_current_reply=True):
             return f"submitted {at} behind"
         case ReplyCancelled(at, including_request=True):
             return f"cancelled {at} request"
@@ -328,9 +331,9 @@ def _event_of(kind: str, fields: list[str]) -> Event:  # noqa: C901, PLR0911, PL
     position, *rest = fields  # raises ValueError without fields
     at = Samples(int(position))
     match kind, rest:
-        case "partial", [segment, rough, said, *asked] if asked in ([], ["asked"]):
+        case "partial", [segment, low_confidence, said, *asked] if asked in ([], ["asked"]):
             text = {"-": "", "echo": "", "mhm": "mhm", "words": "words", "called": "words"}[said]
-            words = Transcript(SegmentId(int(segment)), at, text, rough == "1")
+            words = Transcript(SegmentId(int(segment)), at, text, low_confidence == "1")
             return InterimTranscript(
                 at, words, has_wake_phrase=said == "called", was_requested=bool(asked), is_echo=said == "echo"
             )
@@ -340,13 +343,21 @@ def _event_of(kind: str, fields: list[str]) -> Event:  # noqa: C901, PLR0911, PL
             return EndOfTurnScored(
                 at, SegmentId(int(segment)), EndOfTurnEstimate(*found, sources.replace("-", ""), share)
             )
-        case "words", [turn, attempt, segment, rough, said, *draft] if draft in ([], ["draft"]):
-            return FinalTranscript(at, _reply(turn, attempt), _words(segment, at, rough, said, draft))
-        case "words", [turn, attempt, segment, rough, said, ("overheard" | "called" | "backchannel") as void]:
-            return FinalTranscript(at, _reply(turn, attempt), _words(segment, at, rough, said, []), void)
-        case "words", [turn, attempt, segment, rough, said, ("overheard" | "called" | "backchannel") as void, "draft"]:
+        case "words", [turn, attempt, segment, low_confidence, said, *draft] if draft in ([], ["draft"]):
+            return FinalTranscript(at, _reply(turn, attempt), _words(segment, at, low_confidence, said, draft))
+        case "words", [turn, attempt, segment, low_confidence, said, ("overheard" | "called" | "backchannel") as void]:
+            return FinalTranscript(at, _reply(turn, attempt), _words(segment, at, low_confidence, said, []), void)
+        case "words", [
+            turn,
+            attempt,
+            segment,
+            low_confidence,
+            said,
+            ("overheard" | "called" | "backchannel") as void,
+            "draft",
+        ]:
             draft = ["draft"]
-            return FinalTranscript(at, _reply(turn, attempt), _words(segment, at, rough, said, draft), void)
+            return FinalTranscript(at, _reply(turn, attempt), _words(segment, at, low_confidence, said, draft), void)
         case "lost", [turn, attempt, segment]:
             return TranscriptFailed(at, _reply(turn, attempt), SegmentId(int(segment)))
         case "playing", [turn, attempt, words, audible]:
@@ -356,14 +367,14 @@ def _event_of(kind: str, fields: list[str]) -> Event:  # noqa: C901, PLR0911, PL
         case "asked", [
             ("greeting" | "announcement" | "requested" | "repeated" | "resumed") as origin,
             worded,
-            *behind,
-        ] if behind in (
+            *after_current_reply,
+        ] if after_current_reply in (
             [],
             ["behind"],
         ):
-            return ReplyRequested(at, origin, "words" if worded == "1" else "", bool(behind))
-        case "submitted", [*behind] if behind in ([], ["behind"]):
-            return InputCommitted(at, bool(behind))
+            return ReplyRequested(at, origin, "words" if worded == "1" else "", bool(after_current_reply))
+        case "submitted", [*after_current_reply] if after_current_reply in ([], ["behind"]):
+            return InputCommitted(at, bool(after_current_reply))
         case "pressed", []:
             return KeyPressed(at)
         case "cleared", []:
@@ -376,8 +387,10 @@ def _event_of(kind: str, fields: list[str]) -> Event:  # noqa: C901, PLR0911, PL
             raise ValueError(f"nothing that turn taking is told: {kind} with {len(fields)} fields")
 
 
-def _words(segment: str, at: Samples, rough: str, said: str, draft: list[str]) -> Transcript:
-    return Transcript(SegmentId(int(segment)), at, "" if said == "-" else said, rough == "1", is_draft=bool(draft))
+def _words(segment: str, at: Samples, low_confidence: str, said: str, draft: list[str]) -> Transcript:
+    return Transcript(
+        SegmentId(int(segment)), at, "" if said == "-" else said, low_confidence == "1", is_draft=bool(draft)
+    )
 
 
 def _reply(turn: str, attempt: str) -> ReplyId:

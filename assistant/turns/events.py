@@ -1,4 +1,4 @@
-"""Defines the events and effects of the turn-taking machine in `assistant.turns.machine`.
+"""Defines the events and effects of the turn-taking machine in `assistant.turns.turn_taking`.
 
 Every `at` is a position on the sample clock.
 """
@@ -148,13 +148,13 @@ class ReplyRequested:
 
     Attributes:
         text: The text to say; "" for "requested".
-        behind: The current reply is complete as generated so far. It is played to its end before this one.
+        after_current_reply: The current reply is complete as generated so far. It is played to its end before this one.
     """
 
     at: Samples
     origin: Literal["greeting", "announcement", "requested", "repeated", "resumed"]
     text: str = ""
-    behind: bool = False
+    after_current_reply: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,11 +162,11 @@ class InputCommitted:
     """The client ends the turn.
 
     Attributes:
-        behind: The current reply is not interrupted; see `ReplyRequested`.
+        after_current_reply: The current reply is not interrupted; see `ReplyRequested`.
     """
 
     at: Samples
-    behind: bool = False
+    after_current_reply: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +270,9 @@ class EndOfTurn:
 
 @dataclass(frozen=True, slots=True)
 class CommitTurn:
-    """Writes the turn to the history and lets the reply play.
+    """Commits an answered turn: writes its words to the history and lets the prepared reply play.
+
+    A turn that gets no reply is written by `RecordTurn` instead.
 
     Attributes:
         text: All words of the turn.
@@ -291,7 +293,11 @@ class CommitTurn:
 
 @dataclass(frozen=True, slots=True)
 class RecordTurn:
-    """Writes the turn to the history without a reply; the client requests one if it wants one."""
+    """Records an unanswered turn: writes its words to the history and starts no reply.
+
+    This happens where the client requests replies itself (`TurnSettings.answers` is off), and for speech that may not
+    interrupt the current reply. A turn that gets a reply is written by `CommitTurn` instead.
+    """
 
     turn: int
     text: str

@@ -15,8 +15,8 @@ from assistant.turns.events import (
 )
 from assistant.turns.resume_guard import ResumeGuard
 from assistant.turns.settings import TurnSettings
-from assistant.turns.speech_candidate import MAX_SPAN_MS, REQUEST_AFTER_MS, WORDS_WITHIN_MS, SpeechCandidate
-from assistant.turns.user_turn import UserTurn, as_traced, certainty
+from assistant.turns.speech_candidate import MAX_SPAN_MS, REQUEST_AFTER_MS, TRANSCRIPT_TIMEOUT_MS, SpeechCandidate
+from assistant.turns.user_turn import UserTurn, round_to_trace, speech_probability
 from audio.stt import SegmentId
 from audio.units import FRAME_MS, Samples, samples_of_ms, samples_of_s
 from audio.vad import VadResult
@@ -46,7 +46,7 @@ the reply's own echo."""
 MAX_DUCKING_MS = 1000.0
 """Longest ducking in ms for an undecided overlap. Speech that stays undecided for longer is background or noise."""
 
-MAX_FAILURES = 2
+MAX_ANNOUNCEMENT_FAILURES = 2
 """Number of failures after which an announcement is given up. A failure: nothing of it was audible and nobody spoke."""
 
 
@@ -82,7 +82,7 @@ class Overlap:
         turn: The number of that turn, if its start was reported.
         side_talk: The turn whose transcript shows whether the speech is addressed to the assistant.
         paused: The speech has ended, as far as is known, without interrupting.
-        asked_at: When its transcript was requested.
+        transcript_requested_at: When its transcript was requested.
     """
 
     segment: SegmentId
@@ -99,37 +99,39 @@ class Overlap:
     turn: int | None = None
     side_talk: UserTurn | None = None
     paused: bool = False
-    asked_at: Samples | None = None
+    transcript_requested_at: Samples | None = None
 
     def add_frame(self, at: Samples, vad: VadResult) -> None:
         """Takes the VAD result of the next frame: speech continues or pauses."""
-        self.peak_probability = max(self.peak_probability, certainty(vad))
+        self.peak_probability = max(self.peak_probability, speech_probability(vad))
         if vad.speaking:
             self.speech_end = at if vad.possible_end is None else max(vad.possible_end, self.onset)
             if self.paused:  # a new onset in the same segment
-                self.paused, self.asked_at, self.speech_ms = False, None, 0.0
+                self.paused, self.transcript_requested_at, self.speech_ms = False, None, 0.0
         else:
             self.speech_end, self.paused = max(vad.boundary, self.onset), True
 
     def request_transcript(self, at: Samples) -> Effects:
         """Requests the transcript after a pause, once; () if it is too early or was requested already."""
-        if self.asked_at is not None or at - self.speech_end < samples_of_ms(REQUEST_AFTER_MS):
+        if self.transcript_requested_at is not None or at - self.speech_end < samples_of_ms(REQUEST_AFTER_MS):
             return ()
-        self.asked_at = at
+        self.transcript_requested_at = at
         return (RequestTranscript(self.segment, self.speech_end),)
 
     def awaits_transcript(self, at: Samples) -> bool:
         """Returns whether the transcript may still arrive in time. Long intermittent noise is not waited for."""
         if not self.is_speech and self.speech_end - self.onset > samples_of_ms(MAX_SPAN_MS):
             return False
-        return self.asked_at is None or at - self.asked_at < samples_of_ms(WORDS_WITHIN_MS)
+        return self.transcript_requested_at is None or at - self.transcript_requested_at < samples_of_ms(
+            TRANSCRIPT_TIMEOUT_MS
+        )
 
     def interrupts(self, vad: VadResult, settings: TurnSettings) -> bool:
         """Takes a frame and returns whether the overlap interrupts the reply now, without a transcript."""
-        sure = self.is_long_enough(vad, settings)
-        self.is_speech = self.is_speech or sure
-        murmur = vad.background_level and settings.interrupt_after_ms < ECHO_INTERRUPT_AFTER_MS
-        return sure and not (murmur and self.speech_ms < BACKGROUND_SPEECH_MS)
+        is_speech_now = self.is_long_enough(vad, settings)
+        self.is_speech = self.is_speech or is_speech_now
+        background = vad.background_level and settings.interrupt_after_ms < ECHO_INTERRUPT_AFTER_MS
+        return is_speech_now and not (background and self.speech_ms < BACKGROUND_SPEECH_MS)
 
     def is_long_enough(self, vad: VadResult, settings: TurnSettings) -> bool:
         """Takes a frame and returns whether there is enough speech for an interruption."""
@@ -141,7 +143,7 @@ class Overlap:
 
     def to_candidate(self) -> SpeechCandidate:
         """Returns the speech as a candidate for a turn, after the reply has ended too."""
-        asked = self.asked_at is not None
+        asked = self.transcript_requested_at is not None
         return SpeechCandidate(self.onset, self.speech_end, FRAME_MS, self.peak_probability, asked, self.segment)
 
     def count_speech(self, vad: VadResult) -> None:
@@ -153,7 +155,7 @@ class Overlap:
             return
         if not (self.early or vad.above_noise):
             self.speech_ms += _weight_ms(vad)
-        elif as_traced(vad.probability) >= LIKELY_SPEECH:
+        elif round_to_trace(vad.probability) >= LIKELY_SPEECH:
             self.speech_ms += FRAME_MS
 
 
@@ -162,7 +164,7 @@ class ActiveReply:
     """A committed reply that has not ended.
 
     Attributes:
-        earlier: The words that it answers.
+        answered_texts: The words that it answers.
         low_confidence: The recognizer reported low confidence in them.
         progress_at: The last sign of progress, for the stuck check.
         attempts: The number of attempts of its turn, including dropped ones. It keeps reply ids unique.
@@ -180,7 +182,7 @@ class ActiveReply:
     """
 
     reply: ReplyId
-    earlier: tuple[str, ...]
+    answered_texts: tuple[str, ...]
     low_confidence: bool
     progress_at: Samples
     attempts: int = 1
@@ -215,11 +217,11 @@ class ActiveReply:
     @property
     def can_hold_playback(self) -> bool:
         """Whether its start is delayed if the user resumes: it answers speech and is not audible yet."""
-        return bool(self.earlier) and not self.audible
+        return bool(self.answered_texts) and not self.audible
 
     def update_hold(self, at: Samples, vad: VadResult, *, interruptible: bool) -> Effects:
         """Takes a frame without confirmed speech. Holds or releases the first sound."""
-        if not (self.can_hold_playback and interruptible and self.resume_guard.at(at, vad)):
+        if not (self.can_hold_playback and interruptible and self.resume_guard.process(at, vad)):
             return self.release()
         held, self.playback_held = self.playback_held, True
         return () if held else (HoldPlayback(self.reply),)
@@ -232,7 +234,9 @@ class ActiveReply:
     def start_overlap(self, at: Samples, vad: VadResult, segment: SegmentId, *, interruptible: bool) -> Effects:
         """Starts an overlap. Ducks the reply if it is audible and may be interrupted."""
         early = interruptible and self.is_early(vad.boundary)
-        self.overlap = overlap = Overlap(segment, vad.boundary, at, peak_probability=certainty(vad), early=early)
+        self.overlap = overlap = Overlap(
+            segment, vad.boundary, at, peak_probability=speech_probability(vad), early=early
+        )
         overlap.count_speech(vad)
         opened = OpenSegment(segment, vad.boundary)
         if not interruptible or not self.audible:
@@ -241,7 +245,7 @@ class ActiveReply:
 
     def is_early(self, onset: Samples) -> bool:
         """Returns whether speech with this onset continues the previous turn; see `EARLY_MS`."""
-        answers = bool(self.earlier) and not self.was_retracted and self.audible_at is not None
+        answers = bool(self.answered_texts) and not self.was_retracted and self.audible_at is not None
         return answers and onset - (self.audible_at or onset) <= samples_of_ms(EARLY_MS)
 
     def unduck(self) -> Effects:
@@ -275,4 +279,4 @@ class ActiveReply:
 
 def _weight_ms(vad: VadResult) -> float:
     """Returns the weight of a frame in ms. Noise has probabilities around 0.5, speech near 1."""
-    return FRAME_MS * min(max((as_traced(vad.probability) - UNCERTAIN_SPEECH) / (1 - UNCERTAIN_SPEECH), 0.0), 1.0)
+    return FRAME_MS * min(max((round_to_trace(vad.probability) - UNCERTAIN_SPEECH) / (1 - UNCERTAIN_SPEECH), 0.0), 1.0)

@@ -15,17 +15,17 @@ from audio.frame import Frame
 from audio.units import FRAME_SAMPLES, Samples, samples_of_ms
 from audio.vad import VadResult
 
-SHORTEST = samples_of_ms(100)
+MIN_PRESS = samples_of_ms(100)
 """Shortest press and shortest release, in samples. A shorter press is a tap, not a turn; a shorter release is
 ignored."""
 
-TAIL = samples_of_ms(300)
+MAX_TAIL = samples_of_ms(300)
 """Longest stretch of speech after the release that is still passed, in samples. A syllable takes 200 ms."""
 
-VOICED = 0.5
+SPEECH_PROBABILITY = 0.5
 """Speech probability from which a frame counts as part of a word. The VAD reports it before it opens."""
 
-LATE = samples_of_ms(200)
+VAD_DELAY = samples_of_ms(200)
 """How long after the release the VAD may still report speech from before it, in samples."""
 
 MAX_GAPS = 20
@@ -41,7 +41,7 @@ class PushToTalk:
 
     _pressed: Samples | None = None
     _released: Samples | None = None
-    _tail: bool = False  # the word that was spoken at the release continues
+    _word_continues: bool = False  # the word that was spoken at the release continues
     _gaps: deque[tuple[Samples, Samples]] = field(default_factory=lambda: deque(maxlen=MAX_GAPS))  # release, press
 
     @property
@@ -50,7 +50,7 @@ class PushToTalk:
         return self._pressed is not None and self._released is None
 
     @property
-    def waits(self) -> bool:
+    def awaits_frames(self) -> bool:
         """Whether the key was released, but frames from before the release are still to come."""
         return self._released is not None
 
@@ -65,7 +65,7 @@ class PushToTalk:
         if self._pressed is None:
             self._pressed = at
             self._gaps.clear()
-        elif self._released is not None and at - self._released >= SHORTEST:
+        elif self._released is not None and at - self._released >= MIN_PRESS:
             self._gaps.append((self._released, at))
         self._released = None
         return True
@@ -75,33 +75,33 @@ class PushToTalk:
         if self.held:
             self._released = at
 
-    def heard(self, frame: Frame) -> Frame:
+    def mute_or_pass(self, frame: Frame) -> Frame:
         """Returns the frame if the key was down during part of it or a word continues after the release; else silence.
 
         The silent frame has the same start and is marked as inserted.
         """
-        begins, up = self._pressed, self._up_at(frame.start, frame.end)
-        if begins is not None and frame.end > begins and (up is None or self._tail):
+        begins, up = self._pressed, self._release_before(frame.start, frame.end)
+        if begins is not None and frame.end > begins and (up is None or self._word_continues):
             return frame
         return Frame(frame.start, _SILENCE, is_inserted=True)
 
-    def judged(self, at: Samples, vad: VadResult) -> None:
+    def add_vad_result(self, at: Samples, vad: VadResult) -> None:
         """Updates from the VAD result of the frame that ends at `at` whether a word continues after the release."""
-        pressed, released = self._pressed, self._up_at(at, at)
-        if pressed is None or released is None or released - pressed < SHORTEST:
-            self._tail = False
+        pressed, released = self._pressed, self._release_before(at, at)
+        if pressed is None or released is None or released - pressed < MIN_PRESS:
+            self._word_continues = False
             return
-        going_on = self._tail or at - released < FRAME_SAMPLES
-        self._tail = going_on and vad.probability >= VOICED and at < released + TAIL
+        going_on = self._word_continues or at - released < FRAME_SAMPLES
+        self._word_continues = going_on and vad.probability >= SPEECH_PROBABILITY and at < released + MAX_TAIL
 
-    def _up_at(self, start: Samples, end: Samples) -> Samples | None:
+    def _release_before(self, start: Samples, end: Samples) -> Samples | None:
         """Returns when the key was released before this span, or None if it was down during the span."""
-        for let_go, pressed in self._gaps:
-            if start >= let_go and end <= pressed:
-                return let_go
+        for released, pressed in self._gaps:
+            if start >= released and end <= pressed:
+                return released
         return self._released if self._released is not None and start >= self._released else None
 
-    def due(self, at: Samples, onset: Samples | None) -> Literal["submit", "clear"] | None:
+    def take_action(self, at: Samples, onset: Samples | None) -> Literal["submit", "clear"] | None:
         """Returns what to do with the turn at this position: submit it, clear it, or nothing yet.
 
         If something is due, the key state is reset.
@@ -111,9 +111,14 @@ class PushToTalk:
             onset: The onset of the current speech; None if nobody speaks.
         """
         pressed, released = self._pressed, self._released
-        if pressed is None or released is None or self._tail or at < released + (LATE if onset is None else 0):
+        if (
+            pressed is None
+            or released is None
+            or self._word_continues
+            or at < released + (VAD_DELAY if onset is None else 0)
+        ):
             return None
         self._pressed = self._released = None
         # Speech from before the press is a turn that was released too soon. It continues and ends with this release.
-        tapped = released - pressed < SHORTEST and (onset is None or onset > pressed - SHORTEST)
+        tapped = released - pressed < MIN_PRESS and (onset is None or onset > pressed - MIN_PRESS)
         return "clear" if tapped else "submit"

@@ -29,7 +29,7 @@ class QueuedTurn:
         speech_end: The end of its last speech.
         continues_cut: It is the rest of the speech that the end of the previous turn cut.
         submitted_at: Where the client ended it; None if it is open.
-        reply_owed: A reply to it was requested.
+        reply_requested: A reply to it was requested.
     """
 
     segment: SegmentId
@@ -37,7 +37,7 @@ class QueuedTurn:
     speech_end: Samples
     continues_cut: bool = False
     submitted_at: Samples | None = None
-    reply_owed: bool = False
+    reply_requested: bool = False
 
 
 @dataclass(slots=True)
@@ -95,7 +95,7 @@ class QueuedTurns:
         """
         ended = [queued for queued in self.waiting if queued.submitted_at is not None and queued.candidate is not None]
         if ended:
-            ended[-1].reply_owed = True
+            ended[-1].reply_requested = True
         return bool(ended)
 
     def next(self, *, include_rest: bool, include_unconfirmed: bool) -> QueuedTurn | None:

@@ -7,7 +7,7 @@ unconfirmed, as a short "quit" may, its transcript decides.
 
 from dataclasses import dataclass
 
-from assistant.turns.user_turn import CERTAIN_SPEECH, certainty
+from assistant.turns.user_turn import CERTAIN_SPEECH, speech_probability
 from audio.stt import SegmentId
 from audio.units import FRAME_MS, Samples, samples_of_ms
 from audio.vad import VadResult
@@ -22,7 +22,7 @@ REQUEST_AFTER_MS = 160.0
 """Silence in ms after a candidate before its transcript is requested. The VAD may report only the beginning of a short
 word, and the recognizer needs its end."""
 
-WORDS_WITHIN_MS = 800.0
+TRANSCRIPT_TIMEOUT_MS = 800.0
 """Longest wait in ms for the transcript of an unconfirmed candidate. `tiny.en` takes about 500 ms on two cores,
 including a second request after a low-confidence result."""
 
@@ -62,7 +62,7 @@ class SpeechCandidate:
         joined = joined and onset - self.voiced_until < samples_of_ms(MAX_GAP_MS)
         before = self if joined else SpeechCandidate(onset, at)
         return SpeechCandidate(
-            before.onset, at, before.speech_ms + FRAME_MS, max(before.peak_probability, certainty(vad))
+            before.onset, at, before.speech_ms + FRAME_MS, max(before.peak_probability, speech_probability(vad))
         )
 
     @property
@@ -76,7 +76,7 @@ class SpeechCandidate:
 
     def is_over(self, at: Samples) -> bool:
         """Whether the silence is so long that the candidate is dropped."""
-        return at - self.voiced_until >= samples_of_ms(MAX_GAP_MS if self.segment is None else WORDS_WITHIN_MS)
+        return at - self.voiced_until >= samples_of_ms(MAX_GAP_MS if self.segment is None else TRANSCRIPT_TIMEOUT_MS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class PossiblePrefix:
     segment: SegmentId
     until: Samples
 
-    def leads_to(self, onset: Samples) -> bool:
+    def is_continued_by(self, onset: Samples) -> bool:
         """Returns whether speech with this onset continues it. The limits are those of joined candidates."""
         near = onset - self.until < samples_of_ms(MAX_GAP_MS)
         return near and onset - self.segment <= samples_of_ms(MAX_PREFIX_DISTANCE_MS)

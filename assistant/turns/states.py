@@ -1,6 +1,6 @@
 """Holds the state of a conversation and performs its transitions. Pure.
 
-`assistant.turns.machine` decides when a transition happens. There is never a turn and a reply at the same time.
+`assistant.turns.turn_taking` decides when a transition happens. There is never a turn and a reply at the same time.
 
     idle ──begin_turn──▶ turn ──commit──▶ reply ──finished──▶ idle
                          ▲ │                │ ▲
@@ -35,11 +35,11 @@ from assistant.turns.events import (
     TurnDiscarded,
     TurnStarted,
 )
-from assistant.turns.overlap import MAX_FAILURES, ActiveReply, Announcement, Overlap
+from assistant.turns.overlap import MAX_ANNOUNCEMENT_FAILURES, ActiveReply, Announcement, Overlap
 from assistant.turns.queued_turns import MIN_CONTINUED_SPEECH_MS, QueuedTurn, QueuedTurns
 from assistant.turns.settings import TurnSettings
 from assistant.turns.speech_candidate import PossiblePrefix, SpeechCandidate
-from assistant.turns.user_turn import UserTurn, prepared
+from assistant.turns.user_turn import UserTurn, prepare_reply
 from audio.stt import SegmentId
 from audio.units import Samples, samples_of_ms
 from audio.vad import VadResult
@@ -89,7 +89,7 @@ class TurnState:
     announcements: deque[Announcement] = field(default_factory=lambda: deque(maxlen=MAX_ANNOUNCEMENTS))
     resume_pending: tuple[ReplyId, Samples] | None = None
     answer_after_reply: bool = False
-    _turns_so_far: int = 0
+    _last_turn_number: int = 0
 
     @property
     def phase(self) -> Phase:
@@ -114,14 +114,14 @@ class TurnState:
         """Returns the segment for speech with this onset: with the pre-roll, and the possible prefix."""
         segment = SegmentId(max(self.processed_until, onset - samples_of_ms(settings.pre_roll_ms), 0))
         before = self.prefix
-        if before is None or self.processed_until > before.until or not before.leads_to(onset):
+        if before is None or self.processed_until > before.until or not before.is_continued_by(onset):
             return segment
         return SegmentId(min(segment, before.segment + 1))  # one sample later, since segment ids are unique
 
-    def next_turn(self) -> int:
+    def next_turn_number(self) -> int:
         """Returns the number of the next turn, counting from 1."""
-        self._turns_so_far += 1
-        return self._turns_so_far
+        self._last_turn_number += 1
+        return self._last_turn_number
 
     # ---- the user turn ----
 
@@ -172,31 +172,31 @@ class TurnState:
             return ()
         segment = self.candidate.segment
         self.candidate = replace(self.candidate, segment=None)
-        return (DiscardSegment(segment, self._turns_so_far),)
+        return (DiscardSegment(segment, self._last_turn_number),)
 
-    def begin_turn(self, settings: TurnSettings, *, vouched: bool = False) -> Effects:
+    def begin_turn(self, settings: TurnSettings, *, confirmed_by_transcript: bool = False) -> Effects:
         """Begins the turn of the current candidate, if there is one.
 
         Args:
             settings: The current settings.
-            vouched: The transcript confirms the speech, whatever the VAD reported.
+            confirmed_by_transcript: The transcript confirms the speech, whatever the VAD reported.
         """
         if self.candidate is None:
             return ()
         candidate, self.candidate = self.candidate, None
         if candidate.segment is not None:
             turn = self._open_turn(
-                self.next_turn(), candidate.segment, candidate.onset, candidate.voiced_until, settings
+                self.next_turn_number(), candidate.segment, candidate.onset, candidate.voiced_until, settings
             )
-            turn.peak_probability = 1.0 if vouched else candidate.peak_probability
+            turn.peak_probability = 1.0 if confirmed_by_transcript else candidate.peak_probability
             return (TurnStarted(turn.number, candidate.onset),)
-        return self.begin_at(self.segment_at(candidate.onset, settings), candidate, candidate.onset, settings)
+        return self.begin_turn_at(self.segment_at(candidate.onset, settings), candidate, candidate.onset, settings)
 
-    def begin_at(
+    def begin_turn_at(
         self, segment: SegmentId, candidate: SpeechCandidate, speech_end: Samples, settings: TurnSettings
     ) -> Effects:
         """Begins a turn for speech that lasted up to `speech_end`, as far as is known."""
-        turn = self._open_turn(self.next_turn(), segment, candidate.onset, speech_end, settings)
+        turn = self._open_turn(self.next_turn_number(), segment, candidate.onset, speech_end, settings)
         turn.peak_probability = candidate.peak_probability
         return (OpenSegment(segment, candidate.onset), TurnStarted(turn.number, candidate.onset))
 
@@ -204,7 +204,7 @@ class TurnState:
         self, number: int, segment: SegmentId, onset: Samples, speech_end: Samples, settings: TurnSettings
     ) -> UserTurn:
         self.turn = turn = UserTurn(number, segment, onset, speech_end, resumable_reply=self._take_resume_pending())
-        turn.answered = settings.answers and not settings.manual
+        turn.will_be_answered = settings.answers and not settings.manual
         return turn
 
     def _take_resume_pending(self) -> ReplyId | None:
@@ -215,27 +215,27 @@ class TurnState:
     def apply_settings(self, settings: TurnSettings) -> Effects:
         """Updates whether the open turn is answered, since the client may have changed the settings."""
         turn = self.turn
-        answered = settings.answers and not settings.manual
-        if turn is None or turn.ended_at is not None or turn.reply_owed or turn.answered == answered:
+        will_be_answered = settings.answers and not settings.manual
+        if turn is None or turn.ended_at is not None or turn.reply_due or turn.will_be_answered == will_be_answered:
             return ()
-        turn.answered = answered
+        turn.will_be_answered = will_be_answered
         return turn.drop_attempts("went on")
 
     def request_answer(self, turn: UserTurn, at: Samples) -> Effects:
         """Handles a request for a reply while the transcript is pending: the reply answers this turn."""
-        if turn.answered:
+        if turn.will_be_answered:
             return ()
-        turn.answered = turn.reply_owed = True
+        turn.will_be_answered = turn.reply_due = True
         turn.mark_certain()
         attempt = turn.attempt
         if attempt is None or not attempt.ready:
             return ()
-        return (prepared(attempt), *self.commit_if_ready(turn, at))
+        return (prepare_reply(attempt), *self.commit_if_ready(turn, at))
 
     def withdraw_request(self, turn: UserTurn, at: Samples, settings: TurnSettings) -> Effects:
         """Withdraws the request for a reply while the transcript is pending."""
-        turn.reply_owed, turn.answered = False, settings.answers and not settings.manual
-        if turn.answered or turn.attempt is None or not turn.attempt.ready:
+        turn.reply_due, turn.will_be_answered = False, settings.answers and not settings.manual
+        if turn.will_be_answered or turn.attempt is None or not turn.attempt.ready:
             return ()
         return (*turn.drop_attempts("cleared"), turn.begin_attempt(at, turn.speech_end, settings))
 
@@ -244,31 +244,31 @@ class TurnState:
         attempt = turn.attempt
         if attempt is None or attempt.text is None or turn.recheck is not None:
             return ()
-        if confirming := turn.confirm(at):
+        if confirming := turn.recheck_before_commit(at):
             return confirming
-        if not attempt.text and not attempt.transcript_lost and not turn.reply_owed:
+        if not attempt.text and not attempt.transcript_lost and not turn.reply_due:
             return self.discard_turn(turn, at, attempt.ignored_because or "no words")
         self.turn = None
         self.mark_processed(turn.speech_end)
         if turn.overlong and attempt.text and not attempt.low_confidence:
             self.cut_at = self.processed_until
         closed = CloseSegment(turn.segment, turn.number)
-        if not turn.answered:
+        if not turn.will_be_answered:
             return (
                 RecordTurn(turn.number, attempt.text, attempt.new_text, turn.speech_end, attempt.low_confidence),
                 closed,
             )
         # Used only after a retraction, to join the words. A reply to a lost transcript has no words to join.
-        earlier = (attempt.text,) if attempt.text else turn.earlier
+        earlier = (attempt.text,) if attempt.text else turn.retracted_texts
         self.reply = ActiveReply(
             attempt.reply,
             earlier,
             attempt.low_confidence,
             progress_at=at,
             attempts=turn.attempts,
-            requested=turn.reply_owed,
+            requested=turn.reply_due,
             peak_probability=turn.peak_probability,
-            was_retracted=bool(turn.earlier) and not attempt.new_text,
+            was_retracted=bool(turn.retracted_texts) and not attempt.new_text,
             forced=turn.forced,
             resume_guard=turn.resume_guard,
             playback_held=turn.resume_guard.holds,
@@ -283,41 +283,41 @@ class TurnState:
         )
         return (commit, *((HoldPlayback(attempt.reply),) if turn.resume_guard.holds else ()), closed)
 
-    def give_up(self, turn: UserTurn, at: Samples, why: AbandonReason) -> Effects:
+    def give_up(self, turn: UserTurn, at: Samples, reason: AbandonReason) -> Effects:
         """Ends a turn that cannot complete. A reply that is owed is still given, to the earlier words."""
-        return self._answer_earlier(turn, at, why) if turn.reply_owed else self.discard_turn(turn, at, why)
+        return self._answer_retracted_texts(turn, at, reason) if turn.reply_due else self.discard_turn(turn, at, reason)
 
-    def _answer_earlier(self, turn: UserTurn, at: Samples, why: AbandonReason) -> Effects:
+    def _answer_retracted_texts(self, turn: UserTurn, at: Samples, reason: AbandonReason) -> Effects:
         """Replies to the words before the retraction, since no more words were understood."""
-        dropped = turn.drop_attempts(why)
+        dropped = turn.drop_attempts(reason)
         self.turn = None
         turn.attempts += 1
-        answer, text = ReplyId(turn.number, turn.attempts), " ".join(turn.earlier)
+        answer, text = ReplyId(turn.number, turn.attempts), " ".join(turn.retracted_texts)
         self.reply = ActiveReply(
             answer,
-            turn.earlier,
-            turn.earlier_low_confidence,
+            turn.retracted_texts,
+            turn.retracted_low_confidence,
             progress_at=at,
             attempts=turn.attempts,
             requested=True,
             was_retracted=True,
         )
         commit = CommitTurn(
-            answer, text, "", None, turn.earlier_low_confidence, origin="requested", submitted=turn.submitted
+            answer, text, "", None, turn.retracted_low_confidence, origin="requested", submitted=turn.submitted
         )
         return (*dropped, DiscardSegment(turn.segment, turn.number), PrepareReply(answer, text), commit)
 
-    def discard_turn(self, turn: UserTurn, at: Samples, why: AbandonReason) -> Effects:
+    def discard_turn(self, turn: UserTurn, at: Samples, reason: AbandonReason) -> Effects:
         """Ends the turn without a reply. A reply that it had falsely interrupted will resume."""
         self.turn = None
         self.mark_processed(turn.speech_end)
         if (
             turn.resumable_reply is not None
-            and turn.answered
-            and why in {"no words", "noise", "overheard", "backchannel"}
+            and turn.will_be_answered
+            and reason in {"no words", "noise", "overheard", "backchannel"}
         ):
             self.resume_pending = turn.resumable_reply, Samples(turn.speech_end + samples_of_ms(RESUME_DELAY_MS))
-        return turn.discard(at, why)
+        return turn.discard(at, reason)
 
     # ---- overlaps ----
 
@@ -337,17 +337,17 @@ class TurnState:
         if reply.words_heard == 0:
             effect: Effect = RetractReply(reply.reply)
             self.turn = turn = UserTurn(reply.reply.turn, overlap.segment, overlap.onset, at)
-            turn.earlier, turn.earlier_low_confidence = reply.earlier, reply.low_confidence
-            turn.reply_owed = bool(reply.earlier) or reply.requested
+            turn.retracted_texts, turn.retracted_low_confidence = reply.answered_texts, reply.low_confidence
+            turn.reply_due = bool(reply.answered_texts) or reply.requested
             turn.attempts, turn.peak_probability = reply.attempts, reply.peak_probability
             turn.resumable_reply = reply.reply if reply.resumed else resume_pending
         else:
             effect = InterruptReply(reply.reply, continues_turn=overlap.early and not reply.forced)
-            self.turn = turn = UserTurn(self.next_turn(), overlap.segment, overlap.onset, at)
+            self.turn = turn = UserTurn(self.next_turn_number(), overlap.segment, overlap.onset, at)
             turn.resumable_reply, turn.early = reply.reply, overlap.early
         turn.peak_probability = max(turn.peak_probability, overlap.peak_probability)
-        turn.reply_owed, self.answer_after_reply = turn.reply_owed or self.answer_after_reply, False
-        turn.answered = settings.answers or turn.reply_owed
+        turn.reply_due, self.answer_after_reply = turn.reply_due or self.answer_after_reply, False
+        turn.will_be_answered = settings.answers or turn.reply_due
         started = TurnStarted(turn.number, overlap.onset)
         # An interrupting turn starts before its reply ends. A continued turn starts after the retraction.
         return (effect, started) if isinstance(effect, RetractReply) else (started, effect)
@@ -355,7 +355,7 @@ class TurnState:
     def begin_turn_from_overlap(self, overlap: Overlap, settings: TurnSettings) -> Effects:
         """Turns the overlap into a user turn after the reply has ended."""
         self.reply = None
-        owed, self.answer_after_reply = self.answer_after_reply, False
+        reply_due, self.answer_after_reply = self.answer_after_reply, False
         number, side_talk = overlap.turn, overlap.side_talk
         if side_talk is not None:
             self.turn, side_talk.speech_end, side_talk.resumable_reply = (
@@ -366,17 +366,19 @@ class TurnState:
             side_talk.peak_probability = overlap.peak_probability
             if not overlap.deferred:
                 return ()
-            side_talk.reply_owed, side_talk.answered = owed, owed or settings.answers
-            ready = side_talk.attempt is not None and side_talk.attempt.ready and side_talk.answered
-            return (prepared(side_talk.attempt),) if ready and side_talk.attempt is not None else ()
-        turn = self._open_turn(number or self.next_turn(), overlap.segment, overlap.onset, overlap.speech_end, settings)
+            side_talk.reply_due, side_talk.will_be_answered = reply_due, reply_due or settings.answers
+            ready = side_talk.attempt is not None and side_talk.attempt.ready and side_talk.will_be_answered
+            return (prepare_reply(side_talk.attempt),) if ready and side_talk.attempt is not None else ()
+        turn = self._open_turn(
+            number or self.next_turn_number(), overlap.segment, overlap.onset, overlap.speech_end, settings
+        )
         turn.peak_probability = overlap.peak_probability
-        turn.reply_owed, turn.answered = owed, owed or turn.answered
-        return (TurnStarted(self._turns_so_far, overlap.onset),) if number is None else ()
+        turn.reply_due, turn.will_be_answered = reply_due, reply_due or turn.will_be_answered
+        return (TurnStarted(self._last_turn_number, overlap.onset),) if number is None else ()
 
     def defer_overlap(self, overlap: Overlap) -> Effects:
         """Keeps the overlap as a turn after the reply."""
-        overlap.deferred, overlap.turn = True, self.next_turn()
+        overlap.deferred, overlap.turn = True, self.next_turn_number()
         return (TurnStarted(overlap.turn, overlap.onset),)
 
     def request_side_talk(self, overlap: Overlap, at: Samples, settings: TurnSettings) -> Effects:
@@ -386,11 +388,11 @@ class TurnState:
         if side_talk is None:
             number = overlap.turn
             if number is None:
-                number = overlap.turn = self.next_turn()
+                number = overlap.turn = self.next_turn_number()
                 started = (TurnStarted(number, overlap.onset),)
             side_talk = overlap.side_talk = UserTurn(number, overlap.segment, overlap.onset, overlap.speech_end)
             # Speech that may not interrupt is only recorded: no reply to it is prepared during this reply.
-            side_talk.answered = settings.answers and not overlap.deferred
+            side_talk.will_be_answered = settings.answers and not overlap.deferred
         return (*started, side_talk.begin_attempt(at, overlap.speech_end, settings))
 
     def record_side_talk(
@@ -404,7 +406,7 @@ class TurnState:
         if side_talk is None:
             return ()
         side_talk.peak_probability = overlap.peak_probability
-        effects = side_talk.on_transcript(event, doubted=settings.answers)
+        effects = side_talk.on_transcript(event, reject_noise=settings.answers)
         attempt = side_talk.attempt
         if effects is None or attempt is None or attempt.transcript_lost:
             return effects or ()
@@ -445,7 +447,7 @@ class TurnState:
         return self.dismiss_overlap(reply, overlap.speech_end, at)
 
     def dismiss_overlap(
-        self, reply: ActiveReply, until: Samples, at: Samples, why: AbandonReason = "cleared"
+        self, reply: ActiveReply, until: Samples, at: Samples, reason: AbandonReason = "cleared"
     ) -> Effects:
         """Dismisses the overlap without an interruption. Speech before `until` counts as processed."""
         overlap = reply.overlap
@@ -453,24 +455,24 @@ class TurnState:
         if overlap is None:
             return ()
         if overlap.side_talk is not None:
-            return (*reply.end_overlap(), *overlap.side_talk.discard(at, why))
+            return (*reply.end_overlap(), *overlap.side_talk.discard(at, reason))
         discarded = (*reply.end_overlap(), DiscardSegment(overlap.segment, reply.reply.turn))
-        nothing = () if overlap.turn is None else (TurnDiscarded(overlap.turn, at, overlap.speech_end, why),)
+        nothing = () if overlap.turn is None else (TurnDiscarded(overlap.turn, at, overlap.speech_end, reason),)
         return (*discarded, *nothing)
 
-    def stop_reply(self, reply: ActiveReply, at: Samples, why: Literal["requested", "client"]) -> Effects:
+    def stop_reply(self, reply: ActiveReply, at: Samples, reason: Literal["requested", "client"]) -> Effects:
         """Ends the reply and drops the overlap, unless it is kept as a turn; see `move_turn_to_overlap`."""
         self.reply = None
-        if why == "requested":
+        if reason == "requested":
             self.requeue_announcement(reply)
         overlap = reply.overlap
         dismissed: Effects = ()
         if overlap is not None and not overlap.deferred:
             overlap.ducked = False  # no effect needed, since the reply is over
             dismissed = self.dismiss_overlap(
-                reply, self.processed_until, at, "requested" if why == "requested" else "cleared"
+                reply, self.processed_until, at, "requested" if reason == "requested" else "cleared"
             )
-        return (*dismissed, InterruptReply(reply.reply, why))
+        return (*dismissed, InterruptReply(reply.reply, reason))
 
     def move_turn_to_overlap(self, turn: UserTurn, at: Samples) -> tuple[Overlap, Effects]:
         """Turns the open turn into an overlap of the reply that was requested during it.
@@ -489,9 +491,9 @@ class TurnState:
 
     def requeue_failed_announcement(self, reply: ActiveReply) -> None:
         """Queues an announcement again, up to the limit, after a reply ended without any sound."""
-        made = reply.announcement
-        if made is not None and not reply.audible and made.failures + 1 < MAX_FAILURES:
-            reply.announcement = replace(made, failures=made.failures + 1)
+        announcement = reply.announcement
+        if announcement is not None and not reply.audible and announcement.failures + 1 < MAX_ANNOUNCEMENT_FAILURES:
+            reply.announcement = replace(announcement, failures=announcement.failures + 1)
             self.requeue_announcement(reply)
 
     # ---- replies without user speech ----
@@ -502,15 +504,15 @@ class TurnState:
             self.announcements.append(Announcement(event.text))
             return ()  # starts with the next frame in which nobody speaks
         if event.origin == "greeting":
-            return self.say(event.at, event.origin, event.text) if self.phase is Phase.IDLE else ()
+            return self.start_literal_reply(event.at, event.origin, event.text) if self.phase is Phase.IDLE else ()
         turn, reply = self.turn, self.reply
         self.resume_pending = None
-        if event.behind and reply is not None and reply.overlap is None:
+        if event.after_current_reply and reply is not None and reply.overlap is None:
             self.reply = None
             return self.answer_history(event.at, audible=True)
         if turn is not None and turn.ended_at is not None and event.origin == "requested":
             return () if self.queued.request_reply() else self.request_answer(turn, event.at)
-        if turn is not None and (turn.ended_at is not None or turn.reply_owed) and event.origin == "repeated":
+        if turn is not None and (turn.ended_at is not None or turn.reply_due) and event.origin == "repeated":
             return ()
         unheard = None if reply is None or reply.words_heard else reply.announcement
         effects = self.stop_reply(reply, event.at, "requested") if reply is not None else ()
@@ -524,7 +526,7 @@ class TurnState:
         else:
             if unheard is not None:
                 self.announcements.remove(unheard)  # the repetition says it
-            effects += self.say(event.at, event.origin, event.text, announcement=unheard)
+            effects += self.start_literal_reply(event.at, event.origin, event.text, announcement=unheard)
         if self.reply is not None:
             self.reply.overlap = kept
         return effects
@@ -536,7 +538,7 @@ class TurnState:
         (cut, _), self.resume_pending = self.resume_pending, None
         return (ResumeReply(cut),)
 
-    def say(
+    def start_literal_reply(
         self,
         at: Samples,
         origin: Literal["greeting", "announcement", "repeated", "resumed"],
@@ -570,7 +572,7 @@ class TurnState:
     def _start_reply(
         self, at: Samples, *, announcement: Announcement | None = None, requested: bool = False
     ) -> ReplyId:
-        answer = ReplyId(self.next_turn(), 1)
+        answer = ReplyId(self.next_turn_number(), 1)
         self.reply = ActiveReply(
             answer, (), low_confidence=False, progress_at=at, announcement=announcement, requested=requested
         )

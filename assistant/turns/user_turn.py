@@ -1,7 +1,7 @@
 """Holds the state of the open user turn and its attempts. Pure.
 
 An attempt starts at a silence: its transcript is requested, and requested again when it has settled. If the words have
-changed, the attempt restarts. `assistant.turns.machine` decides when the turn ends and whether it is answered.
+changed, the attempt restarts. `assistant.turns.turn_taking` decides when the turn ends and whether it is answered.
 """
 
 from dataclasses import dataclass, field
@@ -28,12 +28,12 @@ from audio.stt import SegmentId
 from audio.units import Samples, ms_of_samples, s_of_samples, samples_of_ms, samples_of_s
 from audio.vad import VadResult
 
-EARLY_ATTEMPTS = 8
-EARLY_ATTEMPTS_PER_S = 1.0
+MAX_EARLY_ATTEMPTS = 8
+MAX_EARLY_ATTEMPTS_PER_S = 1.0
 """Limit on the attempts of a turn that start early in a silence: a base, plus a number for each second of the turn."""
 
 RECHECK_MS = 40.0
-RECHECK_APART_MS = 30.0
+MIN_RECHECK_LEAD_MS = 30.0
 """Interval in ms after which an early transcript is requested again, and how far in ms that must be before
 `settle_ms`."""
 
@@ -59,7 +59,7 @@ class Attempt:
         new_text: The words that are not in the history yet.
         low_confidence: The recognizer reports low confidence in the words.
         transcript_lost: The recognizer failed or timed out.
-        asked_ms: The length of the silence when the transcript was requested.
+        requested_after_ms: The length of the silence when the transcript was requested.
         settled: The transcript was requested after `settle_ms` and will not improve.
         draft: The transcript is an unconfirmed draft. It is never committed.
         ignored_because: Why the transcript is not answered.
@@ -70,7 +70,7 @@ class Attempt:
     new_text: str = ""
     low_confidence: bool = False
     transcript_lost: bool = False
-    asked_ms: float = 0.0
+    requested_after_ms: float = 0.0
     settled: bool = False
     draft: bool = False
     ignored_because: IgnoreReason = ""
@@ -90,8 +90,8 @@ class UserTurn:
         segment: The segment that is transcribed.
         onset: Where its speech began.
         speech_end: The end of its last speech, as far as is known.
-        earlier: Words of segments that were committed and then retracted.
-        earlier_low_confidence: The recognizer reported low confidence in the earlier words.
+        retracted_texts: Words of segments that were committed and then retracted.
+        retracted_low_confidence: The recognizer reported low confidence in the earlier words.
         attempts: The number of attempts, including dropped ones. It keeps reply ids unique.
         attempts_without_rechecks: The number of attempts without rechecks.
         attempt: The current attempt.
@@ -100,11 +100,11 @@ class UserTurn:
         forced: The client or the maximum length ended it. Speech that continues does not reopen it.
         overlong: The maximum length ended it during speech.
         submitted: The client ended it.
-        wait_ms: The silence timeout of the current silence, from the last estimate; None without one.
-        reply_owed: A reply is due even if no more words follow.
+        silence_timeout_ms: The silence timeout of the current silence, from the last estimate; None without one.
+        reply_due: A reply is due even if no more words follow.
         resumable_reply: The reply that resumes if this turn is discarded: the one it interrupted or kept from resuming.
         early: It interrupted a reply right after its start, so the user continues the previous turn.
-        answered: It is answered at its end; otherwise it is only recorded.
+        will_be_answered: It is answered at its end; otherwise it is only recorded.
         peak_probability: The highest speech probability of its frames.
         resume_guard: Delays the end of turn and the reply while the user may be resuming.
     """
@@ -113,8 +113,8 @@ class UserTurn:
     segment: SegmentId
     onset: Samples
     speech_end: Samples
-    earlier: tuple[str, ...] = ()
-    earlier_low_confidence: bool = False
+    retracted_texts: tuple[str, ...] = ()
+    retracted_low_confidence: bool = False
     attempts: int = 0
     attempts_without_rechecks: int = 0
     attempt: Attempt | None = None
@@ -123,17 +123,17 @@ class UserTurn:
     forced: bool = False
     overlong: bool = False
     submitted: bool = False
-    wait_ms: float | None = None
-    reply_owed: bool = False
+    silence_timeout_ms: float | None = None
+    reply_due: bool = False
     resumable_reply: ReplyId | None = None
     early: bool = False
-    answered: bool = True
+    will_be_answered: bool = True
     peak_probability: float = 0.0
     resume_guard: ResumeGuard = field(default_factory=ResumeGuard)
 
     def add_frame(self, vad: VadResult) -> None:
         """Updates the highest speech probability from a frame."""
-        self.peak_probability = max(self.peak_probability, certainty(vad))
+        self.peak_probability = max(self.peak_probability, speech_probability(vad))
 
     def mark_certain(self) -> None:
         """Marks the speech as certain, whatever the VAD reports: a client or the wake phrase confirms it."""
@@ -153,7 +153,7 @@ class UserTurn:
             return ()
         attempt, silence = self.attempt, at - speech_end
         if attempt is None:
-            early = self.attempts_without_rechecks < EARLY_ATTEMPTS + EARLY_ATTEMPTS_PER_S * s_of_samples(
+            early = self.attempts_without_rechecks < MAX_EARLY_ATTEMPTS + MAX_EARLY_ATTEMPTS_PER_S * s_of_samples(
                 at - self.onset
             )
             after_ms = speculate_ms if early else max(speculate_ms, LATE_ATTEMPT_MS)
@@ -175,15 +175,17 @@ class UserTurn:
         """
         self.attempts += 1
         self.attempts_without_rechecks += 1
-        asked_ms = ms_of_samples(at - speech_end)
-        settled = asked_ms >= settings.settle_ms or self.forced
-        self.attempt = Attempt(ReplyId(self.number, self.attempts), asked_ms=asked_ms, settled=settled)
+        requested_after_ms = ms_of_samples(at - speech_end)
+        settled = requested_after_ms >= settings.settle_ms or self.forced
+        self.attempt = Attempt(
+            ReplyId(self.number, self.attempts), requested_after_ms=requested_after_ms, settled=settled
+        )
         return Transcribe(
             self.attempt.reply,
             self.segment,
             speech_end,
             early=not settled,
-            draft=draft and self.answered and not settled,
+            draft=draft and self.will_be_answered and not settled,
         )
 
     def _recheck_if_due(
@@ -191,12 +193,12 @@ class UserTurn:
     ) -> Effects:
         """Requests the transcript again once it has settled, and once before, to notice changes sooner."""
         settle_ms = settings.settle_ms
-        again_ms = attempt.asked_ms + RECHECK_MS
-        if silence_ms < (again_ms if again_ms <= settle_ms - RECHECK_APART_MS else settle_ms):
+        again_ms = attempt.requested_after_ms + RECHECK_MS
+        if silence_ms < (again_ms if again_ms <= settle_ms - MIN_RECHECK_LEAD_MS else settle_ms):
             return ()
         return (self._recheck(attempt, silence_ms, speech_end, settled=silence_ms >= settle_ms),)
 
-    def settle(self, at: Samples, settings: TurnSettings) -> Effects:
+    def recheck_once_settled(self, at: Samples, settings: TurnSettings) -> Effects:
         """Requests the transcript again at once if it arrived after the settle time.
 
         Waiting for the next frame would cost up to 20 ms.
@@ -204,9 +206,9 @@ class UserTurn:
         attempt = self.attempt
         if attempt is None or not attempt.ready or self.recheck is not None:
             return ()
-        return () if ms_of_samples(at - self.speech_end) < settings.settle_ms else self.confirm(at)
+        return () if ms_of_samples(at - self.speech_end) < settings.settle_ms else self.recheck_before_commit(at)
 
-    def confirm(self, at: Samples) -> Effects:
+    def recheck_before_commit(self, at: Samples) -> Effects:
         """Requests the transcript once more if the turn is over and it was requested before it had settled."""
         attempt = self.attempt
         if attempt is None or attempt.settled or attempt.transcript_lost:
@@ -214,40 +216,42 @@ class UserTurn:
         return (self._recheck(attempt, ms_of_samples(at - self.speech_end), self.speech_end, settled=True),)
 
     def _recheck(self, attempt: Attempt, silence_ms: float, speech_end: Samples, *, settled: bool) -> Effect:
-        attempt.asked_ms, attempt.settled = silence_ms, settled  # takes effect when the recheck arrives
+        attempt.requested_after_ms, attempt.settled = silence_ms, settled  # takes effect when the recheck arrives
         self.attempts += 1
         reply = ReplyId(self.number, self.attempts)
-        self.recheck = Attempt(reply, asked_ms=silence_ms, settled=settled)
+        self.recheck = Attempt(reply, requested_after_ms=silence_ms, settled=settled)
         return Transcribe(reply, self.segment, speech_end, early=not settled)
 
-    def drop_attempts(self, why: DropReason) -> Effects:
+    def drop_attempts(self, reason: DropReason) -> Effects:
         """Drops the attempt and its recheck."""
         dropped = tuple(
-            DropAttempt(attempt.reply, why) for attempt in (self.attempt, self.recheck) if attempt is not None
+            DropAttempt(attempt.reply, reason) for attempt in (self.attempt, self.recheck) if attempt is not None
         )
         self.attempt = self.recheck = None
         return dropped
 
     # ---- transcripts ----
 
-    def on_transcript(self, event: FinalTranscript | TranscriptFailed, *, doubted: bool = False) -> Effects | None:
+    def on_transcript(self, event: FinalTranscript | TranscriptFailed, *, reject_noise: bool = False) -> Effects | None:
         """Takes the transcript of an attempt or its failure. Returns None as `apply_transcript` does.
 
         Args:
             event: The transcript or the failure.
-            doubted: Ignore a low-confidence transcript as noise if the VAD was not certain of speech.
+            reject_noise: Ignore a low-confidence transcript as noise if the VAD was not certain of speech.
         """
         if isinstance(event, TranscriptFailed):
             return self.apply_transcript(
                 event.reply, "", low_confidence=False, transcript_lost=True, ignored_because=""
             )
         words, text = event.transcript, event.transcript.text.strip()
-        noise = doubted and words.low_confidence and bool(text) and self.peak_probability < CERTAIN_SPEECH
-        only_listens = (
-            self.resumable_reply is not None and self.answered and not (self.early or self.forced or self.reply_owed)
+        noise = reject_noise and words.low_confidence and bool(text) and self.peak_probability < CERTAIN_SPEECH
+        ignores_backchannel = (
+            self.resumable_reply is not None
+            and self.will_be_answered
+            and not (self.early or self.forced or self.reply_due)
         )
         said: IgnoreReason = (
-            "" if event.ignored_because == "backchannel" and not only_listens else event.ignored_because
+            "" if event.ignored_because == "backchannel" and not ignores_backchannel else event.ignored_because
         )
         ignored_because: IgnoreReason = "noise" if noise else said
         effects = self.apply_transcript(
@@ -261,7 +265,7 @@ class UserTurn:
         if not words.is_draft or effects is None or attempt is None or attempt.reply != event.reply:
             return effects
         attempt.draft = True
-        return (*effects, self._recheck(attempt, attempt.asked_ms, self.speech_end, settled=False))
+        return (*effects, self._recheck(attempt, attempt.requested_after_ms, self.speech_end, settled=False))
 
     def apply_transcript(
         self, reply: ReplyId, text: str, *, low_confidence: bool, transcript_lost: bool, ignored_because: IgnoreReason
@@ -277,13 +281,17 @@ class UserTurn:
             return None
         if ignored_because in _WITHOUT_TEXT:
             text, low_confidence = "", False
-        attempt.text, attempt.new_text = " ".join((*self.earlier, text)).strip(), text
+        attempt.text, attempt.new_text = " ".join((*self.retracted_texts, text)).strip(), text
         attempt.low_confidence, attempt.transcript_lost, attempt.ignored_because = (
-            low_confidence or self.earlier_low_confidence,
+            low_confidence or self.retracted_low_confidence,
             transcript_lost,
             ignored_because,
         )
-        return (prepared(attempt),) if self.answered and (attempt.text or transcript_lost or self.reply_owed) else ()
+        return (
+            (prepare_reply(attempt),)
+            if self.will_be_answered and (attempt.text or transcript_lost or self.reply_due)
+            else ()
+        )
 
     def _apply_recheck(
         self, recheck: Attempt, text: str, *, low_confidence: bool, transcript_lost: bool
@@ -299,7 +307,7 @@ class UserTurn:
             attempt.draft, attempt.ignored_because, attempt.low_confidence = (
                 False,
                 recheck.ignored_because,
-                low_confidence or self.earlier_low_confidence,
+                low_confidence or self.retracted_low_confidence,
             )
             return (DropAttempt(recheck.reply, "same words"),)
         if not attempt.draft and (transcript_lost or same):
@@ -311,7 +319,7 @@ class UserTurn:
             # High confidence in either transcript is enough, since they may come from different decoders.
             attempt.low_confidence = (
                 attempt.low_confidence and (low_confidence or transcript_lost)
-            ) or self.earlier_low_confidence
+            ) or self.retracted_low_confidence
             return (DropAttempt(recheck.reply, "same words"),)
         self.attempt = recheck
         self.attempts_without_rechecks += attempt.draft  # the recheck of a draft counts as an attempt of its own
@@ -324,24 +332,24 @@ class UserTurn:
         )
         return (DropAttempt(attempt.reply, "other words"), *(others or ()))
 
-    def discard(self, at: Samples, why: AbandonReason) -> Effects:
+    def discard(self, at: Samples, reason: AbandonReason) -> Effects:
         """Returns the effects that end the turn without a reply."""
-        dropped = self.drop_attempts(why)
-        nothing = TurnDiscarded(self.number, at, self.speech_end, why, self.submitted)
-        return (*dropped, DiscardSegment(self.segment, self.number), nothing)
+        dropped = self.drop_attempts(reason)
+        discarded = TurnDiscarded(self.number, at, self.speech_end, reason, self.submitted)
+        return (*dropped, DiscardSegment(self.segment, self.number), discarded)
 
 
-def certainty(vad: VadResult) -> float:
+def speech_probability(vad: VadResult) -> float:
     """Returns the speech probability of a speech frame, 0 for a silent one, at the trace's precision."""
-    return as_traced(vad.probability) if vad.speaking else 0.0
+    return round_to_trace(vad.probability) if vad.speaking else 0.0
 
 
-def as_traced(probability: float) -> float:
+def round_to_trace(probability: float) -> float:
     """Rounds a probability to the trace's 8 bits, so that a replay makes the same decisions."""
     return round(probability * 255) / 255
 
 
-def prepared(attempt: Attempt) -> PrepareReply:
+def prepare_reply(attempt: Attempt) -> PrepareReply:
     """Returns the effect that starts the reply of an attempt."""
     assert attempt.text is not None, "words have come"
     return PrepareReply(attempt.reply, attempt.text, attempt.new_text, attempt.transcript_lost)

@@ -16,11 +16,11 @@ from rapidfuzz.distance import Levenshtein
 
 from audio.units import Samples, samples_of_s
 
-LETTERS_PER_SLIP = 8
+LETTERS_PER_ERROR = 8
 """Letters of the phrase for each wrong, missing or extra letter that is accepted. "hey commuter" matches "hey
 computer"; "the computer" (two letters off) does not. A phrase of seven letters or fewer must match exactly."""
 
-CALLED_S = 5.0
+AFTER_PHRASE_WINDOW_S = 5.0
 """Time in seconds to start speaking after the wake phrase alone, even if replies open no window."""
 
 FILLERS = frozenset(
@@ -41,12 +41,12 @@ class AddressedSpeech:
     Attributes:
         kind: meant: for the assistant, to be answered. called: the wake phrase alone. overheard: for somebody else.
         text: The words without the phrase, if they are meant; otherwise "".
-        named: The transcript contains the phrase.
+        has_wake_phrase: The transcript contains the phrase.
     """
 
     kind: Literal["meant", "called", "overheard"]
     text: str = ""
-    named: bool = False
+    has_wake_phrase: bool = False
 
 
 class WakePhrase:
@@ -65,9 +65,9 @@ class WakePhrase:
             raise ValueError(
                 f"the wake phrase {phrase!r} has no letters; set talk.wake_phrase to words, as hey computer"
             )
-        self._slips = len(self._letters) // LETTERS_PER_SLIP
+        self._max_letter_errors = len(self._letters) // LETTERS_PER_ERROR
 
-    def after(self, text: str) -> str | None:
+    def text_after(self, text: str) -> str | None:
         """Returns what follows the last occurrence of the phrase; None if the phrase does not occur.
 
         If only fillers follow, the result is "".
@@ -91,14 +91,14 @@ class WakePhrase:
 
     def _spoken_at(self, plain: Sequence[str], start: int) -> int:
         """Returns the number of words from `start` that match the phrase; 0 without a match."""
-        best, words = self._slips + 1, 0
+        best, words = self._max_letter_errors + 1, 0
         for count in (self._words, self._words - 1, self._words + 1):
             heard = plain[start : start + count]
             if count == 0 or len(heard) < count:
                 continue
-            slips = Levenshtein.distance(self._letters, "".join(heard))
-            if slips < best:
-                best, words = slips, count
+            letter_errors = Levenshtein.distance(self._letters, "".join(heard))
+            if letter_errors < best:
+                best, words = letter_errors, count
         return words
 
 
@@ -108,46 +108,46 @@ class WakePhraseGate:
 
     Attributes:
         phrase: The wake phrase; None: all speech is addressed to the assistant.
-        listen: How long after a reply speech may begin without the phrase. 0: the phrase is always needed, also
+        window: How long after a reply speech may begin without the phrase. 0: the phrase is always needed, also
             during a reply.
     """
 
     phrase: WakePhrase | None = None
-    listen: Samples = Samples(0)
+    window: Samples = Samples(0)
     _until: Samples | None = None  # speech that begins up to here needs no phrase
 
     @property
     def interruptible(self) -> bool:
         """Whether speech without the phrase may interrupt a reply. The window is open while a reply plays."""
-        return self.phrase is None or self.listen > 0
+        return self.phrase is None or self.window > 0
 
     @property
     def name(self) -> str:
         """The wake phrase; "" if there is none."""
         return "" if self.phrase is None else self.phrase.text
 
-    def awake(self, at: Samples) -> bool:
+    def is_open(self, at: Samples) -> bool:
         """Returns whether speech that begins here needs no phrase."""
         return self.phrase is None or (self._until is not None and at <= self._until)
 
-    def address(self, text: str, onset: Samples) -> AddressedSpeech:
+    def classify(self, text: str, onset: Samples) -> AddressedSpeech:
         """Classifies the transcript of speech that began at `onset`."""
         if self.phrase is None:
             return AddressedSpeech("meant", text)
-        asked = self.phrase.after(text)
+        asked = self.phrase.text_after(text)
         if asked:
-            return AddressedSpeech("meant", asked, named=True)
+            return AddressedSpeech("meant", asked, has_wake_phrase=True)
         if asked == "":
-            return AddressedSpeech("called", named=True)
-        return AddressedSpeech("meant", text) if self.awake(onset) else AddressedSpeech("overheard")
+            return AddressedSpeech("called", has_wake_phrase=True)
+        return AddressedSpeech("meant", text) if self.is_open(onset) else AddressedSpeech("overheard")
 
-    def replying(self, at: Samples) -> None:
+    def extend_for_reply(self, at: Samples) -> None:
         """Notes that a reply is active up to here, which opens the window."""
-        self._until = Samples(at + self.listen) if self.listen else None
+        self._until = Samples(at + self.window) if self.window else None
 
-    def called(self, at: Samples) -> None:
+    def open_after_phrase(self, at: Samples) -> None:
         """Opens the window after the phrase was said alone."""
-        self._until = Samples(at + max(self.listen, samples_of_s(CALLED_S)))
+        self._until = Samples(at + max(self.window, samples_of_s(AFTER_PHRASE_WINDOW_S)))
 
 
 def _beginnings(text: str, words: Sequence[re.Match[str]], plain: Sequence[str]) -> Iterator[int]:

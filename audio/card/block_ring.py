@@ -31,12 +31,12 @@ class BlockRing:
         dropped: Number of blocks that found no room. Written by the writing thread.
     """
 
-    def __init__(self, blocks: int, most_samples: int, channels: int = 1) -> None:
-        """Allocates `blocks` blocks of at most `most_samples` samples per channel. Raises ValueError below 1."""
-        if min(blocks, most_samples, channels) < 1:
-            raise ValueError(f"a ring needs room: {blocks} blocks of {most_samples} samples on {channels} channels")
+    def __init__(self, blocks: int, max_samples: int, channels: int = 1) -> None:
+        """Allocates `blocks` blocks of at most `max_samples` samples per channel. Raises ValueError below 1."""
+        if min(blocks, max_samples, channels) < 1:
+            raise ValueError(f"a ring needs room: {blocks} blocks of {max_samples} samples on {channels} channels")
         self.dropped = 0
-        self._pcm = np.zeros((blocks, most_samples, channels), np.int16)
+        self._pcm = np.zeros((blocks, max_samples, channels), np.int16)
         self._lengths = [0] * blocks
         self._at_s = [0.0] * blocks
         self._put = 0
@@ -47,7 +47,7 @@ class BlockRing:
         return self._put - self._taken
 
     def put(self, pcm: npt.NDArray[np.int16], at_s: float) -> bool:
-        """Copies a block in: int16 (n, channels), n up to `most_samples`. Returns False if it was dropped."""
+        """Copies a block in: int16 (n, channels), n up to `max_samples`. Returns False if it was dropped."""
         if self._put - self._taken == len(self._lengths):
             self.dropped += 1
             return False

@@ -54,8 +54,8 @@ class CaptureCallback:
         self.finished = False
         self.overflows = 0
         self.clock = CardClock(opened.latency_ms / 1000)
-        self._most_samples = max(1, round(opened.rate_hz * opened.block_ms / 1000))
-        self.ring = BlockRing(math.ceil(_KEPT_S * 1000 / opened.block_ms), self._most_samples, channels)
+        self._max_samples = max(1, round(opened.rate_hz * opened.block_ms / 1000))
+        self.ring = BlockRing(math.ceil(_KEPT_S * 1000 / opened.block_ms), self._max_samples, channels)
         self._channels = channels
         self._rate_hz = opened.rate_hz
         self._loop = loop
@@ -68,8 +68,8 @@ class CaptureCallback:
         self.overflows += flagged
         pcm = np.frombuffer(data, np.int16).reshape(frames, self._channels)
         captured_s = self.clock.captured_s(now_s, card_s, first_s, frames / self._rate_hz)
-        for at in range(0, frames, self._most_samples):  # one piece, unless the card ignores the block size
-            piece = pcm[at : at + self._most_samples]
+        for at in range(0, frames, self._max_samples):  # one piece, unless the card ignores the block size
+            piece = pcm[at : at + self._max_samples]
             self.ring.put(piece, captured_s - (frames - at - len(piece)) / self._rate_hz)
         self._waker.wake()
 
@@ -126,9 +126,9 @@ class CardMicrophone:
         return self._line.clock
 
     @property
-    def invented_frames(self) -> int:
+    def inserted_frames(self) -> int:
         """Number of inserted silent frames."""
-        return self._line.invented_frames
+        return self._line.inserted_frames
 
     @property
     def opened(self) -> Opened | None:

@@ -40,9 +40,9 @@ class PlaybackCallback:
         self.finished = False
         self.underflows = 0
         self.clock = CardClock(opened.latency_ms / 1000)
-        self._most_samples = math.ceil(REPLY_RATE_HZ * opened.block_ms / 1000) + 1
-        self.ring = BlockRing(_RING_BLOCKS, self._most_samples)
-        self._silence = np.zeros(self._most_samples, np.int16)
+        self._max_samples = math.ceil(REPLY_RATE_HZ * opened.block_ms / 1000) + 1
+        self.ring = BlockRing(_RING_BLOCKS, self._max_samples)
+        self._silence = np.zeros(self._max_samples, np.int16)
         self._rate_hz = opened.rate_hz
         self._channels = channels
         self._mixer = mixer
@@ -77,7 +77,7 @@ class PlaybackCallback:
         self._left_over = self._left_over[filled:]
         while filled < frames:
             # The filter holds samples back, so the first pulls return less than they took.
-            need = min(self._most_samples, math.ceil((frames - filled) * REPLY_RATE_HZ / self._rate_hz))
+            need = min(self._max_samples, math.ceil((frames - filled) * REPLY_RATE_HZ / self._rate_hz))
             # Sample k of the pulled audio is k / 24 kHz after the first one returned, whatever the filter holds back.
             at_s = leaves_s + s_of_reply_samples(self._pulled) - self._given / self._rate_hz
             sound = self._resampler.push(self._pull(need, at_s))

@@ -17,7 +17,7 @@ from audio.units import REPLY_RATE_HZ, Pcm
 
 _SILENT_TICK_S = 0.02
 _TICK_S = 0.1
-_SILENT_MOST_SAMPLES = REPLY_RATE_HZ
+_MAX_SILENT_SAMPLES = REPLY_RATE_HZ
 """Most samples played silently at once after the event loop was blocked; the next tick continues."""
 
 _LEVEL_MS = 100.0
@@ -29,7 +29,7 @@ _QUIET_S = 0.5
 class EchoReference(Protocol):
     """Receives the played audio as the reference of an echo canceller."""
 
-    def heard(self, pcm: Pcm, rate_hz: int, leaves_s: float) -> None:
+    def add_reference(self, pcm: Pcm, rate_hz: int, leaves_s: float) -> None:
         """Receives a block sent to the card: int16 (n,), a reused view, and the loop time of its first sample."""
         ...
 
@@ -53,7 +53,7 @@ class CardSpeaker(QueuedSpeaker):
         *,
         report: Callable[[str], None],
         duck_db: float = DUCK_DB,
-        heard: EchoReference | None = None,
+        echo_reference: EchoReference | None = None,
         library: CardLibrary | None = None,
     ) -> None:
         """Creates a loudspeaker, which `run` opens.
@@ -62,12 +62,12 @@ class CardSpeaker(QueuedSpeaker):
             wanted: See `audio.devices.pick`.
             report: Called with a sentence for the user when the device is lost, recovered or changed.
             duck_db: Gain of `duck` in dB, at most 0.
-            heard: Receives every block, silent ones included, on the event loop.
+            echo_reference: Receives every block, silent ones included, on the event loop.
             library: Opens the stream; None: the program's own library.
         """
         super().__init__(duck_db)
         self.silent_samples = 0
-        self._reference = heard
+        self._reference = echo_reference
         self._report = report
         self._supervisor = StreamSupervisor(
             "output", wanted, REPLY_RATE_HZ, library=library or shared(), make=self._make_callback, report=report
@@ -176,7 +176,7 @@ class CardSpeaker(QueuedSpeaker):
             pcm = block.pcm[:, 0]
             self._levels_dbfs.append(rms_dbfs(pcm))
             if self._reference is not None:
-                self._reference.heard(pcm, REPLY_RATE_HZ, block.at_s)
+                self._reference.add_reference(pcm, REPLY_RATE_HZ, block.at_s)
 
     def _change(self, stream: CardStream[PlaybackCallback] | None) -> None:
         self._mixer.serve(None if stream is None else stream.lane)
@@ -210,7 +210,7 @@ class CardSpeaker(QueuedSpeaker):
 
     def _play_silently(self, now_s: float) -> None:
         """Consumes the reply in real time without a device, so that nothing waits for it."""
-        due = min(int((now_s - self._silent_from_s) * REPLY_RATE_HZ), _SILENT_MOST_SAMPLES)
+        due = min(int((now_s - self._silent_from_s) * REPLY_RATE_HZ), _MAX_SILENT_SAMPLES)
         if due <= 0:
             return
         played = self._mixer.pull(None, due, math.inf)  # it is never played

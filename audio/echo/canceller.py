@@ -22,7 +22,7 @@ It must not come after its echo (5 ms too late cost 20 dB), and may come half a 
 that is late by less than this does no harm.
 """
 
-LEAST_LEAD_MS = 10.0
+MIN_LEAD_MS = 10.0
 _LOWER_MS = 5.0
 _LATE_FRAMES = 5
 """Number of successive frames with an incomplete reference after which the lead is reduced.
@@ -37,7 +37,7 @@ _SPARE_FRAMES = 100
 This happens with another card or a card that has settled. The lead is increased in one step, because the canceller must
 adapt to every change.
 """
-_MOST_SPARE_FRAMES = 3000
+_MAX_SPARE_FRAMES = 3000
 """Limit of the wait (one minute). The wait doubles after each increase that was too much, to avoid oscillation."""
 
 _STEP_MS = 10
@@ -66,14 +66,14 @@ class EchoCanceller:
         self.delay_ms = LEAD_MS
         self.reference = ReferenceLine()
         self._late_frames = 0
-        self._spare_frames, self._least_spare_ms = 0, np.inf
+        self._spare_frames, self._min_spare_ms = 0, np.inf
         self._wait_frames = _SPARE_FRAMES
         self._raised = False
         self._module, self._frame_type = _load(noise_suppression=noise_suppression, gain_control=gain_control)
         self._module.set_stream_delay_ms(round(self.delay_ms))
 
-    def heard(self, pcm: Pcm, rate_hz: int, leaves_s: float) -> None:
-        """See `EchoReference.heard`."""
+    def add_reference(self, pcm: Pcm, rate_hz: int, leaves_s: float) -> None:
+        """See `EchoReference.add_reference`."""
         self.reference.push(pcm, rate_hz, leaves_s)
 
     def clean(self, pcm: Pcm, captured_s: float) -> Pcm:
@@ -111,13 +111,13 @@ class EchoCanceller:
             self._late_frames = 0
             return
         self._late_frames += 1
-        if self._late_frames < _LATE_FRAMES or self.delay_ms <= LEAST_LEAD_MS:
+        if self._late_frames < _LATE_FRAMES or self.delay_ms <= MIN_LEAD_MS:
             return
         self._late_frames = 0
         if self._raised:
-            self._raised, self._wait_frames = False, min(2 * self._wait_frames, _MOST_SPARE_FRAMES)
+            self._raised, self._wait_frames = False, min(2 * self._wait_frames, _MAX_SPARE_FRAMES)
         late_ms = min(ms_of_samples(late_samples), FRAME_MS) + _LOWER_MS
-        self._set_lead(max(self.delay_ms - late_ms, LEAST_LEAD_MS))
+        self._set_lead(max(self.delay_ms - late_ms, MIN_LEAD_MS))
 
     def _increase_lead(self, until_s: float) -> None:
         """Increases the lead if the card reports in time again. `until_s`: end of the last requested reference."""
@@ -126,17 +126,17 @@ class EchoCanceller:
             return
         spare_ms = (told_s - until_s) * 1000
         if spare_ms < _SPARE_MS:
-            self._spare_frames, self._least_spare_ms = 0, np.inf
+            self._spare_frames, self._min_spare_ms = 0, np.inf
             return
         self._spare_frames += 1
-        self._least_spare_ms = min(self._least_spare_ms, spare_ms)
+        self._min_spare_ms = min(self._min_spare_ms, spare_ms)
         if self._spare_frames >= self._wait_frames:
             self._raised = True
-            self._set_lead(min(self.delay_ms + self._least_spare_ms - _LOWER_MS, LEAD_MS))
+            self._set_lead(min(self.delay_ms + self._min_spare_ms - _LOWER_MS, LEAD_MS))
 
     def _set_lead(self, delay_ms: float) -> None:
         self.delay_ms = delay_ms
-        self._spare_frames, self._least_spare_ms = 0, np.inf
+        self._spare_frames, self._min_spare_ms = 0, np.inf
         self._module.set_stream_delay_ms(round(delay_ms))
 
 

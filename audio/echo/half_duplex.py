@@ -32,7 +32,7 @@ class HalfDuplex:
         self._tail_s = tail_s
         self._spans: deque[tuple[float, float]] = deque()
 
-    def heard(self, pcm: Pcm, rate_hz: int, leaves_s: float) -> None:
+    def add_reference(self, pcm: Pcm, rate_hz: int, leaves_s: float) -> None:
         """Receives a block sent to the loudspeaker: int16 (n,), and the loop time at which it is played."""
         loud = np.flatnonzero(np.abs(pcm.astype(np.int32)) > AUDIBLE_PEAK)
         if len(loud) == 0:

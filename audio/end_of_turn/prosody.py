@@ -28,8 +28,8 @@ _SILENCE_DB = -100.0
 # Pitch is computed at half the rate: 60-400 Hz are lags of 20-133 samples, compared over 32 ms.
 _PITCH_RATE_HZ = MIC_RATE_HZ // 2
 _WINDOW = 256
-_SHORTEST_LAG, _LONGEST_LAG = _PITCH_RATE_HZ // 400, _PITCH_RATE_HZ // 60 + 3
-_PITCH_SAMPLES = _WINDOW + _LONGEST_LAG
+_MIN_LAG, _MAX_LAG = _PITCH_RATE_HZ // 400, _PITCH_RATE_HZ // 60 + 3
+_PITCH_SAMPLES = _WINDOW + _MAX_LAG
 _MAX_SKIPPED_FRAMES = 40
 """Frames before speech whose pitch is computed afterwards, because a one-word turn is read with what preceded it."""
 
@@ -40,7 +40,7 @@ _FFT = 512
 # The first lag whose normalized difference falls below `_CLEAR` is the period (YIN's absolute threshold), so that a
 # deeper dip at twice the period does not win. Above `_UNCLEAR` there is no period.
 _CLEAR, _UNCLEAR = 0.15, 0.4
-_LEAST_DIFFERENCE = 1e-7
+_MIN_DIFFERENCE = 1e-7
 
 # Eight bands a third to half an octave wide from 120 Hz to 7 kHz, in FFT bins of 31.25 Hz.
 _BAND_BINS = np.array([4, 10, 18, 30, 46, 70, 104, 152, 224])
@@ -67,7 +67,7 @@ class ProsodyTrack:
         self._sound = np.zeros(_LEAD_SAMPLES + _MAX_WAITING_FRAMES * FRAME_SAMPLES, dtype=np.float32)
         self._waiting: list[VadResult] = []  # results of the frames after the lead of `_sound`
         self._hann = np.hanning(_FFT + 1)[:-1].astype(np.float32)
-        self._lags = np.arange(1, _LONGEST_LAG + 1, dtype=np.float32)
+        self._lags = np.arange(1, _MAX_LAG + 1, dtype=np.float32)
         self.reset()
 
     def reset(self) -> None:
@@ -132,11 +132,11 @@ class ProsodyTrack:
 
     # ---- writing ----
 
-    def push(self, frame: Frame, voicing: VadResult) -> None:
+    def push(self, frame: Frame, vad_result: VadResult) -> None:
         """Appends the next frame and its VAD result."""
         at = _LEAD_SAMPLES + len(self._waiting) * FRAME_SAMPLES
         self._sound[at : at + FRAME_SAMPLES] = frame.pcm
-        self._waiting.append(voicing)
+        self._waiting.append(vad_result)
         self.end = frame.end
         self.hops = min(self.hops + _HOPS, HISTORY_HOPS)
         if len(self._waiting) == _MAX_WAITING_FRAMES:
@@ -150,9 +150,9 @@ class ProsodyTrack:
         sound = self._sound[: _LEAD_SAMPLES + frames]
         sound[_LEAD_SAMPLES:] /= FULL_SCALE
         self._rows[:, :-hops] = self._rows[:, hops:]
-        self._probability[-hops:] = np.repeat([voicing.probability for voicing in self._waiting], _HOPS)
+        self._probability[-hops:] = np.repeat([vad_result.probability for vad_result in self._waiting], _HOPS)
         self._compute_spectrum(sound, hops)
-        if self.resting and not any(voicing.speaking for voicing in self._waiting):
+        if self.resting and not any(vad_result.speaking for vad_result in self._waiting):
             self._pitch[-hops:], self._clarity[-hops:] = UNVOICED, 0
             self._skipped_hops = min(self._skipped_hops + hops, _MAX_SKIPPED_FRAMES * _HOPS)
         else:
@@ -182,20 +182,20 @@ class ProsodyTrack:
         pieces = _pieces(half, _PITCH_SAMPLES, HOP_SAMPLES // 2, hops)
         pieces = pieces - pieces.mean(axis=1, keepdims=True)
         first, whole = np.fft.rfft(pieces[:, :_WINDOW], _FFT), np.fft.rfft(pieces, _FFT)
-        match = np.fft.irfft(first.conj() * whole, _FFT)[:, 1 : _LONGEST_LAG + 1]
+        match = np.fft.irfft(first.conj() * whole, _FFT)[:, 1 : _MAX_LAG + 1]
         sums = np.cumsum(np.square(pieces), axis=1)
         energy = sums[:, _WINDOW - 1 :].copy()
-        energy[:, 1:] -= sums[:, :_LONGEST_LAG]
+        energy[:, 1:] -= sums[:, :_MAX_LAG]
         difference = np.maximum(energy[:, :1] + energy[:, 1:] - 2 * match, 0)
         # The difference is 0 in digital silence; the minimum keeps that from counting as periodic.
-        difference += _LEAST_DIFFERENCE
+        difference += _MIN_DIFFERENCE
         normalized = difference * self._lags / np.cumsum(difference, axis=1)
-        lags, depths = _periods(normalized[:, _SHORTEST_LAG - 1 :])
+        lags, depths = _periods(normalized[:, _MIN_LAG - 1 :])
         self._clarity[-hops:] = np.maximum(1 - depths, 0)
         self._pitch[-hops:] = np.where(depths < _UNCLEAR, np.log2(_PITCH_RATE_HZ / lags), UNVOICED)
 
     def _learn_pitch(self, hops: int) -> None:
-        speaking = np.repeat([voicing.speaking for voicing in self._waiting], _HOPS)
+        speaking = np.repeat([vad_result.speaking for vad_result in self._waiting], _HOPS)
         pitches = self._pitch[-hops:]
         for pitch in pitches[speaking & (pitches != UNVOICED)]:
             self._pitch_histogram *= _MEMORY
@@ -212,14 +212,14 @@ def _pieces(sound: Floats, length: int, hop: int, hops: int) -> Floats:
 def _periods(valleys: Floats) -> tuple["npt.NDArray[np.float64]", Floats]:
     """Returns for each hop the lag in samples (fractional) and the difference there: 0 is identical, 1 is unrelated.
 
-    `valleys`: the normalized difference from `_SHORTEST_LAG` on, shape (hops, lags).
+    `valleys`: the normalized difference from `_MIN_LAG` on, shape (hops, lags).
     """
     clear = valleys < _CLEAR
     places = np.where(clear.any(axis=1), clear.argmax(axis=1), valleys.argmin(axis=1))
     lags = np.empty(len(valleys))
     for row in range(len(valleys)):
         places[row], lags[row] = _bottom(valleys[row].tolist(), int(places[row]))
-    return lags + _SHORTEST_LAG, valleys[np.arange(len(valleys)), places]
+    return lags + _MIN_LAG, valleys[np.arange(len(valleys)), places]
 
 
 def _bottom(valley: list[float], at: int) -> tuple[int, float]:

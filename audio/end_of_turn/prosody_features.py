@@ -171,8 +171,8 @@ def _syllables(level: Floats, loud_db: float) -> dict[str, float]:
     }
 
 
-def _peaks(smooth: "np.ndarray[tuple[int], np.dtype[np.floating]]", least_db: float) -> list[int]:
-    """Returns the peaks at least 3 dB above the dips on both sides and louder than `least_db`."""
+def _peaks(smooth: "np.ndarray[tuple[int], np.dtype[np.floating]]", min_db: float) -> list[int]:
+    """Returns the peaks at least 3 dB above the dips on both sides and louder than `min_db`."""
     found: list[int] = []
     top, dip = 0, float("inf")
     rising = True
@@ -181,14 +181,14 @@ def _peaks(smooth: "np.ndarray[tuple[int], np.dtype[np.floating]]", least_db: fl
             if value > smooth[top]:
                 top = at
             elif value < smooth[top] - _PEAK_DB:
-                if smooth[top] >= least_db:
+                if smooth[top] >= min_db:
                     found.append(top)
                 rising, dip = False, value
         else:
             dip = min(dip, value)
             if value > dip + _PEAK_DB:
                 rising, top = True, at
-    if rising and smooth[top] >= least_db and (not found or top > found[-1]):
+    if rising and smooth[top] >= min_db and (not found or top > found[-1]):
         found.append(top)
     return found
 

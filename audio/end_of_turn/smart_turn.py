@@ -28,9 +28,9 @@ _SHORT_SHIFT = 0.77
 """Offset of the short network's logit: the mean over 2015 silences of 442 recordings (docs/turn-taking.md)."""
 
 _FFT, _HOP = 400, 160
-_LEAST_POWER = 1e-10
+_MIN_POWER = 1e-10
 _DYNAMIC_RANGE = 8.0
-_LEAST_VARIANCE = 1e-7
+_MIN_VARIANCE = 1e-7
 
 # Slaney's mel scale: linear below 1 kHz (15 mel), then 27 steps for each factor of 6.4.
 _LINEAR_HZ_PER_MEL = 200 / 3
@@ -78,14 +78,14 @@ def log_mel(pcm: Pcm, positions: int = POSITIONS) -> npt.NDArray[np.float32]:
     if recent.size:
         np.divide(recent, FULL_SCALE, out=sound[-recent.size :], dtype=np.float32)
     # The padding is scaled too, as in training.
-    sound = (sound - sound.mean()) / np.sqrt(sound.var() + _LEAST_VARIANCE)
+    sound = (sound - sound.mean()) / np.sqrt(sound.var() + _MIN_VARIANCE)
     padded = np.pad(sound, _FFT // 2, mode="reflect")
     pieces = np.lib.stride_tricks.sliding_window_view(padded, _FFT)[::_HOP][:MEL_FRAMES][
         -FRAMES_PER_POSITION * positions :
     ]
     spectrum = np.fft.rfft(pieces * _window(), axis=1)
     power = np.square(spectrum.real) + np.square(spectrum.imag)
-    logs = np.log10(np.maximum(_bank() @ power.T, _LEAST_POWER))
+    logs = np.log10(np.maximum(_bank() @ power.T, _MIN_POWER))
     logs = np.maximum(logs, logs.max() - _DYNAMIC_RANGE)
     mel: npt.NDArray[np.float32] = ((logs + 4) / 4).astype(np.float32)
     return mel

@@ -232,8 +232,8 @@ class PortAudio:
         """Tries suitable rates and channel counts, best first. Raises DeviceError."""
         rates = rates_of(parameters_of(device.host_api, device.name), wish.rate_hz, device.default_rate_hz)
         # One channel is enough, but some devices insist on two, and microphone arrays on all they have.
-        most = device.channels(wish.direction)
-        channels = sorted({1, min(2, most), most})
+        max_channels = device.channels(wish.direction)
+        channels = sorted({1, min(2, max_channels), max_channels})
         failed: BaseException | None = None
         for rate_hz, count in ((rate, count) for rate in rates for count in channels):
             try:

@@ -126,8 +126,8 @@ class Recognizer(Protocol):
         """
         ...
 
-    def open(self, segment: SegmentId, on_partial: Callable[[Transcript], None]) -> RecognitionStream:
-        """Opens a segment. `on_partial` is called on the event loop whenever the interim transcript has changed.
+    def open(self, segment: SegmentId, on_interim: Callable[[Transcript], None]) -> RecognitionStream:
+        """Opens a segment. `on_interim` is called on the event loop whenever the interim transcript has changed.
 
         Opening a second segment cancels an open one. Raises SttError if the engine has failed.
         """

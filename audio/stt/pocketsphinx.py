@@ -41,7 +41,7 @@ class PocketsphinxRecognizer:
         self._start_timeout_s = start_timeout_s
         self._lane_samples = samples_of_s(lane_s)
         self._process: SphinxProcess | None = None
-        self._hearing: PocketsphinxStream | None = None
+        self._stream: PocketsphinxStream | None = None
         self._openings = itertools.count(1)
         self._report: LoadReport | None = None
         self._cmn = ""
@@ -102,22 +102,22 @@ class PocketsphinxRecognizer:
                 len(self._report["missing"]),
             )
 
-    def open(self, segment: SegmentId, on_partial: Callable[[Transcript], None]) -> "PocketsphinxStream":
+    def open(self, segment: SegmentId, on_interim: Callable[[Transcript], None]) -> "PocketsphinxStream":
         """Begin a segment; one still open is cancelled. Raises SttError where the process is dead."""
         if self._process is None:
             raise SttError("pocketsphinx is not loaded; load the recognizer first.")
-        if self._hearing is not None:
-            self._hearing.cancel()
-            self._hearing = None
-        hearing = PocketsphinxStream(self._process, segment, next(self._openings), on_partial)
-        self._hearing = hearing
-        return hearing
+        if self._stream is not None:
+            self._stream.cancel()
+            self._stream = None
+        stream = PocketsphinxStream(self._process, segment, next(self._openings), on_interim)
+        self._stream = stream
+        return stream
 
     def reset(self) -> bool:
         """See `Recognizer.reset`."""
-        if self._hearing is not None:
-            self._hearing.cancel()
-            self._hearing = None
+        if self._stream is not None:
+            self._stream.cancel()
+            self._stream = None
         if self._process is None or not self._process.alive:
             return False
         self._process.send(SphinxMessage(Kind.RENEW))
@@ -126,27 +126,27 @@ class PocketsphinxRecognizer:
 
     async def aclose(self) -> None:
         """Kill the process; takes at most a second. Idempotent."""
-        process, self._process, self._report, self._hearing = self._process, None, None, None
+        process, self._process, self._report, self._stream = self._process, None, None, None
         if process is not None:
             self._cmn = process.cmn or self._cmn
             await process.stop()
 
     def _on_heard(self, opening: int, heard: HeardPayload) -> None:
-        if self._hearing is not None:
-            self._hearing.progress(opening, heard)
+        if self._stream is not None:
+            self._stream.progress(opening, heard)
 
 
 class PocketsphinxStream:
     """One segment. Implements `RecognitionStream`."""
 
     def __init__(
-        self, process: SphinxProcess, segment: SegmentId, opening: int, on_partial: Callable[[Transcript], None]
+        self, process: SphinxProcess, segment: SegmentId, opening: int, on_interim: Callable[[Transcript], None]
     ) -> None:
         """Begin; `opening` names it in the messages. Raises SttError."""
         self.segment = segment
         self._process = process
         self._opening = opening
-        self._on_partial = on_partial
+        self._on_interim = on_interim
         self._latest = ""
         self._open = True
         process.send(SphinxMessage(Kind.OPEN, opening))
@@ -179,10 +179,10 @@ class PocketsphinxStream:
         """The process tells the words so far of some opening; only a change of this one is a partial."""
         if self._open and opening == self._opening and heard.text != self._latest:
             self._latest = heard.text
-            self._on_partial(self._words(heard))
+            self._on_interim(self._words(heard))
 
     def _words(self, heard: HeardPayload) -> Transcript:
-        return Transcript(self.segment, Samples(self.segment + heard.samples), heard.text, heard.rough)
+        return Transcript(self.segment, Samples(self.segment + heard.samples), heard.text, heard.low_confidence)
 
     def _check_open(self) -> None:
         if not self._open:

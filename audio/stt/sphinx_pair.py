@@ -26,10 +26,10 @@ with 10 it heard "what's eleven like" for "what's the weather like"."""
 
 @dataclass(frozen=True, slots=True)
 class PairResult:
-    """What the pair makes of a segment so far. `rough`: by the general language model."""
+    """What the pair makes of a segment so far. `low_confidence`: by the general language model."""
 
     text: str
-    rough: bool
+    low_confidence: bool
 
 
 class SphinxPair:
@@ -70,7 +70,7 @@ class SphinxPair:
         for decoder in self._decoders:
             decoder.process_raw(pcm, no_search=False, full_utt=False)
 
-    def verdict(self) -> PairResult:
+    def result(self) -> PairResult:
         """The words of everything fed; the segment goes on.
 
         Of the running search: ending it, or padding with silence to flush what it looks ahead, was no better
@@ -79,11 +79,11 @@ class SphinxPair:
         general = self._hypothesis(self._general)
         if self._command is not None:
             command = self._hypothesis(self._command)
-            if believed(command, general, self._shapes):
-                return PairResult(command.text, rough=False)
+            if choose_result(command, general, self._shapes):
+                return PairResult(command.text, low_confidence=False)
         if general.paced_like_speech and general.says_something:
-            return PairResult(general.text, rough=True)
-        return PairResult("", rough=False)
+            return PairResult(general.text, low_confidence=True)
+        return PairResult("", low_confidence=False)
 
     def finish(self) -> None:
         """End the segment and learn the microphone from it."""
@@ -119,7 +119,7 @@ class SphinxPair:
         return Hypothesis(tuple(words), tuple(phones), frames)
 
 
-def believed(command: Hypothesis, general: Hypothesis, shapes: Collection[str]) -> bool:
+def choose_result(command: Hypothesis, general: Hypothesis, shapes: Collection[str]) -> bool:
     """Whether the command decoder heard a command of one of these shapes, and the general one about the same.
 
     The phones are compared last, and of known commands only: after five minutes of other speech that takes 0.3 s, and

@@ -71,13 +71,13 @@ class HeardPayload:
     Attributes:
         consumed: Samples decoded since the process started: what the bounded lane counts.
         samples: Samples of this segment that the text covers.
-        rough: True where it is a guess by the general language model.
+        low_confidence: True where it is a guess by the general language model.
         text: Plain words.
     """
 
     consumed: int
     samples: int
-    rough: bool
+    low_confidence: bool
     text: str
 
 
@@ -112,14 +112,14 @@ class Unframer:
 
 def pack_heard(heard: HeardPayload) -> bytes:
     """`Heard` as a payload."""
-    return _HEARD.pack(heard.consumed, heard.samples, heard.rough) + heard.text.encode()
+    return _HEARD.pack(heard.consumed, heard.samples, heard.low_confidence) + heard.text.encode()
 
 
 def unpack_heard(payload: bytes) -> HeardPayload:
     """A payload as `Heard`. Raises WireError."""
     try:
-        consumed, samples, rough = _HEARD.unpack_from(payload)
-        return HeardPayload(consumed, samples, bool(rough), payload[_HEARD.size :].decode())
+        consumed, samples, low_confidence = _HEARD.unpack_from(payload)
+        return HeardPayload(consumed, samples, bool(low_confidence), payload[_HEARD.size :].decode())
     except (struct.error, UnicodeDecodeError) as error:
         raise WireError(f"not a transcript: {len(payload)} bytes") from error
 

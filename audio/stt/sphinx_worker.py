@@ -61,7 +61,7 @@ class Worker:
         elif message.kind is Kind.RENEW:
             self._end(learn=False)
             self._pair.forget()
-            nothing_learned = HeardPayload(self._consumed, 0, rough=False, text="")
+            nothing_learned = HeardPayload(self._consumed, 0, low_confidence=False, text="")
             self._send(SphinxMessage(Kind.CLOSED, self._opening, payload=pack_heard(nothing_learned)))
         elif message.opening != self._opening:
             return  # of a segment that has ended
@@ -75,7 +75,7 @@ class Worker:
         pair = SphinxPair(order["commands"], order["cmn"])
         pair.start()
         pair.feed(_WARM_UP)
-        pair.verdict()
+        pair.result()
         pair.drop()
         self._pair = pair
         self._send(SphinxMessage(Kind.LOADED, payload=pack_report(pair.report(version("pocketsphinx")))))
@@ -94,20 +94,20 @@ class Worker:
 
     def _tell(self, request: int) -> None:
         assert self._pair is not None
-        verdict: PairResult = self._pair.verdict()
+        result: PairResult = self._pair.result()
         self._reported = self._samples
-        heard = HeardPayload(self._consumed, self._samples, verdict.rough, verdict.text)
+        heard = HeardPayload(self._consumed, self._samples, result.low_confidence, result.text)
         self._send(SphinxMessage(Kind.HEARD, self._opening, request, pack_heard(heard)))
 
     def _end(self, *, learn: bool) -> None:
         if not self._opening or self._pair is None:
             return
         # A segment without words is noise: it says nothing about how a voice sounds on this microphone.
-        if learn and self._pair.verdict().text:
+        if learn and self._pair.result().text:
             self._pair.finish()
         else:
             self._pair.drop()
-        heard = HeardPayload(self._consumed, self._samples, rough=False, text=self._pair.cmn)
+        heard = HeardPayload(self._consumed, self._samples, low_confidence=False, text=self._pair.cmn)
         self._send(SphinxMessage(Kind.CLOSED, self._opening, payload=pack_heard(heard)))
         self._opening = 0
 

@@ -121,14 +121,14 @@ class SynthesisStream(Generic[T]):
         cancelled: There is no listener any more. Set by the loop, read by the engine between two pieces of audio.
     """
 
-    def __init__(self, most: int, overflow: str) -> None:
-        """Creates a queue of `most` items. Call it on the loop. `overflow` is the error message if it is full."""
+    def __init__(self, capacity: int, overflow: str) -> None:
+        """Creates a queue of `capacity` items. Call it on the loop. `overflow` is the error message if it is full."""
         self.cancelled = False
         self._loop = asyncio.get_running_loop()
-        self._items: asyncio.Queue[T | TtsError | None] = asyncio.Queue(most)
+        self._items: asyncio.Queue[T | TtsError | None] = asyncio.Queue(capacity)
         self._overflow = overflow
 
-    def tell(self, item: T | TtsError | None) -> None:
+    def put(self, item: T | TtsError | None) -> None:
         """Adds the next item, a failure, or None at the end. Called in the engine's thread."""
         try:
             self._loop.call_soon_threadsafe(self._put, item)

@@ -55,11 +55,11 @@ class _Call:
         try:
             library.synthesize(self._text, self._style, self._on_sound)
         except TtsError as failure:
-            self.stream.tell(failure)
+            self.stream.put(failure)
         except Exception as failure:  # noqa: BLE001 - the thread serves every conversation and must live on
-            self.stream.tell(TtsError(f"espeak-ng failed inside a unit ({type(failure).__name__})"))
+            self.stream.put(TtsError(f"espeak-ng failed inside a unit ({type(failure).__name__})"))
         else:
-            self.stream.tell(None)
+            self.stream.put(None)
 
     def stop(self) -> None:
         """Fails the call at once because the voice is closed."""
@@ -68,7 +68,7 @@ class _Call:
     def _on_sound(self, pcm: Pcm, events: tuple[WordEvent, ...]) -> bool:
         here = tuple(WordEvent(event.offset, event.length, event.sample - self._seen) for event in events)
         self._seen += pcm.size
-        self.stream.tell(_Sound(pcm, here))
+        self.stream.put(_Sound(pcm, here))
         return not self.stream.cancelled
 
 

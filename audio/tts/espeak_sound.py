@@ -26,7 +26,7 @@ _SILENT = 16
 _FADE_IN = ESPEAK_RATE_HZ * 2 // 1000
 _FADE_OUT = ESPEAK_RATE_HZ * 3 // 1000
 
-_LONGEST_WAIT = 3 * ESPEAK_RATE_HZ
+_MAX_WAIT = 3 * ESPEAK_RATE_HZ
 """A chunk waits for the end of its last word, but at most for 3 s of audio; then the end is estimated."""
 
 _Sound = npt.NDArray[np.float32]
@@ -64,7 +64,7 @@ class WordPlaces:
         """Notes that audio is known up to `at` without another word start."""
         if self._next > self._latest:
             self._start = max(at, self._start)
-        elif at - self._start > _LONGEST_WAIT:
+        elif at - self._start > _MAX_WAIT:
             return self._place(self._next + 1, at, sound_end, estimated=True)
         return []
 

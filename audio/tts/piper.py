@@ -79,17 +79,17 @@ class _Job(Generic[T]):
         try:
             item = next(self._items)
             self.thread.made += 1
-            self.stream.tell(item)
+            self.stream.put(item)
             self.begin()
         except StopIteration:
-            self.stream.tell(None)
+            self.stream.put(None)
         except StoppedError:
             return
         except TtsError as failure:
-            self.stream.tell(failure)
+            self.stream.put(failure)
         except Exception as failure:  # noqa: BLE001 - the thread serves all later units and must live on
             self.thread.suspect = True
-            self.stream.tell(TtsError(f"Piper failed inside a unit ({type(failure).__name__})"))
+            self.stream.put(TtsError(f"Piper failed inside a unit ({type(failure).__name__})"))
 
     def cancel(self) -> None:
         """Cancels the job: the model stops between two operators."""

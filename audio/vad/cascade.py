@@ -50,7 +50,7 @@ class CascadeVad:
         # Called for every frame, because webrtcvad keeps its own noise model.
         voiced = self._activator.is_speech(frame.pcm.tobytes(), MIC_RATE_HZ)
         was_active = self._active_frames > 0
-        if (voiced and self._tracker.loud) or self._tracker.speaking:
+        if (voiced and self._tracker.above_noise_floor) or self._tracker.speaking:
             self._active_frames = _ACTIVE_FRAMES
         elif was_active:
             self._active_frames -= 1
@@ -62,7 +62,7 @@ class CascadeVad:
             self._process_frame(frame.pcm, frame.end)
         self._recent[self._frames_seen % _CATCH_UP_FRAMES] = frame.pcm
         self._frames_seen += 1
-        return self._tracker.voicing(self._probability)
+        return self._tracker.result(self._probability)
 
     def _catch_up(self, now: Samples) -> None:
         self._stream.skip()

@@ -46,7 +46,7 @@ class FastOnset:
 
     def check(self, now: Samples) -> None:
         """Checks the newest frame, which ends at `now` and was pushed to the tracker, for an onset. Raises VadError."""
-        if self._tracker.speaking or not self._tracker.clear:
+        if self._tracker.speaking or not self._tracker.above_silence:
             return
         if self._peek(self._sound) >= self._settings.close_score:
             self._tracker.step(self._settings.open_score, Samples(now - self._settings.open_samples), now)

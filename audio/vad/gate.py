@@ -9,7 +9,7 @@ _WINDOW_FRAMES = 1500 // FRAME_MS
 _STEADY_FRAMES = 300 // FRAME_MS
 _START_FRAMES = 100 // FRAME_MS
 _STEADY_SPREAD_DB = 3.0
-_LOWEST_FLOOR_DB = -68.0
+_MIN_FLOOR_DB = -68.0
 
 
 class NoiseGate:
@@ -31,7 +31,7 @@ class NoiseGate:
 
     def reset(self) -> None:
         """Resets all state."""
-        self.floor_db = _LOWEST_FLOOR_DB
+        self.floor_db = _MIN_FLOOR_DB
         self._levels_db.clear()
         self._recent_db.clear()
 
@@ -47,7 +47,7 @@ class NoiseGate:
         target_db = self._steady_db()
         if len(self._levels_db) == _WINDOW_FRAMES:
             target_db = max(target_db, min(self._levels_db))
-        self.floor_db = max(min(self.floor_db, frame_db), target_db, _LOWEST_FLOOR_DB)
+        self.floor_db = max(min(self.floor_db, frame_db), target_db, _MIN_FLOOR_DB)
         return len(self._levels_db) >= _START_FRAMES and frame_db > self.threshold_db
 
     def _steady_db(self) -> float:

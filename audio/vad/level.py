@@ -9,7 +9,7 @@ from audio.units import FRAME_SAMPLES, FULL_SCALE, MIC_RATE_HZ, Pcm, Samples
 BLOCK_SAMPLES = MIC_RATE_HZ * 5 // 1000
 BLOCKS_PER_FRAME = FRAME_SAMPLES // BLOCK_SAMPLES
 HISTORY_BLOCKS = 32 * BLOCKS_PER_FRAME
-MOST_FRAMES = 10
+MAX_FRAMES = 10
 """Largest number of frames that one call of `take` accepts."""
 SILENCE_DB = -100.0
 
@@ -33,12 +33,12 @@ class LevelHistory:
         """Resets all state."""
         self.frame_db = SILENCE_DB
         self._levels_db = np.full(HISTORY_BLOCKS, SILENCE_DB, dtype=np.float32)
-        self._samples = np.zeros(_LAG_SAMPLES + MOST_FRAMES * FRAME_SAMPLES, dtype=np.float32)
+        self._samples = np.zeros(_LAG_SAMPLES + MAX_FRAMES * FRAME_SAMPLES, dtype=np.float32)
         self._end = Samples(0)
         self._fresh = True
 
     def take(self, pcm: Pcm, end: Samples) -> list[float]:
-        """Appends the next frames, at most MOST_FRAMES, which end at `end`; returns the level of each in dBFS."""
+        """Appends the next frames, at most MAX_FRAMES, which end at `end`; returns the level of each in dBFS."""
         samples = self._samples[: _LAG_SAMPLES + len(pcm)]
         samples[_LAG_SAMPLES:] = pcm
         if self._fresh:  # extend the first sample backwards, so that there is no step from zero

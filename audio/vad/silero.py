@@ -155,7 +155,7 @@ class SileroVad:
             end = Samples(frame.end - left)
             self._tracker.step(self._probability, Samples(end - WINDOW_SAMPLES), end)
         self._fast_onset.check(frame.end)
-        return self._tracker.voicing(self._probability)
+        return self._tracker.result(self._probability)
 
     def reset(self) -> None:
         """Resets all state for a new conversation."""

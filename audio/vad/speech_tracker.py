@@ -12,7 +12,7 @@ from audio.units import FRAME_MS, FRAME_SAMPLES, Samples, samples_of_ms
 from audio.vad import VadResult
 from audio.vad.gate import NoiseGate
 from audio.vad.hysteresis import Hysteresis, HysteresisSettings
-from audio.vad.level import MOST_FRAMES, LevelHistory
+from audio.vad.level import MAX_FRAMES, LevelHistory
 
 # How far before the detected onset sound is searched for: an "s" or "f" before the first vowel. The gap is a plosive's
 # closure.
@@ -38,7 +38,7 @@ _POSSIBLE_ONSET_REACH_SAMPLES = samples_of_ms(4000)
 _ABOVE_SILENCE_DB = 10.0
 _KNOWN_FRAMES = 2000 // FRAME_MS
 _NEWEST_FRAMES = 120 // FRAME_MS
-_FEWEST_FRAMES = _REVERBERANT_FRAMES = 200 // FRAME_MS
+_MIN_FRAMES = _REVERBERANT_FRAMES = 200 // FRAME_MS
 _BEGINNING_SAMPLES = samples_of_ms(400)
 
 
@@ -62,7 +62,7 @@ _Waiting = tuple[bool, bool]
 
 
 class SpeechTracker:
-    """Tracks speech and silence frame by frame. Call `push`, then `step` for each score, then `voicing`.
+    """Tracks speech and silence frame by frame. Call `push`, then `step` for each score, then `result`.
 
     Levels are computed for several frames at once, when an onset or end is dated or a level is needed.
     """
@@ -72,7 +72,7 @@ class SpeechTracker:
         self._levels = LevelHistory()
         self._gate = NoiseGate(settings.margin_db)
         self._hysteresis = Hysteresis(settings.hysteresis)
-        self._sound = np.zeros(MOST_FRAMES * FRAME_SAMPLES, np.int16)
+        self._sound = np.zeros(MAX_FRAMES * FRAME_SAMPLES, np.int16)
         self._waiting: list[_Waiting] = []  # one entry per frame in `_sound`
         self._silence_db: deque[float] = deque(maxlen=_KNOWN_FRAMES + _NEWEST_FRAMES)
         self._room_db: deque[float] = deque(maxlen=_KNOWN_FRAMES + _NEWEST_FRAMES)  # including earlier silences
@@ -104,13 +104,13 @@ class SpeechTracker:
         return self._hysteresis.speaking
 
     @property
-    def loud(self) -> bool:
+    def above_noise_floor(self) -> bool:
         """Whether the newest frame exceeds the noise floor."""
         self._catch_up()
         return self._loud
 
     @property
-    def clear(self) -> bool:
+    def above_silence(self) -> bool:
         """Whether the newest frame is louder than everything in the silence before it.
 
         Available in silence and in the first 0.4 s of speech; False later.
@@ -131,7 +131,7 @@ class SpeechTracker:
         at = len(self._waiting) * FRAME_SAMPLES
         self._sound[at : at + FRAME_SAMPLES] = frame.pcm
         self._waiting.append((frame.is_inserted, self.speaking))
-        if len(self._waiting) == MOST_FRAMES:
+        if len(self._waiting) == MAX_FRAMES:
             self._catch_up()
 
     def _catch_up(self) -> None:
@@ -171,18 +171,24 @@ class SpeechTracker:
             self._silence_db.clear()
         self._possible_end = self._dated_end(hysteresis.voiced_until, end) if hysteresis.fading else None
 
-    def voicing(self, probability: float) -> VadResult:
+    def result(self, probability: float) -> VadResult:
         """Returns the result after the newest frame."""
         possible_onset = not self.speaking and self._is_possible_onset(probability)
-        clear = self.speaking and self.clear
-        background_level = self.speaking and self._is_background_level(clear=clear)
+        above_silence = self.speaking and self.above_silence
+        background_level = self.speaking and self._is_background_level(above_silence=above_silence)
         return VadResult(
-            self.speaking, self._boundary, probability, self._possible_end, possible_onset, clear, background_level
+            self.speaking,
+            self._boundary,
+            probability,
+            self._possible_end,
+            possible_onset,
+            above_silence,
+            background_level,
         )
 
-    def _is_background_level(self, *, clear: bool) -> bool:
+    def _is_background_level(self, *, above_silence: bool) -> bool:
         """Whether this speech is so far no louder than the room before it, by the levels computed so far."""
-        if clear or (self._background_below_db is not None and self._peak_db >= self._background_below_db):
+        if above_silence or (self._background_below_db is not None and self._peak_db >= self._background_below_db):
             self._background_below_db = None  # final for this speech
         return self._background_below_db is not None
 
@@ -217,4 +223,4 @@ class SpeechTracker:
 def _above_silence_db(silence_db: deque[float]) -> float | None:
     """Returns the level from which audio stands out from a silence; None if too little of the silence is known."""
     known = len(silence_db) - _NEWEST_FRAMES
-    return None if known < _FEWEST_FRAMES else max(_SILENCE_FLOOR_DB, *islice(silence_db, known)) + _ABOVE_SILENCE_DB
+    return None if known < _MIN_FRAMES else max(_SILENCE_FLOOR_DB, *islice(silence_db, known)) + _ABOVE_SILENCE_DB

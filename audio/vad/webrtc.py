@@ -38,9 +38,9 @@ class WebrtcVad:
         """Processes the next frame (gapless, in order) and returns its result. Raises VadError."""
         self._tracker.push(frame)
         voiced = self._classifier.is_speech(frame.pcm.tobytes(), MIC_RATE_HZ)
-        probability = 1.0 if voiced and self._tracker.loud else 0.0
+        probability = 1.0 if voiced and self._tracker.above_noise_floor else 0.0
         self._tracker.step(probability, frame.start, frame.end)
-        return self._tracker.voicing(probability)
+        return self._tracker.result(probability)
 
     def reset(self) -> None:
         """Resets all state for a new conversation."""

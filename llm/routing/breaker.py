@@ -126,7 +126,7 @@ class Breaker:
         resets = self._opened_at_s is None or now_s - self._opened_at_s > max(RESET_AFTER_S, 2 * self._open_for_s)
         resets = resets or self._answers >= RESET_AFTER_ANSWERS
         self._answers = 0
-        most_s = MAX_OPEN_FAST_S if self.failed_fast else MAX_OPEN_S
-        self._open_for_s = OPEN_S if resets else min(most_s, 2 * self._open_for_s)
+        max_s = MAX_OPEN_FAST_S if self.failed_fast else MAX_OPEN_S
+        self._open_for_s = OPEN_S if resets else min(max_s, 2 * self._open_for_s)
         self._opened_at_s = now_s
         self._open_until_s = now_s + self._open_for_s

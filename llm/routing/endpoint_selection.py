@@ -115,13 +115,13 @@ class Routing:
     Attributes:
         here: Position of this machine, for `geo`.
         budget: Budget for second requests.
-        luck: Returns a random number in [0, 1).
+        random_fraction: Returns a random number in [0, 1).
     """
 
     endpoints: Sequence[Endpoint]
     policy: Policy
     budget: HedgeBudget
-    luck: Callable[[], float]
+    random_fraction: Callable[[], float]
     here: GeoPoint | None = None
     healths: tuple[Health, ...] = field(init=False)
     breakers: tuple[Breaker, ...] = field(init=False)
@@ -169,10 +169,10 @@ class Routing:
         breaker = self.breakers[best]
         return best if breaker.closed(now_s) or breaker.wants_probe(now_s) else None
 
-    def next_few(self, now_s: float, most: int) -> list[int]:
+    def next_few(self, now_s: float, max_count: int) -> list[int]:
         """Returns the endpoints that may be asked next, to keep their connections open."""
         order = [number for number in self.order(now_s) if self.breakers[number].state(now_s) != "open"]
-        return (order or self.order(now_s))[:most]
+        return (order or self.order(now_s))[:max_count]
 
     def score_s(self, number: int) -> float:
         """Returns the expected time to the first token."""
@@ -209,7 +209,7 @@ class Routing:
         """Returns the endpoints in random order, in proportion to their weights; those with weight 0 come last."""
         left, drawn = [number for number in numbers if self.endpoints[number].weight > 0], list[int]()
         while left:
-            at = self.luck() * sum(self.endpoints[number].weight for number in left)
+            at = self.random_fraction() * sum(self.endpoints[number].weight for number in left)
             for number in left:
                 at -= self.endpoints[number].weight
                 if at < 0:
@@ -233,11 +233,11 @@ class Routing:
         The alternative's expected time may exceed that of the best one by at most half of the wait that a silent
         endpoint would cost: a single failure may have been chance.
         """
-        most_s = self.score_s(last_failed) + patience_s(self.healths[last_failed]) / 2
+        max_s = self.score_s(last_failed) + patience_s(self.healths[last_failed]) / 2
         for number in self.order(now_s, without=(last_failed,)):
             breaker = self.breakers[number]
             same_tier = self.endpoints[number].tier == self.endpoints[last_failed].tier
-            if same_tier and breaker.closed(now_s) and not breaker.last_failed and self.score_s(number) <= most_s:
+            if same_tier and breaker.closed(now_s) and not breaker.last_failed and self.score_s(number) <= max_s:
                 return number
         return last_failed
 

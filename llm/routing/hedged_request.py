@@ -131,7 +131,7 @@ class HedgedRequest:
         self._set_alarm(now_s)
         return effects
 
-    def came(self, number: int, event: ChatEvent, now_s: float) -> list[Effect]:
+    def on_event(self, number: int, event: ChatEvent, now_s: float) -> list[Effect]:
         """Handles an event of an endpoint."""
         request = self._running.get(number)
         if request is None or isinstance(event, AnsweringEndpoint | EndpointTried):
@@ -169,7 +169,7 @@ class HedgedRequest:
             if not self._may_ask_again(now_s):
                 return [*effects, Fail(_with_first_refusal(self._first_error, error))]
             waits = isinstance(error, LlmRefused) and not final
-            self._retry_at_s = now_s + (JITTER_S * self.routing.luck() if waits else 0.0)
+            self._retry_at_s = now_s + (JITTER_S * self.routing.random_fraction() if waits else 0.0)
             effects += self._ask_again(now_s)
         self._set_alarm(now_s)
         return effects
@@ -192,7 +192,7 @@ class HedgedRequest:
         self._set_alarm(now_s)
         return effects
 
-    def over(self, now_s: float) -> None:
+    def close(self, now_s: float) -> None:
         """Ends the question: the answer has ended or the consumer has left. Running requests are written off."""
         for request in list(self._running.values()):
             if request.number != self._winner:
@@ -253,10 +253,10 @@ class HedgedRequest:
     def _alarms(self, request: _Request) -> tuple[float, float]:
         """Returns when the request has been silent for long enough to hedge, and to be replaced."""
         health = self.routing.healths[request.number]
-        least_s = self._endpoint(request.number).patience_s
-        hedge_s = hedge_delay_s(health, least_s)
+        min_s = self._endpoint(request.number).patience_s
+        hedge_s = hedge_delay_s(health, min_s)
         # A probe without another request is replaced as soon as a hedge would be due.
-        switch_s = hedge_s if request.why == "look" and len(self._running) == 1 else patience_s(health, least_s)
+        switch_s = hedge_s if request.why == "look" and len(self._running) == 1 else patience_s(health, min_s)
         return request.asked_at_s + hedge_s, request.asked_at_s + switch_s
 
     def _set_alarm(self, now_s: float) -> None:

@@ -37,23 +37,23 @@ def hedge_delay_s(health: Health, unmeasured_s: float = 0.0) -> float:
 
     `unmeasured_s`: the delay while the endpoint has never answered, if configured; 0: the default.
     """
-    usual_s, ninth_s = health.usual_s, health.quantile_s(0.9)
-    if usual_s is None or ninth_s is None:
+    usual_s, p90_s = health.usual_s, health.quantile_s(0.9)
+    if usual_s is None or p90_s is None:
         return unmeasured_s or UNMEASURED_DELAY_S
-    least_s = usual_s + max(usual_s / 2, MIN_MARGIN_S)
-    most_s = usual_s + max(0.75 * usual_s, MAX_MARGIN_S)
-    return min(max(ninth_s, least_s), most_s)
+    min_s = usual_s + max(usual_s / 2, MIN_MARGIN_S)
+    max_s = usual_s + max(0.75 * usual_s, MAX_MARGIN_S)
+    return min(max(p90_s, min_s), max_s)
 
 
-def patience_s(health: Health, least_s: float = 0.0) -> float:
+def patience_s(health: Health, min_s: float = 0.0) -> float:
     """Returns how long an endpoint may be silent before another one replaces it (one request at a time, no hedge).
 
-    `least_s`: configured minimum; 0: none.
+    `min_s`: configured minimum; 0: none.
     """
     usual_s = health.usual_s
     if usual_s is None:
-        return least_s or UNMEASURED_PATIENCE_S
-    return max(least_s, MIN_PATIENCE_S, 4 * usual_s)
+        return min_s or UNMEASURED_PATIENCE_S
+    return max(min_s, MIN_PATIENCE_S, 4 * usual_s)
 
 
 @dataclass(slots=True)

@@ -87,7 +87,7 @@ class Router:
             except GeneratorExit:
                 closed = True
             finally:
-                hedged.over(loop.time())
+                hedged.close(loop.time())
                 await requests.close()
         if failure is not None and not closed:
             raise failure
@@ -154,7 +154,7 @@ async def _next(requests: _Requests, hedged: HedgedRequest, loop: asyncio.Abstra
         return hedged.failed(number, what, loop.time())
     if what is None:
         return hedged.ended(number, loop.time())
-    return hedged.came(number, what, loop.time())
+    return hedged.on_event(number, what, loop.time())
 
 
 def prompt_tokens(messages: Sequence[Message]) -> int:

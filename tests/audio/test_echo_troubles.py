@@ -56,7 +56,7 @@ def scene(
         while (leaves_s := number_of_block * BLOCK_S) < start_s + FRAME_S + ahead_s:
             block = np.take(voice(), np.arange(number_of_block * BLOCK, (number_of_block + 1) * BLOCK), mode="wrap")
             if told(leaves_s):
-                canceller.heard(block, REPLY_RATE_HZ, leaves_s + late(leaves_s))
+                canceller.add_reference(block, REPLY_RATE_HZ, leaves_s + late(leaves_s))
             air.play(block)
             number_of_block += 1
         sound = air.hear() * 32_768
@@ -109,7 +109,7 @@ def test_lead_oscillates_less_for_unsteady_card() -> None:
         start_s = number * FRAME_S
         told_s = start_s + FRAME_S + (0.02 if start_s % 5 >= 4 else 0.06)
         while (canceller.reference.ends_s or 0.0) < told_s:
-            canceller.heard(np.zeros(BLOCK, np.int16), REPLY_RATE_HZ, canceller.reference.ends_s or 0.0)
+            canceller.add_reference(np.zeros(BLOCK, np.int16), REPLY_RATE_HZ, canceller.reference.ends_s or 0.0)
         canceller.clean(np.zeros(FRAME_SAMPLES, np.int16), start_s)
         leads.append(canceller.delay_ms)
     raised = [after > before for before, after in pairwise(leads)]

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audio.inserted_silence import MOST_RUNS, InsertedSilence
+from audio.inserted_silence import MAX_RUNS, InsertedSilence
 from audio.units import Samples
 
 
@@ -22,7 +22,7 @@ def test_silence_before_position_matches_inserted_runs(runs: list[tuple[int, int
 
 def test_adjacent_silence_is_one_run() -> None:
     filled = InsertedSilence()
-    for frame in range(2 * MOST_RUNS):
+    for frame in range(2 * MAX_RUNS):
         filled.add(Samples(100 + frame * 320), 320)
     assert filled.before(Samples(100)) == 0
     assert filled.before(Samples(740)) == 640
@@ -30,7 +30,7 @@ def test_adjacent_silence_is_one_run() -> None:
 
 def test_old_runs_are_kept_as_a_sum() -> None:
     filled = InsertedSilence()
-    for run in range(3 * MOST_RUNS):
+    for run in range(3 * MAX_RUNS):
         filled.add(Samples(run * 1000), 10)
-    assert filled.before(Samples(3 * MOST_RUNS * 1000)) == 3 * MOST_RUNS * 10
-    assert filled.before(Samples(0)) == 2 * MOST_RUNS * 10
+    assert filled.before(Samples(3 * MAX_RUNS * 1000)) == 3 * MAX_RUNS * 10
+    assert filled.before(Samples(0)) == 2 * MAX_RUNS * 10

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audio.frame import Frame
-from audio.frame_batching import FLOW_S, HUSH_S, Batching, FrameBatcher
+from audio.frame_batching import MAX_SILENCE_BATCH_S, MAX_SPEECH_BATCH_S, Batching, FrameBatcher
 from audio.microphone import MicrophoneLine
 from audio.units import FRAME_SAMPLES, Samples
 
@@ -45,14 +45,14 @@ def test_blocks_of_any_size_become_gapless_frames(rate_hz: int, channels: int, s
         block = np.full((size, channels) if channels else size, 1000, np.int16)
         pushed += size
         frames += kept(line.push(block, 50.0 + pushed / rate_hz))
-    in_front = line.filled.before(Samples(FRAME_SAMPLES))  # also without a complete frame
-    assert in_front < FRAME_SAMPLES
-    assert len(frames) * FRAME_SAMPLES <= in_front + pushed * 16_000 / rate_hz + 1
+    leading_silence = line.inserted_silence.before(Samples(FRAME_SAMPLES))  # also without a complete frame
+    assert leading_silence < FRAME_SAMPLES
+    assert len(frames) * FRAME_SAMPLES <= leading_silence + pushed * 16_000 / rate_hz + 1
     frames += kept(line.finish())
     check_gapless(frames)
-    assert line.invented_frames == 0
+    assert line.inserted_frames == 0
     assert not any(frame.is_inserted for frame in frames)
-    length = in_front + round(pushed * 16_000 / rate_hz + 1e-9)
+    length = leading_silence + round(pushed * 16_000 / rate_hz + 1e-9)
     assert 0 <= len(frames) * FRAME_SAMPLES - length < FRAME_SAMPLES + 1
 
 
@@ -86,8 +86,8 @@ def test_samples_held_back_by_resampler_are_dated_correctly(rate_hz: int) -> Non
     n = rate_hz // 50
     for k in range(1, 100):
         line.push(np.zeros(n, np.int16), 200.0 + k * n / rate_hz)
-    in_front = line.filled.before(Samples(16_000))
-    assert line.clock.to_loop_s(Samples(16_000 + in_front)) == pytest.approx(201.0, abs=0.0005)
+    leading_silence = line.inserted_silence.before(Samples(16_000))
+    assert line.clock.to_loop_s(Samples(16_000 + leading_silence)) == pytest.approx(201.0, abs=0.0005)
 
 
 @pytest.mark.parametrize("rate_hz", [8_000, 24_000, 32_000, 48_000, 96_000])
@@ -107,8 +107,8 @@ def test_block_of_whole_frames_completes_them(rate_hz: int, frames: int) -> None
 def test_silence_before_sound_is_short_and_counted_separately() -> None:
     line = MicrophoneLine(24_000)
     (frame,) = line.push(np.full(480, 1000, np.int16), 10.02)
-    held_back = line.received - (FRAME_SAMPLES - line.filled.before(frame.end))
-    assert line.filled.before(frame.end) == held_back < 0.002 * 16_000
+    held_back = line.received - (FRAME_SAMPLES - line.inserted_silence.before(frame.end))
+    assert line.inserted_silence.before(frame.end) == held_back < 0.002 * 16_000
     assert not frame.pcm[:held_back].any()
     assert (frame.pcm[held_back + 20 :] > 900).all()
     assert line.received == FRAME_SAMPLES
@@ -132,7 +132,7 @@ def test_repeated_settle_does_not_lengthen_line(rate_hz: int, block_ms: int) -> 
             assert line.clock.to_loop_s(Samples(cut * FRAME_SAMPLES)) == pytest.approx(now_s, abs=0.02)
     assert line.clock.steps == 0
     if block_ms % 20 == 0:
-        assert line.filled.before(Samples(cut * FRAME_SAMPLES)) == line.in_front
+        assert line.inserted_silence.before(Samples(cut * FRAME_SAMPLES)) == line.leading_silence
     cut += len(line.finish())
     assert line.received == 30 * per_second * block_ms * 16
 
@@ -141,7 +141,7 @@ def test_settled_remainder_comes_with_next_sound_or_silence() -> None:
     ramp = np.arange(1, 961, dtype=np.int16) * 20
     whole = MicrophoneLine(24_000)
     at_once = sound_of(kept(whole.push(ramp, 10.04)) + kept(whole.finish()))
-    rest = at_once[2 * FRAME_SAMPLES :][: whole.in_front]
+    rest = at_once[2 * FRAME_SAMPLES :][: whole.leading_silence]
     assert rest.all()
     for nothing_more in (True, False):
         line = MicrophoneLine(24_000)
@@ -150,16 +150,16 @@ def test_settled_remainder_comes_with_next_sound_or_silence() -> None:
         frames += tick(line, 10.06, 10.3) if nothing_more else line.push(ramp[:480], 10.06)
         np.testing.assert_array_equal(sound_of(frames)[: 2 * FRAME_SAMPLES + len(rest)], at_once[: -320 + len(rest)])
         assert [frame.is_inserted for frame in frames[:4]] == [False, False, False, True][: len(frames)]
-        assert line.filled.before(frames[2].end) == (FRAME_SAMPLES if nothing_more else len(rest))
+        assert line.inserted_silence.before(frames[2].end) == (FRAME_SAMPLES if nothing_more else len(rest))
 
 
 def test_batched_frames_do_not_overwrite_each_other_at_end() -> None:
     sound = noise(9, 450 + 480, 3)
     heard = []
-    for heed in (Batching.SILENCE, Batching.OFF):
+    for batching in (Batching.SILENCE, Batching.OFF):
         line = MicrophoneLine(24_000)
-        frames = kept(line.push(sound[:450], 1.0)) + kept(line.push(sound[450:], 1.02, heed))
-        assert len(frames) == (1 if heed is Batching.OFF else 0)
+        frames = kept(line.push(sound[:450], 1.0)) + kept(line.push(sound[450:], 1.02, batching))
+        assert len(frames) == (1 if batching is Batching.OFF else 0)
         heard.append(sound_of(frames + line.finish()))
     np.testing.assert_array_equal(heard[0], heard[1])
 
@@ -184,7 +184,7 @@ def test_silence_is_inserted_after_100_ms_in_real_time() -> None:
     frames += first + tick(line, 11.12, 13.0)
     check_gapless(frames)
     assert len(frames) == pytest.approx((12.98 - 10.02) / 0.02, abs=1)
-    assert line.invented_frames == len(frames) - 50
+    assert line.inserted_frames == len(frames) - 50
     assert not any(frame.pcm.any() for frame in frames[50:])
 
 
@@ -231,10 +231,10 @@ def test_held_back_audio_precedes_inserted_silence() -> None:
     frames = kept(line.push(np.full(48_000 // 50 * 3 + 100, 1000, np.int16), 10.06))
     frames += tick(line, 10.08, 10.5)
     check_gapless(frames)
-    in_front = line.filled.before(Samples(FRAME_SAMPLES))
-    out = sound_of(frames)[in_front:]
+    leading_silence = line.inserted_silence.before(Samples(FRAME_SAMPLES))
+    out = sound_of(frames)[leading_silence:]
     assert (out[100 : (2880 + 100) // 3 - 100] > 900).all()
-    with_sound = -(-(in_front + (2880 + 100) // 3) // FRAME_SAMPLES)
+    with_sound = -(-(leading_silence + (2880 + 100) // 3) // FRAME_SAMPLES)
     assert [frame.is_inserted for frame in frames[: with_sound + 1]] == [False] * with_sound + [True]
 
 
@@ -244,7 +244,7 @@ def test_no_silence_is_inserted_between_long_blocks() -> None:
     for n in range(1, 20):  # a client that sends 170 ms at a time
         frames += kept(line.push(np.full(4_096, 7, np.int16), 10.0 + n * 4_096 / 24_000))
         frames += tick(line, 10.0 + n * 4_096 / 24_000 + 0.02, 10.0 + (n + 1) * 4_096 / 24_000)
-    assert line.invented_frames == 0
+    assert line.inserted_frames == 0
     check_gapless(frames)
 
 
@@ -273,7 +273,7 @@ def test_audio_and_silence_in_any_order_are_gapless(rate_hz: int, events: list[t
         now_s += wait_s
         frames += kept(line.idle(now_s) if idle else line.push(np.zeros(size, np.int16), now_s))
     check_gapless(frames)
-    assert line.invented_frames == sum(frame.is_inserted for frame in frames)
+    assert line.inserted_frames == sum(frame.is_inserted for frame in frames)
     for one, other in pairwise(frames):
         assert one.end == other.start
 
@@ -320,9 +320,9 @@ def test_received_and_inserted_samples_add_up(rate_hz: int, events: list[tuple[f
             frames = line.idle(now_s) if what == "idle" else line.settle() if what == "settle" else line.finish()
         cut += sum(len(frame.pcm) for frame in frames)
         assert abs(line.received - came * 16_000 / rate_hz) <= 1 + len(events)  # half a sample for each flush
-        assert line.filled.before(Samples(cut)) <= cut
+        assert line.inserted_silence.before(Samples(cut)) <= cut
     cut += sum(len(frame.pcm) for frame in line.finish())
-    assert line.received + line.filled.before(Samples(cut)) == cut
+    assert line.received + line.inserted_silence.before(Samples(cut)) == cut
 
 
 def test_every_sample_keeps_its_position() -> None:
@@ -338,7 +338,7 @@ def test_every_sample_keeps_its_position() -> None:
     frames += kept(line.finish())
     sound = sound_of(frames)
     for position in np.flatnonzero(sound):
-        assert sound[position] == position + 1 - line.filled.before(Samples(int(position)))
+        assert sound[position] == position + 1 - line.inserted_silence.before(Samples(int(position)))
     assert line.received == sent == np.count_nonzero(sound)
 
 
@@ -360,11 +360,11 @@ def noise(spread: int, samples: int, seed: int = 0) -> npt.NDArray[np.int16]:
 
 
 def in_blocks(
-    line: MicrophoneLine, sound: npt.NDArray[np.int16], at_s: float, heed: Batching = Batching.SILENCE
+    line: MicrophoneLine, sound: npt.NDArray[np.int16], at_s: float, batching: Batching = Batching.SILENCE
 ) -> list[int]:
     """Returns how many frames each block of 20 ms at 24 kHz completes."""
     blocks = sound.reshape(-1, 480)
-    return [len(line.push(block, at_s + (n + 1) * 0.02, heed)) for n, block in enumerate(blocks)]
+    return [len(line.push(block, at_s + (n + 1) * 0.02, batching)) for n, block in enumerate(blocks)]
 
 
 def test_silence_is_batched_by_eight_frames() -> None:
@@ -385,7 +385,7 @@ def test_loud_audio_is_delivered_at_once_with_batched_frames() -> None:
     assert in_blocks(line, noise(200, 480 * 3), 2.02) == [0, 0, 0]
     soft = line.push(noise(500, 480), 2.1, Batching.SILENCE)  # 8 dB
     assert len(soft) == 4
-    assert line.received + line.filled.before(soft[0].start) == line.clock.to_position(2.1)
+    assert line.received + line.inserted_silence.before(soft[0].start) == line.clock.to_position(2.1)
     assert in_blocks(line, noise(200, 480), 2.1) == [0]
     assert in_blocks(line, noise(200, 480), 2.12, Batching.OFF) == [2]
 
@@ -476,21 +476,23 @@ def test_audio_batched_in_silence_is_delivered_when_speech_starts() -> None:
     ends=st.sampled_from(["finish", "settle", "retune", "idle"]),
 )
 def test_batching_changes_only_delivery_times(rate_hz: int, blocks: list[tuple[int, int, Batching]], ends: str) -> None:
-    unheeded, plain = MicrophoneLine(rate_hz), MicrophoneLine(rate_hz)
+    unbatched, plain = MicrophoneLine(rate_hz), MicrophoneLine(rate_hz)
     late: list[Frame] = []
     prompt: list[Frame] = []
     pushed = 0
-    for seed, (size, spread, heed) in enumerate(blocks):
+    for seed, (size, spread, batching) in enumerate(blocks):
         block = noise(spread, size, seed)
         pushed += size
-        late += kept(unheeded.push(block, pushed / rate_hz, heed))
+        late += kept(unbatched.push(block, pushed / rate_hz, batching))
         prompt += kept(plain.push(block, pushed / rate_hz))
-        assert unheeded.received == plain.received
-        assert unheeded.clock.offset_s == plain.clock.offset_s
+        assert unbatched.received == plain.received
+        assert unbatched.clock.offset_s == plain.clock.offset_s
         behind = (len(prompt) - len(late)) * FRAME_SAMPLES
-        longest_s = {Batching.OFF: 0.0, Batching.SILENCE: HUSH_S, Batching.SPEECH: FLOW_S}[heed]
+        longest_s = {Batching.OFF: 0.0, Batching.SILENCE: MAX_SILENCE_BATCH_S, Batching.SPEECH: MAX_SPEECH_BATCH_S}[
+            batching
+        ]
         assert 0 <= behind < longest_s * 16_000 + FRAME_SAMPLES
-    for line, frames in ((unheeded, late), (plain, prompt)):
+    for line, frames in ((unbatched, late), (plain, prompt)):
         match ends:
             case "finish":
                 frames.extend(kept(line.finish()))

@@ -121,7 +121,7 @@ def test_frames_are_gapless_real_time_and_dated_by_capture(tmp_path: Path, kind:
     assert [frame.start for frame in frames] == [n * FRAME_SAMPLES for n in range(len(frames))]
     assert all(frame.pcm.shape == (FRAME_SAMPLES,) and frame.pcm.dtype == np.int16 for frame in frames)
     assert len(frames) == pytest.approx(150 if kind == "wav" else 125, abs=3)
-    assert microphone.invented_frames == sum(frame.is_inserted for frame in frames) == 0
+    assert microphone.inserted_frames == sum(frame.is_inserted for frame in frames) == 0
     # Nothing is captured after it was here; what a resampler holds back is at most 25 ms, a card's buffer 20.
     assert all(-0.0205 <= age_s <= 0.07 for age_s in ages_s[5:-5])
     middle = np.concatenate([frame.pcm for frame in frames[10:-10]])
@@ -134,7 +134,7 @@ def test_gaps_become_marked_and_counted_silence(tmp_path: Path, kind: str, rate_
     frames, microphone, ages_s = heard(tmp_path, kind, rate_hz, falters_s)
     assert [frame.start for frame in frames] == [n * FRAME_SAMPLES for n in range(len(frames))]
     invented = sum(frame.is_inserted for frame in frames)
-    assert microphone.invented_frames == invented
+    assert microphone.inserted_frames == invented
     assert invented == pytest.approx(falters_s * 50, abs=4)
     assert not any(frame.pcm.any() for frame in frames if frame.is_inserted)
     assert len(frames) == pytest.approx(125, abs=4)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from audio.polyphase import MOST_PHASES, Polyphase, phases
+from audio.polyphase import MAX_PHASES, Polyphase, phases
 
 SIMPLE_HZ = [8_000, 24_000, 32_000, 48_000, 96_000]
 
@@ -19,7 +19,7 @@ def level_db(hz: int, from_hz: int, to_hz: int) -> float:
 
 
 def test_common_rates_have_simple_ratio_except_44100() -> None:
-    assert all(phases(rate_hz, 16_000) <= MOST_PHASES for rate_hz in SIMPLE_HZ)
+    assert all(phases(rate_hz, 16_000) <= MAX_PHASES for rate_hz in SIMPLE_HZ)
     assert phases(44_100, 16_000) == 160
 
 

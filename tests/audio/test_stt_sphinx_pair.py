@@ -4,7 +4,7 @@ import pytest
 
 from audio.stt import sphinx_pair
 from audio.stt.hypothesis import Hypothesis
-from audio.stt.sphinx_pair import believed
+from audio.stt.sphinx_pair import choose_result
 
 SHAPES = frozenset({"what time is it", "stop"})
 TIME = Hypothesis(("what", "time", "is", "it"), tuple("W AH T T AY M IH Z IH T".split()), 100)
@@ -35,11 +35,11 @@ SILENCE = Hypothesis()
 def test_a_command_is_believed_that_is_known_and_sounds_like_it(
     command: Hypothesis, general: Hypothesis, expected: bool
 ) -> None:
-    assert believed(command, general, SHAPES) is expected
+    assert choose_result(command, general, SHAPES) is expected
 
 
 @pytest.mark.parametrize("command", [STORY, DRAWN_OUT, SILENCE])
 def test_phones_are_compared_only_where_that_may_decide(command: Hypothesis, monkeypatch: pytest.MonkeyPatch) -> None:
     """In minutes of speech it takes longer than there is until the next partial."""
     monkeypatch.setattr(sphinx_pair, "phone_distance", lambda *_: pytest.fail("compared"))
-    assert not believed(command, FAR, SHAPES)
+    assert not choose_result(command, FAR, SHAPES)

@@ -28,8 +28,8 @@ class CountingPair:
     def feed(self, pcm: bytes) -> None:
         self.tenths += len(pcm) // len(TENTH)
 
-    def verdict(self) -> PairResult:
-        return PairResult(" ".join(["word"] * self.tenths), rough=False)
+    def result(self) -> PairResult:
+        return PairResult(" ".join(["word"] * self.tenths), low_confidence=False)
 
     def drop(self) -> None:
         pass

@@ -73,9 +73,12 @@ def test_sentence_end_score_separates_whole_from_partial(whisper: LoadedWhisper,
     estimator = fitted_turn_end()
 
     def logit(words: Decoded) -> float:
-        return estimator.estimate(EndOfTurnEvidence(200, text=words.text, closure=words.closure)).logit
+        return estimator.estimate(EndOfTurnEvidence(200, text=words.text, punctuation=words.punctuation)).logit
 
-    assert all(words.closure and words.closure.sentence_end > 0.8 > 4 * words.closure.continuation for words in whole)
+    assert all(
+        words.punctuation and words.punctuation.sentence_end > 0.8 > 4 * words.punctuation.continuation
+        for words in whole
+    )
     assert np.mean([logit(words) for words in parts]) < np.mean([logit(words) for words in whole]) - 2
     assert min(map(logit, parts)) < UNFINISHED < min(map(logit, whole))
 

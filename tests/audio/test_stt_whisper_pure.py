@@ -10,7 +10,7 @@ from audio.stt.whisper.encoder_window import EncoderWindow, cut_at, encoder_fram
 from audio.stt.whisper.hallucination_filter import (
     DecodeResult,
     compression_ratio,
-    doubt,
+    failed_check,
     is_confirmed_loop,
     is_hallucinated,
     plain,
@@ -103,7 +103,7 @@ def test_cut_ignores_early_pauses() -> None:
     ],
 )
 def test_failed_check_is_named(evidence: DecodeResult, gate: str) -> None:
-    assert doubt(evidence) == gate
+    assert failed_check(evidence) == gate
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_loop_is_reduced_to_one_occurrence() -> None:
 
 @given(st.lists(st.sampled_from("a b c".split()), max_size=30).map(" ".join))
 def test_reduced_text_has_no_loop(text: str) -> None:
-    assert doubt(DecodeResult(without_loop(text), 0.0, 0.0)) != "repetition"
+    assert failed_check(DecodeResult(without_loop(text), 0.0, 0.0)) != "repetition"
 
 
 def test_compression_ratio_is_higher_for_repetition() -> None:

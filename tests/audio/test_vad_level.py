@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from audio.units import FRAME_SAMPLES, Pcm, Samples
-from audio.vad.level import MOST_FRAMES, LevelHistory
+from audio.vad.level import MAX_FRAMES, LevelHistory
 
 START = 1_000_000
 
@@ -74,4 +74,4 @@ def test_several_frames_at_once_give_identical_levels() -> None:
             assert several.last_sound(Samples(0), Samples(end), threshold_db) == single.last_sound(
                 Samples(0), Samples(end), threshold_db
             )
-        at, frames = end, frames % MOST_FRAMES + 1
+        at, frames = end, frames % MAX_FRAMES + 1

@@ -38,18 +38,18 @@ async def listen(microphone: Microphone) -> list[tuple[float, Frame]]:
     [(16_000, 1, 0, 0.0001), (48_000, 2, 29, 0.0019), (44_100, 1, 0, 0.042), (11_025, 1, 0, 0.042)],
 )
 def test_frames_come_in_real_time(
-    tmp_path: Path, rate_hz: int, channels: int, in_front: int, late_at_most_s: float
+    tmp_path: Path, rate_hz: int, channels: int, leading_silence: int, late_at_most_s: float
 ) -> None:
     microphone = WavMicrophone(recorded(tmp_path, 2.0, rate_hz, channels), tail_s=1.0)
     heard = run_virtual(listen(microphone))
-    assert [frame.start for _, frame in heard] == list(range(0, in_front + 150 * FRAME_SAMPLES, FRAME_SAMPLES))
+    assert [frame.start for _, frame in heard] == list(range(0, leading_silence + 150 * FRAME_SAMPLES, FRAME_SAMPLES))
     for arrived_s, frame in heard:
-        late_s = arrived_s - START_S - (frame.end - in_front) / 16_000
+        late_s = arrived_s - START_S - (frame.end - leading_silence) / 16_000
         assert -0.0201 <= late_s <= late_at_most_s  # what the resampler holds back, and where that swings, a block
     assert heard[-1][0] == pytest.approx(START_S + 3.0)
-    assert microphone.clock.to_loop_s(Samples(in_front)) == pytest.approx(START_S, abs=0.0005)
-    assert microphone.in_front == in_front
-    assert microphone.clock.steps == microphone.invented_frames == 0
+    assert microphone.clock.to_loop_s(Samples(leading_silence)) == pytest.approx(START_S, abs=0.0005)
+    assert microphone.leading_silence == leading_silence
+    assert microphone.clock.steps == microphone.inserted_frames == 0
     sound = np.concatenate([frame.pcm for _, frame in heard])
     assert sound[100:31_900].min() > 8000
     assert not sound[32_100:].any()

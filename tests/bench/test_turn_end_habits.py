@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from assistant.end_of_turn.estimator import BALANCED, EndOfTurnEvidence, FusedEstimator, LinearModel, hangover_ms
+from assistant.end_of_turn.estimator import BALANCED, EndOfTurnEvidence, FusedEstimator, LinearModel, silence_timeout_ms
 from assistant.end_of_turn.priors import SpeakerPauseStats
 from bench.turn_end_habits import Known, estimate_of, key_of, keyed, waits, within_turns
 from bench.turn_end_moments import Moment
@@ -30,7 +30,7 @@ def test_pauses_count_for_later_silences_of_the_same_turn() -> None:
 def test_estimate_equals_that_of_the_program() -> None:
     habits = SpeakerPauseStats().with_pause(500.0).with_turn().with_return(900.0)
     estimator = FusedEstimator({"text": LinearModel((), (), (), (), 0.7)}, 200.0)
-    evidence = EndOfTurnEvidence(200.0, text="a small coffee", habits=habits)
+    evidence = EndOfTurnEvidence(200.0, text="a small coffee", pause_stats=habits)
     assert estimate_of(MOMENT, Known(0.7, habits)) == replace(estimator.estimate(evidence), sources="")
     assert estimate_of(MOMENT, Known(99.0)).logit == pytest.approx(8.0)
 
@@ -41,5 +41,5 @@ def test_wait_equals_that_of_the_program() -> None:
     estimate = estimate_of(LAST, known[key_of(LAST)])
     assert estimate.evidence_logit == pytest.approx(0.7 + habits.shift + habits.turn_shift)
     assert estimate.pausing == habits.pausing
-    assert waits(known, BALANCED)(LAST) == hangover_ms(estimate, BALANCED)
-    assert waits({}, BALANCED)(LAST) == hangover_ms(estimate_of(LAST, Known()), BALANCED)
+    assert waits(known, BALANCED)(LAST) == silence_timeout_ms(estimate, BALANCED)
+    assert waits({}, BALANCED)(LAST) == silence_timeout_ms(estimate_of(LAST, Known()), BALANCED)

@@ -33,7 +33,7 @@ def test_idle_connections_do_not_block_new_ones() -> None:
                 assert await status(server.http + path) == 200
             async with connect(server.ws, proxy=None) as client:
                 assert await client.recv() == ""
-            assert len(server.server.server_state.connections) <= http_timeouts.MOST_IDLE + 1
+            assert len(server.server.server_state.connections) <= http_timeouts.MAX_IDLE + 1
             for _, writer in opened:
                 writer.transport.abort()
 
@@ -41,7 +41,7 @@ def test_idle_connections_do_not_block_new_ones() -> None:
 
 
 def test_health_checks_pass_while_requests_are_pending(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("web.app.MOST_REQUESTS", 2)
+    monkeypatch.setattr("web.app.MAX_REQUESTS", 2)
 
     async def main() -> None:
         async with running() as server, asyncio.TaskGroup() as tasks:
@@ -106,7 +106,7 @@ def open_ones(connections: list[_Idle]) -> list[_Idle]:
 
 
 def test_oldest_idle_connection_of_address_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_timeouts, "MOST_IDLE_OF_PEER", 3)
+    monkeypatch.setattr(http_timeouts, "MAX_IDLE_OF_PEER", 3)
     many = [_Idle("10.0.0.1", float(n)) for n in range(5)]
     others = [_Idle(f"10.0.0.{n + 2}", 0.0) for n in range(5)]
     young = [_Idle("10.0.0.1", 99.5) for _ in range(5)]
@@ -117,7 +117,7 @@ def test_oldest_idle_connection_of_address_is_closed(monkeypatch: pytest.MonkeyP
 
 
 def test_oldest_idle_connection_overall_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_timeouts, "MOST_IDLE", 3)
+    monkeypatch.setattr(http_timeouts, "MAX_IDLE", 3)
     ones = [_Idle(f"10.0.0.{n}", 99.0 + n / 10) for n in range(4)]
     thin_out(ones, 100.0)
     assert open_ones(ones) == ones[1:]
@@ -174,6 +174,6 @@ def test_descriptor_limit_is_raised_as_far_as_permitted() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(256, hard), hard))
     try:
         descriptors.raise_limit()
-        assert descriptors.limit() == min(hard, descriptors.MOST)
+        assert descriptors.limit() == min(hard, descriptors.MAX_DESCRIPTORS)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

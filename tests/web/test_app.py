@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 from starlette.websockets import WebSocket
-from web_server import Running, ScriptedHall, running
+from web_server import Running, ScriptedEnginePool, running
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.typing import Origin, Subprotocol
@@ -83,7 +83,7 @@ def test_foreign_origin_or_host_gets_403_over_websocket(caplog: pytest.LogCaptur
         assert await refused(server.ws, origin=Origin("null")) == (403, "foreign_origin")
         rebound = server.ws.replace("127.0.0.1", "evil.example")
         assert await refused(rebound, host="127.0.0.1", port=server.port) == (403, "foreign_host")
-        assert server.admission.current == 0
+        assert server.session_limits.current == 0
 
     served(test)
     assert [record for record in caplog.records if record.exc_info] == []
@@ -254,9 +254,9 @@ def test_realtime_path_may_end_with_a_slash() -> None:
             async with httpx.AsyncClient(trust_env=False) as client:
                 assert (await client.request(method, f"{server.http}/v1/realtime/", timeout=20)).status_code == 426
 
-    hall = ScriptedHall()
-    hall.may_load.set()
-    served(test, hall=hall)
+    engine_pool = ScriptedEnginePool()
+    engine_pool.may_load.set()
+    served(test, engine_pool=engine_pool)
 
 
 @pytest.mark.parametrize(
@@ -277,11 +277,11 @@ def test_unsupported_session_kinds_get_an_error_event(query: str, param: str) ->
                 await client.recv()
         assert closed.value.rcvd is not None
         assert closed.value.rcvd.code == 1008
-        assert server.admission.current == 0
+        assert server.session_limits.current == 0
 
-    hall = ScriptedHall()
-    hall.may_load.set()
-    served(test, hall=hall)
+    engine_pool = ScriptedEnginePool()
+    engine_pool.may_load.set()
+    served(test, engine_pool=engine_pool)
 
 
 def test_missing_upgrade_header_is_explained() -> None:
@@ -298,8 +298,10 @@ def test_missing_upgrade_header_is_explained() -> None:
 
 def test_healthz_answers_at_once_and_readyz_after_loading() -> None:
     async def main() -> None:
-        hall = ScriptedHall([EngineState("stt", "loading", "whisper"), EngineState("tts", "ready", "piper")])
-        async with running(hall) as server:
+        engine_pool = ScriptedEnginePool(
+            [EngineState("stt", "loading", "whisper"), EngineState("tts", "ready", "piper")]
+        )
+        async with running(engine_pool) as server:
             assert (await get(server, "/healthz")).status_code == 200
             waiting = await get(server, "/readyz")
             assert waiting.status_code == 503
@@ -313,9 +315,9 @@ def test_healthz_answers_at_once_and_readyz_after_loading() -> None:
                     await client.recv()
             assert closed.value.rcvd is not None
             assert closed.value.rcvd.code == 1013
-            hall.may_load.set()
+            engine_pool.may_load.set()
             await until(server, "/readyz", lambda response: response.status_code == 200)
-        assert hall.closed
+        assert engine_pool.closed
 
     asyncio.run(main())
 
@@ -338,9 +340,9 @@ def test_server_stays_alive_if_an_engine_cannot_be_loaded() -> None:
         assert (await get(server, "/healthz")).status_code == 200
         assert (await get(server, "/readyz")).status_code == 503
 
-    hall = ScriptedHall([EngineState("stt", "failed")], EngineLoadError("no model"))
-    hall.may_load.set()
-    served(test, hall=hall)
+    engine_pool = ScriptedEnginePool([EngineState("stt", "failed")], EngineLoadError("no model"))
+    engine_pool.may_load.set()
+    served(test, engine_pool=engine_pool)
 
 
 def test_metrics_are_served_for_prometheus() -> None:

@@ -90,7 +90,7 @@ def test_audio_dropped_while_it_is_taken_is_not_wanted() -> None:
 def test_backlog_is_full_at_its_bound_and_empty_after_close() -> None:
     room = BacklogRoom()
     backlog = AudioBacklog(room)
-    backlog.put(sound(audio_backlog.MOST_BYTES - 1))
+    backlog.put(sound(audio_backlog.MAX_BYTES - 1))
     assert not backlog.full
     backlog.put(sound())
     assert backlog.full
@@ -103,8 +103,8 @@ def test_total_backlog_bound_leaves_each_client_a_share() -> None:
     room = BacklogRoom()
     many = [AudioBacklog(room) for _ in range(9)]
     for backlog in many[:8]:
-        backlog.put(sound(audio_backlog.MOST_BYTES_OF_ALL // 8))
-    many[8].put(sound(audio_backlog.LEAST_BYTES - 1))
+        backlog.put(sound(audio_backlog.MAX_BYTES_OF_ALL // 8))
+    many[8].put(sound(audio_backlog.MIN_BYTES - 1))
     assert not many[8].full
     many[8].put(sound())
     assert many[8].full

@@ -44,7 +44,7 @@ class Heard:
     @property
     def first_sample(self) -> int:
         first = next(frame for _, frame in self.frames if not frame.is_inserted)
-        return first.start + self.line.invented_before(first.end) - self.line.invented_before(first.start)
+        return first.start + self.line.inserted_before(first.end) - self.line.inserted_before(first.start)
 
 
 def voice(seconds: float, rate_hz: int) -> Pcm:
@@ -84,7 +84,7 @@ def hear(
     *,
     connected_s: float = 0.3,
     after_s: float = 0.0,
-    heed: Batching = Batching.OFF,
+    batching: Batching = Batching.OFF,
 ) -> Heard:
     """Feeds a line with the blocks of a client, with a time before the first and after the last block."""
     line = ClientLine(rate_hz)
@@ -99,14 +99,14 @@ def hear(
     while now_s <= end_s + 1e-9:
         while coming and BEGIN_S + coming[0].at_s <= now_s + 1e-9:
             block = coming.pop(0)
-            keep(line.push(block.pcm, rate_hz, max(now_s - 0.01, BEGIN_S + block.at_s), heed))
+            keep(line.push(block.pcm, rate_hz, max(now_s - 0.01, BEGIN_S + block.at_s), batching))
         if now_s >= line.idle_from_s:
             keep(line.idle(now_s))
         now_s += 0.01
     keep(line.finish())
     starts = [frame.start for _, frame in frames]
     assert starts == [n * FRAME_SAMPLES for n in range(len(frames))]
-    assert line.invented_frames == sum(frame.is_inserted for _, frame in frames)
+    assert line.inserted_frames == sum(frame.is_inserted for _, frame in frames)
     return Heard(frames, line)
 
 
@@ -178,7 +178,7 @@ def test_lost_audio_is_replaced_by_as_much_silence(block_ms: float, from_s: floa
     tolerance = 0.02 if lost_s > 0.25 else 0.25  # so much may be jitter
     assert len(sound) / MIC_RATE_HZ == pytest.approx(7.0, abs=tolerance + 0.02)
     in_front = len(np.concatenate([frame.pcm for _, frame in heard.frames])) - len(sound)
-    put_in = heard.line.invented_before(Samples(in_front + len(sound))) - heard.line.invented_before(Samples(in_front))
+    put_in = heard.line.inserted_before(Samples(in_front + len(sound))) - heard.line.inserted_before(Samples(in_front))
     assert put_in / MIC_RATE_HZ == pytest.approx(lost_s, abs=tolerance + 0.02)
 
 
@@ -212,7 +212,7 @@ def test_client_that_sends_silence_is_not_treated_as_paused() -> None:
     blocks: list[Block] = []
     for n in range(3):  # like turns: after each, the silence is not sent
         blocks += [Block(block.pcm, block.at_s + 5 * n) for block in cut(voice(2.0, 24_000), 24_000, [20])]
-    heard = hear(blocks, 24_000, after_s=3.0, heed=Batching.SILENCE)
+    heard = hear(blocks, 24_000, after_s=3.0, batching=Batching.SILENCE)
     waited_s = next(at_s for at_s, frame in heard.frames if frame.is_inserted and at_s > 12) - 12
     assert waited_s == pytest.approx(1.12, abs=0.03)
 
@@ -249,7 +249,7 @@ def test_commit_during_stall_includes_all_received_audio() -> None:
     frames += line.settle()
     assert len(frames) == 75
     assert line.received_ms == pytest.approx(1500, abs=1)
-    assert line.invented_frames == 0
+    assert line.inserted_frames == 0
 
 
 def test_lost_connection_becomes_silence_at_once() -> None:
@@ -257,6 +257,6 @@ def test_lost_connection_becomes_silence_at_once() -> None:
     line.push(voice(1.0, 24_000), 24_000, 101.0, Batching.OFF)
     line.arrivals.gone = True
     assert line.idle(101.15)
-    assert line.arrivals.patience_s < 0.2
+    assert line.arrivals.max_gap_s < 0.2
     line.push(voice(0.02, 24_000), 24_000, 103.0, Batching.OFF)
-    assert line.arrivals.patience_s > 1.0
+    assert line.arrivals.max_gap_s > 1.0

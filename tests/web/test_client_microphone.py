@@ -89,9 +89,9 @@ def test_blocks_of_any_length_become_gapless_frames(block_ms: int) -> None:
         await listener.microphone.settle()
 
     listener = perform(scene)
-    assert listener.microphone.invented_frames == 0
+    assert listener.microphone.inserted_frames == 0
     assert listener.sound_ms == pytest.approx(2000, abs=2)
-    in_front = samples_of_ms(listener.microphone.invented_ms(20))
+    in_front = samples_of_ms(listener.microphone.inserted_ms(20))
     assert listener.microphone.clock.to_loop_s(in_front) == pytest.approx(1000, abs=0.001)
 
 
@@ -104,7 +104,7 @@ def test_line_continues_in_silence_without_audio() -> None:
 
     listener = perform(scene)
     silent = [frame for _, frame in listener.frames if frame.is_inserted]
-    assert len(silent) == listener.microphone.invented_frames
+    assert len(silent) == listener.microphone.inserted_frames
     assert len(silent) * 20 == pytest.approx(3000, abs=60)
     assert ms_of_samples(listener.frames[-1][1].end) == pytest.approx(4000, abs=60)
     assert listener.sound_ms == pytest.approx(1000, abs=25)
@@ -121,11 +121,11 @@ def test_inserted_silence_is_known_for_every_position() -> None:
     listener = perform(scene)
     microphone, frames = listener.microphone, [frame for _, frame in listener.frames]
     first_ms = ms_of_samples(next(frame for frame in frames if not frame.is_inserted).start)
-    assert microphone.invented_ms(first_ms) == first_ms == pytest.approx(300, abs=41)
-    sound_ms = microphone.invented_ms(first_ms + 20)
-    assert sound_ms == microphone.invented_ms(first_ms + 500) == pytest.approx(first_ms + 1, abs=1)
+    assert microphone.inserted_ms(first_ms) == first_ms == pytest.approx(300, abs=41)
+    sound_ms = microphone.inserted_ms(first_ms + 20)
+    assert sound_ms == microphone.inserted_ms(first_ms + 500) == pytest.approx(first_ms + 1, abs=1)
     end_ms = ms_of_samples(frames[-1].end)
-    assert end_ms - microphone.invented_ms(end_ms) == microphone.received_ms == 1000
+    assert end_ms - microphone.inserted_ms(end_ms) == microphone.received_ms == 1000
 
 
 def test_client_that_never_sends_is_silent_from_the_start() -> None:
@@ -205,7 +205,7 @@ def test_line_continues_after_a_format_change() -> None:
         await listener.microphone.settle()
 
     listener = perform(scene)
-    assert listener.microphone.invented_frames == 0
+    assert listener.microphone.inserted_frames == 0
     assert listener.sound_ms == pytest.approx(1500, abs=5)
 
 

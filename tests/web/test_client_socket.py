@@ -81,7 +81,7 @@ def test_lost_socket_takes_no_messages_of_the_next_one() -> None:
 
 
 def test_client_that_falls_behind_is_closed_with_reconnect_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines, "MOST_WAITING_CHARS", 1000)
+    monkeypatch.setattr(lines, "MAX_WAITING_CHARS", 1000)
     sent: list[Message] = []
 
     async def send(message: Message) -> None:
@@ -123,7 +123,7 @@ LEFT: Message = {"type": "websocket.disconnect", "code": 1006}
 MORE: Message = {"type": "websocket.receive", "text": "more"}
 
 
-MUCH: Message = {"type": "websocket.receive", "text": "x" * lines.MOST_AHEAD_CHARS}
+MUCH: Message = {"type": "websocket.receive", "text": "x" * lines.MAX_AHEAD_CHARS}
 
 
 @pytest.mark.parametrize(
@@ -156,6 +156,6 @@ def test_read_ahead_is_bounded() -> None:
 
         one = line(receive=receive)
         assert await one.rest(5)
-        assert len(one._read_ahead) == lines.MOST_AHEAD
+        assert len(one._read_ahead) == lines.MAX_AHEAD
 
     run_virtual(main())

@@ -344,14 +344,14 @@ def test_reconnected_client_gets_the_rest_of_the_reply() -> None:
         async with asyncio.TaskGroup() as tasks:
             playing = tasks.create_task(play(client, 3000))
             await client.at(500)
-            client.speaker.gone()
+            client.speaker.on_disconnect()
             before = len(client.sent)
             told_ms = client.told_ms
             await client.at(20_000)
             assert len(client.sent) == before
             assert client.told_ms == told_ms  # time stands still during the disconnect
             assert client.told[-1][0] >= 19_000  # but the conversation is told that the reply waits
-            client.speaker.back(REPLY, 900)
+            client.speaker.on_reconnect(REPLY, 900)
             assert not playing.done()
             rest.append(before)
         await client.at(25_000)
@@ -369,9 +369,9 @@ def test_end_waits_for_resent_audio() -> None:
     async def scene(client: Client) -> None:
         await play(client, 900)
         await client.at(300)
-        client.speaker.gone()
+        client.speaker.on_disconnect()
         await client.at(4000)
-        client.speaker.back(REPLY, 500)
+        client.speaker.on_reconnect(REPLY, 500)
         await client.at(6000)
 
     client = perform(scene)
@@ -387,8 +387,8 @@ def test_audio_counted_as_played_may_have_been_lost() -> None:
     async def scene(client: Client) -> None:
         await play(client, 1900)
         await client.at(1200)
-        client.speaker.gone()
-        client.speaker.back(REPLY, 600)
+        client.speaker.on_disconnect()
+        client.speaker.on_reconnect(REPLY, 600)
         await client.at(1500)
         assert client.speaker.close(REPLY) == pytest.approx(1200 * 24, abs=30 * 24)  # told positions are not taken back
 
@@ -399,11 +399,11 @@ def test_audio_counted_as_played_may_have_been_lost() -> None:
 
 def test_received_audio_of_another_reply_does_not_count() -> None:
     async def scene(client: Client) -> None:
-        client.speaker.gone()
+        client.speaker.on_disconnect()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(play(client, 500))
             await client.at(1000)
-            client.speaker.back("an old one", 400)
+            client.speaker.on_reconnect("an old one", 400)
 
     client = perform(scene)
     np.testing.assert_array_equal(np.concatenate([pcm for _, _, pcm in client.sent]), sound(500))
@@ -413,7 +413,7 @@ def test_close_while_disconnected_returns_earlier_position() -> None:
     async def scene(client: Client) -> None:
         await play(client, 900)
         await client.at(300)
-        client.speaker.gone()
+        client.speaker.on_disconnect()
         await client.at(60_000)
         assert client.speaker.close(REPLY) == heard(300)
 
@@ -477,14 +477,14 @@ class Storm:
         self.client.speaker.report(REPLY, played_ms, finished=True)
 
     def go(self, _: int) -> None:
-        self.client.speaker.gone()
+        self.client.speaker.on_disconnect()
 
     def come_back(self, received_ms: int) -> None:
         """Reconnects. The client has at most what was sent, and at least what it has played."""
         have = self.stream
         received_ms = min(max(received_ms, math.ceil(self.client.told_ms)), len(have) // 24)
         self.received = [have[: received_ms * 24]]
-        self.client.speaker.back(REPLY, received_ms)
+        self.client.speaker.on_reconnect(REPLY, received_ms)
 
     def shut_door(self, _: int) -> None:
         played = self.client.speaker.close(REPLY)

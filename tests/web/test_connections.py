@@ -17,7 +17,7 @@ import httpx
 import numpy as np
 import pytest
 from rehearsal import ScriptedVoice
-from served import Caller, ScriptedWorkshop, Served, calling, eventually, real_engines, served, settings_for
+from served import Caller, ScriptedEngineLoader, Served, calling, eventually, real_engines, served, settings_for
 from stopwatch import Stopwatch
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -28,7 +28,7 @@ from audio.errors import EngineLoadError
 from audio.units import Pcm
 from web import audio_backlog, client_socket, connection, serve
 from web.audio_throttle import AudioPacer
-from web.engine_pool import MOST_READY
+from web.engine_pool import MAX_READY
 from web.realtime_session import RealtimeSession
 from web.wire.commands import Command
 
@@ -38,8 +38,8 @@ TEN = "One two three. Four five six. Seven eight nine. Ten."
 """2 s."""
 
 
-def workshop(folder: Path, *assignments: str) -> ScriptedWorkshop:
-    return ScriptedWorkshop(settings_for(folder, "turn.hangover_ms=100", *assignments), os.environ)
+def scripted_loader(folder: Path, *assignments: str) -> ScriptedEngineLoader:
+    return ScriptedEngineLoader(settings_for(folder, "turn.hangover_ms=100", *assignments), os.environ)
 
 
 def run(main: Coroutine[None, None, None]) -> None:
@@ -55,7 +55,7 @@ def run(main: Coroutine[None, None, None]) -> None:
 
 async def gone(server: Served) -> None:
     """Waits until all conversations are over and their slots free."""
-    await eventually(lambda: server.admission.current == 0)
+    await eventually(lambda: server.session_limits.current == 0)
 
 
 def test_every_lost_trace_is_counted_and_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -63,7 +63,7 @@ def test_every_lost_trace_is_counted_and_logged(tmp_path: Path, caplog: pytest.L
     folder = tmp_path / "file" / "traces"
 
     async def main() -> None:
-        async with served(workshop(folder)) as server:
+        async with served(scripted_loader(folder)) as server:
             for _ in range(3):
                 async with calling(server) as caller:
                     await caller.asks("hello")
@@ -86,7 +86,7 @@ def test_removed_trace_folder_is_created_again(tmp_path: Path) -> None:
     folder = tmp_path / "traces"
 
     async def main() -> None:
-        async with served(workshop(folder)) as server, calling(server) as caller:
+        async with served(scripted_loader(folder)) as server, calling(server) as caller:
             await caller.asks("hello")
             await caller.until("response.done")
             await eventually(lambda: len(server.records()) == 1)
@@ -100,12 +100,12 @@ def test_removed_trace_folder_is_created_again(tmp_path: Path) -> None:
 
 
 def test_conversation_problems_are_logged_without_words(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    class Hoarse(ScriptedWorkshop):
+    class Hoarse(ScriptedEngineLoader):
         async def engines(self) -> Engines:
             return replace(await super().engines(), voice=ScriptedVoice(fails=True))
 
     async def main() -> None:
-        settings = workshop(tmp_path).settings
+        settings = scripted_loader(tmp_path).settings
         async with served(Hoarse(settings, os.environ)) as server, calling(server) as caller:
             await caller.send("session.update", session=TRACED)
             await caller.asks("hello")
@@ -127,7 +127,7 @@ def test_conversation_problems_are_logged_without_words(tmp_path: Path, caplog: 
 @pytest.mark.real_time
 def test_client_gets_rest_of_reply_after_lost_connection(tmp_path: Path) -> None:
     async def main() -> None:
-        script = workshop(tmp_path)
+        script = scripted_loader(tmp_path)
         script.answers = (TEN, "Yes.")
         async with served(script) as server:
             async with calling(server) as first:
@@ -158,7 +158,7 @@ def test_client_gets_rest_of_reply_after_lost_connection(tmp_path: Path) -> None
 
 def test_client_may_resume_before_its_loss_was_noticed(tmp_path: Path) -> None:
     async def main() -> None:
-        async with served(workshop(tmp_path)) as server, calling(server) as first:
+        async with served(scripted_loader(tmp_path)) as server, calling(server) as first:
             async with calling(server, resume=first.token) as second:
                 with pytest.raises(ConnectionClosed):
                     await first.until("response.done")
@@ -179,7 +179,7 @@ def test_resuming_while_old_connection_is_active_loses_nothing(tmp_path: Path) -
                 await caller.send("conversation.item.retrieve", item_id="nope")
 
     async def main() -> None:
-        async with served(workshop(tmp_path)) as server, calling(server) as first, asyncio.TaskGroup() as tasks:
+        async with served(scripted_loader(tmp_path)) as server, calling(server) as first, asyncio.TaskGroup() as tasks:
             await first.asks("hello")
             await first.until("response.done")
             tasks.create_task(chatter(first))
@@ -194,12 +194,12 @@ def test_resuming_while_old_connection_is_active_loses_nothing(tmp_path: Path) -
 
 def test_conversation_ends_if_client_stays_away(tmp_path: Path) -> None:
     async def main() -> None:
-        async with served(workshop(tmp_path, "server.resume_s=0.3")) as server:
+        async with served(scripted_loader(tmp_path, "server.resume_s=0.3")) as server:
             async with calling(server) as caller:
                 await caller.asks("hello")
                 await caller.until("response.output_audio.delta")
                 caller.lose()
-                await eventually(lambda: server.admission.current == 0)
+                await eventually(lambda: server.session_limits.current == 0)
             assert not server.connections.resumable(caller.token)
             assert [record["outcome"] for record in server.records()] == ["interrupted"]
             async with calling(server, resume=caller.token) as again:
@@ -210,7 +210,7 @@ def test_conversation_ends_if_client_stays_away(tmp_path: Path) -> None:
 
 def test_abandoned_conversation_cannot_be_resumed(tmp_path: Path) -> None:
     async def main() -> None:
-        async with served(workshop(tmp_path, "server.max_sessions=1")) as server:
+        async with served(scripted_loader(tmp_path, "server.max_sessions=1")) as server:
             async with calling(server) as caller:
                 caller.lose()
                 await eventually(lambda: len(server.connections.waiting) == 1)
@@ -226,7 +226,7 @@ def test_abandoned_conversation_cannot_be_resumed(tmp_path: Path) -> None:
 
 def test_new_client_gets_slot_of_longest_absent_client(tmp_path: Path) -> None:
     async def main() -> None:
-        async with served(workshop(tmp_path, "server.max_sessions=2")) as server:
+        async with served(scripted_loader(tmp_path, "server.max_sessions=2")) as server:
             async with calling(server) as first, calling(server) as second:
                 second.lose()
                 await eventually(lambda: len(server.connections.waiting) == 1)
@@ -248,7 +248,7 @@ def test_new_client_gets_slot_of_longest_absent_client(tmp_path: Path) -> None:
 @pytest.mark.parametrize("code", [1000, 1001, None])
 def test_closed_client_ends_at_once_and_its_turn_is_traced(tmp_path: Path, code: int | None) -> None:
     async def main() -> None:
-        script = workshop(tmp_path, "server.max_sessions=1")
+        script = scripted_loader(tmp_path, "server.max_sessions=1")
         script.answers = (TEN,)
         async with served(script) as server:
             async with calling(server) as caller:
@@ -257,11 +257,11 @@ def test_closed_client_ends_at_once_and_its_turn_is_traced(tmp_path: Path, code:
                 async with caller.socket.send_context():
                     caller.socket.protocol.send_close(code)
                 watch = Stopwatch()
-                await eventually(lambda: server.admission.current == 0)
+                await eventually(lambda: server.session_limits.current == 0)
                 assert watch.undisturbed_s < 1
             assert not server.connections.resumable(caller.token)
             assert [record["outcome"] for record in server.records()] == ["interrupted"]
-            assert script.ears[0].closed
+            assert script.recognizers[0].closed
             async with calling(server):
                 pass
 
@@ -270,7 +270,7 @@ def test_closed_client_ends_at_once_and_its_turn_is_traced(tmp_path: Path, code:
 
 def test_shutdown_traces_turn_in_progress_and_tells_client(tmp_path: Path) -> None:
     async def main() -> None:
-        script = workshop(tmp_path)
+        script = scripted_loader(tmp_path)
         script.answers = (TEN,)
         async with served(script) as server:
             async with calling(server) as caller:
@@ -299,7 +299,7 @@ def test_ended_sessions_leave_no_resources(tmp_path: Path, monkeypatch: pytest.M
             await caller.until("response.output_audio.delta")
 
     async def main() -> None:
-        script = workshop(tmp_path)
+        script = scripted_loader(tmp_path)
         async with served(script) as server:
             await asyncio.sleep(0.1)
             before = len(asyncio.all_tasks())
@@ -308,10 +308,12 @@ def test_ended_sessions_leave_no_resources(tmp_path: Path, monkeypatch: pytest.M
                     visits.create_task(visit(server))
             await gone(server)
             await eventually(lambda: len(asyncio.all_tasks()) <= before)
-            assert [ears.closed for ears in script.ears].count(False) <= 1  # kept ready for the next conversation
+            assert [recognizer.closed for recognizer in script.recognizers].count(
+                False
+            ) <= 1  # kept ready for the next conversation
             assert len(server.records()) == 8
             assert server.value("repartee_session_seconds_count") == 8
-        assert all(ears.closed for ears in script.ears)
+        assert all(recognizer.closed for recognizer in script.recognizers)
 
     run(main())
 
@@ -329,7 +331,7 @@ def test_ended_conversation_is_collected_at_once(tmp_path: Path, monkeypatch: py
 
     async def main() -> None:
         asyncio.get_running_loop().set_default_executor(Slow())
-        async with served(workshop(tmp_path)) as server:
+        async with served(scripted_loader(tmp_path)) as server:
             gc.disable()
             try:
                 async with calling(server) as caller:
@@ -351,7 +353,7 @@ def test_failed_refill_does_not_affect_the_conversation(tmp_path: Path, monkeypa
         raise EngineLoadError("no memory is left")
 
     async def main() -> None:
-        script = workshop(tmp_path)
+        script = scripted_loader(tmp_path)
         async with served(script) as server, calling(server) as caller:
             script.fails = fail
             await asyncio.sleep(0.1)
@@ -363,14 +365,14 @@ def test_failed_refill_does_not_affect_the_conversation(tmp_path: Path, monkeypa
 
 def test_dead_spare_recognizer_is_not_used(tmp_path: Path) -> None:
     async def main() -> None:
-        script = workshop(tmp_path)
+        script = scripted_loader(tmp_path)
         async with served(script) as server:
-            (waiting,) = script.ears
+            (waiting,) = script.recognizers
             waiting.works = False
             async with calling(server) as caller:
                 await spoken_turn(caller)
             await gone(server)
-            assert (waiting.closed, len(script.ears)) == (True, 2)
+            assert (waiting.closed, len(script.recognizers)) == (True, 2)
             assert server.value("repartee_errors_total", where="engine") == 1
 
     run(main())
@@ -396,7 +398,7 @@ def test_recognizer_processes_end_with_their_sessions(tmp_path: Path, monkeypatc
                 for _ in range(4):
                     visits.create_task(visit(server))
             await gone(server)
-            await eventually(lambda: children() - before <= MOST_READY)
+            await eventually(lambda: children() - before <= MAX_READY)
             async with calling(server):  # uses a returned recognizer
                 await asyncio.sleep(0.1)
             await gone(server)
@@ -420,7 +422,7 @@ async def spoken_turn(caller: Caller) -> None:
 @pytest.mark.real_time
 def test_two_sessions_are_independent(tmp_path: Path) -> None:
     async def main() -> None:
-        script = workshop(tmp_path)
+        script = scripted_loader(tmp_path)
         async with served(script) as server, calling(server) as one, calling(server) as other:
             await one.send("session.update", session={"type": "realtime", "instructions": "Sing."})
             async with asyncio.TaskGroup() as turns:
@@ -445,11 +447,11 @@ def test_client_that_does_not_read_is_dropped(tmp_path: Path, monkeypatch: pytes
 
     async def main() -> None:
         async with (
-            served(workshop(tmp_path, "server.resume_s=0")) as server,
+            served(scripted_loader(tmp_path, "server.resume_s=0")) as server,
             calling(server) as other,
             connect(server.url(), compression=None, max_queue=1) as deaf,
         ):
-            await eventually(lambda: server.admission.current == 2)
+            await eventually(lambda: server.session_limits.current == 2)
             await other.send("session.update", session=TRACED)
             content = [{"type": "input_text", "text": "x" * 500_000}]
             item = {"type": "message", "role": "user", "id": "big", "content": content}
@@ -462,7 +464,7 @@ def test_client_that_does_not_read_is_dropped(tmp_path: Path, monkeypatch: pytes
                 await other.until("response.created", turn + 1)
                 assert watch.undisturbed_s < 1.5
                 await other.until("repartee.trace", turn + 1)
-            await eventually(lambda: server.admission.current == 1)
+            await eventually(lambda: server.session_limits.current == 1)
             deaf.transport.abort()
 
     run(main())
@@ -476,7 +478,7 @@ def test_dropped_client_gets_close_when_it_reads_again(tmp_path: Path, monkeypat
 
     async def main() -> None:
         async with (
-            served(workshop(tmp_path)) as server,
+            served(scripted_loader(tmp_path)) as server,
             connect(server.url(), compression=None, max_queue=1) as deaf,
         ):
             created = json.loads(await deaf.recv())
@@ -513,7 +515,7 @@ def test_client_that_requests_more_than_it_reads_is_paused(tmp_path: Path, monke
 
     async def main() -> None:
         async with (
-            served(workshop(tmp_path)) as server,
+            served(scripted_loader(tmp_path)) as server,
             connect(server.url(), compression=None, max_queue=1) as greedy,
         ):
             content = [{"type": "input_text", "text": "x" * 500_000}]
@@ -543,7 +545,7 @@ def test_flood_of_small_messages_lets_other_tasks_run(tmp_path: Path) -> None:
                 await asyncio.sleep(0.002)
                 late_s.append(watch.undisturbed_s - 0.002)
 
-        async with served(workshop(tmp_path)) as server, calling(server) as caller, asyncio.TaskGroup() as tasks:
+        async with served(scripted_loader(tmp_path)) as server, calling(server) as caller, asyncio.TaskGroup() as tasks:
             watching = tasks.create_task(watch())
             caller.socket.transport.write(b"".join([b"\x81\x81\x00\x00\x00\x00{"] * 5000))
             await caller.until("error", 5000)
@@ -555,7 +557,7 @@ def test_flood_of_small_messages_lets_other_tasks_run(tmp_path: Path) -> None:
 
 def test_only_audio_faster_than_real_time_is_queued(tmp_path: Path) -> None:
     async def main() -> None:
-        async with served(workshop(tmp_path)) as server, calling(server) as caller:
+        async with served(scripted_loader(tmp_path)) as server, calling(server) as caller:
             watch = Stopwatch()
             for _ in range(5):
                 await caller.sounds(np.zeros(24_000, np.int16))
@@ -571,7 +573,7 @@ def test_only_audio_faster_than_real_time_is_queued(tmp_path: Path) -> None:
 
 def test_long_message_is_processed_in_real_time(tmp_path: Path) -> None:
     async def main() -> None:
-        async with served(workshop(tmp_path)) as server, calling(server) as caller:
+        async with served(scripted_loader(tmp_path)) as server, calling(server) as caller:
             watch = Stopwatch()
             await caller.sounds(np.zeros(24_000 * 7, np.int16))
             await caller.asks("hello")
@@ -584,7 +586,7 @@ def test_long_message_is_processed_in_real_time(tmp_path: Path) -> None:
 
 def test_client_is_not_idle_while_long_message_is_processed(tmp_path: Path) -> None:
     async def main() -> None:
-        async with served(workshop(tmp_path, "server.idle_timeout_s=1")) as server, calling(server) as caller:
+        async with served(scripted_loader(tmp_path, "server.idle_timeout_s=1")) as server, calling(server) as caller:
             await caller.sounds(np.zeros(24_000 * 7, np.int16))
             await caller.until("error")
             assert server.value("repartee_throttled_seconds_total") > 2
@@ -595,7 +597,7 @@ def test_client_is_not_idle_while_long_message_is_processed(tmp_path: Path) -> N
 
 def test_resuming_within_long_message_starts_anew(tmp_path: Path) -> None:
     async def main() -> None:
-        async with served(workshop(tmp_path)) as server, calling(server) as first:
+        async with served(scripted_loader(tmp_path)) as server, calling(server) as first:
             await first.sounds(np.zeros(24_000 * 60, np.int16))
             async with calling(server, resume=first.token) as second:
                 with pytest.raises(ConnectionClosed) as closed:
@@ -611,7 +613,7 @@ def test_resuming_within_long_message_starts_anew(tmp_path: Path) -> None:
 
 def test_a_throttled_client_that_leaves_is_noticed(tmp_path: Path) -> None:
     async def main() -> None:
-        async with served(workshop(tmp_path)) as server:
+        async with served(scripted_loader(tmp_path)) as server:
             async with calling(server) as caller:
                 await caller.sounds(np.zeros(24_000 * 60, np.int16))
             await gone(server)
@@ -625,7 +627,7 @@ def minute_of_sound(seconds: float = 60.0) -> Pcm:
 
 def test_pings_and_control_events_are_answered_during_backlog(tmp_path: Path) -> None:
     async def main() -> None:
-        async with served(workshop(tmp_path)) as server, calling(server) as caller:
+        async with served(scripted_loader(tmp_path)) as server, calling(server) as caller:
             for _ in range(60):
                 await caller.sounds(minute_of_sound(1.0))
             await caller.send("session.update", session={"type": "realtime", "instructions": "Be brief."})
@@ -641,7 +643,7 @@ def test_pings_and_control_events_are_answered_during_backlog(tmp_path: Path) ->
 
 def test_commit_includes_all_queued_audio(tmp_path: Path) -> None:
     async def main() -> None:
-        async with served(workshop(tmp_path)) as server, calling(server) as caller:
+        async with served(scripted_loader(tmp_path)) as server, calling(server) as caller:
             await caller.send("session.update", session={**TRACED, "audio": {"input": {"turn_detection": None}}})
             for _ in range(6):
                 await caller.sounds(np.full(24_000, 8000, np.int16))
@@ -659,7 +661,7 @@ def test_commit_includes_all_queued_audio(tmp_path: Path) -> None:
 
 def test_clear_drops_queued_audio(tmp_path: Path) -> None:
     async def main() -> None:
-        async with served(workshop(tmp_path)) as server, calling(server) as caller:
+        async with served(scripted_loader(tmp_path)) as server, calling(server) as caller:
             for _ in range(60):
                 await caller.sounds(minute_of_sound(1.0))
             await caller.send("input_audio_buffer.clear")
@@ -675,10 +677,10 @@ def test_clear_drops_queued_audio(tmp_path: Path) -> None:
 def test_disconnect_is_noticed_during_backlog(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held_bytes: int, closes: bool
 ) -> None:
-    monkeypatch.setattr(audio_backlog, "MOST_BYTES", held_bytes)
+    monkeypatch.setattr(audio_backlog, "MAX_BYTES", held_bytes)
 
     async def main() -> None:
-        async with served(workshop(tmp_path, "server.resume_s=0")) as server:
+        async with served(scripted_loader(tmp_path, "server.resume_s=0")) as server:
             async with calling(server) as caller:
                 for _ in range(30):
                     await caller.sounds(minute_of_sound(1.0))
@@ -687,14 +689,14 @@ def test_disconnect_is_noticed_during_backlog(
                     caller.lose()
                 elif held_bytes < 1 << 20:
                     caller.socket.transport.write_eof()  # without a close frame
-            await eventually(lambda: server.admission.current == 0, within_s=3)
+            await eventually(lambda: server.session_limits.current == 0, within_s=3)
 
     run(main())
 
 
 def test_flooding_clients_that_vanish_free_their_slots(tmp_path: Path) -> None:
     async def main() -> None:
-        async with served(workshop(tmp_path, "server.max_sessions=8")) as server:
+        async with served(scripted_loader(tmp_path, "server.max_sessions=8")) as server:
             flooding = [await stack_caller(server) for _ in range(8)]
             for caller in flooding:
                 for _ in range(8):
@@ -716,7 +718,7 @@ async def stack_caller(server: Served) -> Caller:
 
 
 def test_flooding_clients_have_a_bounded_backlog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audio_backlog, "MOST_BYTES", 1 << 19)
+    monkeypatch.setattr(audio_backlog, "MAX_BYTES", 1 << 19)
     held: list[int] = []
     put = audio_backlog.AudioBacklog.put
 
@@ -727,7 +729,7 @@ def test_flooding_clients_have_a_bounded_backlog(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(audio_backlog.AudioBacklog, "put", counted)
 
     async def main() -> None:
-        async with served(workshop(tmp_path, "server.resume_s=0")) as server:
+        async with served(scripted_loader(tmp_path, "server.resume_s=0")) as server:
             async with calling(server) as caller:
                 for _ in range(40):
                     await caller.sounds(minute_of_sound(1.0))
@@ -743,7 +745,7 @@ def test_flooding_clients_have_a_bounded_backlog(tmp_path: Path, monkeypatch: py
 @pytest.mark.real_time
 def test_conversation_is_answered_beside_flooding_clients(tmp_path: Path) -> None:
     async def main() -> None:
-        async with served(workshop(tmp_path)) as server, calling(server) as other:
+        async with served(scripted_loader(tmp_path)) as server, calling(server) as other:
             await other.send("session.update", session=TRACED)
             flooding = [await stack_caller(server) for _ in range(4)]
             for caller in flooding:
@@ -766,7 +768,10 @@ def test_conversation_is_answered_beside_flooding_clients(tmp_path: Path) -> Non
 
 def test_invalid_message_is_an_error_and_session_continues(tmp_path: Path) -> None:
     async def main() -> None:
-        async with served(workshop(tmp_path, "server.max_message_bytes=65536")) as server, calling(server) as caller:
+        async with (
+            served(scripted_loader(tmp_path, "server.max_message_bytes=65536")) as server,
+            calling(server) as caller,
+        ):
             await caller.socket.send(b"\x00\x01")
             await caller.socket.send("x" * 100_000)
             await caller.socket.send("語" * 30_000)
@@ -788,12 +793,12 @@ def test_invalid_message_is_an_error_and_session_continues(tmp_path: Path) -> No
 
 def test_page_of_another_site_is_refused(tmp_path: Path) -> None:
     async def main() -> None:
-        async with served(workshop(tmp_path)) as server:
+        async with served(scripted_loader(tmp_path)) as server:
             with pytest.raises(InvalidStatus) as refused:
                 async with calling(server, {"Origin": "https://evil.example"}):
                     pass
             assert refused.value.response.status_code == 403
-            assert server.admission.current == 0
+            assert server.session_limits.current == 0
 
     run(main())
 
@@ -826,7 +831,7 @@ async def told_and_closed(caller: Caller) -> None:
 
 def test_sigterm_lets_reply_finish_and_refuses_new_sessions(tmp_path: Path, signalled: Signalled) -> None:
     async def main() -> None:
-        script = workshop(tmp_path)
+        script = scripted_loader(tmp_path)
         script.answers = (TEN,)
         async with served(script) as server:
             async with calling(server) as caller, calling(server) as idle:
@@ -851,7 +856,7 @@ def test_sigterm_lets_reply_finish_and_refuses_new_sessions(tmp_path: Path, sign
 
 def test_sigterm_lets_reply_of_resumed_client_finish(tmp_path: Path, signalled: Signalled) -> None:
     async def main() -> None:
-        script = workshop(tmp_path)
+        script = scripted_loader(tmp_path)
         script.answers = (TEN,)
         async with served(script) as server, calling(server) as first:
             await first.asks("count")
@@ -874,7 +879,7 @@ def test_reply_is_cut_if_it_has_no_time_to_finish(tmp_path: Path, signalled: Sig
     drain_s = {"no time": 0.0, "too little time": 0.2}.get(how, 60.0)
 
     async def main() -> None:
-        script = workshop(tmp_path, f"server.drain_s={drain_s}")
+        script = scripted_loader(tmp_path, f"server.drain_s={drain_s}")
         script.answers = (" ".join([TEN] * 20),)  # 40 s
         async with served(script) as server:
             async with calling(server) as caller:

@@ -8,7 +8,7 @@ from collections.abc import Coroutine
 from pathlib import Path
 
 import pytest
-from served import Caller, ScriptedWorkshop, calling, served, settings_for
+from served import Caller, ScriptedEngineLoader, calling, served, settings_for
 
 from web.event_limits import (
     BURST_BYTES,
@@ -23,7 +23,7 @@ from web.event_limits import (
 )
 from web.wire.errors import ProtocolError
 
-LONGEST = 16 << 20
+LIMIT_BYTES = 16 << 20
 SOUND = "A" * 2_000_000
 APPEND = '"type": "input_audio_buffer.append"'
 LISTS = "[]," * 700_000
@@ -31,7 +31,7 @@ ESCAPED = '\\"' * 1_000_000
 BACKSLASHES = "\\\\" * 1_000_000
 
 
-def code_of(text: str, longest: int = LONGEST) -> str | None:
+def code_of(text: str, longest: int = LIMIT_BYTES) -> str | None:
     refused = refusal(text, len(text.encode()), longest)
     return None if refused is None else refused.code
 
@@ -75,7 +75,7 @@ def test_append_may_be_large_wherever_its_type_is(text: str) -> None:
     ],
 )
 def test_other_events_have_at_most_a_megabyte(text: str) -> None:
-    refused = refusal(text, len(text), LONGEST)
+    refused = refusal(text, len(text), LIMIT_BYTES)
     assert isinstance(refused, ProtocolError)
     assert refused.code == "message_too_large"
     assert f"{MAX_EVENT_BYTES} bytes at most, this one {len(text)}" in refused.message
@@ -195,7 +195,10 @@ def update(parameters: str) -> str:
 )
 def test_large_event_is_refused_and_the_connection_stays(tmp_path: Path, text: str, code: str) -> None:
     async def main() -> None:
-        async with served(ScriptedWorkshop(settings_for(tmp_path), os.environ)) as server, calling(server) as caller:
+        async with (
+            served(ScriptedEngineLoader(settings_for(tmp_path), os.environ)) as server,
+            calling(server) as caller,
+        ):
             await caller.socket.send(text)
             error = (await caller.until("error"))["error"]
             assert error["code"] == code
@@ -208,7 +211,10 @@ def test_large_event_is_refused_and_the_connection_stays(tmp_path: Path, text: s
 
 def test_append_with_its_type_last_is_accepted(tmp_path: Path) -> None:
     async def main() -> None:
-        async with served(ScriptedWorkshop(settings_for(tmp_path), os.environ)) as server, calling(server) as caller:
+        async with (
+            served(ScriptedEngineLoader(settings_for(tmp_path), os.environ)) as server,
+            calling(server) as caller,
+        ):
             sound = "A" * 200_000
             await caller.socket.send(f'{{"audio":"{sound}","type":"input_audio_buffer.append"}}')
             await caller.socket.send(f'{{"audio":"{sound}","type":"nothing"}}')
@@ -235,7 +241,7 @@ def test_client_with_costly_events_waits_and_others_do_not(tmp_path: Path, kind:
 
     async def main() -> None:
         async with (
-            served(ScriptedWorkshop(settings_for(tmp_path), os.environ)) as server,
+            served(ScriptedEngineLoader(settings_for(tmp_path), os.environ)) as server,
             calling(server) as one,
             calling(server) as other,
             asyncio.TaskGroup() as tasks,

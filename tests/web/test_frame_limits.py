@@ -7,14 +7,14 @@ from collections.abc import Coroutine
 from pathlib import Path
 
 import pytest
-from served import ScriptedWorkshop, calling, served, settings_for
+from served import ScriptedEngineLoader, calling, served, settings_for
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import Frame, Opcode
 
 from web.frame_limits import (
     CONTROL_BURST,
     CONTROL_PER_S,
-    MOST_FRAGMENTS,
+    MAX_FRAGMENTS,
     SMALL_BURST,
     SMALL_BYTES,
     SMALL_PER_S,
@@ -56,7 +56,7 @@ def run(main: Coroutine[None, None, None]) -> None:
 def test_flood_of_frames_is_closed_with_a_reason(tmp_path: Path, flood: bytes, what: str) -> None:
     async def main() -> None:
         async with (
-            served(ScriptedWorkshop(settings_for(tmp_path), os.environ)) as server,
+            served(ScriptedEngineLoader(settings_for(tmp_path), os.environ)) as server,
             calling(server) as other,
             calling(server) as caller,
         ):
@@ -74,7 +74,10 @@ def test_flood_of_frames_is_closed_with_a_reason(tmp_path: Path, flood: bytes, w
 
 def test_client_flooding_after_close_still_gets_the_reason(tmp_path: Path) -> None:
     async def main() -> None:
-        async with served(ScriptedWorkshop(settings_for(tmp_path), os.environ)) as server, calling(server) as caller:
+        async with (
+            served(ScriptedEngineLoader(settings_for(tmp_path), os.environ)) as server,
+            calling(server) as caller,
+        ):
             with pytest.raises(ConnectionClosed) as closed:  # noqa: PT012
                 async with asyncio.TaskGroup() as tasks:
 
@@ -98,7 +101,7 @@ def test_client_flooding_after_close_still_gets_the_reason(tmp_path: Path) -> No
 
 def test_unread_pongs_use_bounded_memory(tmp_path: Path) -> None:
     async def main() -> None:
-        async with served(ScriptedWorkshop(settings_for(tmp_path), os.environ)) as server:
+        async with served(ScriptedEngineLoader(settings_for(tmp_path), os.environ)) as server:
             async with calling(server) as caller:
                 (protocol,) = server.server.server_state.connections
                 caller.socket.transport.pause_reading()
@@ -121,7 +124,10 @@ def test_message_in_large_or_in_a_few_small_fragments_is_taken(tmp_path: Path) -
     text = b'{"type": "conversation.item.retrieve", "item_id": "nothing"}'
 
     async def main() -> None:
-        async with served(ScriptedWorkshop(settings_for(tmp_path), os.environ)) as server, calling(server) as caller:
+        async with (
+            served(ScriptedEngineLoader(settings_for(tmp_path), os.environ)) as server,
+            calling(server) as caller,
+        ):
             parts = [frame(Opcode.CONT, bytes([byte]), fin=False) for byte in text]
             caller.socket.transport.write(frame(Opcode.TEXT, fin=False) + b"".join(parts) + frame(Opcode.CONT))
             await caller.until("error")
@@ -148,10 +154,10 @@ def test_only_small_fragments_are_rate_limited() -> None:
     assert not any(limits.fragment(SMALL_BYTES - 1, 1000.0, last=n % 10 == 9) for n in range(SMALL_BURST))
     assert limits.fragment(0, 1000.0, last=True) is not None
     assert limits.fragment(1, 1001.0 + SMALL_BURST / SMALL_PER_S, last=True) is None
-    assert not any(limits.fragment(SMALL_BYTES, 1000.0, last=n % 10 == 9) for n in range(3 * MOST_FRAGMENTS))
+    assert not any(limits.fragment(SMALL_BYTES, 1000.0, last=n % 10 == 9) for n in range(3 * MAX_FRAGMENTS))
 
 
 def test_fragments_per_message_are_limited() -> None:
     limits = FrameLimits()
-    assert not any(limits.fragment(4096, 1000.0, last=False) for _ in range(MOST_FRAGMENTS))
+    assert not any(limits.fragment(4096, 1000.0, last=False) for _ in range(MAX_FRAGMENTS))
     assert limits.fragment(4096, 1000.0, last=True) is not None

@@ -112,7 +112,7 @@ def test_spoken_turn_and_tool_call_work(tmp_path: Path) -> None:
                 assert unknown == []
                 for task in work:
                     task.cancel()
-            await eventually(lambda: server.admission.current == 0)
+            await eventually(lambda: server.session_limits.current == 0)
             assert len(llm.posts) == 2
             assert b"set_lamp" in llm.posts[0].body
 

@@ -16,7 +16,7 @@ from openai.resources.realtime.realtime import AsyncRealtimeConnection
 from served import (
     WHAT_TIME,
     Pace,
-    ScriptedWorkshop,
+    ScriptedEngineLoader,
     Served,
     eventually,
     in_real_time,
@@ -153,7 +153,7 @@ def test_spoken_conversation_can_be_interrupted(tmp_path: Path) -> None:
                 assert third.status == "completed"
                 assert person.told("response.output_audio_transcript.done")[2].transcript[:3] == said[:3]
                 assert person.told("error") == []
-            await eventually(lambda: server.admission.current == 0)
+            await eventually(lambda: server.session_limits.current == 0)
             outcomes = [record["outcome"] for record in server.records()]
             assert outcomes[:2] == ["answered", "interrupted"]
             spoken = server.records()[0]
@@ -242,8 +242,8 @@ def test_telephone_format_and_fixed_silence_work(tmp_path: Path) -> None:
 
 def test_assistant_speaks_first_and_settings_are_checked_singly(tmp_path: Path) -> None:
     async def main(pace: Pace, folder: Path) -> None:
-        workshop = ScriptedWorkshop(settings_for(folder), {}, answers=("Hello, how may I help?",))
-        async with served(workshop) as server, talking(server, pace) as person:
+        loader = ScriptedEngineLoader(settings_for(folder), {}, answers=("Hello, how may I help?",))
+        async with served(loader) as server, talking(server, pace) as person:
             assert person.told("session.created")[0].session.max_output_tokens == "inf"
             detection: Any = {"type": "server_vad", "idle_timeout_ms": 6000, "silence_duration_ms": 5000}
             audio: Any = {"input": {"turn_detection": detection, "transcription": {"model": "m", "language": "de"}}}
@@ -270,7 +270,7 @@ def test_assistant_speaks_first_and_settings_are_checked_singly(tmp_path: Path) 
             done = (await person.until("response.done")).response
             assert done.output[0].content[0].text == "Hello, how may I help?"
             assert done.usage.input_token_details.cached_tokens_details.text_tokens is not None
-            (model,) = workshop.models
+            (model,) = loader.models
             assert [message.content for message in model.asked[0]] == ["Greet the user first."]
             assert model.options[0].max_tokens == NO_LIMIT
 
@@ -289,8 +289,8 @@ def test_assistant_speaks_first_and_settings_are_checked_singly(tmp_path: Path) 
 
 def test_commit_of_tone_in_manual_mode_has_empty_transcript(tmp_path: Path) -> None:
     async def main(pace: Pace, folder: Path) -> None:
-        workshop = ScriptedWorkshop(settings_for(folder), {}, says=("",))
-        async with served(workshop) as server, talking(server, pace) as person:
+        loader = ScriptedEngineLoader(settings_for(folder), {}, says=("",))
+        async with served(loader) as server, talking(server, pace) as person:
             audio: Any = {"input": {"turn_detection": None}}
             await person.connection.session.update(session={"type": "realtime", "audio": audio})
             await person.until("session.updated")
@@ -311,7 +311,7 @@ def test_commit_of_tone_in_manual_mode_has_empty_transcript(tmp_path: Path) -> N
 def test_other_api_paths_answer_with_api_errors(tmp_path: Path) -> None:
     async def main() -> None:
         async with (
-            served(ScriptedWorkshop(settings_for(tmp_path), {})) as server,
+            served(ScriptedEngineLoader(settings_for(tmp_path), {})) as server,
             AsyncOpenAI(base_url=server.openai, api_key="none", max_retries=0) as client,
         ):
             asked: list[Any] = [

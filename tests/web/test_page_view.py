@@ -5,7 +5,7 @@ from typing import Literal
 
 import numpy as np
 import pytest
-from page_browser import chromium, until
+from page_browser import chromium, wait_until
 from playwright.sync_api import Browser, Page
 from scripted_server import Reply, Script, Server, serving
 
@@ -60,7 +60,7 @@ def page(browser: Browser, server: Server) -> Iterator[Page]:
 def started(page: Page) -> None:
     page.click("#start")
     page.wait_for_selector("body[data-phase=listening]")
-    page.click(".notice[data-trouble=denied] button.icon")
+    page.click(".notice[data-problem=denied] button.icon")
 
 
 def scrolled_into_sight(page: Page, selector: str) -> bool:
@@ -78,7 +78,7 @@ def test_every_panel_can_be_reached(page: Page, size: tuple[int, int]) -> None:
     page.set_viewport_size({"width": size[0], "height": size[1]})
     started(page)
     page.click("#settings-open")
-    for part in ("#microphone", "#push-to-talk", "#autoGainControl", "#settings .fine >> nth=1"):
+    for part in ("#microphone", "#push-to-talk", "#autoGainControl", "#settings .hint >> nth=1"):
         assert scrolled_into_sight(page, part), part
     page.keyboard.press("Escape")
     page.evaluate("scrollTo(0, 0)")
@@ -90,8 +90,8 @@ def test_every_panel_can_be_reached(page: Page, size: tuple[int, int]) -> None:
 
 def test_small_phone_shows_the_conversation(page: Page) -> None:
     page.set_viewport_size({"width": 360, "height": 640})
-    one_line = page.evaluate("parseFloat(getComputedStyle(document.querySelector('.number')).fontSize)")
-    box = page.locator(".number").bounding_box()
+    one_line = page.evaluate("parseFloat(getComputedStyle(document.querySelector('.latency-value')).fontSize)")
+    box = page.locator(".latency-value").bounding_box()
     assert box is not None
     assert box["height"] < 1.5 * one_line
     started(page)
@@ -105,10 +105,10 @@ def test_small_phone_shows_the_conversation(page: Page) -> None:
 def test_small_text_has_enough_contrast(page: Page, scheme: Literal["dark", "light"]) -> None:
     page.emulate_media(color_scheme=scheme)
     started(page)
-    page.fill("#say", "are you there")
-    page.press("#say", "Enter")
+    page.fill("#text-input", "are you there")
+    page.press("#text-input", "Enter")
     page.wait_for_selector(".row.dropped")
-    line = (".stage .name", ".stage .ms", ".band span", ".ticks span", ".line .end")
+    line = (".stage .name", ".stage .ms", ".band span", ".ticks span", ".timeline .speaker-label")
     for selector in (*line, ".item .note", ".item .who", ".row.dropped span"):
         assert page.evaluate(CONTRAST, selector) >= 4.5, selector
 
@@ -116,13 +116,17 @@ def test_small_text_has_enough_contrast(page: Page, scheme: Literal["dark", "lig
 def test_transcript_follows_when_the_window_shrinks(page: Page) -> None:
     page.set_viewport_size({"width": 1280, "height": 1000})
     started(page)
-    page.evaluate("""() => { for (let n = 0; n < 30; n++) repartee.talk.wire.dispatchEvent(new CustomEvent("event", {
-        detail: { type: "conversation.item.added", item: { id: `u${n}`, role: "user",
-            content: [{ type: "input_text", text: `سؤال ${n}` }] } } })); }""")
+    page.evaluate("""() => { const { connection } = repartee.session;
+        for (let n = 0; n < 30; n++) {
+            const item = { id: `u${n}`, role: "user", content: [{ type: "input_text", text: `سؤال ${n}` }] };
+            const detail = { type: "conversation.item.added", item };
+            connection.dispatchEvent(new CustomEvent("event", { detail }));
+        }
+    }""")
     gap = "transcript.scrollHeight - transcript.scrollTop - transcript.clientHeight"
-    until(page, lambda: page.evaluate(gap) < 2, "the end")
+    wait_until(page, lambda: page.evaluate(gap) < 2, "the end")
     page.set_viewport_size({"width": 1280, "height": 700})
-    until(page, lambda: page.evaluate(gap) < 2, "the end again", 5)
+    wait_until(page, lambda: page.evaluate(gap) < 2, "the end again", 5)
     # Scroll events come with the next frame: before it, the window must not change.
     page.evaluate("() => new Promise((done) => { transcript.onscrollend = done; transcript.scrollTop = 0; })")
     page.set_viewport_size({"width": 1280, "height": 750})
@@ -148,7 +152,7 @@ def test_ended_conversation_leaves_no_handlers(page: Page) -> None:
         if conversation == 1:
             page.wait_for_timeout(300)
             left = handlers()
-    until(page, lambda: handlers() <= left, "what the last two left is freed", limit_s=10)
+    wait_until(page, lambda: handlers() <= left, "what the last two left is freed", limit_s=10)
 
 
 def test_switches_are_visible_in_forced_colours(page: Page) -> None:
@@ -195,7 +199,7 @@ def test_settings_open_and_close_without_scrolling(page: Page, size: tuple[int, 
 def test_controls_are_not_clipped(page: Page, size: tuple[int, int]) -> None:
     page.set_viewport_size({"width": size[0], "height": size[1]})
     started(page)
-    for part in ("#start", "#mute", "#interrupt", "#settings-open", "#say", "#send"):
+    for part in ("#start", "#mute", "#interrupt", "#settings-open", "#text-input", "#send"):
         box = page.locator(part).bounding_box()
         assert box is not None, part
         assert box["x"] >= 0, part
@@ -212,7 +216,7 @@ VISIBLE_LABELS = """() => [...document.querySelectorAll("a, button, summary, [ro
         const words = (text) => (text.toLowerCase().match(/[\\p{L}\\p{N}]+/gu) ?? []).join(" ");
         const seen = [], walker = document.createTreeWalker(one, NodeFilter.SHOW_TEXT);
         while (walker.nextNode()) {
-            if (!walker.currentNode.parentElement.closest(".unseen")) seen.push(walker.currentNode.data);
+            if (!walker.currentNode.parentElement.closest(".visually-hidden")) seen.push(walker.currentNode.data);
         }
         const labels = (one.getAttribute("aria-labelledby") ?? "").split(" ").filter(Boolean);
         const label = labels.map((id) => document.getElementById(id).textContent).join(" ");
@@ -232,24 +236,24 @@ def test_accessible_names_contain_visible_labels(page: Page) -> None:
         const { turns } = repartee;
         for (const [n, ms] of [120, 325, 900, null, 250].entries()) {
             turns.speechEnded(1000, 0);
-            const turn = turns.replied(`resp_${n + 1}_1`);
+            const turn = turns.addReply(`resp_${n + 1}_1`);
             if (ms === null) continue;
-            turns.captured(turn, 10);
-            turns.audible(turn, 10 + ms / 1000, 20);
+            turns.setSpeechEnd(turn, 10);
+            turns.setReplyOnset(turn, 10 + ms / 1000, 20);
         }
-        turns.replyFailed("resp_5_1");
-        repartee.talk.dispatchEvent(new CustomEvent("turn", { detail: turns.all.at(-1) }));
-        repartee.talk.dispatchEvent(new CustomEvent("trouble", { detail: { name: "lost", said: "" } }));
+        turns.markFailed("resp_5_1");
+        repartee.session.dispatchEvent(new CustomEvent("turn", { detail: turns.all.at(-1) }));
+        repartee.session.dispatchEvent(new CustomEvent("problem", { detail: { problem: "lost", message: "" } }));
     }""")
     page.wait_for_selector(".turn.failed")
     assert page.evaluate(VISIBLE_LABELS) == []
     names = [page.locator(".turn").nth(n).aria_snapshot() for n in range(5)]
     assert [name.partition('"')[2].partition('"')[0] for name in names] == [
         "Turn 5 failed",
-        "Turn 4 – not timed",
+        "Turn 4 – no latency",
         "Turn 3 900 ms, later",
-        "Turn 2 325 ms, in the band",
+        "Turn 2 325 ms, within the band",
         "Turn 1 120 ms, sooner",
     ]
     assert page.inner_text("#within") == "1 of 3"
-    assert page.inner_text("#verdict") == "the turn failed: not counted"
+    assert page.inner_text("#rating") == "the turn failed, so it is not counted"

@@ -13,9 +13,9 @@ import pytest
 from rehearsal import ScriptedVoice
 from virtual_time import run_virtual
 from wire_client import Client, Event
-from wire_engines import Answer, AnswersInTurn, HearsInTurn, engines_of
+from wire_engines import Answer, ScriptedLlm, ScriptedRecognizer, engines_of
 
-from assistant.end_of_turn.estimator import EndOfTurnEstimate, hangover_ms
+from assistant.end_of_turn.estimator import EndOfTurnEstimate, silence_timeout_ms
 from assistant.history.history import History
 from assistant.history.items import AssistantMessage, ItemId, UserMessage
 from assistant.pipeline.engines import SessionSettings
@@ -24,8 +24,8 @@ from assistant.pipeline.session import Session
 from assistant.setup.derived_settings import PATIENCE
 from assistant.trace.record import TurnRecord
 from assistant.turns.events import ReplyId
-from assistant.turns.machine import TurnTaking
 from assistant.turns.settings import TurnSettings
+from assistant.turns.turn_taking import TurnTaking
 from audio import g711
 from audio.units import REPLY_RATE_HZ, Pcm
 from llm.chat import NO_LIMIT, FunctionCall, Message
@@ -66,15 +66,15 @@ class Stage:
     zero_s: float = 0.0
 
     def __post_init__(self) -> None:
-        self.model = AnswersInTurn(self.answers)
-        self.ears = HearsInTurn(self.says)
+        self.model = ScriptedLlm(self.answers)
+        self.recognizer = ScriptedRecognizer(self.says)
         self.voice = ScriptedVoice()
         microphone, speaker = ClientMicrophone(REPLY_RATE_HZ), ClientSpeaker(ahead_ms=1000)
         self.talk = RealtimeSession(
             self.client.wire, microphone, speaker, self.base, self.profile, voice="scripted voice"
         )
         recorder = Recorder(
-            conversation="talk",
+            conversation_id="talk",
             started_at="2026-01-01T00:00:00+00:00",
             salt=b"salt",
             engines={},
@@ -83,17 +83,17 @@ class Stage:
             speech_end_bias_ms=0.0,
             counters=dict,
             write=self.records.append,
-            show=self.talk.tell,
+            on_event=self.talk.on_event,
         )
         self.talk.session = self.session = Session(
             microphone,
             speaker,
-            engines_of(self.ears, self.model, self.voice),
+            engines_of(self.recognizer, self.model, self.voice),
             TurnTaking(self.base),
             History("Be brief.", 20),
             recorder,
             SessionSettings(),
-            self.talk.tell,
+            self.talk.on_event,
         )
         self.talk.configure(CONFIG)
         self.talk.changed = self._fetch
@@ -239,8 +239,8 @@ def test_spoken_turn_sends_all_events() -> None:
     assert stage.events("input_audio_buffer.speech_stopped")[0]["repartee"] == {"invented_ms": 1.8}  # before the speech
     (trace,) = stage.events("repartee.trace")
     assert trace["trace"]["response_latency_ms"] == pytest.approx(400 + 10 + 30, abs=60)
-    assert stage.session.conversation.items[-1] == AssistantMessage(
-        stage.session.conversation.items[-1].id, "It is ten o'clock. Anything else?"
+    assert stage.session.history.items[-1] == AssistantMessage(
+        stage.session.history.items[-1].id, "It is ten o'clock. Anything else?"
     )
 
 
@@ -407,7 +407,7 @@ def test_higher_eagerness_ends_a_turn_sooner() -> None:
 @pytest.mark.parametrize("probability", [0.05, 0.2, 0.5, 0.8, 0.95])
 def test_higher_eagerness_waits_less_at_any_eot_probability(probability: float) -> None:
     estimate = EndOfTurnEstimate(probability, 200.0, 300.0, "sound")
-    waits = [hangover_ms(estimate, PATIENCE[profile]) for profile in ("eager", "balanced", "patient")]
+    waits = [silence_timeout_ms(estimate, PATIENCE[profile]) for profile in ("eager", "balanced", "patient")]
     assert waits[0] + 40 <= waits[1]
     assert waits[1] < waits[2]
 
@@ -596,7 +596,7 @@ def test_commit_is_answered_once() -> None:
 
 def test_commit_before_earlier_transcript_is_another_item() -> None:
     async def scene(stage: Stage) -> None:
-        stage.ears.delay_ms = 1500
+        stage.recognizer.delay_ms = 1500
         await stage.update(audio={"input": {"turn_detection": None}})
         for _ in range(2):
             await stage.sound(400, loud=True)
@@ -612,9 +612,7 @@ def test_commit_before_earlier_transcript_is_another_item() -> None:
     first, second, empty = stage.events("input_audio_buffer.committed")
     assert second["previous_item_id"] == first["item_id"]
     assert empty["item_id"] in stage.client.items
-    assert [
-        item.text for item in stage.session.conversation.items if isinstance(item, UserMessage) and item.spoken
-    ] == [
+    assert [item.text for item in stage.session.history.items if isinstance(item, UserMessage) and item.spoken] == [
         "what time is it",
         "and the date",
         "",
@@ -652,7 +650,7 @@ def test_recording_is_paced_to_real_time_without_silence(message_s: float) -> No
     took_ms: list[int] = []
     stage = perform(scene)
     assert took_ms[0] == pytest.approx(1000 * (16 / RATE_ALLOWANCE - 4), abs=100)
-    assert stage.talk.microphone.invented_frames == 0
+    assert stage.talk.microphone.inserted_frames == 0
 
 
 def test_empty_commit_is_refused() -> None:
@@ -686,7 +684,7 @@ def test_commit_without_words_adds_an_item_with_an_empty_transcript(
     assert stage.errors == []
     assert stage.done == []
     (committed,) = stage.events("input_audio_buffer.committed")
-    (item,) = stage.session.conversation.items
+    (item,) = stage.session.history.items
     assert item == UserMessage(committed["item_id"], "", spoken=True)
     (completed,) = stage.events("conversation.item.input_audio_transcription.completed")
     assert (completed["item_id"], completed["transcript"]) == (item.id, "")
@@ -717,7 +715,7 @@ def test_response_after_empty_commit_answers_the_history(*, loud: bool) -> None:
 
 def test_commit_with_lost_transcript_is_reported() -> None:
     async def scene(stage: Stage) -> None:
-        stage.ears.delay_ms = 60_000
+        stage.recognizer.delay_ms = 60_000
         await stage.update(audio={"input": {"turn_detection": None}})
         await stage.sound(800, loud=True)
         await stage.send("input_audio_buffer.commit")
@@ -733,7 +731,7 @@ def test_commit_with_lost_transcript_is_reported() -> None:
 @pytest.mark.parametrize("commits", [False, True])
 def test_turn_with_lost_transcript_gets_an_apology(*, commits: bool) -> None:
     async def scene(stage: Stage) -> None:
-        stage.ears.delay_ms = 60_000
+        stage.recognizer.delay_ms = 60_000
         if commits:
             await stage.update(audio={"input": {"turn_detection": None}})
         await stage.says_something()
@@ -750,7 +748,7 @@ def test_turn_with_lost_transcript_gets_an_apology(*, commits: bool) -> None:
     assert [event["item_id"] for event in stage.events("input_audio_buffer.speech_started")] == ["item_1"][commits:]
     assert stage.done[0]["status"] == "failed"
     assert stage.model.asked == []
-    heard = stage.session.conversation.items[0]
+    heard = stage.session.history.items[0]
     assert heard == UserMessage(ItemId("item_1"), "", spoken=True)
 
 
@@ -762,7 +760,7 @@ def test_noise_is_not_a_turn() -> None:
 
     stage = perform(scene, Stage(says=("",)))
     assert stage.events("input_audio_buffer.committed") == []
-    assert stage.session.conversation.items == ()
+    assert stage.session.history.items == ()
 
 
 def test_cleared_speech_is_not_answered() -> None:
@@ -776,7 +774,7 @@ def test_cleared_speech_is_not_answered() -> None:
 
     stage = perform(scene)
     assert stage.errors == ["input_audio_buffer_commit_empty"]
-    assert stage.session.conversation.items == ()
+    assert stage.session.history.items == ()
 
 
 def test_commit_cuts_reply_in_manual_mode() -> None:
@@ -828,7 +826,7 @@ def test_typed_text_is_answered_on_request() -> None:
 
     stage = perform(scene)
     assert stage.sound_ms() == 1200
-    assert [type(item) for item in stage.session.conversation.items] == [UserMessage, AssistantMessage]
+    assert [type(item) for item in stage.session.history.items] == [UserMessage, AssistantMessage]
     assert stage.records[0].response_latency_ms is None
 
 
@@ -843,8 +841,8 @@ def test_reply_may_be_text_only() -> None:
     assert stage.sound_ms() == 0
     assert stage.events("response.output_text.done")[0]["text"] == "It is ten o'clock. Anything else?"
     assert stage.voice.spoken == []
-    assert stage.session.conversation.items[-1] == AssistantMessage(
-        stage.session.conversation.items[-1].id, "It is ten o'clock. Anything else?"
+    assert stage.session.history.items[-1] == AssistantMessage(
+        stage.session.history.items[-1].id, "It is ten o'clock. Anything else?"
     )
 
 
@@ -961,7 +959,7 @@ def test_items_can_be_retrieved_and_deleted() -> None:
         "item_retrieve_invalid_item_id", "item_delete_invalid_item_id", "item_create_duplicate_item_id",
         "item_create_invalid_previous_item_id", "invalid_tool_call_id", "unsupported_content_type",
     ]  # fmt: skip
-    texts = [item.text for item in stage.session.conversation.items if isinstance(item, UserMessage)]
+    texts = [item.text for item in stage.session.history.items if isinstance(item, UserMessage)]
     assert texts == ["zero", "two"]
 
 
@@ -1117,7 +1115,7 @@ def test_reply_is_cancelled_once() -> None:
     assert [response["status"] for response in stage.done] == ["cancelled"]
     assert stage.done[0]["status_details"]["reason"] == "client_cancelled"
     assert 400 < stage.events("conversation.item.truncated")[0]["audio_end_ms"] <= 520
-    assert stage.session.conversation.items[-1].text == "one two"  # type: ignore[union-attr]
+    assert stage.session.history.items[-1].text == "one two"  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("order", ["truncate, cancel", "cancel, truncate", "clear, cancel", "cancel, clear"])
@@ -1138,7 +1136,7 @@ def test_stopping_a_reply_in_two_ways_is_not_an_error(order: str, *, named: bool
     assert [response["status"] for response in stage.done] == ["cancelled"]
     if "truncate" in order:
         assert stage.events("conversation.item.truncated")[-1]["audio_end_ms"] == 300
-        assert stage.session.conversation.items[-1].text == "one"  # type: ignore[union-attr]
+        assert stage.session.history.items[-1].text == "one"  # type: ignore[union-attr]
     assert len(stage.events("output_audio_buffer.cleared")) == ("clear" in order)
 
 
@@ -1278,7 +1276,7 @@ def test_response_after_response_done_does_not_wait_for_playback(modality: str) 
     assert [response["status"] for response in stage.done] == ["completed", "completed"]
     assert stage.events("conversation.item.truncated") == []
     assert [message.content for message in stage.model.asked[1]][1:] == ["hello", "one two three four five", "and now?"]
-    texts = [item.text for item in stage.session.conversation.items if isinstance(item, AssistantMessage)]
+    texts = [item.text for item in stage.session.history.items if isinstance(item, AssistantMessage)]
     assert texts == ["one two three four five", "Fine."]
     assert [record.outcome for record in stage.records] == ["answered", "answered"]
 
@@ -1337,20 +1335,20 @@ def test_truncating_trailing_reply_keeps_the_next_one(modality: str) -> None:
     stage = perform(scene, Stage(("one two three four five six", "Fine.")))
     assert stage.errors == []
     assert [event["audio_end_ms"] for event in stage.events("conversation.item.truncated")] == [450]
-    texts = [item.text for item in stage.session.conversation.items if isinstance(item, AssistantMessage)]
+    texts = [item.text for item in stage.session.history.items if isinstance(item, AssistantMessage)]
     assert texts == ["one two", "Fine."]
 
 
 def test_lost_connection_keeps_heard_part_of_trailing_reply() -> None:
     async def scene(stage: Stage) -> None:
         await follows(stage)
-        stage.talk.gone()
+        stage.talk.on_disconnect()
         resumed(stage, ReplyId(2, 1), 0)
         await stage.until_idle()
 
     stage = perform(scene, Stage(("one two three four five six", "Fine.")))
     assert stage.errors == []
-    texts = [item.text for item in stage.session.conversation.items if isinstance(item, AssistantMessage)]
+    texts = [item.text for item in stage.session.history.items if isinstance(item, AssistantMessage)]
     assert texts[1] == "Fine."
     assert [record.turn for record in stage.records] == [1, 2]
 
@@ -1438,7 +1436,7 @@ def test_truncation_by_client_sets_heard_text() -> None:
 
     stage = perform(scene)
     assert [event["audio_end_ms"] for event in stage.events("conversation.item.truncated")] == [450]
-    assert stage.session.conversation.items[-1].text == "It is"  # type: ignore[union-attr]
+    assert stage.session.history.items[-1].text == "It is"  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("heard", [False, True])
@@ -1478,7 +1476,7 @@ def test_text_reply_cannot_be_truncated() -> None:
     stage = perform(scene)
     assert stage.errors == ["unsupported_content_type"] * 4
     assert stage.events("conversation.item.truncated") == []
-    assert stage.session.conversation.items[-1].text == "It is ten o'clock. Anything else?"  # type: ignore[union-attr]
+    assert stage.session.history.items[-1].text == "It is ten o'clock. Anything else?"  # type: ignore[union-attr]
     assert stage.done[0]["status"] == "completed"
 
 
@@ -1492,7 +1490,7 @@ def test_truncated_message_never_grows_again() -> None:
         for end_ms in (70_000, 1500, 700, 700, 70_000, 0, 3000):
             where = {"item_id": item, "content_index": 0, "audio_end_ms": end_ms}
             await stage.send("conversation.item.truncate", **where)
-            texts.append(stage.session.conversation.items[-1].text)  # type: ignore[union-attr]
+            texts.append(stage.session.history.items[-1].text)  # type: ignore[union-attr]
         await stage.send("conversation.item.truncate", item_id="nope", content_index=0, audio_end_ms=0)
 
     texts: list[str] = []
@@ -1514,7 +1512,7 @@ def test_truncating_the_playing_reply_stops_it() -> None:
 
     stage = perform(scene)
     assert [event["audio_end_ms"] for event in stage.events("conversation.item.truncated")] == [450]
-    assert stage.session.conversation.items[-1].text == "It is"  # type: ignore[union-attr]
+    assert stage.session.history.items[-1].text == "It is"  # type: ignore[union-attr]
 
 
 def test_retrieved_reply_in_progress_has_text_so_far() -> None:
@@ -1559,7 +1557,7 @@ def test_playout_reports_set_heard_text_and_latency() -> None:
         await stage.send("response.cancel")
 
     stage = perform(scene, Stage((LONG,)))
-    assert stage.session.conversation.items[-1].text == "one two three"  # type: ignore[union-attr]
+    assert stage.session.history.items[-1].text == "one two three"  # type: ignore[union-attr]
     (record,) = stage.records
     assert record.response_latency_ms == pytest.approx(987, abs=1)
     assert record.stages["playout"].ms == pytest.approx(60, abs=1)
@@ -1583,7 +1581,7 @@ def test_resume_within_reply_continues_it() -> None:
         await stage.until("response.created")
         await asyncio.sleep(0.7)
         received_ms = stage.sound_ms()
-        stage.talk.gone()
+        stage.talk.on_disconnect()
         await asyncio.sleep(12)  # longer than the limit for a stuck reply
         resumed(stage, ReplyId(1, 1), received_ms - 200)
         assert stage.kinds[:5] == [
@@ -1607,7 +1605,7 @@ def test_resume_within_reply_continues_it() -> None:
     )
     assert [response["status"] for response in stage.done] == ["completed"]
     assert stage.records[0].outcome == "answered"
-    assert stage.session.conversation.items[-1].text.endswith("Ten.")  # type: ignore[union-attr]
+    assert stage.session.history.items[-1].text.endswith("Ten.")  # type: ignore[union-attr]
 
 
 def test_resume_keeps_deleted_message_deleted() -> None:
@@ -1617,7 +1615,7 @@ def test_resume_keeps_deleted_message_deleted() -> None:
         await stage.until("response.output_item.added")
         item = stage.events("response.output_item.added")[-1]["item"]["id"]
         await stage.send("conversation.item.delete", item_id=item)
-        stage.talk.gone()
+        stage.talk.on_disconnect()
         resumed(stage, ReplyId(1, 1), 0)
         await stage.until_idle()
         assert stage.kinds.count("conversation.item.added") == 1, "what was typed"
@@ -1634,7 +1632,7 @@ def test_resume_before_end_of_playback_sends_the_rest() -> None:
         await stage.send("response.create")
         await stage.until("response.done")
         await asyncio.sleep(0.1)
-        stage.talk.gone()
+        stage.talk.on_disconnect()
         await asyncio.sleep(20)
         resumed(stage, ReplyId(1, 1), 700)
         assert stage.sound_ms() == 500
@@ -1652,7 +1650,7 @@ def test_resume_after_reply_sends_it_in_the_history() -> None:
         await stage.send("response.create")
         await stage.until("response.done")
         await stage.until_idle()
-        stage.talk.gone()
+        stage.talk.on_disconnect()
         resumed(stage, ReplyId(1, 1), 1200)
         roles = [event["item"]["role"] for event in stage.events("conversation.item.added")]
         assert roles == ["user", "assistant"]
@@ -1668,11 +1666,11 @@ def test_resume_keeps_the_place_of_reply_in_progress(lost_after: str) -> None:
         await stage.send("response.create")
         await stage.until(lost_after)
         await stage.types("and this")
-        stage.talk.gone()
+        stage.talk.on_disconnect()
         resumed(stage, None, None)
         await stage.until_idle()
-        assert [type(item) for item in stage.session.conversation.items] == [UserMessage, AssistantMessage, UserMessage]
-        assert stage.client.items == [item.id for item in stage.session.conversation.items]
+        assert [type(item) for item in stage.session.history.items] == [UserMessage, AssistantMessage, UserMessage]
+        assert stage.client.items == [item.id for item in stage.session.history.items]
 
     perform(scene)
 
@@ -1693,7 +1691,7 @@ def test_resume_keeps_requested_response_options() -> None:
         await stage.until("response.output_audio.delta")
         created = stage.events("response.created")[-1]["response"]
         session = stage.events("session.updated")[-1]["session"]["id"]
-        stage.talk.gone()
+        stage.talk.on_disconnect()
         await asyncio.sleep(0.3)
         resumed(stage, ReplyId(2, 1), 0)
         assert stage.events("response.created")[0]["response"] == created
@@ -1709,7 +1707,7 @@ def test_resume_keeps_requested_response_options() -> None:
 def test_resume_within_speech_sends_its_end() -> None:
     async def scene(stage: Stage) -> None:
         await stage.sound(600, loud=True)
-        stage.talk.gone()
+        stage.talk.on_disconnect()
         resumed(stage, None, None)
         await stage.sound(1000, loud=False)
         stopped = stage.events("input_audio_buffer.speech_stopped")
@@ -1724,7 +1722,7 @@ def test_resume_after_unknown_reply_has_begun() -> None:
     async def scene(stage: Stage) -> None:
         await stage.update(instructions="Sing.")
         await stage.sound(600, loud=True)
-        stage.talk.gone()
+        stage.talk.on_disconnect()
         await asyncio.sleep(5)
         resumed(stage, None, None)
         await stage.until_idle()

@@ -19,7 +19,7 @@ from audio.speaker import WavSpeaker
 from audio.units import FRAME_SAMPLES, Samples
 from web.remote.address import address_of
 from web.remote.close_reasons import CloseReason
-from web.remote.pending_text import MOST_WAITING
+from web.remote.pending_text import MAX_WAITING
 from web.remote.talk import (
     NEVER_SENT,
     NOT_CONNECTED,
@@ -230,7 +230,7 @@ def test_refused_text_is_reported_and_not_sent_again() -> None:
 
 def test_unsent_and_too_many_texts_are_reported() -> None:
     async def script(here: Here) -> None:
-        for _ in range(MOST_WAITING + 1):
+        for _ in range(MAX_WAITING + 1):
             here.talk.type("hello")
         assert here.troubles[-1] == TOO_MUCH_TYPED
         here.talk.leave()
@@ -258,9 +258,9 @@ def test_turn_spoken_while_disconnected_is_reported_lost() -> None:
     async def script(here: Here) -> None:
         here.connected()
         here.lost()
-        here.talk.talk(True)
+        here.talk.set_push_to_talk(True)
         await here.hears(1.0)
-        here.talk.talk(False)
+        here.talk.set_push_to_talk(False)
         await here.hears(0.1)
         assert here.troubles[-1] == NOT_CONNECTED
         assert TOO_SHORT not in here.troubles
@@ -276,13 +276,13 @@ def test_partial_turn_is_cleared_at_the_server(how: str, resumed: bool) -> None:
 
     async def script(here: Here) -> None:
         here.connected()
-        here.talk.talk(True)
+        here.talk.set_push_to_talk(True)
         await here.hears(0.3)
         here.lost()
         if how == "muted":
             here.talk.forget()
         else:
-            here.talk.talk(False)
+            here.talk.set_push_to_talk(False)
             await here.hears(0.1)
         here.connected(resumed=resumed)
         assert kinds(here.sent()).count("input_audio_buffer.clear") == resumed  # a new conversation has no partial turn
@@ -296,10 +296,10 @@ def test_partial_turn_is_cleared_at_the_server(how: str, resumed: bool) -> None:
 def test_muted_turn_is_not_sent() -> None:
     async def script(here: Here) -> None:
         here.connected()
-        here.talk.talk(True)
+        here.talk.set_push_to_talk(True)
         await here.hears(0.5)
         here.talk.forget()
-        here.talk.talk(False)
+        here.talk.set_push_to_talk(False)
         await here.hears(0.06)
         assert not {"input_audio_buffer.commit", "response.create"} & {*kinds(here.sent())}
 
@@ -309,12 +309,12 @@ def test_muted_turn_is_not_sent() -> None:
 def test_quick_key_release_and_press_continues_the_turn() -> None:
     async def script(here: Here) -> None:
         here.connected()
-        here.talk.talk(True)
+        here.talk.set_push_to_talk(True)
         await here.hears(1.0)
-        here.talk.talk(False)
-        here.talk.talk(True)
+        here.talk.set_push_to_talk(False)
+        here.talk.set_push_to_talk(True)
         await here.hears(0.06)
-        here.talk.talk(False)
+        here.talk.set_push_to_talk(False)
         await here.hears(0.06)
         assert kinds(here.sent())[-2:] == ["input_audio_buffer.commit", "response.create"]
         assert here.troubles == []
@@ -326,12 +326,12 @@ def test_quick_key_release_and_press_continues_the_turn() -> None:
 def test_reply_beginning_while_key_is_down_is_cancelled(pressed_again: bool) -> None:
     async def script(here: Here) -> None:
         here.connected()
-        here.talk.talk(True)
+        here.talk.set_push_to_talk(True)
         await here.hears(1.0)
-        here.talk.talk(False)
+        here.talk.set_push_to_talk(False)
         await here.hears(0.06)
         assert kinds(here.sent())[-1] == "response.create"
-        here.talk.talk(pressed_again)
+        here.talk.set_push_to_talk(pressed_again)
         here.replies()
         assert ("response.cancel" in kinds(here.sent())) == pressed_again
         assert here.talk.playback.sounding != pressed_again
@@ -345,9 +345,9 @@ def test_reply_to_empty_turn_is_cancelled(heard: bool) -> None:
 
     async def script(here: Here) -> None:
         here.connected()
-        here.talk.talk(True)
+        here.talk.set_push_to_talk(True)
         await here.hears(1.0)
-        here.talk.talk(False)
+        here.talk.set_push_to_talk(False)
         await here.hears(0.06)
         assert kinds(here.sent())[-1] == "response.create"
         if not heard:
@@ -364,7 +364,7 @@ def test_unrequested_reply_may_play_while_key_is_down() -> None:
 
     async def script(here: Here) -> None:
         here.connected()
-        here.talk.talk(True)
+        here.talk.set_push_to_talk(True)
         here.replies()
         assert "response.cancel" not in kinds(here.sent())
 
@@ -375,9 +375,9 @@ def test_unrequested_reply_may_play_while_key_is_down() -> None:
 def test_short_key_press_is_not_a_turn(seconds: float) -> None:
     async def script(here: Here) -> None:
         here.connected()
-        here.talk.talk(True)
+        here.talk.set_push_to_talk(True)
         await here.hears(seconds)
-        here.talk.talk(False)
+        here.talk.set_push_to_talk(False)
         await here.hears(0.06)
         assert kinds(here.sent())[-1] == "input_audio_buffer.clear"
         assert here.troubles == [TOO_SHORT]

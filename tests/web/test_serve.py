@@ -42,7 +42,7 @@ SCRIPTED = textwrap.dedent(
     from audio.errors import EngineLoadError
     from web.services import Services
     from web.serve import serve
-    from web_server import ScriptedHall, echo
+    from web_server import ScriptedEnginePool, echo
 
     async def stubborn(websocket):
         await websocket.send_text("")
@@ -59,10 +59,10 @@ SCRIPTED = textwrap.dedent(
         resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 
     def create_services(settings, environ, metrics):
-        hall = ScriptedHall()
-        asyncio.get_running_loop().call_later(2 if "late" in sys.argv else 0, hall.may_load.set)
-        hall.error = EngineLoadError("the model is not there.") if "broken" in sys.argv else None
-        return Services(hall, stubborn if "stubborn" in sys.argv else echo)
+        engine_pool = ScriptedEnginePool()
+        asyncio.get_running_loop().call_later(2 if "late" in sys.argv else 0, engine_pool.may_load.set)
+        engine_pool.error = EngineLoadError("the model is not there.") if "broken" in sys.argv else None
+        return Services(engine_pool, stubborn if "stubborn" in sys.argv else echo)
 
     given = [one for one in sys.argv[1:] if "=" in one]
     loaded = load_settings(Path(os.devnull), {}, ["server.port=0", *given])

@@ -10,10 +10,10 @@ from starlette.types import Message
 from starlette.websockets import WebSocket, WebSocketDisconnect
 from uvicorn.protocols.utils import ClientDisconnected
 from virtual_time import run_virtual
-from web_server import ScriptedHall
+from web_server import ScriptedEnginePool
 
 from web.metrics import Metrics
-from web.session_acceptor import DRAIN_STEP_S, MOST_WAITING, SLOT_TIMEOUT_S, Converse, SessionAcceptor, busy_while
+from web.session_acceptor import DRAIN_STEP_S, MAX_WAITING, SLOT_TIMEOUT_S, Converse, SessionAcceptor, busy_while
 from web.session_limits import SessionLimits
 
 
@@ -54,7 +54,7 @@ async def listens(websocket: WebSocket) -> None:
         await websocket.receive_text()
 
 
-class Desk:
+class AcceptorHarness:
     """A session acceptor with its limits and metrics."""
 
     def __init__(
@@ -66,12 +66,12 @@ class Desk:
         idle_timeout_s: float = 0.0,
         resumable: Callable[[str], bool] = lambda _token: False,
     ) -> None:
-        self.hall = ScriptedHall()
+        self.engine_pool = ScriptedEnginePool()
         self.session_limits = SessionLimits(seats)
         self.metrics = Metrics()
-        self.reception = SessionAcceptor(
+        self.acceptor = SessionAcceptor(
             converse,
-            self.hall,
+            self.engine_pool,
             self.session_limits,
             self.metrics,
             max_session_s=max_session_s,
@@ -79,10 +79,10 @@ class Desk:
             resumable=resumable,
         )
 
-    async def hosts(self, client: Client) -> float:
+    async def run_connection(self, client: Client) -> float:
         """Runs a connection; returns how long it lasted."""
         began_s = asyncio.get_running_loop().time()
-        await self.reception(client.scope, client.inbox.get, client.send)
+        await self.acceptor(client.scope, client.inbox.get, client.send)
         return asyncio.get_running_loop().time() - began_s
 
     def value(self, name: str, **labels: str) -> float | None:
@@ -91,24 +91,24 @@ class Desk:
 
 def test_session_ends_at_its_limit_with_notice() -> None:
     async def main() -> None:
-        desk, client = Desk(max_session_s=60.0, idle_timeout_s=90.0), Client()
-        assert await desk.hosts(client) == pytest.approx(60.0)
+        harness, client = AcceptorHarness(max_session_s=60.0, idle_timeout_s=90.0), Client()
+        assert await harness.run_connection(client) == pytest.approx(60.0)
         assert (client.codes, client.closed) == (["session_expired"], 1001)
         assert client.sent[-1]["reason"].startswith("session_expired: ")
-        assert desk.session_limits.current == 0
-        assert desk.value("repartee_sessions") == 0
-        assert desk.value("repartee_session_seconds_sum") == pytest.approx(60.0)
+        assert harness.session_limits.current == 0
+        assert harness.value("repartee_sessions") == 0
+        assert harness.value("repartee_session_seconds_sum") == pytest.approx(60.0)
 
     run_virtual(main())
 
 
 def test_only_silent_client_reaches_the_idle_limit() -> None:
     async def main() -> None:
-        desk, client = Desk(max_session_s=60.0, idle_timeout_s=10.0), Client()
+        harness, client = AcceptorHarness(max_session_s=60.0, idle_timeout_s=10.0), Client()
         loop = asyncio.get_running_loop()
         for n in range(1, 4):
             loop.call_later(9.0 * n, client.says, "still here")
-        assert 37.0 <= await desk.hosts(client) <= 37.5 + 1e-6  # the limit is moved in steps of a twentieth
+        assert 37.0 <= await harness.run_connection(client) <= 37.5 + 1e-6  # the limit is moved in steps of a twentieth
         assert (client.codes, client.closed) == (["session_idle"], 1001)
 
     run_virtual(main())
@@ -116,9 +116,9 @@ def test_only_silent_client_reaches_the_idle_limit() -> None:
 
 def test_messages_do_not_extend_the_session_limit() -> None:
     async def main() -> None:
-        desk, client = Desk(max_session_s=20.0, idle_timeout_s=15.0), Client()
+        harness, client = AcceptorHarness(max_session_s=20.0, idle_timeout_s=15.0), Client()
         asyncio.get_running_loop().call_later(14.0, client.says, "still here")
-        assert await desk.hosts(client) == pytest.approx(20.0)
+        assert await harness.run_connection(client) == pytest.approx(20.0)
         assert client.codes == ["session_expired"]
 
     run_virtual(main())
@@ -126,15 +126,15 @@ def test_messages_do_not_extend_the_session_limit() -> None:
 
 def test_client_that_leaves_gets_no_notice() -> None:
     async def main() -> None:
-        desk, client = Desk(), Client("realtime", "other")
+        harness, client = AcceptorHarness(), Client("realtime", "other")
         asyncio.get_running_loop().call_later(
             5.0, client.inbox.put_nowait, {"type": "websocket.disconnect", "code": 1000}
         )
-        assert await desk.hosts(client) == pytest.approx(5.0)
+        assert await harness.run_connection(client) == pytest.approx(5.0)
         assert [(message["type"], message.get("subprotocol")) for message in client.sent] == [
             ("websocket.accept", "realtime")
         ]
-        assert desk.session_limits.current == 0
+        assert harness.session_limits.current == 0
 
     run_virtual(main())
 
@@ -146,11 +146,11 @@ def test_disconnect_within_task_group_is_recognized() -> None:
             await asyncio.sleep(1000)
 
     async def main() -> None:
-        desk, client = Desk(in_a_group), Client()
+        harness, client = AcceptorHarness(in_a_group), Client()
         client.inbox.put_nowait({"type": "websocket.disconnect", "code": 1000})
-        await desk.hosts(client)
+        await harness.run_connection(client)
         assert client.codes == []
-        assert desk.value("repartee_errors_total", where="connection") is None
+        assert harness.value("repartee_errors_total", where="connection") is None
 
     run_virtual(main())
 
@@ -162,13 +162,13 @@ def test_error_ends_one_session_and_is_logged(error: Exception, caplog: pytest.L
         raise error
 
     async def main() -> None:
-        desk, client = Desk(breaks), Client()
+        harness, client = AcceptorHarness(breaks), Client()
         client.says("hello")
         with caplog.at_level(logging.ERROR):
-            await desk.hosts(client)
+            await harness.run_connection(client)
         assert (client.codes, client.closed) == (["internal_error"], 1011)
-        assert desk.value("repartee_errors_total", where="connection") == 1
-        assert desk.session_limits.current == 0
+        assert harness.value("repartee_errors_total", where="connection") == 1
+        assert harness.session_limits.current == 0
         assert "a session broke off" in caplog.text
         assert "hello" not in caplog.text
 
@@ -177,26 +177,26 @@ def test_error_ends_one_session_and_is_logged(error: Exception, caplog: pytest.L
 
 def test_client_without_slot_or_engines_is_refused() -> None:
     async def main() -> None:
-        desk = Desk(seats=1, resumable=lambda token: token == "mine")
+        harness = AcceptorHarness(seats=1, resumable=lambda token: token == "mine")
         async with asyncio.TaskGroup() as group:
             first, second, back = Client(), Client("realtime"), Client(query="resume=mine")
-            held = group.create_task(desk.hosts(first))
+            held = group.create_task(harness.run_connection(first))
             await asyncio.sleep(0.1)
-            await desk.hosts(second)
+            await harness.run_connection(second)
             assert (second.codes, second.closed) == (["server_full"], 1013)
             assert second.sent[0] == {"type": "websocket.accept", "subprotocol": "realtime", "headers": []}
-            resumed = group.create_task(desk.hosts(back))
+            resumed = group.create_task(harness.run_connection(back))
             await asyncio.sleep(0.1)
-            assert (back.codes, desk.session_limits.current) == ([], 1)
-            assert desk.value("repartee_sessions") == desk.value("repartee_sessions_begun_total") == 1
+            assert (back.codes, harness.session_limits.current) == ([], 1)
+            assert harness.value("repartee_sessions") == harness.value("repartee_sessions_begun_total") == 1
             for client in (first, back):
                 client.inbox.put_nowait({"type": "websocket.disconnect", "code": 1000})
             await asyncio.gather(held, resumed)
-        assert (desk.value("repartee_sessions"), desk.value("repartee_session_seconds_count")) == (0, 1)
-        assert desk.value("repartee_sessions_refused_total", reason="server_full") == 1
-        desk.hall.states = []
+        assert (harness.value("repartee_sessions"), harness.value("repartee_session_seconds_count")) == (0, 1)
+        assert harness.value("repartee_sessions_refused_total", reason="server_full") == 1
+        harness.engine_pool.states = []
         third = Client()
-        await desk.hosts(third)
+        await harness.run_connection(third)
         assert (third.codes, third.closed) == (["server_loading"], 1013)
 
     run_virtual(main())
@@ -212,16 +212,16 @@ def test_conversation_ended_during_accept_cannot_be_resumed() -> None:
             await super().send(message)
 
     async def main() -> None:
-        desk = Desk(seats=1, resumable=lambda token: token in kept)
+        harness = AcceptorHarness(seats=1, resumable=lambda token: token in kept)
         async with asyncio.TaskGroup() as group:
             other, back = Client(), Late(query="resume=mine")
-            held = group.create_task(desk.hosts(other))
-            returning = group.create_task(desk.hosts(back))
+            held = group.create_task(harness.run_connection(other))
+            returning = group.create_task(harness.run_connection(back))
             await asyncio.sleep(0.05)
             kept.clear()
             await returning
             assert (back.codes, back.closed) == (["server_full"], 1013)
-            assert desk.session_limits.current == 1
+            assert harness.session_limits.current == 1
             other.inbox.put_nowait({"type": "websocket.disconnect", "code": 1000})
             await held
 
@@ -230,12 +230,12 @@ def test_conversation_ended_during_accept_cannot_be_resumed() -> None:
 
 def test_client_waits_for_a_slot_about_to_be_free() -> None:
     async def main() -> None:
-        desk = Desk(seats=1)
+        harness = AcceptorHarness(seats=1)
         async with asyncio.TaskGroup() as group:
             first, *others = Client(), Client(), Client()
-            held = [group.create_task(desk.hosts(first))]
+            held = [group.create_task(harness.run_connection(first))]
             await asyncio.sleep(0.1)
-            held += [group.create_task(desk.hosts(client)) for client in others]
+            held += [group.create_task(harness.run_connection(client)) for client in others]
             await asyncio.sleep(0.3)
             assert [client.codes for client in others] == [[], []]
             first.inbox.put_nowait({"type": "websocket.disconnect", "code": 1000})
@@ -244,7 +244,7 @@ def test_client_waits_for_a_slot_about_to_be_free() -> None:
             for client in others:
                 client.inbox.put_nowait({"type": "websocket.disconnect", "code": 1000})
             await asyncio.gather(*held)
-        assert desk.session_limits.current == 0
+        assert harness.session_limits.current == 0
 
     run_virtual(main())
 
@@ -260,18 +260,18 @@ def test_drain_ends_every_session_and_waits() -> None:
             cleaned.append(asyncio.get_running_loop().time())
 
     async def main() -> None:
-        desk, clients = Desk(cleans_up, idle_timeout_s=60.0), [Client(), Client()]
+        harness, clients = AcceptorHarness(cleans_up, idle_timeout_s=60.0), [Client(), Client()]
         async with asyncio.TaskGroup() as group:
             for client in clients:
-                group.create_task(desk.hosts(client))
+                group.create_task(harness.run_connection(client))
             await asyncio.sleep(1.0)
             clients[0].says("words that arrive during the clean-up")
-            await desk.reception.drain(2.0)
+            await harness.acceptor.drain(2.0)
             assert [client.closed for client in clients] == [1012, 1012]
         assert [client.codes for client in clients] == [["server_draining"]] * 2
         assert cleaned == [pytest.approx(1001.5)] * 2
         late = Client()
-        await desk.hosts(late)
+        await harness.run_connection(late)
         assert late.codes == ["server_draining"]
 
     run_virtual(main())
@@ -285,12 +285,12 @@ def test_drain_has_a_time_limit() -> None:
             await asyncio.sleep(30)
 
     async def main() -> None:
-        desk, client = Desk(stubborn), Client()
+        harness, client = AcceptorHarness(stubborn), Client()
         loop = asyncio.get_running_loop()
         async with asyncio.TaskGroup() as group:
-            group.create_task(desk.hosts(client))
+            group.create_task(harness.run_connection(client))
             await asyncio.sleep(1.0)
-            await desk.reception.drain(2.0)
+            await harness.acceptor.drain(2.0)
             assert loop.time() == pytest.approx(1003.0)
         assert client.codes == ["server_draining"]  # it ignored the cancellation and still gets the notice
 
@@ -299,10 +299,10 @@ def test_drain_has_a_time_limit() -> None:
 
 def test_close_notice_has_a_time_limit() -> None:
     async def main() -> None:
-        desk, client = Desk(max_session_s=10.0), Client()
+        harness, client = AcceptorHarness(max_session_s=10.0), Client()
         asyncio.get_running_loop().call_later(5.0, setattr, client, "reads", False)
-        assert await desk.hosts(client) == pytest.approx(11.0)
-        assert desk.session_limits.current == 0
+        assert await harness.run_connection(client) == pytest.approx(11.0)
+        assert harness.session_limits.current == 0
 
     run_virtual(main())
 
@@ -312,9 +312,9 @@ def test_disconnect_during_close_notice_is_not_an_error() -> None:
         raise WebSocketDisconnect(1006)
 
     async def main() -> None:
-        desk, client = Desk(gone), Client()
-        await desk.hosts(client)
-        assert desk.value("repartee_errors_total", where="connection") is None
+        harness, client = AcceptorHarness(gone), Client()
+        await harness.run_connection(client)
+        assert harness.value("repartee_errors_total", where="connection") is None
 
     run_virtual(main())
 
@@ -332,16 +332,16 @@ class Gone(Client):
 @pytest.mark.parametrize("state", ["let in", "refused", "resuming", "draining", "no engines"])
 def test_disconnect_before_handshake_is_not_an_error(state: str, caplog: pytest.LogCaptureFixture) -> None:
     async def main() -> None:
-        desk = Desk(seats=0 if state == "refused" else 1, resumable=lambda token: token == "mine")
+        harness = AcceptorHarness(seats=0 if state == "refused" else 1, resumable=lambda token: token == "mine")
         if state == "draining":
-            desk.reception.close()
+            harness.acceptor.close()
         if state == "no engines":
-            desk.hall.states = []
+            harness.engine_pool.states = []
         client = Gone(query="resume=mine" if state == "resuming" else "")
-        await desk.hosts(client)
-        assert desk.value("repartee_errors_total", where="connection") is None
-        assert desk.session_limits.current == 0
-        assert desk.value("repartee_sessions") == 0
+        await harness.run_connection(client)
+        assert harness.value("repartee_errors_total", where="connection") is None
+        assert harness.session_limits.current == 0
+        assert harness.value("repartee_sessions") == 0
 
     run_virtual(main())
     assert caplog.records == []
@@ -349,21 +349,21 @@ def test_disconnect_before_handshake_is_not_an_error(state: str, caplog: pytest.
 
 def test_disconnect_while_waiting_for_slot_is_not_an_error(caplog: pytest.LogCaptureFixture) -> None:
     async def main() -> None:
-        desk = Desk(seats=1)
+        harness = AcceptorHarness(seats=1)
         async with asyncio.TaskGroup() as group:
             first, second, third = Client(), Gone(), Client()
-            held = group.create_task(desk.hosts(first))
+            held = group.create_task(harness.run_connection(first))
             await asyncio.sleep(0.1)
-            waiting = group.create_task(desk.hosts(second))
+            waiting = group.create_task(harness.run_connection(second))
             await asyncio.sleep(0.1)
             first.inbox.put_nowait({"type": "websocket.disconnect", "code": 1000})
             await asyncio.gather(held, waiting)
-            last = group.create_task(desk.hosts(third))
+            last = group.create_task(harness.run_connection(third))
             await asyncio.sleep(0.1)
             assert third.codes == [], "the seat is free again"
             third.inbox.put_nowait({"type": "websocket.disconnect", "code": 1000})
             await last
-        assert desk.value("repartee_errors_total", where="connection") is None
+        assert harness.value("repartee_errors_total", where="connection") is None
 
     run_virtual(main())
     assert caplog.records == []
@@ -371,9 +371,9 @@ def test_disconnect_while_waiting_for_slot_is_not_an_error(caplog: pytest.LogCap
 
 def test_number_of_clients_waiting_for_a_slot_is_limited() -> None:
     async def main() -> None:
-        desk = Desk(seats=0)
-        stays = await asyncio.gather(*(desk.hosts(Client()) for _ in range(MOST_WAITING + 10)))
-        assert sorted(stays) == [pytest.approx(0.0)] * 10 + [pytest.approx(SLOT_TIMEOUT_S)] * MOST_WAITING
+        harness = AcceptorHarness(seats=0)
+        stays = await asyncio.gather(*(harness.run_connection(Client()) for _ in range(MAX_WAITING + 10)))
+        assert sorted(stays) == [pytest.approx(0.0)] * 10 + [pytest.approx(SLOT_TIMEOUT_S)] * MAX_WAITING
 
     run_virtual(main())
 
@@ -391,16 +391,16 @@ def test_finish_ends_sessions_after_their_turns_or_limit() -> None:
             with busy_while(websocket.scope, lambda: loop.time() < until_s):
                 await listens(websocket)
 
-        desk = Desk(replies)
+        harness = AcceptorHarness(replies)
         clients = {seconds: Client(query=f"{seconds}") for seconds in (0, 2, 60)}
         async with asyncio.TaskGroup() as group:
-            stays = {seconds: group.create_task(desk.hosts(client)) for seconds, client in clients.items()}
+            stays = {seconds: group.create_task(harness.run_connection(client)) for seconds, client in clients.items()}
             await asyncio.sleep(1.0)
-            await desk.reception.finish(5.0)
+            await harness.acceptor.finish(5.0)
             assert loop.time() - began_s == pytest.approx(6.0, abs=2 * DRAIN_STEP_S)
             late = Client()
-            await desk.hosts(late)
-            await desk.reception.drain(1.0)
+            await harness.run_connection(late)
+            await harness.acceptor.drain(1.0)
         assert [stays[seconds].result() for seconds in stays] == [
             pytest.approx(1.0),
             pytest.approx(2.0, abs=2 * DRAIN_STEP_S),
@@ -413,9 +413,9 @@ def test_finish_ends_sessions_after_their_turns_or_limit() -> None:
 
 def test_finish_returns_at_once_without_sessions() -> None:
     async def main() -> None:
-        desk, began_s = Desk(), asyncio.get_running_loop().time()
-        await desk.reception.finish(10.0)
+        harness, began_s = AcceptorHarness(), asyncio.get_running_loop().time()
+        await harness.acceptor.finish(10.0)
         assert asyncio.get_running_loop().time() == began_s
-        assert desk.reception.draining
+        assert harness.acceptor.draining
 
     run_virtual(main())

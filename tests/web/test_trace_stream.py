@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 from rehearsal import Rehearsal, Says
-from served import ScriptedWorkshop, served, settings_for
+from served import ScriptedEngineLoader, served, settings_for
 from web_server import Running, running
 from websockets.asyncio.client import connect
 
@@ -19,7 +19,7 @@ from assistant.trace.record import TurnRecord
 from assistant.trace_report.reading import Record, TraceError
 from assistant.trace_report.subscription import subscribe
 from web import trace_stream
-from web.trace_stream import MOST_FOLLOWERS, MOST_WAITING
+from web.trace_stream import MAX_FOLLOWERS, MAX_WAITING
 
 TOKEN = "a-token-of-enough-characters"
 
@@ -64,13 +64,13 @@ def taken(records: Iterator[Record], most: int) -> list[Record]:
 
 def test_records_are_streamed_as_turns_end() -> None:
     async def test(server: Running) -> None:
-        server.traces.tell(turn())  # no follower yet
+        server.traces.publish(turn())  # no follower yet
         following = asyncio.to_thread(taken, subscribe(server.ws, {}, pytest.fail, stop), 2)
         async with asyncio.TaskGroup() as tasks:
             found = tasks.create_task(following)
             await until(lambda: server.traces.followers == 1)
-            server.traces.tell(turn())
-            server.traces.tell(turn())
+            server.traces.publish(turn())
+            server.traces.publish(turn())
         assert found.result() == [json.loads(turn().to_json())] * 2
         await until(lambda: server.traces.followers == 0)
 
@@ -86,7 +86,7 @@ def test_trace_stream_requires_the_token() -> None:
         async with asyncio.TaskGroup() as tasks:
             found = tasks.create_task(following)
             await until(lambda: server.traces.followers == 1)
-            server.traces.tell(turn())
+            server.traces.publish(turn())
         assert found.result()["turn"] == 1
 
     on_a_server(test, token=TOKEN)
@@ -106,11 +106,11 @@ def test_foreign_pages_and_other_methods_are_refused() -> None:
 
 def test_number_of_followers_is_limited() -> None:
     async def test(server: Running) -> None:
-        followers = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(MOST_FOLLOWERS)]
+        followers = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(MAX_FOLLOWERS)]
         for _, writer in followers:
             writer.write(f"GET /traces HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n\r\n".encode())
-        await until(lambda: server.traces.followers == MOST_FOLLOWERS)
-        with pytest.raises(TraceError, match=f"answers 503: {MOST_FOLLOWERS} follow already"):
+        await until(lambda: server.traces.followers == MAX_FOLLOWERS)
+        with pytest.raises(TraceError, match=f"answers 503: {MAX_FOLLOWERS} follow already"):
             await asyncio.to_thread(next, subscribe(server.http, {}, pytest.fail, stop))
         for _, writer in followers:
             writer.close()
@@ -134,12 +134,12 @@ def test_only_slow_follower_loses_lines_and_is_told_how_many() -> None:
         longest_s = 0.0
         for number in range(turns):
             began_s = loop.time()
-            server.traces.tell(turn())
+            server.traces.publish(turn())
             longest_s = max(longest_s, loop.time() - began_s)
             if number % 100 == 0:
                 await asyncio.sleep(0.001)
         (follower,) = server.traces._followers
-        assert len(follower._waiting) == MOST_WAITING
+        assert len(follower._waiting) == MAX_WAITING
         writer.transport.resume_reading()  # type: ignore[attr-defined]  # as above
         reading = asyncio.ensure_future(reader.read())
         await until(lambda: not follower.came.is_set())
@@ -163,8 +163,8 @@ def test_follower_is_told_of_lost_lines() -> None:
         async with asyncio.TaskGroup() as tasks:
             found = tasks.create_task(following)
             await until(lambda: server.traces.followers == 1)
-            for _ in range(MOST_WAITING + 7):  # at once, so that none is sent meanwhile
-                server.traces.tell(turn())
+            for _ in range(MAX_WAITING + 7):  # at once, so that none is sent meanwhile
+                server.traces.publish(turn())
         assert found.result()["turn"] == 1
         assert told == ["7 turns are not shown: they came faster than they were read."]
 
@@ -208,7 +208,7 @@ def test_idle_server_sends_keepalive_lines(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize("words", ["true", "false"])
 def test_words_are_streamed_only_if_traced(tmp_path: Path, words: str) -> None:
     async def main() -> None:
-        script = ScriptedWorkshop(settings_for(tmp_path, f"trace.words={words}"), {})
+        script = ScriptedEngineLoader(settings_for(tmp_path, f"trace.words={words}"), {})
         async with asyncio.timeout(40), served(script) as server, asyncio.TaskGroup() as tasks:
             address = f"http://127.0.0.1:{server.port}"
             found = tasks.create_task(asyncio.to_thread(next, subscribe(address, {}, pytest.fail, stop)))

@@ -12,7 +12,7 @@ from websockets.client import ClientProtocol
 from websockets.frames import Frame, Opcode
 from websockets.uri import parse_uri
 
-from web.websocket_backpressure import FRAMES_AT_ONCE, MOST_BYTES, MOST_WAITING, PAUSE_S, BackpressureProtocol
+from web.websocket_backpressure import FRAMES_AT_ONCE, MAX_BYTES, MAX_WAITING, PAUSE_S, BackpressureProtocol
 
 Receive = Callable[[], Coroutine[None, None, dict[str, object]]]
 Send = Callable[[dict[str, object]], Coroutine[None, None, None]]
@@ -92,7 +92,7 @@ def perform(
 
 def test_single_messages_never_pause_reading() -> None:
     async def scene(pipe: _Pipe, say: Callable[[str], None], receive: Receive) -> None:
-        for number in range(5 * MOST_WAITING):
+        for number in range(5 * MAX_WAITING):
             say(f"{number}")
             assert (await receive())["text"] == f"{number}"
         assert pipe.stops == 0
@@ -102,13 +102,13 @@ def test_single_messages_never_pause_reading() -> None:
 
 def test_untaken_messages_pause_reading() -> None:
     async def scene(pipe: _Pipe, say: Callable[[str], None], receive: Receive) -> None:
-        for number in range(MOST_WAITING - 1):
+        for number in range(MAX_WAITING - 1):
             say(f"{number}")
         assert pipe.reading
         say("one more")
         assert not pipe.reading
         say("what was read with it")
-        for _ in range(MOST_WAITING):
+        for _ in range(MAX_WAITING):
             await receive()
             assert not pipe.reading
         await receive()
@@ -120,11 +120,11 @@ def test_untaken_messages_pause_reading() -> None:
 
 def test_large_message_pauses_reading_at_once() -> None:
     async def scene(pipe: _Pipe, say: Callable[[str], None], receive: Receive) -> None:
-        say("x" * (MOST_BYTES + 1))
+        say("x" * (MAX_BYTES + 1))
         assert not pipe.reading
         await receive()
         assert pipe.reading
-        say("x" * MOST_BYTES)
+        say("x" * MAX_BYTES)
         assert pipe.reading
 
     perform(scene)
@@ -134,13 +134,13 @@ def test_messages_after_close_do_not_pause_reading() -> None:
     sends: list[Send] = []
 
     async def scene(pipe: _Pipe, say: Callable[[str], None], _receive: Receive) -> None:
-        for number in range(2 * MOST_WAITING):
+        for number in range(2 * MAX_WAITING):
             say(f"{number}")
         assert not pipe.reading
         await sends[0]({"type": "websocket.close", "code": 1013})
         assert pipe.reading
         say("said before the close arrived")
-        say("x" * (MOST_BYTES + 1))
+        say("x" * (MAX_BYTES + 1))
         assert pipe.reading
 
     perform(scene, sends)
@@ -162,7 +162,7 @@ def test_lost_connection_is_not_written_to() -> None:
 @pytest.mark.parametrize("client", ["is not read", "speaks", "says nothing"])
 def test_missing_pong_is_ignored_if_client_sends_or_is_paused(client: str) -> None:
     async def scene(pipe: _Pipe, say: Callable[[str], None], receive: Receive) -> None:
-        for _ in range(MOST_WAITING * (client == "is not read")):
+        for _ in range(MAX_WAITING * (client == "is not read")):
             say("sound that comes too fast")
         for _ in range(5):
             await asyncio.sleep(10)
@@ -171,7 +171,7 @@ def test_missing_pong_is_ignored_if_client_sends_or_is_paused(client: str) -> No
                 await receive()
         assert pipe.lost == (client == "says nothing")
         if client == "is not read":
-            for _ in range(MOST_WAITING):
+            for _ in range(MAX_WAITING):
                 await receive()
             assert pipe.reading
             await asyncio.sleep(41)

@@ -344,14 +344,14 @@ def test_end_of_speech_has_inserted_silence(
 ) -> None:
     client = Client()
     client.tell(SpeechStarted(1, 400.0, ItemId("item_u")))
-    stopped = client.do(lambda wire: wire.tell(end, 140.04))[0]
+    stopped = client.do(lambda wire: wire.on_event(end, 140.04))[0]
     assert (stopped["audio_end_ms"], stopped["repartee"]) == (1020, {"invented_ms": 140.0})
 
 
 def test_manual_turn_has_inserted_silence_in_committed_event() -> None:
     client = Client(SessionConfig(voice="amy", turn_detection=None, extensions=Extensions(events=True)))
     client.tell(SpeechStarted(1, 400.0, ItemId("item_u")))
-    committed = client.do(lambda wire: wire.tell(TAKEN, 140.0))[0]
+    committed = client.do(lambda wire: wire.on_event(TAKEN, 140.0))[0]
     assert committed["type"] == "input_audio_buffer.committed"
     assert committed["repartee"] == {"audio_end_ms": 1020, "invented_ms": 140.0}
 
@@ -361,7 +361,7 @@ def test_client_without_extensions_gets_standard_events(turn_detection: Semantic
     quiet = Extensions(events=False)
     client = Client(SessionConfig(voice="amy", turn_detection=turn_detection, extensions=quiet))
     client.tell(SpeechStarted(1, 400.0, ItemId("item_u")))
-    assert all("repartee" not in event for event in client.do(lambda wire: wire.tell(TAKEN, 140.0)))
+    assert all("repartee" not in event for event in client.do(lambda wire: wire.on_event(TAKEN, 140.0)))
 
 
 @pytest.mark.parametrize("wanted", [True, False])
@@ -370,7 +370,7 @@ def test_replay_inputs_are_sent_only_on_request(wanted: bool) -> None:
     client = Client(SessionConfig(voice="amy", extensions=Extensions(events=True)))
     if wanted:
         client.send({"type": "session.update", "session": {"repartee": {"told": True}}})
-    (event,) = client.do(lambda wire: wire.tell(TurnFinished(record)))
+    (event,) = client.do(lambda wire: wire.on_event(TurnFinished(record)))
     whole = json.loads(record.to_json())
     assert len(whole["told"]) > 10
     assert event["trace"] == whole | ({} if wanted else {"told": []})

@@ -42,7 +42,7 @@ async def talk_with(server: str, loaded: Loaded, environ: Mapping[str, str], *, 
         )
     controls = TalkControls(settings.talk.mode, "")
     stage = stage_of(controls, plain=plain)
-    controls.tell = stage.show
+    controls.on_event = stage.show
     try:
         await perform(stage, controls, _Remote(settings, address, token, stage, controls).hold)
     except* ServerLostError as errors:

@@ -1,7 +1,7 @@
 """Converts a server's events to session events for the screen and to audio for playback. Sans-I/O.
 
-The counterpart of `web.wire.realtime`. The caller of `tell` executes the returned effects in order. An invalid event of
-the server is reported once per type, and the conversation continues.
+The counterpart of `web.wire.realtime`. The caller of `handle` executes the returned effects in order. An invalid event
+of the server is reported once per type, and the conversation continues.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -19,7 +19,7 @@ from web.remote.replies import Replies
 
 Event = Mapping[str, Any]
 
-MOST_ITEMS = 2000
+MAX_ITEMS = 2000
 """Item ids remembered, so that items are not shown again after a reconnect: a day of conversation."""
 
 HARMLESS = frozenset({"response_cancel_not_active", "output_audio_buffer_clear_empty"})
@@ -62,7 +62,7 @@ class RemoteConversation:
     replies: Replies = field(default_factory=Replies)
     typed: PendingText = field(default_factory=PendingText)
     _speech: str = ""
-    _rough: bool = False
+    _low_confidence: bool = False
     _speech_end_ms: float | None = None
     _taken: str = ""  # the words of the last turn
     _continues: bool = False  # whether the current speech continues the last turn
@@ -70,7 +70,7 @@ class RemoteConversation:
     _greeting: bool = False  # a new connection is still sending the history
     _reported: set[str] = field(default_factory=set)
 
-    def tell(self, event: Event) -> list[Effect]:
+    def handle(self, event: Event) -> list[Effect]:
         """Returns the effects of a server's event.
 
         Raises UnsupportedServerError if the server lacks extensions that this program needs.
@@ -136,8 +136,8 @@ class RemoteConversation:
         yield SpeechStarted(self._next_turn, float(event["audio_start_ms"]), ItemId(self._speech))
 
     def _partial(self, event: Event) -> Iterator[Effect]:
-        self._rough = bool(event.get("rough"))
-        yield InterimWords(str(event["text"]), self._rough)
+        self._low_confidence = bool(event.get("rough"))
+        yield InterimWords(str(event["text"]), self._low_confidence)
 
     def _speech_stopped(self, event: Event) -> Iterator[Effect]:
         self.hearing, self.awaiting = False, True
@@ -174,7 +174,7 @@ class RemoteConversation:
         item = event["item"]
         name, known = str(item["id"]), str(item["id"]) in self._items
         self._items[name] = None
-        if len(self._items) > MOST_ITEMS:
+        if len(self._items) > MAX_ITEMS:
             del self._items[next(iter(self._items))]
         self.typed.arrived(name)
         if item.get("role") == "assistant":
@@ -199,7 +199,7 @@ class RemoteConversation:
         turn = self._next_turn
         self._taken, self._continues = whole, False
         said = UserMessage(name, words, spoken=True)
-        rough, self._rough = self._rough, False
+        rough, self._low_confidence = self._low_confidence, False
         end_ms, self._speech_end_ms = self._speech_end_ms, None
         yield UserTurnCommitted(turn, whole, rough, said, end_ms, "spoken")
 

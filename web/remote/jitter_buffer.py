@@ -1,6 +1,6 @@
 """Decides how much of a reply to buffer before playback: nothing until the network has shown jitter. Pure.
 
-The page does the same with the same numbers (web/static/sound/player.js).
+The page does the same with the same numbers (web/static/audio/player.js).
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from audio.units import ReplySamples, reply_samples_of_ms
 FIRST_MS = 60.0
 """Buffer after the first underrun: three pieces of 20 ms."""
 
-MOST_MS = 480.0
+MAX_MS = 480.0
 """Largest buffer."""
 
 GATHER_LIMIT_S = 1.5
@@ -42,7 +42,7 @@ class JitterBuffer:
         """Counts an underrun: the loudspeaker had no more audio, and more was still to come."""
         self.underruns += 1
         self._whole = False
-        self._ms = min(MOST_MS, 2 * self._ms or FIRST_MS)
+        self._ms = min(MAX_MS, 2 * self._ms or FIRST_MS)
 
     def over(self) -> None:
         """Ends a reply that was played completely."""

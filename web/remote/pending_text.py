@@ -7,7 +7,7 @@ no text is added twice.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-MOST_WAITING = 20
+MAX_WAITING = 20
 """Texts that may wait for the server. The user is told that further ones are not sent."""
 
 
@@ -37,7 +37,7 @@ class PendingText:
 
     def add(self, words: str) -> bool:
         """Adds a typed text; returns False if too many are waiting."""
-        if len(self._waiting) >= MOST_WAITING:
+        if len(self._waiting) >= MAX_WAITING:
             return False
         self._so_far += 1
         self._waiting[f"typed_{self._so_far}"] = _Text(words)

@@ -14,10 +14,10 @@ from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples
 from web.remote.jitter_buffer import GATHER_LIMIT_S, JitterBuffer
 from web.remote.reply_playback import ReplyPlayback
 
-MOST_WAITING_SAMPLES = 60 * REPLY_RATE_HZ
+MAX_WAITING_SAMPLES = 60 * REPLY_RATE_HZ
 """Audio that may wait to be played. A server sends a few seconds ahead; more than this is dropped and reported."""
 
-LONGEST_KEPT_SAMPLES = 60 * REPLY_RATE_HZ
+MAX_KEPT_SAMPLES = 60 * REPLY_RATE_HZ
 """Audio of the last reply that is kept to repeat it."""
 
 STUCK_AFTER_S = 5.0
@@ -70,13 +70,13 @@ class RemotePlayback:
             return
         if reply not in self._played:
             self._begin(reply)
-        if self._waiting_samples + len(pcm) > MOST_WAITING_SAMPLES:
+        if self._waiting_samples + len(pcm) > MAX_WAITING_SAMPLES:
             if not self._reported:
                 self._reported = True
                 self.trouble(TOO_FAST)
             return
         self._played[reply].came(pcm, _now_s())
-        if self._kept_samples < LONGEST_KEPT_SAMPLES:
+        if self._kept_samples < MAX_KEPT_SAMPLES:
             self._kept.append(pcm)
             self._kept_samples += len(pcm)
         self._put(reply, pcm)

@@ -19,7 +19,7 @@ from web.wire.reply_ids import reply_of
 Event = Mapping[str, Any]
 Why = Literal["voice", "went on", "requested", "stuck", "client", "unheard"]
 
-MOST_REPLIES = 8
+MAX_REPLIES = 8
 """Replies remembered. One that is over may still be cut while it plays: the last, or the one before it."""
 
 
@@ -109,7 +109,7 @@ class Replies:
             return
         self._replies.pop(name, None)
         self._replies[name] = _Reply(name, why="client" if name == self._silenced else "voice")
-        while len(self._replies) > MOST_REPLIES:
+        while len(self._replies) > MAX_REPLIES:
             del self._replies[next(iter(self._replies))]
         yield ReplyStarted(name, ItemId(""), spoken=True)
 

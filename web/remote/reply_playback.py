@@ -8,7 +8,7 @@ from audio.units import REPLY_RATE_HZ, Pcm, ms_of_reply_samples
 
 REPORT_EVERY_S = 0.1
 
-MOST_BLOCKS = 400
+MAX_BLOCKS = 400
 """Device blocks kept until the onset is known: 4 s of 10 ms. After a longer silence the kept ones are used."""
 
 
@@ -62,7 +62,7 @@ class ReplyPlayback:
             self._blocks.clear()
             return False
         self._blocks.append(self._block)
-        del self._blocks[:-MOST_BLOCKS]
+        del self._blocks[:-MAX_BLOCKS]
         if self._onset_at is None or total <= self._onset_at:
             return False
         start, left_s = next((one for one in reversed(self._blocks) if one[0] <= self._onset_at), self._blocks[0])

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from audio.units import Samples, ms_of_samples, samples_of_ms
 
-MOST_STRETCHES = 256
+MAX_STRETCHES = 256
 """Stretches kept. A stretch ends where the audio pauses; older positions are not asked for."""
 
 
@@ -43,7 +43,7 @@ class SentAudioMap:
             last.samples += samples
             return
         self._stretches.append(_Stretch(self._end, start, samples))
-        del self._stretches[:-MOST_STRETCHES]
+        del self._stretches[:-MAX_STRETCHES]
 
     def lost(self, heard_ms: float) -> None:
         """Removes audio that was lost with a connection: the server received only `heard_ms`."""

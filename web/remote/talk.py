@@ -25,21 +25,21 @@ from web.remote.address import ServerAddress
 from web.remote.close_reasons import CloseReason
 from web.remote.conversation import COMMIT_EMPTY, RemoteConversation, error_code
 from web.remote.effects import Ducking, Effect, SessionOpened, Sound, SoundEnded, SpeechEnded, StopPlayback
-from web.remote.pending_text import MOST_WAITING
+from web.remote.pending_text import MAX_WAITING
 from web.remote.playback import RemotePlayback
 from web.remote.reply_playback import ReplyPlayback
 from web.remote.sent_audio_map import SentAudioMap
 from web.remote.wire import RemoteWire, ServerLostError
 from web.wire.reply_ids import response_id
 
-SHORTEST_TURN_MS = 100.0
+MIN_TURN_MS = 100.0
 """The server refuses shorter turns as an empty buffer."""
 
 NOT_KEPT = "the server no longer has the conversation from before: this is a new one, which remembers none of it"
 NOT_CONNECTED = "not sent: there is no connection to the server"
 NOT_YET_SENT = "not sent yet: the server cannot be reached; what you typed is sent as soon as it can"
 SENT_AGAIN = "what you typed may not have arrived: it is sent again as soon as the server can be reached, unless it has"
-TOO_MUCH_TYPED = f"not sent: {MOST_WAITING} texts wait for the server already"
+TOO_MUCH_TYPED = f"not sent: {MAX_WAITING} texts wait for the server already"
 NEVER_SENT = "what you typed last was not sent: the server could not be reached any more"
 TOO_SHORT = "nothing was sent: press once, speak, and press again when you are done"
 
@@ -207,12 +207,12 @@ class RemoteTalk:
         """Whether the microphone must be open: always, or with push-to-talk until the turn was sent."""
         return not self.push_to_talk or self.key_held or self._released_s is not None
 
-    def talk(self, on: bool) -> None:
+    def set_push_to_talk(self, pressed: bool) -> None:
         """Starts or ends a turn with push-to-talk."""
-        if not self.push_to_talk or on == self.key_held:
+        if not self.push_to_talk or pressed == self.key_held:
             return
-        self.key_held = on
-        if on:
+        self.key_held = pressed
+        if pressed:
             self.interrupt()
             if self._released_s is None:
                 self._held_samples = 0
@@ -261,7 +261,7 @@ class RemoteTalk:
         if not self.wire.open:
             self.forget()  # otherwise the next turn would begin with audio from before the disconnect
             self.show(Problem(NOT_CONNECTED))
-        elif ms_of_samples(self._held_samples) >= SHORTEST_TURN_MS:
+        elif ms_of_samples(self._held_samples) >= MIN_TURN_MS:
             self.wire.send(say.commit())
             self._ask()
         else:
@@ -275,7 +275,7 @@ class RemoteTalk:
 
     def event(self, event: Mapping[str, Any]) -> None:
         """Handles a server event."""
-        for effect in self.conversation.tell(event):
+        for effect in self.conversation.handle(event):
             self._do(effect)
         kind = str(event.get("type"))
         if kind == "response.created":

@@ -30,20 +30,20 @@ PING_S = 5.0
 PONG_S = 10.0
 
 FIRST_WAIT_S = 0.25
-LONGEST_WAIT_S = 8.0
+MAX_WAIT_S = 8.0
 
-MOST_WAITING_SOUND = 200
+MAX_WAITING_SOUND = 200
 """Pieces of 20 ms that may wait, 4 s. More are dropped; the server inserts silence for them."""
-MOST_WAITING = 1000
+MAX_WAITING = 1000
 """Texts that may wait. With more of them the server is considered not to read."""
 
 STEADY_S = 5.0
 """A connection that was lost sooner counts as a failed attempt, so that the waits between attempts keep growing."""
 
-LARGEST_NUMBER = 1e15
+MAX_NUMBER = 1e15
 """Larger than any time or count of a server. A message with a larger number, or with NaN, is ignored."""
 
-LARGEST_BYTES = 8 * 1024 * 1024
+MAX_MESSAGE_BYTES = 8 * 1024 * 1024
 """Longest message. The server's longest are the items of a history and half a second of audio."""
 
 SUBPROTOCOL = "realtime"
@@ -103,7 +103,7 @@ class RemoteWire:
 
     def sound(self, text: str) -> bool:
         """Queues a piece of audio for sending; returns False if it is dropped."""
-        if self._waiting_sound >= MOST_WAITING_SOUND:
+        if self._waiting_sound >= MAX_WAITING_SOUND:
             self.dropped += 1
             return False
         return self._put(text, sound=True)
@@ -137,7 +137,7 @@ class RemoteWire:
             if not ending.again:
                 raise ServerLostError(ending.sentence)
             self.listener.lost(ending)
-            wait_s = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2**self._waits) * random.uniform(0.75, 1.25)  # noqa: S311
+            wait_s = min(MAX_WAIT_S, FIRST_WAIT_S * 2**self._waits) * random.uniform(0.75, 1.25)  # noqa: S311
             self._waits += 1
             await self._pause(wait_s)
 
@@ -175,7 +175,7 @@ class RemoteWire:
             ping_interval=PING_S,
             ping_timeout=PONG_S,
             close_timeout=CLOSE_TIMEOUT_S,
-            max_size=LARGEST_BYTES,
+            max_size=MAX_MESSAGE_BYTES,
         )
 
     async def _use(self, socket: ClientConnection) -> CloseReason | None:
@@ -226,7 +226,7 @@ class RemoteWire:
             await self._changed.wait()
 
     def _put(self, text: str, *, sound: bool) -> bool:
-        if not self._open or len(self._waiting) >= MOST_WAITING:
+        if not self._open or len(self._waiting) >= MAX_WAITING:
             return False
         self._waiting.append((text, sound))
         self._waiting_sound += sound
@@ -251,9 +251,9 @@ class _Connect(connect):
 
 
 def _number(text: str) -> float:
-    """Parses a number of JSON. Raises ValueError for NaN and for numbers of `LARGEST_NUMBER` or more."""
+    """Parses a number of JSON. Raises ValueError for NaN and for numbers of `MAX_NUMBER` or more."""
     number = float(text)
-    if not abs(number) < LARGEST_NUMBER:
+    if not abs(number) < MAX_NUMBER:
         raise ValueError(f"a number of {len(text)} letters")
     return number
 

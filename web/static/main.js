@@ -1,23 +1,23 @@
-/** The page: connects the view with the conversation. */
+/** The page: connects the view with the session. */
 
-import { Sound, Unreachable } from "./sound/sound.js";
-import { Ear } from "./talk/ear.js";
-import { Talk } from "./talk/talk.js";
-import { obstacle } from "./talk/troubles.js";
-import { Wire } from "./talk/wire.js";
-import { Turns } from "./timing/turns.js";
+import { AudioIO, WorkletLoadError } from "./audio/audio-io.js";
+import { MicrophoneStream } from "./session/microphone-stream.js";
+import { browserProblem } from "./session/problems.js";
+import { RealtimeConnection } from "./session/realtime-connection.js";
+import { RealtimeSession } from "./session/realtime-session.js";
+import { TurnLog } from "./timing/turn-log.js";
 import { Controls } from "./view/controls.js";
-import { Corridor } from "./view/corridor.js";
+import { byId } from "./view/dom.js";
 import { drawEngines } from "./view/engines.js";
+import { LatencyTimeline } from "./view/latency-timeline.js";
+import { LevelBars } from "./view/level-bars.js";
 import { Notices } from "./view/notices.js";
-import { by } from "./view/page.js";
-import { keepToken, keptToken, preferences, wishes } from "./view/preferences.js";
-import { Transcript } from "./view/transcript.js";
+import { microphoneSettings, preferences, storedToken, storeToken } from "./view/preferences.js";
+import { TranscriptView } from "./view/transcript-view.js";
 import { TurnPanel } from "./view/turn-panel.js";
-import { Wave } from "./view/wave.js";
 
 const PHASES = {
-  idle: "Ready when you are",
+  idle: "Press Start to talk",
   connecting: "Connecting",
   reconnecting: "Reconnecting",
   listening: "Listening",
@@ -26,217 +26,217 @@ const PHASES = {
   speaking: "Speaking",
 };
 
-/** Phases that have sound: a screen reader would talk over them. */
-const SOUNDING = new Set(["hearing", "thinking", "speaking"]);
+/** Phases that are not announced to screen readers, because the announcement would disturb the conversation. */
+const NOT_ANNOUNCED = new Set(["hearing", "thinking", "speaking"]);
 
-/** Notices that do not apply to a stopped page. */
-const OVER_WITH_IT = [
+/** Problems that do not apply to a stopped page. */
+const SESSION_PROBLEMS = [
   "lost", "slow", "full", "loading", "restarting", "not-kept", "suspended", "unplugged", "denied", "busy", "no-microphone",
 ];
 
 class Page {
   constructor() {
-    this._sound = this._ear = this._talk = null;
-    this._transcript = new Transcript();
+    this._audio = this._microphone = this._session = null;
+    this._transcript = new TranscriptView();
     this._starting = null; // a unique object for every start
-    this._turns = new Turns();
-    this._notices = new Notices((action) => this._act(action));
-    this._corridor = new Corridor();
-    this._panel = new TurnPanel(this._turns, () => this._facts(), (turn) => this._corridor.show(turn));
-    this._you = new Wave(by("wave-you"), "left");
-    this._reply = new Wave(by("wave-reply"), "right");
+    this._turns = new TurnLog();
+    this._notices = new Notices((action) => this._runAction(action));
+    this._timeline = new LatencyTimeline();
+    this._turnPanel = new TurnPanel(this._turns, () => this._pageInfo(), (turn) => this._timeline.showTurn(turn));
+    this._userLevel = new LevelBars(byId("level-user"), "left");
+    this._replyLevel = new LevelBars(byId("level-reply"), "right");
     this._controls = new Controls({
-      toggle: () => (this._talk || this._starting ? this._stop() : this._start()),
+      toggle: () => (this._session || this._starting ? this._stop() : this._start()),
       mute: () => this._mute(),
-      interrupt: () => this._talk?.interrupt(),
-      press: () => this._talk?.press(),
-      release: () => this._talk?.release(),
-      say: (text) => this._say(text),
-      wished: () => this._ear?.open(),
-      pushToTalk: (on) => this._talk && (this._talk.pushToTalk = on),
-      volume: (loudness) => this._sound && (this._sound.output.volume = loudness),
+      interrupt: () => this._session?.interrupt(),
+      pressKey: () => this._session?.pressKey(),
+      releaseKey: () => this._session?.releaseKey(),
+      sendText: (text) => this._sendText(text),
+      changeMicrophone: () => this._microphone?.open(),
+      pushToTalk: (on) => this._session?.setPushToTalk(on),
+      volume: (loudness) => this._audio && (this._audio.output.volume = loudness),
     });
-    this._hidden = false;
-    document.addEventListener("visibilitychange", () => this._visible());
-    addEventListener("online", () => this._phase === "reconnecting" && this._talk.wire.connect());
-    this._panel.draw();
+    this._wasHidden = false;
+    document.addEventListener("visibilitychange", () => this._visibilityChanged());
+    addEventListener("online", () => this._phase === "reconnecting" && this._session.connection.connect());
+    this._turnPanel.draw();
     this._drawPhase();
-    this._picture();
+    this._drawFrame();
   }
 
   get _phase() {
-    return this._talk?.phase ?? (this._starting ? "connecting" : "idle");
+    return this._session?.phase ?? (this._starting ? "connecting" : "idle");
   }
 
   // Start and stop ----------------------------------------------------------------------------------------------
 
   async _start() {
-    if (this._starting || this._talk) return;
+    if (this._starting || this._session) return;
     const starting = (this._starting = {});
-    const wanted = () => this._starting === starting;
+    const isCurrent = () => this._starting === starting;
     this._notices.clear();
     this._drawPhase();
     try {
-      await this._open(wanted);
+      await this._open(isCurrent);
     } catch (error) {
-      if (!wanted()) return;
-      this._notices.trouble(error instanceof Unreachable ? "away" : "no-sound", error.message);
+      if (!isCurrent()) return;
+      this._notices.problem(error instanceof WorkletLoadError ? "unreachable" : "no-sound", error.message);
       await this._stop();
     } finally {
-      if (wanted()) this._starting = null;
+      if (isCurrent()) this._starting = null;
       this._drawPhase();
     }
   }
 
-  /** @param {() => boolean} wanted false once it was stopped, for example while the browser asks for the microphone */
-  async _open(wanted) {
+  /** @param {() => boolean} isCurrent false once it was stopped, for example while the browser asks for the microphone */
+  async _open(isCurrent) {
     const devices = Boolean(navigator.mediaDevices);
-    const trouble = obstacle({ secure: isSecureContext, worklet: "AudioWorkletNode" in window, devices });
-    if (trouble) this._notices.trouble(trouble);
-    if (trouble === "insecure" || trouble === "no-worklet") return; // playback is impossible, too
-    const sound = await Sound.open();
-    if (!wanted()) return sound.close();
-    this._sound = sound;
-    sound.addEventListener("state", () => this._soundState());
-    sound.output.volume = preferences().volume / 100;
-    this._ear = new Ear(sound.input, wishes);
-    this._watchEar();
-    if (devices) await this._ear.open();
-    if (!wanted()) return;
-    this._converse();
-    this._soundState();
+    const problem = browserProblem({ secure: isSecureContext, worklet: "AudioWorkletNode" in window, devices });
+    if (problem) this._notices.problem(problem);
+    if (problem === "insecure" || problem === "no-worklet") return; // playback is impossible, too
+    const audio = await AudioIO.open();
+    if (!isCurrent()) return audio.close();
+    this._audio = audio;
+    audio.addEventListener("state", () => this._audioStateChanged());
+    audio.output.volume = preferences().volume / 100;
+    this._microphone = new MicrophoneStream(audio.input, microphoneSettings);
+    this._watchMicrophone();
+    if (devices) await this._microphone.open();
+    if (!isCurrent()) return;
+    this._startSession();
+    this._audioStateChanged();
   }
 
-  _converse() {
-    const wire = new Wire(new URL("v1/realtime", document.baseURI));
-    wire.token = keptToken();
-    this._turns.forget();
-    this._talk = new Talk(this._sound, wire, this._turns);
-    this._talk.held.wanted = preferences().pushToTalk;
-    this._transcript.begin(this._talk.conversation);
-    this._you.clear();
-    this._reply.clear();
-    this._watchTalk(this._talk);
-    this._expose();
-    this._talk.begin();
+  _startSession() {
+    const connection = new RealtimeConnection(new URL("v1/realtime", document.baseURI));
+    connection.token = storedToken();
+    this._turns.startConversation();
+    this._session = new RealtimeSession(this._audio, connection, this._turns);
+    this._session.pushToTalk.enabled = preferences().pushToTalk;
+    this._transcript.start(this._session.conversation);
+    this._userLevel.clear();
+    this._replyLevel.clear();
+    this._watchSession(this._session);
+    this._exposeForTests();
+    this._session.start();
   }
 
   async _stop() {
-    const { _talk: talk, _ear: ear, _sound: sound } = this;
-    this._talk = this._ear = this._sound = this._starting = null;
-    for (const name of OVER_WITH_IT) this._notices.over(name);
-    talk?.end();
-    if (talk) this._transcript.draw();
-    ear?.close();
+    const { _session: session, _microphone: microphone, _audio: audio } = this;
+    this._session = this._microphone = this._audio = this._starting = null;
+    for (const name of SESSION_PROBLEMS) this._notices.remove(name);
+    session?.end();
+    if (session) this._transcript.draw();
+    microphone?.close();
     this._drawPhase();
-    await sound?.close();
+    await audio?.close();
   }
 
   // Events -----------------------------------------------------------------------------------------------------
 
-  _watchEar() {
-    this._ear.addEventListener("trouble", ({ detail }) => {
-      this._notices.trouble(detail.name, detail.said);
+  _watchMicrophone() {
+    this._microphone.addEventListener("problem", ({ detail }) => {
+      this._notices.problem(detail.problem, detail.message);
       this._drawPhase();
     });
-    this._ear.addEventListener("well", () => {
-      ["unplugged", "denied", "busy", "no-microphone"].forEach((name) => this._notices.over(name));
+    this._microphone.addEventListener("opened", () => {
+      ["unplugged", "denied", "busy", "no-microphone"].forEach((name) => this._notices.remove(name));
       this._drawPhase();
     });
-    this._ear.addEventListener("devices", () => this._controls.listMicrophones(this._sound?.input.granted ?? null));
+    this._microphone.addEventListener("devices", () => this._controls.listMicrophones(this._audio?.input.grantedSettings ?? null));
   }
 
-  _watchTalk(talk) {
-    const on = (type, then) => talk.addEventListener(type, ({ detail }) => this._talk === talk && then(detail));
+  _watchSession(session) {
+    const on = (type, handle) => session.addEventListener(type, ({ detail }) => this._session === session && handle(detail));
     on("phase", () => this._drawPhase());
-    on("words", () => this._transcript.draw());
-    on("turn", (turn) => this._turn(turn));
+    on("items", () => this._transcript.draw());
+    on("turn", (turn) => this._turnChanged(turn));
     on("session", ({ repartee }) => {
       drawEngines(repartee?.engines);
-      for (const id of ["transcript", "say"]) by(id).lang = repartee?.language ?? "";
+      for (const id of ["transcript", "text-input"]) byId(id).lang = repartee?.language ?? "";
     });
     on("notice", (text) => this._notices.note(text));
-    on("trouble", ({ name, said }) => this._trouble(name, said));
-    on("well", (name) => this._notices.over(name));
+    on("problem", ({ problem, message }) => this._sessionProblem(problem, message));
+    on("resolved", (name) => this._notices.remove(name));
     on("ended", () => this._stop());
-    on("heard", ({ level }) => this._heard(level));
-    on("spoke", ({ level }) => this._reply.add(level));
+    on("input-level", ({ level }) => this._addInputLevel(level));
+    on("output-level", ({ level }) => this._replyLevel.add(level));
   }
 
-  _heard(level) {
-    const heard = this._talk.muted ? -120 : level;
-    this._controls.meter(heard);
-    if (this._phase === "hearing") this._you.goOn();
-    this._you.add(heard);
+  _addInputLevel(level) {
+    const sent = this._session.muted ? -120 : level;
+    this._controls.showLevel(sent);
+    if (this._phase === "hearing") this._userLevel.unfreeze();
+    this._userLevel.add(sent);
   }
 
-  _turn(turn) {
+  _turnChanged(turn) {
     if (turn.leaves_s === null && turn.trace === null) {
-      this._panel.follow();
-      this._reply.clear();
-      if (turn.captured_s !== null) this._you.keep((this._sound.context.currentTime - turn.captured_s) * 1000);
-    } else if (this._panel.choice === turn || turn === this._turns.all.at(-1)) this._corridor.show(turn);
-    this._panel.draw();
+      this._turnPanel.selectNewest();
+      this._replyLevel.clear();
+      if (turn.captured_s !== null) this._userLevel.freeze((this._audio.context.currentTime - turn.captured_s) * 1000);
+    } else if (this._turnPanel.selected === turn || turn === this._turns.all.at(-1)) this._timeline.showTurn(turn);
+    this._turnPanel.draw();
   }
 
-  _trouble(name, said) {
-    if (name === "token") {
-      const refused = keptToken() && (said || "It is not the one that this server has.");
-      keepToken("");
-      this._askToken(refused);
+  _sessionProblem(problem, message) {
+    if (problem === "token") {
+      const refused = storedToken() && (message || "The server did not accept this token.");
+      storeToken("");
+      this._askForToken(refused);
     }
-    this._notices.trouble(name, said);
+    this._notices.problem(problem, message);
   }
 
-  _soundState() {
-    if (!this._sound) return;
-    if (this._sound.context.state === "running") this._notices.over("suspended");
-    else this._notices.trouble("suspended");
+  _audioStateChanged() {
+    if (!this._audio) return;
+    if (this._audio.context.state === "running") this._notices.remove("suspended");
+    else this._notices.problem("suspended");
   }
 
-  _visible() {
-    if (document.hidden) this._hidden = this._talk !== null;
-    else if (this._hidden) {
-      this._hidden = false;
-      if (this._sound?.context.state !== "running") this._soundState();
-      else if (this._talk) this._notices.note("The page was in the background: the conversation went on, only drawing paused.");
+  _visibilityChanged() {
+    if (document.hidden) this._wasHidden = this._session !== null;
+    else if (this._wasHidden) {
+      this._wasHidden = false;
+      if (this._audio?.context.state !== "running") this._audioStateChanged();
+      else if (this._session) this._notices.note("The page was in the background. The conversation continued; only the display was paused.");
     }
   }
 
   // Actions ----------------------------------------------------------------------------------------------------
 
-  _say(text) {
-    if (this._talk?.say(text)) return true;
-    this._notices.note("Not sent: there is no connection. It stays in the box until you send it again.");
+  _sendText(text) {
+    if (this._session?.sendText(text)) return true;
+    this._notices.note("Not sent: there is no connection. Your text stays in the input; send it again later.");
     return false;
   }
 
   _mute() {
-    if (!this._talk) return;
-    this._talk.muted = !this._talk.muted;
+    if (!this._session) return;
+    this._session.muted = !this._session.muted;
     this._drawPhase();
   }
 
-  _act(action) {
-    if (action === "reconnect") this._talk?.wire.connect();
-    else if (action === "microphone") this._ear?.open();
-    else if (action === "sound") this._sound?.resume();
-    else if (action === "token") this._askToken();
+  _runAction(action) {
+    if (action === "reconnect") this._session?.connection.connect();
+    else if (action === "microphone") this._microphone?.open();
+    else if (action === "audio") this._audio?.resume();
+    else if (action === "token") this._askForToken();
     else this._start();
   }
 
-  /** @param {string} refused why the last token was refused; "" for none */
-  _askToken(refused = "") {
-    const dialog = by("token-dialog");
+  /** @param {string} refused why the last token was refused; "" if there was none */
+  _askForToken(refused = "") {
+    const dialog = byId("token-dialog");
     if (dialog.open) return;
-    by("token-refused").textContent = refused;
+    byId("token-refused").textContent = refused;
     dialog.returnValue = "";
-    by("token-cancel").onclick = () => dialog.close("");
+    byId("token-cancel").onclick = () => dialog.close("");
     dialog.onclose = () => {
       if (dialog.returnValue !== "use") return;
-      keepToken(by("token").value.trim());
-      by("token").value = "";
-      this._notices.over("token");
+      storeToken(byId("token").value.trim());
+      byId("token").value = "";
+      this._notices.remove("token");
       this._start();
     };
     dialog.showModal();
@@ -246,39 +246,41 @@ class Page {
 
   _drawPhase() {
     const phase = this._phase;
-    const muted = this._talk?.muted ?? false;
-    const unheard = muted ? "Muted" : "No microphone: you can type";
-    const text = ["listening", "hearing"].includes(phase) && (muted || !this._ear?.hears) ? unheard : PHASES[phase];
+    const muted = this._session?.muted ?? false;
+    const noInput = muted ? "Muted" : "No microphone: you can type";
+    const text = ["listening", "hearing"].includes(phase) && (muted || !this._microphone?.isOpen) ? noInput : PHASES[phase];
     document.body.dataset.phase = phase;
     document.body.classList.toggle("muted", muted);
-    if (by("phase").textContent !== text) by("phase").textContent = text;
-    if (!SOUNDING.has(phase) && by("state").textContent !== text) by("state").textContent = text;
+    if (byId("phase").textContent !== text) byId("phase").textContent = text;
+    const announcement = byId("phase-announcement");
+    if (!NOT_ANNOUNCED.has(phase) && announcement.textContent !== text) announcement.textContent = text;
     document.title = phase === "idle" ? "Repartee" : `${text} · Repartee`;
-    const pushToTalk = this._talk?.held.wanted ?? false;
-    this._controls.draw({ running: this._talk !== null || this._starting !== null, muted, pushToTalk, held: this._talk?.held.down ?? false, phase });
+    const running = this._session !== null || this._starting !== null;
+    const pushToTalk = this._session?.pushToTalk.enabled ?? false;
+    this._controls.draw({ running, muted, pushToTalk, held: this._session?.pushToTalk.keyDown ?? false, phase });
   }
 
   /** Draws what moves, once per animation frame. Not called while the page is in the background. */
-  _picture() {
-    this._talk?.mouth.lightUp();
-    const waiting = this._talk?.waitingMs ?? null;
-    if (waiting !== null) this._corridor.run(waiting);
-    this._you.draw();
-    this._reply.offset = this._corridor.replyAt(by("wave-reply"));
-    this._reply.draw();
-    requestAnimationFrame(() => this._picture());
+  _drawFrame() {
+    this._session?.replyPlayback.highlightWords();
+    const waitingMs = this._session?.waitingMs ?? null;
+    if (waitingMs !== null) this._timeline.showWaiting(waitingMs);
+    this._userLevel.draw();
+    this._replyLevel.offset = this._timeline.replyOffset(byId("level-reply"));
+    this._replyLevel.draw();
+    requestAnimationFrame(() => this._drawFrame());
   }
 
-  /** Returns facts about this page for the record of a turn. */
-  _facts() {
-    const rate = this._sound?.context.sampleRate ?? null;
-    return { context_rate_hz: rate, device_delay_ms: this._sound?.output.deviceDelayMs ?? null, browser: navigator.userAgent };
+  /** Returns data about this page for the record of a turn. */
+  _pageInfo() {
+    const rate = this._audio?.context.sampleRate ?? null;
+    return { context_rate_hz: rate, device_delay_ms: this._audio?.output.deviceDelayMs ?? null, browser: navigator.userAgent };
   }
 
-  /** For tests and debugging: the captured and the rendered audio, as nodes of one context. */
-  _expose() {
-    const { context, input, output } = this._sound;
-    window.repartee = { talk: this._talk, turns: this._turns, tap: { context, microphone: input.source, player: output.node } };
+  /** For tests and debugging: the session, its turns, and the captured and the rendered audio as nodes of one context. */
+  _exposeForTests() {
+    const { context, input, output } = this._audio;
+    window.repartee = { session: this._session, turns: this._turns, tap: { context, microphone: input.source, player: output.node } };
   }
 }
 

@@ -174,20 +174,20 @@ def moved(place: str) -> Field:
     return Field(check, listed=False)
 
 
-def text(*, most_chars: int = MAX_TEXT_CHARS, least_chars: int = 0) -> Check:
+def text(*, max_chars: int = MAX_TEXT_CHARS, min_chars: int = 0) -> Check:
     """Returns a check for a string of bounded length."""
 
     def check(value: object, path: str) -> str:
         if not isinstance(value, str):
             raise wrong_type(path, value, "a string")
-        if not least_chars <= len(value) <= most_chars:
-            raise wrong_value(path, f"has {len(value)} characters", f"{least_chars} to {most_chars}")
+        if not min_chars <= len(value) <= max_chars:
+            raise wrong_value(path, f"has {len(value)} characters", f"{min_chars} to {max_chars}")
         return value
 
     return check
 
 
-IDENTIFIER = text(least_chars=1, most_chars=MAX_ID_CHARS)
+IDENTIFIER = text(min_chars=1, max_chars=MAX_ID_CHARS)
 TEXT = text()
 
 
@@ -216,40 +216,40 @@ def flag(value: object, path: str) -> bool:
     return value
 
 
-def number(least: float, most: float) -> Check:
+def number(minimum: float, maximum: float) -> Check:
     """Returns a check for a finite number within bounds, converted to float."""
 
     def check(value: object, path: str) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise wrong_type(path, value, "a number")
-        if not least <= value <= most:
-            raise wrong_value(path, f"is {shown(value)}", f"{least:g} to {most:g}")
+        if not minimum <= value <= maximum:
+            raise wrong_value(path, f"is {shown(value)}", f"{minimum:g} to {maximum:g}")
         return float(value)
 
     return check
 
 
-def whole(least: int, most: int) -> Check:
+def whole(minimum: int, maximum: int) -> Check:
     """Returns a check for a whole number within bounds; 20.0 is allowed."""
-    within = number(least, most)
+    within = number(minimum, maximum)
 
     def check(value: object, path: str) -> int:
         found: float = within(value, path)
         if not found.is_integer():
-            raise wrong_value(path, f"is {shown(value)}", f"whole numbers from {least} to {most}")
+            raise wrong_value(path, f"is {shown(value)}", f"whole numbers from {minimum} to {maximum}")
         return int(found)
 
     return check
 
 
-def listing(check: Check, *, most: int, least: int = 0) -> Check:
+def listing(check: Check, *, maximum: int, minimum: int = 0) -> Check:
     """Returns a check for a list of bounded length."""
 
     def check_all(value: object, path: str) -> list[Any]:
         if not isinstance(value, list):
             raise wrong_type(path, value, "a list")
-        if not least <= len(value) <= most:
-            raise wrong_value(path, f"has {len(value)} entries", f"{least} to {most}")
+        if not minimum <= len(value) <= maximum:
+            raise wrong_value(path, f"has {len(value)} entries", f"{minimum} to {maximum}")
         return [check(inner, f"{path}[{index}]") for index, inner in enumerate(value)]
 
     return check_all

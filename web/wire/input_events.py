@@ -17,7 +17,7 @@ LOST_WORDS = ProtocolError(
     "transcription_failed", "speech recognition failed or took too long; the words are lost", kind="server_error"
 )
 
-MOST_COMMITS = 16
+MAX_COMMITS = 16
 """Commits remembered until their transcripts arrive; turn taking has fewer in progress."""
 
 
@@ -29,7 +29,7 @@ class InputEvents:
     """
 
     def __init__(self, outbox: Outbox, order: ItemOrder) -> None:
-        self.committing: deque[CommitInput] = deque(maxlen=MOST_COMMITS)
+        self.committing: deque[CommitInput] = deque(maxlen=MAX_COMMITS)
         self._outbox = outbox
         self._order = order
         self._speech: SpeechStarted | None = None
@@ -40,26 +40,26 @@ class InputEvents:
         """Returns whether this turn is answered because the client requested it, as far as is known."""
         return self._last_turn is None or self._last_turn.turn != turn or self._last_turn.origin == "requested"
 
-    def tell(
+    def on_event(
         self,
-        fact: SpeechStarted | InterimWords | SpeechDiscarded | UserTurnCommitted,
+        event: SpeechStarted | InterimWords | SpeechDiscarded | UserTurnCommitted,
         config: SessionConfig,
-        invented_ms: float | None = None,
+        inserted_ms: float | None = None,
     ) -> None:
-        """Sends the events for an event of the session; `invented_ms`: see `Realtime.tell`."""
-        match fact:
+        """Sends the events for an event of the session; `inserted_ms`: see `Realtime.on_event`."""
+        match event:
             case SpeechStarted():
-                self._start(fact, config)
+                self._start(event, config)
             case InterimWords(text, rough):
                 if config.extensions.events:
                     item_id = self._speech.item if self._speech else None
                     self._outbox.add("repartee.partial", {"item_id": item_id, "text": text, "rough": rough})
             case SpeechDiscarded():
-                self._discard_speech(fact, config, invented_ms)
+                self._discard_speech(event, config, inserted_ms)
             case UserTurnCommitted():
-                self._commit_turn(fact, config, invented_ms)
+                self._commit_turn(event, config, inserted_ms)
             case _:
-                assert_never(fact)
+                assert_never(event)
 
     def _start(self, speech: SpeechStarted, config: SessionConfig) -> None:
         self._speech = speech
@@ -77,8 +77,8 @@ class InputEvents:
             self._outbox.add("input_audio_buffer.speech_stopped", stopped | _extension(known))
         return speech
 
-    def _discard_speech(self, nothing: SpeechDiscarded, config: SessionConfig, invented_ms: float | None) -> None:
-        known = _extension_fields(config, invented_ms)
+    def _discard_speech(self, nothing: SpeechDiscarded, config: SessionConfig, inserted_ms: float | None) -> None:
+        known = _extension_fields(config, inserted_ms)
         speech = self._stop(nothing.at_ms, known)
         if nothing.item is not None:
             self._add_spoken(nothing.item, speech, nothing.at_ms, known)
@@ -89,9 +89,9 @@ class InputEvents:
         if nothing.item is None:
             self._refuse_commit()
 
-    def _commit_turn(self, turn: UserTurnCommitted, config: SessionConfig, invented_ms: float | None) -> None:
+    def _commit_turn(self, turn: UserTurnCommitted, config: SessionConfig, inserted_ms: float | None) -> None:
         self._last_turn = turn
-        known = _extension_fields(config, invented_ms)
+        known = _extension_fields(config, inserted_ms)
         item = turn.item
         spoken = item if isinstance(item, UserMessage) and item.spoken else None
         speech = self._stop(turn.speech_end_ms, known) if turn.origin == "spoken" or spoken is not None else None
@@ -151,9 +151,9 @@ class InputEvents:
             self._outbox.add("error", {"error": error_object(refusal)})
 
 
-def _extension_fields(config: SessionConfig, invented_ms: float | None) -> JsonObject:
+def _extension_fields(config: SessionConfig, inserted_ms: float | None) -> JsonObject:
     """Returns the extension fields about the end of speech."""
-    return {"invented_ms": round(invented_ms, 1)} if invented_ms is not None and config.extensions.events else {}
+    return {"invented_ms": round(inserted_ms, 1)} if inserted_ms is not None and config.extensions.events else {}
 
 
 def _extension(known: JsonObject) -> JsonObject:

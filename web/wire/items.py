@@ -67,13 +67,13 @@ def _message(part_type: str) -> dict[str, Field]:
         "type": Field(one_of(part_type, unsupported=_FOREIGN_PARTS), required=True),
         # Listed so that a part of another type is refused for its type and not for its fields.
         **{name: Field(anything) for name in ("audio", "transcript", "image_url", "detail")},
-        "text": Field(text(least_chars=1), required=True),
+        "text": Field(text(min_chars=1), required=True),
     }
     return {
         **_COMMON,
         "type": _TYPE,
         "role": Field(one_of("user", "assistant", "system"), required=True),
-        "content": Field(listing(nested(part), least=1, most=MAX_CONTENT_PARTS), required=True),
+        "content": Field(listing(nested(part), minimum=1, maximum=MAX_CONTENT_PARTS), required=True),
     }
 
 

@@ -193,7 +193,7 @@ def _reply(value: object, path: str) -> ReplyId:
     return reply
 
 
-_ENVELOPE: Table = {"type": Field(_unchecked), "event_id": Field(text(most_chars=MAX_EVENT_ID_CHARS))}
+_ENVELOPE: Table = {"type": Field(_unchecked), "event_id": Field(text(max_chars=MAX_EVENT_ID_CHARS))}
 _APPEND_FIELDS = frozenset({"type", "audio"})
 _APPEND: Table = {"audio": Field(_unchecked, required=True)}
 _ITEM: Table = {"item_id": Field(IDENTIFIER, required=True)}

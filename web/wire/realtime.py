@@ -130,7 +130,7 @@ class Realtime:
             else:
                 self._add_item(item)
 
-    def come_back(
+    def on_reconnect(
         self, history: Sequence[Item], *, expires_at_s: int | None, heard_ms: float, under_way: ItemId | None = None
     ) -> None:
         """Sends the first events to a client that resumes on another connection. Its settings stay."""
@@ -220,29 +220,31 @@ class Realtime:
 
     # ---- session events ----
 
-    def tell(self, fact: SessionEvent, invented_ms: float | None = None, *, request_waits: bool = True) -> None:
+    def on_event(
+        self, event: SessionEvent, inserted_ms: float | None = None, *, reply_request_pending: bool = True
+    ) -> None:
         """Converts an event of the session to messages. Never raises.
 
         Args:
-            fact: The event.
-            invented_ms: For speech that is over: how much inserted silence lies on the microphone line before its end.
+            event: The event.
+            inserted_ms: For speech that is over: how much inserted silence lies on the microphone line before its end.
                 None:
                 not sent to the client.
-            request_waits: Whether a response that the client requested may still come. If not, a reply that begins is
-                it.
+            reply_request_pending: Whether a response that the client requested may still come. If not, a reply that
+                begins is it.
         """
-        match fact:
+        match event:
             case SpeechStarted() | InterimWords() | SpeechDiscarded() | UserTurnCommitted():
-                self._input_events.tell(fact, self.config, invented_ms)
+                self._input_events.on_event(event, self.config, inserted_ms)
             case ReplyStarted(reply):
                 by_origin = self._input_events.was_requested(reply.turn) or not self.config.answers
-                requested = by_origin or not request_waits
-                self._responses.begin(fact, self.config, requested=requested)
+                requested = by_origin or not reply_request_pending
+                self._responses.begin(event, self.config, requested=requested)
             case ChunkSpoken() | FunctionCalled() | ReplySent() | ReplyStopped():
-                self._responses.tell(fact)
+                self._responses.on_event(event)
             case WordsTimed():
                 if self.config.extensions.events:
-                    self._responses.place(fact)
+                    self._responses.place(event)
             case ItemForgotten(item):
                 self.item_deleted(item)
             case TurnFinished(record):
@@ -252,7 +254,7 @@ class Realtime:
             case Problem(what):
                 self._tell_extension("repartee.notice", {"text": what})
             case _:
-                assert_never(fact)
+                assert_never(event)
 
     def sound(self, reply: ReplyId, pcm: Pcm) -> bool:
         """Sends the next audio of a reply: int16 (n,) at 24 kHz. Returns False if that reply is not in progress."""

@@ -95,12 +95,12 @@ class Response:
         self._outbox.add("conversation.item.done", {"previous_item_id": previous, "item": done})
         self._calls.append((index, done))
 
-    def end(self, fact: ReplySent | ReplyStopped) -> None:
+    def end(self, event: ReplySent | ReplyStopped) -> None:
         """Ends the response: it is complete or was cut."""
-        ending = ending_of(fact)
+        ending = ending_of(event)
         self.open = False
         if self.began and not self._message_done:
-            if isinstance(fact, ReplySent):
+            if isinstance(event, ReplySent):
                 self._send_sound(self._sound.flush())
             self._end_message("completed" if ending.status == "completed" else "incomplete")
         elif not self.began:
@@ -111,23 +111,23 @@ class Response:
 
     # ---- afterwards ----
 
-    def cut(self, fact: ReplyStopped) -> None:
+    def cut(self, event: ReplyStopped) -> None:
         """Cuts the response, before or after its end: truncates or deletes its message."""
         if self.open:
-            self.end(fact)
+            self.end(event)
         if self._cut or self.deleted or not self.began:
             return
         self._cut = True
-        if fact.reason == "went on":
+        if event.reason == "went on":
             self.delete()
             self._order.remove(self.item_id)
             self._outbox.add("conversation.item.deleted", {"item_id": self.item_id})
         elif self.head.spoken:
-            self._text = fact.heard
+            self._text = event.heard
             self._status = "incomplete"
             if self.cut_by_client:
                 return
-            end_ms = max(0, round(fact.heard_ms))
+            end_ms = max(0, round(event.heard_ms))
             self._outbox.add(
                 "conversation.item.truncated", {"item_id": self.item_id, "content_index": 0, "audio_end_ms": end_ms}
             )

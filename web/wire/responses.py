@@ -74,24 +74,24 @@ class Responses:
         while len(self._responses) > MAX_RESPONSES:
             del self._responses[next(iter(self._responses))]
 
-    def tell(self, fact: ChunkSpoken | FunctionCalled | ReplySent | ReplyStopped) -> None:
+    def on_event(self, event: ChunkSpoken | FunctionCalled | ReplySent | ReplyStopped) -> None:
         """Sends an event of a reply; ignored if the client does not expect more of it."""
-        response = self._responses.get(fact.reply)
+        response = self._responses.get(event.reply)
         if response is None:
             return
-        match fact:
+        match event:
             case ReplyStopped():
-                response.cut(fact)
+                response.cut(event)
             case _ if not response.open:
                 return
             case ChunkSpoken(_, text):
                 response.say(text)
             case FunctionCalled():
-                response.call(fact.item)
+                response.call(event.item)
             case ReplySent():
-                response.end(fact)
+                response.end(event)
             case _:
-                assert_never(fact)
+                assert_never(event)
 
     def play(self, reply: ReplyId, pcm: Pcm) -> bool:
         """Sends the next audio of a reply: int16 (n,) at 24 kHz.

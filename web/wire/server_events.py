@@ -91,22 +91,22 @@ class ResponseEnd:
 BEGUN = ResponseEnd("in_progress")
 
 
-def ending_of(fact: ReplySent | ReplyStopped) -> ResponseEnd:
+def ending_of(event: ReplySent | ReplyStopped) -> ResponseEnd:
     """Converts the end of a reply to that of its response."""
-    if isinstance(fact, ReplySent):
-        usage = _usage(fact)
-        if fact.error is not None:
-            return ResponseEnd("failed", _failure("reply_failed", fact.error), usage)
-        if fact.incomplete is not None:
+    if isinstance(event, ReplySent):
+        usage = _usage(event)
+        if event.error is not None:
+            return ResponseEnd("failed", _failure("reply_failed", event.error), usage)
+        if event.incomplete is not None:
             details: JsonObject = {"type": "incomplete"}
-            if fact.incomplete in _WHY_INCOMPLETE:
-                details["reason"] = _WHY_INCOMPLETE[fact.incomplete]
+            if event.incomplete in _WHY_INCOMPLETE:
+                details["reason"] = _WHY_INCOMPLETE[event.incomplete]
             return ResponseEnd("incomplete", details, usage)
         return ResponseEnd("completed", {"type": "completed"}, usage)
-    if fact.reason == "stuck":
-        return ResponseEnd("failed", _failure("reply_stuck", "the reply did not go on and was given up"), _usage(fact))
-    reason = "turn_detected" if fact.reason in ("voice", "went on") else "client_cancelled"
-    return ResponseEnd("cancelled", {"type": "cancelled", "reason": reason}, _usage(fact))
+    if event.reason == "stuck":
+        return ResponseEnd("failed", _failure("reply_stuck", "the reply did not go on and was given up"), _usage(event))
+    reason = "turn_detected" if event.reason in ("voice", "went on") else "client_cancelled"
+    return ResponseEnd("cancelled", {"type": "cancelled", "reason": reason}, _usage(event))
 
 
 def response_object(head: ResponseHead, ending: ResponseEnd, output: list[JsonObject]) -> JsonObject:
@@ -156,9 +156,9 @@ def _failure(code: str, message: str) -> JsonObject:
     return {"type": "failed", "error": {"type": "server_error", "code": code, "message": message}}
 
 
-def _usage(fact: ReplySent | ReplyStopped) -> JsonObject:
+def _usage(event: ReplySent | ReplyStopped) -> JsonObject:
     """Builds the token counts, 0 if the service gave none. All tokens are text, because this server makes the audio."""
-    given, made, cached = fact.prompt_tokens or 0, fact.completion_tokens or 0, fact.cached_tokens or 0
+    given, made, cached = event.prompt_tokens or 0, event.completion_tokens or 0, event.cached_tokens or 0
     input_details = {
         "text_tokens": given,
         "audio_tokens": 0,

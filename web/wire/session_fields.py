@@ -50,7 +50,7 @@ _CHOICES = ("auto", "none", "required")
 _FUNCTIONS_ONLY = {"mcp": "only function tools are offered"}
 _TOOL = {
     "type": Field(one_of("function", unsupported=_FUNCTIONS_ONLY), essential=True),
-    "name": Field(text(least_chars=1, most_chars=64), required=True),
+    "name": Field(text(min_chars=1, max_chars=64), required=True),
     "description": Field(TEXT),
     "parameters": Field(json_text, essential=True),
 }
@@ -75,7 +75,7 @@ def _limit(value: object, path: str) -> Limit:
 
 
 def _modality(value: object, path: str) -> Modality:
-    found = listing(one_of("audio", "text"), most=2)(value, path)
+    found = listing(one_of("audio", "text"), maximum=2)(value, path)
     if found == ["text"]:
         return "text"
     if found != ["audio"]:
@@ -106,7 +106,7 @@ def _function(value: object, path: str, refusals: Refusals) -> Function:
 def _functions(value: object, path: str, refusals: Refusals) -> tuple[Function, ...]:
     """Parses the tools; invalid ones are left out."""
     found: dict[str, Function] = {}
-    for index, entry in enumerate(listing(_any_value, most=MAX_TOOLS)(value, path)):
+    for index, entry in enumerate(listing(_any_value, maximum=MAX_TOOLS)(value, path)):
         where = f"{path}[{index}]"
         try:
             function = _function(entry, where, refusals)
@@ -143,7 +143,7 @@ def _metadata(value: object, path: str) -> dict[str, str]:
         raise wrong_type(path, value, "an object of strings")
     if len(value) > MAX_METADATA or any(len(key) > 64 for key in value):
         raise wrong_value(path, "is too large", f"{MAX_METADATA} entries with names of up to 64 characters")
-    return {key: text(most_chars=512)(inner, f"{path}.{key}") for key, inner in value.items()}
+    return {key: text(max_chars=512)(inner, f"{path}.{key}") for key, inner in value.items()}
 
 
 _SERVER_VAD = {

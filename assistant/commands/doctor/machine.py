@@ -111,9 +111,9 @@ def cuda_finding(imported: ProbeResult) -> CheckResult:
 
 def threads(found: Cores, switch_interval_ms: float, stt_threads: int, environ: Mapping[str, str]) -> ReportSection:
     """Returns the cores, and the number of threads that each engine uses. Pure."""
-    most = found.whole
+    max_cores = found.whole
     quota = "" if found.quota is None else f", of whose time a container's limit leaves {found.quota:.1f}"
-    few = most < 2
+    few = max_cores < 2
     findings = [
         CheckResult(
             "warn" if few else "ok",
@@ -133,22 +133,22 @@ def threads(found: Cores, switch_interval_ms: float, stt_threads: int, environ: 
     whisper, piper = whisper_threads(stt_threads, found), piper_threads(stt_threads, found)
     users = f"{whisper} for faster-whisper (ctranslate2), {piper} for piper (onnxruntime); silero (onnxruntime) has 1"
     text = f"{stt_threads}: {users}" if stt_threads else f"0, by the cores: {users}"
-    findings.append(_wanted("stt.threads", max(whisper, piper), most, text, "set stt.threads = 0"))
-    findings += [_variable(name, environ[name], most) for name in THREAD_VARIABLES if name in environ]
+    findings.append(_wanted("stt.threads", max(whisper, piper), max_cores, text, "set stt.threads = 0"))
+    findings += [_variable(name, environ[name], max_cores) for name in THREAD_VARIABLES if name in environ]
     return ReportSection("threads", "Cores and threads", tuple(findings))
 
 
-def _variable(name: str, value: str, most: int) -> CheckResult:
-    remedy = f"unset {name}, or set it to {most} or less"
+def _variable(name: str, value: str, max_cores: int) -> CheckResult:
+    remedy = f"unset {name}, or set it to {max_cores} or less"
     if not _THREADS.fullmatch(value):
         return CheckResult("warn", name, f'is "{value[:20]}", which is no number of threads', remedy=remedy)
-    return _wanted(name, int(value), most, value, remedy)
+    return _wanted(name, int(value), max_cores, value, remedy)
 
 
-def _wanted(name: str, wanted: int, most: int, text: str, remedy: str) -> CheckResult:
+def _wanted(name: str, wanted: int, max_cores: int, text: str, remedy: str) -> CheckResult:
     facts: dict[str, Fact] = {"threads": wanted}
-    if wanted > most:
-        text = f"{text}: more than the {most} cores, so that they wait for each other"
+    if wanted > max_cores:
+        text = f"{text}: more than the {max_cores} cores, so that they wait for each other"
         return CheckResult("warn", name, text, remedy=remedy, facts=facts)
     return CheckResult("ok", name, text, facts=facts)
 

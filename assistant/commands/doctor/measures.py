@@ -73,10 +73,10 @@ def measure_vad(make: Callable[[], Vad]) -> EngineMeasurement:
     took_ms, end_ms, heard = [], 0.0, False
     for start in range(0, len(pcm), FRAME_SAMPLES):
         began_s = now_s()
-        voicing = vad.process(Frame(Samples(start), pcm[start : start + FRAME_SAMPLES]))
+        vad_result = vad.process(Frame(Samples(start), pcm[start : start + FRAME_SAMPLES]))
         took_ms.append((now_s() - began_s) * 1000)
-        heard = heard or voicing.speaking
-        end_ms = ms_of_samples(voicing.boundary)
+        heard = heard or vad_result.speaking
+        end_ms = ms_of_samples(vad_result.boundary)
     total_ms = sum(took_ms[1:])
     frames = len(took_ms) - 1
     said = f"end of speech dated {end_ms - SPEECH_END_MS:+.0f} ms from the label (±62), bias {vad.end_bias_ms:+.0f} ms"

@@ -98,7 +98,7 @@ async def clip_of(label: Label, *, before_ms: float, after_ms: float) -> Clip:
     microphone = WavMicrophone(recording, tail_s=after_ms / 1000 + 0.1, realtime=False)
     async with aclosing(microphone.frames()) as frames:
         # the microphone reuses its buffers
-        sound = np.concatenate([frame.pcm.copy() async for frame in frames])[microphone.in_front :]
+        sound = np.concatenate([frame.pcm.copy() async for frame in frames])[microphone.leading_silence :]
     speech = samples_of_s(label.start_s)
     start = max(0, speech - samples_of_ms(before_ms))
     end = samples_of_s(label.end_s) + samples_of_ms(after_ms)

@@ -51,21 +51,21 @@ async def recognize(transcriber: Recognizer, pcm: Pcm, onset: Samples, segment: 
     began_s = loop.time()
     partials_s: list[float] = []
 
-    def on_partial(words: Transcript) -> None:
+    def on_interim(words: Transcript) -> None:
         if words.text:
             partials_s.append(loop.time())
 
-    hearing = transcriber.open(segment, on_partial)
+    stream = transcriber.open(segment, on_interim)
     try:
         for frame, at in enumerate(range(0, len(pcm), FRAME_SAMPLES), start=1):
             await asyncio.sleep(max(0.0, began_s + frame * FRAME_MS / 1000 - loop.time()))
-            hearing.feed(pcm[at : at + FRAME_SAMPLES])
+            stream.feed(pcm[at : at + FRAME_SAMPLES])
         asked_s = loop.time()
         async with asyncio.timeout(TIMEOUT_S):
-            words = await hearing.transcript()
+            words = await stream.transcript()
         final_ms = (loop.time() - asked_s) * 1000
     finally:
-        hearing.close()
+        stream.close()
     speech_s = began_s + s_of_samples(onset)
     return RecognitionTiming(words, final_ms, (partials_s[0] - speech_s) * 1000 if partials_s else None)
 
@@ -74,15 +74,15 @@ async def real_time_factor(transcriber: Recognizer, pcm: Pcm, segment: SegmentId
     """Returns the recognition time per second of audio, for at most `AT_ONCE_S` s. Raises SttError, TimeoutError."""
     loop = asyncio.get_running_loop()
     pcm = pcm[: samples_of_s(AT_ONCE_S)]
-    hearing = transcriber.open(segment, lambda _words: None)
+    stream = transcriber.open(segment, lambda _words: None)
     try:
         began_s = loop.time()
-        hearing.feed(pcm)
+        stream.feed(pcm)
         async with asyncio.timeout(TIMEOUT_S):
-            await hearing.transcript()
+            await stream.transcript()
         return (loop.time() - began_s) / s_of_samples(len(pcm))
     finally:
-        hearing.cancel()
+        stream.cancel()
 
 
 async def speak(voice: Voice, text: str) -> SynthesisTiming:

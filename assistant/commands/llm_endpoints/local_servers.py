@@ -111,10 +111,10 @@ def offers(server: FoundServer) -> str:
     return shortened(server.models)
 
 
-def shortened(models: Sequence[str], most: int = SHOWN_MODELS) -> str:
+def shortened(models: Sequence[str], max_shown: int = SHOWN_MODELS) -> str:
     """Shortens a list: "a, b, c and 4 more"."""
-    more = len(models) - most
-    return ", ".join(models[:most]) + (f" and {more} more" if more > 0 else "")
+    more = len(models) - max_shown
+    return ", ".join(models[:max_shown]) + (f" and {more} more" if more > 0 else "")
 
 
 def nothing_found(found: Sequence[FoundServer], ports: Sequence[int]) -> str:

@@ -72,13 +72,13 @@ def show_figures(measured: Sequence[EndpointMeasurement], console: Console, *, r
 def bars(measured: Sequence[EndpointMeasurement]) -> list[str]:
     """Returns a line for each endpoint that answered, fastest first; the longest p95 has BAR_CELLS cells."""
     answered = fastest_first(measured)
-    longest_ms = max((each.first_token_ms(95) or 0.0 for each in answered), default=0.0)
+    max_ms = max((each.first_token_ms(95) or 0.0 for each in answered), default=0.0)
     width = max((len(each.endpoint.name) for each in answered), default=0)
     lines = []
     for each in answered:
         usual_ms, late_ms = each.first_token_ms(50) or 0.0, each.first_token_ms(95) or 0.0
         network, usual, late = (
-            round(ms / max(longest_ms, 1e-3) * BAR_CELLS) for ms in (_network_ms(each), usual_ms, late_ms)
+            round(ms / max(max_ms, 1e-3) * BAR_CELLS) for ms in (_network_ms(each), usual_ms, late_ms)
         )
         bar = NETWORK * network + MODEL * (usual - network) + LONGER * (late - usual)
         lines.append(f"{each.endpoint.name:<{width}}  {bar:<{BAR_CELLS}}  {usual_ms:.0f} ms")

@@ -155,7 +155,7 @@ def open_cards(audio: AudioSection, duck_db: float, report: Callable[[str], None
     echo, chosen, canceller = _echo(audio)
     return Cards(
         CardMicrophone(audio.input, report=report, clean=echo),
-        CardSpeaker(audio.output, report=report, duck_db=duck_db, heard=echo),
+        CardSpeaker(audio.output, report=report, duck_db=duck_db, echo_reference=echo),
         chosen.detail,
         (
             chosen,

@@ -55,7 +55,7 @@ class LocalTalker:
                 return "thinking"
             case TurnFloor.REPLYING:
                 return "thinking" if self.played_ms in {None, 0.0} else "speaking"
-        return "listening" if self.session.awake else "asleep"
+        return "listening" if self.session.wake_window_open else "asleep"
 
     @property
     def played_ms(self) -> float | None:
@@ -68,17 +68,17 @@ class LocalTalker:
     @property
     def key_held(self) -> bool:
         """See `Talker`."""
-        return self.session.key is not None and self.session.key.held
+        return self.session.push_to_talk is not None and self.session.push_to_talk.held
 
     @property
     def needs_sound(self) -> bool:
         """See `Talker`."""
-        key = self.session.key
-        return key is None or key.held or key.waits
+        key = self.session.push_to_talk
+        return key is None or key.held or key.awaits_frames
 
     def interrupt(self) -> None:
         """See `Talker`."""
-        self.session.cancel(request_too=True)
+        self.session.cancel(including_request=True)
 
     def repeat(self) -> bool:
         """See `Talker`."""
@@ -92,9 +92,9 @@ class LocalTalker:
         """See `Talker`."""
         self.session.clear()
 
-    def talk(self, on: bool) -> None:
+    def set_push_to_talk(self, pressed: bool) -> None:
         """See `Talker`."""
-        self.session.talk(on)
+        self.session.set_push_to_talk(pressed)
 
     def counts(self) -> dict[str, int]:
         """See `Talker`."""
@@ -134,7 +134,7 @@ async def talk(
     settings = choice.settings
     controls = TalkControls(settings.talk.mode, settings.talk.wake_phrase)
     stage = stage_of(controls, plain=plain)
-    controls.tell = stage.show
+    controls.on_event = stage.show
     local = _LocalConversation(settings, environ, stage, controls, resume)
     try:
         await perform(stage, controls, local.hold)
@@ -184,17 +184,17 @@ class _LocalConversation:
             microphone=cards.microphone,
             speaker=cards.speaker,
             trace=trace,
-            show=lambda fact: self._show(session, fact),
+            on_event=lambda fact: self._show(session, fact),
             counters=cards.facts,
             in_use=cards.in_use,
         )
         if self.memory is not None:
-            session.conversation.restore(self.memory.items)
+            session.history.restore(self.memory.items)
             if self.memory.continues:
                 self.stage.resumed(resumed(self.memory.continues, self.memory.continued_at, self.memory.items))
         own = session.turns.settings
-        longest_ms = max(own.interrupt_after_ms, cards.interrupt_after_ms)
-        session.turns.settings = replace(own, interrupt_after_ms=longest_ms)
+        max_ms = max(own.interrupt_after_ms, cards.interrupt_after_ms)
+        session.turns.settings = replace(own, interrupt_after_ms=max_ms)
         self.controls.cards, self.controls.talker = cards, LocalTalker(session, cards, _endpoint(loader.chosen))
         async with asyncio.TaskGroup() as tasks:
             writers = [tasks.create_task(trace.run(), name="trace")]
@@ -275,7 +275,7 @@ class _LocalConversation:
     def _show(self, session: Session, fact: SessionEvent) -> None:
         self.stage.show(fact)
         if self.memory is not None:
-            self.memory.tell(fact, session.conversation.items)
+            self.memory.record(fact, session.history.items)
 
     def _trouble(self, what: str) -> None:
         self.stage.show(Problem(what))

@@ -89,7 +89,7 @@ class Controls(Protocol):
         """Closes the microphone device, or opens it again."""
         ...
 
-    def talk(self, on: bool) -> None:
+    def set_push_to_talk(self, pressed: bool) -> None:
         """Push-to-talk: starts or ends recording. No effect in the other modes."""
         ...
 

@@ -15,7 +15,7 @@ from audio.errors import DeviceError
 KEY_TICK_S = 0.02
 """Delay in s after which the microphone follows the key."""
 
-MOST_PENDING_ACTIONS = 20
+MAX_PENDING_ACTIONS = 20
 """Most pending actions that take time. If there are more, the sound system hangs, which has been reported."""
 
 
@@ -63,7 +63,7 @@ class Talker(Protocol):
         """Discards the current user speech without a reply."""
         ...
 
-    def talk(self, on: bool) -> None:
+    def set_push_to_talk(self, pressed: bool) -> None:
         """Push-to-talk: passes on the state of the key."""
         ...
 
@@ -81,18 +81,18 @@ class TalkControls:
     """Implements `Controls`. Before `cards` and `talker` are set, keys do nothing.
 
     Attributes:
-        tell: Receives problems.
+        on_event: Receives problems.
     """
 
     mode: Mode
     wake_phrase: str
-    tell: Callable[[SessionEvent], None] = lambda _fact: None
+    on_event: Callable[[SessionEvent], None] = lambda _fact: None
     cards: Cards | None = None
     talker: Talker | None = None
     muted: bool = False
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     _actions: "asyncio.Queue[Coroutine[Any, Any, None]]" = field(
-        default_factory=lambda: asyncio.Queue(MOST_PENDING_ACTIONS)
+        default_factory=lambda: asyncio.Queue(MAX_PENDING_ACTIONS)
     )
 
     async def run(self) -> None:
@@ -105,7 +105,7 @@ class TalkControls:
                 try:
                     await action
                 except DeviceError as error:
-                    self.tell(Problem(str(error)))
+                    self.on_event(Problem(str(error)))
 
     async def _follow_key(self) -> None:
         """Opens the microphone only while speech is recorded."""
@@ -127,7 +127,7 @@ class TalkControls:
     def repeat(self) -> None:
         """See `Controls`."""
         if self.talker is not None and not self.talker.repeat():
-            self.tell(Problem("nothing was said yet that could be said again"))
+            self.on_event(Problem("nothing was said yet that could be said again"))
 
     def type(self, text: str) -> None:
         """See `Controls`."""
@@ -142,10 +142,10 @@ class TalkControls:
         if self.cards is not None and self.mode != "push-to-talk":
             self._start(self.cards.microphone.mute(on))
 
-    def talk(self, on: bool) -> None:
+    def set_push_to_talk(self, pressed: bool) -> None:
         """See `Controls`."""
-        if self.talker is not None and self.mode == "push-to-talk" and not (on and self.muted):
-            self.talker.talk(on)
+        if self.talker is not None and self.mode == "push-to-talk" and not (pressed and self.muted):
+            self.talker.set_push_to_talk(pressed)
 
     def devices(self) -> Sequence[DeviceChoice]:
         """See `Controls`."""
@@ -196,4 +196,4 @@ class TalkControls:
             self._actions.put_nowait(action)
         except asyncio.QueueFull:
             action.close()
-            self.tell(Problem("the sound system does not answer: what you asked of it is left undone"))
+            self.on_event(Problem("the sound system does not answer: what you asked of it is left undone"))

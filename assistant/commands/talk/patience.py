@@ -11,7 +11,7 @@ from audio.units import FRAME_MS
 
 PROMISED_MS = 500.0
 
-LEAST_CEILING_MS = 380.0
+MIN_CEILING_MS = 380.0
 """Lower limit in ms. A Bluetooth headset's 250 ms cannot be compensated without cutting users off."""
 
 
@@ -24,5 +24,5 @@ def adapt_to_card(patience: EndOfTurnProfile, card_ms: float) -> EndOfTurnProfil
     if patience.ceiling_ms > PROMISED_MS:
         return patience
     # Silence is only known to be long enough at the end of a frame.
-    kept_ms = max(PROMISED_MS - FRAME_MS - card_ms, LEAST_CEILING_MS, patience.floor_ms)
+    kept_ms = max(PROMISED_MS - FRAME_MS - card_ms, MIN_CEILING_MS, patience.floor_ms)
     return replace(patience, ceiling_ms=min(patience.ceiling_ms, kept_ms))

@@ -13,10 +13,10 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 from typing import TextIO
 
-MOST_LINES = 1000
+MAX_LINES = 1000
 """Most lines queued for writing. Further lines are dropped and counted, so that a stalled reader causes no delay."""
 
-MOST_TYPED = 16
+MAX_TYPED = 16
 """Most lines read in advance; the rest stays in the pipe."""
 
 LINE_CHARS = 2000
@@ -39,7 +39,7 @@ class LineWriter:
         self._file = file
         self._gone = gone
         self._loop = asyncio.get_running_loop()
-        self._lines: queue.Queue[str | None] = queue.Queue(MOST_LINES)
+        self._lines: queue.Queue[str | None] = queue.Queue(MAX_LINES)
         self._thread = threading.Thread(target=self._write, name="lines out", daemon=True)
         self._thread.start()
 
@@ -94,7 +94,7 @@ async def lines_of(file: TextIO) -> AsyncGenerator[str]:
     """Yields the lines of a file as they arrive, stripped, until its end."""
     loop = asyncio.get_running_loop()
     lines: asyncio.Queue[str | None] = asyncio.Queue()  # limited by the permits
-    permits = threading.BoundedSemaphore(MOST_TYPED)
+    permits = threading.BoundedSemaphore(MAX_TYPED)
 
     def read() -> None:
         while True:

@@ -282,7 +282,7 @@ class TalkPlain:
         if status.mode != "push-to-talk":
             self._print("talk", f'the mode is {status.mode}: /talk is for talk.mode = "push-to-talk"')
             return
-        self._controls.talk(not status.talking)
+        self._controls.set_push_to_talk(not status.talking)
 
     def _use(self, direction: str, name: str) -> None:
         match direction:

@@ -11,7 +11,7 @@ from assistant.history.items import AssistantMessage, Item, UserMessage
 LAST_TURNS = 3
 """Number of last turns shown."""
 
-MOST_CHARS = 200
+MAX_CHARS = 200
 """Longest text of one message, in characters: about two lines of a terminal."""
 
 Who = Literal["you", "repartee"]
@@ -43,7 +43,7 @@ def resumed(name: str, began_at: str, items: Sequence[Item], zone: tzinfo | None
     starts = [at for at, item in enumerate(spoken) if isinstance(item, UserMessage) and not item.continues]
     shown = spoken[starts[-LAST_TURNS] :] if len(starts) > LAST_TURNS else spoken
     shown = shown[-4 * LAST_TURNS :]  # a turn may have many messages
-    last = tuple((_who(item), printable(item.text, MOST_CHARS)) for item in shown)
+    last = tuple((_who(item), printable(item.text, MAX_CHARS)) for item in shown)
     began = f", begun {when}" if (when := _when(began_at, zone)) else ""
     turns = "1 turn" if len(starts) == 1 else f"{len(starts)} turns" if starts else "no turn of yours"
     if not spoken:

@@ -25,8 +25,8 @@ from assistant.commands.talk.style import (
     CSS,
     HEIGHTS,
     HIGH_ROWS,
-    LEAST_COLUMNS,
-    LEAST_ROWS,
+    MIN_COLUMNS,
+    MIN_ROWS,
     THEMES,
     WIDE_COLUMNS,
     WIDTHS,
@@ -201,10 +201,8 @@ class TalkScreen(App[None]):
         colours = None if self._shade == "none" else STAGE_COLOURS
         cells = columns - 4 if brief else panels.SIDE_CELLS - 4
         floor = status.floor if self._loaded and status is not None else "starting"
-        self._update_part(
-            "short", Content(f"{columns} × {rows}: make it {LEAST_COLUMNS} × {LEAST_ROWS} to see everything")
-        )
-        self._update_part("floor", panels.state(floor, large=rows >= HIGH_ROWS and columns >= LEAST_COLUMNS))
+        self._update_part("short", Content(f"{columns} × {rows}: make it {MIN_COLUMNS} × {MIN_ROWS} to see everything"))
+        self._update_part("floor", panels.state(floor, large=rows >= HIGH_ROWS and columns >= MIN_COLUMNS))
         self._update_part("hint", Content(panels.hint(status, floor) if status is not None else ""))
         self._update_part("latency", panels.latency(view, cells, colours, brief=brief))
         self._update_part("engines", panels.engines(view, cells, brief=brief))
@@ -241,7 +239,7 @@ class TalkScreen(App[None]):
     def _talk(self) -> None:
         self._key.wait(self._now_s())
         if self._key.talking != self._controls.status().talking:
-            self._controls.talk(self._key.talking)
+            self._controls.set_push_to_talk(self._key.talking)
         if (due_s := self._key.due_s()) is not None:
             self.set_timer(max(0.001, due_s - self._now_s()), self._talk)
 

@@ -8,7 +8,7 @@ from textual.theme import BUILTIN_THEMES, Theme
 Shade = Literal["dark", "light", "none"]
 """Background of the terminal; none: no colours (NO_COLOR)."""
 
-LEAST_COLUMNS, LEAST_ROWS = 60, 16
+MIN_COLUMNS, MIN_ROWS = 60, 16
 """Below this size, only the state, the transcript and the keys are shown."""
 WIDE_COLUMNS = 100
 HIGH_ROWS = 22
@@ -17,8 +17,8 @@ HIGH_ROWS = 22
 AIRY_ROWS = 30
 """Rows from which there is a margin."""
 
-WIDTHS = [(0, "-slim"), (LEAST_COLUMNS, "-normal"), (WIDE_COLUMNS, "-wide")]
-HEIGHTS = [(0, "-flat"), (LEAST_ROWS, "-low"), (HIGH_ROWS, "-high"), (AIRY_ROWS, "-airy")]
+WIDTHS = [(0, "-slim"), (MIN_COLUMNS, "-normal"), (WIDE_COLUMNS, "-wide")]
+HEIGHTS = [(0, "-flat"), (MIN_ROWS, "-low"), (HIGH_ROWS, "-high"), (AIRY_ROWS, "-airy")]
 
 _DARK = {
     "ground": "#0d1113",

@@ -7,7 +7,7 @@ them may move the cursor or break a line of the screen.
 import unicodedata
 
 REPLACED = "\ufffd"
-MOST_MARKS = 4
+MAX_MARKS = 4
 """Combining marks kept per character. No language needs more, and they would cover the lines above and below."""
 
 CUT = " …"
@@ -25,15 +25,15 @@ _FLAG_Z = 0x1F1FF
 """Letters of flags. Terminals differ in the width of a pair, so flags are shown as plain letters."""
 
 
-def printable(text: str, most: int = 4000) -> str:
+def printable(text: str, max_chars: int = 4000) -> str:
     """Returns one line that is safe to draw; every run of whitespace becomes one space.
 
     Removes control and format characters, except joiners between letters. Replaces surrogates and unassigned characters
-    by U+FFFD. Cuts the text after `most` characters, with an ellipsis.
+    by U+FFFD. Cuts the text after `max_chars` characters, with an ellipsis.
     """
     kept: list[str] = []
     marks = 0
-    for char in text[: most * 2]:
+    for char in text[: max_chars * 2]:
         category = unicodedata.category(char)
         if category in _BLANK or char in "\t\n\r\v\f\x85":
             if kept and kept[-1] != " ":
@@ -43,7 +43,7 @@ def printable(text: str, most: int = 4000) -> str:
         elif category.startswith("M"):
             marks += 1
             # Without a base character the mark would change the cell before it.
-            if kept and kept[-1] != " " and marks <= MOST_MARKS:
+            if kept and kept[-1] != " " and marks <= MAX_MARKS:
                 kept.append(char)
             continue
         elif _FLAG_A <= ord(char) <= _FLAG_Z:
@@ -52,8 +52,8 @@ def printable(text: str, most: int = 4000) -> str:
             kept.append(REPLACED if category in _UNKNOWN else char)
         marks = 0
     line = "".join(kept).strip()
-    if len(line) > most or len(text) > most * 2:
-        return line[: most - len(CUT)].rstrip() + CUT
+    if len(line) > max_chars or len(text) > max_chars * 2:
+        return line[: max_chars - len(CUT)].rstrip() + CUT
     return line
 
 

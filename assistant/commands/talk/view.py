@@ -31,16 +31,16 @@ from assistant.turns.events import ReplyId
 if TYPE_CHECKING:
     from assistant.pipeline.engines import EngineChoice
 
-MOST_ENTRIES = 200
+MAX_ENTRIES = 200
 """Most transcript entries on the screen; older ones are removed."""
 
-MOST_LATENCIES = 1000
+MAX_LATENCIES = 1000
 """Number of last turns in the running percentiles."""
 
-MOST_TYPED = 20
+MAX_TYPED = 20
 """Most typed texts whose turns are pending; more could only be pending if a server is unreachable."""
 
-MOST_CHARS = 2000
+MAX_CHARS = 2000
 """Longest text of a user message or problem, in characters."""
 
 
@@ -96,7 +96,7 @@ class View:
 
     def __init__(self) -> None:
         """Starts empty."""
-        self.entries: deque[Entry] = deque(maxlen=MOST_ENTRIES)
+        self.entries: deque[Entry] = deque(maxlen=MAX_ENTRIES)
         self.chosen: tuple[EngineChoice, ...] = ()
         self.last: TurnRecord | None = None
         self.latencies: Latencies | None = None
@@ -104,11 +104,11 @@ class View:
         self.trouble_at = ""
         self.status: Status | None = None
         self._keys = count()
-        self._latencies_ms: deque[float] = deque(maxlen=MOST_LATENCIES)
+        self._latencies_ms: deque[float] = deque(maxlen=MAX_LATENCIES)
         self._interim = ""  # words that arrived before the start of their speech was reported
         self._speech_key: int | None = None  # entry of the current speaker
         self._last_turn: tuple[int, int] | None = None  # the last committed turn, and its entry
-        self._typed: deque[str] = deque(maxlen=MOST_TYPED)  # shown texts whose turns are not committed yet
+        self._typed: deque[str] = deque(maxlen=MAX_TYPED)  # shown texts whose turns are not committed yet
         self._reply: ReplyId | None = None
         self._spoken = True
         self._words = ReplyWords()
@@ -136,7 +136,7 @@ class View:
             case WordsTimed() if fact.reply == self._reply:
                 self._words.place(fact.words)
             case ReplySent() if fact.reply == self._reply and fact.incomplete:
-                self._mark_reply(f"stopped early: {printable(fact.incomplete, MOST_CHARS)}")
+                self._mark_reply(f"stopped early: {printable(fact.incomplete, MAX_CHARS)}")
             case ReplyStopped() if fact.reply == self._reply:
                 self._stop_reply(fact)
             case TurnFinished():
@@ -157,18 +157,18 @@ class View:
         self.chosen = tuple(chosen)
         for engine in self.chosen:
             if engine.fallback and (engine.stage, engine.name) not in known:
-                text = printable(f"{engine.stage} {engine.name}: {engine.why}", MOST_CHARS)
+                text = printable(f"{engine.stage} {engine.name}: {engine.why}", MAX_CHARS)
                 self._append(Entry(next(self._keys), "fallback", text, at=at))
 
     def resumed(self, past: Resumed, at: str) -> None:
         """Adds the last words of the resumed conversation."""
-        self._append(Entry(next(self._keys), "resumed", printable(past.heading, MOST_CHARS), at=at))
+        self._append(Entry(next(self._keys), "resumed", printable(past.heading, MAX_CHARS), at=at))
         for who, text in past.last:
             self._append(Entry(next(self._keys), who, text, mark="earlier"))
 
     def typed(self, text: str) -> None:
         """Adds a typed text."""
-        entry = Entry(next(self._keys), "you", printable(text, MOST_CHARS), mark="typed")
+        entry = Entry(next(self._keys), "you", printable(text, MAX_CHARS), mark="typed")
         self._typed.append(entry.text)
         self._append(entry)
 
@@ -185,7 +185,7 @@ class View:
     def _show_interim(self, text: str) -> None:
         self._interim = text
         if self._speech_key is not None:
-            self._change(self._speech_key, text=printable(text, MOST_CHARS))
+            self._change(self._speech_key, text=printable(text, MAX_CHARS))
 
     def _remove_speech(self) -> None:
         if self._speech_key is not None:
@@ -193,7 +193,7 @@ class View:
         self._speech_key, self._interim = None, ""
 
     def _commit(self, fact: UserTurnCommitted) -> None:
-        text = printable(fact.text, MOST_CHARS)
+        text = printable(fact.text, MAX_CHARS)
         if fact.origin == "requested" and text in self._typed:
             self._typed.remove(text)
             text = ""  # already on the screen
@@ -283,7 +283,7 @@ class View:
     def _trouble(self, what: str, at: str) -> None:
         self.troubles += 1
         self.trouble_at = at
-        self._append(Entry(next(self._keys), "trouble", printable(what, MOST_CHARS), at=at))
+        self._append(Entry(next(self._keys), "trouble", printable(what, MAX_CHARS), at=at))
 
     # Transcript ----------------------------------------------------------------------------------------------
 

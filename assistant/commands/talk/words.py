@@ -11,7 +11,7 @@ PASSAGE_CHARS = 280
 """Characters after which a chunk starts a new passage. Redrawing for every word stays cheap, and the passage being
 spoken can be kept in view."""
 
-MOST_WAITING = 50
+MAX_WAITING = 50
 """Most timed words without their text; older ones are dropped, which only loses their highlighting."""
 
 
@@ -59,7 +59,7 @@ class ReplyWords:
         """Adds the times of the next words, in order."""
         self._unplaced.extend(words)
         self._find_unplaced()
-        del self._unplaced[:-MOST_WAITING]
+        del self._unplaced[:-MAX_WAITING]
 
     def at(self, played_ms: float) -> HighlightedWord | None:
         """Returns the word that is spoken after `played_ms` of the reply; during a pause, the word before.
@@ -76,7 +76,7 @@ class ReplyWords:
 
     def unheard_position(self, heard: str) -> tuple[int, int]:
         """Returns the passage and character after `heard`, where the unheard text begins, as far as both agree."""
-        left = len(printable(heard, most=2 * len(heard) + len(CUT)))
+        left = len(printable(heard, max_chars=2 * len(heard) + len(CUT)))
         for index, passage in enumerate(self.passages):
             if left <= len(passage):
                 return index, left

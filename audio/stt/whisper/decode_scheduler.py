@@ -67,7 +67,7 @@ class DecodeClient(Protocol):
     """A speech segment, as the scheduler sees it."""
 
     @property
-    def account(self) -> ConversationShare:
+    def share(self) -> ConversationShare:
         """The conversation of this segment."""
         ...
 
@@ -253,10 +253,10 @@ class DecodeScheduler:
         loop = asyncio.get_running_loop()
         began_s = loop.time()
         decode = client.start_decode(kind)
-        account = client.account
-        language = account.language
+        share = client.share
+        language = share.language
         self._served += 1
-        account.served = self._served
+        share.served = self._served
         running = _Running(client, decode)
         alarm = loop.call_later(self._hang_s, self._on_hang, running)
 
@@ -267,8 +267,8 @@ class DecodeScheduler:
             if decoded is None:
                 self.serve()
             else:
-                if account.language is None and decoded.language_sure:
-                    account.language = decoded.language
+                if share.language is None and decoded.language_sure:
+                    share.language = decoded.language
                 try:
                     client.on_decoded(decode, decoded, loop.time() - began_s)
                 finally:  # serve the others even if a listener raises
@@ -328,7 +328,7 @@ class DecodeScheduler:
 def _urgency(client: DecodeClient, kind: Kind) -> tuple[int, int]:
     if client.oldest_ticket is not None:
         return 0, client.oldest_ticket
-    return (1 if kind == "pause" else 2 if kind == "dip" else 3), client.account.served
+    return (1 if kind == "pause" else 2 if kind == "dip" else 3), client.share.served
 
 
 def _is_useful(running: _Running) -> bool:

@@ -45,8 +45,8 @@ def encoder_frames(samples: int, window: EncoderWindow) -> int:
     """
     if window == "full":
         return round(WINDOW_S * _FRAMES_PER_S)
-    least_s = FLOOR_S if window == "adaptive" else 0.0
-    seconds = min(WINDOW_S, max(least_s, samples / MIC_RATE_HZ + MARGIN_S))
+    min_s = FLOOR_S if window == "adaptive" else 0.0
+    seconds = min(WINDOW_S, max(min_s, samples / MIC_RATE_HZ + MARGIN_S))
     return 2 * round(seconds * _FRAMES_PER_S / 2)
 
 

@@ -6,19 +6,19 @@ from dataclasses import dataclass
 
 from audio.stt import Punctuation
 
-LEAST_LOG_PROBABILITY = -1.0
-MOST_COMPRESSION = 2.4
-MOST_NO_SPEECH = 0.6
+MIN_LOG_PROBABILITY = -1.0
+MAX_COMPRESSION = 2.4
+MAX_NO_SPEECH = 0.6
 """The three thresholds of the reference implementation (openai/whisper, `transcribe`)."""
 
-_MAYBE_NO_SPEECH = 0.4
+_MODERATE_NO_SPEECH = 0.4
 """No-speech probability from which improbable words are taken as hallucinated (docs/stt.md)."""
 
 _WEAK_LOG_PROBABILITY = -0.6
 _WEAK_NO_SPEECH = 0.3
 """Weak evidence of hallucination: sufficient only for a known phantom phrase."""
 
-_GUESSED_LOG_PROBABILITY = -1.5
+_NOISE_LOG_PROBABILITY = -1.5
 """Log-probability of words decoded from noise; together with `_WEAK_NO_SPEECH` they count as hallucinated."""
 
 _MANY_WORDS = 4
@@ -32,7 +32,7 @@ _REPEATS = 4
 
 _REPEATS_OF_ONE_WORD = 6
 
-_TWICE_WORDS = 3
+_MIN_REPEATED_WORDS = 3
 
 _PHANTOMS: dict[str, frozenset[str]] = {
     "en": frozenset(
@@ -94,32 +94,32 @@ class DecodeResult:
         text: The decoded text.
         log_probability: Mean natural logarithm per token, including the end token.
         no_speech: Probability of the no-speech token, 0 to 1.
-        closure: Expected punctuation after the last word; None if the decode did not reach its end.
+        punctuation: Expected punctuation after the last word; None if the decode did not reach its end.
     """
 
     text: str
     log_probability: float
     no_speech: float
-    closure: Punctuation | None = None
+    punctuation: Punctuation | None = None
 
 
-def doubt(evidence: DecodeResult) -> str:
+def failed_check(evidence: DecodeResult) -> str:
     """Returns which check a decode fails: "no speech", "compression", "repetition", "log-probability", or ""."""
-    if evidence.no_speech > MOST_NO_SPEECH:
+    if evidence.no_speech > MAX_NO_SPEECH:
         return "no speech"
-    if compression_ratio(evidence.text) > MOST_COMPRESSION:
+    if compression_ratio(evidence.text) > MAX_COMPRESSION:
         return "compression"
     if _loop(evidence.text.split()):
         return "repetition"
-    return "log-probability" if evidence.log_probability < LEAST_LOG_PROBABILITY else ""
+    return "log-probability" if evidence.log_probability < MIN_LOG_PROBABILITY else ""
 
 
-def may_pass_in_full_window(doubt: str) -> bool:
+def may_pass_in_full_window(failed_check: str) -> bool:
     """Whether a check that failed in a short window may pass in the full one.
 
     This holds for loops, because the model was trained on 30 s. Low probability and noise stay (docs/stt.md).
     """
-    return doubt not in {"", "log-probability", "no speech"}
+    return failed_check not in {"", "log-probability", "no speech"}
 
 
 def is_repeated_phrase(text: str) -> bool:
@@ -129,7 +129,8 @@ def is_repeated_phrase(text: str) -> bool:
     """
     words = plain(text).split()
     return any(
-        words[length:] == words[: len(words) - length] for length in range(_TWICE_WORDS, len(words) - _TWICE_WORDS + 1)
+        words[length:] == words[: len(words) - length]
+        for length in range(_MIN_REPEATED_WORDS, len(words) - _MIN_REPEATED_WORDS + 1)
     )
 
 
@@ -146,11 +147,11 @@ def is_hallucinated(evidence: DecodeResult, language: str) -> bool:
     A phrase alone is not sufficient: people do say "thank you". The reference implementation accepts any probable text
     in the first case, but text decoded from noise can be probable (docs/lab/stt.md, "Words that nobody said").
     """
-    if not plain(evidence.text) or (evidence.no_speech > MOST_NO_SPEECH and not _is_confident_speech(evidence)):
+    if not plain(evidence.text) or (evidence.no_speech > MAX_NO_SPEECH and not _is_confident_speech(evidence)):
         return True
-    if evidence.no_speech > _MAYBE_NO_SPEECH and evidence.log_probability < LEAST_LOG_PROBABILITY:
+    if evidence.no_speech > _MODERATE_NO_SPEECH and evidence.log_probability < MIN_LOG_PROBABILITY:
         return True
-    if evidence.no_speech > _WEAK_NO_SPEECH and evidence.log_probability < _GUESSED_LOG_PROBABILITY:
+    if evidence.no_speech > _WEAK_NO_SPEECH and evidence.log_probability < _NOISE_LOG_PROBABILITY:
         return True
     weak = evidence.no_speech > _WEAK_NO_SPEECH or evidence.log_probability < _WEAK_LOG_PROBABILITY
     return weak and plain(evidence.text) in _PHANTOMS.get(language, frozenset())
@@ -162,9 +163,9 @@ def is_confirmed_loop(short: DecodeResult, full: DecodeResult) -> bool:
     This is the case if it may be no speech, and the full window loops too, or gives other or hardly any words that fail
     a check as well. Background voices of a coffee shop behave so. A loop always has a high log-probability.
     """
-    if not doubt(full) or max(short.no_speech, full.no_speech) <= _MAYBE_NO_SPEECH:
+    if not failed_check(full) or max(short.no_speech, full.no_speech) <= _MODERATE_NO_SPEECH:
         return False
-    if full.no_speech > MOST_NO_SPEECH and _is_confident_speech(full):
+    if full.no_speech > MAX_NO_SPEECH and _is_confident_speech(full):
         return False
     fewer, more = sorted((plain(full.text), plain(without_loop(short.text))), key=len)
     alike = f" {fewer} " in f" {more} " and 2 * len(fewer.split()) >= len(more.split())
@@ -174,7 +175,7 @@ def is_confirmed_loop(short: DecodeResult, full: DecodeResult) -> bool:
 
 def is_looping(text: str) -> bool:
     """Whether the text repeats itself like the output of a decoder in a loop."""
-    return compression_ratio(text) > MOST_COMPRESSION or _loop(text.split()) is not None
+    return compression_ratio(text) > MAX_COMPRESSION or _loop(text.split()) is not None
 
 
 def _is_confident_speech(evidence: DecodeResult) -> bool:
@@ -182,7 +183,7 @@ def _is_confident_speech(evidence: DecodeResult) -> bool:
     words = plain(evidence.text).split()
     if is_looping(evidence.text) or is_repeated_phrase(evidence.text):
         return False
-    least = LEAST_LOG_PROBABILITY if len(words) >= _MANY_WORDS else _WEAK_LOG_PROBABILITY
+    least = MIN_LOG_PROBABILITY if len(words) >= _MANY_WORDS else _WEAK_LOG_PROBABILITY
     return evidence.log_probability >= least
 
 

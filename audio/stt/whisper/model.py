@@ -17,7 +17,7 @@ from audio.stt import UNKNOWN_LANGUAGE, Punctuation
 from audio.stt.whisper.encoder_window import WINDOW_S, EncoderWindow, encoder_frames
 from audio.stt.whisper.hallucination_filter import (
     DecodeResult,
-    doubt,
+    failed_check,
     is_confirmed_loop,
     is_hallucinated,
     is_repeated_phrase,
@@ -42,7 +42,7 @@ _PROMPT_TOKENS = 111
 """Most tokens of the hot words, and of the initial prompt: together half of Whisper's context for preceding text."""
 
 _TOKENS_PER_S = 10
-_TOKENS_AT_LEAST = 24
+_MIN_TOKENS = 24
 """Token limit: fast speech has 5 words of 1.3 tokens a second. Stops a looping decoder before 224 tokens."""
 
 _PLACES = 448
@@ -54,7 +54,7 @@ _DETECT_PROBABILITY = 0.5
 _OTHER_LANGUAGE_S = 2.0
 """Audio length from which improbable words may be of another language; shorter ones are often improbable anyway."""
 
-_LEAST_SAMPLES = 400
+_MIN_SAMPLES = 400
 """Length of one window of the Fourier transform."""
 
 
@@ -110,19 +110,19 @@ class Decoded:
 
     Attributes:
         text: The words; "" if there are none or they were hallucinated.
-        doubt: The check that it failed in the end, or "".
+        failed_check: The check that it failed in the end, or "".
         language: Language of the words.
         language_sure: Whether the language was detected on enough audio to be kept.
-        closure: Expected punctuation after the last word; None if unknown.
+        punctuation: Expected punctuation after the last word; None if unknown.
         was_aborted: It failed a check in a short window, and the full window, which may pass, was not tried.
         other_language: See `Transcript`.
     """
 
     text: str
-    doubt: str
+    failed_check: str
     language: str
     language_sure: bool
-    closure: Punctuation | None = None
+    punctuation: Punctuation | None = None
     was_aborted: bool = False
     other_language: str = ""
 
@@ -194,7 +194,7 @@ class LoadedWhisper:
             return None
         evidence, spoken, probability = self._decode_once(encoded, language, len(pcm))
         short, confirmed_loop = frames < encoder_frames(len(pcm), "full"), False
-        reason = "repetition" if short and is_repeated_phrase(evidence.text) else doubt(evidence)
+        reason = "repetition" if short and is_repeated_phrase(evidence.text) else failed_check(evidence)
         suspect = short and may_pass_in_full_window(reason)
         if retry and suspect:
             if not wanted():
@@ -202,24 +202,24 @@ class LoadedWhisper:
             frames = encoder_frames(len(pcm), "full")
             second, *said = self._decode_once(self.encode(features, frames), language, len(pcm))
             confirmed_loop = is_confirmed_loop(evidence, second)
-            if not doubt(second) or second.log_probability > evidence.log_probability:
-                evidence, reason = second, doubt(second)
+            if not failed_check(second) or second.log_probability > evidence.log_probability:
+                evidence, reason = second, failed_check(second)
                 spoken, probability = cast("tuple[str, float]", said)
         text = "" if confirmed_loop or is_hallucinated(evidence, spoken) else without_loop(evidence.text)
-        closure = evidence.closure if text == evidence.text else None
+        punctuation = evidence.punctuation if text == evidence.text else None
         sure = language is None and len(pcm) >= _DETECT_S * MIC_RATE_HZ and probability >= _DETECT_PROBABILITY
         sure = sure and bool(text) and reason != "no speech"
         improbable = reason == "log-probability" or (not text and bool(evidence.text) and reason != "no speech")
         other = ""
         if improbable and language is not None and len(pcm) >= _OTHER_LANGUAGE_S * MIC_RATE_HZ:
             other = self._other_language(language, encoded)
-        return Decoded(text, reason, spoken, sure, closure, suspect and not retry, other)
+        return Decoded(text, reason, spoken, sure, punctuation, suspect and not retry, other)
 
     def features(self, pcm: Pcm) -> Features:
         """Returns the log-mel spectrogram of the audio, without silence after it."""
         sound = pcm.astype(np.float32) / np.float32(FULL_SCALE)
-        if len(sound) < _LEAST_SAMPLES:
-            sound = np.pad(sound, (0, _LEAST_SAMPLES - len(sound)))
+        if len(sound) < _MIN_SAMPLES:
+            sound = np.pad(sound, (0, _MIN_SAMPLES - len(sound)))
         mel = self._model.feature_extractor(sound[: round(WINDOW_S * MIC_RATE_HZ)])
         return np.asarray(mel, np.float32)
 
@@ -238,7 +238,7 @@ class LoadedWhisper:
         tokenizer = self._tokenizer(language)
         prompt = self._prompt(tokenizer)
         # CTranslate2 halves max_length and subtracts the prompt (measured): see test_looping_decoder_stops_early.
-        tokens = min(_PLACES // 2, _TOKENS_AT_LEAST + _TOKENS_PER_S * samples // MIC_RATE_HZ)
+        tokens = min(_PLACES // 2, _MIN_TOKENS + _TOKENS_PER_S * samples // MIC_RATE_HZ)
         [result] = self._model.model.generate(
             encoded,
             [prompt],
@@ -254,8 +254,10 @@ class LoadedWhisper:
         step = self._marks.step_after_words(said)
         # There is one step more than tokens: the one that ended the text. Without it the decoder was cut off.
         ended = 0 < step < len(result.logits[0]) > len(said)
-        closure = self._marks.closure(self._array(result.logits[0][step])) if ended else None
-        return DecodeResult(tokenizer.decode(list(said)).strip(), float(mean), float(result.no_speech_prob), closure)
+        punctuation = self._marks.punctuation(self._array(result.logits[0][step])) if ended else None
+        return DecodeResult(
+            tokenizer.decode(list(said)).strip(), float(mean), float(result.no_speech_prob), punctuation
+        )
 
     def _array(self, logits: "ctranslate2.StorageView") -> npt.NDArray[np.float32]:
         """Converts to a numpy array. On CUDA the logits are in device memory and in half precision."""

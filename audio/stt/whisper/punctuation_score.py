@@ -41,7 +41,7 @@ class PunctuationTokens:
         steps = (step for step in range(len(said), 0, -1) if said[step - 1] not in self._marks)
         return next(steps, 0)
 
-    def closure(self, logits: Logits) -> Punctuation:
+    def punctuation(self, logits: Logits) -> Punctuation:
         """Computes the punctuation probabilities from the logits of one step."""
         odds = np.exp(logits.astype(np.float64) - float(logits.max()))
         odds /= odds.sum()

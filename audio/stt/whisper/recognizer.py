@@ -36,9 +36,9 @@ class WhisperRecognizer:
         await self.aclose()
         await self._model.load()
 
-    def open(self, segment: SegmentId, on_partial: Callable[[Transcript], None]) -> WhisperStream:
+    def open(self, segment: SegmentId, on_interim: Callable[[Transcript], None]) -> WhisperStream:
         """Opens a segment and cancels an open one. Raises SttError if nothing is loaded."""
-        return self._recognizer.open(segment, on_partial)
+        return self._recognizer.open(segment, on_interim)
 
     def reset(self) -> bool:
         """See `Recognizer.reset`."""

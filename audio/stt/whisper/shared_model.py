@@ -20,7 +20,7 @@ HANG_S = 10.0
 It is longer than any useful decode: model `small` in the full window on a machine with twice the load it can handle.
 """
 
-PARTIAL_INTERVAL_SAMPLES = samples_of_ms(300)
+INTERIM_INTERVAL_SAMPLES = samples_of_ms(300)
 """Minimum new audio between two interim decodes of a segment."""
 
 LOAD_LIMIT_S = 60.0
@@ -109,10 +109,10 @@ class SharedWhisper:
             await thread.end()
 
     def open(
-        self, account: ConversationShare, segment: SegmentId, on_partial: Callable[[Transcript], None]
+        self, share: ConversationShare, segment: SegmentId, on_interim: Callable[[Transcript], None]
     ) -> WhisperStream:
         """Opens a segment of a conversation. Raises SttError if no model is loaded or loading."""
-        return WhisperStream(self._scheduler, account, segment, PARTIAL_INTERVAL_SAMPLES, on_partial)
+        return WhisperStream(self._scheduler, share, segment, INTERIM_INTERVAL_SAMPLES, on_interim)
 
     def _begin(self) -> _Loading:
         loop, settings = asyncio.get_running_loop(), self.settings
@@ -153,15 +153,15 @@ class SharedWhisperRecognizer:
 
     name = NAME
 
-    def __init__(self, shared: SharedWhisper, account: ConversationShare) -> None:
+    def __init__(self, shared: SharedWhisper, share: ConversationShare) -> None:
         self._shared = shared
-        self._account = account
+        self._share = share
         self._stream: WhisperStream | None = None
 
     @property
     def detail(self) -> str:
         """Details of the model, and the conversation's language."""
-        language = self._account.language or "language not yet detected"
+        language = self._share.language or "language not yet detected"
         shared = self._shared.detail
         return f"{shared}, {language}" if self._shared.works else shared
 
@@ -177,17 +177,17 @@ class SharedWhisperRecognizer:
         """
         await self._shared.revive()
 
-    def open(self, segment: SegmentId, on_partial: Callable[[Transcript], None]) -> WhisperStream:
+    def open(self, segment: SegmentId, on_interim: Callable[[Transcript], None]) -> WhisperStream:
         """Opens a segment and cancels an open one. Raises SttError if no model is loaded or loading."""
         if self._stream is not None:
             self._stream.cancel()
-        self._stream = self._shared.open(self._account, segment, on_partial)
+        self._stream = self._shared.open(self._share, segment, on_interim)
         return self._stream
 
     def reset(self) -> bool:
         """See `Recognizer.reset`. A language set to automatic is detected again."""
         self._drop()
-        self._account.language = self._shared.settings.spoken
+        self._share.language = self._shared.settings.spoken
         return self._shared.works
 
     async def aclose(self) -> None:

@@ -28,7 +28,7 @@ and a second decode would be needed.
 _PAUSE_SAMPLES = samples_of_ms(60)
 """Silence after which a decode starts, so that it is done when the transcript is requested after the hangover."""
 
-_PARTIAL_INTERVAL_FACTOR = 4.0
+_INTERIM_INTERVAL_FACTOR = 4.0
 """New audio before the next interim decode, as a multiple of the duration of the conversation's last decode.
 
 It is multiplied by the number of segments per worker. So four fifths of the model's time stay free, whatever the number
@@ -52,7 +52,7 @@ LACKING_EARLY_SAMPLES = samples_of_ms(40)
 LACKING_DRAFT_SAMPLES = samples_of_ms(200)
 """Speech that a draft may lack at its end."""
 
-_SURE_SAMPLES = samples_of_ms(160)
+_RECHECK_WITHIN_SAMPLES = samples_of_ms(160)
 """Time within which an early transcript is requested again, or the user has continued to speak."""
 
 _MARGIN_SAMPLES = samples_of_ms(40)
@@ -65,22 +65,22 @@ class _Request:
 
     Attributes:
         ticket: Its place in the scheduler's order.
-        need: Position up to which the transcript was requested.
-        enough: Position up to which a decode lacks no speech.
+        requested_until: Position up to which the transcript was requested.
+        sufficient_until: Position up to which a decode lacks no speech.
         early: The transcript will be requested again.
         draft_from: Position from which a decode suffices for a draft; None: no draft.
         answer: Receives the transcript.
     """
 
     ticket: int
-    need: int
-    enough: int
+    requested_until: int
+    sufficient_until: int
     early: bool
     draft_from: int | None
     answer: asyncio.Future[Transcript]
 
     @property
-    def waits(self) -> bool:
+    def is_pending(self) -> bool:
         """Whether no final result has arrived. After a draft, decoding continues because it will be requested again."""
         answer = self.answer
         return not answer.done() or (not answer.cancelled() and answer.exception() is None and answer.result().is_draft)
@@ -92,20 +92,20 @@ class WhisperStream:
     def __init__(
         self,
         scheduler: DecodeScheduler,
-        account: ConversationShare,
+        share: ConversationShare,
         segment: SegmentId,
         interval: Samples,
-        on_partial: Callable[[Transcript], None],
+        on_interim: Callable[[Transcript], None],
     ) -> None:
         """Opens the segment. Raises SttError if there is no model.
 
         `interval` is the minimum new audio between two interim decodes.
         """
         self.segment = segment
-        self.account = account
+        self.share = share
         self._scheduler = scheduler
         self._interval = interval
-        self._on_partial = on_partial
+        self._on_interim = on_interim
         self._open = True
         self._failure: SttError | None = None
         self._requests: list[_Request] = []
@@ -124,7 +124,7 @@ class WhisperStream:
         self._final_started_until = 0  # end of the last started decode that may be final
         self._agreement = Agreement()
         self._agreed_until = 0
-        self._partial = ""
+        self._last_interim = ""
         scheduler.add(self)
 
     # RecognitionStream
@@ -155,19 +155,21 @@ class WhisperStream:
         Raises SttError if the model fails or the segment is closed.
         """
         self._check()
-        enough = self._fed - self._trailing_silence.samples
+        sufficient_until = self._fed - self._trailing_silence.samples
         if speech_end is not None:
             end = speech_end - self.segment
             if early:
                 self._recheck_until = min(end + _MARGIN_SAMPLES, self._fed)
-            enough = min(enough, end - LACKING_EARLY_SAMPLES if early else max(end, self._recheck_until))
+            sufficient_until = min(
+                sufficient_until, end - LACKING_EARLY_SAMPLES if early else max(end, self._recheck_until)
+            )
         sure = self._recheck_until
         # A request after a draft keeps the ticket of the first one.
         ticket, self._draft_ticket = self._draft_ticket or self._scheduler.ticket(), None
         request = _Request(
             ticket,
             self._fed,
-            max(enough, self._fed - _LACKING_SAMPLES),
+            max(sufficient_until, self._fed - _LACKING_SAMPLES),
             early,
             speech_end - self.segment - LACKING_DRAFT_SAMPLES if draft and speech_end is not None else None,
             asyncio.get_running_loop().create_future(),
@@ -197,7 +199,7 @@ class WhisperStream:
     @property
     def oldest_ticket(self) -> int | None:
         """The ticket of the oldest pending request; None if there is none."""
-        return min((request.ticket for request in self._requests if request.waits), default=None)
+        return min((request.ticket for request in self._requests if request.is_pending), default=None)
 
     @property
     def is_finished(self) -> bool:
@@ -213,33 +215,33 @@ class WhisperStream:
         if length > samples_of_s(WINDOW_S if awaited else SETTLE_S):
             return "settle"
         if awaited:
-            return "soon" if all(request.early for request in self._requests if request.waits) else "final"
-        if max(self._final_started_until, self._latest[0] if self._latest is not None else 0) < self._due:
+            return "soon" if all(request.early for request in self._requests if request.is_pending) else "final"
+        if max(self._final_started_until, self._latest[0] if self._latest is not None else 0) < self._final_from:
             return "pause"
         if self._trailing_silence.samples >= _PAUSE_SAMPLES:
             return None  # another decode would delay the next requested transcript
         return self._needed_early_decode(segments_per_worker)
 
     def _needed_early_decode(self, segments_per_worker: float) -> Kind | None:
-        fresh, took = self._fed - self._started_until, self.account.took_s * segments_per_worker * MIC_RATE_HZ
+        fresh, took = self._fed - self._started_until, self.share.took_s * segments_per_worker * MIC_RATE_HZ
         new = self._dip is not None and self._dip > self._started_until and self._fed - self._dip <= _DIP_SAMPLES
-        if new and fresh >= took * segments_per_worker and self.account.took_s <= _DIP_TOOK_S:
+        if new and fresh >= took * segments_per_worker and self.share.took_s <= _DIP_TOOK_S:
             return "dip"  # at once for a single segment, rarely for many
-        return "partial" if fresh >= max(self._interval, _PARTIAL_INTERVAL_FACTOR * took) else None
+        return "partial" if fresh >= max(self._interval, _INTERIM_INTERVAL_FACTOR * took) else None
 
     def satisfied_by(self, decode: Decode) -> bool:
         """Whether this decode satisfies all requests, or will if the current silence continues."""
         if decode.start != self._window:
             return False
         if self.oldest_ticket is None:
-            return 0 < self._due <= decode.until
-        return all(decode.until >= request.enough for request in self._requests)
+            return 0 < self._final_from <= decode.until
+        return all(decode.until >= request.sufficient_until for request in self._requests)
 
     @property
-    def _due(self) -> int:
+    def _final_from(self) -> int:
         """Position that a decode must reach to be final if nothing more is said."""
         quiet = self._trailing_silence.samples
-        sure = self._recheck_until if self._fed - self._recheck_until <= _SURE_SAMPLES else 0
+        sure = self._recheck_until if self._fed - self._recheck_until <= _RECHECK_WITHIN_SAMPLES else 0
         return max(sure, self._fed - quiet if quiet >= _PAUSE_SAMPLES else 0)
 
     def start_decode(self, kind: Kind) -> Decode:
@@ -255,7 +257,7 @@ class WhisperStream:
 
     def on_decoded(self, decode: Decode, decoded: Decoded, took_s: float) -> None:
         """Processes the result of a decode."""
-        self.account.took_s = took_s
+        self.share.took_s = took_s
         if decode.start != self._window:
             return  # an interim decode whose beginning was settled meanwhile
         good = not decoded.was_aborted
@@ -269,7 +271,7 @@ class WhisperStream:
             self._latest = (decode.until, decoded)
         self._answer_requests()
         if decode.kind != "settle" and good and newest:
-            self._report_partial(decode, decoded)  # last, because the listener may raise
+            self._report_interim(decode, decoded)  # last, because the listener may raise
 
     def fail(self, error: SttError) -> None:
         """Fails all pending and later requests with `error`."""
@@ -304,14 +306,16 @@ class WhisperStream:
                 continue
             if self._fed == self._window:
                 request.answer.set_result(
-                    self._transcript(request.need, "", low_confidence=self._settled_low_confidence)
+                    self._transcript(request.requested_until, "", low_confidence=self._settled_low_confidence)
                 )
             elif (found := self._sufficient_result(request)) is not None:
                 until, decoded = found
                 low_confidence = self._settled_low_confidence or _has_low_confidence(decoded)
-                words = self._transcript(max(until, request.need), decoded.text, low_confidence=low_confidence)
+                words = self._transcript(
+                    max(until, request.requested_until), decoded.text, low_confidence=low_confidence
+                )
                 request.answer.set_result(
-                    replace(words, punctuation=decoded.closure, other_language=decoded.other_language)
+                    replace(words, punctuation=decoded.punctuation, other_language=decoded.other_language)
                 )
             elif (found := self._draft_result(request)) is not None:
                 until, decoded = found
@@ -328,22 +332,22 @@ class WhisperStream:
         ):
             return None  # with many segments a wrong draft costs CPU time of others
         until, decoded = self._latest
-        return self._latest if until >= request.draft_from and decoded.text and not decoded.doubt else None
+        return self._latest if until >= request.draft_from and decoded.text and not decoded.failed_check else None
 
     def _sufficient_result(self, request: _Request) -> tuple[int, Decoded] | None:
         found = (self._latest, self._provisional if request.early else None)
-        return next((one for one in found if one is not None and one[0] >= request.enough), None)
+        return next((one for one in found if one is not None and one[0] >= request.sufficient_until), None)
 
-    def _report_partial(self, decode: Decode, decoded: Decoded) -> None:
+    def _report_interim(self, decode: Decode, decoded: Decoded) -> None:
         until, self._agreed_until = self._agreed_until, decode.until
         words = self._transcript(
             until,
             self._agreement.update(decoded.text),
             low_confidence=self._settled_low_confidence or _has_low_confidence(decoded),
         )
-        if self._open and words.text != self._partial:
-            self._partial = words.text
-            self._on_partial(words)
+        if self._open and words.text != self._last_interim:
+            self._last_interim = words.text
+            self._on_interim(words)
 
     def _transcript(self, until: int, text: str, *, low_confidence: bool) -> Transcript:
         whole = " ".join(part for part in (*self._settled, text) if part)
@@ -351,4 +355,4 @@ class WhisperStream:
 
 
 def _has_low_confidence(decoded: Decoded) -> bool:
-    return bool(decoded.doubt and decoded.text)
+    return bool(decoded.failed_check and decoded.text)

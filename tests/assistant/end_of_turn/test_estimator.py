@@ -19,7 +19,7 @@ from assistant.end_of_turn.estimator import (
     FusedEstimator,
     LinearModel,
     fitted_turn_end,
-    hangover_ms,
+    silence_timeout_ms,
     turn_end_of,
 )
 from assistant.end_of_turn.priors import SpeakerPauseStats
@@ -44,10 +44,10 @@ def evidences(draw: st.DrawFn) -> EndOfTurnEvidence:
         silence_ms=draw(st.floats(0, 5000)),
         prosody=draw(st.none() | st.builds(Prosody, **dict.fromkeys(FEATURES, number))),
         text=draw(st.none() | st.text(max_size=30) | st.sampled_from(["yes", "turn on the", "a small coffee"])),
-        closure=draw(st.none() | st.builds(Punctuation, st.floats(0, 1), st.floats(0, 1))),
+        punctuation=draw(st.none() | st.builds(Punctuation, st.floats(0, 1), st.floats(0, 1))),
         known_sentence=draw(st.booleans()),
-        smart=draw(st.none() | st.floats(0, 1) | st.just(math.nan)),
-        habits=habits,
+        smart_turn=draw(st.none() | st.floats(0, 1) | st.just(math.nan)),
+        pause_stats=habits,
         expected=draw(st.sampled_from(["anything", "yes or no", "a phrase"])),
     )
 
@@ -59,7 +59,7 @@ def test_probability_grows_with_silence(evidence: EndOfTurnEvidence, more_ms: fl
     later = estimator.estimate(replace(evidence, silence_ms=evidence.silence_ms + more_ms))
     assert 0 <= now.probability <= later.probability <= 1
     for patience in PROFILES:
-        assert patience.floor_ms <= hangover_ms(now, patience) <= patience.unfinished_ms
+        assert patience.floor_ms <= silence_timeout_ms(now, patience) <= patience.unfinished_ms
 
 
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 2000), st.floats(50, 3000), st.sampled_from(PROFILES))
@@ -67,7 +67,7 @@ def test_silence_timeout_falls_with_probability(
     one: float, other: float, silence_ms: float, excess_ms: float, patience: EndOfTurnProfile
 ) -> None:
     low, high = sorted((one, other))
-    waits = [hangover_ms(EndOfTurnEstimate(p, silence_ms, excess_ms, ""), patience) for p in (low, high)]
+    waits = [silence_timeout_ms(EndOfTurnEstimate(p, silence_ms, excess_ms, ""), patience) for p in (low, high)]
     assert waits[0] >= waits[1]
 
 
@@ -78,12 +78,12 @@ def test_later_estimate_with_same_evidence_keeps_timeout(evidence: EndOfTurnEvid
     early = estimator.estimate(evidence)
     later = estimator.estimate(replace(evidence, silence_ms=evidence.silence_ms + more_ms))
     if abs(early.logit) < 7.9 and abs(later.logit) < 7.9:
-        assert hangover_ms(early, BALANCED) == pytest.approx(hangover_ms(later, BALANCED), abs=0.1)
+        assert silence_timeout_ms(early, BALANCED) == pytest.approx(silence_timeout_ms(later, BALANCED), abs=0.1)
 
 
 @given(st.floats(0, 1), st.floats(0, 2000))
 def test_patient_profiles_have_longer_timeouts(probability: float, silence_ms: float) -> None:
-    waits = [hangover_ms(EndOfTurnEstimate(probability, silence_ms, 650, ""), patience) for patience in PROFILES]
+    waits = [silence_timeout_ms(EndOfTurnEstimate(probability, silence_ms, 650, ""), patience) for patience in PROFILES]
     assert waits == sorted(waits)
 
 
@@ -92,16 +92,16 @@ def test_available_evidence_selects_model() -> None:
     assert estimator.estimate(EndOfTurnEvidence(200)).sources == ""
     assert estimator.estimate(EndOfTurnEvidence(200)).probability == pytest.approx(0.5)
     assert estimator.estimate(EndOfTurnEvidence(200, text="yes")).sources == "text"
-    assert estimator.estimate(EndOfTurnEvidence(200, prosody(), "yes", smart=0.5)).sources == "sound+text+smart"
+    assert estimator.estimate(EndOfTurnEvidence(200, prosody(), "yes", smart_turn=0.5)).sources == "sound+text+smart"
     punctuation = Punctuation(sentence_end=0.9, continuation=0.05)
     assert (
-        estimator.estimate(EndOfTurnEvidence(200, prosody(), "yes", punctuation, smart=0.5)).sources
+        estimator.estimate(EndOfTurnEvidence(200, prosody(), "yes", punctuation, smart_turn=0.5)).sources
         == "sound+text+closure+smart"
     )
-    assert estimator.estimate(EndOfTurnEvidence(200, text="", closure=punctuation)).sources == "text", (
+    assert estimator.estimate(EndOfTurnEvidence(200, text="", punctuation=punctuation)).sources == "text", (
         "no words precede the punctuation"
     )
-    assert estimator.estimate(EndOfTurnEvidence(200, closure=punctuation, smart=0.5)).sources == "smart", (
+    assert estimator.estimate(EndOfTurnEvidence(200, punctuation=punctuation, smart_turn=0.5)).sources == "smart", (
         "no transcript was requested"
     )
 
@@ -116,16 +116,16 @@ def test_each_source_moves_probability_in_its_direction() -> None:
     assert chance(EndOfTurnEvidence(200, low)) > chance(EndOfTurnEvidence(200, high)) + 0.1
     whole, open_ended = "what is the weather today", "what is the weather in"
     assert chance(EndOfTurnEvidence(200, text=whole)) > chance(EndOfTurnEvidence(200, text=open_ended)) + 0.1
-    assert chance(EndOfTurnEvidence(200, smart=0.98)) > chance(EndOfTurnEvidence(200, smart=0.1)) + 0.3
+    assert chance(EndOfTurnEvidence(200, smart_turn=0.98)) > chance(EndOfTurnEvidence(200, smart_turn=0.1)) + 0.3
     over, more = Punctuation(sentence_end=0.97, continuation=0.01), Punctuation(sentence_end=0.4, continuation=0.4)
     assert (
-        chance(EndOfTurnEvidence(200, text=whole, closure=over))
-        > chance(EndOfTurnEvidence(200, text=whole, closure=more)) + 0.2
+        chance(EndOfTurnEvidence(200, text=whole, punctuation=over))
+        > chance(EndOfTurnEvidence(200, text=whole, punctuation=more)) + 0.2
     )
     assert chance(EndOfTurnEvidence(200, text=whole, known_sentence=True)) > chance(EndOfTurnEvidence(200, text=whole))
     assert chance(EndOfTurnEvidence(200, text="yes", expected="yes or no")) > chance(EndOfTurnEvidence(200, text="yes"))
     slow = SpeakerPauseStats(pauses_ms=(1500.0,) * 6, pauses=6, turns=1)
-    assert chance(EndOfTurnEvidence(200, text=whole, habits=slow)) < chance(EndOfTurnEvidence(200, text=whole))
+    assert chance(EndOfTurnEvidence(200, text=whole, pause_stats=slow)) < chance(EndOfTurnEvidence(200, text=whole))
 
 
 def test_nan_feature_counts_as_its_mean() -> None:
@@ -135,10 +135,10 @@ def test_nan_feature_counts_as_its_mean() -> None:
 
 def test_complete_question_has_shortest_timeout_and_filler_longest() -> None:
     estimator = fitted_turn_end()
-    over = estimator.estimate(EndOfTurnEvidence(160, text="what time is it", known_sentence=True, smart=0.99))
-    hesitates = estimator.estimate(EndOfTurnEvidence(160, text="what is the um", smart=0.05))
-    assert hangover_ms(over, BALANCED) == BALANCED.floor_ms
-    assert hangover_ms(hesitates, BALANCED) == BALANCED.unfinished_ms
+    over = estimator.estimate(EndOfTurnEvidence(160, text="what time is it", known_sentence=True, smart_turn=0.99))
+    hesitates = estimator.estimate(EndOfTurnEvidence(160, text="what is the um", smart_turn=0.05))
+    assert silence_timeout_ms(over, BALANCED) == BALANCED.floor_ms
+    assert silence_timeout_ms(hesitates, BALANCED) == BALANCED.unfinished_ms
 
 
 def test_linear_model_clips_features_and_sums_weights() -> None:
@@ -173,7 +173,7 @@ def test_profile_with_inconsistent_limits_raises() -> None:
 
 def test_speaker_who_pauses_often_has_longer_ceiling() -> None:
     def waits(pausing: float, patience: EndOfTurnProfile, probability: float = 0.3) -> float:
-        return hangover_ms(EndOfTurnEstimate(probability, 200, 650, "", pausing), patience)
+        return silence_timeout_ms(EndOfTurnEstimate(probability, 200, 650, "", pausing), patience)
 
     stranger, often = SpeakerPauseStats().pausing, OFTEN
     assert [waits(stranger, patience) for patience in PROFILES] == [400, 440, 820]
@@ -191,7 +191,8 @@ def test_silence_timeout_grows_with_pausing_share(
 ) -> None:
     seldom, often = sorted((one, other))
     waits = [
-        hangover_ms(EndOfTurnEstimate(probability, silence_ms, 650, "", share), patience) for share in (seldom, often)
+        silence_timeout_ms(EndOfTurnEstimate(probability, silence_ms, 650, "", share), patience)
+        for share in (seldom, often)
     ]
     assert patience.floor_ms <= waits[0] <= waits[1] <= patience.unfinished_ms
 
@@ -200,7 +201,7 @@ def test_pause_in_current_turn_lowers_probability() -> None:
     estimator = fitted_turn_end()
     once = SpeakerPauseStats().with_pause(450)
     chances = [
-        estimator.estimate(EndOfTurnEvidence(200, text="a small coffee", habits=habits)).probability
+        estimator.estimate(EndOfTurnEvidence(200, text="a small coffee", pause_stats=habits)).probability
         for habits in (SpeakerPauseStats(), once, once.with_turn(), SpeakerPauseStats().with_turn().with_return(450))
     ]
     assert chances[1] < chances[0] - 0.15

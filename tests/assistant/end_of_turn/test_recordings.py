@@ -77,7 +77,7 @@ def test_text_and_smart_turn_separate_complete_command_from_its_start() -> None:
     end_s, prosody = silences("rhasspy3_turn-on-the-lamp.wav")[-1]
     assert end_s == pytest.approx(1.92, abs=0.1)
     whole = fitted_turn_end().estimate(
-        EndOfTurnEvidence(200, prosody, "turn on the lamp", known_sentence=True, smart=0.97)
+        EndOfTurnEvidence(200, prosody, "turn on the lamp", known_sentence=True, smart_turn=0.97)
     )
-    broken = fitted_turn_end().estimate(EndOfTurnEvidence(200, prosody, "turn on the", smart=0.05))
+    broken = fitted_turn_end().estimate(EndOfTurnEvidence(200, prosody, "turn on the", smart_turn=0.05))
     assert broken.probability < 0.3 < 0.7 < whole.probability

@@ -14,7 +14,7 @@ YEAH = Says(3400, 3900, "Yeah.")
 
 def replies_of(rehearsal: Rehearsal) -> list[str]:
     performance = rehearsal.perform()
-    return [item.text for item in performance.conversation.items if isinstance(item, AssistantMessage)]
+    return [item.text for item in performance.history.items if isinstance(item, AssistantMessage)]
 
 
 def test_backchannel_that_a_client_commits_is_answered() -> None:
@@ -33,9 +33,11 @@ def test_backchannel_that_a_client_commits_is_answered() -> None:
 
 def test_backchannel_said_with_the_key_held_is_answered() -> None:
     turns = TurnSettings(speculate_after_ms=60.0, held=True)
-    rehearsal = Rehearsal([TIME, YEAH], length_ms=12_000, replies=(STORY, "Fine."), turns=turns, key=PushToTalk())
+    rehearsal = Rehearsal(
+        [TIME, YEAH], length_ms=12_000, replies=(STORY, "Fine."), turns=turns, push_to_talk=PushToTalk()
+    )
     for ms, pressed in ((900, True), (1900, False), (3300, True), (4000, False)):
-        rehearsal.at(ms, lambda pressed=pressed: rehearsal.session.talk(pressed))  # type: ignore[misc]
+        rehearsal.at(ms, lambda pressed=pressed: rehearsal.session.set_push_to_talk(pressed))  # type: ignore[misc]
     assert replies_of(rehearsal)[-1] == "Fine."
     assert len(rehearsal.model.asked) == 2
 

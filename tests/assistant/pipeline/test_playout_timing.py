@@ -31,7 +31,7 @@ def played(timing: PlayoutTiming, blocks: int, first_block: int = 0, *, gone: bo
     for number in range(first_block, first_block + blocks):
         leaves_at_s = math.inf if gone else 1 + number / 100
         end, finished = (number + 1) * BLOCK, last and number == first_block + blocks - 1
-        timing.was_played(number * BLOCK, ReplySamples(end), leaves_at_s, finished=finished)
+        timing.on_played(number * BLOCK, ReplySamples(end), leaves_at_s, finished=finished)
 
 
 @pytest.mark.parametrize(("filled_blocks", "silent_blocks"), [(0, 0), (0, 7), (7, 0), (3, 4)])
@@ -58,11 +58,11 @@ def test_playout_span_starts_at_first_audio_or_commit() -> None:
 def test_client_measurement_is_split_into_transport_and_playout() -> None:
     timing = new_timing()
     timing.trace.span(1, Span("tts", "tts", 0.2, 0.7))
-    timing.was_measured(1.5, 0.3)
+    timing.on_client_latency(1.5, 0.3)
     assert timing.audible_at_s == 1.5
     assert timing.trace.end_of(1, "transport") == pytest.approx(1.2)
     played(timing, 20)
-    timing.was_measured(9.0, 0.3)
+    timing.on_client_latency(9.0, 0.3)
     assert timing.audible_at_s == timing.trace.playout_start_s == 1.5  # the first measurement counts
 
 

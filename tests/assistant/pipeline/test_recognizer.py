@@ -27,7 +27,7 @@ class Slow:
     async def load(self) -> None:
         pass
 
-    def open(self, _segment: SegmentId, _on_partial: object) -> RecognitionStream:
+    def open(self, _segment: SegmentId, _on_interim: object) -> RecognitionStream:
         return cast("RecognitionStream", self)
 
     def feed(self, _pcm: object) -> None:

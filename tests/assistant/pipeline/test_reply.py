@@ -31,7 +31,7 @@ def units(text: str) -> list[str]:
     rehearsal.at(20_000, lambda: rehearsal.session.repeat())  # noqa: PLW0108 - there is no session yet
     performance = rehearsal.perform()
     assert performance.records[0].error == "home: torn"
-    first, again = (item.text for item in performance.conversation.items if isinstance(item, AssistantMessage))
+    first, again = (item.text for item in performance.history.items if isinstance(item, AssistantMessage))
     assert again == first
     return [fact.text for _, fact in performance.facts if isinstance(fact, ChunkSpoken) and fact.reply.turn == 1]
 
@@ -149,7 +149,7 @@ def heard_after(gone_samples: int, monkeypatch: pytest.MonkeyPatch) -> TurnRecor
 
 
 def answered(performance: Performance) -> AssistantMessage:
-    (item,) = [item for item in performance.conversation.items if isinstance(item, AssistantMessage)]
+    (item,) = [item for item in performance.history.items if isinstance(item, AssistantMessage)]
     return item
 
 
@@ -189,7 +189,7 @@ def test_speech_without_loudspeaker_interrupts_and_keeps_effects(
     scene = Rehearsal([TIME, Says(2600, 3400, "hello")], replies=("It is louder. Anything else to be done?", "Yes."))
     scene.deeds = SkillEffects(lambda messages: ChangeVolume(6.0) if len(messages) == 2 else None, lambda: NOON)
     performance = scene.perform()
-    said = [item.text for item in performance.conversation.items if isinstance(item, UserMessage | AssistantMessage)]
+    said = [item.text for item in performance.history.items if isinstance(item, UserMessage | AssistantMessage)]
     assert said == ["what time is it", "", "hello", ""]
     assert performance.records[0].outcome == "interrupted"
     assert scene.deeds.gain_db == 6.0

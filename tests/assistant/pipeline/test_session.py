@@ -196,9 +196,7 @@ def test_llm_request_starts_with_the_draft(lacks: int, asked: list[str]) -> None
         assert record.response_latency_ms is not None
         latencies.append(record.response_latency_ms)
     assert [messages[-1].content for messages in rehearsal.model.asked] == asked
-    assert [item.text for item in performance.conversation.items if isinstance(item, UserMessage)] == [
-        "what time is it"
-    ]
+    assert [item.text for item in performance.history.items if isinstance(item, UserMessage)] == ["what time is it"]
     without, with_draft = latencies
     assert with_draft == pytest.approx(without if lacks else without - 80, abs=25)
 
@@ -348,7 +346,7 @@ def test_echo_after_the_reply_is_not_answered() -> None:
 
 
 def spoken_text(performance: Performance) -> list[str]:
-    return [item.text for item in performance.conversation.items if isinstance(item, AssistantMessage)]
+    return [item.text for item in performance.history.items if isinstance(item, AssistantMessage)]
 
 
 def test_reply_resumes_at_the_sentence_a_cough_interrupted() -> None:
@@ -378,7 +376,7 @@ def test_reply_resumes_after_a_backchannel(said: str) -> None:
     assert rest.no_latency_reason == "resumed"
     assert spoken_text(performance) == ["It is ten o'clock. And this", "And this goes on for quite a while longer."]
     assert len(rehearsal.model.asked) == 1
-    assert all(said not in getattr(item, "text", "") for item in performance.conversation.items)
+    assert all(said not in getattr(item, "text", "") for item in performance.history.items)
 
 
 @pytest.mark.parametrize("said", ["Stop.", "No.", "Wait.", "Yeah but why?", "Okay stop."])
@@ -687,7 +685,7 @@ def test_heard_words_are_kept_when_the_conversation_breaks_off() -> None:
     rehearsal.microphone = DyingMicrophone(rehearsal.says, rehearsal.length_ms)
     with pytest.raises(ExceptionGroup):
         rehearsal.perform()
-    heard = rehearsal.session.conversation.items[-1]
+    heard = rehearsal.session.history.items[-1]
     assert isinstance(heard, AssistantMessage)
     assert heard.text == "It is ten o'clock. And this goes on"
     (finished,) = (fact for _, fact, _ in rehearsal.seen if isinstance(fact, TurnFinished))
@@ -708,7 +706,7 @@ def test_client_measurement_before_speech_end_is_ignored() -> None:
 
     def measured() -> None:
         assert rehearsal.session.turns.replying is not None
-        rehearsal.session.measured(rehearsal.session.turns.replying, -0.5, 0.0)
+        rehearsal.session.on_client_latency(rehearsal.session.turns.replying, -0.5, 0.0)
 
     rehearsal.at(2350, measured)
     (record,) = rehearsal.perform().records
@@ -942,4 +940,6 @@ def test_pending_request_is_answered_with_the_next_speech() -> None:
 
 def test_pending_request_starts_when_the_reply_is_cancelled() -> None:
     assert len(requested_into_a_reply(cancelled=lambda session: session.cancel()).model.asked) == 2
-    assert len(requested_into_a_reply(cancelled=lambda session: session.cancel(request_too=True)).model.asked) == 1
+    assert (
+        len(requested_into_a_reply(cancelled=lambda session: session.cancel(including_request=True)).model.asked) == 1
+    )

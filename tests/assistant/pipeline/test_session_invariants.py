@@ -88,11 +88,11 @@ class Watched:
             case "repeat":
                 session.repeat()
             case "cancel":
-                session.cancel(request_too=True)
+                session.cancel(including_request=True)
             case "mute" | "unmute":
                 self.rehearsal.microphone.muted = actions.what == "mute"
             case "press" | "release":
-                session.talk(on=actions.what == "press")
+                session.set_push_to_talk(pressed=actions.what == "press")
             case "clear":
                 session.clear()
 
@@ -100,7 +100,7 @@ class Watched:
         """Passes the events to a conversation store."""
         memory = ConversationStore(Path("nowhere"), "one", "", pytest.fail)
         for _, fact, items in self.rehearsal.seen:
-            memory.tell(fact, items)
+            memory.record(fact, items)
         self.kept = list(memory._writer._waiting)
 
 
@@ -161,7 +161,7 @@ def nothing_unconfirmed_is_heard(performance: Performance, replies: list[ReplyFa
 
 
 def nothing_unheard_is_remembered(performance: Performance, replies: list[ReplyFacts]) -> None:
-    texts = {item.id: item.text for item in performance.conversation.items if isinstance(item, AssistantMessage)}
+    texts = {item.id: item.text for item in performance.history.items if isinstance(item, AssistantMessage)}
     assert set(texts) == {one.item for one in replies if not one.retracted}, "what nobody heard is in the history"
     for one in replies:
         heard = texts.get(one.item, "")
@@ -185,7 +185,7 @@ def every_turn_ends_once(performance: Performance, replies: list[ReplyFacts]) ->
 
 def every_word_is_answered(watched: Watched, replies: list[ReplyFacts]) -> None:
     """Checks that each word is answered, by the reply to its own turn or to a later turn that interrupted it."""
-    items = [item.text for item in watched.performance.conversation.items if isinstance(item, UserMessage)]
+    items = [item.text for item in watched.performance.history.items if isinstance(item, UserMessage)]
     spoken = [
         (at_ms, fact.item.text)
         for at_ms, fact in watched.performance.facts
@@ -202,7 +202,7 @@ def every_word_is_answered(watched: Watched, replies: list[ReplyFacts]) -> None:
 
 
 def store_contains_the_final_history(watched: Watched) -> None:
-    history = list(watched.performance.conversation.items)
+    history = list(watched.performance.history.items)
     assert watched.kept == history, "what is in the file is not what was said and heard"
     assert list(parse_conversation(b"\n" + item_lines(watched.kept)).items) == history
 
@@ -284,9 +284,7 @@ def test_no_spoken_word_is_lost(
     rehearsal.transcriber.early_lack, rehearsal.transcriber.draft_lacks = early_lack, draft_lacks
     watched = Watched(rehearsal, acts)
     check(watched)
-    said = [
-        item.text for item in watched.performance.conversation.items if isinstance(item, UserMessage) and item.spoken
-    ]
+    said = [item.text for item in watched.performance.history.items if isinstance(item, UserMessage) and item.spoken]
     assert " ".join(said) == spoken[0].words
 
 
@@ -343,7 +341,7 @@ def check_absent(watched: Watched, words: set[str]) -> None:
     everything = (
         repr([fact for _, fact in performance.facts if not isinstance(fact, TurnFinished)]),
         repr(watched.rehearsal.model.asked),
-        repr(performance.conversation.items),
+        repr(performance.history.items),
         json.dumps([record.to_json() for record in performance.records]),
     )
     for word in words:
@@ -370,7 +368,7 @@ def test_push_to_talk_invariants(
         acts += [Action((at + apart) * GRID_MS, "press"), Action((at + apart + length) * GRID_MS, "release")]
         at += apart + length
     turns = TurnSettings(speculate_after_ms=60.0, held=True)
-    watched = Watched(rehearsed(spoken, acts, turns, delay_ms, key=PushToTalk(), late_ms=[0, *late_ms]), acts)
+    watched = Watched(rehearsed(spoken, acts, turns, delay_ms, push_to_talk=PushToTalk(), late_ms=[0, *late_ms]), acts)
     check(watched)
     inside = []
     for part in spoken:
@@ -383,7 +381,7 @@ def test_push_to_talk_invariants(
                     break
     said = [
         word
-        for item in watched.performance.conversation.items
+        for item in watched.performance.history.items
         if isinstance(item, UserMessage)
         for word in item.text.split()
     ]
@@ -397,7 +395,7 @@ def test_push_to_talk_with_other_actions_invariants(
 ) -> None:
     acts = [*acts, Action(6_100, "release"), Action(6_100, "unmute")]
     turns = TurnSettings(speculate_after_ms=60.0, held=True)
-    check(Watched(rehearsed(utterances(parts), acts, turns, delay_ms, key=PushToTalk()), acts))
+    check(Watched(rehearsed(utterances(parts), acts, turns, delay_ms, push_to_talk=PushToTalk()), acts))
 
 
 @settings(max_examples=40)
@@ -416,7 +414,7 @@ def test_coughs_do_not_shorten_the_reply(coughs: list[tuple[int, int]], delay_ms
     rehearsal.model.replies, rehearsal.model.token_ms = (text,), 0.1
     watched = Watched(rehearsal, [])
     check(watched)
-    answers = [item for item in watched.performance.conversation.items if isinstance(item, AssistantMessage)]
+    answers = [item for item in watched.performance.history.items if isinstance(item, AssistantMessage)]
     said, begins = 0, [text.index(sentence) for sentence in sentences]
     for answer in answers:  # each starts at the sentence in which the previous one was interrupted
         since = max(begin for begin in begins if begin <= said)

@@ -362,7 +362,7 @@ def test_only_latest_turns_are_replayed(tmp_path: Path, monkeypatch: pytest.Monk
         replayed.append(records[0]["conversation"])
         return conversation_of(records)
 
-    monkeypatch.setattr(trace_replaying, "MOST_REPLAYED", len(spoken) + 1)
+    monkeypatch.setattr(trace_replaying, "MAX_REPLAYED", len(spoken) + 1)
     monkeypatch.setattr(trace_replaying, "conversation_of", conversation)
     found = trace_replaying.collect_inputs(files, pytest.fail)
     assert replayed == ["4", "5"], "a replay takes some 10 ms a turn"

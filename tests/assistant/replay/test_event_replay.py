@@ -37,10 +37,10 @@ from assistant.replay.event_replay import DECISIONS, Step, events_of, index_reco
 from assistant.replay.turns import conversation_of
 from assistant.skills.effects import SkillEffects
 from assistant.trace.record import TurnRecord
-from assistant.turns.event_log import Told, told_of
+from assistant.turns.event_log import LoggedEvent, parse_entries
 from assistant.turns.events import CommitTurn, Effect, EndOfTurnScored, Event, FinalTranscript, PrepareReply, RecordTurn
-from assistant.turns.machine import TurnTaking
 from assistant.turns.settings import TurnSettings
+from assistant.turns.turn_taking import TurnTaking
 from audio.frame import Frame
 from audio.stt import SegmentId, Transcript
 from audio.units import FRAME_SAMPLES, Pcm, Samples, samples_of_ms
@@ -76,14 +76,14 @@ class Talkative(ScriptedHearing):
         if self.until // 320 % 10 == 9:
             text = "Mhm." if self.until < samples_of_ms(700) else self.text()
             until = Samples(self.segment + self.until)
-            self.on_partial(Transcript(self.segment, until, text, low_confidence=self.until < samples_of_ms(500)))
+            self.on_interim(Transcript(self.segment, until, text, low_confidence=self.until < samples_of_ms(500)))
 
 
 class Partials(ScriptedTranscriber):
     """Its streams report interim transcripts."""
 
-    def open(self, segment: SegmentId, on_partial: Callable[[Transcript], None]) -> ScriptedHearing:
-        self.hearings.append(Talkative(segment, self, on_partial))
+    def open(self, segment: SegmentId, on_interim: Callable[[Transcript], None]) -> ScriptedHearing:
+        self.hearings.append(Talkative(segment, self, on_interim))
         return self.hearings[-1]
 
 
@@ -99,15 +99,15 @@ class Smart:
 def overheard() -> Iterator[list[Decision]]:
     """Records the decisions of turn taking and their samples."""
     found: list[Decision] = []
-    told = TurnTaking.tell
+    handle_event = TurnTaking.handle
 
-    def tell(self: TurnTaking, event: Event) -> tuple[Effect, ...]:
-        effects = told(self, event)
+    def handle(self: TurnTaking, event: Event) -> tuple[Effect, ...]:
+        effects = handle_event(self, event)
         found.extend((event.at, effect) for effect in effects)
         return effects
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(TurnTaking, "tell", tell)
+        patched.setattr(TurnTaking, "handle", handle)
         yield found
 
 
@@ -131,7 +131,7 @@ def decisions_of(steps: Sequence[Step]) -> list[Decision]:
 
 
 def same_again(records: Sequence[TurnRecord], overheard_then: list[Decision]) -> list[Step]:
-    steps = replay_events(told_of([entry for record in records for entry in record.told]))
+    steps = replay_events(parse_entries([entry for record in records for entry in record.told]))
     again = [(at, worded(effect)) for at, effect in decisions_of(steps)]
     then = [(at, worded(effect)) for at, effect in overheard_then]
     assert again == then[: len(again)]
@@ -255,7 +255,7 @@ def test_requests_and_estimates_are_found_by_silence() -> None:
     performance = run_virtual(
         judged(says, TurnSettings(speculate_after_ms=40, settle_ms=160, patience=BALANCED)).perform()
     )
-    found = index_recording(told_of([entry for record in performance.records for entry in record.told]))
+    found = index_recording(parse_entries([entry for record in performance.records for entry in record.told]))
     (silence,) = {ask.silence for ask in found.requests.values()}
     assert silence == samples_of_ms(1800)
     assert [ask.ordinal for ask in found.requests_in(silence)] == [0, 1, 2]
@@ -265,10 +265,10 @@ def test_requests_and_estimates_are_found_by_silence() -> None:
     assert [source for source in sources if source != "listener"] == ["asked", "words"] * 3
 
 
-def as_judged_before(told: Iterable[Told]) -> list[Told]:
+def as_judged_before(told: Iterable[LoggedEvent]) -> list[LoggedEvent]:
     """Returns the same trace with a silence scored immediately after its request and after its transcript."""
     found = index_recording(told)
-    old: list[Told] = []
+    old: list[LoggedEvent] = []
     for place, (item, _) in enumerate(found.steps):
         if isinstance(item, EndOfTurnScored):
             if found.estimates[place].source == "listener":
@@ -287,7 +287,7 @@ def test_older_trace_with_immediate_estimates_is_read_alike() -> None:
     performance = run_virtual(
         judged(says, TurnSettings(speculate_after_ms=40, settle_ms=160, patience=BALANCED)).perform()
     )
-    told = as_judged_before(told_of([entry for record in performance.records for entry in record.told]))
+    told = as_judged_before(parse_entries([entry for record in performance.records for entry in record.told]))
     found = index_recording(told)
     (silence,) = {ask.silence for ask in found.requests.values()}
     sources = [judgement.source for judgement in found.estimates_in(silence)]

@@ -286,7 +286,7 @@ def test_second_endpoint_answers_if_the_first_is_down() -> None:
             loader = loader_of(several(NEAR, up), "skills.before_llm=false")
             engines = await loader.engines()
             try:
-                assert engines.warm is not None
+                assert engines.warm_connections is not None
                 return await said(engines, STORY)
             finally:
                 await close_engine(engines.recognizer, pytest.fail)
@@ -357,7 +357,7 @@ def test_talk_modes_reach_recognizer_and_turn_taking() -> None:
     )
     assert wake_phrase_gate(load_settings(None, {}, ["talk.mode=open"]).settings) == WakePhraseGate()
     wake = wake_phrase_gate(load_settings(None, {}, ["talk.mode=wake", "talk.listen_s=2"]).settings)
-    assert (wake.listen, wake.address("hey computer stop", Samples(0)).text) == (32_000, "stop")
+    assert (wake.window, wake.classify("hey computer stop", Samples(0)).text) == (32_000, "stop")
     assert not wake_phrase_gate(load_settings(None, {}, ["talk.mode=wake", "talk.listen_s=0"]).settings).interruptible
 
 

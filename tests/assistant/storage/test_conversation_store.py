@@ -167,7 +167,7 @@ def test_lost_items_are_reported_when_the_disk_has_room_again(tmp_path: Path, mo
     complaints: list[str] = []
     memory = ConversationStore.create(tmp_path, "one", BEGAN, complaints.append)
     monkeypatch.setattr(background_writer, "RETRY_S", 0.001)
-    monkeypatch.setattr(background_writer, "MOST_WAITING", 2)
+    monkeypatch.setattr(background_writer, "MAX_WAITING", 2)
     monkeypatch.setattr(os, "write", _failing([True]))
     asyncio.run(write(memory, history(3)))
     assert complaints[0].endswith("set talk.remember = false.")
@@ -200,11 +200,11 @@ def test_failed_first_write_loses_the_whole_conversation(tmp_path: Path, monkeyp
     async def main() -> None:
         complained = asyncio.Event()
 
-        def complain(what: str) -> None:
+        def report_problem(what: str) -> None:
             complaints.append(what)
             complained.set()
 
-        memory = ConversationStore.create(tmp_path / "file", "one", BEGAN, complain)
+        memory = ConversationStore.create(tmp_path / "file", "one", BEGAN, report_problem)
         async with asyncio.TaskGroup() as group:
             writer = group.create_task(memory.run(), name="memory")
             memory.remember(history(1))
@@ -262,13 +262,13 @@ def test_turn_is_stored_only_when_finished(tmp_path: Path) -> None:
 
     async def told() -> list[int]:
         memory = ConversationStore.create(tmp_path, "one", BEGAN, pytest.fail)
-        items = performance.conversation.items
+        items = performance.history.items
         waiting: list[int] = []
         for _, fact in performance.facts:
             # The history as it is in the end holds the second turn from the beginning on: `tell` is not to take it.
             if isinstance(fact, ReplyStarted | TurnFinished):
                 seen = items[:2] if not waiting or waiting[-1] < 2 else items
-                memory.tell(fact, seen)
+                memory.record(fact, seen)
                 waiting.append(len(memory._writer._waiting))
         return waiting
 
@@ -281,8 +281,8 @@ def test_items_of_a_running_reply_are_not_stored_yet(tmp_path: Path) -> None:
     async def told() -> list[Item]:
         memory = ConversationStore.create(tmp_path, "one", BEGAN, pytest.fail)
         items = history(2)
-        memory.tell(ReplyStarted(ReplyId(7, 1), items[3].id, spoken=True), items)
-        memory.tell(TurnFinished(replace(record, turn=6)), items)
+        memory.record(ReplyStarted(ReplyId(7, 1), items[3].id, spoken=True), items)
+        memory.record(TurnFinished(replace(record, turn=6)), items)
         return list(memory._writer._waiting)
 
     assert asyncio.run(told()) == list(history(2)[:3])

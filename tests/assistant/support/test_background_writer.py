@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assistant.support import background_writer
-from assistant.support.background_writer import MOST_WAITING, BackgroundWriter
+from assistant.support.background_writer import MAX_WAITING, BackgroundWriter
 
 FILE = Path("notes.txt")
 
@@ -47,9 +47,9 @@ class Disk:
         return [entry for entries in self.written for entry in entries]
 
 
-def behind(disk: Disk, complain: Callable[[str], None] = pytest.fail) -> BackgroundWriter[int]:
+def behind(disk: Disk, report_problem: Callable[[str], None] = pytest.fail) -> BackgroundWriter[int]:
     return BackgroundWriter(
-        FILE, disk.write, complain, waits="numbers wait.", lost=lambda count: f"{count} of the numbers are lost."
+        FILE, disk.write, report_problem, waits="numbers wait.", lost=lambda count: f"{count} of the numbers are lost."
     )
 
 
@@ -131,8 +131,8 @@ def test_oldest_entries_are_dropped_counted_and_reported() -> None:
 
     async def scene() -> None:
         lines = behind(disk, complaints.append)
-        lines.put(range(MOST_WAITING))
-        lines.put([MOST_WAITING])
+        lines.put(range(MAX_WAITING))
+        lines.put([MAX_WAITING])
         assert lines.dropped == 1
         async with running(lines):
             await settled(lines)
@@ -140,7 +140,7 @@ def test_oldest_entries_are_dropped_counted_and_reported() -> None:
             await settled(lines)
 
     asyncio.run(scene())
-    assert disk.all == [*range(1, MOST_WAITING + 1), 7]
+    assert disk.all == [*range(1, MAX_WAITING + 1), 7]
     assert complaints == [f"{FILE}: the disk was full or too slow; a line is lost."]
 
 
@@ -222,11 +222,11 @@ def counted(disk: Disk, losses: Losses) -> BackgroundWriter[int]:
         waits="",
         lost=lambda count: f"{count} lost",
         count_lost=losses.lost,
-        complain_lost=losses.said.append,
+        report_lost=losses.said.append,
     )
 
 
-@pytest.mark.parametrize("entries", [1, 12, MOST_WAITING, MOST_WAITING + 5])
+@pytest.mark.parametrize("entries", [1, 12, MAX_WAITING, MAX_WAITING + 5])
 def test_every_entry_is_written_or_counted_as_lost(entries: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(background_writer, "RETRY_S", 0.001)
     disk, losses = Disk([False, *[True] * 10_000]), Losses()

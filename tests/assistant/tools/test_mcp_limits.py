@@ -11,7 +11,7 @@ import pytest
 
 from assistant.config.tool_settings import ToolServerSection
 from assistant.tools import ToolError
-from assistant.tools.mcp_limits import MOST_BYTES, MOST_VALUES, excess
+from assistant.tools.mcp_limits import MAX_BYTES, MAX_VALUES, excess
 from assistant.tools.mcp_tools import McpTools
 
 PROGRAM = Path(__file__).parent.parent.parent / "mcp_flood_program.py"
@@ -105,10 +105,10 @@ def test_compressed_result_is_refused(port: int) -> None:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"x" * MOST_BYTES, ""),
-        (b"x" * (MOST_BYTES + 1), "more than 4 MB"),
-        (b"," * MOST_VALUES, ""),
-        (b"," * (MOST_VALUES + 1), "more than 20000 values"),
+        (b"x" * MAX_BYTES, ""),
+        (b"x" * (MAX_BYTES + 1), "more than 4 MB"),
+        (b"," * MAX_VALUES, ""),
+        (b"," * (MAX_VALUES + 1), "more than 20000 values"),
         (b"[" * 10_000 + b"{" * 10_001, "more than 20000 values"),
     ],
     ids=["largest", "too large", "most values", "too many values", "too deep"],

@@ -39,7 +39,7 @@ async def tools_of(*sections: ToolServerSection) -> AsyncGenerator[tuple[McpTool
     tools = McpTools(sections, ENVIRON)
     told: list[str] = []
     await tools.load()
-    leave = tools.attend(told.append)
+    leave = tools.subscribe(told.append)
     try:
         yield tools, told
     finally:

@@ -14,7 +14,7 @@ from assistant.history.items import AssistantMessage, FunctionCallItem
 from assistant.pipeline.engines import SessionSettings
 from assistant.pipeline.reply import EMPTY_ANSWER
 from assistant.tools import ToolSettings
-from assistant.tools.rounds import MOST_CALLS, sum_of_rounds
+from assistant.tools.rounds import MAX_CALLS, sum_of_rounds
 from assistant.turns.events import ReplyId
 from assistant.turns.settings import TurnSettings
 from llm.chat import ChatOptions, Finished, Function, Message
@@ -59,10 +59,10 @@ def test_tool_result_continues_the_reply() -> None:
     performance = rehearsal(model, tools).perform()
     assert performance.units == ["It is sunny."]
     assert [arguments for _, _, arguments in tools.called] == ['{"place":"here"}']
-    answered = performance.conversation.items[-1]
+    answered = performance.history.items[-1]
     assert isinstance(answered, AssistantMessage)
     assert (answered.text, answered.complete) == ("It is sunny.", True)
-    assert [message.role for message in performance.conversation.messages()] == [
+    assert [message.role for message in performance.history.messages()] == [
         "system",
         "user",
         "assistant",
@@ -123,7 +123,7 @@ def test_slow_tool_is_announced_by_a_moment() -> None:
     assert first_sound_ms is not None
     assert moment <= first_sound_ms <= moment + 100
     assert performance.units == ["It is sunny."]
-    assert "moment" not in json.dumps([str(item) for item in performance.conversation.items])
+    assert "moment" not in json.dumps([str(item) for item in performance.history.items])
     # It is not the reply, which plays after the tool has returned.
     assert record.response_latency_ms is not None
     assert record.response_latency_ms > 3000
@@ -132,7 +132,7 @@ def test_slow_tool_is_announced_by_a_moment() -> None:
 
 def test_moment_is_not_the_measured_latency_of_a_client() -> None:
     piece = rehearsal(calling(), ScriptedTools(takes_s=3))
-    piece.at(4500, lambda: piece.session.measured(ReplyId(1, 1), 1.9, 0.01))
+    piece.at(4500, lambda: piece.session.on_client_latency(ReplyId(1, 1), 1.9, 0.01))
     (record,) = piece.perform().records
     assert record.response_latency_ms is not None
     assert record.response_latency_ms > 3000
@@ -151,7 +151,7 @@ def test_reply_with_text_before_a_call_has_no_moment() -> None:
     first = spans_of(performance)
     assert "llm_first_token 2" not in first, "the second round held nothing up"
     assert performance.records[0].stages["queue"].ms == pytest.approx(0, abs=1)
-    said = performance.conversation.messages()
+    said = performance.history.messages()
     assert [message.content for message in said[2:]] == ["Let me look that up.", "sunny", "Sunny."]
     assert said[2].calls
 
@@ -165,7 +165,7 @@ def test_continued_speech_cancels_a_call_and_is_answered() -> None:
     performance = rehearsal(model, tools, says, 12000).perform()
     assert (tools.cancelled, tools.returned) == (1, 1)
     assert model.asked[-1][last_user(model.asked[-1])].content == "what is the weather in Berlin"
-    assert len(tool_messages(performance.conversation)) == 2
+    assert len(tool_messages(performance.history)) == 2
     assert all(_valid(asked) for asked in model.asked)
 
 
@@ -219,7 +219,7 @@ def test_signed_calls_are_returned_together() -> None:
     tools = ScriptedTools(waits_s={'{"place":"here"}': 0.5})
     performance = rehearsal(model, tools).perform()
     assert performance.units == ["Both are sunny."]
-    for asked in (model.asked[-1], performance.conversation.messages()):
+    for asked in (model.asked[-1], performance.history.messages()):
         here, there, add = [call for message in asked for call in message.calls]
         assert [call.extra is not None for call in (here, there, add)] == [True, False, True]
         assert [(message.calls, message.call_id) for message in asked[2:7]] == [
@@ -268,13 +268,13 @@ def test_invalid_arguments_are_not_passed_on() -> None:
 
 
 def test_model_is_told_about_too_many_calls() -> None:
-    many = Calls((("home_weather", "{}"),) * (MOST_CALLS + 2))
+    many = Calls((("home_weather", "{}"),) * (MAX_CALLS + 2))
     model = calling(lambda messages, _options: "Fine." if looked_up(messages) else many)
     tools = ScriptedTools()
     performance = rehearsal(model, tools).perform()
-    assert len(tools.called) == MOST_CALLS
-    told = tool_messages(performance.conversation)
-    assert len(told) == 2 * (MOST_CALLS + 2)
+    assert len(tools.called) == MAX_CALLS
+    told = tool_messages(performance.history)
+    assert len(told) == 2 * (MAX_CALLS + 2)
     assert sum("at most" in message.content for message in told) == 2
 
 
@@ -286,7 +286,7 @@ def test_model_that_never_stops_calling_is_stopped() -> None:
     assert performance.records[0].error is not None
     assert "tools.max_rounds" in performance.records[0].error
     assert performance.units == ["I looked several things up and came to no answer."]
-    tool_messages(performance.conversation)
+    tool_messages(performance.history)
 
 
 def test_invented_tool_is_reported_to_the_model() -> None:
@@ -339,7 +339,7 @@ def test_tool_and_client_calls_wait_for_the_client() -> None:
     performance = piece.perform()
     assert tools.returned == 1
     assert [fact.item.name for fact in performance.told(FunctionCalled) if isinstance(fact, FunctionCalled)] == ["lamp"]
-    assert isinstance(performance.conversation.items[-1], FunctionCallItem)
+    assert isinstance(performance.history.items[-1], FunctionCallItem)
     assert {function.name for function in model.options[0].functions} == {"lamp", WEATHER.name, ADD.name}
     assert all(options.choice == "required" for options in model.options)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from assistant.history.items import ToolUse, answer_messages
 from assistant.tools import is_object, offered, shortened, with_unique_ids
-from assistant.tools.names import LONGEST, named
+from assistant.tools.names import MAX_NAME_CHARS, named
 from llm.chat import CallExtra, Function, FunctionCall, Message
 
 ALLOWED = frozenset(string.ascii_letters + string.digits + "-_")
@@ -28,7 +28,7 @@ def test_equal_names_are_made_distinct() -> None:
 def test_names_are_unique_valid_and_independent_of_order(tools: list[str], rng: object) -> None:
     names = named("server", tools)
     assert sorted(names.values()) == sorted(set(tools))
-    assert all(len(name) <= LONGEST and set(name) <= ALLOWED for name in names)
+    assert all(len(name) <= MAX_NAME_CHARS and set(name) <= ALLOWED for name in names)
     assert list(names.items()) == list(named("server", tools[::-1]).items())
 
 

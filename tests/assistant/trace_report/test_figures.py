@@ -11,7 +11,7 @@ from trace_samples import TIME, demo_records, rehearsed, slower
 
 from assistant.trace.latency import STAGES
 from assistant.trace_report.facts import facts_of
-from assistant.trace_report.figures import LEAST_IN_TAIL, Figures, Tally
+from assistant.trace_report.figures import MIN_IN_TAIL, Figures, Tally
 from assistant.trace_report.reading import Record
 
 
@@ -82,8 +82,8 @@ def test_tail_names_stage_that_is_slow_only_in_tail() -> None:
 
 def test_too_few_turns_have_no_tail() -> None:
     records = demo_records()[:1]
-    assert figures(records * (LEAST_IN_TAIL - 1)).tail is None
-    assert figures(records * LEAST_IN_TAIL).tail is not None
+    assert figures(records * (MIN_IN_TAIL - 1)).tail is None
+    assert figures(records * MIN_IN_TAIL).tail is not None
 
 
 def test_turns_without_latency_do_not_change_percentiles() -> None:

@@ -13,7 +13,7 @@ from assistant.trace_report.statistics import (
     Values,
     difference,
     estimate,
-    least_turns,
+    min_turns,
     ordered,
     percentile,
     replicates,
@@ -85,7 +85,7 @@ def test_intervals_have_stated_coverage(percent: int) -> None:
 
 @pytest.mark.parametrize(("percent", "turns"), [(50, 5), (90, 29), (95, 59), (99, 299)])
 def test_least_turns_for_percentiles(percent: int, turns: int) -> None:
-    assert least_turns(percent) == turns
+    assert min_turns(percent) == turns
     below = percent / 100
     assert 1 - below**turns >= LEVEL > 1 - below ** (turns - 1)
     values = ordered(range(turns))

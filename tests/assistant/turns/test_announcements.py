@@ -21,9 +21,9 @@ from assistant.turns.states import Phase
 def test_greeting_is_said_only_if_nobody_speaks() -> None:
     scene = Scene()
     scene.speech(100)
-    assert scene.tell(ReplyRequested(at(100), "greeting", "Hello.")) == ()
+    assert scene.handle(ReplyRequested(at(100), "greeting", "Hello.")) == ()
     fresh = Scene()
-    assert fresh.tell(ReplyRequested(at(0), "greeting", "Hello.")) == (
+    assert fresh.handle(ReplyRequested(at(0), "greeting", "Hello.")) == (
         PrepareReply(FIRST, "Hello.", is_literal=True),
         CommitTurn(FIRST, "", "", None, origin="greeting"),
     )
@@ -32,11 +32,11 @@ def test_greeting_is_said_only_if_nobody_speaks() -> None:
 def test_announcement_waits_until_nobody_speaks() -> None:
     scene = Scene()
     scene.speech(500)
-    assert scene.tell(ReplyRequested(at(500), "announcement", "Your timer is done.")) == ()
+    assert scene.handle(ReplyRequested(at(500), "announcement", "Your timer is done.")) == ()
     scene.silence(400)
     scene.transcript(FIRST, "what time is it")
     assert scene.silence(1000) == ()
-    scene.tell(ReplyEnded(at(scene.now_ms), FIRST))
+    scene.handle(ReplyEnded(at(scene.now_ms), FIRST))
     second = ReplyId(2, 1)
     assert scene.silence(20) == (
         PrepareReply(second, "Your timer is done.", is_literal=True),
@@ -46,7 +46,7 @@ def test_announcement_waits_until_nobody_speaks() -> None:
 
 def test_unheard_announcement_is_repeated() -> None:
     scene = Scene()
-    scene.tell(ReplyRequested(at(0), "announcement", "Your timer is done."))
+    scene.handle(ReplyRequested(at(0), "announcement", "Your timer is done."))
     scene.silence(20)
     assert RetractReply(FIRST) in scene.speech(20)
     scene.speech(300)
@@ -60,7 +60,7 @@ def test_failed_announcement_is_repeated_once(fails: str) -> None:
     scene = unheard_announcement()
     for _ in range(5):
         if fails == "ends" and scene.turns.replying is not None:
-            scene.tell(ReplyEnded(at(scene.now_ms), scene.turns.replying))
+            scene.handle(ReplyEnded(at(scene.now_ms), scene.turns.replying))
         scene.silence(12_000)
     assert announcement_count(scene) == 2
     assert scene.phase() is Phase.IDLE
@@ -69,7 +69,7 @@ def test_failed_announcement_is_repeated_once(fails: str) -> None:
 def test_audible_announcement_that_failed_is_not_repeated() -> None:
     scene = unheard_announcement()
     scene.progress(FIRST, 0)
-    scene.tell(ReplyEnded(at(scene.now_ms), FIRST))
+    scene.handle(ReplyEnded(at(scene.now_ms), FIRST))
     scene.silence(1000)
     assert announcement_count(scene) == 1
 
@@ -77,7 +77,7 @@ def test_audible_announcement_that_failed_is_not_repeated() -> None:
 def test_committed_input_precedes_unheard_announcement() -> None:
     scene = unheard_announcement(TurnSettings(manual=True))
     scene.speech(500)
-    scene.tell(InputCommitted(at(scene.now_ms)))
+    scene.handle(InputCommitted(at(scene.now_ms)))
     scene.transcript(ReplyId(2, 1), "hello")
     scene.silence(20)
     assert announcement_count(scene) == 2
@@ -85,21 +85,21 @@ def test_committed_input_precedes_unheard_announcement() -> None:
 
 def test_announcement_repeated_by_request_is_not_repeated_again() -> None:
     scene = Scene()
-    scene.tell(ReplyRequested(at(0), "announcement", "Your timer is done."))
+    scene.handle(ReplyRequested(at(0), "announcement", "Your timer is done."))
     scene.silence(20)
     again = ReplyId(2, 1)
-    assert scene.tell(ReplyRequested(at(20), "repeated", "Your timer is done.")) == (
+    assert scene.handle(ReplyRequested(at(20), "repeated", "Your timer is done.")) == (
         InterruptReply(FIRST, "requested"),
         PrepareReply(again, "Your timer is done.", is_literal=True),
         CommitTurn(again, "", "", None, origin="repeated"),
     )
     scene.progress(again, 4)
-    scene.tell(ReplyEnded(at(3000), again))
+    scene.handle(ReplyEnded(at(3000), again))
     assert scene.silence(3000) == ()
 
 
 def test_cancelled_announcement_is_not_repeated() -> None:
     scene = unheard_announcement()
-    assert scene.tell(ReplyCancelled(at(scene.now_ms))) == (InterruptReply(FIRST, "client"),)
+    assert scene.handle(ReplyCancelled(at(scene.now_ms))) == (InterruptReply(FIRST, "client"),)
     scene.silence(1000)
     assert announcement_count(scene) == 1

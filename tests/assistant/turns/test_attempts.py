@@ -17,7 +17,7 @@ from assistant.turns.events import (
 )
 from assistant.turns.settings import TurnSettings
 from assistant.turns.states import Phase
-from assistant.turns.user_turn import EARLY_ATTEMPTS, EARLY_ATTEMPTS_PER_S, LATE_ATTEMPT_MS
+from assistant.turns.user_turn import LATE_ATTEMPT_MS, MAX_EARLY_ATTEMPTS, MAX_EARLY_ATTEMPTS_PER_S
 from audio.stt import SegmentId
 
 
@@ -58,7 +58,7 @@ def test_early_attempts_are_limited() -> None:
         scene.silence(100)
         seconds = scene.now_ms / 1000
     asked = sum(isinstance(effect, Transcribe) for effect in scene.effects)
-    assert asked == pytest.approx(EARLY_ATTEMPTS + EARLY_ATTEMPTS_PER_S * seconds, abs=1.5)
+    assert asked == pytest.approx(MAX_EARLY_ATTEMPTS + MAX_EARLY_ATTEMPTS_PER_S * seconds, abs=1.5)
     scene.silence(400)
     assert scene.phase() is Phase.AWAITING_TRANSCRIPT
 
@@ -204,10 +204,10 @@ def test_wake_phrase_alone_survives_failed_rechecks() -> None:
     scene = Scene(SLOW_TO_SETTLE)
     scene.speech(800)
     scene.possible_end(40)
-    scene.tell(FinalTranscript(at(scene.now_ms), FIRST, words(""), "called"))
+    scene.handle(FinalTranscript(at(scene.now_ms), FIRST, words(""), "called"))
     for again in (2, 3, 4):
         scene.silence(40)
-        scene.tell(TranscriptFailed(at(scene.now_ms), ReplyId(1, again), SegmentId(0)))
+        scene.handle(TranscriptFailed(at(scene.now_ms), ReplyId(1, again), SegmentId(0)))
     scene.silence(140)
     assert scene.effects[-1] == TurnDiscarded(1, at(scene.now_ms), at(800), "called")
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from assistant.turns.backchannel import asks, is_backchannel, is_echo
+from assistant.turns.backchannel import ends_with_question, is_backchannel, is_echo
 
 
 @pytest.mark.parametrize(
@@ -43,4 +43,4 @@ def test_backchannel_has_only_backchannel_words(text: str, *, expected: bool) ->
     ],
 )
 def test_reply_asks_if_its_last_complete_sentence_is_a_question(heard: str, *, expected: bool) -> None:
-    assert asks(heard) is expected
+    assert ends_with_question(heard) is expected

@@ -6,7 +6,7 @@ from assistant.turns.events import CommitTurn, Effect, FinalTranscript, PrepareR
 
 
 def backchannel_transcript(scene: Scene, reply: ReplyId) -> tuple[Effect, ...]:
-    return scene.tell(FinalTranscript(at(scene.now_ms), reply, words("yeah"), "backchannel"))
+    return scene.handle(FinalTranscript(at(scene.now_ms), reply, words("yeah"), "backchannel"))
 
 
 def test_backchannel_that_interrupted_is_discarded_and_reply_resumes() -> None:

@@ -27,9 +27,9 @@ def test_background_speech_interrupts_with_a_confident_transcript() -> None:
     scene.silence(1000)
     assert scene.background_speech(600) == (DuckReply(reply), OpenSegment(SegmentId(at(2500)), at(2800)))
     guess = replace(words("I like it.", SegmentId(at(2500))), low_confidence=True)
-    assert scene.tell(InterimTranscript(at(scene.now_ms), guess)) == ()
+    assert scene.handle(InterimTranscript(at(scene.now_ms), guess)) == ()
     heard = InterimTranscript(at(scene.now_ms), words("Stop it.", SegmentId(at(2500))))
-    assert scene.tell(heard) == (TurnStarted(2, at(2800)), InterruptReply(reply))
+    assert scene.handle(heard) == (TurnStarted(2, at(2800)), InterruptReply(reply))
 
 
 def test_long_background_speech_interrupts() -> None:

@@ -38,7 +38,7 @@ def test_manual_turn_ends_only_when_committed() -> None:
     scene = Scene(TurnSettings(manual=True))
     scene.speech(500)
     assert scene.silence(3000) == ()
-    assert scene.tell(InputCommitted(at(scene.now_ms))) == (Transcribe(FIRST, SegmentId(0), at(500)), EndOfTurn(1))
+    assert scene.handle(InputCommitted(at(scene.now_ms))) == (Transcribe(FIRST, SegmentId(0), at(500)), EndOfTurn(1))
     assert scene.transcript(FIRST, "hello") == (
         RecordTurn(1, "hello", "hello", at(500)),
         CloseSegment(SegmentId(0), 1),
@@ -49,31 +49,31 @@ def test_manual_turn_ends_only_when_committed() -> None:
 def test_commit_during_speech_makes_two_turns() -> None:
     scene = Scene(TurnSettings(manual=True))
     scene.speech(1000)
-    scene.tell(InputCommitted(at(1000)))
+    scene.handle(InputCommitted(at(1000)))
     scene.transcript(FIRST, "the first half")
     scene.effects.clear()
     scene.speech(1000)
     segment = SegmentId(at(1000))
     assert scene.effects == [OpenSegment(segment, at(1000)), TurnStarted(2, at(1000))]
     scene.silence(100)
-    assert scene.tell(InputCommitted(at(scene.now_ms)))[0] == Transcribe(ReplyId(2, 1), segment, at(2000))
+    assert scene.handle(InputCommitted(at(scene.now_ms)))[0] == Transcribe(ReplyId(2, 1), segment, at(2000))
 
 
 def test_speech_after_commit_is_a_turn_after_the_reply() -> None:
     scene = Scene(TurnSettings(manual=True))
     scene.speech(1000)
-    scene.tell(InputCommitted(at(1000)))
-    scene.tell(ReplyRequested(at(1000), "requested"))
+    scene.handle(InputCommitted(at(1000)))
+    scene.handle(ReplyRequested(at(1000), "requested"))
     scene.transcript(FIRST, "the first half")
     scene.speech(1000)
     scene.silence(100)
-    assert scene.tell(ReplyEnded(at(scene.now_ms), FIRST)) == (TurnStarted(2, at(1000)),)
+    assert scene.handle(ReplyEnded(at(scene.now_ms), FIRST)) == (TurnStarted(2, at(1000)),)
 
 
 def test_short_rest_after_commit_is_no_turn() -> None:
     scene = Scene(TurnSettings(manual=True))
     scene.speech(1000)
-    scene.tell(InputCommitted(at(1000)))
+    scene.handle(InputCommitted(at(1000)))
     scene.transcript(FIRST, "all of it")
     scene.effects.clear()
     scene.speech(240)
@@ -87,16 +87,16 @@ def test_short_rest_after_commit_is_no_turn() -> None:
 )
 def test_overlap_is_kept_when_reply_is_cancelled(settings: TurnSettings) -> None:
     scene = Scene(settings)
-    scene.tell(ReplyRequested(at(0), "requested"))
+    scene.handle(ReplyRequested(at(0), "requested"))
     scene.speech(7000)
-    assert scene.tell(ReplyCancelled(at(7000))) == (InterruptReply(FIRST, "client"), TurnStarted(2, at(0)))
+    assert scene.handle(ReplyCancelled(at(7000))) == (InterruptReply(FIRST, "client"), TurnStarted(2, at(0)))
 
 
 def test_request_while_transcript_is_pending_answers_it() -> None:
     scene = Scene(TurnSettings(manual=True))
     scene.speech(500)
-    scene.tell(InputCommitted(at(500)))
-    assert scene.tell(ReplyRequested(at(500), "requested")) == ()
+    scene.handle(InputCommitted(at(500)))
+    assert scene.handle(ReplyRequested(at(500), "requested")) == ()
     assert scene.transcript(FIRST, "hello") == (
         PrepareReply(FIRST, "hello", "hello"),
         CommitTurn(FIRST, "hello", "hello", at(500), submitted=True),
@@ -107,12 +107,12 @@ def test_request_while_transcript_is_pending_answers_it() -> None:
 def test_cancelled_request_while_transcript_is_pending_is_not_answered() -> None:
     scene = Scene(TurnSettings(manual=True))
     scene.speech(500)
-    scene.tell(InputCommitted(at(500)))
-    scene.tell(ReplyRequested(at(500), "requested"))
-    assert scene.tell(ReplyCancelled(at(500))) == (), "this cancels active replies only"
-    assert scene.turns.owes_reply
-    assert scene.tell(ReplyCancelled(at(500), including_request=True)) == ()
-    assert not scene.turns.owes_reply
+    scene.handle(InputCommitted(at(500)))
+    scene.handle(ReplyRequested(at(500), "requested"))
+    assert scene.handle(ReplyCancelled(at(500))) == (), "this cancels active replies only"
+    assert scene.turns.pending_turn_has_reply_request
+    assert scene.handle(ReplyCancelled(at(500), including_request=True)) == ()
+    assert not scene.turns.pending_turn_has_reply_request
     assert scene.transcript(FIRST, "hello")[0] == RecordTurn(1, "hello", "hello", at(500))
 
 
@@ -124,8 +124,8 @@ def test_cancelled_request_drops_prepared_attempt() -> None:
     scene.transcript(FIRST, "hello")
     scene.silence(100)
     assert scene.turns.phase is Phase.AWAITING_TRANSCRIPT, "a recheck is pending"
-    assert scene.tell(ReplyRequested(at(660), "requested"))[0] == PrepareReply(FIRST, "hello", "hello")
-    effects = scene.tell(ReplyCancelled(at(660), including_request=True))
+    assert scene.handle(ReplyRequested(at(660), "requested"))[0] == PrepareReply(FIRST, "hello", "hello")
+    effects = scene.handle(ReplyCancelled(at(660), including_request=True))
     third = ReplyId(1, 3)
     assert effects == (
         DropAttempt(FIRST, "cleared"),
@@ -138,16 +138,16 @@ def test_cancelled_request_drops_prepared_attempt() -> None:
 def test_committed_silence_is_discarded() -> None:
     scene = Scene(TurnSettings(manual=True))
     scene.silence(500)
-    assert scene.tell(InputCommitted(at(500))) == (TurnDiscarded(1, at(500), at(500), "no words", submitted=True),)
+    assert scene.handle(InputCommitted(at(500))) == (TurnDiscarded(1, at(500), at(500), "no words", submitted=True),)
 
 
 @pytest.mark.parametrize("lost", [False, True])
 def test_committed_speech_is_discarded_unless_transcript_failed(*, lost: bool) -> None:
     scene = Scene(TurnSettings(manual=True))
     scene.speech(500)
-    scene.tell(InputCommitted(at(500)))
+    scene.handle(InputCommitted(at(500)))
     if lost:
-        effects = scene.tell(TranscriptFailed(at(500), FIRST, SegmentId(0)))
+        effects = scene.handle(TranscriptFailed(at(500), FIRST, SegmentId(0)))
         assert effects == (RecordTurn(1, "", "", at(500)), CloseSegment(SegmentId(0), 1))
     else:
         assert scene.transcript(FIRST, "")[-1] == TurnDiscarded(1, at(500), at(500), "no words", submitted=True)
@@ -155,19 +155,19 @@ def test_committed_speech_is_discarded_unless_transcript_failed(*, lost: bool) -
 
 def test_speech_does_not_interrupt_in_manual_mode() -> None:
     scene = Scene(TurnSettings(manual=True))
-    scene.tell(ReplyRequested(at(0), "requested"))
+    scene.handle(ReplyRequested(at(0), "requested"))
     effects = scene.speech(2000)
     assert [type(effect) for effect in effects] == [OpenSegment]
     scene.silence(400)
-    assert scene.tell(ReplyEnded(at(scene.now_ms), FIRST)) == (TurnStarted(2, at(0)),)
+    assert scene.handle(ReplyEnded(at(scene.now_ms), FIRST)) == (TurnStarted(2, at(0)),)
 
 
 def test_overlap_can_be_committed_in_manual_mode() -> None:
     scene = Scene(TurnSettings(manual=True))
-    scene.tell(ReplyRequested(at(0), "requested"))
+    scene.handle(ReplyRequested(at(0), "requested"))
     scene.speech(500)
     second = ReplyId(2, 1)
-    assert scene.tell(InputCommitted(at(500))) == (
+    assert scene.handle(InputCommitted(at(500))) == (
         InterruptReply(FIRST, "client"),
         TurnStarted(2, at(0)),
         Transcribe(second, SegmentId(0), at(500)),
@@ -180,7 +180,7 @@ def test_turn_is_recorded_without_auto_reply() -> None:
     scene.speech(500)
     scene.silence(400)
     assert scene.transcript(FIRST, "hello")[0] == RecordTurn(1, "hello", "hello", at(500))
-    scene.tell(ReplyRequested(at(1000), "requested"))
+    scene.handle(ReplyRequested(at(1000), "requested"))
     assert scene.turns.phase is Phase.REPLYING
 
 
@@ -210,7 +210,7 @@ def test_reply_is_unducked_when_it_becomes_uninterruptible(changed: TurnSettings
 def test_speech_after_cut_is_a_turn_when_silence_ends_turns(cut: Callable[[Samples], Event]) -> None:
     scene = Scene(TurnSettings(by_client=True))
     scene.speech(1000)
-    scene.tell(cut(at(1000)))
+    scene.handle(cut(at(1000)))
     if cut is InputCommitted:
         scene.transcript(FIRST, "")
     scene.effects.clear()
@@ -235,7 +235,7 @@ def test_turn_is_not_answered_after_switch_to_manual() -> None:
     scene.transcript(FIRST, "hello")
     scene.turns.settings = TurnSettings(manual=True, by_client=True)
     assert scene.silence(20) == (DropAttempt(FIRST, "went on"),)
-    scene.tell(InputCommitted(at(scene.now_ms)))
+    scene.handle(InputCommitted(at(scene.now_ms)))
     assert scene.transcript(ReplyId(1, 2), "hello")[0] == RecordTurn(1, "hello", "hello", at(500))
 
 
@@ -250,7 +250,7 @@ def test_turn_is_answered_after_switch_from_manual() -> None:
 def test_clear_discards_turn() -> None:
     scene = Scene()
     scene.speech(500)
-    assert scene.tell(InputCleared(at(500))) == (
+    assert scene.handle(InputCleared(at(500))) == (
         DiscardSegment(SegmentId(0), 1),
         TurnDiscarded(1, at(500), at(500), "cleared"),
     )
@@ -259,7 +259,7 @@ def test_clear_discards_turn() -> None:
 
 def test_client_cancels_reply() -> None:
     scene = Scene()
-    assert scene.tell(ReplyCancelled(at(0))) == ()
+    assert scene.handle(ReplyCancelled(at(0))) == ()
     reply = scene.commit_reply(words_heard=3, audible=True)
-    assert scene.tell(ReplyCancelled(at(scene.now_ms))) == (InterruptReply(reply, "client"),)
+    assert scene.handle(ReplyCancelled(at(scene.now_ms))) == (InterruptReply(reply, "client"),)
     assert scene.phase() is Phase.IDLE

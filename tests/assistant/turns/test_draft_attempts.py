@@ -63,7 +63,7 @@ def commits_with(scene: Scene, answer: Callable[[Transcribe], Event]) -> list[Co
     told = list[Effect]()
     for _ in range(40):
         told += scene.silence(20)
-        told += [more for effect in told if isinstance(effect, Transcribe) for more in scene.tell(answer(effect))]
+        told += [more for effect in told if isinstance(effect, Transcribe) for more in scene.handle(answer(effect))]
         told = [effect for effect in told if not isinstance(effect, Transcribe)]
     return [effect for effect in told if isinstance(effect, CommitTurn)]
 
@@ -73,7 +73,7 @@ def test_failed_transcript_after_draft_drops_draft() -> None:
     scene = Scene(SLOW_TO_SETTLE)
     draft_transcript(scene, "set a timer for twenty")
     again = ReplyId(1, 2)
-    assert scene.tell(TranscriptFailed(at(scene.now_ms), again, SegmentId(0))) == (
+    assert scene.handle(TranscriptFailed(at(scene.now_ms), again, SegmentId(0))) == (
         DropAttempt(FIRST, "other words"),
         PrepareReply(again, "", "", transcript_lost=True),
     )
@@ -86,7 +86,7 @@ def test_confidence_is_taken_from_recheck_of_draft() -> None:
     draft_transcript(scene, "turn it on")
     again = ReplyId(1, 2)
     guess = replace(words("Turn it on."), low_confidence=True)
-    assert scene.tell(FinalTranscript(at(scene.now_ms), again, guess)) == (DropAttempt(again, "same words"),)
+    assert scene.handle(FinalTranscript(at(scene.now_ms), again, guess)) == (DropAttempt(again, "same words"),)
     commits = commits_with(scene, lambda asked: FinalTranscript(at(scene.now_ms), asked.reply, guess))
     assert commits == [CommitTurn(FIRST, "turn it on", "turn it on", at(800), low_confidence=True)]
 
@@ -96,9 +96,9 @@ def test_confident_draft_of_noise_is_not_answered() -> None:
     scene = Scene(SLOW_TO_SETTLE)
     scene.uncertain_speech(800, 0.6)
     scene.possible_end(40)
-    scene.tell(FinalTranscript(at(scene.now_ms), FIRST, replace(words("thank you"), is_draft=True)))
+    scene.handle(FinalTranscript(at(scene.now_ms), FIRST, replace(words("thank you"), is_draft=True)))
     guess = replace(words("Thank you."), low_confidence=True)
-    assert scene.tell(FinalTranscript(at(scene.now_ms), ReplyId(1, 2), guess)) == (DropAttempt(FIRST, "other words"),)
+    assert scene.handle(FinalTranscript(at(scene.now_ms), ReplyId(1, 2), guess)) == (DropAttempt(FIRST, "other words"),)
     assert commits_with(scene, lambda asked: FinalTranscript(at(scene.now_ms), asked.reply, guess)) == []
     assert scene.phase() is Phase.IDLE
 
@@ -108,7 +108,7 @@ def test_draft_of_dropped_attempt_is_ignored() -> None:
     scene.speech(800)
     scene.possible_end(40)
     scene.speech(20)
-    assert scene.tell(FinalTranscript(at(scene.now_ms), FIRST, replace(words("turn on"), is_draft=True))) == ()
+    assert scene.handle(FinalTranscript(at(scene.now_ms), FIRST, replace(words("turn on"), is_draft=True))) == ()
 
 
 def test_no_draft_is_requested_at_end_of_turn() -> None:

@@ -45,7 +45,7 @@ def test_early_noise_burst_does_not_interrupt() -> None:
 def test_early_speech_after_committed_input_does_not_continue_turn() -> None:
     scene = Scene(TurnSettings(by_client=True, interrupt_after_ms=40.0))
     scene.speech(800)
-    scene.tell(InputCommitted(at(scene.now_ms)))
+    scene.handle(InputCommitted(at(scene.now_ms)))
     scene.silence(20)
     scene.transcript(FIRST, "what time is it")
     scene.progress(FIRST, 1)
@@ -87,7 +87,7 @@ def test_early_backchannel_continues_turn() -> None:
     scene = Scene()
     reply = scene.commit_reply(words_heard=1, audible=True)
     scene.uncertain_speech(200)
-    scene.tell(InterimTranscript(at(scene.now_ms), words("Mhm.", SegmentId(at(1500)))))
+    scene.handle(InterimTranscript(at(scene.now_ms), words("Mhm.", SegmentId(at(1500)))))
     assert InterruptReply(reply, continues_turn=True) in scene.uncertain_speech(100)
 
 
@@ -109,7 +109,7 @@ def test_early_unlikely_speech_does_not_retract_reply() -> None:
 )
 def test_early_speech_is_not_special_without_previous_turn(asked: ReplyRequested) -> None:
     scene = Scene()
-    scene.tell(asked)
+    scene.handle(asked)
     scene.silence(20)
     scene.progress(FIRST, 1)
     assert [type(effect) for effect in scene.uncertain_speech(2000)] == [DuckReply, OpenSegment, UnduckReply]

@@ -45,14 +45,14 @@ def test_silence_ends_turn_and_transcript_starts_reply() -> None:
         CloseSegment(SegmentId(at(200)), 1),
     )
     assert scene.phase() is Phase.REPLYING
-    assert scene.tell(ReplyEnded(at(3000), FIRST)) == ()
+    assert scene.handle(ReplyEnded(at(3000), FIRST)) == ()
     assert scene.phase() is Phase.IDLE
 
 
 def test_pre_roll_does_not_overlap_previous_turn() -> None:
     scene = Scene()
     scene.commit_reply()
-    scene.tell(ReplyEnded(at(scene.now_ms), FIRST))
+    scene.handle(ReplyEnded(at(scene.now_ms), FIRST))
     opened = [effect for effect in scene.speech(100) if isinstance(effect, OpenSegment)]
     assert opened == [OpenSegment(SegmentId(at(1500)), at(1800))]
 
@@ -71,7 +71,7 @@ def test_vad_replaced_during_pause_does_not_move_speech_end() -> None:
     scene.speech(800)
     scene.silence(100)
     for ms in (920, 940, 960, 1200):
-        scene.tell(FrameProcessed(at(ms), VadResult(speaking=False, boundary=Samples(0), probability=0.0)))
+        scene.handle(FrameProcessed(at(ms), VadResult(speaking=False, boundary=Samples(0), probability=0.0)))
     assert Transcribe(FIRST, SegmentId(0), at(800)) in scene.effects
 
 
@@ -97,7 +97,7 @@ def test_failed_transcript_is_answered_with_an_apology() -> None:
     scene = Scene()
     scene.speech(300)
     scene.silence(400)
-    assert scene.tell(TranscriptFailed(at(800), FIRST, SegmentId(0))) == (
+    assert scene.handle(TranscriptFailed(at(800), FIRST, SegmentId(0))) == (
         PrepareReply(FIRST, "", transcript_lost=True),
         CommitTurn(FIRST, "", "", at(300)),
         CloseSegment(SegmentId(0), 1),
@@ -134,7 +134,7 @@ def overlong_turn(text: str, *, rough: bool = False, words_heard: int | None = N
     scene = Scene(TurnSettings(max_turn_s=2))
     assert EndOfTurn(1) in scene.speech(2000)
     assert scene.speech(500) == ()  # continued speech does not reopen the turn
-    scene.tell(FinalTranscript(at(scene.now_ms), FIRST, Transcript(SOME_SEGMENT, Samples(0), text, rough)))
+    scene.handle(FinalTranscript(at(scene.now_ms), FIRST, Transcript(SOME_SEGMENT, Samples(0), text, rough)))
     if words_heard is not None:
         scene.progress(FIRST, words_heard)
     scene.effects.clear()
@@ -160,7 +160,7 @@ def test_speech_beyond_maximum_turn_interrupts_audible_reply() -> None:
 def test_endless_speech_without_words_is_ignored_until_it_pauses(text: str, *, rough: bool) -> None:
     scene = overlong_turn(text, rough=rough)
     assert scene.speech(3000) == ()  # nor does it interrupt
-    scene.tell(ReplyEnded(at(scene.now_ms), FIRST))
+    scene.handle(ReplyEnded(at(scene.now_ms), FIRST))
     assert scene.speech(3000) == ()
     scene.silence(500)
     assert any(isinstance(effect, OpenSegment) for effect in scene.speech(100))
@@ -168,7 +168,7 @@ def test_endless_speech_without_words_is_ignored_until_it_pauses(text: str, *, r
 
 def score(scene: Scene, probability: float, silence_ms: float, segment: int = 0) -> tuple[Effect, ...]:
     estimate = EndOfTurnEstimate(probability, silence_ms, 650.0, "sound")
-    return scene.tell(EndOfTurnScored(at(scene.now_ms), SegmentId(segment), estimate))
+    return scene.handle(EndOfTurnScored(at(scene.now_ms), SegmentId(segment), estimate))
 
 
 PROFILE = EndOfTurnProfile(floor_ms=180, ceiling_ms=900, unfinished_ms=900, threshold=0.8)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from assistant.end_of_turn.estimator import BALANCED, EndOfTurnEstimate, EndOfTurnProfile
 from assistant.turns.backchannel import plain_words
-from assistant.turns.event_log import MAX_ENTRIES, EventLog, settings_of, told_of
+from assistant.turns.event_log import MAX_ENTRIES, EventLog, parse_entries, settings_of
 from assistant.turns.events import (
     CommitTurn,
     Effect,
@@ -30,8 +30,8 @@ from assistant.turns.events import (
     ReplyRequested,
     TranscriptFailed,
 )
-from assistant.turns.machine import TurnTaking
 from assistant.turns.settings import TurnSettings
+from assistant.turns.turn_taking import TurnTaking
 from audio.stt import SegmentId, Transcript
 from audio.units import FRAME_SAMPLES, Samples
 from audio.vad import VadResult
@@ -49,7 +49,7 @@ def words(text: str, *, rough: bool = False) -> Transcript:
 def log(*events: Event) -> EventLog:
     event_log = EventLog(b"salt")
     for event in events:
-        event_log.tell(event, SETTINGS)
+        event_log.add(event, SETTINGS)
     return event_log
 
 
@@ -88,11 +88,11 @@ def frame(number: int, vad: VadResult) -> FrameProcessed:
     ],
 )
 def test_event_survives_round_trip(event: Event) -> None:
-    assert list(told_of(log(event).drain().entries)) == [SETTINGS, event]
+    assert list(parse_entries(log(event).drain().entries)) == [SETTINGS, event]
 
 
 def test_estimate_of_older_trace_has_no_pausing_share() -> None:
-    assert list(told_of(["judged 320 7 0.5 160.0 650.0 sound"])) == [
+    assert list(parse_entries(["judged 320 7 0.5 160.0 650.0 sound"])) == [
         EndOfTurnScored(Samples(320), SegmentId(7), EndOfTurnEstimate(0.5, 160.0, 650.0, "sound"))
     ]
 
@@ -102,11 +102,13 @@ def test_frames_share_an_entry_while_nothing_changes() -> None:
     silent = [frame(number, VadResult(False, Samples(3200), 0.0)) for number in range(12, 5000)]
     drained = log(*speaking, *silent).drain()
     assert [entry.split()[0] for entry in drained.entries] == ["set", "hear", "hear"]
-    assert list(told_of(drained.entries))[1:] == [*speaking, *silent]
+    assert list(parse_entries(drained.entries))[1:] == [*speaking, *silent]
 
 
 def test_speech_probability_is_kept_in_8_bits() -> None:
-    ((_, found),) = [list(told_of(log(frame(1, VadResult(True, Samples(0), 0.7301, Samples(100)))).drain().entries))]
+    ((_, found),) = [
+        list(parse_entries(log(frame(1, VadResult(True, Samples(0), 0.7301, Samples(100)))).drain().entries))
+    ]
     assert isinstance(found, FrameProcessed)
     assert found.vad.probability == round(0.7301 * 255) / 255
     assert found.vad.possible_end == 100
@@ -115,7 +117,7 @@ def test_speech_probability_is_kept_in_8_bits() -> None:
 def test_unchanged_progress_reports_are_thinned_except_the_last() -> None:
     reports = [PlaybackProgress(Samples(number * 320), REPLY, 1, audible=True) for number in range(100)]
     later = frame(200, VadResult(False, Samples(0), 0.0))
-    found = [told for told in told_of(log(*reports, later).drain().entries) if isinstance(told, PlaybackProgress)]
+    found = [told for told in parse_entries(log(*reports, later).drain().entries) if isinstance(told, PlaybackProgress)]
     assert len(found) == 5
     assert found[0] == reports[0]
     assert found[-1] == reports[-1]
@@ -138,7 +140,7 @@ def test_requested_interim_transcript_is_logged_each_time() -> None:
 def test_words_are_logged_as_hashes_that_compare() -> None:
     said = ["What time is it?", "what time is it", "what time was it", "...", "!"]
     entries = log(*(FinalTranscript(AT, REPLY, words(text)) for text in said)).drain().entries[1:]
-    texts = [told.transcript.text for told in told_of(entries) if isinstance(told, FinalTranscript)]
+    texts = [told.transcript.text for told in parse_entries(entries) if isinstance(told, FinalTranscript)]
     assert texts[0] == texts[1] != texts[2]
     assert all(texts), "a text that is not empty stays not empty"
     assert plain_words(texts[3]) == plain_words(texts[4]) == ""
@@ -150,7 +152,7 @@ def test_drain_removes_entries_and_counts_dropped_ones() -> None:
     assert event_log.drain().before == 0
     assert event_log.drain() == type(event_log.drain())(2, ())
     for _ in range(MAX_ENTRIES + 5):
-        event_log.tell(InputCommitted(AT), SETTINGS)
+        event_log.add(InputCommitted(AT), SETTINGS)
     drained = event_log.drain()
     assert (drained.before, len(drained.entries)) == (7, MAX_ENTRIES)
 
@@ -158,8 +160,8 @@ def test_drain_removes_entries_and_counts_dropped_ones() -> None:
 def test_settings_are_logged_when_they_change() -> None:
     event_log = log(InputCommitted(AT), InputCommitted(AT))
     other = TurnSettings(manual=True)
-    event_log.tell(InputCommitted(AT), other)
-    kinds = [told if isinstance(told, TurnSettings) else None for told in told_of(event_log.drain().entries)]
+    event_log.add(InputCommitted(AT), other)
+    kinds = [told if isinstance(told, TurnSettings) else None for told in parse_entries(event_log.drain().entries)]
     assert kinds == [SETTINGS, None, None, other, None]
 
 
@@ -175,7 +177,7 @@ def test_settings_of_older_and_newer_versions_are_read() -> None:
 )
 def test_malformed_entry_raises(entry: str) -> None:
     with pytest.raises(ValueError, match=r"frames|told|unpack"):
-        list(told_of([entry]))
+        list(parse_entries([entry]))
 
 
 def test_log_of_idle_conversation_does_not_grow() -> None:
@@ -184,13 +186,13 @@ def test_log_of_idle_conversation_does_not_grow() -> None:
         event_log = EventLog(b"salt")
         tracemalloc.start()
         for number in range(45_000):
-            event_log.tell(
+            event_log.add(
                 FrameProcessed(Samples(number * FRAME_SAMPLES), VadResult(speaking, Samples(0), 0.9)), SETTINGS
             )
         kept_bytes, _ = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert kept_bytes < 500_000
-        told = list(told_of(event_log.drain().entries))[1:]
+        told = list(parse_entries(event_log.drain().entries))[1:]
         assert len(told) == 45_000
         assert [one.at for one in told if isinstance(one, FrameProcessed)][-1] == 44_999 * FRAME_SAMPLES
 
@@ -274,7 +276,7 @@ def event_sequences(draw: st.DrawFn) -> list[tuple[Event, TurnSettings]]:
                 events = [events[draw(st.integers(0, 4))]]
         for event in events:
             turns.settings = chosen
-            turns.tell(event)
+            turns.handle(event)
             found.append((event, chosen))
     return found
 
@@ -312,14 +314,14 @@ def test_replay_of_log_makes_same_decisions(told: list[tuple[Event, TurnSettings
     live, event_log, then = TurnTaking(TurnSettings()), EventLog(b"salt"), []
     for event, chosen in told:
         live.settings = chosen
-        event_log.tell(event, chosen)
-        then += [(event.at, _without_words(effect)) for effect in live.tell(event)]
+        event_log.add(event, chosen)
+        then += [(event.at, _without_words(effect)) for effect in live.handle(event)]
     again, now = TurnTaking(TurnSettings()), []
-    for item in told_of(event_log.drain().entries):
+    for item in parse_entries(event_log.drain().entries):
         if isinstance(item, TurnSettings):
             again.settings = item
         else:
-            now += [(item.at, _without_words(effect)) for effect in again.tell(item)]
+            now += [(item.at, _without_words(effect)) for effect in again.handle(item)]
     assert now == then
 
 
@@ -333,9 +335,9 @@ def _without_words(effect: Effect) -> Effect:
 def test_forget_leaves_a_visible_gap() -> None:
     event_log = log(InputCommitted(AT))
     first = event_log.drain()
-    event_log.tell(InputCommitted(AT), SETTINGS)
+    event_log.add(InputCommitted(AT), SETTINGS)
     event_log.forget()
-    event_log.tell(InputCleared(AT), SETTINGS)
+    event_log.add(InputCleared(AT), SETTINGS)
     after = event_log.drain()
     assert after.before > first.before + len(first.entries)
-    assert [type(told) for told in told_of(after.entries)] == [TurnSettings, InputCleared]
+    assert [type(told) for told in parse_entries(after.entries)] == [TurnSettings, InputCleared]

@@ -126,7 +126,7 @@ def test_backchannel_needs_twice_the_speech_to_interrupt() -> None:
     reply = scene.commit_reply(words_heard=3, audible=True)
     scene.silence(1000)
     scene.speech(200)
-    scene.tell(InterimTranscript(at(scene.now_ms), words("Mhm.", SegmentId(at(2500)))))
+    scene.handle(InterimTranscript(at(scene.now_ms), words("Mhm.", SegmentId(at(2500)))))
     assert scene.speech(300) == ()
     assert scene.speech(100) == (TurnStarted(2, at(2800)), InterruptReply(reply))
 
@@ -135,7 +135,7 @@ def test_interim_transcript_of_other_segment_is_ignored() -> None:
     scene = Scene()
     reply = scene.commit_reply(words_heard=3, audible=True)
     scene.speech(200)
-    scene.tell(InterimTranscript(at(scene.now_ms), words("mhm", SegmentId(7))))
+    scene.handle(InterimTranscript(at(scene.now_ms), words("mhm", SegmentId(7))))
     assert InterruptReply(reply, continues_turn=True) in scene.speech(100)
 
 
@@ -144,9 +144,9 @@ def test_confident_interim_transcript_interrupts_at_once() -> None:
     reply = scene.commit_reply(words_heard=3, audible=True)
     scene.speech(200)
     rough = Transcript(SegmentId(at(1500)), Samples(0), "stop", low_confidence=True)
-    assert scene.tell(InterimTranscript(at(scene.now_ms), rough)) == (), "a recognizer may report a word for a cough"
+    assert scene.handle(InterimTranscript(at(scene.now_ms), rough)) == (), "a recognizer may report a word for a cough"
     sure = words("stop", SegmentId(at(1500)))
-    assert scene.tell(InterimTranscript(at(scene.now_ms), sure)) == (
+    assert scene.handle(InterimTranscript(at(scene.now_ms), sure)) == (
         TurnStarted(2, at(1800)),
         InterruptReply(reply, continues_turn=True),
     )
@@ -156,6 +156,6 @@ def test_overlap_becomes_turn_when_reply_ends() -> None:
     scene = Scene()
     reply = scene.commit_reply(words_heard=3, audible=True)
     scene.speech(100)
-    assert scene.tell(ReplyEnded(at(scene.now_ms), reply)) == (UnduckReply(reply), TurnStarted(2, at(1800)))
+    assert scene.handle(ReplyEnded(at(scene.now_ms), reply)) == (UnduckReply(reply), TurnStarted(2, at(1800)))
     assert scene.phase() is Phase.USER_SPEAKING
     assert Transcribe(ReplyId(2, 1), SegmentId(at(1500)), at(1900)) in scene.silence(400)

@@ -37,7 +37,7 @@ def test_turn_with_one_confident_transcript_is_not_noise() -> None:
     scene.requested_transcript("Quit.", scene.silence(160))
     [asking] = [effect for effect in scene.silence(500) if isinstance(effect, Transcribe)]
     told = FinalTranscript(at(scene.now_ms), asking.reply, replace(words("quit", asking.segment), low_confidence=True))
-    assert any(isinstance(effect, CommitTurn) for effect in scene.tell(told)), "not noise"
+    assert any(isinstance(effect, CommitTurn) for effect in scene.handle(told)), "not noise"
 
 
 def test_low_confidence_wake_phrase_begins_turn() -> None:
@@ -46,12 +46,12 @@ def test_low_confidence_wake_phrase_begins_turn() -> None:
     scene.uncertain_speech(200, 0.6)
     [wanted] = [effect for effect in scene.silence(160) if isinstance(effect, RequestTranscript)]
     heard = replace(words("computer", wanted.segment), low_confidence=True)
-    assert scene.tell(InterimTranscript(at(scene.now_ms), heard, has_wake_phrase=True, was_requested=True)) == (
+    assert scene.handle(InterimTranscript(at(scene.now_ms), heard, has_wake_phrase=True, was_requested=True)) == (
         TurnStarted(1, at(1000)),
     )
     scene.silence(400)
     told = FinalTranscript(at(scene.now_ms), FIRST, replace(words("what time", wanted.segment), low_confidence=True))
-    assert any(isinstance(effect, CommitTurn) for effect in scene.tell(told)), "not noise"
+    assert any(isinstance(effect, CommitTurn) for effect in scene.handle(told)), "not noise"
 
 
 def test_low_confidence_transcript_of_uncertain_speech_is_noise() -> None:
@@ -86,7 +86,7 @@ def test_confident_transcript_of_uncertain_speech_is_answered() -> None:
 def test_low_confidence_transcript_is_answered_if_client_ends_turn() -> None:
     scene = Scene(TurnSettings(by_client=True))
     scene.uncertain_speech(300)
-    scene.tell(InputCommitted(at(scene.now_ms)))
+    scene.handle(InputCommitted(at(scene.now_ms)))
     assert any(isinstance(effect, CommitTurn) for effect in low_confidence_transcript(scene, FIRST))
 
 
@@ -100,7 +100,7 @@ def test_low_confidence_transcript_is_kept_in_manual_modes(settings: TurnSetting
     asked = [effect.reply for effect in scene.effects if isinstance(effect, Transcribe)]
     for reply in asked:
         low_confidence_transcript(scene, reply)
-    told = scene.tell(InputCommitted(at(scene.now_ms)))
+    told = scene.handle(InputCommitted(at(scene.now_ms)))
     asked = [effect.reply for effect in told if isinstance(effect, Transcribe)]
     for reply in asked:
         low_confidence_transcript(scene, reply)
@@ -137,7 +137,7 @@ def test_one_confident_transcript_of_two_is_enough(guesses: tuple[bool, bool]) -
     scene.silence(60)
     for rough in guesses:
         heard = replace(words("what time is it"), low_confidence=rough)
-        scene.tell(FinalTranscript(at(scene.now_ms), last_requested(scene), heard))
+        scene.handle(FinalTranscript(at(scene.now_ms), last_requested(scene), heard))
         scene.silence(60)
     commit = next(effect for effect in scene.silence(400) if isinstance(effect, CommitTurn))
     assert not commit.low_confidence
@@ -173,7 +173,7 @@ def test_low_confidence_transcript_is_answered_on_request(answers: bool) -> None
     scene.uncertain_speech(600, 0.7)
     scene.silence(400)
     assert scene.phase() is Phase.AWAITING_TRANSCRIPT
-    scene.tell(InputCommitted(at(scene.now_ms)) if answers else ReplyRequested(at(scene.now_ms), "requested", ""))
+    scene.handle(InputCommitted(at(scene.now_ms)) if answers else ReplyRequested(at(scene.now_ms), "requested", ""))
     commit = next(
         effect
         for effect in low_confidence_transcript(scene, last_requested(scene), "fifty")
@@ -201,7 +201,7 @@ def test_wake_phrase_makes_low_confidence_transcript_valid(during_a_reply: bool)
         scene.silence(1000)
     scene.uncertain_speech(600, 0.7)
     segment = next(effect.segment for effect in reversed(scene.effects) if isinstance(effect, OpenSegment))
-    scene.tell(
+    scene.handle(
         InterimTranscript(at(scene.now_ms), replace(words("stop", segment), low_confidence=True), has_wake_phrase=True)
     )
     scene.silence(400)
@@ -234,7 +234,7 @@ def test_silent_frames_do_not_raise_certainty() -> None:
     """The trace only keeps the probability of speech, and a replay must make the same decisions."""
     scene = Scene()
     scene.uncertain_speech(600, 0.6)
-    scene.tell(FrameProcessed(at(620), VadResult(False, at(600), 1.0)))
+    scene.handle(FrameProcessed(at(620), VadResult(False, at(600), 1.0)))
     scene.now_ms, scene.speaking, scene.edge_ms = 620, False, 600
     scene.silence(400)
     assert TurnDiscarded(1, at(1020), at(600), "noise") in low_confidence_transcript(scene, FIRST)

@@ -46,10 +46,10 @@ from assistant.turns.events import (
     TurnStarted,
     UnduckReply,
 )
-from assistant.turns.machine import TurnTaking
 from assistant.turns.push_to_talk import PushToTalk
 from assistant.turns.settings import TurnSettings
 from assistant.turns.states import Phase
+from assistant.turns.turn_taking import TurnTaking
 from audio.frame import Frame
 from audio.stt import SegmentId, Transcript
 from audio.units import FRAME_SAMPLES, Samples, samples_of_ms
@@ -91,21 +91,21 @@ class SimulatedSession:
 
     def is_speech(self, start: Samples, *, voiced: bool) -> bool:
         """Returns whether a frame counts as speech, after the push-to-talk key."""
-        return voiced and (self.key is None or self.key.heard(Frame(start, LOUD)).pcm is LOUD)
+        return voiced and (self.key is None or self.key.mute_or_pass(Frame(start, LOUD)).pcm is LOUD)
 
     def press(self) -> None:
         if self.key is not None and self.key.press(self.now):
-            self.tell(KeyPressed(self.now))
+            self.handle(KeyPressed(self.now))
 
     def process_key(self) -> None:
         """Performs what is due for the key after a frame."""
         if self.key is None:
             return
-        match self.key.due(self.now, self.onset if self.turns.phase is Phase.USER_SPEAKING else None):
+        match self.key.take_action(self.now, self.onset if self.turns.phase is Phase.USER_SPEAKING else None):
             case "submit":
-                self.tell(InputCommitted(self.now))
+                self.handle(InputCommitted(self.now))
             case "clear":
-                self.tell(InputCleared(self.now))
+                self.handle(InputCleared(self.now))
 
     def advance_to(self, position: int) -> None:
         while self.due and self.due[0][0] <= position:
@@ -113,11 +113,11 @@ class SimulatedSession:
             self.now = Samples(max(self.now, when))
             told = event()
             if told is not None:
-                self.tell(told)
+                self.handle(told)
         self.now = Samples(position)
 
-    def tell(self, event: Event) -> None:
-        for effect in self.turns.tell(event):
+    def handle(self, event: Event) -> None:
+        for effect in self.turns.handle(event):
             self.perform(effect)
 
     def perform(self, effect: Effect) -> None:  # noqa: C901
@@ -412,28 +412,28 @@ def test_invariants_hold_for_any_session(
         if voiced or held > hold:
             stirring = not voiced and any(first <= number < first + length for first, length in stirs)
             since, murmur = began if voiced else edge, voiced and murmurs
-            session.tell(
+            session.handle(
                 FrameProcessed(
                     end, VadResult(voiced, since, voiced * spoken, possible_onset=stirring, background_level=murmur)
                 )
             )
         else:
-            session.tell(FrameProcessed(end, VadResult(True, began, 0.0, possible_end=edge)))
+            session.handle(FrameProcessed(end, VadResult(True, began, 0.0, possible_end=edge)))
         session.process_key()
         for when, told in client:
             if number == when:
-                session.tell(told(end))
+                session.handle(told(end))
         for when, text, called in partials:
             if number == when and session.open_segment is not None:
-                session.tell(InterimTranscript(end, words(text, session.open_segment), called))
+                session.handle(InterimTranscript(end, words(text, session.open_segment), called))
         if session.key is not None and number in released:
             session.key.release(end)
         if number in pressed:
             session.press()
         if ends == "manual" and number == len(frames) - 3900:
-            session.tell(InputCommitted(end))  # otherwise the turn stays open
+            session.handle(InputCommitted(end))  # otherwise the turn stays open
         if number in rings:
-            session.tell(ReplyRequested(end, "announcement", "a timer rings"))
+            session.handle(ReplyRequested(end, "announcement", "a timer rings"))
     assert session.turns.phase is Phase.IDLE, "stuck"
     assert session.open_segment is None, "a segment was left open"
     assert not session.live, "an attempt was left open"
@@ -499,4 +499,4 @@ events = st.one_of(
 def test_no_order_of_events_raises(told: list[Event], config: TurnSettings) -> None:
     turns = TurnTaking(config)
     for event in told:
-        turns.tell(event)
+        turns.handle(event)

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.turns.push_to_talk import LATE, SHORTEST, PushToTalk
+from assistant.turns.push_to_talk import MIN_PRESS, VAD_DELAY, PushToTalk
 from audio.frame import Frame
 from audio.units import FRAME_SAMPLES, Samples
 from audio.vad import VadResult
@@ -22,14 +22,14 @@ def at(number: int) -> Samples:
 
 def test_frames_pass_only_while_key_is_down() -> None:
     key = PushToTalk()
-    assert not key.heard(frame(0)).pcm.any()
+    assert not key.mute_or_pass(frame(0)).pcm.any()
     assert key.press(at(10))
-    assert not key.heard(frame(9)).pcm.any(), "frames before the press are silent"
-    assert key.heard(frame(10)).pcm is LOUD
+    assert not key.mute_or_pass(frame(9)).pcm.any(), "frames before the press are silent"
+    assert key.mute_or_pass(frame(10)).pcm is LOUD
     key.release(at(50))
-    assert key.waits
-    assert key.heard(frame(49)).pcm is LOUD
-    silent = key.heard(frame(50))
+    assert key.awaits_frames
+    assert key.mute_or_pass(frame(49)).pcm is LOUD
+    silent = key.mute_or_pass(frame(50))
     assert (silent.is_inserted, silent.start) == (True, at(50))
     assert not silent.pcm.any()
 
@@ -37,37 +37,37 @@ def test_frames_pass_only_while_key_is_down() -> None:
 def test_turn_is_submitted_with_the_frame_of_the_release() -> None:
     key = PushToTalk()
     key.press(at(10))
-    assert key.due(at(40), at(12)) is None
+    assert key.take_action(at(40), at(12)) is None
     key.release(at(50))
-    assert key.due(at(49), at(12)) is None
-    assert key.due(at(50), at(12)) == "submit"
-    assert not key.waits
-    assert key.due(at(51), at(12)) is None
+    assert key.take_action(at(49), at(12)) is None
+    assert key.take_action(at(50), at(12)) == "submit"
+    assert not key.awaits_frames
+    assert key.take_action(at(51), at(12)) is None
 
 
 def test_submission_waits_for_late_vad_onset() -> None:
     key = PushToTalk()
     key.press(at(0))
     key.release(at(50))
-    assert key.due(at(50), None) is None
-    assert key.due(at(55), at(48)) == "submit"
+    assert key.take_action(at(50), None) is None
+    assert key.take_action(at(55), at(48)) == "submit"
     key.press(at(100))
     key.release(at(150))
-    assert key.due(Samples(at(150) + LATE), None) == "submit"
+    assert key.take_action(Samples(at(150) + VAD_DELAY), None) == "submit"
 
 
 def test_tap_is_no_turn() -> None:
     key = PushToTalk()
     key.press(at(0))
-    key.release(Samples(SHORTEST - 1))
-    assert key.due(at(10), at(1)) == "clear"
+    key.release(Samples(MIN_PRESS - 1))
+    assert key.take_action(at(10), at(1)) == "clear"
 
 
 def test_tap_during_released_turn_submits_it() -> None:
     key = PushToTalk()
     key.press(at(100))
     key.release(at(102))
-    assert key.due(at(102), at(10)) == "submit"
+    assert key.take_action(at(102), at(10)) == "submit"
 
 
 def test_key_bounce_is_ignored() -> None:
@@ -77,16 +77,16 @@ def test_key_bounce_is_ignored() -> None:
     key.release(at(50))
     assert key.press(at(51))
     assert key.held
-    assert key.heard(frame(52)).pcm is LOUD
+    assert key.mute_or_pass(frame(52)).pcm is LOUD
     key.release(at(90))
     key.release(at(95))
-    assert key.due(at(90), at(2)) == "submit"
+    assert key.take_action(at(90), at(2)) == "submit"
 
 
 def test_release_without_press_is_ignored() -> None:
     key = PushToTalk()
     key.release(at(3))
-    assert key.due(at(30), at(2)) is None
+    assert key.take_action(at(30), at(2)) is None
 
 
 def tail(*probabilities: float, pressed: int = 0) -> list[bool]:
@@ -95,9 +95,9 @@ def tail(*probabilities: float, pressed: int = 0) -> list[bool]:
     key.press(at(pressed))
     key.release(at(50))
     for number, probability in enumerate(probabilities, start=49):
-        passed.append(bool(key.heard(frame(number)).pcm.any()))
-        key.judged(at(number + 1), VadResult(speaking=False, boundary=Samples(0), probability=probability))
-        if key.due(at(number + 1), at(48)) is not None:
+        passed.append(bool(key.mute_or_pass(frame(number)).pcm.any()))
+        key.add_vad_result(at(number + 1), VadResult(speaking=False, boundary=Samples(0), probability=probability))
+        if key.take_action(at(number + 1), at(48)) is not None:
             break
     return passed[1:]
 
@@ -113,8 +113,8 @@ def test_word_at_release_passes_to_its_end_despite_new_press() -> None:
     key.release(at(50))
     key.press(at(60))
     for number, probability in enumerate([0.9] * 5 + [0.1] * 4 + [0.9] * 4, start=49):
-        passed.append(bool(key.heard(frame(number)).pcm.any()))
-        key.judged(at(number + 1), VadResult(speaking=True, boundary=Samples(0), probability=probability))
+        passed.append(bool(key.mute_or_pass(frame(number)).pcm.any()))
+        key.add_vad_result(at(number + 1), VadResult(speaking=True, boundary=Samples(0), probability=probability))
     assert passed == [True] * 6 + [False] * 5 + [True] * 2
 
 
@@ -134,17 +134,17 @@ def test_frames_pass_only_within_press_and_each_release_completes(steps: list[tu
             key.release(at(now + ahead))
             held = False
         else:
-            heard = key.heard(frame(now))
+            heard = key.mute_or_pass(frame(now))
             now += 1
-            due = key.due(at(now), None)
-            if not held and not key.waits and due is None:
+            due = key.take_action(at(now), None)
+            if not held and not key.awaits_frames and due is None:
                 assert not heard.pcm.any()
     if not held:
         for more in range(now, now + 20):
-            if not key.waits:
+            if not key.awaits_frames:
                 break
-            key.due(at(more), None)
-        assert not key.waits
+            key.take_action(at(more), None)
+        assert not key.awaits_frames
 
 
 def test_frames_between_release_and_new_press_are_silent() -> None:
@@ -152,8 +152,8 @@ def test_frames_between_release_and_new_press_are_silent() -> None:
     key.press(at(0))
     key.release(at(50))
     assert key.press(at(58)), "the frame of the release is still to come, so the turn continues"
-    assert [key.heard(frame(number)).pcm.any() for number in (49, 50, 57, 58)] == [True, False, False, True]
+    assert [key.mute_or_pass(frame(number)).pcm.any() for number in (49, 50, 57, 58)] == [True, False, False, True]
     key.release(at(90))
-    assert key.due(at(90), at(2)) == "submit"
+    assert key.take_action(at(90), at(2)) == "submit"
     key.press(at(100))
-    assert key.heard(frame(100)).pcm is LOUD
+    assert key.mute_or_pass(frame(100)).pcm is LOUD

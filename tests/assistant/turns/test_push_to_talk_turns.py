@@ -20,7 +20,7 @@ PUSH_TO_TALK = TurnSettings(held=True, speculate_after_ms=60, max_turn_s=5)
 
 def test_forgotten_key_ends_turn_at_maximum_length() -> None:
     scene = Scene(PUSH_TO_TALK)
-    scene.tell(KeyPressed(at(0)))
+    scene.handle(KeyPressed(at(0)))
     scene.speech(800)
     scene.silence(60)
     scene.transcript(FIRST, "what time is it")
@@ -30,16 +30,16 @@ def test_forgotten_key_ends_turn_at_maximum_length() -> None:
 
 def test_announcement_waits_while_key_is_down() -> None:
     scene = Scene(PUSH_TO_TALK)
-    scene.tell(KeyPressed(at(0)))
-    scene.tell(ReplyRequested(at(0), "announcement", "Your timer is done."))
+    scene.handle(KeyPressed(at(0)))
+    scene.handle(ReplyRequested(at(0), "announcement", "Your timer is done."))
     ring = PrepareReply(FIRST, "Your timer is done.", is_literal=True)
     assert scene.silence(4980) == ()
     assert ring in scene.silence(20), "a forgotten key does not delay it further"
     fresh = Scene(PUSH_TO_TALK)
-    fresh.tell(KeyPressed(at(0)))
-    fresh.tell(ReplyRequested(at(0), "announcement", "Your timer is done."))
+    fresh.handle(KeyPressed(at(0)))
+    fresh.handle(ReplyRequested(at(0), "announcement", "Your timer is done."))
     fresh.silence(1000)
-    fresh.tell(InputCommitted(at(1000)))
+    fresh.handle(InputCommitted(at(1000)))
     assert ring in fresh.silence(20)
 
 
@@ -47,11 +47,11 @@ def test_announcement_waits_while_key_is_down() -> None:
 def test_announcement_interrupted_by_key_is_repeated_if_unheard(words_heard: int, again: int) -> None:
     scene = unheard_announcement(PUSH_TO_TALK)
     scene.progress(FIRST, words_heard)
-    scene.tell(KeyPressed(at(scene.now_ms)))
+    scene.handle(KeyPressed(at(scene.now_ms)))
     scene.speech(800)
     scene.silence(100)
-    scene.tell(InputCommitted(at(scene.now_ms)))
+    scene.handle(InputCommitted(at(scene.now_ms)))
     scene.transcript(ReplyId(2, 1), "hello")
-    scene.tell(ReplyEnded(at(scene.now_ms), ReplyId(2, 1)))
+    scene.handle(ReplyEnded(at(scene.now_ms), ReplyId(2, 1)))
     scene.silence(20)
     assert announcement_count(scene) == again

@@ -25,7 +25,7 @@ MANUAL = TurnSettings(manual=True, by_client=True)
 def speech_after_commit(scene: Scene) -> None:
     """Commits a turn at 1000 ms and adds 500 ms of speech before its transcript arrives."""
     scene.speech(1000)
-    scene.tell(InputCommitted(at(1000)))
+    scene.handle(InputCommitted(at(1000)))
     scene.silence(200)
     scene.speech(500)
     scene.silence(200)
@@ -39,15 +39,15 @@ def test_speech_while_transcript_is_pending_is_queued_as_turn() -> None:
     begun = (OpenSegment(SegmentId(at(1000)), at(1200)), TurnStarted(2, at(1200)))
     assert scene.silence(20) == begun
     asked = Transcribe(ReplyId(2, 1), SegmentId(at(1000)), at(1700))
-    assert scene.tell(InputCommitted(at(scene.now_ms)))[0] == asked
+    assert scene.handle(InputCommitted(at(scene.now_ms)))[0] == asked
 
 
 def test_committed_speech_while_transcript_is_pending_is_queued() -> None:
     scene = Scene(MANUAL)
     speech_after_commit(scene)
-    assert scene.tell(InputCommitted(at(1900))) == ()
+    assert scene.handle(InputCommitted(at(1900))) == ()
     scene.speech(400)
-    scene.tell(InputCommitted(at(2300)))
+    scene.handle(InputCommitted(at(2300)))
     scene.transcript(FIRST, "the first")
     scene.silence(20)
     scene.transcript(ReplyId(2, 1), "the second")
@@ -67,8 +67,8 @@ def test_committed_speech_while_transcript_is_pending_is_queued() -> None:
 def test_request_after_two_commits_answers_the_second() -> None:
     scene = Scene(MANUAL)
     speech_after_commit(scene)
-    scene.tell(InputCommitted(at(1900)))
-    assert scene.tell(ReplyRequested(at(1900), "requested")) == ()
+    scene.handle(InputCommitted(at(1900)))
+    assert scene.handle(ReplyRequested(at(1900), "requested")) == ()
     assert isinstance(scene.transcript(FIRST, "the first")[0], RecordTurn)
     scene.silence(20)
     commit = next(e for e in scene.transcript(ReplyId(2, 1), "the second") if isinstance(e, CommitTurn))
@@ -78,9 +78,9 @@ def test_request_after_two_commits_answers_the_second() -> None:
 def test_empty_commit_while_transcript_is_pending_is_discarded_later() -> None:
     scene = Scene(MANUAL)
     scene.speech(1000)
-    scene.tell(InputCommitted(at(1000)))
+    scene.handle(InputCommitted(at(1000)))
     scene.silence(500)
-    assert scene.tell(InputCommitted(at(1500))) == ()
+    assert scene.handle(InputCommitted(at(1500))) == ()
     scene.transcript(FIRST, "all of it")
     assert scene.silence(20) == (TurnDiscarded(2, at(1520), at(1500), "no words", submitted=True),)
 
@@ -88,7 +88,7 @@ def test_empty_commit_while_transcript_is_pending_is_discarded_later() -> None:
 def test_cleared_speech_after_commit_is_no_turn() -> None:
     scene = Scene(MANUAL)
     speech_after_commit(scene)
-    scene.tell(InputCleared(at(scene.now_ms)))
+    scene.handle(InputCleared(at(scene.now_ms)))
     scene.transcript(FIRST, "the first half")
     assert scene.silence(500) == ()
 
@@ -96,7 +96,7 @@ def test_cleared_speech_after_commit_is_no_turn() -> None:
 def test_short_rest_after_commit_is_no_turn_with_late_transcript() -> None:
     scene = Scene(MANUAL)
     scene.speech(1000)
-    scene.tell(InputCommitted(at(1000)))
+    scene.handle(InputCommitted(at(1000)))
     scene.speech(240)
     scene.silence(300)
     scene.transcript(FIRST, "all of it")
@@ -132,7 +132,7 @@ def test_queued_speech_retracts_reply_to_committed_turn() -> None:
 def test_queued_noise_does_not_retract_reply() -> None:
     scene = Scene(TurnSettings(by_client=True))
     scene.speech(1000)
-    scene.tell(InputCommitted(at(1000)))
+    scene.handle(InputCommitted(at(1000)))
     scene.silence(200)
     scene.uncertain_speech(200)
     scene.silence(200)
@@ -143,12 +143,12 @@ def test_queued_noise_does_not_retract_reply() -> None:
 def test_commits_beyond_queue_limit_are_joined() -> None:
     scene = Scene(MANUAL)
     scene.speech(1000)
-    scene.tell(InputCommitted(at(1000)))
+    scene.handle(InputCommitted(at(1000)))
     for _ in range(12):
         scene.silence(100)
         scene.speech(300)
         scene.silence(100)
-        scene.tell(InputCommitted(at(scene.now_ms)))
+        scene.handle(InputCommitted(at(scene.now_ms)))
     for number in range(1, 30):
         scene.transcript(ReplyId(number, 1), "one")
         scene.silence(20)

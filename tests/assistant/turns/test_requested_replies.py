@@ -27,7 +27,7 @@ def test_request_replaces_reply() -> None:
     scene = Scene()
     reply = scene.commit_reply(words_heard=3, audible=True)
     scene.speech(100)
-    assert scene.tell(ReplyRequested(at(scene.now_ms), "requested")) == (
+    assert scene.handle(ReplyRequested(at(scene.now_ms), "requested")) == (
         DiscardSegment(SegmentId(at(1500)), 1),
         InterruptReply(reply, "requested"),
         PrepareReply(ReplyId(2, 1), ""),
@@ -39,7 +39,7 @@ def test_speech_before_request_is_a_turn_after_its_reply() -> None:
     scene = Scene()
     scene.speech(500)
     typed, spoken = ReplyId(2, 1), ReplyId(3, 1)
-    assert scene.tell(ReplyRequested(at(500), "requested")) == (
+    assert scene.handle(ReplyRequested(at(500), "requested")) == (
         TurnDiscarded(1, at(500), at(500), "requested"),
         PrepareReply(typed, ""),
         CommitTurn(typed, "", "", None, origin="requested"),
@@ -48,7 +48,7 @@ def test_speech_before_request_is_a_turn_after_its_reply() -> None:
     scene.progress(typed, 1)
     assert scene.speech(500) == ()
     assert scene.silence(400) == (), "the overlap is kept during a pause"
-    assert scene.tell(ReplyEnded(at(1900), typed)) == (TurnStarted(3, at(0)),)
+    assert scene.handle(ReplyEnded(at(1900), typed)) == (TurnStarted(3, at(0)),)
     assert scene.silence(20) == (Transcribe(spoken, SegmentId(0), at(1500)), EndOfTurn(3))
     assert scene.transcript(spoken, "what time is it") == (
         PrepareReply(spoken, "what time is it", "what time is it"),
@@ -60,7 +60,7 @@ def test_speech_before_request_is_a_turn_after_its_reply() -> None:
 def test_new_onset_interrupts_requested_reply_and_keeps_earlier_speech() -> None:
     scene = Scene()
     scene.speech(500)
-    scene.tell(ReplyRequested(at(500), "requested"))
+    scene.handle(ReplyRequested(at(500), "requested"))
     typed = ReplyId(2, 1)
     scene.speech(200)
     scene.silence(400)
@@ -76,7 +76,7 @@ def test_new_onset_interrupts_requested_reply_and_keeps_earlier_speech() -> None
 def test_new_onset_before_requested_reply_is_audible_retracts_it() -> None:
     scene = Scene()
     scene.speech(500)
-    scene.tell(ReplyRequested(at(500), "requested"))
+    scene.handle(ReplyRequested(at(500), "requested"))
     scene.silence(200)
     assert scene.speech(20) == (RetractReply(ReplyId(2, 1)), TurnStarted(2, at(0)))
     scene.silence(400)
@@ -87,14 +87,14 @@ def test_new_onset_before_requested_reply_is_audible_retracts_it() -> None:
 def test_speech_is_kept_across_requests_and_cancellation() -> None:
     scene = Scene()
     scene.speech(500)
-    scene.tell(ReplyRequested(at(500), "requested"))
+    scene.handle(ReplyRequested(at(500), "requested"))
     scene.speech(100)
-    assert scene.tell(ReplyRequested(at(600), "requested")) == (
+    assert scene.handle(ReplyRequested(at(600), "requested")) == (
         InterruptReply(ReplyId(2, 1), "requested"),
         PrepareReply(ReplyId(3, 1), ""),
         CommitTurn(ReplyId(3, 1), "", "", None, origin="requested"),
     )
-    assert scene.tell(ReplyCancelled(at(600))) == (InterruptReply(ReplyId(3, 1), "client"), TurnStarted(4, at(0)))
+    assert scene.handle(ReplyCancelled(at(600))) == (InterruptReply(ReplyId(3, 1), "client"), TurnStarted(4, at(0)))
     scene.speech(100)
     scene.silence(400)
     assert CommitTurn(ReplyId(4, 1), "hello", "hello", at(700)) in scene.transcript(ReplyId(4, 1), "hello")
@@ -102,7 +102,7 @@ def test_speech_is_kept_across_requests_and_cancellation() -> None:
 
 def test_retracted_request_is_still_answered() -> None:
     scene = Scene()
-    scene.tell(ReplyRequested(at(0), "requested"))
+    scene.handle(ReplyRequested(at(0), "requested"))
     assert RetractReply(FIRST) in scene.speech(20)
     scene.speech(300)
     scene.silence(400)
@@ -114,6 +114,6 @@ def test_repeat_is_ignored_while_a_reply_is_due() -> None:
     scene = Scene()
     scene.commit_reply("what time is it")
     scene.speech(100)
-    assert scene.tell(ReplyRequested(at(1900), "repeated", "It is ten.")) == ()
+    assert scene.handle(ReplyRequested(at(1900), "repeated", "It is ten.")) == ()
     scene.silence(400)
     assert CommitTurn(ReplyId(1, 2), "what time is it", "", at(1900)) in scene.transcript(ReplyId(1, 2), "")

@@ -18,7 +18,7 @@ from assistant.turns.events import (
     RetractReply,
     TurnStarted,
 )
-from assistant.turns.resume_guard import LOOK_MS
+from assistant.turns.resume_guard import MAX_RESUME_WAIT_MS
 from assistant.turns.settings import TurnSettings
 
 
@@ -46,7 +46,7 @@ def test_turn_ends_when_possible_onset_is_over() -> None:
 
 def test_long_possible_onset_does_not_delay_end_of_turn_further() -> None:
     scene = turn_about_to_end()
-    assert scene.possible_onset(LOOK_MS) == ()
+    assert scene.possible_onset(MAX_RESUME_WAIT_MS) == ()
     ended = scene.possible_onset(20)
     assert [effect for effect in ended if isinstance(effect, EndOfTurn | CommitTurn | HoldPlayback)] == [
         EndOfTurn(1),
@@ -62,7 +62,7 @@ def test_each_silence_has_its_own_delay() -> None:
     scene.silence(100)
     scene.transcript(ReplyId(1, 2), "a small coffee with milk")
     scene.silence(280)
-    assert scene.possible_onset(LOOK_MS) == ()
+    assert scene.possible_onset(MAX_RESUME_WAIT_MS) == ()
     assert EndOfTurn(1) in scene.possible_onset(20)
 
 
@@ -70,9 +70,9 @@ def test_longer_silence_timeout_starts_a_new_delay() -> None:
     scene = turn_about_to_end()
     assert scene.possible_onset(40) == ()
     assert scene.turns._state.turn is not None
-    scene.turns._state.turn.wait_ms = 600.0
+    scene.turns._state.turn.silence_timeout_ms = 600.0
     assert scene.silence(160) == ()
-    assert scene.possible_onset(LOOK_MS) == ()
+    assert scene.possible_onset(MAX_RESUME_WAIT_MS) == ()
     assert EndOfTurn(1) in scene.possible_onset(20)
 
 
@@ -86,11 +86,11 @@ def test_uninterruptible_reply_is_not_held(changed: dict[str, bool]) -> None:
     scene.speech(800)
     scene.silence(60)
     told = scene.possible_onset(400)
-    told += scene.tell(InputCommitted(at(scene.now_ms)))
+    told += scene.handle(InputCommitted(at(scene.now_ms)))
     told += scene.possible_onset(40)
     for attempt in (1, 2):
         told += scene.transcript(ReplyId(1, attempt), "hello")
-    told += scene.tell(ReplyRequested(at(scene.now_ms), "requested"))
+    told += scene.handle(ReplyRequested(at(scene.now_ms), "requested"))
     assert any(isinstance(effect, CommitTurn) for effect in told)
     assert not any(isinstance(effect, HoldPlayback) for effect in told)
 
@@ -98,16 +98,16 @@ def test_uninterruptible_reply_is_not_held(changed: dict[str, bool]) -> None:
 def test_possible_onset_holds_reply_until_it_is_audible() -> None:
     scene = Scene()
     reply = scene.commit_reply("a small coffee")
-    assert not scene.turns.is_quiet, "the next silent frame may hold the reply"
+    assert not scene.turns.ignores_silence, "the next silent frame may hold the reply"
     assert scene.possible_onset(20) == (HoldPlayback(reply),)
     assert scene.possible_onset(40) == ()
-    assert not scene.turns.is_quiet
+    assert not scene.turns.ignores_silence
     assert scene.silence(20) == (ReleasePlayback(reply),)
-    assert scene.possible_onset(LOOK_MS) == (HoldPlayback(reply),)
+    assert scene.possible_onset(MAX_RESUME_WAIT_MS) == (HoldPlayback(reply),)
     assert scene.possible_onset(20) == (ReleasePlayback(reply),)
     assert scene.possible_onset(100) == ()
     scene.progress(reply, 0)
-    assert scene.turns.is_quiet
+    assert scene.turns.ignores_silence
     assert scene.speech(20)[0] == DuckReply(reply)
 
 
@@ -131,7 +131,7 @@ def test_reply_committed_during_possible_onset_is_held() -> None:
 def test_other_replies_are_not_held(case: str) -> None:
     scene = Scene(TurnSettings(interruptible=case != "not interruptible"))
     if case == "greeting":
-        scene.tell(ReplyRequested(at(0), "greeting", "Hello."))
+        scene.handle(ReplyRequested(at(0), "greeting", "Hello."))
     else:
         scene.commit_reply(audible=case == "heard")
     assert scene.possible_onset(100) == ()

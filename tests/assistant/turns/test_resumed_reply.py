@@ -41,11 +41,11 @@ def test_reply_resumes_after_cough() -> None:
     assert scene.silence(580) == ()  # 980 ms after the speech
     assert scene.silence(20) == (ResumeReply(FIRST),)
     answer = ReplyId(3, 1)
-    assert scene.tell(ReplyRequested(at(scene.now_ms), "resumed", "and a half")) == (
+    assert scene.handle(ReplyRequested(at(scene.now_ms), "resumed", "and a half")) == (
         PrepareReply(answer, "and a half", is_literal=True),
         CommitTurn(answer, "", "", None, origin="resumed"),
     )
-    scene.tell(PlaybackProgress(at(scene.now_ms), answer, 0, audible=True))
+    scene.handle(PlaybackProgress(at(scene.now_ms), answer, 0, audible=True))
     again = interrupt_briefly(scene)  # before a word of the rest was played
     assert RetractReply(answer) in scene.effects
     scene.transcript(again, "")
@@ -70,9 +70,9 @@ def announcement_after_interruption(words_heard: int) -> Scene:
     scene = Scene()
     scene.commit_reply(words_heard=3, audible=True)
     scene.transcript(interrupt_briefly(scene), "")
-    scene.tell(ReplyRequested(at(scene.now_ms), "announcement", "Your timer is done."))
+    scene.handle(ReplyRequested(at(scene.now_ms), "announcement", "Your timer is done."))
     scene.silence(20)
-    scene.tell(PlaybackProgress(at(scene.now_ms), ReplyId(3, 1), words_heard, audible=True))
+    scene.handle(PlaybackProgress(at(scene.now_ms), ReplyId(3, 1), words_heard, audible=True))
     return scene
 
 
@@ -81,10 +81,10 @@ def test_reply_does_not_resume_after_words_during_announcement(words_heard: int)
     scene = announcement_after_interruption(words_heard)
     asking = interrupt_briefly(scene)
     scene.transcript(asking, "what is the date")
-    scene.tell(PlaybackProgress(at(scene.now_ms), asking, 2, audible=True))
+    scene.handle(PlaybackProgress(at(scene.now_ms), asking, 2, audible=True))
     again = interrupt_briefly(scene)
     scene.transcript(again, "stop")
-    scene.tell(ReplyEnded(at(scene.now_ms), again))
+    scene.handle(ReplyEnded(at(scene.now_ms), again))
     scene.silence(2000)
     assert not has_resumed(scene)
 
@@ -95,8 +95,8 @@ def test_interrupted_announcement_resumes_instead_if_it_was_heard(words_heard: i
     scene.transcript(interrupt_briefly(scene), "")
     if not words_heard:  # the announcement is repeated before the reply resumes
         scene.silence(20)
-        scene.tell(PlaybackProgress(at(scene.now_ms), ReplyId(4, 1), 4, audible=True))
-        scene.tell(ReplyEnded(at(scene.now_ms), ReplyId(4, 1)))
+        scene.handle(PlaybackProgress(at(scene.now_ms), ReplyId(4, 1), 4, audible=True))
+        scene.handle(ReplyEnded(at(scene.now_ms), ReplyId(4, 1)))
     scene.silence(2000)
     assert [effect for effect in scene.effects if isinstance(effect, ResumeReply)] == [ResumeReply(rest_of)]
 
@@ -110,7 +110,7 @@ def test_request_or_cancel_prevents_resuming(
     scene = Scene()
     scene.commit_reply(words_heard=3, audible=True)
     scene.transcript(interrupt_briefly(scene), "")
-    scene.tell(replace(event, at=at(scene.now_ms)))
+    scene.handle(replace(event, at=at(scene.now_ms)))
     scene.silence(2000)
     assert not scene.turns.resume_pending
     assert not has_resumed(scene)
@@ -127,8 +127,8 @@ def test_reply_does_not_resume_after_words() -> None:
 
 def test_reply_does_not_resume_without_auto_reply() -> None:
     scene = Scene(TurnSettings(answers=False))
-    scene.tell(ReplyRequested(at(0), "requested"))
-    scene.tell(PlaybackProgress(at(0), FIRST, 3, audible=True))
+    scene.handle(ReplyRequested(at(0), "requested"))
+    scene.handle(PlaybackProgress(at(0), FIRST, 3, audible=True))
     scene.transcript(interrupt_briefly(scene), "")
     scene.silence(2000)
     assert scene.phase() is Phase.IDLE
@@ -139,7 +139,7 @@ def test_wake_phrase_alone_ends_reply() -> None:
     scene = Scene()
     scene.commit_reply(words_heard=3, audible=True)
     cough = interrupt_briefly(scene)
-    effects = scene.tell(FinalTranscript(at(scene.now_ms), cough, words(""), "called"))
+    effects = scene.handle(FinalTranscript(at(scene.now_ms), cough, words(""), "called"))
     assert effects[-1] == TurnDiscarded(2, at(scene.now_ms), at(2100), "called")
     scene.silence(2000)
     assert not has_resumed(scene)

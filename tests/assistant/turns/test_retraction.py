@@ -47,7 +47,7 @@ def test_speech_during_first_word_retracts_reply() -> None:
 
 def test_retracted_greeting_adds_no_words() -> None:
     scene = Scene()
-    scene.tell(ReplyRequested(at(0), "greeting", "Hello, I am here."))
+    scene.handle(ReplyRequested(at(0), "greeting", "Hello, I am here."))
     assert RetractReply(FIRST) in scene.speech(20)
     scene.speech(500)
     scene.silence(400)
@@ -60,7 +60,7 @@ def test_low_confidence_is_kept_across_retraction() -> None:
     scene = Scene()
     scene.speech(800)
     scene.silence(400)
-    scene.tell(
+    scene.handle(
         FinalTranscript(at(1200), FIRST, Transcript(SegmentId(0), Samples(0), "a smell coffee", low_confidence=True))
     )
     scene.speech(400)
@@ -93,7 +93,7 @@ def test_clear_after_retraction_answers_earlier_words() -> None:
     scene.commit_reply("what time is it")
     scene.speech(100)
     again = ReplyId(1, 2)
-    assert scene.tell(InputCleared(at(1900))) == (
+    assert scene.handle(InputCleared(at(1900))) == (
         DiscardSegment(SegmentId(at(1500)), 1),
         PrepareReply(again, "what time is it"),
         CommitTurn(again, "what time is it", "", None, origin="requested"),

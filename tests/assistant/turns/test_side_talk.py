@@ -39,7 +39,7 @@ def test_overlap_is_a_turn_after_reply_if_only_client_interrupts() -> None:
     began = scene.now_ms
     assert [type(effect) for effect in scene.speech(200)] == [OpenSegment]
     assert scene.speech(200) == (TurnStarted(2, at(began)),), "the client decides whether to interrupt"
-    scene.tell(ReplyEnded(at(scene.now_ms), FIRST))
+    scene.handle(ReplyEnded(at(scene.now_ms), FIRST))
     assert [type(effect) for effect in scene.silence(400)] == [Transcribe, EndOfTurn]
     second = ReplyId(2, 1)
     assert scene.transcript(second, "and then")[:2] == (
@@ -72,7 +72,7 @@ def test_deferred_overlap_is_recorded_when_it_ends() -> None:
     )
     assert scene.turns.phase is Phase.REPLYING
     third = ReplyId(3, 1)
-    assert scene.tell(ReplyEnded(at(scene.now_ms), FIRST)) == (
+    assert scene.handle(ReplyEnded(at(scene.now_ms), FIRST)) == (
         PrepareReply(third, ""),
         CommitTurn(third, "", "", None, origin="requested"),
     )
@@ -82,19 +82,19 @@ def test_deferred_overlap_is_recorded_when_it_ends() -> None:
 def test_deferred_overlap_is_not_answered_without_auto_reply() -> None:
     scene, effects = deferred_overlap(replace(DEFERRING, answers=False))
     assert isinstance(effects[0], RecordTurn)
-    assert scene.tell(ReplyEnded(at(scene.now_ms), FIRST)) == ()
+    assert scene.handle(ReplyEnded(at(scene.now_ms), FIRST)) == ()
     assert scene.silence(2000) == ()
 
 
 def test_deferred_overlap_without_words_is_discarded() -> None:
     scene, effects = deferred_overlap(text="")
     assert effects[-1] == TurnDiscarded(2, at(scene.now_ms), at(scene.now_ms - 400), "no words")
-    assert scene.tell(ReplyEnded(at(scene.now_ms), FIRST)) == ()
+    assert scene.handle(ReplyEnded(at(scene.now_ms), FIRST)) == ()
 
 
 def test_deferred_overlap_is_answered_after_cancelled_reply() -> None:
     scene, _ = deferred_overlap()
-    assert scene.tell(ReplyCancelled(at(scene.now_ms))) == (InterruptReply(FIRST, "client"),)
+    assert scene.handle(ReplyCancelled(at(scene.now_ms))) == (InterruptReply(FIRST, "client"),)
     assert [type(effect) for effect in scene.silence(20)] == [PrepareReply, CommitTurn]
 
 
@@ -103,7 +103,7 @@ def test_two_deferred_overlaps_get_one_reply() -> None:
     scene.speech(400)
     scene.silence(400)
     assert isinstance(scene.transcript(ReplyId(3, 1), "more")[0], RecordTurn)
-    assert [type(effect) for effect in scene.tell(ReplyEnded(at(scene.now_ms), FIRST))] == [PrepareReply, CommitTurn]
+    assert [type(effect) for effect in scene.handle(ReplyEnded(at(scene.now_ms), FIRST))] == [PrepareReply, CommitTurn]
     assert scene.silence(2000) == ()
 
 
@@ -111,7 +111,7 @@ def test_two_deferred_overlaps_get_one_reply() -> None:
 def test_speech_at_end_of_reply_is_answered_with_deferred_overlap(text: str) -> None:
     scene, _ = deferred_overlap()
     scene.speech(400)
-    assert scene.tell(ReplyEnded(at(scene.now_ms), FIRST)) == ()
+    assert scene.handle(ReplyEnded(at(scene.now_ms), FIRST)) == ()
     scene.silence(400)
     effects = scene.transcript(ReplyId(3, 1), text)
     assert [type(effect) for effect in effects] == [PrepareReply, CommitTurn, CloseSegment]
@@ -124,8 +124,8 @@ def test_failed_transcript_of_deferred_overlap_is_apologized_for_later() -> None
     scene.speech(400)
     scene.silence(400)
     segment = SegmentId(at(scene.now_ms - 1100))
-    assert scene.tell(TranscriptFailed(at(scene.now_ms), ReplyId(2, 1), segment)) == ()
-    assert scene.tell(ReplyEnded(at(scene.now_ms), FIRST)) == (PrepareReply(ReplyId(2, 1), "", transcript_lost=True),)
+    assert scene.handle(TranscriptFailed(at(scene.now_ms), ReplyId(2, 1), segment)) == ()
+    assert scene.handle(ReplyEnded(at(scene.now_ms), FIRST)) == (PrepareReply(ReplyId(2, 1), "", transcript_lost=True),)
     assert isinstance(scene.silence(20)[-2], CommitTurn)
 
 
@@ -176,7 +176,7 @@ def test_addressed_side_talk_interrupts_when_transcript_arrives() -> None:
 
 def test_overheard_side_talk_does_not_interrupt() -> None:
     scene = pending_side_talk()
-    assert scene.tell(FinalTranscript(at(scene.now_ms), SECOND, words(""), "overheard")) == (
+    assert scene.handle(FinalTranscript(at(scene.now_ms), SECOND, words(""), "overheard")) == (
         DropAttempt(SECOND, "overheard"),
         DiscardSegment(SegmentId(at(1500)), 2),
         TurnDiscarded(2, at(scene.now_ms), at(3000), "overheard"),
@@ -188,7 +188,7 @@ def test_overheard_side_talk_does_not_interrupt() -> None:
 def test_wake_phrase_alone_interrupts() -> None:
     scene = pending_side_talk()
     called = FinalTranscript(at(scene.now_ms), SECOND, words(""), "called")
-    assert scene.tell(called) == (InterruptReply(FIRST),)
+    assert scene.handle(called) == (InterruptReply(FIRST),)
     assert scene.silence(20)[-1] == TurnDiscarded(2, at(scene.now_ms), at(3000), "called")
 
 
@@ -205,7 +205,7 @@ def test_pending_side_talk_becomes_turn_when_reply_ends(*, goes_on: bool) -> Non
     scene = pending_side_talk()
     if goes_on:
         scene.speech(20)
-    assert scene.tell(ReplyEnded(at(scene.now_ms), FIRST)) == ()
+    assert scene.handle(ReplyEnded(at(scene.now_ms), FIRST)) == ()
     scene.silence(400)
     asked = ReplyId(2, 2) if goes_on else SECOND
     assert PrepareReply(asked, "stop", "stop") in scene.transcript(asked, "stop")
@@ -215,7 +215,7 @@ def test_pending_side_talk_becomes_turn_when_reply_ends(*, goes_on: bool) -> Non
 def test_pending_side_talk_is_dropped_with_reply(event: ReplyRequested | InputCleared) -> None:
     scene = pending_side_talk()
     now, why = at(scene.now_ms), "requested" if isinstance(event, ReplyRequested) else "cleared"
-    assert scene.tell(replace(event, at=now))[:3] == (
+    assert scene.handle(replace(event, at=now))[:3] == (
         DropAttempt(SECOND, why),  # type: ignore[arg-type]
         DiscardSegment(SegmentId(at(1500)), 2),
         TurnDiscarded(2, now, at(3000), why),  # type: ignore[arg-type]
@@ -227,7 +227,7 @@ def test_deferred_overlap_continues_after_cancelled_reply() -> None:
     scene = Scene(TurnSettings(interruptible=False, by_client=True))
     scene.commit_reply(words_heard=3, audible=True)
     scene.speech(400)
-    assert scene.tell(ReplyCancelled(at(scene.now_ms))) == (InterruptReply(FIRST, "client"),)
+    assert scene.handle(ReplyCancelled(at(scene.now_ms))) == (InterruptReply(FIRST, "client"),)
     scene.speech(400)
     assert [type(effect) for effect in scene.silence(400)] == [Transcribe, EndOfTurn]
 
@@ -238,7 +238,7 @@ def test_clear_discards_deferred_overlap() -> None:
     began = scene.now_ms
     scene.speech(400)
     end = at(scene.now_ms)
-    assert scene.tell(InputCleared(end)) == (
+    assert scene.handle(InputCleared(end)) == (
         DiscardSegment(SegmentId(at(began - 300)), 1),
         TurnDiscarded(2, end, end, "cleared"),
     )

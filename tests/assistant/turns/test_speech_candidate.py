@@ -78,7 +78,7 @@ def test_commit_by_client_turns_candidate_into_turn() -> None:
     scene.silence(1000)
     scene.uncertain_speech(200, 0.7)
     scene.silence(200)
-    effects = scene.tell(InputCommitted(at(scene.now_ms)))
+    effects = scene.handle(InputCommitted(at(scene.now_ms)))
     assert effects[0] == TurnStarted(1, at(1000))
     assert EndOfTurn(1) in effects
 
@@ -139,7 +139,7 @@ def test_uncertain_speech_committed_by_client_is_answered() -> None:
     scene = Scene(TurnSettings(by_client=True))
     scene.silence(1000)
     scene.uncertain_speech(100, 0.55)
-    told = scene.tell(InputCommitted(at(scene.now_ms)))
+    told = scene.handle(InputCommitted(at(scene.now_ms)))
     assert told[:2] == (OpenSegment(SegmentId(at(700)), at(1000)), TurnStarted(1, at(1000)))
     assert any(isinstance(effect, CommitTurn) for effect in low_confidence_transcript(scene, last_requested(scene)))
 
@@ -147,17 +147,17 @@ def test_uncertain_speech_committed_by_client_is_answered() -> None:
 def test_request_during_candidate_keeps_the_speech() -> None:
     scene = Scene()
     scene.uncertain_speech(100, 0.55)
-    asked = scene.tell(ReplyRequested(at(scene.now_ms), "requested", ""))
+    asked = scene.handle(ReplyRequested(at(scene.now_ms), "requested", ""))
     assert asked[:2] == (OpenSegment(SegmentId(0), at(0)), TurnStarted(1, at(0)))
 
 
 def test_announcement_waits_for_candidate() -> None:
     scene = Scene()
     scene.speech(300)
-    scene.tell(ReplyRequested(at(scene.now_ms), "announcement", "Your timer rings."))
+    scene.handle(ReplyRequested(at(scene.now_ms), "announcement", "Your timer rings."))
     scene.silence(400)
     scene.transcript(FIRST, "")
     assert scene.uncertain_speech(300, 0.6) == ()
-    assert not scene.turns.is_quiet
+    assert not scene.turns.ignores_silence
     scene.requested_transcript("", scene.silence(380))
     assert any(isinstance(effect, CommitTurn) for effect in scene.silence(20))

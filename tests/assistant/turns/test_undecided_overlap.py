@@ -45,7 +45,7 @@ def test_overlap_pending_at_end_of_reply_is_turn_if_it_has_words(
     scene.silence(1000)
     scene.uncertain_speech(160)
     asked = scene.silence(silence_ms)
-    assert scene.tell(ReplyEnded(at(scene.now_ms), reply)) == (UnduckReply(reply),)
+    assert scene.handle(ReplyEnded(at(scene.now_ms), reply)) == (UnduckReply(reply),)
     assert scene.phase() is Phase.IDLE
     asked += scene.silence(160 - silence_ms)
     assert scene.requested_transcript(text, asked) == (said or (DiscardSegment(SegmentId(at(2500)), 1),))
@@ -80,7 +80,7 @@ def test_reply_without_progress_is_stuck_during_uncertain_speech(*, beside: bool
     scene = Scene()
     if beside:
         scene.speech(500)
-        scene.tell(ReplyRequested(at(500), "requested"))
+        scene.handle(ReplyRequested(at(500), "requested"))
         scene.silence(200)
         scene.progress(ReplyId(2, 1), 1)
     else:
@@ -121,9 +121,9 @@ def test_segment_does_not_include_other_prefixes(silence_ms: float, text: str, *
     scene.silence(1000)
     scene.uncertain_speech(160)
     [asked] = [effect for effect in scene.silence(160) if isinstance(effect, RequestTranscript)]
-    scene.tell(InterimTranscript(at(scene.now_ms), words(text, asked.segment), was_requested=True, is_echo=echo))
+    scene.handle(InterimTranscript(at(scene.now_ms), words(text, asked.segment), was_requested=True, is_echo=echo))
     if clears:
-        scene.tell(InputCleared(at(scene.now_ms)))
+        scene.handle(InputCleared(at(scene.now_ms)))
     scene.silence(silence_ms)
     [opened] = [effect for effect in scene.speech(20) if isinstance(effect, OpenSegment)]
     assert opened.segment >= at(2960)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.turns.wake_phrase import CALLED_S, FILLERS, AddressedSpeech, WakePhrase, WakePhraseGate
+from assistant.turns.wake_phrase import AFTER_PHRASE_WINDOW_S, FILLERS, AddressedSpeech, WakePhrase, WakePhraseGate
 from audio.units import Samples, samples_of_s
 
 HEY = WakePhrase("hey computer")
@@ -35,7 +35,7 @@ def gate_with_window(listen_s: float = 8.0) -> WakePhraseGate:
     ],
 )
 def test_text_after_wake_phrase_is_returned(text: str, asked: str) -> None:
-    assert HEY.after(text) == asked
+    assert HEY.text_after(text) == asked
 
 
 @pytest.mark.parametrize(
@@ -56,13 +56,13 @@ def test_text_after_wake_phrase_is_returned(text: str, asked: str) -> None:
     ],
 )
 def test_text_without_wake_phrase_at_a_valid_place_does_not_match(text: str) -> None:
-    assert HEY.after(text) is None
+    assert HEY.text_after(text) is None
 
 
 def test_short_wake_phrase_must_match_exactly() -> None:
     short = WakePhrase("Jarvis")
-    assert short.after("jarvis stop") == "stop"
-    assert short.after("jervis stop") is None
+    assert short.text_after("jarvis stop") == "stop"
+    assert short.text_after("jervis stop") is None
 
 
 def test_wake_phrase_without_letters_raises() -> None:
@@ -72,30 +72,30 @@ def test_wake_phrase_without_letters_raises() -> None:
 
 @pytest.mark.parametrize("phrase", ["ok haus", "hé l'ordi", "компьютер", "你好电脑"])
 def test_wake_phrase_in_other_languages_matches(phrase: str) -> None:
-    assert WakePhrase(phrase).after(f"{phrase.upper()}, stop") == "stop"
+    assert WakePhrase(phrase).text_after(f"{phrase.upper()}, stop") == "stop"
 
 
 def test_all_speech_is_addressed_without_wake_phrase() -> None:
     gate = WakePhraseGate()
-    assert gate.address("hey computer stop", NOON) == AddressedSpeech("meant", "hey computer stop")
-    assert gate.awake(NOON)
+    assert gate.classify("hey computer stop", NOON) == AddressedSpeech("meant", "hey computer stop")
+    assert gate.is_open(NOON)
     assert gate.interruptible
 
 
 def test_wake_phrase_alone_opens_window() -> None:
     gate = gate_with_window(listen_s=0)
-    assert gate.address("hey computer", NOON) == AddressedSpeech("called", named=True)
-    gate.called(NOON)
-    last = Samples(NOON + samples_of_s(CALLED_S))
-    assert gate.address("what time is it", last) == AddressedSpeech("meant", "what time is it")
-    assert gate.address("what time is it", Samples(last + 1)) == AddressedSpeech("overheard")
+    assert gate.classify("hey computer", NOON) == AddressedSpeech("called", has_wake_phrase=True)
+    gate.open_after_phrase(NOON)
+    last = Samples(NOON + samples_of_s(AFTER_PHRASE_WINDOW_S))
+    assert gate.classify("what time is it", last) == AddressedSpeech("meant", "what time is it")
+    assert gate.classify("what time is it", Samples(last + 1)) == AddressedSpeech("overheard")
 
 
 def test_reply_closes_window_if_listen_time_is_zero() -> None:
     gate = gate_with_window(listen_s=0)
-    gate.called(NOON)
-    gate.replying(NOON)
-    assert not gate.awake(NOON)
+    gate.open_after_phrase(NOON)
+    gate.extend_for_reply(NOON)
+    assert not gate.is_open(NOON)
     assert not gate.interruptible
 
 
@@ -105,10 +105,10 @@ WORDS = st.lists(st.sampled_from(["what", "time", "hey", "the", "come", "put", "
 @given(WORDS.map(" ".join), st.integers(0, 10**7), st.integers(0, 10**7), st.floats(0, 60))
 def test_only_addressed_speech_is_meant(text: str, replied: int, onset: int, listen_s: float) -> None:
     gate = gate_with_window(listen_s)
-    gate.replying(Samples(replied))
-    within = gate.listen > 0 and onset <= replied + gate.listen
-    address = gate.address(text, Samples(onset))
-    named = HEY.after(text) is not None
+    gate.extend_for_reply(Samples(replied))
+    within = gate.window > 0 and onset <= replied + gate.window
+    address = gate.classify(text, Samples(onset))
+    named = HEY.text_after(text) is not None
     assert (address.kind == "overheard") == (not named and not within)
     assert address.kind != "overheard" or address.text == ""
     if within and not named:
@@ -118,12 +118,12 @@ def test_only_addressed_speech_is_meant(text: str, replied: int, onset: int, lis
 @given(st.lists(st.sampled_from(sorted(FILLERS)), max_size=3), st.sampled_from([" ", ", ", "! "]), WORDS)
 def test_request_follows_fillers_and_wake_phrase(fillers: list[str], joint: str, words: list[str]) -> None:
     request = " ".join(words)
-    found = HEY.after(" ".join([*fillers, f"hey computer{joint}{request}"]))
+    found = HEY.text_after(" ".join([*fillers, f"hey computer{joint}{request}"]))
     assert found is not None
     assert request.endswith(found)
 
 
 @given(st.text(max_size=200))
 def test_any_text_is_accepted(text: str) -> None:
-    found = HEY.after(text)
+    found = HEY.text_after(text)
     assert found is None or text.endswith(found) or found == ""

@@ -38,7 +38,7 @@ class PhraseRecognizer:
     def text(self, pcm: Pcm) -> str:
         self._pair.start()
         self._pair.feed(pcm.tobytes())
-        text = self._pair.verdict().text
+        text = self._pair.result().text
         self._pair.drop()
         return text
 
@@ -58,12 +58,12 @@ def test_wake_phrase_and_command_are_recognized_together(recognizer: PhraseRecog
     spoken = spoken[round(begin_s * MIC_RATE_HZ) : round(end_s * MIC_RATE_HZ)]
     call = sound(CALL)[: round(CALL_ENDS_S * MIC_RATE_HZ)]
     pause = np.zeros(MIC_RATE_HZ // 5, np.int16)
-    assert WakePhrase("computer").after(recognizer.text(np.concatenate([call, pause, spoken]))) == wanted
+    assert WakePhrase("computer").text_after(recognizer.text(np.concatenate([call, pause, spoken]))) == wanted
 
 
 @pytest.mark.slow
 def test_question_after_wake_phrase_is_recognized(recognizer: PhraseRecognizer) -> None:
-    assert WakePhrase("computer").after(recognizer.text(sound(CALL))) == "what's the weather like"
+    assert WakePhrase("computer").text_after(recognizer.text(sound(CALL))) == "what's the weather like"
 
 
 @pytest.mark.slow
@@ -71,7 +71,9 @@ def test_other_recordings_do_not_contain_wake_phrase(recognizer: PhraseRecognize
     others = [*(ROOT / "tests" / "recordings").glob("*.wav"), *(ROOT / "bench" / "clips").glob("*.wav")]
     others.remove(CALL)
     called = [
-        path.name for path in others if WakePhrase("computer").after(recognizer.text(sound(path)[: 6 * MIC_RATE_HZ]))
+        path.name
+        for path in others
+        if WakePhrase("computer").text_after(recognizer.text(sound(path)[: 6 * MIC_RATE_HZ]))
     ]
     assert len(others) > 20
     assert called == []

@@ -27,10 +27,10 @@ class Room:
         self.blocks: list[tuple[float, Pcm]] = []
         self.along: list[tuple[float, Pcm, int]] = []
         self.played: list[tuple[Hashable, int, float, bool]] = []
-        self.speaker = CardSpeaker(report=self.said.append, heard=self, library=library)
+        self.speaker = CardSpeaker(report=self.said.append, echo_reference=self, library=library)
         self.speaker.on_played = lambda *what: self.played.append(what)
 
-    def heard(self, pcm: Pcm, rate_hz: int, leaves_s: float) -> None:
+    def add_reference(self, pcm: Pcm, rate_hz: int, leaves_s: float) -> None:
         self.along.append((leaves_s, pcm.copy(), rate_hz))
 
     @property

@@ -12,7 +12,7 @@ import soundfile
 
 from audio.card.microphone import FrameCleaner
 from audio.card.speaker import EchoReference
-from audio.echo.canceller import LEAD_MS, LEAST_LEAD_MS, EchoCanceller
+from audio.echo.canceller import LEAD_MS, MIN_LEAD_MS, EchoCanceller
 from audio.echo.half_duplex import HalfDuplex
 from audio.errors import AudioError, EchoUnavailable
 from audio.level import gain_for
@@ -60,7 +60,7 @@ def scene(
         start_s = number * FRAME_S
         while (leaves_s := told * 0.01 * (1 + room.drift_ppm * 1e-6)) < start_s + FRAME_S + ahead_s:
             block = np.take(voice(), np.arange(told * BLOCK, (told + 1) * BLOCK), mode="wrap")
-            canceller.heard(block, REPLY_RATE_HZ, leaves_s)
+            canceller.add_reference(block, REPLY_RATE_HZ, leaves_s)
             air.play(block)
             told += 1
         sound = air.hear() * 32_768 + people[number * FRAME_SAMPLES : (number + 1) * FRAME_SAMPLES]
@@ -116,7 +116,7 @@ def test_double_talk_passes() -> None:
 def test_lead_is_reduced_for_card_with_late_reference() -> None:
     canceller = EchoCanceller()
     raw, cleaned = scene(canceller, Room(gain_db=0.0, delay_ms=30), 8.0, ahead_s=0.02)
-    assert LEAST_LEAD_MS <= canceller.delay_ms < 20
+    assert MIN_LEAD_MS <= canceller.delay_ms < 20
     assert loss_db(raw, cleaned, 5.0, 8.0) >= 25
 
 

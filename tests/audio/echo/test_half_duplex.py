@@ -30,7 +30,7 @@ def scene(blocks: list[bool], ahead_s: float, begin_s: float) -> tuple[list[floa
         start_s = number * s_of_samples(FRAME_SAMPLES)
         while told < len(blocks) and begin_s + told * 0.01 < start_s + 0.02 + ahead_s:
             block = np.full(BLOCK, 3000 if blocks[told] else 0, np.int16)
-            gate.heard(block, RATE_HZ, begin_s + told * 0.01)
+            gate.add_reference(block, RATE_HZ, begin_s + told * 0.01)
             told += 1
         starts.append(start_s)
         passed.append(bool(gate.clean(FRAME, start_s).any()))
@@ -57,7 +57,7 @@ def test_frames_away_from_reply_pass(blocks: list[bool], ahead_s: float, begin_s
 
 def test_mute_lasts_for_configured_tail() -> None:
     gate = HalfDuplex(tail_s=0.1)
-    gate.heard(np.full(BLOCK, 3000, np.int16), RATE_HZ, 1.0)
+    gate.add_reference(np.full(BLOCK, 3000, np.int16), RATE_HZ, 1.0)
     assert not gate.clean(FRAME, 1.1).any()
     assert gate.clean(FRAME, 1.1101).any()
     with pytest.raises(ValueError, match="the tail is a length of time, 0 s or more, not -1"):
@@ -66,19 +66,19 @@ def test_mute_lasts_for_configured_tail() -> None:
 
 def test_inaudible_audio_does_not_mute() -> None:
     gate = HalfDuplex()
-    gate.heard(np.full(BLOCK, -32, np.int16), RATE_HZ, 1.0)
+    gate.add_reference(np.full(BLOCK, -32, np.int16), RATE_HZ, 1.0)
     assert gate.clean(FRAME, 1.0) is FRAME
 
 
 def test_negative_full_scale_counts_as_loud() -> None:
     gate = HalfDuplex()
-    gate.heard(np.full(BLOCK, -32_768, np.int16), RATE_HZ, 1.0)
+    gate.add_reference(np.full(BLOCK, -32_768, np.int16), RATE_HZ, 1.0)
     assert not gate.clean(FRAME, 1.0).any()
 
 
 def test_stored_spans_are_bounded() -> None:
     gate = HalfDuplex(tail_s=0.0)
     for number in range(1000):
-        gate.heard(np.full(BLOCK, 3000, np.int16), RATE_HZ, number * 1.0)
+        gate.add_reference(np.full(BLOCK, 3000, np.int16), RATE_HZ, number * 1.0)
     assert len(gate._spans) == 64
     assert not any(gate.clean(FRAME, number * 1.0).any() for number in range(1000))

@@ -59,8 +59,8 @@ def test_onset_is_dated_by_audio() -> None:
     scene = Peeking(0.9)
     scene.hear(50, QUIET)
     scene.hear(1, LOUD)
-    assert -512 <= scene.track.voicing(0.1).boundary - 50 * FRAME_SAMPLES <= 80
-    assert scene.track.voicing(0.1).above_noise
+    assert -512 <= scene.track.result(0.1).boundary - 50 * FRAME_SAMPLES <= 80
+    assert scene.track.result(0.1).above_noise
 
 
 def test_network_is_not_asked_during_speech() -> None:

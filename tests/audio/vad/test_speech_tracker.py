@@ -35,7 +35,7 @@ def results(track: SpeechTracker, pcm: Pcm, voiced: set[int]) -> list[VadResult]
         frame = Frame(Samples(i * FRAME_SAMPLES), pcm[i * FRAME_SAMPLES : (i + 1) * FRAME_SAMPLES])
         track.push(frame)
         track.step(float(i in voiced), frame.start, frame.end)
-        voicings.append(track.voicing(float(i in voiced)))
+        voicings.append(track.result(float(i in voiced)))
     return voicings
 
 
@@ -45,7 +45,7 @@ def test_onset_and_end_in_reverberation_are_dated_by_audio() -> None:
     assert not voicings[29].speaking
     assert voicings[30].speaking
     assert abs(voicings[30].boundary - 8_000) <= 80
-    assert [voicing.speaking for voicing in voicings[54:57]] == [True, False, False]
+    assert [result.speaking for result in voicings[54:57]] == [True, False, False]
     assert abs(voicings[-1].boundary - 16_000) <= 320
 
 
@@ -67,8 +67,8 @@ def test_second_onset_is_not_dated_into_first_speech() -> None:
     """The sound is continuous, the scores are not: the second speech starts where the first ended."""
     pcm = sound(80, (8_000, 11_000, 4_000), (11_000, 15_000, 1_500), (15_000, 20_000, 4_000))
     voicings = results(SpeechTracker(SETTINGS), pcm, set(range(26, 40)) | set(range(45, 60)))
-    closed = next(voicing for voicing in voicings[30:] if not voicing.speaking)
-    reopened = next(voicing for voicing in voicings[45:] if voicing.speaking)
+    closed = next(result for result in voicings[30:] if not result.speaking)
+    reopened = next(result for result in voicings[45:] if result.speaking)
     assert reopened.boundary == closed.boundary
 
 
@@ -93,11 +93,11 @@ def test_boundaries_do_not_depend_on_level_reads() -> None:
         )
         for track in (seldom, always):
             track.push(frame)
-            loud += track is always and track.loud
+            loud += track is always and track.above_noise_floor
             if i % 3:  # like windows longer than frames
                 track.step(float(i in voiced), frame.start, frame.end)
-        assert seldom.voicing(0.0) == always.voicing(0.0)
-    assert seldom.loud == always.loud
+        assert seldom.result(0.0) == always.result(0.0)
+    assert seldom.above_noise_floor == always.above_noise_floor
     assert loud > 20
 
 
@@ -117,7 +117,7 @@ def possible_onsets(pcm: Pcm, scores: dict[int, float]) -> list[int]:
         track.push(frame)
         score = scores.get(i, 0.0)
         track.step(score, frame.start, frame.end)
-        if track.voicing(score).possible_onset:
+        if track.result(score).possible_onset:
             assert not track.speaking
             found.append(i)
     return found
@@ -160,7 +160,7 @@ def test_inserted_silence_does_not_change_noise_floor() -> None:
         frame = pcm[i * FRAME_SAMPLES : (i + 1) * FRAME_SAMPLES] * (not invented)
         track.push(Frame(Samples(i * FRAME_SAMPLES), frame, is_inserted=invented))
         track.step(SPOKEN.get(i, 0.0), Samples(i * FRAME_SAMPLES), Samples((i + 1) * FRAME_SAMPLES))
-        assert not track.voicing(0.0).possible_onset, f"frame {i}"
+        assert not track.result(0.0).possible_onset, f"frame {i}"
 
 
 def above_noise_frames(pcm: Pcm, voiced: set[int]) -> list[int]:
@@ -170,8 +170,8 @@ def above_noise_frames(pcm: Pcm, voiced: set[int]) -> list[int]:
         frame = Frame(Samples(i * FRAME_SAMPLES), pcm[i * FRAME_SAMPLES : (i + 1) * FRAME_SAMPLES])
         track.push(frame)
         track.step(float(i in voiced), frame.start, frame.end)
-        assert track.voicing(float(i in voiced)).above_noise == (track.speaking and track.clear)
-        found += [i] * track.clear
+        assert track.result(float(i in voiced)).above_noise == (track.speaking and track.above_silence)
+        found += [i] * track.above_silence
     return found
 
 
@@ -208,12 +208,12 @@ def test_inserted_silence_is_no_reference_for_above_noise() -> None:
     for i in range(80):
         frame = pcm[i * FRAME_SAMPLES : (i + 1) * FRAME_SAMPLES]
         track.push(Frame(Samples(i * FRAME_SAMPLES), frame * (i >= 40), is_inserted=i < 40))
-        assert not track.clear
+        assert not track.above_silence
 
 
 def background_frames(pcm: Pcm, voiced: set[int]) -> list[int]:
     """Returns the frames in which a voice is no louder than the room before it."""
-    return [i for i, voicing in enumerate(results(SpeechTracker(SETTINGS), pcm, voiced)) if voicing.background_level]
+    return [i for i, result in enumerate(results(SpeechTracker(SETTINGS), pcm, voiced)) if result.background_level]
 
 
 def test_voice_no_louder_than_noise_is_background_level() -> None:
@@ -248,4 +248,4 @@ def test_no_background_level_after_inserted_silence() -> None:
         frame = Frame(Samples(i * FRAME_SAMPLES), pcm[i * FRAME_SAMPLES : (i + 1) * FRAME_SAMPLES], is_inserted=i < 40)
         track.push(frame)
         track.step(float(i >= 40), frame.start, frame.end)
-        assert not track.voicing(float(i >= 40)).background_level
+        assert not track.result(float(i >= 40)).background_level

@@ -17,10 +17,12 @@ def routing(
     *endpoints: Endpoint,
     policy: Policy = "latency",
     share: float = 0.1,
-    luck: Callable[[], float] = lambda: 0.0,
+    random_fraction: Callable[[], float] = lambda: 0.0,
     here: GeoPoint | None = None,
 ) -> Routing:
-    return Routing(endpoints or (Endpoint("a"), Endpoint("b"), Endpoint("c")), policy, HedgeBudget(share), luck, here)
+    return Routing(
+        endpoints or (Endpoint("a"), Endpoint("b"), Endpoint("c")), policy, HedgeBudget(share), random_fraction, here
+    )
 
 
 def measured(route: Routing, *times_s: float | None, at_s: float = NOW_S) -> None:
@@ -83,7 +85,7 @@ def test_ordered_ignores_measurements() -> None:
 
 def test_weighted_selects_in_proportion_to_weight() -> None:
     endpoints = (Endpoint("a", weight=3), Endpoint("b", weight=1), Endpoint("reserve", weight=0))
-    route = routing(*endpoints, policy="weighted", luck=random.Random(1).random)
+    route = routing(*endpoints, policy="weighted", random_fraction=random.Random(1).random)
     drawn = Counter(route.order(NOW_S)[0] for _ in range(2000))
     assert drawn[0] / drawn[1] == pytest.approx(3, rel=0.15)
     assert drawn[2] == 0

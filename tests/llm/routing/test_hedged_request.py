@@ -148,10 +148,10 @@ def hold(routing: Routing, steps: list[tuple[What, int, float]], now_s: float) -
                 "token": Token("a"),
                 "calling": CallInProgress(),
             }
-            listener.perform(hedged.came(number, events.get(what, Finished("stop")), now_s), number)
+            listener.perform(hedged.on_event(number, events.get(what, Finished("stop")), now_s), number)
             if what == "finished":
                 listener.winner, listener.said = number, True
-    hedged.over(now_s)
+    hedged.close(now_s)
     assert sum(tried.outcome == "answered" for tried in listener.tried) <= 1 + listener.broken_calls
     return now_s
 
@@ -167,18 +167,18 @@ def test_lost_hedge_costs_prompt_and_some_tokens() -> None:
     hedged, routing = question()
     hedged.begin(1000.0)
     hedged.tick(1000.5)
-    hedged.came(1, RequestSent(None), 1000.51)
-    hedged.came(0, Token("a"), 1000.6)
+    hedged.on_event(1, RequestSent(None), 1000.51)
+    hedged.on_event(0, Token("a"), 1000.6)
     assert (routing.budget.hedges, routing.budget.extra_tokens) == (1, PROMPT_TOKENS + LOSER_TOKENS)
 
 
 def test_winning_over_unsent_request_is_no_hedge() -> None:
     hedged, routing = question()
     hedged.begin(1000.0)
-    hedged.came(0, SlotAcquired(), 1000.0)
+    hedged.on_event(0, SlotAcquired(), 1000.0)
     hedged.tick(1000.5)
-    hedged.came(1, RequestSent(None), 1000.51)
-    hedged.came(1, Token("a"), 1000.6)
+    hedged.on_event(1, RequestSent(None), 1000.51)
+    hedged.on_event(1, Token("a"), 1000.6)
     assert (routing.budget.hedges, routing.budget.extra_tokens) == (0, 0)
 
 
@@ -191,7 +191,7 @@ def test_two_consecutive_winning_hedges_open_breaker() -> None:
         assert hedged.wake_s is not None
         hedged_at_s = hedged.wake_s
         hedged.tick(hedged_at_s)
-        hedged.came(1, Token("a"), hedged_at_s + 0.1)
+        hedged.on_event(1, Token("a"), hedged_at_s + 0.1)
         assert routing.breakers[0].closed(hedged_at_s + 0.1) == (turn == 0)
 
 
@@ -199,7 +199,7 @@ def test_leaving_early_counts_no_failure() -> None:
     hedged, routing = question()
     hedged.begin(1000.0)
     hedged.tick(1000.5)
-    hedged.over(1000.6)
+    hedged.close(1000.6)
     assert all(breaker.closed(1000.6) for breaker in routing.breakers)
     assert [health.samples for health in routing.healths] == [0, 0, 0]
 
@@ -210,7 +210,7 @@ def test_leaving_early_permits_another_probe() -> None:
     hedged = HedgedRequest(routing, PROMPT_TOKENS, 1008.0)
     assert AskEndpoint(0) in hedged.begin(1000.0)
     assert not routing.breakers[0].wants_probe(1000.1)
-    hedged.over(1000.1)
+    hedged.close(1000.1)
     assert routing.breakers[0].wants_probe(1000.1)
 
 
@@ -225,7 +225,7 @@ def test_final_refusal_of_hedge_does_not_end_first(wrong: Exception) -> None:
     effects = hedged.failed(1, wrong, 1000.51)
     assert [effect for effect in effects if not isinstance(effect, PassOn)] == []
     assert not routing.breakers[1].closed(1000.51), "and it is not looked at again so soon"
-    assert PassOn(Token("a")) in hedged.came(0, Token("a"), 1000.6)
+    assert PassOn(Token("a")) in hedged.on_event(0, Token("a"), 1000.6)
 
 
 @pytest.mark.parametrize("wrong", WRONG, ids=["final refusal", "programming error"])
@@ -243,7 +243,7 @@ def test_content_filter_does_not_count_as_failure() -> None:
     routing.breakers[0].failed(990.0, 0.001, certain=True)
     hedged = HedgedRequest(routing, PROMPT_TOKENS, 1008.0)
     hedged.begin(1000.0)
-    hedged.came(0, Token("a"), 1000.1)
+    hedged.on_event(0, Token("a"), 1000.1)
     assert hedged.failed(0, WRONG[0], 1000.2) == [Fail(WRONG[0])]
     assert routing.breakers[0].closed(1000.2)
 
@@ -287,8 +287,8 @@ def test_configured_patience_is_respected(share: float) -> None:
     for asked_at_s in (1010.0, 1020.0):
         hedged = HedgedRequest(routing, PROMPT_TOKENS, asked_at_s + 8)
         assert AskEndpoint(0) in hedged.begin(asked_at_s)
-        assert PassOn(Token("a")) in hedged.came(0, Token("a"), asked_at_s + 3)
-        hedged.over(asked_at_s + 4)
+        assert PassOn(Token("a")) in hedged.on_event(0, Token("a"), asked_at_s + 3)
+        hedged.close(asked_at_s + 4)
 
 
 @pytest.mark.parametrize("winner", [1, 2])
@@ -298,7 +298,7 @@ def test_two_silent_endpoints_are_replaced(winner: int) -> None:
     hedged_at_s = pass_time(hedged, 1000.0, 1)
     switched_at_s = pass_time(hedged, hedged_at_s, 2)
     assert switched_at_s == 1000.0 + UNMEASURED_PATIENCE_S
-    effects = hedged.came(winner, Token("a"), 1003.0)
+    effects = hedged.on_event(winner, Token("a"), 1003.0)
     assert CloseRequest(3 - winner) in effects
     assert PassOn(Token("a")) in effects
 
@@ -339,7 +339,7 @@ def test_no_request_after_deadline() -> None:
 def test_stalled_answer_is_a_doubtful_failure() -> None:
     hedged, routing = question()
     hedged.begin(1000.0)
-    hedged.came(0, Token("a"), 1000.1)
+    hedged.on_event(0, Token("a"), 1000.1)
     stalled = LlmTooSlow("e0", "stalled", spoken="", retryable=True)
     assert hedged.failed(0, stalled, 1005.1) == [Fail(stalled)]
     assert routing.breakers[0].closed(1005.1)
@@ -349,7 +349,7 @@ def test_started_call_wins_before_it_is_complete() -> None:
     hedged, routing = question()
     hedged.begin(1000.0)
     hedged.tick(1000.5)
-    effects = hedged.came(0, CallInProgress(), 1000.6)
+    effects = hedged.on_event(0, CallInProgress(), 1000.6)
     assert CloseRequest(1) in effects
     assert hedged.wake_s is None
     assert routing.healths[0].usual_s == pytest.approx(0.6)
@@ -358,16 +358,16 @@ def test_started_call_wins_before_it_is_complete() -> None:
 def test_broken_first_call_is_retried_elsewhere() -> None:
     hedged, _ = question()
     hedged.begin(1000.0)
-    hedged.came(0, CallInProgress(), 1000.1)
+    hedged.on_event(0, CallInProgress(), 1000.1)
     assert AskEndpoint(1) in hedged.failed(0, error("e0", "unreachable"), 1000.2)
-    assert PassOn(Token("a")) in hedged.came(1, Token("a"), 1000.3)
+    assert PassOn(Token("a")) in hedged.on_event(1, Token("a"), 1000.3)
 
 
 def test_broken_call_after_text_is_not_retried() -> None:
     hedged, _ = question()
     hedged.begin(1000.0)
-    hedged.came(0, Token("Let me see."), 1000.1)
-    hedged.came(0, CallInProgress(), 1000.1)
+    hedged.on_event(0, Token("Let me see."), 1000.1)
+    hedged.on_event(0, CallInProgress(), 1000.1)
     failure = error("e0", "unreachable")
     assert hedged.failed(0, failure, 1000.2) == [Fail(failure)]
 

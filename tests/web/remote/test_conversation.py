@@ -55,11 +55,11 @@ class Line:
         self.greeting = self.fetch()
 
     def fetch(self) -> list[Effect]:
-        return [effect for text in self.server.to_send() for effect in self.here.tell(json.loads(text))]
+        return [effect for text in self.server.to_send() for effect in self.here.handle(json.loads(text))]
 
-    def tell(self, *facts: Any, invented_ms: float | None = 0.0) -> list[Effect]:
+    def tell(self, *facts: Any, inserted_ms: float | None = 0.0) -> list[Effect]:
         for fact in facts:
-            self.server.tell(fact, invented_ms)
+            self.server.on_event(fact, inserted_ms)
         return self.fetch()
 
     def sound(self, reply: ReplyId = REPLY) -> list[Effect]:
@@ -83,7 +83,7 @@ def asked(line: Line, reply: ReplyId = REPLY) -> list[Effect]:
             reply.turn, "what time is it", low_confidence=False, item=said, speech_end_ms=900.0, origin="spoken"
         ),
         ReplyStarted(reply, ANSWER, spoken=True),
-        invented_ms=140.0,
+        inserted_ms=140.0,
     )
 
 
@@ -138,7 +138,7 @@ def test_session_created_greets_with_its_facts() -> None:
 @pytest.mark.parametrize("session", [{}, {"repartee": {"version": "0.0"}}, {"repartee": None}])
 def test_server_without_extensions_is_refused(session: dict[str, Any]) -> None:
     with pytest.raises(UnsupportedServerError, match="no Repartee server, or one of an older version"):
-        RemoteConversation().tell({"type": "session.created", "session": session})
+        RemoteConversation().handle({"type": "session.created", "session": session})
 
 
 def test_interrupted_reply_is_cut_at_heard_position() -> None:
@@ -203,10 +203,10 @@ def test_typed_text_is_shown_once() -> None:
     line = Line()
     typed = {"id": "item_9", "type": "message", "role": "user", "content": [{"type": "input_text", "text": "hello"}]}
     event = {"type": "conversation.item.added", "previous_item_id": None, "item": typed}
-    (taken,) = line.here.tell(event)
+    (taken,) = line.here.handle(event)
     assert isinstance(taken, UserTurnCommitted)
     assert (taken.text, taken.speech_end_ms, taken.origin) == ("hello", None, "requested")
-    assert line.here.tell(event) == []
+    assert line.here.handle(event) == []
 
 
 def test_failed_reply_has_its_error() -> None:
@@ -221,9 +221,9 @@ def test_notices_and_errors_are_shown_except_harmless_ones() -> None:
     line = Line()
     assert line.tell(Problem("the disk is full")) == [Problem("the disk is full")]
     error = {"type": "error", "error": {"code": "invalid_value", "message": "speed is 2"}}
-    assert line.here.tell(error) == [Problem("the server: speed is 2")]
+    assert line.here.handle(error) == [Problem("the server: speed is 2")]
     error["error"] = {"code": "response_cancel_not_active", "message": "nothing to cancel"}
-    assert line.here.tell(error) == []
+    assert line.here.handle(error) == []
 
 
 # ---- lost connections ----
@@ -302,7 +302,7 @@ def test_any_server_events_are_handled(events: list[tuple[str, dict[str, Any]]])
     here = RemoteConversation()
     for kind, fields in events:
         try:
-            here.tell({**fields, "type": kind})
+            here.handle({**fields, "type": kind})
         except UnsupportedServerError:
             assert kind == "session.created"
 
@@ -331,10 +331,10 @@ def test_any_server_events_leave_client_and_screen_working(events: list[tuple[st
 
 def test_invalid_event_is_reported_once() -> None:
     here = RemoteConversation()
-    (trouble,) = here.tell({"type": "response.created"})
+    (trouble,) = here.handle({"type": "response.created"})
     assert isinstance(trouble, Problem)
     assert "response.created" in trouble.text
-    assert here.tell({"type": "response.created"}) == []
+    assert here.handle({"type": "response.created"}) == []
 
 
 def test_trace_event_becomes_a_turn_record() -> None:
@@ -349,7 +349,7 @@ def test_trace_event_becomes_a_turn_record() -> None:
         ],
         "tomorrow": 1,
     }
-    (finished,) = RemoteConversation().tell({"type": "repartee.trace", "turn": 3, "trace": trace})
+    (finished,) = RemoteConversation().handle({"type": "repartee.trace", "turn": 3, "trace": trace})
     assert isinstance(finished, TurnFinished)
     record = finished.record
     assert (record.turn, record.response_latency_ms, record.words) == (3, 321.5, None)

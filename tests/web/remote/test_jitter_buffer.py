@@ -1,7 +1,7 @@
 """The size of the buffer before playback."""
 
 from audio.units import reply_samples_of_ms
-from web.remote.jitter_buffer import FIRST_MS, MOST_MS, JitterBuffer
+from web.remote.jitter_buffer import FIRST_MS, MAX_MS, JitterBuffer
 
 
 def test_buffer_grows_after_underruns_and_shrinks_without() -> None:
@@ -13,7 +13,7 @@ def test_buffer_grows_after_underruns_and_shrinks_without() -> None:
         jitter_buffer.ran_dry()
         jitter_buffer.over()
         sizes.append(jitter_buffer.samples)
-    assert sizes == [reply_samples_of_ms(ms) for ms in (FIRST_MS, 120, 240, MOST_MS, MOST_MS)]
+    assert sizes == [reply_samples_of_ms(ms) for ms in (FIRST_MS, 120, 240, MAX_MS, MAX_MS)]
     assert jitter_buffer.underruns == 5
     sizes = []
     for _ in range(5):

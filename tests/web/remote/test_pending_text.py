@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from web.remote.pending_text import MOST_WAITING, PendingText
+from web.remote.pending_text import MAX_WAITING, PendingText
 
 
 def test_text_waits_until_arrival_and_is_owed_until_answered() -> None:
@@ -35,9 +35,9 @@ def test_lost_connection_reports_uncertain_texts_once() -> None:
 
 def test_waiting_texts_are_limited_and_counted_on_give_up() -> None:
     typed = PendingText()
-    assert all(typed.add("x") for _ in range(MOST_WAITING))
+    assert all(typed.add("x") for _ in range(MAX_WAITING))
     assert not typed.add("x")
-    assert (typed.give_up(), typed.give_up(), typed.owed) == (MOST_WAITING, 0, False)
+    assert (typed.give_up(), typed.give_up(), typed.owed) == (MAX_WAITING, 0, False)
 
 
 @given(st.lists(st.sampled_from(["add", "send", "half", "arrive", "answer", "lost"]), max_size=40))

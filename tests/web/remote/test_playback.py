@@ -17,7 +17,7 @@ PIECE = REPLY_RATE_HZ // 50
 """20 ms."""
 
 
-class Room:
+class PlaybackHarness:
     """A playback, its reports and the audio that was played."""
 
     def __init__(self) -> None:
@@ -48,127 +48,127 @@ class Room:
         return [(a / REPLY_RATE_HZ, (b + 1) / REPLY_RATE_HZ) for a, b in zip(firsts, lasts, strict=True)]
 
 
-def with_room(script: Callable[[Room], Awaitable[None]]) -> Room:
-    async def run() -> Room:
-        room = Room()
+def run_script(script: Callable[[PlaybackHarness], Awaitable[None]]) -> PlaybackHarness:
+    async def run() -> PlaybackHarness:
+        harness = PlaybackHarness()
         async with asyncio.TaskGroup() as tasks:
-            work = [tasks.create_task(room.speaker.run()), tasks.create_task(room.playback.run())]
-            await script(room)
+            work = [tasks.create_task(harness.speaker.run()), tasks.create_task(harness.playback.run())]
+            await script(harness)
             for task in work:
                 task.cancel()
-        return room
+        return harness
 
     return run_virtual(run())
 
 
 def test_even_network_is_played_without_buffering() -> None:
-    async def script(room: Room) -> None:
-        room.pieces(ONE, 3)
-        await room.trickle(ONE, 47)
-        room.playback.end(ONE)
+    async def script(harness: PlaybackHarness) -> None:
+        harness.pieces(ONE, 3)
+        await harness.trickle(ONE, 47)
+        harness.playback.end(ONE)
         await asyncio.sleep(0.5)
 
-    room = with_room(script)
-    ((begins_s, ends_s),) = room.sounding()
+    harness = run_script(script)
+    ((begins_s, ends_s),) = harness.sounding()
     assert begins_s <= 0.03
     assert round(ends_s - begins_s, 3) == 1.0
-    assert room.over == [ONE]
-    assert room.playback.jitter_buffer.underruns == 0
+    assert harness.over == [ONE]
+    assert harness.playback.jitter_buffer.underruns == 0
 
 
 def test_underrun_buffers_before_reply_continues() -> None:
     """Without buffering each late piece would be a gap of its own: one underrun becomes ten."""
 
-    async def script(room: Room) -> None:
-        room.pieces(ONE, 1)
+    async def script(harness: PlaybackHarness) -> None:
+        harness.pieces(ONE, 1)
         await asyncio.sleep(0.3)
         # The network is back with 15 ms of jitter: without a buffer every second piece would be late.
         for _ in range(20):
-            room.pieces(ONE, 1)
+            harness.pieces(ONE, 1)
             await asyncio.sleep(0.035)
-            room.pieces(ONE, 1)
+            harness.pieces(ONE, 1)
             await asyncio.sleep(0.005)
-        room.playback.end(ONE)
+        harness.playback.end(ONE)
         await asyncio.sleep(0.5)
 
-    room = with_room(script)
-    assert len(room.sounding()) == 2
-    assert room.playback.jitter_buffer.underruns == 1
+    harness = run_script(script)
+    assert len(harness.sounding()) == 2
+    assert harness.playback.jitter_buffer.underruns == 1
     rings_out = round(0.005 * REPLY_RATE_HZ)  # fade at the underrun
-    assert sum(np.count_nonzero(pcm) for _, pcm in room.blocks) == 41 * PIECE + rings_out
-    assert room.over == [ONE]
+    assert sum(np.count_nonzero(pcm) for _, pcm in harness.blocks) == 41 * PIECE + rings_out
+    assert harness.over == [ONE]
 
 
 def test_next_reply_starts_buffered_and_halves_the_buffer() -> None:
-    async def script(room: Room) -> None:
-        room.pieces(ONE, 1)
+    async def script(harness: PlaybackHarness) -> None:
+        harness.pieces(ONE, 1)
         await asyncio.sleep(0.2)
-        room.pieces(ONE, 5)
-        room.playback.end(ONE)
+        harness.pieces(ONE, 5)
+        harness.playback.end(ONE)
         await asyncio.sleep(0.5)
-        assert room.playback.jitter_buffer.samples == 3 * PIECE
-        begun_s = len(room.blocks) / 100
-        await room.trickle(TWO, 20)
-        room.playback.end(TWO)
+        assert harness.playback.jitter_buffer.samples == 3 * PIECE
+        begun_s = len(harness.blocks) / 100
+        await harness.trickle(TWO, 20)
+        harness.playback.end(TWO)
         await asyncio.sleep(0.5)
-        assert 0.04 <= room.sounding()[2][0] - begun_s <= 0.08
-        assert len(room.sounding()) == 3
-        assert room.playback.jitter_buffer.samples == 0
+        assert 0.04 <= harness.sounding()[2][0] - begun_s <= 0.08
+        assert len(harness.sounding()) == 3
+        assert harness.playback.jitter_buffer.samples == 0
 
-    assert with_room(script).over == [ONE, TWO]
+    assert run_script(script).over == [ONE, TWO]
 
 
 def test_buffering_ends_with_the_reply_or_time_limit() -> None:
     """Less audio than the buffer size is played at the end of the reply or after the time limit."""
 
-    async def script(room: Room) -> None:
-        room.pieces(ONE, 1)
+    async def script(harness: PlaybackHarness) -> None:
+        harness.pieces(ONE, 1)
         await asyncio.sleep(0.2)
-        room.pieces(ONE, 1)
+        harness.pieces(ONE, 1)
         await asyncio.sleep(0.02)
-        room.playback.end(ONE)
+        harness.playback.end(ONE)
         await asyncio.sleep(0.2)
-        assert room.over == [ONE]
-        room.pieces(TWO, 1)
+        assert harness.over == [ONE]
+        harness.pieces(TWO, 1)
         await asyncio.sleep(0.2)
-        room.pieces(TWO, 1)
+        harness.pieces(TWO, 1)
         await asyncio.sleep(3.0)
-        assert len(room.sounding()) == 3  # one piece is less than the buffer: it is played late
-        room.playback.end(TWO)
+        assert len(harness.sounding()) == 3  # one piece is less than the buffer: it is played late
+        harness.playback.end(TWO)
         await asyncio.sleep(0.2)
-        assert room.over == [ONE, TWO]
+        assert harness.over == [ONE, TWO]
 
-    with_room(script)
+    run_script(script)
 
 
 def test_reply_cut_while_buffering_is_not_played() -> None:
-    async def script(room: Room) -> None:
-        room.pieces(ONE, 1)
+    async def script(harness: PlaybackHarness) -> None:
+        harness.pieces(ONE, 1)
         await asyncio.sleep(0.2)
-        room.pieces(ONE, 1)
+        harness.pieces(ONE, 1)
         await asyncio.sleep(0.01)
-        room.playback.stop()
-        room.pieces(ONE, 10)
-        room.pieces(TWO, 10)
-        room.playback.end(TWO)
+        harness.playback.stop()
+        harness.pieces(ONE, 10)
+        harness.pieces(TWO, 10)
+        harness.playback.end(TWO)
         await asyncio.sleep(1.0)
-        assert room.over == [TWO]
-        assert len(room.sounding()) == 2
+        assert harness.over == [TWO]
+        assert len(harness.sounding()) == 2
 
-    with_room(script)
+    run_script(script)
 
 
 def test_last_reply_is_repeated_at_once() -> None:
-    async def script(room: Room) -> None:
-        room.pieces(ONE, 1)
+    async def script(harness: PlaybackHarness) -> None:
+        harness.pieces(ONE, 1)
         await asyncio.sleep(0.2)
-        room.pieces(ONE, 9)
-        room.playback.end(ONE)
+        harness.pieces(ONE, 9)
+        harness.playback.end(ONE)
         await asyncio.sleep(0.5)
-        assert room.playback.again()
+        assert harness.playback.again()
         await asyncio.sleep(0.5)
 
-    room = with_room(script)
-    begins_s, ends_s = room.sounding()[-1]
+    harness = run_script(script)
+    begins_s, ends_s = harness.sounding()[-1]
     assert round(ends_s - begins_s, 3) == 0.2
-    assert room.troubles == []
+    assert harness.troubles == []

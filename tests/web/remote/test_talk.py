@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 import pytest
 from rehearsal import Says, ScriptedMicrophone
-from served import ScriptedWorkshop, Served, eventually, served, settings_for
+from served import ScriptedEngineLoader, Served, eventually, served, settings_for
 
 from assistant.events import (
     ChunkSpoken,
@@ -73,7 +73,7 @@ def here(server: Served, says: list[Says], length_ms: int = 60_000) -> Here:
 def run(
     folder: Path,
     says: list[Says],
-    course: Callable[[Here, Served, ScriptedWorkshop], Coroutine[None, None, None]],
+    course: Callable[[Here, Served, ScriptedEngineLoader], Coroutine[None, None, None]],
     *assignments: str,
     answers: tuple[str, ...] = ("It is ten o'clock.",),
 ) -> Here:
@@ -81,17 +81,17 @@ def run(
     kept: list[Here] = []
 
     async def main() -> None:
-        workshop = ScriptedWorkshop(settings_for(folder, "turn.hangover_ms=200", *assignments), os.environ)
-        workshop.answers = answers
-        async with asyncio.timeout(60), served(workshop) as server:
+        loader = ScriptedEngineLoader(settings_for(folder, "turn.hangover_ms=200", *assignments), os.environ)
+        loader.answers = answers
+        async with asyncio.timeout(60), served(loader) as server:
             one = here(server, says)
             kept.append(one)
             async with asyncio.TaskGroup() as tasks:
                 talking = tasks.create_task(one.talk.run())
-                await course(one, server, workshop)
+                await course(one, server, loader)
                 one.talk.leave()
                 await talking
-            await eventually(lambda: server.admission.current == 0)
+            await eventually(lambda: server.session_limits.current == 0)
 
     asyncio.run(main())
     return kept[0]
@@ -100,7 +100,7 @@ def run(
 def test_question_is_answered_with_correct_latency(tmp_path: Path) -> None:
     says = [Says(600, 1500, "what time is it")]
 
-    async def course(one: Here, _server: Served, _workshop: ScriptedWorkshop) -> None:
+    async def course(one: Here, _server: Served, _loader: ScriptedEngineLoader) -> None:
         await eventually(lambda: bool(one.of(TurnFinished)))
 
     one = run(tmp_path, says, course)
@@ -127,7 +127,7 @@ def test_question_is_answered_with_correct_latency(tmp_path: Path) -> None:
 def test_interruption_stops_playback_at_heard_position(tmp_path: Path) -> None:
     says = [Says(400, 900, "count"), Says(1900, 2900, "stop")]
 
-    async def course(one: Here, _server: Served, _workshop: ScriptedWorkshop) -> None:
+    async def course(one: Here, _server: Served, _loader: ScriptedEngineLoader) -> None:
         await eventually(lambda: len(one.of(TurnFinished)) >= 1)
         await eventually(lambda: len(one.of(ReplyStarted)) >= 2)
 
@@ -141,16 +141,16 @@ def test_interruption_stops_playback_at_heard_position(tmp_path: Path) -> None:
 
 
 def test_typed_text_is_answered_and_reply_is_repeated(tmp_path: Path) -> None:
-    async def course(one: Here, _server: Served, workshop: ScriptedWorkshop) -> None:
+    async def course(one: Here, _server: Served, loader: ScriptedEngineLoader) -> None:
         await eventually(lambda: one.talk.wire.open)
         assert not one.talk.repeat()
         one.talk.type("hello")
         await eventually(lambda: bool(one.of(TurnFinished)))
-        assert workshop.models[0].asked[0][-1].content == "hello"
+        assert loader.models[0].asked[0][-1].content == "hello"
         played = int(np.count_nonzero(one.heard()))
         one.talk.repeat()
         await eventually(lambda: int(np.count_nonzero(one.heard())) >= 2 * played)
-        assert len(workshop.models[0].asked) == 1
+        assert len(loader.models[0].asked) == 1
 
     one = run(tmp_path, [], course)
     assert [taken.text for taken in one.of(UserTurnCommitted)] == ["hello"]
@@ -160,17 +160,17 @@ def test_typed_text_is_answered_and_reply_is_repeated(tmp_path: Path) -> None:
 def test_text_typed_into_broken_connection_is_answered_once(tmp_path: Path) -> None:
     """The socket is dead and neither side knows it yet: texts typed then do not arrive."""
 
-    async def course(one: Here, server: Served, workshop: ScriptedWorkshop) -> None:
+    async def course(one: Here, server: Served, loader: ScriptedEngineLoader) -> None:
         await eventually(lambda: one.talk.wire.open and not one.talk._greeting)
         (conversation,) = server.connections._conversations.values()
-        assert conversation.line is not None
-        closing = asyncio.ensure_future(conversation.line.socket.close(1011))
+        assert conversation.client_socket is not None
+        closing = asyncio.ensure_future(conversation.client_socket.socket.close(1011))
         one.talk.type("hello")
         await closing
         await eventually(lambda: bool(one.of(TurnFinished)))
         one.talk.type("and again")
         await eventually(lambda: len(one.of(TurnFinished)) == 2)
-        assert [message.content for message in workshop.models[0].asked[-1] if message.role == "user"] == [
+        assert [message.content for message in loader.models[0].asked[-1] if message.role == "user"] == [
             "hello",
             "and again",
         ]
@@ -186,7 +186,7 @@ def test_unheard_words_are_not_in_server_history(
 ) -> None:
     """The loudspeaker disappears after 700 ms, when three words were completely heard."""
 
-    async def course(one: Here, _server: Served, workshop: ScriptedWorkshop) -> None:
+    async def course(one: Here, _server: Served, loader: ScriptedEngineLoader) -> None:
         told = one.talk.speaker.on_played
 
         def gone(key: Hashable, total: ReplySamples, leaves_at_s: float, finished: bool) -> None:
@@ -201,8 +201,8 @@ def test_unheard_words_are_not_in_server_history(
         await eventually(lambda: bool(one.of(TurnFinished)) and bool(one.of(ReplyStopped)))
         await asyncio.sleep(0.1)
         one.talk.type("go on")
-        await eventually(lambda: len(workshop.models[0].asked) == 2)
-        said = [message.content for message in workshop.models[0].asked[1] if message.role == "assistant"]
+        await eventually(lambda: len(loader.models[0].asked) == 2)
+        said = [message.content for message in loader.models[0].asked[1] if message.role == "assistant"]
         assert said == ["One two three."]
 
     one = run(tmp_path, [], course, answers=(TEN, "Yes."))
@@ -210,7 +210,7 @@ def test_unheard_words_are_not_in_server_history(
 
 
 def test_key_interrupt_is_reported_as_client(tmp_path: Path) -> None:
-    async def course(one: Here, _server: Served, _workshop: ScriptedWorkshop) -> None:
+    async def course(one: Here, _server: Served, _loader: ScriptedEngineLoader) -> None:
         await eventually(lambda: one.talk.wire.open)
         one.talk.type("count")
         await eventually(lambda: (one.talk.playback.played_ms or 0) > 300)
@@ -226,16 +226,16 @@ def test_key_interrupt_is_reported_as_client(tmp_path: Path) -> None:
 def test_push_to_talk_sends_audio_only_while_key_is_down(tmp_path: Path) -> None:
     says = [Says(300, 1000, "not for you"), Says(1500, 2200, "what time is it")]
 
-    async def course(one: Here, server: Served, workshop: ScriptedWorkshop) -> None:
+    async def course(one: Here, server: Served, loader: ScriptedEngineLoader) -> None:
         one.talk.push_to_talk = True
         clock = one.talk.microphone.clock
         await eventually(lambda: clock.running and clock.to_position(asyncio.get_running_loop().time()) > 1.3 * 16_000)
-        one.talk.talk(True)
-        one.talk.talk(False)
+        one.talk.set_push_to_talk(True)
+        one.talk.set_push_to_talk(False)
         await eventually(lambda: one.troubles == [TOO_SHORT])
-        one.talk.talk(True)
+        one.talk.set_push_to_talk(True)
         await eventually(lambda: clock.to_position(asyncio.get_running_loop().time()) > 2.2 * 16_000)
-        one.talk.talk(False)
+        one.talk.set_push_to_talk(False)
         await eventually(lambda: any(done.record.outcome == "answered" for done in one.of(TurnFinished)))
 
     one = run(tmp_path, says, course)
@@ -252,13 +252,13 @@ def test_push_to_talk_sends_audio_only_while_key_is_down(tmp_path: Path) -> None
 
 
 def test_reply_is_complete_after_reconnect(tmp_path: Path) -> None:
-    async def course(one: Here, server: Served, _workshop: ScriptedWorkshop) -> None:
+    async def course(one: Here, server: Served, _loader: ScriptedEngineLoader) -> None:
         await eventually(lambda: one.talk.wire.open)
         one.talk.type("count")
         await eventually(lambda: (one.talk.playback.played_ms or 0) > 300)
         (conversation,) = server.connections._conversations.values()
-        assert conversation.line is not None
-        await conversation.line.socket.close(1011)
+        assert conversation.client_socket is not None
+        await conversation.client_socket.socket.close(1011)
         await eventually(lambda: bool(one.of(TurnFinished)))
 
     one = run(tmp_path, [], course, answers=(TEN,))
@@ -277,19 +277,19 @@ def test_reply_is_complete_after_reconnect(tmp_path: Path) -> None:
 def test_reply_stopped_while_disconnected_stops_at_server(tmp_path: Path, answer: str) -> None:
     """The reply is still being sent, or completely sent and only played."""
 
-    async def course(one: Here, server: Served, workshop: ScriptedWorkshop) -> None:
+    async def course(one: Here, server: Served, loader: ScriptedEngineLoader) -> None:
         await eventually(lambda: one.talk.wire.open)
         one.talk.type("count")
         await eventually(lambda: (one.talk.playback.played_ms or 0) > 300)
         (conversation,) = server.connections._conversations.values()
-        assert conversation.line is not None
-        await conversation.line.socket.close(1011)
+        assert conversation.client_socket is not None
+        await conversation.client_socket.socket.close(1011)
         await eventually(lambda: not one.talk.wire.open)
         one.talk.interrupt()
         await eventually(lambda: bool(one.of(TurnFinished)))
         one.talk.type("go on")
-        await eventually(lambda: len(workshop.models[0].asked) == 2)
-        (said,) = [message.content for message in workshop.models[0].asked[1] if message.role == "assistant"]
+        await eventually(lambda: len(loader.models[0].asked) == 2)
+        (said,) = [message.content for message in loader.models[0].asked[1] if message.role == "assistant"]
         assert said
         assert "One two three.".startswith(said)
 

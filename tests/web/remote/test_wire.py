@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from served import eventually
 from starlette.websockets import WebSocket
-from web_server import ScriptedHall, running
+from web_server import ScriptedEnginePool, running
 from websockets.exceptions import ConnectionClosedError, InvalidStatus
 from websockets.frames import Close
 
@@ -164,8 +164,8 @@ def test_other_web_server_is_explained() -> None:
 
 def test_token_is_requested_and_accepted() -> None:
     async def main() -> None:
-        hall = ScriptedHall([EngineState("stt", "ready", "scripted")])
-        async with running(hall, greets, token=TOKEN) as server:
+        engine_pool = ScriptedEnginePool([EngineState("stt", "ready", "scripted")])
+        async with running(engine_pool, greets, token=TOKEN) as server:
             assert "wants its token: set REPARTEE_TOKEN" in await refusal(server.ws)
             assert "has another token" in await refusal(server.ws, "not-the-token-of-it")
             ear = Ear()
@@ -402,7 +402,7 @@ def test_leave_after_end_does_not_hide_the_reason() -> None:
 
 
 def test_unsent_audio_is_dropped_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("web.remote.wire.MOST_WAITING_SOUND", 3)
+    monkeypatch.setattr("web.remote.wire.MAX_WAITING_SOUND", 3)
 
     async def main() -> None:
         async with running(converse=greets) as server:

@@ -1,16 +1,16 @@
-/** The stages of the response latency: their order, their names on the page, and their meaning. Pure. */
+/** The stages of the response latency: order, names on the page, and meaning. Pure. */
 
-/** @type {{stage: string, name: string, is: string}[]} in the order of a turn */
+/** @type {{stage: string, name: string, meaning: string}[]} in the order of a turn */
 export const STAGES = [
-  { stage: "endpoint_wait", name: "wait", is: "the silence that decides that you are done" },
-  { stage: "stt", name: "words", is: "the words of your last sound" },
-  { stage: "queue", name: "queue", is: "waiting for a free engine or connection" },
-  { stage: "llm_network", name: "network", is: "the way to the language model and back" },
-  { stage: "llm_first_token", name: "model", is: "the model's own time to its first word" },
-  { stage: "first_sentence", name: "sentence", is: "until there is enough to be spoken" },
-  { stage: "tts", name: "voice", is: "until its first sound" },
-  { stage: "transport", name: "transport", is: "the way between this page and the server" },
-  { stage: "playout", name: "playout", is: "this page's buffer and the sound device" },
+  { stage: "endpoint_wait", name: "wait", meaning: "silence until the end of your turn is decided" },
+  { stage: "stt", name: "stt", meaning: "until the transcript of your speech is final" },
+  { stage: "queue", name: "queue", meaning: "waiting for a free engine or connection" },
+  { stage: "llm_network", name: "network", meaning: "the network between the server and the language model" },
+  { stage: "llm_first_token", name: "model", meaning: "until the language model returns its first token" },
+  { stage: "first_sentence", name: "sentence", meaning: "until the first chunk of text can be spoken" },
+  { stage: "tts", name: "voice", meaning: "until the voice returns its first audio" },
+  { stage: "transport", name: "transport", meaning: "the network between this page and the server" },
+  { stage: "playout", name: "playout", meaning: "this page's buffer and the sound device" },
 ];
 
 /**
@@ -18,28 +18,28 @@ export const STAGES = [
  * @param {{stages: Record<string, {ms: number, slack_ms: number}>} | null} trace
  * @returns {{stage: string, name: string, ms: number, slack_ms: number}[]}
  */
-export function paid(trace) {
+export function nonzeroStages(trace) {
   return STAGES.filter(({ stage }) => trace?.stages?.[stage]?.ms > 0).map(({ stage, name }) => ({
     stage, name, ...trace.stages[stage],
   }));
 }
 
-const AGREE_MS = 100; // accepted difference between two measurements of the same latency
+const TOLERANCE_MS = 100; // accepted difference between two measurements of the same latency
 
 /**
- * Returns the stages so that they add up to the latency measured here. If the server's record lacks more than
-  * `AGREE_MS`, the rest counts as transport, which the server cannot measure.
+ * Returns the stages so that they add up to the latency measured here. If the server's record is shorter by more than
+ * `TOLERANCE_MS`, the rest counts as transport, which the server cannot measure.
  * @param {object | null} trace
  * @param {number | null} latency_ms
  * @returns {{stage: string, name: string, ms: number, shown_ms: number}[]} `shown_ms`: its length as drawn
  */
-export function accounted(trace, latency_ms) {
-  const stages = paid(trace);
+export function stagesOfLatency(trace, latency_ms) {
+  const stages = nonzeroStages(trace);
   const total = stages.reduce((sum, { ms }) => sum + ms, 0);
-  const lacking = (latency_ms ?? total) - total;
-  if (!stages.length || Math.abs(lacking) <= AGREE_MS) return stages.map((one) => ({ ...one, shown_ms: (one.ms * (total + lacking)) / total }));
+  const missing = (latency_ms ?? total) - total;
+  if (!stages.length || Math.abs(missing) <= TOLERANCE_MS) return stages.map((one) => ({ ...one, shown_ms: (one.ms * (total + missing)) / total }));
   const ms = Object.fromEntries(stages.map((one) => [one.stage, one.ms]));
-  if (lacking > 0) ms.transport = (ms.transport ?? 0) + lacking;
+  if (missing > 0) ms.transport = (ms.transport ?? 0) + missing;
   return STAGES.filter(({ stage }) => ms[stage]).map(({ stage, name }) => ({ stage, name, ms: ms[stage], shown_ms: ms[stage] }));
 }
 
@@ -49,7 +49,7 @@ export function accounted(trace, latency_ms) {
  * @returns {{name: string, stage: string, from_ms: number, to_ms: number, dropped: boolean, attempt: number}[]}
  *   sorted by attempt, then by start
  */
-export function rows(trace) {
+export function waterfallRows(trace) {
   const zero = trace.speech_end_ms ?? Math.min(...trace.spans.map((span) => span.start_ms));
   return trace.spans
     .map(({ name, stage, start_ms, end_ms, dropped, attempt }) => ({

@@ -1,195 +1,195 @@
-/** Buttons, keys and switches: calls actions for user input and draws the current state. */
+/** Handles buttons, keys and switches: calls actions for user input and draws the current state. */
 
-import { microphones } from "../sound/audio-in.js";
-import { by, make } from "./page.js";
-import { prefer, preferences } from "./preferences.js";
+import { microphoneDevices } from "../audio/microphone-input.js";
+import { byId, makeElement } from "./dom.js";
+import { setPreferences, preferences } from "./preferences.js";
 
-const WISHES = ["echoCancellation", "noiseSuppression", "autoGainControl"];
-const TYPED_INTO = "input:not([type=range]):not([type=checkbox]), textarea, select, [contenteditable]";
-const WORKED_BY_SPACE = "input[type=checkbox], summary"; // operated by the space bar only
+const PROCESSING = ["echoCancellation", "noiseSuppression", "autoGainControl"];
+const TEXT_INPUTS = "input:not([type=range]):not([type=checkbox]), textarea, select, [contenteditable]";
+const OPERATED_BY_SPACE = "input[type=checkbox], summary"; // operated by the space bar only
 
 const NARROW = "(max-width: 860px)"; // as in the style sheets
 
-/** Puts the volume among the controls if there is room, otherwise in the settings, so that opening them moves nothing. */
+/** Puts the volume among the controls if there is room, otherwise into the settings, so that opening them moves nothing. */
 function placeVolume(narrow) {
-  const volume = by("volume").parentElement;
-  if (narrow) by("microphone").parentElement.after(volume);
-  else by("settings").before(volume);
+  const volume = byId("volume").parentElement;
+  if (narrow) byId("microphone").parentElement.after(volume);
+  else byId("settings").before(volume);
 }
 
-/** Enables or disables a control. Keeps its focus: with `disabled` it would lose it, and typed keys become shortcuts. */
-function allow(id, on) {
-  by(id).setAttribute("aria-disabled", String(!on));
+/** Enables or disables a control. Keeps its focus: with `disabled` it would lose the focus, and typed keys would become shortcuts. */
+function setEnabled(id, on) {
+  byId(id).setAttribute("aria-disabled", String(!on));
 }
 
-function allowed(id) {
-  return by(id).getAttribute("aria-disabled") !== "true";
+function isEnabled(id) {
+  return byId(id).getAttribute("aria-disabled") !== "true";
 }
 
 /**
- * @typedef {object} Deeds
+ * @typedef {object} ControlActions
  * @property {() => void} toggle start or stop
  * @property {() => void} mute
  * @property {() => void} interrupt
- * @property {() => void} press
- * @property {() => void} release
- * @property {(text: string) => boolean} say
- * @property {() => void} wished called when the microphone or its processing was changed
+ * @property {() => void} pressKey
+ * @property {() => void} releaseKey
+ * @property {(text: string) => boolean} sendText
+ * @property {() => void} changeMicrophone called when the user has chosen another microphone or processing
  * @property {(on: boolean) => void} pushToTalk
  * @property {(loudness: number) => void} volume 0..1
  */
 export class Controls {
-  /** @param {Deeds} deeds */
-  constructor(deeds) {
-    this._deeds = deeds;
-    this._talking = false; // whether the space bar is held to talk
-    this._buttons();
-    this._settings();
-    this._theme();
-    addEventListener("keydown", (event) => this._key(event));
-    addEventListener("keyup", (event) => this._keyUp(event));
-    addEventListener("blur", () => deeds.release()); // the key may be released in another window
+  /** @param {ControlActions} actions */
+  constructor(actions) {
+    this._actions = actions;
+    this._spaceHeld = false; // whether the space bar is held to talk
+    this._bindButtons();
+    this._bindSettings();
+    this._bindTheme();
+    addEventListener("keydown", (event) => this._handleKeyDown(event));
+    addEventListener("keyup", (event) => this._handleKeyUp(event));
+    addEventListener("blur", () => actions.releaseKey()); // the key may be released in another window
   }
 
   /** @param {{running: boolean, muted: boolean, pushToTalk: boolean, held: boolean, phase: string}} state */
   draw({ running, muted, pushToTalk, held, phase }) {
-    by("start-label").textContent = running ? "Stop" : "Start";
-    by("start").classList.toggle("running", running);
-    for (const id of ["mute", "say", "send"]) allow(id, running);
-    allow("interrupt", running && ["speaking", "thinking"].includes(phase));
-    by("say").readOnly = !running;
-    by("mute").setAttribute("aria-pressed", String(muted));
-    by("mute").title = muted ? "Unmute (M)" : "Mute (M)";
-    const holds = running && pushToTalk;
-    if (!holds && document.activeElement === by("hold")) by("start").focus();
-    by("hold").hidden = !holds;
-    by("hold").classList.toggle("held", held);
-    by("hold").setAttribute("aria-pressed", String(held));
+    byId("start-label").textContent = running ? "Stop" : "Start";
+    byId("start").classList.toggle("running", running);
+    for (const id of ["mute", "text-input", "send"]) setEnabled(id, running);
+    setEnabled("interrupt", running && ["speaking", "thinking"].includes(phase));
+    byId("text-input").readOnly = !running;
+    byId("mute").setAttribute("aria-pressed", String(muted));
+    byId("mute").title = muted ? "Unmute (M)" : "Mute (M)";
+    const showHold = running && pushToTalk;
+    if (!showHold && document.activeElement === byId("hold")) byId("start").focus();
+    byId("hold").hidden = !showHold;
+    byId("hold").classList.toggle("held", held);
+    byId("hold").setAttribute("aria-pressed", String(held));
   }
 
   /** @param {MediaTrackSettings | null} granted the settings that the browser granted */
   async listMicrophones(granted) {
-    const select = by("microphone");
-    const devices = navigator.mediaDevices ? await microphones() : [];
-    const options = devices.filter(({ id }) => id && id !== "default").map(({ id, label }, n) => make("option", { value: id, text: label || `Microphone ${n + 1}` }));
-    select.replaceChildren(make("option", { value: "", text: "The browser’s choice" }), ...options);
+    const select = byId("microphone");
+    const devices = navigator.mediaDevices ? await microphoneDevices() : [];
+    const options = devices.filter(({ id }) => id && id !== "default").map(({ id, label }, n) => makeElement("option", { value: id, text: label || `Microphone ${n + 1}` }));
+    select.replaceChildren(makeElement("option", { value: "", text: "Browser default" }), ...options);
     const { deviceId } = preferences();
     select.value = options.some((one) => one.value === deviceId) ? deviceId : "";
     if (granted) {
-      const does = { echoCancellation: "echo cancellation", noiseSuppression: "noise suppression", autoGainControl: "gain control" };
-      const on = WISHES.filter((wish) => granted[wish]).map((wish) => does[wish]);
-      by("granted").textContent = `The browser does: ${on.length ? on.join(", ") : "none of these"}.`;
+      const names = { echoCancellation: "echo cancellation", noiseSuppression: "noise suppression", autoGainControl: "automatic gain control" };
+      const on = PROCESSING.filter((setting) => granted[setting]).map((setting) => names[setting]);
+      byId("granted").textContent = `Active in the browser: ${on.length ? on.join(", ") : "none of these"}.`;
     }
   }
 
   /** @param {number} level dBFS of the microphone */
-  meter(level) {
-    by("ring").style.transform = `scale(${1 + Math.max(0, Math.min(1, (level + 50) / 36)) * 0.22})`;
+  showLevel(level) {
+    byId("level-ring").style.transform = `scale(${1 + Math.max(0, Math.min(1, (level + 50) / 36)) * 0.22})`;
   }
 
-  _buttons() {
-    const { toggle, mute, interrupt, press, release, say } = this._deeds;
-    by("start").onclick = toggle;
-    by("mute").onclick = mute;
-    by("interrupt").onclick = () => allowed("interrupt") && interrupt();
-    by("stand-ins").onclick = () => {
-      by("engines").open = true;
-      by("engines").querySelector("summary").focus();
+  _bindButtons() {
+    const { toggle, mute, interrupt, pressKey, releaseKey, sendText } = this._actions;
+    byId("start").onclick = toggle;
+    byId("mute").onclick = mute;
+    byId("interrupt").onclick = () => isEnabled("interrupt") && interrupt();
+    byId("fallback-engines").onclick = () => {
+      byId("engines").open = true;
+      byId("engines").querySelector("summary").focus();
     };
-    by("hold").onpointerdown = (event) => {
-      by("hold").setPointerCapture(event.pointerId);
-      press();
+    byId("hold").onpointerdown = (event) => {
+      byId("hold").setPointerCapture(event.pointerId);
+      pressKey();
     };
-    by("hold").onclick = ({ detail }) => {
+    byId("hold").onclick = ({ detail }) => {
       if (detail) return; // from a pointer, which is handled already
-      if (by("hold").classList.contains("held")) release();
-      else press();
+      if (byId("hold").classList.contains("held")) releaseKey();
+      else pressKey();
     };
-    by("hold").onpointerup = by("hold").onpointercancel = release;
-    by("hold").oncontextmenu = (event) => event.preventDefault(); // a long touch must not open a menu
-    by("say-form").onsubmit = (event) => {
+    byId("hold").onpointerup = byId("hold").onpointercancel = releaseKey;
+    byId("hold").oncontextmenu = (event) => event.preventDefault(); // a long touch must not open a menu
+    byId("text-form").onsubmit = (event) => {
       event.preventDefault();
-      const text = by("say").value.trim();
-      if (text && say(text)) by("say").value = "";
+      const text = byId("text-input").value.trim();
+      if (text && sendText(text)) byId("text-input").value = "";
     };
   }
 
-  _settings() {
-    const set = preferences();
-    by("settings-open").onclick = () => this._open(by("settings").hidden);
+  _bindSettings() {
+    const current = preferences();
+    byId("settings-open").onclick = () => this._showSettings(byId("settings").hidden);
     const narrow = matchMedia(NARROW);
     narrow.onchange = () => placeVolume(narrow.matches);
     placeVolume(narrow.matches);
-    const dock = by("settings").parentElement; // the panel uses the space above it
+    const dock = byId("settings").parentElement; // the panel uses the space above it
     new ResizeObserver(() => document.documentElement.style.setProperty("--dock-height", `${dock.offsetHeight}px`)).observe(dock);
-    for (const wish of WISHES) {
-      by(wish).checked = set[wish];
-      by(wish).onchange = () => {
-        prefer({ [wish]: by(wish).checked });
-        this._deeds.wished();
+    for (const setting of PROCESSING) {
+      byId(setting).checked = current[setting];
+      byId(setting).onchange = () => {
+        setPreferences({ [setting]: byId(setting).checked });
+        this._actions.changeMicrophone();
       };
     }
-    by("microphone").onchange = () => {
-      prefer({ deviceId: by("microphone").value });
-      this._deeds.wished();
+    byId("microphone").onchange = () => {
+      setPreferences({ deviceId: byId("microphone").value });
+      this._actions.changeMicrophone();
     };
-    by("push-to-talk").checked = set.pushToTalk;
-    by("push-to-talk").onchange = () => {
-      prefer({ pushToTalk: by("push-to-talk").checked });
-      this._deeds.pushToTalk(by("push-to-talk").checked);
+    byId("push-to-talk").checked = current.pushToTalk;
+    byId("push-to-talk").onchange = () => {
+      setPreferences({ pushToTalk: byId("push-to-talk").checked });
+      this._actions.pushToTalk(byId("push-to-talk").checked);
     };
-    by("volume").value = String(set.volume);
-    by("volume").oninput = () => {
-      prefer({ volume: Number(by("volume").value) });
-      this._deeds.volume(by("volume").value / 100);
+    byId("volume").value = String(current.volume);
+    byId("volume").oninput = () => {
+      setPreferences({ volume: Number(byId("volume").value) });
+      this._actions.volume(byId("volume").value / 100);
     };
   }
 
-  _theme() {
+  _bindTheme() {
     const apply = (theme) => {
       if (theme) document.documentElement.dataset.theme = theme;
       else delete document.documentElement.dataset.theme;
     };
     apply(preferences().theme);
-    by("theme").onclick = () => {
+    byId("theme").onclick = () => {
       const now = preferences().theme || (matchMedia("(prefers-color-scheme: light)").matches ? "light" : "dark");
       const theme = now === "light" ? "dark" : "light";
-      prefer({ theme });
+      setPreferences({ theme });
       apply(theme);
     };
   }
 
-  _open(open) {
-    by("settings").hidden = !open;
-    by("settings-open").setAttribute("aria-expanded", String(open));
-    const still = { preventScroll: true }; // the panel is visible at every scroll position
-    if (open) by("microphone").focus(still);
-    else if (by("settings").contains(document.activeElement) || document.activeElement === document.body) by("settings-open").focus(still);
+  _showSettings(open) {
+    byId("settings").hidden = !open;
+    byId("settings-open").setAttribute("aria-expanded", String(open));
+    const options = { preventScroll: true }; // the panel is visible at every scroll position
+    if (open) byId("microphone").focus(options);
+    else if (byId("settings").contains(document.activeElement) || document.activeElement === document.body) byId("settings-open").focus(options);
   }
 
-  _key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || by("token-dialog").open) return;
-    const typing = event.target.matches?.(TYPED_INTO);
+  _handleKeyDown(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || byId("token-dialog").open) return;
+    const typing = event.target.matches?.(TEXT_INPUTS);
     if (event.key === "Escape") {
-      if (!by("settings").hidden) this._open(false);
-      else this._deeds.interrupt();
+      if (!byId("settings").hidden) this._showSettings(false);
+      else this._actions.interrupt();
     } else if (typing) return;
     else if (event.key === "m" || event.key === "M") {
-      if (!event.repeat) this._deeds.mute();
-    } else if (event.code === "Space" && by("push-to-talk").checked && !by("hold").hidden) {
-      if (event.target.matches?.(WORKED_BY_SPACE)) return;
+      if (!event.repeat) this._actions.mute();
+    } else if (event.code === "Space" && byId("push-to-talk").checked && !byId("hold").hidden) {
+      if (event.target.matches?.(OPERATED_BY_SPACE)) return;
       event.preventDefault(); // must not scroll or press the focused button
       if (event.repeat) return;
-      this._talking = true;
-      this._deeds.press();
+      this._spaceHeld = true;
+      this._actions.pressKey();
     }
   }
 
-  /** Independent of the current focus. */
-  _keyUp(event) {
-    if (event.code !== "Space" || !this._talking) return;
-    this._talking = false;
+  /** Ends the press of the space bar, wherever the focus is now. */
+  _handleKeyUp(event) {
+    if (event.code !== "Space" || !this._spaceHeld) return;
+    this._spaceHeld = false;
     event.preventDefault();
-    this._deeds.release();
+    this._actions.releaseKey();
   }
 }

@@ -1,30 +1,30 @@
-/** Shows the engines, and which of them are fallbacks. */
+/** Shows the engines in use, and which of them are fallbacks. */
 
-import { by, make } from "./page.js";
+import { byId, makeElement } from "./dom.js";
 
-const DOES = {
-  vad: "notices speech",
-  turn: "notices its end",
-  stt: "hears",
-  llm: "thinks",
-  tools: "looks things up",
-  tts: "speaks",
+const TASKS = {
+  vad: "detects speech",
+  turn: "detects the end of a turn",
+  stt: "recognizes speech",
+  llm: "writes the reply",
+  tools: "runs tools",
+  tts: "speaks the reply",
 };
-const IN_ORDER = Object.keys(DOES);
-const NAMED = new Set(["stt", "llm", "tts"]); // shown in the line at the top; the others only in the list
+const STAGE_ORDER = Object.keys(TASKS);
+const IN_SUMMARY = new Set(["stt", "llm", "tts"]); // shown in the line at the top; the others only in the list
 
 /** @param {{stage: string, name: string, detail: string, why: string, fallback: boolean}[]} engines */
 export function drawEngines(engines = []) {
-  engines = [...engines].sort((a, b) => IN_ORDER.indexOf(a.stage) - IN_ORDER.indexOf(b.stage));
-  const standIns = engines.filter(({ fallback }) => fallback).map(({ name }) => name);
-  by("engines").hidden = !engines.length;
-  by("engines").classList.toggle("fallback", standIns.length > 0);
-  by("engines-short").textContent = engines.filter(({ stage }) => NAMED.has(stage)).map(({ name }) => name).join(" · ");
-  by("stand-ins").hidden = !standIns.length;
-  by("stand-ins").textContent = `Standing in: ${standIns.join(", ")}`;
-  by("engines-list").replaceChildren(...engines.flatMap(({ stage, name, detail, why, fallback }) => [
-    make("dt", { text: DOES[stage] ?? stage }),
-    make("dd", { class: fallback ? "fallback" : "" }, make("b", { text: name }), make("span", { text: detail ?? "" }),
-      make("small", { text: why ?? "" })),
+  engines = [...engines].sort((a, b) => STAGE_ORDER.indexOf(a.stage) - STAGE_ORDER.indexOf(b.stage));
+  const fallbacks = engines.filter(({ fallback }) => fallback).map(({ name }) => name);
+  byId("engines").hidden = !engines.length;
+  byId("engines").classList.toggle("fallback", fallbacks.length > 0);
+  byId("engines-short").textContent = engines.filter(({ stage }) => IN_SUMMARY.has(stage)).map(({ name }) => name).join(" · ");
+  byId("fallback-engines").hidden = !fallbacks.length;
+  byId("fallback-engines").textContent = `Fallback: ${fallbacks.join(", ")}`;
+  byId("engines-list").replaceChildren(...engines.flatMap(({ stage, name, detail, why, fallback }) => [
+    makeElement("dt", { text: TASKS[stage] ?? stage }),
+    makeElement("dd", { class: fallback ? "fallback" : "" }, makeElement("b", { text: name }), makeElement("span", { text: detail ?? "" }),
+      makeElement("small", { text: why ?? "" })),
   ]));
 }

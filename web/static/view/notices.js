@@ -1,71 +1,71 @@
 /** Shows problems and notes in the page. */
 
-import { TROUBLES } from "../talk/troubles.js";
-import { by, make } from "./page.js";
+import { PROBLEMS } from "../session/problems.js";
+import { byId, makeElement } from "./dom.js";
 
-const ACTIONS = { reconnect: "Try now", microphone: "Try again", sound: "Go on", token: "Enter the token", start: "Start" };
-const NOTICE_STAYS_MS = 8000;
-const MOST = 4;
+const ACTIONS = { reconnect: "Try now", microphone: "Try again", audio: "Resume", token: "Enter the token", start: "Start" };
+const NOTE_MS = 8000;
+const MAX_NOTICES = 4;
 
 export class Notices {
-  /** @param {(action: string) => void} act called when a notice's button is pressed */
-  constructor(act) {
-    this._act = act;
+  /** @param {(action: string) => void} runAction called when a notice's button is pressed */
+  constructor(runAction) {
+    this._runAction = runAction;
     this._shown = new Map();
     this._timers = new WeakMap();
   }
 
   /**
    * Shows a problem until it is over or dismissed. The same problem is shown once.
-   * @param {string} name in TROUBLES
-   * @param {string} said details in the server's or the browser's own words
+   * @param {string} name in PROBLEMS
+   * @param {string} message details in the server's or the browser's words
    */
-  trouble(name, said = "") {
-    const { what, remedy, action } = TROUBLES[name];
-    const texts = [make("strong", { text: what }), make("span", { text: remedy })];
-    if (said) texts.push(make("span", { class: "said", text: said }));
-    this._show(name, "trouble", texts, action);
+  problem(name, message = "") {
+    const { what, remedy, action } = PROBLEMS[name];
+    const texts = [makeElement("strong", { text: what }), makeElement("span", { text: remedy })];
+    if (message) texts.push(makeElement("span", { class: "details", text: message }));
+    this._show(name, "problem", texts, action);
   }
 
   /** Shows one sentence that disappears by itself. */
   note(text) {
     const key = `note ${text}`;
-    this._show(key, "note", [make("span", { text })]);
+    this._show(key, "note", [makeElement("span", { text })]);
     const shown = this._shown.get(key);
     clearTimeout(this._timers.get(shown));
-    this._timers.set(shown, setTimeout(() => this._shown.get(key) === shown && this.over(key), NOTICE_STAYS_MS));
+    this._timers.set(shown, setTimeout(() => this._shown.get(key) === shown && this.remove(key), NOTE_MS));
   }
 
-  over(name) {
+  remove(name) {
     const shown = this._shown.get(name);
-    if (shown?.contains(document.activeElement)) by("start").focus(); // otherwise the focus moves to the top of the page
+    if (shown?.contains(document.activeElement)) byId("start").focus(); // otherwise the focus moves to the top of the page
     shown?.remove();
     this._shown.delete(name);
   }
 
-  /** Removes all notices, because the page starts anew. */
+  /** Removes all notices, because a new conversation starts. */
   clear() {
-    for (const name of [...this._shown.keys()]) this.over(name);
+    for (const name of [...this._shown.keys()]) this.remove(name);
   }
 
   _show(key, kind, texts, action) {
-    const told = make("p", {}, ...texts);
+    const content = makeElement("p", {}, ...texts);
     const shown = this._shown.get(key)?.querySelector("p");
     if (shown) { // its button keeps the focus, and a screen reader reads it again only if its text changes
-      if (shown.textContent !== told.textContent) shown.replaceWith(told);
+      if (shown.textContent !== content.textContent) shown.replaceWith(content);
       return;
     }
-    const away = make("button", { type: "button", class: "quiet icon small", "aria-label": "Put this notice away", text: "×" });
-    away.onclick = () => this.over(key);
-    const notice = make("div", { class: `notice ${kind}`, "data-trouble": key }, told);
+    const closeButton = makeElement("button", { type: "button", class: "quiet icon small", "aria-label": "Close this notice", text: "×" });
+    closeButton.onclick = () => this.remove(key);
+    const notice = makeElement("div", { class: `notice ${kind}`, "data-problem": key }, content);
     if (action) {
-      const button = make("button", { type: "button", class: "small", text: ACTIONS[action] });
-      button.onclick = () => this._act(action);
+      const button = makeElement("button", { type: "button", class: "small", text: ACTIONS[action] });
+      button.onclick = () => this._runAction(action);
       notice.append(button);
     }
-    notice.append(away);
-    by("notices").append(notice);
+    notice.append(closeButton);
+    byId("notices").append(notice);
     this._shown.set(key, notice);
-    if (this._shown.size > MOST) this.over(this._shown.keys().next().value);
+    if (this._shown.size > MAX_NOTICES) this.remove(this._shown.keys().next().value);
   }
 }

@@ -2,7 +2,7 @@
 
 const KEY = "repartee";
 const TOKEN_KEY = "repartee-token";
-const AT_FIRST = {
+const DEFAULTS = {
   theme: "", // system setting
   volume: 100,
   deviceId: "",
@@ -13,38 +13,38 @@ const AT_FIRST = {
 };
 
 // The current settings. The browser stores a copy for the next visit, if it can.
-let set = { ...AT_FIRST, ...parsed(stored("localStorage", KEY)) };
-let token = stored("sessionStorage", TOKEN_KEY);
+let current = { ...DEFAULTS, ...parseJson(readStorage("localStorage", KEY)) };
+let token = readStorage("sessionStorage", TOKEN_KEY);
 
-/** @returns {typeof AT_FIRST} */
+/** @returns {typeof DEFAULTS} */
 export function preferences() {
-  return { ...set };
+  return { ...current };
 }
 
-/** @returns {import("../sound/audio-in.js").Wishes} */
-export function wishes() {
+/** @returns {import("../audio/microphone-input.js").MicrophoneSettings} */
+export function microphoneSettings() {
   const { deviceId, echoCancellation, noiseSuppression, autoGainControl } = preferences();
   return { deviceId, echoCancellation, noiseSuppression, autoGainControl };
 }
 
-/** @param {Partial<typeof AT_FIRST>} changed */
-export function prefer(changed) {
-  set = { ...set, ...changed };
-  store("localStorage", KEY, JSON.stringify(set));
+/** @param {Partial<typeof DEFAULTS>} changed */
+export function setPreferences(changed) {
+  current = { ...current, ...changed };
+  writeStorage("localStorage", KEY, JSON.stringify(current));
 }
 
 /** @returns {string} the server's token, stored until the tab is closed; "" for none */
-export function keptToken() {
+export function storedToken() {
   return token;
 }
 
 /** @param {string} text "" to forget it */
-export function keepToken(text) {
+export function storeToken(text) {
   token = text;
-  store("sessionStorage", TOKEN_KEY, text);
+  writeStorage("sessionStorage", TOKEN_KEY, text);
 }
 
-function stored(storage, key) {
+function readStorage(storage, key) {
   try {
     return window[storage].getItem(key) ?? "";
   } catch {
@@ -52,7 +52,7 @@ function stored(storage, key) {
   }
 }
 
-function parsed(text) {
+function parseJson(text) {
   try {
     return JSON.parse(text);
   } catch {
@@ -60,7 +60,7 @@ function parsed(text) {
   }
 }
 
-function store(storage, key, text) {
+function writeStorage(storage, key, text) {
   try {
     if (text) window[storage].setItem(key, text);
     else window[storage].removeItem(key);

@@ -1,123 +1,128 @@
-/** All turns: percentiles, the strip of dots, the list, and the waterfall of the selected turn. */
+/** Draws all turns: percentiles, a dot plot, the list, and the waterfall of the selected turn. */
 
-import { BAND_MS, verdict, verdictOn } from "../timing/stats.js";
-import { record } from "../timing/turns.js";
-import { by, draw, make } from "./page.js";
+import { BAND_MS, rateLatency, turnRating } from "../timing/latency-stats.js";
+import { turnRecord } from "../timing/turn-log.js";
+import { byId, makeElement, makeSvgElement } from "./dom.js";
 import { drawWaterfall } from "./waterfall.js";
 
-const SHORTEST_MS = 800; // the strip shows at least this length
-const LISTED = 12;
+const MIN_WIDTH_MS = 800; // the dot plot shows at least this latency
+const MAX_LISTED = 12;
+
+/** Returns the number of turns in words. */
+function turnCount(count) {
+  return count === 1 ? "1 turn" : `${count} turns`;
+}
 
 /** Returns text for screen readers only. */
-function unseen(text) {
-  return make("span", { class: "unseen", text });
+function screenReaderText(text) {
+  return makeElement("span", { class: "visually-hidden", text });
 }
 
 export class TurnPanel {
   /**
-   * @param {import("../timing/turns.js").Turns} turns
-   * @param {() => object} facts returns facts about this page, for the JSON
-      * @param {(turn: import("../timing/turns.js").Turn) => void} chosen called when a turn is selected
+   * @param {import("../timing/turn-log.js").TurnLog} turns
+   * @param {() => object} pageInfo returns data about this page, for the JSON
+   * @param {(turn: import("../timing/turn-log.js").Turn) => void} onSelect called when a turn is selected
    */
-  constructor(turns, facts, chosen) {
+  constructor(turns, pageInfo, onSelect) {
     this._turns = turns;
-    this._facts = facts;
-    this._chosen = chosen;
-    this._choice = null; // the selected turn; null: the newest
-    by("copy").onclick = () => this._copy();
-    by("download").onclick = () => this._download();
-    this._strip(null);
+    this._pageInfo = pageInfo;
+    this._onSelect = onSelect;
+    this._selected = null; // the selected turn; null: the newest
+    byId("copy").onclick = () => this._copy();
+    byId("download").onclick = () => this._download();
+    this._drawDotPlot(null);
   }
 
-  /** @returns {import("../timing/turns.js").Turn | undefined} */
-  get choice() {
-    return this._choice ?? this._turns.all.findLast((turn) => turn.trace) ?? this._turns.all.at(-1);
+  /** @returns {import("../timing/turn-log.js").Turn | undefined} */
+  get selected() {
+    return this._selected ?? this._turns.all.findLast((turn) => turn.trace) ?? this._turns.all.at(-1);
   }
 
-  /** Selects the newest turn, because a new turn has begun. */
-  follow() {
-    this._choice = null;
+  /** Selects the newest turn; called when a turn begins. */
+  selectNewest() {
+    this._selected = null;
   }
 
   draw() {
     const summary = this._turns.summary;
-    by("p50").textContent = summary ? `${Math.round(summary.p50_ms)} ms` : "–";
-    by("p95").textContent = summary ? `${Math.round(summary.p95_ms)} ms` : "–";
-    by("within").textContent = summary ? `${summary.within} of ${summary.count}` : "–";
-    by("download").disabled = !this._turns.all.length;
-    this._strip(summary);
-    this._list();
-    drawWaterfall(this.choice);
+    byId("p50").textContent = summary ? `${Math.round(summary.p50_ms)} ms` : "–";
+    byId("p95").textContent = summary ? `${Math.round(summary.p95_ms)} ms` : "–";
+    byId("within").textContent = summary ? `${summary.within} of ${summary.count}` : "–";
+    byId("download").disabled = !this._turns.all.length;
+    this._drawDotPlot(summary);
+    this._drawList();
+    drawWaterfall(this.selected);
   }
 
-  _strip(summary) {
+  _drawDotPlot(summary) {
     const timed = this._turns.all.filter((turn) => !turn.failed && turn.latency_ms !== null);
-    const longest = Math.max(SHORTEST_MS, ...timed.map((turn) => turn.latency_ms * 1.05));
+    const longest = Math.max(MIN_WIDTH_MS, ...timed.map((turn) => turn.latency_ms * 1.05));
     const x = (ms) => `${3 + (92 * ms) / longest}%`;
     const width = `${(92 * (BAND_MS[1] - BAND_MS[0])) / longest}%`;
-    const parts = [draw("rect", { class: "strip-band", x: x(BAND_MS[0]), width, y: 8, height: 44, rx: 6 })];
-    parts.push(draw("line", { class: "strip-axis", x1: x(0), x2: x(longest), y1: 60, y2: 60 }));
+    const parts = [makeSvgElement("rect", { class: "dot-plot-band", x: x(BAND_MS[0]), width, y: 8, height: 44, rx: 6 })];
+    parts.push(makeSvgElement("line", { class: "dot-plot-axis", x1: x(0), x2: x(longest), y1: 60, y2: 60 }));
     const every = longest <= 1000 ? 200 : longest <= 3000 ? 500 : 1000;
-    for (let at = 0; at <= longest; at += every) parts.push(draw("text", { class: "strip-tick", x: x(at), y: 74, text: at }));
+    for (let at = 0; at <= longest; at += every) parts.push(makeSvgElement("text", { class: "dot-plot-tick", x: x(at), y: 74, text: at }));
     timed.forEach((turn, n) => {
       const y = 30 + 13 * Math.sin(n * 2.4); // spread, so that equal latencies do not overlap
       const newest = turn === timed.at(-1) ? " newest" : "";
-      parts.push(draw("circle", { class: `dot ${verdict(turn.latency_ms)}${newest}`, cx: x(turn.latency_ms), cy: y, r: newest ? 5 : 4 },
-        draw("title", { text: `turn ${turn.number}: ${Math.round(turn.latency_ms)} ms` })));
+      parts.push(makeSvgElement("circle", { class: `dot ${rateLatency(turn.latency_ms)}${newest}`, cx: x(turn.latency_ms), cy: y, r: newest ? 5 : 4 },
+        makeSvgElement("title", { text: `Turn ${turn.number}: ${Math.round(turn.latency_ms)} ms` })));
     });
     for (const name of summary && summary.count > 1 ? ["p50", "p95"] : []) {
       const at = x(summary[`${name}_ms`]);
-      parts.push(draw("line", { class: "strip-mark", x1: at, x2: at, y1: 6, y2: 60 }));
+      parts.push(makeSvgElement("line", { class: "dot-plot-percentile", x1: at, x2: at, y1: 6, y2: 60 }));
     }
-    by("strip").replaceChildren(...parts);
-    by("strip").setAttribute("aria-label", summary
-      ? `${summary.count} turns: p50 ${Math.round(summary.p50_ms)} ms, p95 ${Math.round(summary.p95_ms)} ms, ${summary.within} within 200 to 500 ms`
+    byId("dot-plot").replaceChildren(...parts);
+    byId("dot-plot").setAttribute("aria-label", summary
+      ? `${turnCount(summary.count)}: p50 ${Math.round(summary.p50_ms)} ms, p95 ${Math.round(summary.p95_ms)} ms, ${summary.within} within 200 to 500 ms`
       : "No turns yet");
   }
 
-  _list() {
-    const shown = this._turns.all.slice(-LISTED).reverse();
-    const list = by("turn-list");
+  _drawList() {
+    const shown = this._turns.all.slice(-MAX_LISTED).reverse();
+    const list = byId("turn-list");
     const focused = list.contains(document.activeElement) ? document.activeElement.dataset.number : null;
-    list.replaceChildren(...shown.map((turn) => this._button(turn)));
+    list.replaceChildren(...shown.map((turn) => this._makeButton(turn)));
     if (focused) list.querySelector(`[data-number="${focused}"]`)?.focus();
   }
 
-  _button(turn) {
-    const about = verdictOn(turn);
-    const shown = about === "failed" ? "failed" : about === "untimed" ? "–" : String(Math.round(turn.latency_ms));
+  _makeButton(turn) {
+    const rating = turnRating(turn);
+    const shown = rating === "failed" ? "failed" : rating === "untimed" ? "–" : String(Math.round(turn.latency_ms));
     // The accessible name contains the visible text in its order, because users of voice control say what they see.
-    const spoken = about === "failed" ? "" : about === "untimed" ? " not timed" : ` ms, ${about === "within" ? "in the band" : about}`;
-    const button = make("button", {
-      type: "button", class: `turn ${about}`, "data-number": String(turn.number), "aria-pressed": String(turn === this.choice),
-    }, unseen("Turn "), make("span", { class: "turn-number", text: String(turn.number) }), unseen(" "), make("span", { text: shown }), unseen(spoken));
+    const spoken = rating === "failed" ? "" : rating === "untimed" ? " no latency" : ` ms, ${rating === "within" ? "within the band" : rating}`;
+    const button = makeElement("button", {
+      type: "button", class: `turn ${rating}`, "data-number": String(turn.number), "aria-pressed": String(turn === this.selected),
+    }, screenReaderText("Turn "), makeElement("span", { class: "turn-number", text: String(turn.number) }), screenReaderText(" "), makeElement("span", { text: shown }), screenReaderText(spoken));
     button.onclick = () => {
-      this._choice = turn;
-      this._chosen(turn);
+      this._selected = turn;
+      this._onSelect(turn);
       this.draw();
     };
     return button;
   }
 
-  _lines(turns) {
-    return turns.map((turn) => JSON.stringify(record(turn, this._facts()))).join("\n") + "\n";
+  _jsonLines(turns) {
+    return turns.map((turn) => JSON.stringify(turnRecord(turn, this._pageInfo()))).join("\n") + "\n";
   }
 
   async _copy() {
-    const text = JSON.stringify(record(this.choice, this._facts()), null, 2);
+    const text = JSON.stringify(turnRecord(this.selected, this._pageInfo()), null, 2);
     let done = true;
     try {
       await navigator.clipboard.writeText(text);
     } catch {
-      done = false; // not a secure page, or not allowed; the download still works
+      done = false; // not a secure page, or not allowed; "Download all" still works
     }
-    by("copy").textContent = done ? "Copied" : "Not allowed: download it";
-    setTimeout(() => (by("copy").textContent = "Copy JSON"), 2000);
+    byId("copy").textContent = done ? "Copied" : "Could not copy. Use Download all.";
+    setTimeout(() => (byId("copy").textContent = "Copy JSON"), 2000);
   }
 
   _download() {
-    const url = URL.createObjectURL(new Blob([this._lines(this._turns.all)], { type: "application/jsonl" }));
-    make("a", { href: url, download: "repartee-turns.jsonl" }).click();
+    const url = URL.createObjectURL(new Blob([this._jsonLines(this._turns.all)], { type: "application/jsonl" }));
+    makeElement("a", { href: url, download: "repartee-turns.jsonl" }).click();
     setTimeout(() => URL.revokeObjectURL(url), 10_000);
   }
 }

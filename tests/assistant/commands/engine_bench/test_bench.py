@@ -41,17 +41,17 @@ NO_MODELS = {"HF_HUB_CACHE": "none", "XDG_DATA_HOME": "none"}
 class FakeHearing:
     """Returns `words` as the final transcript, and an interim transcript after the tenth frame."""
 
-    def __init__(self, words: str, on_partial: Callable[[Transcript], None]) -> None:
+    def __init__(self, words: str, on_interim: Callable[[Transcript], None]) -> None:
         self.segment = SegmentId(0)
         self._words = Transcript(self.segment, Samples(0), words)
-        self._on_partial = on_partial
+        self._on_interim = on_interim
         self.lengths: list[int] = []
 
     def feed(self, pcm: Pcm) -> None:
         self.lengths.append(len(pcm))
         if len(self.lengths) == 10:
-            self._on_partial(Transcript(self.segment, Samples(0), ""))
-            self._on_partial(self._words)
+            self._on_interim(Transcript(self.segment, Samples(0), ""))
+            self._on_interim(self._words)
 
     def probability_dip(self) -> None:
         pass
@@ -82,10 +82,10 @@ class FakeTranscriber:
         if isinstance(self._failure, EngineLoadError):
             raise self._failure
 
-    def open(self, segment: SegmentId, on_partial: Callable[[Transcript], None]) -> RecognitionStream:
+    def open(self, segment: SegmentId, on_interim: Callable[[Transcript], None]) -> RecognitionStream:
         if self._failure is not None:
             raise self._failure
-        self.hearings.append(FakeHearing(self._words, on_partial))
+        self.hearings.append(FakeHearing(self._words, on_interim))
         return self.hearings[-1]
 
     async def aclose(self) -> None:
@@ -244,10 +244,10 @@ def test_recording_is_counted_as_lost_if_the_engine_fails(
     engine = FakeTranscriber()
     opened = engine.open
 
-    def dies_once(segment: SegmentId, on_partial: Callable[[Transcript], None]) -> RecognitionStream:
+    def dies_once(segment: SegmentId, on_interim: Callable[[Transcript], None]) -> RecognitionStream:
         if segment == 0:
             raise SttError("it died")
-        return opened(segment, on_partial)
+        return opened(segment, on_interim)
 
     monkeypatch.setattr(engine, "open", dies_once)
     monkeypatch.setattr(engine_bench, "transcriber", lambda _settings, _name: engine)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.commands.talk.patience import LEAST_CEILING_MS, adapt_to_card
+from assistant.commands.talk.patience import MIN_CEILING_MS, adapt_to_card
 from assistant.end_of_turn.estimator import BALANCED, EAGER, PATIENT
 
 
@@ -29,5 +29,5 @@ def test_sufficient_ceiling_is_unchanged() -> None:
 def test_ceiling_only_decreases_and_keeps_its_minimum(card_ms: float, ceiling_ms: float) -> None:
     before = replace(BALANCED, ceiling_ms=ceiling_ms)
     after = adapt_to_card(before, card_ms)
-    assert min(ceiling_ms, LEAST_CEILING_MS) <= after.ceiling_ms <= ceiling_ms
+    assert min(ceiling_ms, MIN_CEILING_MS) <= after.ceiling_ms <= ceiling_ms
     assert after == replace(before, ceiling_ms=after.ceiling_ms)

@@ -12,7 +12,7 @@ from typing import Any, TextIO
 import pytest
 
 from assistant.commands.talk.controls import NOT_YET, Status
-from assistant.commands.talk.pipe import LINE_CHARS, MOST_LINES, LineWriter, lines_of
+from assistant.commands.talk.pipe import LINE_CHARS, MAX_LINES, LineWriter, lines_of
 from assistant.commands.talk.plain import TalkPlain, screen_problem
 from assistant.commands.talk.resumed import Resumed
 from assistant.events import ChunkSpoken, InterimWords, Problem, ReplyStopped, TurnFinished, UserTurnCommitted
@@ -155,7 +155,7 @@ def test_unread_output_does_not_block() -> None:
     async def run() -> None:
         with os.fdopen(theirs, "w", encoding="utf-8") as pipe:
             writer = LineWriter(pipe, lambda: None)
-            for _ in range(2 * MOST_LINES):
+            for _ in range(2 * MAX_LINES):
                 writer.write("x" * 1000)
             assert writer.left_out > 0
             os.close(ours)  # so that the thread can end

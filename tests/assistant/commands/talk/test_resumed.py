@@ -4,7 +4,7 @@ from datetime import UTC
 
 import pytest
 
-from assistant.commands.talk.resumed import MOST_CHARS, resumed
+from assistant.commands.talk.resumed import MAX_CHARS, resumed
 from assistant.commands.talk.view import View
 from assistant.history.items import AssistantMessage, Item, ItemId, SystemMessage, UserMessage
 
@@ -45,7 +45,7 @@ def test_heading_has_name_start_and_length(items: list[Item], began_at: str, hea
 def test_long_texts_are_shortened_and_printable() -> None:
     said = UserMessage(ItemId("a"), "\x1b[2Jlong\n" + "x" * 5000, spoken=False)
     ((_, text),) = resumed("one", BEGAN, [said], UTC).last
-    assert len(text) <= MOST_CHARS + 2
+    assert len(text) <= MAX_CHARS + 2
     assert text.endswith("…")
     assert "\x1b" not in text
     assert "\n" not in text

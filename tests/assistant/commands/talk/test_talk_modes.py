@@ -32,13 +32,13 @@ def asked(rehearsal: Rehearsal) -> list[str]:
 
 
 def said(performance: Performance) -> list[str]:
-    return [item.text for item in performance.conversation.items if isinstance(item, UserMessage)]
+    return [item.text for item in performance.history.items if isinstance(item, UserMessage)]
 
 
 def partial(rehearsal: Rehearsal, text: str) -> None:
     """Sets the interim words of the recognizer."""
     hearing = rehearsal.transcriber.hearings[-1]
-    hearing.on_partial(Transcript(hearing.segment, Samples(hearing.segment + hearing.until), text))
+    hearing.on_interim(Transcript(hearing.segment, Samples(hearing.segment + hearing.until), text))
 
 
 # ---- the wake phrase ----
@@ -221,8 +221,8 @@ def test_only_addressed_words_reach_the_model(turns: list[tuple[bool, int]]) -> 
 
 def held(rehearsal: Rehearsal, *spans: tuple[int, int]) -> None:
     for press_ms, release_ms in spans:
-        rehearsal.at(press_ms, lambda: rehearsal.session.talk(on=True))
-        rehearsal.at(release_ms, lambda: rehearsal.session.talk(on=False))
+        rehearsal.at(press_ms, lambda: rehearsal.session.set_push_to_talk(pressed=True))
+        rehearsal.at(release_ms, lambda: rehearsal.session.set_push_to_talk(pressed=False))
 
 
 def test_turn_is_the_speech_while_the_key_was_held() -> None:
@@ -235,7 +235,7 @@ def test_turn_is_the_speech_while_the_key_was_held() -> None:
         ],
         length_ms=10000,
         turns=HELD,
-        key=PushToTalk(),
+        push_to_talk=PushToTalk(),
     )
     held(rehearsal, (1400, 4300))
     performance = rehearsal.perform()
@@ -250,14 +250,14 @@ def test_turn_is_the_speech_while_the_key_was_held() -> None:
 @pytest.mark.parametrize("late_ms", [0, 60, 140])
 def test_late_transcript_includes_speech_up_to_the_release(late_ms: int) -> None:
     """The key is released at the end of the last word; the last frames have not arrived by then."""
-    rehearsal = Rehearsal([Says(1000, 2000, "what time is it")], turns=HELD, key=PushToTalk())
+    rehearsal = Rehearsal([Says(1000, 2000, "what time is it")], turns=HELD, push_to_talk=PushToTalk())
 
     def release() -> None:
         session = rehearsal.session
         session.microphone.clock.observe(Samples(session._at + late_ms * 16), session._now_s())
-        session.talk(on=False)
+        session.set_push_to_talk(pressed=False)
 
-    rehearsal.at(900, lambda: rehearsal.session.talk(on=True))
+    rehearsal.at(900, lambda: rehearsal.session.set_push_to_talk(pressed=True))
     rehearsal.at(2000 - late_ms, release)
     performance = rehearsal.perform()
     assert said(performance) == ["what time is it"]
@@ -270,7 +270,7 @@ def test_late_transcript_includes_speech_up_to_the_release(late_ms: int) -> None
 def test_word_starting_just_before_the_release_is_kept(begins_ms: int) -> None:
     """A word of 250 ms; the key is released at 1960 ms, and the reply waits only for the end of the word."""
     says = [Says(1000, 1500, "lights"), Says(begins_ms, begins_ms + 250, "on")]
-    rehearsal = Rehearsal(says, turns=HELD, key=PushToTalk())
+    rehearsal = Rehearsal(says, turns=HELD, push_to_talk=PushToTalk())
     rehearsal.transcriber.word_by_word = True
     held(rehearsal, (900, 1960))
     performance = rehearsal.perform()
@@ -280,7 +280,7 @@ def test_word_starting_just_before_the_release_is_kept(begins_ms: int) -> None:
 
 def test_speech_after_the_release_adds_at_most_a_word() -> None:
     says = [Says(1000, 1900, "what time is it"), Says(1900, 4900, "none of this is meant for anybody here")]
-    rehearsal = Rehearsal(says, turns=HELD, key=PushToTalk())
+    rehearsal = Rehearsal(says, turns=HELD, push_to_talk=PushToTalk())
     rehearsal.transcriber.word_by_word = True
     held(rehearsal, (900, 1900))
     performance = rehearsal.perform()
@@ -293,7 +293,7 @@ def test_touching_the_key_stops_a_reply_without_a_turn() -> None:
         [Says(500, 1500, "tell me a story"), Says(4000, 4500, "not for you")],
         replies=["Once upon a time there was a king who had three sons and a castle."],
         turns=HELD,
-        key=PushToTalk(),
+        push_to_talk=PushToTalk(),
     )
     held(rehearsal, (400, 1600), (4100, 4160))
     performance = rehearsal.perform()
@@ -303,7 +303,7 @@ def test_touching_the_key_stops_a_reply_without_a_turn() -> None:
 
 def test_key_released_too_early_and_pressed_again_continues() -> None:
     rehearsal = Rehearsal(
-        [Says(500, 1500, "what time"), Says(1700, 2500, "is it in paris")], turns=HELD, key=PushToTalk()
+        [Says(500, 1500, "what time"), Says(1700, 2500, "is it in paris")], turns=HELD, push_to_talk=PushToTalk()
     )
     rehearsal.transcriber.delay_ms = 300
     held(rehearsal, (400, 1500), (1600, 2600))
@@ -313,7 +313,7 @@ def test_key_released_too_early_and_pressed_again_continues() -> None:
 
 
 def test_held_key_without_speech_is_no_turn() -> None:
-    rehearsal = Rehearsal([Says(5000, 5500, "later")], turns=HELD, key=PushToTalk())
+    rehearsal = Rehearsal([Says(5000, 5500, "later")], turns=HELD, push_to_talk=PushToTalk())
     held(rehearsal, (500, 2000))
     performance = rehearsal.perform()
     assert performance.records == []
@@ -322,8 +322,8 @@ def test_held_key_without_speech_is_no_turn() -> None:
 
 
 def test_end_of_the_microphone_ends_the_held_turn() -> None:
-    rehearsal = Rehearsal([Says(500, 1500, "what time is it")], length_ms=2000, turns=HELD, key=PushToTalk())
-    rehearsal.at(400, lambda: rehearsal.session.talk(on=True))
+    rehearsal = Rehearsal([Says(500, 1500, "what time is it")], length_ms=2000, turns=HELD, push_to_talk=PushToTalk())
+    rehearsal.at(400, lambda: rehearsal.session.set_push_to_talk(pressed=True))
     performance = rehearsal.perform()
     assert said(performance) == ["what time is it"]
     assert [record.outcome for record in performance.records] == ["answered"]
@@ -343,7 +343,7 @@ def test_last_reply_is_repeated_without_a_request() -> None:
     assert rehearsal.voice.spoken == ["It is ten o'clock.", "Anything else?"] * 2
     last = performance.records[-1]
     assert (last.outcome, last.response_latency_ms, last.no_latency_reason) == ("answered", None, "repeated")
-    texts = [item.text for item in performance.conversation.items if isinstance(item, AssistantMessage)]
+    texts = [item.text for item in performance.history.items if isinstance(item, AssistantMessage)]
     assert texts == ["It is ten o'clock. Anything else?"] * 2
 
 
@@ -363,9 +363,7 @@ def test_typed_text_is_answered_without_latency() -> None:
     rehearsal.at(500, lambda: rehearsal.session.type("  what time is it "))
     rehearsal.at(600, lambda: rehearsal.session.type("   "))
     performance = rehearsal.perform()
-    assert performance.conversation.items[0] == UserMessage(
-        performance.conversation.items[0].id, "what time is it", False
-    )
+    assert performance.history.items[0] == UserMessage(performance.history.items[0].id, "what time is it", False)
     (record,) = performance.records
     assert (record.outcome, record.response_latency_ms, record.no_latency_reason) == ("answered", None, "requested")
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from assistant.commands.talk.text import CUT, MOST_MARKS, REPLACED, printable
+from assistant.commands.talk.text import CUT, MAX_MARKS, REPLACED, printable
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_text_is_made_printable(said: str, shown: str) -> None:
 
 
 def test_combining_marks_are_limited() -> None:
-    assert printable("e" + "\u0301" * 50) == "e" + "\u0301" * MOST_MARKS
+    assert printable("e" + "\u0301" * 50) == "e" + "\u0301" * MAX_MARKS
 
 
 def test_long_text_is_cut_with_an_ellipsis() -> None:

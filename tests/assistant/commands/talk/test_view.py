@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from assistant.commands.talk.controls import Floor
 from assistant.commands.talk.letters import big
 from assistant.commands.talk.panels import headline
-from assistant.commands.talk.view import MOST_ENTRIES, Entry, View
+from assistant.commands.talk.view import MAX_ENTRIES, Entry, View
 from assistant.events import (
     ChunkSpoken,
     InterimWords,
@@ -239,8 +239,8 @@ def test_entries_stay_consistent_for_any_events(facts: list[SessionEvent | float
 
 def test_long_conversation_keeps_its_end() -> None:
     view = View()
-    for turn in range(MOST_ENTRIES):
+    for turn in range(MAX_ENTRIES):
         for fact in exchange(turn, f"question {turn}", ["An answer."], {}):
             view.apply(fact, AT)
-    assert len(view.entries) == MOST_ENTRIES
-    assert view.entries[-2].text == f"question {MOST_ENTRIES - 1}"
+    assert len(view.entries) == MAX_ENTRIES
+    assert view.entries[-2].text == f"question {MAX_ENTRIES - 1}"

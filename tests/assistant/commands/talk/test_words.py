@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.commands.talk.words import MOST_WAITING, PASSAGE_CHARS, HighlightedWord, ReplyWords
+from assistant.commands.talk.words import MAX_WAITING, PASSAGE_CHARS, HighlightedWord, ReplyWords
 from assistant.history.spoken_transcript import TimedWord
 
 
@@ -100,4 +100,4 @@ def test_positions_are_within_their_passage(units: list[str], data: st.DataObjec
         place = reply.at(ms)
         if place is not None:
             assert 0 <= place.start <= place.end <= len(reply.passages[place.passage])
-    assert len(reply._unplaced) <= MOST_WAITING
+    assert len(reply._unplaced) <= MAX_WAITING

@@ -43,14 +43,14 @@ def ids(*tokens: str) -> list[int]:
 def test_tokens_are_classified_as_punctuation(token: str) -> None:
     logits = np.full(len(VOCABULARY), -100, np.float32)
     logits[VOCABULARY[token]] = 0
-    found = MARKS.closure(logits)
+    found = MARKS.punctuation(logits)
     assert (found.sentence_end, found.continuation) == pytest.approx((float(token in ENDS), float(token in GOES_ON)))
 
 
 @given(st.lists(st.floats(-50, 50, width=32), min_size=len(VOCABULARY), max_size=len(VOCABULARY)))
 def test_scores_are_probabilities(values: list[float]) -> None:
     logits = np.array(values, np.float32)
-    found, shifted = MARKS.closure(logits), MARKS.closure(logits + np.float32(8))
+    found, shifted = MARKS.punctuation(logits), MARKS.punctuation(logits + np.float32(8))
     assert 0 <= found.sentence_end <= 1
     assert 0 <= found.continuation <= 1
     assert found.sentence_end + found.continuation <= 1 + 1e-9

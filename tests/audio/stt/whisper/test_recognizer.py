@@ -151,7 +151,7 @@ def test_partials_are_agreed_prefixes(model: Path) -> None:
 
 
 def test_partial_rate_is_bounded(model: Path, decodes: Decodes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared_model, "PARTIAL_INTERVAL_SAMPLES", samples_of_s(0.6))
+    monkeypatch.setattr(shared_model, "INTERIM_INTERVAL_SAMPLES", samples_of_s(0.6))
 
     async def scene(transcriber: WhisperRecognizer) -> None:
         decodes.calls.clear()
@@ -282,7 +282,7 @@ def test_loop_is_reduced_to_words_of_full_window(
     decoded = loaded.decode(loud(1), "en", retry=True)
     assert decoded is not None
     assert decoded.text == text
-    assert decoded.doubt
+    assert decoded.failed_check
     assert not said
 
 
@@ -514,6 +514,6 @@ def test_looping_decoder_stops_early(tmp_path: Path) -> None:
         assert len(model.generate(encoded, "en", samples_of_s(1)).text.split()) == 34
         cut = model.generate(encoded, "en", samples_of_s(2))
         assert len(cut.text.split()) == 44
-        assert cut.closure is None, "it was stopped in its midst"
+        assert cut.punctuation is None, "it was stopped in its midst"
 
     run(engine(path), scene)

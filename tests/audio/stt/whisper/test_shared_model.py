@@ -807,7 +807,7 @@ THREE = Decoded("turn it on", "", "en", language_sure=False)
         (0.79, THREE, None),  # too little
         (0.97, THREE, False),  # enough: these are the words
         (0.9, replace(THREE, text=""), None),
-        (0.9, replace(THREE, doubt="log-probability"), None),
+        (0.9, replace(THREE, failed_check="log-probability"), None),
     ],
 )
 @pytest.mark.parametrize("late", [False, True])
@@ -1051,7 +1051,7 @@ def test_later_dip_aborts_decode_of_earlier_one() -> None:
     hearing.probability_dip()
     assert hearing.needed_decode(1.0) == "dip"
     assert hearing.needed_decode(2.0) is None, "in a crowd there is less time for them"
-    hearing.account.took_s = 0.26
+    hearing.share.took_s = 0.26
     assert hearing.needed_decode(1.0) is None, (
         "two such decodes in a row take longer than one that is begun when asked for"
     )

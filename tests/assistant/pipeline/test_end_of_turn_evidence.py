@@ -1,0 +1,359 @@
+"""Tests of the evidence that reaches the end-of-turn estimate."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from real_time import Hold
+from rehearsal import (
+    NOON,
+    LoudnessVad,
+    Says,
+    ScriptedHearing,
+    ScriptedMicrophone,
+    ScriptedModel,
+    ScriptedTranscriber,
+    ScriptedVoice,
+)
+from virtual_time import run_virtual
+
+from assistant.end_of_turn.estimator import (
+    BALANCED,
+    EAGER,
+    EndOfTurnEstimate,
+    EndOfTurnEstimator,
+    EndOfTurnEvidence,
+    EndOfTurnProfile,
+)
+from assistant.end_of_turn.priors import SpeakerPauseStats
+from assistant.pipeline.end_of_turn_evidence import EvidenceCollector
+from assistant.pipeline.engines import Engines, SessionSettings
+from assistant.skills.effects import SkillEffects
+from assistant.trace.record import TurnRecord
+from assistant.turns.settings import TurnSettings
+from audio.end_of_turn.prosody import ProsodyTrack
+from audio.end_of_turn.prosody_features import Prosody, prosody_at
+from audio.frame import Frame
+from audio.stt import Punctuation, SegmentId, Transcript
+from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, Pcm, Samples
+from audio.vad import VadResult
+
+FIXED_400 = TurnSettings(speculate_after_ms=100, patience=EndOfTurnProfile(400, 400, 400, 0.0))
+"""The reply starts late, so that the user can resume before hearing it."""
+
+
+@dataclass
+class RecordingEstimator:
+    """An estimator that stores the evidence and always returns a probability of 0.5."""
+
+    habits: list[SpeakerPauseStats] = field(default_factory=list)
+    prosody: list[Prosody | None] = field(default_factory=list)
+
+    def estimate(self, evidence: EndOfTurnEvidence) -> EndOfTurnEstimate:
+        self.habits.append(evidence.pause_stats)
+        self.prosody.append(evidence.prosody)
+        return EndOfTurnEstimate(0.5, evidence.silence_ms, 650.0, "")
+
+
+def engines_with(turn_end: EndOfTurnEstimator, recognizer: ScriptedTranscriber) -> Engines:
+    """Engines of a scripted conversation with up to eight replies."""
+    model = ScriptedModel(("It is ten o'clock and all is well.",) * 8)
+    effects = SkillEffects(lambda _messages: None, lambda: NOON)
+    return Engines(
+        LoudnessVad(), LoudnessVad("spare"), recognizer, model, ScriptedVoice(), effects, end_of_turn=turn_end
+    )
+
+
+def pause_stats_of(*says: Says, turns: TurnSettings = FIXED_400, greeting: str = "") -> list[SpeakerPauseStats]:
+    """Returns the pause statistics of the estimates, without repetitions."""
+    asked = RecordingEstimator()
+    engines = engines_with(asked, ScriptedTranscriber(list(says)))
+    engines = replace(engines, voice=ScriptedVoice(first_chunk_ms=500.0 if greeting else 10.0))
+    microphone = ScriptedMicrophone(list(says), says[-1].end_ms + 4000)
+    greets = SessionSettings(greeting=greeting)
+    run_virtual(Hold(microphone, engines, turns, greets, keep_words=False).perform())
+    return [found for at, found in enumerate(asked.habits) if at == 0 or found != asked.habits[at - 1]]
+
+
+def test_pause_is_counted_in_the_next_silence_of_the_turn() -> None:
+    first, second = pause_stats_of(Says(1000, 1800, "a small coffee"), Says(2140, 2700, "with milk"))
+    assert first == SpeakerPauseStats()
+    assert (second.pauses, second.turns, second.paused) == (1, 0, True)
+    assert list(second.pauses_ms) == pytest.approx([340], abs=45)
+
+
+def test_continuing_after_commit_counts_as_a_pause() -> None:
+    first, second = pause_stats_of(Says(1000, 1800, "a small coffee"), Says(2300, 2900, "with milk"), turns=FIXED_400)
+    assert first == SpeakerPauseStats()
+    assert (second.pauses, second.turns, second.paused) == (1, 0, True), "what was taken for an end was none"
+
+
+def test_continuing_at_reply_onset_counts_as_a_pause() -> None:
+    first, second = pause_stats_of(Says(1000, 1800, "a small coffee"), Says(2700, 3400, "with milk"))
+    assert first == SpeakerPauseStats()
+    assert (second.pauses, second.turns, second.paused, second.recent) == (1, 0, True, ())
+    assert list(second.pauses_ms) == pytest.approx([900], abs=45), "from the end of their words to the next ones"
+
+
+def test_cough_during_reply_does_not_shorten_the_pause() -> None:
+    coughs = Says(2400, 2440, "")
+    second = pause_stats_of(Says(1000, 1800, "a small coffee"), coughs, Says(2700, 3400, "with milk"))[-1]
+    assert list(second.pauses_ms) == pytest.approx([900], abs=45)
+
+
+def test_noise_that_interrupts_a_reply_does_not_count_as_a_pause() -> None:
+    says = [Says(1000, 1800, "a small coffee"), Says(2140, 2700, "with milk")]
+    last = Says(9000, 9800, "thank you")
+    assert pause_stats_of(*says, Says(3600, 3900, ""), last)[-1] == pause_stats_of(*says, last)[-1]
+
+
+def test_later_interruption_does_not_count_as_a_pause() -> None:
+    first, second = pause_stats_of(Says(1000, 1800, "a small coffee"), Says(3300, 4000, "with milk"))
+    assert first == SpeakerPauseStats()
+    assert (second.pauses, second.turns, second.paused, second.recent) == (0, 1, False, (False,))
+
+
+def test_speech_before_the_greeting_does_not_count_as_a_pause() -> None:
+    (only,) = pause_stats_of(Says(100, 900, "a small coffee"), greeting="Welcome.")
+    assert only == SpeakerPauseStats(), "nobody had been taken for done"
+
+
+def test_new_turn_starts_without_pauses() -> None:
+    first, second = pause_stats_of(Says(1000, 1800, "a small coffee"), Says(6000, 6800, "thank you"))
+    assert first == SpeakerPauseStats()
+    assert (second.pauses, second.turns, second.paused) == (0, 1, False)
+
+
+@dataclass
+class SmartTurnStub:
+    """A stand-in for Smart Turn that records how much audio it gets."""
+
+    heard_ms: list[float] = field(default_factory=list)
+
+    async def probability(self, pcm: Pcm) -> float:
+        self.heard_ms.append(len(pcm) * 1000 / MIC_RATE_HZ)
+        return 0.5
+
+
+@pytest.mark.parametrize(("pause_ms", "asked"), [(40, 1), (80, 1), (240, 2), (400, 2)])
+def test_smart_turn_is_asked_once_per_long_silence(pause_ms: int, asked: int) -> None:
+    listening = SmartTurnStub()
+    says = [Says(1000, 1800, "a small coffee"), Says(1800 + pause_ms, 2800, "with milk")]
+    engines = replace(engines_with(RecordingEstimator(), ScriptedTranscriber(says)), audio_end_of_turn=listening)
+    turns = replace(FIXED_400, speculate_after_ms=40)
+    run_virtual(Hold(ScriptedMicrophone(says, 6800), engines, turns, keep_words=False).perform())
+    assert len(listening.heard_ms) == asked
+
+
+def one_second_of_voice() -> Pcm:
+    """Returns ten harmonics of a tone that rises from 100 to 200 Hz."""
+    phase = 2 * np.pi * np.cumsum(np.linspace(100, 200, MIC_RATE_HZ)) / MIC_RATE_HZ
+    return np.asarray(3000 * sum(np.sin(number * phase) / number for number in range(1, 11)), np.int16)
+
+
+def test_pitch_is_tracked_only_during_a_turn() -> None:
+    asked = RecordingEstimator()
+    collector = EvidenceCollector(asked, None, lambda _text: False, True, lambda _segment, _estimate: None, pytest.fail)
+    plain, voice, at, edge = ProsodyTrack(), one_second_of_voice(), Samples(0), Samples(0)
+
+    def hear(ms: int, *, speaking: bool) -> None:
+        nonlocal at, edge
+        edge = at
+        for _ in range(0, ms, 20):
+            pcm = voice[at % MIC_RATE_HZ :][:FRAME_SAMPLES]  # also where nobody speaks: a radio
+            frame, voicing = Frame(at, pcm), VadResult(speaking, edge, float(speaking))
+            collector.process(frame, voicing)
+            plain.push(frame, voicing)
+            at = frame.end
+
+    hear(3000, speaking=False)
+    assert not collector._prosody.pitch.any()
+    hear(20, speaking=True)
+    onset = edge
+    collector.start_segment(onset)
+    hear(980, speaking=True)
+    hear(500, speaking=False)  # a pause within the turn
+    hear(600, speaking=True)
+    hear(100, speaking=False)
+    ended = edge
+    collector.start_silence(SegmentId(0), ended)
+    assert not asked.prosody, "what was begun at the silence is waited for, and goes first"
+    hear(20, speaking=False)
+    assert asked.prosody == [prosody_at(plain, onset, ended)]
+    collector.end_segment(turn=True)
+    hear(8000, speaking=False)
+    assert plain.pitch.all()
+    assert not collector._prosody.pitch.any()
+
+
+@dataclass
+class Slow(ScriptedTranscriber):
+    """Records when transcripts are requested."""
+
+    order: list[str] = field(default_factory=list)
+
+    def open(self, segment: SegmentId, on_interim: Callable[[Transcript], None]) -> "SlowHearing":
+        return SlowHearing(segment, self, on_interim)
+
+
+@dataclass
+class SlowHearing(ScriptedHearing):
+    async def transcript(
+        self, speech_end: Samples | None = None, *, early: bool = False, draft: bool = False
+    ) -> Transcript:
+        assert isinstance(self.transcriber, Slow)
+        self.transcriber.order.append("asked")
+        return await super().transcript(speech_end, early=early, draft=draft)
+
+
+@dataclass
+class Noting:
+    """Records when it is asked."""
+
+    order: list[str]
+
+    def estimate(self, evidence: EndOfTurnEvidence) -> EndOfTurnEstimate:
+        self.order.append("judged" if evidence.text is None else "judged with words")
+        return EndOfTurnEstimate(0.5, evidence.silence_ms, 650.0, "")
+
+
+@pytest.mark.parametrize("delay_ms", [0.0, 60.0])
+def test_recognizer_decodes_while_the_silence_is_estimated(delay_ms: float) -> None:
+    says = [Says(1000, 1800, "what time is it")]
+    order: list[str] = []
+    engines = engines_with(Noting(order), Slow(says, delay_ms=delay_ms, order=order))
+    run_virtual(Hold(ScriptedMicrophone(says, 5800), engines, FIXED_400, keep_words=False).perform())
+    # Once, with the next frame and the transcript available by then.
+    assert order == (["asked", "judged", "judged with words"] if delay_ms else ["asked", "judged with words"])
+
+
+def test_silence_is_estimated_once_and_without_the_draft() -> None:
+    says = [Says(1000, 1800, "what time is it")]
+    order: list[str] = []
+    recognizer = Slow(says, delay_ms=40.0, order=order, draft_lacks=1)
+    turns = TurnSettings(hangover_ms=400, speculate_after_ms=40, settle_ms=160)
+    run_virtual(
+        Hold(ScriptedMicrophone(says, 5800), engines_with(Noting(order), recognizer), turns, keep_words=False).perform()
+    )
+    # The draft, which is available at once, and the transcript after it.
+    assert order[:4] == ["asked", "asked", "judged", "judged with words"]
+
+
+@dataclass
+class EvidenceRecorder:
+    """Stores the evidence of each estimate."""
+
+    seen: list[EndOfTurnEvidence] = field(default_factory=list)
+
+    def estimate(self, evidence: EndOfTurnEvidence) -> EndOfTurnEstimate:
+        self.seen.append(evidence)
+        return EndOfTurnEstimate(0.5, evidence.silence_ms, 650.0, "")
+
+
+@pytest.mark.parametrize("reads", [True, False])
+def test_expected_punctuation_counts_only_in_known_languages(reads: bool) -> None:
+    reading, punctuation = EvidenceRecorder(), Punctuation(sentence_end=0.75, continuation=0.125)
+    collector = EvidenceCollector(
+        reading, None, lambda _text: False, reads, lambda _segment, _estimate: None, pytest.fail
+    )
+    collector.start_segment(Samples(0))
+    for start in range(0, 32 * FRAME_SAMPLES, FRAME_SAMPLES):
+        collector.process(
+            Frame(Samples(start), one_second_of_voice()[:FRAME_SAMPLES]), VadResult(True, Samples(0), 1.0)
+        )
+    collector.start_silence(SegmentId(0), Samples(30 * FRAME_SAMPLES))
+    quiet = VadResult(False, Samples(30 * FRAME_SAMPLES), 0.0)
+    says = [(None, None), ("a table for two", punctuation), ("a table for two, please", None)]
+    for frame, (text, expected) in enumerate(says, 32):
+        if text is not None:
+            collector.add_transcript(SegmentId(0), text, expected)
+        assert len(reading.seen) == frame - 32, "the request that is begun with them goes first"
+        collector.process(Frame(Samples(frame * FRAME_SAMPLES), one_second_of_voice()[:FRAME_SAMPLES]), quiet)
+    known = [("a table for two", punctuation), ("a table for two, please", None)] if reads else [(None, None)] * 2
+    assert [(seen.text, seen.punctuation) for seen in reading.seen] == [(None, None), *known]
+
+
+LATER = """
+import sys, wave
+import numpy
+from assistant.pipeline.end_of_turn_evidence import EvidenceCollector, warm_up_estimator
+from assistant.end_of_turn.estimator import fitted_turn_end
+from audio.frame import Frame
+from audio.stt import SegmentId
+from audio.units import FRAME_SAMPLES, Samples
+from audio.vad import VadResult
+
+with wave.open(sys.argv[1]) as file:
+    sound = numpy.frombuffer(file.readframes(file.getnframes()), numpy.int16)
+warm_up_estimator(fitted_turn_end())
+loaded, estimates = set(sys.modules), []
+judge = EvidenceCollector(fitted_turn_end(), None, lambda _: False, True, lambda *told: estimates.append(told), print)
+judge.start_segment(Samples(0))
+for start in range(0, sound.size - FRAME_SAMPLES, FRAME_SAMPLES):
+    result = VadResult(start % (25 * FRAME_SAMPLES) != FRAME_SAMPLES, Samples(0), 1.0)
+    judge.process(Frame(Samples(start), sound[start : start + FRAME_SAMPLES]), result)
+    if start % (25 * FRAME_SAMPLES) == 0:
+        judge.start_silence(SegmentId(start), Samples(start))
+        judge.add_transcript(SegmentId(start), "a table for two")
+print(len(estimates) > 10, *sorted(set(sys.modules) - loaded))
+"""
+
+
+def test_judge_once_loads_every_module_in_advance() -> None:
+    """numpy loads a module with its first median, which must not happen on the event loop during a turn."""
+    root = Path(__file__).parents[3]
+    recording = root / "tests" / "recordings" / "Montreal-Forced-Al_mfa-internalsil.wav"
+    done = subprocess.run(
+        [sys.executable, "-c", LATER, str(recording)], cwd=root, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["True"]
+
+
+@dataclass
+class ConstantEstimator:
+    """An estimator with a constant probability that passes on how often the speaker pauses."""
+
+    def estimate(self, evidence: EndOfTurnEvidence) -> EndOfTurnEstimate:
+        return EndOfTurnEstimate(0.3, evidence.silence_ms, 650.0, "", evidence.pause_stats.pausing)
+
+
+BEGINS_MS = [1000 + 8000 * number for number in range(4)]
+
+
+def turns_with_pauses(patience: EndOfTurnProfile) -> list[TurnRecord]:
+    """Returns the records of four turns, each with a pause of 600 ms."""
+    says = [
+        said
+        for begin in BEGINS_MS
+        for said in (Says(begin, begin + 800, "a small coffee"), Says(begin + 1400, begin + 2000, "with milk"))
+    ]
+    engines = engines_with(ConstantEstimator(), ScriptedTranscriber(says))
+    turns = TurnSettings(speculate_after_ms=100, patience=patience)
+    hold = Hold(ScriptedMicrophone(says, BEGINS_MS[-1] + 6000), engines, turns, keep_words=False)
+    return run_virtual(hold.perform()).records
+
+
+def interrupted_turns(patience: EndOfTurnProfile) -> list[bool]:
+    """Returns for each of the four turns whether the assistant interrupted the user."""
+    cut = [
+        record.speech_start_ms
+        for record in turns_with_pauses(patience)
+        if any(event.name in ("interrupt", "retracted") for event in record.events)
+    ]
+    return [any(start is not None and begin - 100 <= start < begin + 8000 for start in cut) for begin in BEGINS_MS]
+
+
+def test_interrupted_speaker_gets_a_longer_silence_timeout() -> None:
+    assert interrupted_turns(BALANCED) == [True, False, False, False]
+    assert interrupted_turns(replace(BALANCED, pausing_ms=0)) == [True] * 4
+    assert interrupted_turns(EAGER) == [True] * 4, "who chose to be answered soon is"
+
+
+def test_trace_says_that_a_speaker_pauses_often() -> None:
+    told = [event.detail for record in turns_with_pauses(BALANCED) for event in record.events if event.name == "judged"]
+    assert not told[0].endswith("of their turns")
+    assert "0.300 at 120 ms by habits, who pauses in 47 % of their turns" in told

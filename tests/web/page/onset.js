@@ -1,9 +1,0 @@
-import { OnsetFinder } from "/static/sound/onset.js";
-
-/** @param {number[][]} sounds int16 at 24 kHz, fed in uneven pieces @returns {(number | null)[]} their onsets */
-export default (sounds) => sounds.map((sound) => {
-  const finder = new OnsetFinder(24000);
-  const pcm = Int16Array.from(sound);
-  for (let at = 0, n = 1; at < pcm.length; at += n, n = (n * 5) % 611 + 1) finder.feed(pcm.subarray(at, at + n));
-  return finder.onset;
-});

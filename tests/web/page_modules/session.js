@@ -1,0 +1,247 @@
+import { explainClose } from "/static/session/close-reasons.js";
+import { Conversation } from "/static/session/conversation.js";
+import { PushToTalk } from "/static/session/push-to-talk.js";
+import { ConnectionMonitor } from "/static/session/connection-monitor.js";
+import { browserProblem, microphoneProblem, PROBLEMS } from "/static/session/problems.js";
+import { splitWords, wordStarts } from "/static/session/word-timing.js";
+import { near, run, same } from "./check.js";
+
+function spoken() {
+  const conversation = new Conversation();
+  const response = { response_id: "resp_1_1", item_id: "a" };
+  conversation.handleEvent({ type: "input_audio_buffer.speech_started", item_id: "u" });
+  conversation.handleEvent({ type: "repartee.partial", item_id: "u", text: "what ti", rough: true });
+  conversation.handleEvent({ type: "conversation.item.added", previous_item_id: null, item: { id: "u", role: "user", content: [{ type: "input_audio", transcript: null }] } });
+  conversation.handleEvent({ type: "conversation.item.input_audio_transcription.completed", item_id: "u", transcript: "what time is it" });
+  conversation.handleEvent({ type: "response.output_item.added", response_id: "resp_1_1", item: { id: "a", type: "message", role: "assistant" } });
+  conversation.handleEvent({ type: "conversation.item.added", previous_item_id: "u", item: { id: "a", role: "assistant", content: [] } });
+  conversation.handleEvent({ type: "response.content_part.added", ...response, part: { type: "audio" } });
+  conversation.handleEvent({ type: "response.output_audio_transcript.delta", ...response, delta: "It's ten" });
+  conversation.handleEvent({ type: "response.output_audio_transcript.delta", ...response, delta: " past four." });
+  conversation.handleEvent({ type: "repartee.words", ...response, words: ["It's", "ten", "past", "four"].map((text, n) => ({ text, start_ms: 200 * n, end_ms: 200 * n + 150 })) });
+  return conversation;
+}
+
+export default () => run({
+  "a turn becomes two items"() {
+    const conversation = spoken();
+    same(conversation.items.map(({ role, text }) => [role, text]), [["user", "what time is it"], ["assistant", "It's ten past four."]]);
+    same(conversation.item("u").inProgress, false);
+  },
+  "the number of played words never decreases"() {
+    const conversation = spoken();
+    const heard = [0, 199, 200, 450, 300, 700].map((ms) => (conversation.markPlayed("resp_1_1", ms), conversation.item("a").played));
+    same(heard, [1, 1, 2, 3, 3, 4]);
+  },
+  "a reply that is sent again on a new connection is not shown twice"() {
+    const conversation = spoken();
+    conversation.markPlayed("resp_1_1", 250);
+    const response = { response_id: "resp_1_1", item_id: "a" };
+    conversation.handleEvent({ type: "response.output_item.added", response_id: "resp_1_1", item: { id: "a", type: "message", role: "assistant" } });
+    conversation.handleEvent({ type: "response.output_audio_transcript.delta", ...response, delta: "It's ten past four." });
+    conversation.handleEvent({ type: "repartee.words", ...response, words: ["It's", "ten", "past", "four"].map((text, n) => ({ text, start_ms: 200 * n, end_ms: 200 * n + 150 })) });
+    same([conversation.item("a").text, conversation.item("a").starts_ms, conversation.item("a").played], ["It's ten past four.", [0, 200, 400, 600], 2]);
+  },
+  "words after an interruption are never marked as played"() {
+    const conversation = spoken();
+    conversation.markPlayed("resp_1_1", 210);
+    conversation.handleEvent({ type: "conversation.item.truncated", item_id: "a", audio_end_ms: 410 });
+    conversation.markPlayed("resp_1_1", 5000);
+    conversation.markAllPlayed("resp_1_1");
+    same([conversation.item("a").played, conversation.item("a").interrupted], [3, true]);
+  },
+  "a reply that was played completely is not marked as interrupted"() {
+    const conversation = spoken();
+    conversation.markAllPlayed("resp_1_1");
+    conversation.markInterrupted("resp_1_1");
+    same(conversation.item("a").interrupted, false);
+  },
+  "an interim transcript before its speech event is shown and moves to that item"() {
+    const conversation = new Conversation();
+    conversation.handleEvent({ type: "repartee.partial", item_id: null, text: "hel", rough: false });
+    same(conversation.items.length, 1);
+    conversation.handleEvent({ type: "input_audio_buffer.speech_started", item_id: "u" });
+    same(conversation.items.map(({ id, text }) => [id, text]), [["u", "hel"]]);
+    conversation.handleEvent({ type: "repartee.nothing_said", item_id: "u" });
+    same(conversation.items, []);
+  },
+  "an interim transcript stays in progress until its transcription completes or fails"() {
+    for (const [kind, words, text] of [["completed", { transcript: "what time is it" }, "what time is it"], ["failed", {}, "what ti"]]) {
+      const conversation = new Conversation();
+      conversation.handleEvent({ type: "input_audio_buffer.speech_started", item_id: "u" });
+      conversation.handleEvent({ type: "repartee.partial", item_id: "u", text: "what ti", rough: true });
+      conversation.handleEvent({ type: "conversation.item.added", previous_item_id: null, item: { id: "u", role: "user", content: [{ type: "input_audio", transcript: null }] } });
+      same([conversation.item("u").inProgress, conversation.item("u").text], [true, "what ti"], kind);
+      conversation.handleEvent({ type: `conversation.item.input_audio_transcription.${kind}`, item_id: "u", ...words });
+      same([conversation.item("u").inProgress, conversation.item("u").text], [false, text], kind);
+    }
+  },
+  "a failed transcription without text leaves no item"() {
+    const conversation = new Conversation();
+    conversation.handleEvent({ type: "input_audio_buffer.speech_started", item_id: "u" });
+    conversation.handleEvent({ type: "conversation.item.added", previous_item_id: null, item: { id: "u", role: "user", content: [{ type: "input_audio", transcript: null }] } });
+    conversation.handleEvent({ type: "conversation.item.input_audio_transcription.failed", item_id: "u" });
+    same(conversation.items, []);
+  },
+  "the end of the conversation completes every item"() {
+    const conversation = spoken();
+    conversation.markPlayed("resp_1_1", 250);
+    conversation.handleEvent({ type: "input_audio_buffer.speech_started", item_id: "v" });
+    conversation.handleEvent({ type: "repartee.partial", item_id: "v", text: "and the", rough: false });
+    conversation.handleEvent({ type: "response.output_item.added", response_id: "r", item: { id: "f", type: "function_call", name: "lamp" } });
+    conversation.changed.clear();
+    conversation.end();
+    same(conversation.items.map(({ text, inProgress, incomplete, interrupted }) => [text, inProgress, incomplete, interrupted]), [
+      ["what time is it", false, false, false], ["It's ten past four.", false, false, true],
+      ["and the", false, true, false], ["lamp", false, false, false],
+    ]);
+    same(conversation.changed.size, 3);
+    conversation.handleEvent({ type: "input_audio_buffer.speech_started", item_id: "w" });
+    conversation.end();
+    same(conversation.item("w"), undefined);
+  },
+  "after a reconnect, speech that is not in the history is removed"() {
+    const conversation = spoken();
+    conversation.handleEvent({ type: "input_audio_buffer.speech_started", item_id: "v" });
+    conversation.handleEvent({ type: "repartee.partial", item_id: "v", text: "and the", rough: false });
+    conversation.resumed();
+    same(conversation.items.map(({ id }) => id), ["u", "a"]);
+    conversation.handleEvent({ type: "repartee.partial", item_id: "v", text: "and the date", rough: false });
+    conversation.handleEvent({ type: "conversation.item.added", previous_item_id: "a", item: { id: "v", role: "user", content: [{ type: "input_audio", transcript: "and the date" }] } });
+    same(conversation.items.map(({ id, text, inProgress }) => [id, text, inProgress]).slice(2), [["v", "and the date", false]]);
+  },
+  "speech without words is removed when the next reply begins"() {
+    const conversation = spoken();
+    conversation.handleEvent({ type: "input_audio_buffer.speech_started", item_id: "v" });
+    conversation.handleEvent({ type: "input_audio_buffer.speech_stopped", item_id: "v" });
+    conversation.handleEvent({ type: "input_audio_buffer.speech_started", item_id: "w" });
+    conversation.handleEvent({ type: "response.created", response: { id: "resp_1_2" } });
+    same(conversation.items.map(({ id }) => id), ["u", "a", "w"]);
+  },
+  "a retracted reply is removed"() {
+    const conversation = spoken();
+    conversation.handleEvent({ type: "conversation.item.deleted", item_id: "a" });
+    same(conversation.items.map(({ id }) => id), ["u"]);
+  },
+  "typed text, a text reply and a function call become items"() {
+    const conversation = new Conversation();
+    conversation.handleEvent({ type: "conversation.item.added", previous_item_id: null, item: { id: "t", role: "user", content: [{ type: "input_text", text: "hi" }] } });
+    conversation.handleEvent({ type: "response.output_item.added", response_id: "r", item: { id: "f", type: "function_call", name: "lamp" } });
+    conversation.handleEvent({ type: "response.output_item.added", response_id: "r", item: { id: "a", type: "message" } });
+    conversation.handleEvent({ type: "response.content_part.added", response_id: "r", item_id: "a", part: { type: "text" } });
+    conversation.handleEvent({ type: "response.output_text.delta", response_id: "r", item_id: "a", delta: "Hello there" });
+    same(conversation.items.map(({ role, text, spoken, played }) => [role, text, spoken, played]),
+      [["user", "hi", false, 0], ["call", "lamp", true, 0], ["assistant", "Hello there", false, 2]]);
+  },
+  "items of the history are shown as played, once"() {
+    const conversation = spoken();
+    conversation.handleEvent({ type: "conversation.item.added", item: { id: "a", role: "assistant", content: [{ type: "output_audio", transcript: "other" }] } });
+    conversation.handleEvent({ type: "conversation.item.added", item: { id: "z", role: "assistant", content: [{ type: "output_audio", transcript: "before that" }] } });
+    same([conversation.item("a").text, conversation.item("z").played, conversation.items.length], ["It's ten past four.", 2, 3]);
+  },
+  "a reply is shown where it began, also if another item arrived before its first word"() {
+    const conversation = spoken();
+    conversation.handleEvent({ type: "conversation.item.added", previous_item_id: "a", item: { id: "t", role: "user", content: [{ type: "input_text", text: "hi" }] } });
+    conversation.handleEvent({ type: "response.output_item.added", response_id: "r", item: { id: "b", type: "message", role: "assistant" } });
+    conversation.changed.clear();
+    conversation.handleEvent({ type: "conversation.item.added", previous_item_id: "a", item: { id: "b", role: "assistant", content: [] } });
+    same(conversation.items.map(({ id }) => id), ["u", "a", "b", "t"]);
+    same([...conversation.changed].map(({ id }) => id), ["b"]);
+    conversation.handleEvent({ type: "conversation.item.added", previous_item_id: "u", item: { id: "h", role: "assistant", content: [{ type: "output_text", text: "before" }] } });
+    same(conversation.items.map(({ id }) => id), ["u", "h", "a", "b", "t"]);
+  },
+  "earlier items stay above a new conversation that uses the same ids"() {
+    const conversation = spoken();
+    conversation.markPlayed("resp_1_1", 250);
+    conversation.handleEvent({ type: "input_audio_buffer.speech_started", item_id: "v" });
+    conversation.startAnother();
+    same(conversation.items.map(({ text, inProgress, played, interrupted }) => [text, inProgress, played, interrupted]), [["what time is it", false, 0, false], ["It's ten past four.", false, 2, true]]);
+    conversation.markAllPlayed("resp_1_1"); // the earlier reply
+    conversation.handleEvent({ type: "repartee.partial", item_id: null, text: "and", rough: false });
+    conversation.handleEvent({ type: "input_audio_buffer.speech_started", item_id: "u" });
+    conversation.handleEvent({ type: "response.output_item.added", response_id: "resp_1_1", item: { id: "a", type: "message", role: "assistant" } });
+    conversation.handleEvent({ type: "response.output_audio_transcript.delta", item_id: "a", response_id: "resp_1_1", delta: "Hello" });
+    same(conversation.items.map(({ text, played }) => [text, played]), [["what time is it", 0], ["It's ten past four.", 2], ["and", 0], ["Hello", 0]]);
+  },
+  "unknown events change nothing"() {
+    const conversation = spoken();
+    conversation.changed.clear();
+    conversation.handleEvent({ type: "rate_limits.updated" });
+    conversation.handleEvent({ type: "response.output_audio_transcript.delta", item_id: "nobody", delta: "x" });
+    same(conversation.changed.size, 0);
+  },
+  "words with different written and spoken forms are timed in order"() {
+    const shown = splitWords("It's 12:30, on the dot.");
+    same(shown, ["It's", " 12:30,", " on", " the", " dot."]);
+    const times = ["It's", "twelve", "on", "the", "dot"].map((text, n) => ({ text, start_ms: 100 * n }));
+    same(wordStarts(shown, times), [0, 100, 200, 300, 400]);
+    same(wordStarts(shown, times.slice(0, 2)), [0, 100, null, null, null].map((ms) => ms ?? Infinity));
+    same(wordStarts(splitWords("a - b"), [{ text: "a", start_ms: 0 }, { text: "b", start_ms: 70 }]), [0, 70, 70]);
+  },
+  "push-to-talk sends audio while the key is down and commits the turn after the release"() {
+    const key = new PushToTalk();
+    same(key.accepts(480), true);
+    key.enabled = true;
+    same([key.accepts(480), key.press(), key.press(), key.accepts(480)], [false, true, false, true]);
+    key.release();
+    same([key.accepts(480), key.nextAction(), key.accepts(480), key.nextAction()], [true, "clear", false, null]);
+    key.press();
+    for (let n = 0; n < 10; n++) key.accepts(480);
+    key.release();
+    same([key.accepts(480), key.nextAction()], [true, "commit"]);
+  },
+  "a connection that delivers less than is sent is slow, not dead"() {
+    const monitor = new ConnectionMonitor(0);
+    const results = [];
+    for (let ms = 500, waiting = 0; ms <= 20_000; ms += 500) {
+      waiting += (ms < 12_000 ? 33_000 : 0) - Math.min(waiting, 20_000); // of 33,000 bytes 20,000 leave
+      const { slow, dead } = monitor.check(ms, 33_000 * Math.min(ms, 11_500) / 500, waiting);
+      same(dead, false, `dead after ${ms} ms`);
+      results.push(slow);
+    }
+    near(results.indexOf(true), 7, 3, "slow from");
+    same([results.lastIndexOf(true) > results.indexOf(true) + 10, results.at(-1)], [true, false]);
+  },
+  "a connection that delivers nothing is dead"() {
+    const monitor = new ConnectionMonitor(0);
+    const dead = Array.from({ length: 20 }, (_, n) => {
+      monitor.messageReceived(500 * n, 33_000 * n);
+      return monitor.check(500 * n, 33_000 * n, n && 33_000 * n - 10_000).dead;
+    });
+    near(dead.indexOf(true), 13, 1);
+  },
+  "a silent server is probed if something was sent, and is dead without an answer"() {
+    const check = (monitor, sent, from, to) => Array.from({ length: (to - from) / 500 }, (_, n) => monitor.check(from + 500 * n, sent, 0));
+    const idle = new ConnectionMonitor(0);
+    same(check(idle, 0, 0, 60_000).filter((one) => one.probe || one.dead), []);
+    same(check(idle, 10, 60_000, 60_500)[0], { dead: false, slow: false, probe: true });
+    idle.messageReceived(60_500, 20);
+    same(check(idle, 20, 60_500, 90_000).filter((one) => one.probe || one.dead), []);
+    const results = check(idle, 30, 90_000, 97_000);
+    same([results.filter((one) => one.probe).length, results.findIndex((one) => one.dead)], [1, 11]);
+    const awake = new ConnectionMonitor(0);
+    same(check(awake, 10, 0, 6000).at(-1).probe, true);
+    same([awake.check(60_000, 10, 10).dead, awake.check(60_500, 20, 10).dead], [false, false]); // the computer slept
+  },
+  "close codes and errors are distinguished"() {
+    const close = (code, reason = "", more = {}) => explainClose({ code, reason, ...more });
+    same(close(1006), { problem: "lost", retry: true, message: "" });
+    same(close(1013, "server_full: The server is full: all 4 sessions are in use."), { problem: "full", retry: true, message: "The server is full: all 4 sessions are in use." });
+    same(close(1001, "session_expired: It ended.").problem, "too-long");
+    same(close(1001, "session_expired: It ended.").retry, false);
+    same(close(1013, "server_loading: Wait.").problem, "loading");
+    same(close(1006, "", { status: 401, error: { code: "token_wrong", message: "not the token" } }), { problem: "token", retry: false, message: "not the token" });
+    same(close(1006, "", { status: 403 }).problem, "refused");
+    same(close(1006, "", { status: 404 }).problem, "lost");
+    same(close(1000).retry, false);
+  },
+  "every problem has a text"() {
+    const reasons = [explainClose({ code: 1006, reason: "" }), explainClose({ code: 1012, reason: "" }), explainClose({ code: 1009, reason: "" })];
+    const names = [...reasons.map(({ problem }) => problem), microphoneProblem({ name: "NotAllowedError" }), microphoneProblem({ name: "NotFoundError" }),
+      microphoneProblem({ name: "OverconstrainedError" }), microphoneProblem({ name: "TypeError" }),
+      browserProblem({ secure: false, worklet: false, devices: false }), browserProblem({ secure: true, worklet: false, devices: true }),
+      browserProblem({ secure: true, worklet: true, devices: false })];
+    for (const name of names) same(typeof PROBLEMS[name]?.remedy, "string", name);
+    same(browserProblem({ secure: true, worklet: true, devices: true }), null);
+  },
+});

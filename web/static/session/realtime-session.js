@@ -1,0 +1,348 @@
+/** One conversation with the server: sends the microphone's audio, plays and times the replies. Read this file first. */
+
+import { CaptureTimeline } from "../audio/capture-timeline.js";
+import { fromBase64, toBase64 } from "../audio/pcm.js";
+import { TurnLog } from "../timing/turn-log.js";
+import { endsConnection } from "./close-reasons.js";
+import { Conversation } from "./conversation.js";
+import { PushToTalk } from "./push-to-talk.js";
+import { ReplyPlayback } from "./reply-playback.js";
+
+/**
+ * @typedef {"connecting" | "reconnecting" | "listening" | "hearing" | "thinking" | "speaking"} Phase
+ *
+ * Events: `phase`; `items` (conversation.changed is not empty); `turn` (detail: the Turn); `session` (detail: the
+ * server's session object); `notice` (detail: one sentence); `input-level` and `output-level` (detail: {level}, dBFS);
+ * `problem` (detail: {problem, message}), `resolved` (detail: the name of a problem that is over), `ended`.
+ */
+export class RealtimeSession extends EventTarget {
+  /**
+   * @param {import("../audio/audio-io.js").AudioIO} audio
+   * @param {import("./realtime-connection.js").RealtimeConnection} connection
+   * @param {TurnLog} turns
+   */
+  constructor(audio, connection, turns = new TurnLog()) {
+    super();
+    this.audio = audio;
+    this.connection = connection;
+    this.turns = turns;
+    this.conversation = new Conversation();
+    this.pushToTalk = new PushToTalk();
+    this.muted = false;
+    this._captureTimeline = new CaptureTimeline(audio.context.sampleRate);
+    this._open = false; // the server has created or resumed the session on this connection
+    this._wasOpen = false; // it did so on this or an earlier connection
+    this._resumeToken = null;
+    this._turnDetection = undefined; // the server's default
+    this._response = null; // id of the reply in progress
+    this._stoppedResponse = null; // id of the reply that the user stopped
+    this._userSpeaking = false;
+    this._awaitingReply = false;
+    this._replyRequested = false; // a requested reply has not begun
+    this._requestIsEmpty = false; // the turn that the requested reply was to answer has no words
+    this._requestAgain = false; // another reply must be requested when that one has begun
+    this._connectionProblem = "lost"; // why there is no connection, as far as the server has said
+    this.replyPlayback = new ReplyPlayback(audio, connection, turns, this.conversation, (type, detail) => this._emit(type, detail));
+    this._subscribe();
+  }
+
+  /** @returns {Phase} */
+  get phase() {
+    if (!this._open) return this._wasOpen ? "reconnecting" : "connecting";
+    if (this.replyPlayback.playing) return "speaking";
+    if (this._userSpeaking || this.pushToTalk.keyDown) return "hearing";
+    return this._awaitingReply || this._response ? "thinking" : "listening";
+  }
+
+  /** ms since the end of the speech to be answered; null if no reply is awaited. */
+  get waitingMs() {
+    const turn = this.turns.all.at(-1);
+    if (this.phase !== "thinking" || !turn?.captured_s || turn.leaves_s !== null) return null;
+    return (this.audio.context.currentTime - turn.captured_s) * 1000;
+  }
+
+  /** Connects; everything else follows from events. */
+  start() {
+    this.connection.resumeQuery = () => this._resumeQuery();
+    this.connection.connect();
+  }
+
+  /** Closes the connection and stops playback. */
+  end() {
+    this.connection.close();
+    this.audio.output.flush();
+    this.conversation.end();
+    this._open = false;
+  }
+
+  // User actions ------------------------------------------------------------------------------------------------
+
+  /** @param {string} text @returns {boolean} false if it cannot be sent now; then nothing was done */
+  sendText(text) {
+    if (!this._open || !this.connection.canSend) return false;
+    this.interrupt();
+    const content = [{ type: "input_text", text }];
+    const sent = this.connection.send({ type: "conversation.item.create", item: { type: "message", role: "user", content } });
+    if (sent) this._requestReply();
+    return sent;
+  }
+
+  /** Stops the reply, whether it is being generated or only played. */
+  interrupt() {
+    const stopped = this._response ?? this.replyPlayback.playing;
+    if (!stopped) return;
+    this.connection.send(this._response ? { type: "response.cancel", response_id: stopped } : { type: "output_audio_buffer.clear" });
+    this._stoppedResponse = stopped;
+    this.audio.output.flush();
+  }
+
+  /** @param {boolean} on whether turns are spoken with a held key instead of detected by the server */
+  setPushToTalk(on) {
+    this.pushToTalk.enabled = on;
+    if (this._open) this._sendSessionUpdate();
+    this._emit("phase");
+  }
+
+  /** Handles the press of the push-to-talk key. */
+  pressKey() {
+    if (this.muted && this.pushToTalk.enabled) return this._emit("notice", "The microphone is muted. Press M to unmute it.");
+    if (!this.pushToTalk.press()) return;
+    this.interrupt();
+    this._emit("phase");
+  }
+
+  /** Handles the release of the push-to-talk key: the turn is complete. */
+  releaseKey() {
+    this.pushToTalk.release();
+    this._emit("phase");
+  }
+
+  // Microphone --------------------------------------------------------------------------------------------------
+
+  _sendChunk({ pcm, frame, level }) {
+    this._emit("input-level", { level });
+    if (!this._open || this.muted || !this.pushToTalk.accepts(pcm.length)) return;
+    const sent = this.connection.send({ type: "input_audio_buffer.append", audio: toBase64(pcm) });
+    if (sent) this._captureTimeline.addSent(frame, pcm.length);
+    const action = this.pushToTalk.nextAction();
+    if (action === "commit") {
+      this.connection.send({ type: "input_audio_buffer.commit" });
+      this._requestReply();
+    } else if (action === "clear") {
+      this.connection.send({ type: "input_audio_buffer.clear" });
+      this._emit("notice", "The key was released too soon. Hold it while you speak.");
+    }
+  }
+
+  /** Requests a reply. While a requested reply has not begun, the server rejects another request; it is sent after that. */
+  _requestReply() {
+    if (this._replyRequested) {
+      this._awaitingReply = this._requestAgain = true;
+      return;
+    }
+    this.turns.expectUntimedReply();
+    this._clearRequests();
+    this._awaitingReply = this._replyRequested = this.connection.send({ type: "response.create" }); // not awaited if not sent
+    this._emit("phase");
+  }
+
+  /** Forgets requested replies. */
+  _clearRequests() {
+    this._replyRequested = this._requestIsEmpty = this._requestAgain = false;
+  }
+
+  // Server events -----------------------------------------------------------------------------------------------
+
+  _handleEvent(event) {
+    SERVER_EVENTS[event.type]?.(this, event);
+    this.conversation.handleEvent(event);
+    if (this.conversation.changed.size) this._emit("items");
+    this._emit("phase");
+  }
+
+  _sessionCreated(session) {
+    const resumed = session.repartee?.resumed === true;
+    if (this._wasOpen && !resumed) {
+      this.audio.output.reset();
+      this.turns.startConversation();
+      this.conversation.startAnother();
+      this._response = this._stoppedResponse = null;
+      this._emit("problem", { problem: "not-kept", message: "" });
+    }
+    if (resumed) this.conversation.resumed();
+    if (resumed) this._captureTimeline.dropAfter(session.repartee.heard_ms);
+    else this._captureTimeline.reset();
+    this.audio.output.duck(false); // the end of ducking may have been lost with the connection
+    this._open = this._wasOpen = true;
+    this._awaitingReply = this._userSpeaking = false;
+    this._clearRequests();
+    this._turnDetection = session.audio?.input?.turn_detection ?? this._turnDetection;
+    this._sendSessionUpdate();
+    // The server may not know that a reply was stopped while, or just before, there was no connection.
+    if (resumed && this._stoppedResponse) this.connection.send({ type: "response.cancel", response_id: this._stoppedResponse });
+    this._sessionUpdated(session);
+    this._connectionProblem = "lost";
+    for (const name of [...CONNECTION_PROBLEMS, "token"]) this._emit("resolved", name);
+  }
+
+  _sessionUpdated(session) {
+    this._resumeToken = session.repartee?.resume_token ?? this._resumeToken;
+    this._emit("session", session);
+  }
+
+  _sendSessionUpdate() {
+    const turnDetection = this.pushToTalk.enabled ? null : this._turnDetection;
+    const session = { type: "realtime", repartee: { duck: true, playout: true } };
+    if (turnDetection !== undefined) session.audio = { input: { turn_detection: turnDetection } };
+    this.connection.send({ type: "session.update", session });
+  }
+
+  _speechStarted() {
+    this._userSpeaking = true;
+    this._awaitingReply = false;
+    this.audio.output.flush(); // also audio that has not started to play
+  }
+
+  _responseCreated(response) {
+    this._response = response;
+    this._awaitingReply = false;
+    const turn = this.turns.addReply(response);
+    this._setSpeechEnd(turn);
+    this._emit("turn", turn);
+    // The user speaks again or has typed more, so the next reply answers everything. Or there is nothing to answer.
+    const more = this._requestAgain && !this.pushToTalk.keyDown;
+    if (this._replyRequested && (this.pushToTalk.keyDown || this._requestIsEmpty || more)) this.interrupt();
+    this._clearRequests();
+    if (more) this._requestReply();
+  }
+
+  /** Computes when the end of speech was captured, and notes it in the turn. */
+  _setSpeechEnd(turn) {
+    if (turn.speech_end_ms === null) return;
+    const frame = this._captureTimeline.frameAt(turn.speech_end_ms - turn.invented_ms);
+    if (frame !== null) this.turns.setSpeechEnd(turn, frame / this.audio.context.sampleRate);
+  }
+
+  _handleError({ code, message }) {
+    if (IGNORED_ERRORS.has(code)) return;
+    if (code === ACTIVE_RESPONSE) { // a reply that began before the last message
+      this.interrupt();
+      if (!this.pushToTalk.keyDown) this._requestReply();
+      return;
+    }
+    this._awaitingReply = false;
+    if (code === COMMIT_EMPTY) this._requestIsEmpty = this._replyRequested;
+    if (!endsConnection(code)) this._emit("notice", code === COMMIT_EMPTY ? NO_WORDS : message);
+  }
+
+  _addTrace({ turn: number, trace }) {
+    const turn = this.turns.addTrace(number, trace);
+    if (turn) this._emit("turn", turn);
+  }
+
+  _playAudio(response, base64) {
+    if (response === this._stoppedResponse) return;
+    this.audio.output.push(response, fromBase64(base64));
+  }
+
+  _responseDone({ id, status, status_details: details }) {
+    if (this._response === id) this._response = null;
+    this.audio.output.end(id);
+    if (status === "cancelled" && this.audio.output.hasUnplayedAudio(id)) this.audio.output.flush();
+    if (status !== "failed") return;
+    this._emit("notice", details?.error?.message || "The reply failed. The server gave no reason; its log may have one.");
+    const turn = this.turns.markFailed(id);
+    if (turn) this._emit("turn", turn);
+  }
+
+  _itemTruncated(itemId) {
+    const response = this.conversation.item(itemId)?.response;
+    if (response && this.audio.output.hasUnplayedAudio(response)) this.audio.output.flush();
+  }
+
+  /** Returns the query parameters that resume the session, and the reply from the audio that has arrived. */
+  _resumeQuery() {
+    if (!this._resumeToken) return {};
+    const response = this._response ?? this.replyPlayback.playing;
+    const received = response && { received_ms: String(Math.floor(this.audio.output.receivedMs(response))), response_id: response };
+    return { resume: this._resumeToken, ...received };
+  }
+
+  // Connection --------------------------------------------------------------------------------------------------
+
+  _subscribe() {
+    this.audio.input.addEventListener("chunk", ({ detail }) => this._sendChunk(detail));
+    this.connection.addEventListener("event", ({ detail }) => this._handleEvent(detail));
+    this.connection.addEventListener("lost", ({ detail }) => this._connectionLost(detail));
+    this.connection.addEventListener("slow", ({ detail: slow }) => (
+      slow ? this._emit("problem", { problem: "slow", message: "" }) : this._emit("resolved", "slow")));
+    this.connection.addEventListener("probe", () => this._open && this._sendSessionUpdate()); // changes nothing and is answered
+    this.connection.addEventListener("ended", ({ detail }) => this._connectionEnded(detail));
+  }
+
+  _connectionLost({ problem, message }) {
+    this._open = false;
+    if (problem !== "lost" || this._connectionProblem === "lost") { // a reason from the server is kept
+      for (const name of CONNECTION_PROBLEMS) if (name !== problem) this._emit("resolved", name);
+      this._emit("problem", { problem, message });
+      this._connectionProblem = problem;
+    }
+    this._emit("phase");
+  }
+
+  _connectionEnded({ problem, message }) {
+    this._open = false;
+    this._emit("problem", { problem, message });
+    this._emit("ended");
+  }
+
+  _emit(type, detail = null) {
+    this.dispatchEvent(new CustomEvent(type, { detail }));
+  }
+}
+
+/** Problems about a missing connection; one is shown at a time. */
+const CONNECTION_PROBLEMS = ["lost", "full", "loading", "restarting"];
+
+/** Error code for a committed turn without audio. */
+const COMMIT_EMPTY = "input_audio_buffer_commit_empty";
+
+/** Error code if another reply is in progress. */
+const ACTIVE_RESPONSE = "conversation_already_has_active_response";
+
+/** Errors of cancelling a reply that has just ended by itself; not shown to the user. */
+const IGNORED_ERRORS = new Set(["response_cancel_not_active"]);
+
+const NO_WORDS = "No words were recognized. Please say it again.";
+
+const SERVER_EVENTS = {
+  "session.created": (client, { session }) => client._sessionCreated(session),
+  "session.updated": (client, { session }) => client._sessionUpdated(session),
+  "input_audio_buffer.speech_started": (client) => client._speechStarted(),
+  "input_audio_buffer.speech_stopped": (client, { audio_end_ms, repartee }) => {
+    client._userSpeaking = false;
+    client._awaitingReply = true;
+    client.turns.speechEnded(audio_end_ms, repartee.invented_ms);
+  },
+  "input_audio_buffer.committed": (client, { repartee }) => {
+    if (repartee) client.turns.speechEnded(repartee.audio_end_ms, repartee.invented_ms); // a turn that this page ended
+  },
+  "repartee.nothing_said": (client) => {
+    client._userSpeaking = client._awaitingReply = false;
+    client.turns.expectUntimedReply();
+    if (!client.pushToTalk.enabled) return;
+    client._requestIsEmpty = client._replyRequested; // the requested reply has nothing to answer
+    client._emit("notice", NO_WORDS);
+  },
+  "response.created": (client, { response }) => client._responseCreated(response.id),
+  "response.output_audio.delta": (client, { response_id, delta }) => client._playAudio(response_id, delta),
+  "response.output_audio.done": (client, { response_id }) => client.audio.output.end(response_id),
+  "response.done": (client, { response }) => client._responseDone(response),
+  "conversation.item.truncated": (client, { item_id }) => client._itemTruncated(item_id),
+  "output_audio_buffer.cleared": (client) => client.audio.output.flush(),
+  "repartee.duck": (client) => client.audio.output.duck(true),
+  "repartee.unduck": (client) => client.audio.output.duck(false),
+  "repartee.trace": (client, event) => client._addTrace(event),
+  "repartee.notice": (client, { text }) => client._emit("notice", text),
+  "error": (client, { error }) => client._handleError(error),
+};

@@ -1,0 +1,97 @@
+/** Shows the conversation: one line per item, and each word of a reply as its own element. */
+
+import { byId, makeElement } from "./dom.js";
+
+export class TranscriptView {
+  constructor() {
+    this._atEnd = true; // whether the end is visible; if the user has scrolled up, the position stays
+    this._height = 0; // pixels
+    const list = byId("transcript");
+    list.onscroll = () => {
+      if (list.clientHeight !== this._height) return; // the window was resized
+      this._atEnd = list.scrollHeight - list.scrollTop - list.clientHeight < 80;
+    };
+    new ResizeObserver(() => {
+      this._height = list.clientHeight;
+      this._scrollToEnd();
+    }).observe(list);
+  }
+
+  /** @param {import("../session/conversation.js").Conversation} conversation */
+  start(conversation) {
+    this._conversation = conversation;
+    /** @type {Map<import("../session/conversation.js").Item, {line: HTMLElement, text: HTMLElement, note: HTMLElement, announced: boolean}>} */
+    this._lines = new Map();
+    byId("transcript").replaceChildren();
+    byId("empty").hidden = false;
+  }
+
+  /** Draws what has changed. */
+  draw() {
+    for (const item of this._conversation.changed) {
+      if (this._conversation.items.includes(item)) this._drawItem(item);
+      else {
+        this._lines.get(item)?.line.remove();
+        this._lines.delete(item);
+      }
+    }
+    this._conversation.changed.clear();
+    byId("empty").hidden = this._conversation.items.length > 0;
+    this._scrollToEnd();
+  }
+
+  _scrollToEnd() {
+    if (this._atEnd) byId("transcript").scrollTop = byId("transcript").scrollHeight;
+  }
+
+  _drawItem(item) {
+    const { line, text, note } = this._lines.get(item) ?? this._makeLine(item);
+    this._moveLine(item, line);
+    line.className = `item ${item.role}${item.inProgress ? " in-progress" : ""}${item.lowConfidence ? " low-confidence" : ""}${item.interrupted ? " interrupted" : ""}`;
+    if (item.role === "assistant") this._drawWords(item, text);
+    else text.textContent = item.text || (item.role === "user" ? "…" : "");
+    note.textContent = itemNote(item);
+    this._announce(item);
+  }
+
+  _makeLine(item) {
+    const who = makeElement("span", { class: "who", lang: "en", text: { user: "You", assistant: "Repartee", call: "Tool" }[item.role] });
+    const parts = { line: makeElement("li"), text: makeElement("p", { class: "text", dir: "auto" }), note: makeElement("span", { class: "note", lang: "en" }), announced: false };
+    parts.line.append(who, parts.text, parts.note);
+    this._lines.set(item, parts);
+    return parts;
+  }
+
+  /** Moves the line to the place of its item. */
+  _moveLine(item, line) {
+    const at = this._conversation.items.indexOf(item);
+    const after = this._conversation.items.slice(at + 1).map((one) => this._lines.get(one)?.line).find((one) => one?.isConnected) ?? null;
+    if (!line.isConnected || line.nextElementSibling !== after) byId("transcript").insertBefore(line, after);
+  }
+
+  _drawWords(item, text) {
+    while (text.childElementCount > item.words.length) text.lastElementChild.remove();
+    item.words.forEach((word, n) => {
+      const shown = text.children[n] ?? text.appendChild(makeElement("span", { class: "word" }));
+      if (shown.textContent !== word) shown.textContent = word;
+      shown.classList.toggle("played", n < item.played);
+      shown.classList.toggle("current", n === item.played - 1 && item.played < item.words.length && !item.interrupted);
+    });
+  }
+
+  /** Announces a final text to screen readers, once, and no interim texts. */
+  _announce(item) {
+    const parts = this._lines.get(item);
+    if (parts.announced || item.inProgress || !item.text) return;
+    parts.announced = true;
+    const who = { user: item.spoken ? "You said: " : "You wrote: ", assistant: "Repartee: ", call: "Tool call: " }[item.role];
+    byId("announcements").replaceChildren(who, makeElement("span", { lang: byId("transcript").lang, text: item.text }));
+  }
+}
+
+function itemNote(item) {
+  if (item.incomplete) return "not finished";
+  if (item.interrupted) return "interrupted";
+  if (item.role === "user" && item.lowConfidence && !item.inProgress) return "low confidence";
+  return item.role === "user" && !item.spoken ? "typed" : "";
+}
