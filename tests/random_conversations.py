@@ -60,7 +60,7 @@ from assistant.turns.events import (
     TurnStarted,
     UnduckReply,
 )
-from assistant.turns.machine import TurnTaking
+from assistant.turns.turn_taking import TurnTaking
 from assistant.turns.push_to_talk import PushToTalk
 from assistant.turns.settings import TurnSettings
 from assistant.turns.states import Phase
@@ -318,12 +318,12 @@ class Performance:
             case "request":
                 return ReplyRequested(at, "requested")
             case "trailing":
-                return ReplyRequested(at, "requested", behind=turns.replying is not None and not turns.challenged)
+                return ReplyRequested(at, "requested", after_current_reply=turns.replying is not None and not turns.has_overlap)
             case "repeat":
                 return ReplyRequested(at, "repeated", "It is ten o'clock.")
             case "commit":
-                behind = self.script.ends == "manual" and turns.challenged and self.random.random() < 0.5
-                return InputCommitted(at, behind=behind)
+                behind = self.script.ends == "manual" and turns.has_overlap and self.random.random() < 0.5
+                return InputCommitted(at, after_current_reply=behind)
             case "clear":
                 return InputCleared(at)
             case "cancel":
@@ -401,12 +401,12 @@ def settings_line(settings: TurnSettings) -> str:
 def state_of(turns: TurnTaking) -> str:
     """Returns the phase and the other properties that a session reads."""
     flags = {
-        "c": turns.challenged,
-        "u": turns.has_unrequested_turn,
-        "o": turns.owes_reply,
+        "c": turns.has_overlap,
+        "u": turns.pending_turn_lacks_reply_request,
+        "o": turns.pending_turn_has_reply_request,
         "r": turns.resume_pending,
-        "q": turns.is_quiet,
-        "l": turns.phase is Phase.USER_SPEAKING and turns.only_listens(Samples(0)),
+        "q": turns.ignores_silence,
+        "l": turns.phase is Phase.USER_SPEAKING and turns.ignores_speech_until(Samples(0)),
     }
     return PHASES[turns.phase] + "".join(flag for flag, present in flags.items() if present)
 

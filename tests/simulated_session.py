@@ -47,7 +47,7 @@ from assistant.turns.events import (
     TurnStarted,
     UnduckReply,
 )
-from assistant.turns.machine import TurnTaking
+from assistant.turns.turn_taking import TurnTaking
 from assistant.turns.push_to_talk import PushToTalk
 from assistant.turns.states import Phase
 from audio.frame import Frame
@@ -107,7 +107,7 @@ class SimulatedSession:
 
     def is_speech(self, start: Samples, *, voiced: bool) -> bool:
         """Returns whether a frame counts as speech, after the push-to-talk key."""
-        return voiced and (self.key is None or self.key.heard(Frame(start, LOUD)).pcm is LOUD)
+        return voiced and (self.key is None or self.key.mute_or_pass(Frame(start, LOUD)).pcm is LOUD)
 
     def press(self) -> None:
         if self.key is not None and self.key.press(self.now):
@@ -117,7 +117,7 @@ class SimulatedSession:
         """Performs what is due for the key after a frame."""
         if self.key is None:
             return
-        match self.key.due(self.now, self.onset if self.turns.phase is Phase.USER_SPEAKING else None):
+        match self.key.take_action(self.now, self.onset if self.turns.phase is Phase.USER_SPEAKING else None):
             case "submit":
                 self.tell(InputCommitted(self.now))
             case "clear":
@@ -135,9 +135,9 @@ class SimulatedSession:
     # ---- events and effects ----
 
     def tell(self, event: Event) -> None:
-        if isinstance(event, InputCommitted | ReplyRequested) and event.behind:
+        if isinstance(event, InputCommitted | ReplyRequested) and event.after_current_reply:
             self.let_reply_play_out()
-        effects = self.turns.tell(event)
+        effects = self.turns.handle(event)
         for effect in effects:
             self.perform(effect)
         self.observe(event, effects)
