@@ -466,9 +466,12 @@ class TurnState:
         if reason == "requested":
             self.requeue_announcement(reply)
         overlap = reply.overlap
+        if overlap is None:
+            return (InterruptReply(reply.reply, reason),)
+        # The reply is over, so its volume needs no effect. An overlap that is kept may duck the next reply.
+        overlap.ducked, overlap.ducked_at = False, None
         dismissed: Effects = ()
-        if overlap is not None and not overlap.deferred:
-            overlap.ducked = False  # no effect needed, since the reply is over
+        if not overlap.deferred:
             dismissed = self.dismiss_overlap(
                 reply, self.processed_until, at, "requested" if reason == "requested" else "cleared"
             )
