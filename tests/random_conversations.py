@@ -60,10 +60,10 @@ from assistant.turns.events import (
     TurnStarted,
     UnduckReply,
 )
-from assistant.turns.turn_taking import TurnTaking
 from assistant.turns.push_to_talk import PushToTalk
-from assistant.turns.settings import TurnSettings
+from assistant.turns.settings import EndsTurn, InterruptedBy, TurnSettings
 from assistant.turns.states import Phase
+from assistant.turns.turn_taking import TurnTaking
 from audio.stt import Transcript
 from audio.units import FRAME_MS, FRAME_SAMPLES, Samples
 from audio.vad import VadResult
@@ -111,6 +111,14 @@ NAMES: dict[type, str] = {
     ResumeReply: "resume",
 }
 
+ENDS_TURN = {
+    "silence": EndsTurn.AUTO,
+    "client": EndsTurn.AUTO,
+    "manual": EndsTurn.CLIENT,
+    "held": EndsTurn.PUSH_TO_TALK,
+}
+"""Who ends turns, by the kind of conversation. With a client, turns may end by silence."""
+
 PHASES = {Phase.IDLE: "I", Phase.USER_SPEAKING: "U", Phase.AWAITING_TRANSCRIPT: "A", Phase.REPLYING: "R"}
 
 
@@ -153,13 +161,19 @@ def random_settings(random: Random, ends: str) -> TurnSettings:
         stuck_after_s=random.choice([2.0, 10.0]),
         pre_roll_ms=random.choice([0.0, 300.0, 300.0]),
         patience=random_profile(random),
-        manual=ends == "manual",
-        held=ends == "held",
+        ends_turn=ENDS_TURN[ends],
         answers=random.random() < 0.75,
-        interruptible=not by_name and random.random() < 0.7,
-        by_client=ends in {"client", "manual"},
-        by_name=by_name,
+        interrupted_by=interrupted_by(random, ends, by_name=by_name),
+        has_client=ends in {"client", "manual"},
     )
+
+
+def interrupted_by(random: Random, ends: str, *, by_name: bool) -> InterruptedBy:
+    if by_name:
+        return InterruptedBy.WAKE_PHRASE
+    if random.random() < 0.7:
+        return InterruptedBy.VOICE
+    return InterruptedBy.CLIENT if ends in {"client", "manual"} else InterruptedBy.NOTHING
 
 
 def random_profile(random: Random) -> EndOfTurnProfile | None:
@@ -227,13 +241,13 @@ def random_burst(random: Random) -> list[str]:
 def random_session(random: Random, script: Script) -> SimulatedSession:
     delays_ms = [None, 0.0, 5.0, 60.0, 80.0, 80.0, 300.0, 700.0, 4000.0]
     lengths_ms = [None, 0.0, 300.0, 1500.0, 2500.0, 4000.0]
-    voids: list[Ignored] = ["", "", "", "", "overheard", "called", "backchannel"]
+    ignored: list[Ignored] = ["", "", "", "", "overheard", "called", "backchannel"]
     return SimulatedSession(
         TurnTaking(script.settings[0]),
         random.choices(delays_ms, k=4),
         random.choices(lengths_ms, k=4),
         random.choices(["", "yes", "mhm", "what time is it", "what time is it", "stop"], k=random.choice([1, 4])),
-        random.choices(voids, k=4),
+        random.choices(ignored, k=4),
         PushToTalk() if script.ends == "held" else None,
         random.choices([False, False, False, True], k=4),
     )
@@ -275,7 +289,7 @@ class Performance:
                 vad = VadResult(False, edge, 0.0, possible_onset=number in self.script.stirs)
             else:
                 vad = VadResult(True, onset, 0.1, possible_end=edge)
-            self.session.tell(FrameProcessed(end, vad))
+            self.session.handle(FrameProcessed(end, vad))
             self.session.process_key()
             for act in self.script.acts.get(number, ()):
                 self.act(act, end, silent_frames)
@@ -292,14 +306,14 @@ class Performance:
 
     def is_over(self) -> bool:
         session = self.session
-        quiet = session.turns.phase is Phase.IDLE and session.open_segment is None and not session.due
+        quiet = session.turns.phase is Phase.IDLE and session.open_segment is None and not session.is_waiting
         self.quiet_frames = self.quiet_frames + 1 if quiet else 0
         return self.quiet_frames >= QUIET_FRAMES
 
     def act(self, act: str, at: Samples, silent_frames: int) -> None:
         event = self.event_of(act, at, silent_frames)
         if event is not None:
-            self.session.tell(event)
+            self.session.handle(event)
 
     def event_of(self, act: str, at: Samples, silent_frames: int) -> Event | None:  # noqa: C901 - one return each
         turns, segment = self.session.turns, self.session.open_segment
@@ -318,7 +332,8 @@ class Performance:
             case "request":
                 return ReplyRequested(at, "requested")
             case "trailing":
-                return ReplyRequested(at, "requested", after_current_reply=turns.replying is not None and not turns.has_overlap)
+                trails = turns.replying is not None and not turns.has_overlap
+                return ReplyRequested(at, "requested", after_current_reply=trails)
             case "repeat":
                 return ReplyRequested(at, "repeated", "It is ten o'clock.")
             case "commit":
@@ -381,9 +396,11 @@ class Recording:
 
 
 def settings_line(settings: TurnSettings) -> str:
-    ends = "manual" if settings.manual else "held" if settings.held else "silence"
-    interrupts = "voice" if settings.interruptible else "name" if settings.by_name else "nothing"
-    modes = [ends, interrupts, "answers" if settings.answers else "records", "client" * settings.by_client]
+    ends = next(name for name, mode in ENDS_TURN.items() if mode is settings.ends_turn)
+    interrupts = {InterruptedBy.VOICE: "voice", InterruptedBy.WAKE_PHRASE: "name"}.get(
+        settings.interrupted_by, "nothing"
+    )
+    modes = [ends, interrupts, "answers" if settings.answers else "records", "client" * settings.has_client]
     patience = settings.patience
     numbers = [
         settings.hangover_ms,

@@ -60,6 +60,7 @@ from assistant.turns.events import (
     UnduckReply,
 )
 from assistant.turns.push_to_talk import PushToTalk
+from assistant.turns.settings import EndsTurn
 from assistant.turns.states import Phase
 from assistant.turns.turn_taking import TurnTaking
 from assistant.turns.wake_phrase import WakePhraseGate
@@ -215,7 +216,7 @@ class Session:
         # A request waits for the end of user speech, except where only the client ends turns.
         busy_phases = (
             {Phase.REPLYING, Phase.AWAITING_TRANSCRIPT}
-            if self.turns.settings.manual
+            if self.turns.settings.ends_turn is EndsTurn.CLIENT
             else {Phase.REPLYING, Phase.AWAITING_TRANSCRIPT, Phase.USER_SPEAKING}
         )
         self._request_after_reply = (
@@ -229,10 +230,10 @@ class Session:
 
         A reply that was sent completely is played to its end.
         """
-        manual = self.turns.settings.manual and self.turns.has_overlap
+        only_client_ends = self.turns.settings.ends_turn is EndsTurn.CLIENT and self.turns.has_overlap
         self._dispatch(
             InputCommitted(
-                self._at, after_current_reply=manual and self._reply_manager.add_trailing(self.turns.replying)
+                self._at, after_current_reply=only_client_ends and self._reply_manager.add_trailing(self.turns.replying)
             )
         )
 
@@ -379,7 +380,7 @@ class Session:
             case OpenSegment():
                 self._audio_input.open(effect)
             case TurnStarted():
-                if self.turns.settings.interruptible and not self.turns.settings.manual:
+                if self.turns.settings.voice_interrupts:
                     self._reply_manager.cut_trailing("voice")
                 self.recorder.turn_started(effect.turn, self._loop_time_of(effect.onset))
                 self.on_event(
@@ -434,7 +435,7 @@ class Session:
         if effect.reason == "called":
             self.wake_phrase.open_after_phrase(self._at)
         self.recorder.turn_discarded(effect, self._loop_time_of(effect.speech_end), self.microphone.clock)
-        in_history = effect.submitted and self.turns.settings.by_client
+        in_history = effect.submitted and self.turns.settings.has_client
         item = self._reply_manager.add_empty_message() if in_history else None
         self.on_event(SpeechDiscarded(effect.turn, ms_of_samples(effect.speech_end), effect.reason, item))
 

@@ -50,7 +50,7 @@ from assistant.turns.events import (
     ReplyRequested,
     TranscriptFailed,
 )
-from assistant.turns.settings import TurnSettings
+from assistant.turns.settings import EndsTurn, InterruptedBy, TurnSettings
 from audio.stt import SegmentId, Transcript
 from audio.units import FRAME_SAMPLES, Samples, samples_of_ms
 from audio.vad import VadResult
@@ -196,13 +196,34 @@ def parse_entries(entries: Iterable[str]) -> Iterator[LoggedEvent]:
 
 
 def settings_of(found: dict[str, object]) -> TurnSettings:
-    """Returns the recorded settings. Unknown fields of newer versions are ignored. Raises TypeError, ValueError."""
+    """Returns the recorded settings of any schema. Unknown fields of newer versions are ignored.
+
+    Raises TypeError, ValueError.
+    """
     known = {name: value for name, value in found.items() if name in TurnSettings.__dataclass_fields__}
+    if "manual" in found:
+        known |= _modes_of_schema_1(found)
+    for name, mode in (("ends_turn", EndsTurn), ("interrupted_by", InterruptedBy)):
+        if name in known:
+            known[name] = mode(known[name])
     patience = known.get("patience")
     if isinstance(patience, dict):
         fields = EndOfTurnProfile.__dataclass_fields__
         known["patience"] = EndOfTurnProfile(**{name: value for name, value in patience.items() if name in fields})
     return TurnSettings(**known)  # type: ignore[arg-type]
+
+
+def _modes_of_schema_1(found: dict[str, object]) -> dict[str, object]:
+    """Returns the modes of a trace of schema 1, which recorded them as six flags."""
+    key_or_silence = EndsTurn.PUSH_TO_TALK if found.get("held") else EndsTurn.AUTO
+    ends = EndsTurn.CLIENT if found.get("manual") else key_or_silence
+    if found.get("interruptible", True):
+        interrupted_by = InterruptedBy.VOICE
+    elif found.get("by_name"):
+        interrupted_by = InterruptedBy.WAKE_PHRASE
+    else:
+        interrupted_by = InterruptedBy.CLIENT if found.get("by_client") else InterruptedBy.NOTHING
+    return {"ends_turn": ends, "interrupted_by": interrupted_by, "has_client": bool(found.get("by_client"))}
 
 
 def probability_byte(probability: float) -> int:

@@ -37,7 +37,7 @@ from assistant.turns.events import (
 )
 from assistant.turns.overlap import MAX_ANNOUNCEMENT_FAILURES, ActiveReply, Announcement, Overlap
 from assistant.turns.queued_turns import MIN_CONTINUED_SPEECH_MS, QueuedTurn, QueuedTurns
-from assistant.turns.settings import TurnSettings
+from assistant.turns.settings import EndsTurn, TurnSettings
 from assistant.turns.speech_candidate import PossiblePrefix, SpeechCandidate
 from assistant.turns.user_turn import UserTurn, prepare_reply
 from audio.stt import SegmentId
@@ -107,7 +107,7 @@ class TurnState:
     def cut_speech(self, at: Samples, settings: TurnSettings) -> None:
         """Marks speech as processed. If the client controls turns, speech that continues is the next turn."""
         self.mark_processed(at)
-        if settings.by_client:
+        if settings.has_client:
             self.cut_at = self.processed_until
 
     def segment_at(self, onset: Samples, settings: TurnSettings) -> SegmentId:
@@ -141,17 +141,22 @@ class TurnState:
 
     def _cut_starts_next_turn(self, settings: TurnSettings) -> bool:
         """Returns whether speech that continues after a cut is the next turn."""
-        return (settings.manual or self.cut_at == self.processed_until) and not settings.held
+        if settings.ends_turn is EndsTurn.PUSH_TO_TALK:
+            return False
+        return settings.ends_turn is EndsTurn.CLIENT or self.cut_at == self.processed_until
 
     def next_queued_turn(self, settings: TurnSettings) -> QueuedTurn | None:
         """Removes and returns the next queued turn, or None."""
-        return self.queued.next(include_rest=self._cut_starts_next_turn(settings), include_unconfirmed=settings.manual)
+        return self.queued.next(
+            include_rest=self._cut_starts_next_turn(settings),
+            include_unconfirmed=settings.ends_turn is EndsTurn.CLIENT,
+        )
 
     def add_speech_frame(self, at: Samples, onset: Samples, vad: VadResult, settings: TurnSettings) -> Effects:
         """Takes a speech frame while idle. A confirmed candidate begins a turn; in manual modes any speech does."""
         discarded = self.discard_candidate_segment()
         self.candidate = (self.candidate or SpeechCandidate(onset, at)).with_frame(at, onset, vad)
-        begins = self.candidate.is_confirmed or settings.manual or settings.held
+        begins = self.candidate.is_confirmed or not settings.ends_by_silence
         return (*discarded, *(self.begin_turn(settings) if begins else ()))
 
     def add_silent_frame(self, candidate: SpeechCandidate, at: Samples, settings: TurnSettings) -> Effects:
@@ -204,7 +209,7 @@ class TurnState:
         self, number: int, segment: SegmentId, onset: Samples, speech_end: Samples, settings: TurnSettings
     ) -> UserTurn:
         self.turn = turn = UserTurn(number, segment, onset, speech_end, resumable_reply=self._take_resume_pending())
-        turn.will_be_answered = settings.answers and not settings.manual
+        turn.will_be_answered = settings.answers_at_end
         return turn
 
     def _take_resume_pending(self) -> ReplyId | None:
@@ -215,7 +220,7 @@ class TurnState:
     def apply_settings(self, settings: TurnSettings) -> Effects:
         """Updates whether the open turn is answered, since the client may have changed the settings."""
         turn = self.turn
-        will_be_answered = settings.answers and not settings.manual
+        will_be_answered = settings.answers_at_end
         if turn is None or turn.ended_at is not None or turn.reply_due or turn.will_be_answered == will_be_answered:
             return ()
         turn.will_be_answered = will_be_answered
@@ -234,7 +239,7 @@ class TurnState:
 
     def withdraw_request(self, turn: UserTurn, at: Samples, settings: TurnSettings) -> Effects:
         """Withdraws the request for a reply while the transcript is pending."""
-        turn.reply_due, turn.will_be_answered = False, settings.answers and not settings.manual
+        turn.reply_due, turn.will_be_answered = False, settings.answers_at_end
         if turn.will_be_answered or turn.attempt is None or not turn.attempt.ready:
             return ()
         return (*turn.drop_attempts("cleared"), turn.begin_attempt(at, turn.speech_end, settings))

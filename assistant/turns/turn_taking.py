@@ -49,7 +49,7 @@ from assistant.turns.events import (
 )
 from assistant.turns.overlap import ActiveReply, Overlap
 from assistant.turns.resume_guard import ResumeGuard
-from assistant.turns.settings import TurnSettings
+from assistant.turns.settings import EndsTurn, InterruptedBy, TurnSettings
 from assistant.turns.states import Phase, TurnState
 from assistant.turns.user_turn import UserTurn
 from audio.stt import SegmentId
@@ -110,23 +110,20 @@ class TurnTaking:
         if state.candidate is not None or state.queued.waiting:
             return False
         reply = state.reply
-        return reply is None or (reply.overlap is None and not (self._interruptible and reply.can_hold_playback))
+        if reply is None:
+            return True
+        return reply.overlap is None and not (self.settings.voice_interrupts and reply.can_hold_playback)
 
     def ignores_speech_until(self, until: Samples) -> bool:
         """Returns whether speech frames up to this position have no effect: the user speaks without an attempt."""
         turn = self._state.turn
         if turn is None or turn.ended_at is not None or turn.attempt is not None:
             return False
-        return self.settings.manual or not turn.is_too_long(until, self.settings)
+        return self.settings.ends_turn is EndsTurn.CLIENT or not turn.is_too_long(until, self.settings)
 
     @property
-    def _ends_by_silence(self) -> bool:
-        """Whether silence ends turns, rather than the client or the key."""
-        return not self.settings.manual and not self.settings.held
-
-    @property
-    def _interruptible(self) -> bool:
-        return self.settings.interruptible and not self.settings.manual and not self.settings.held
+    def _push_to_talk(self) -> bool:
+        return self.settings.ends_turn is EndsTurn.PUSH_TO_TALK
 
     def handle(self, event: Event) -> Effects:
         """Takes the next event, in order of time.
@@ -180,9 +177,9 @@ class TurnTaking:
             return self._on_idle_frame(at, vad)
         turn.add_frame(vad)
         if turn.ended_at is not None and (turn.forced or not vad.speaking):
-            if self._interruptible and not turn.forced:
+            if self.settings.voice_interrupts and not turn.forced:
                 turn.resume_guard.process(at, vad)
-            if turn.forced and not self.settings.held:
+            if turn.forced and not self._push_to_talk:
                 self._state.queued.add_frame(at, vad, self.settings)
             return self._check_transcript_timeout(turn, at, turn.ended_at)
         if vad.speaking:
@@ -216,7 +213,7 @@ class TurnTaking:
         return self._state.start_literal_reply(at, "announcement", announcement.text, announcement=announcement)
 
     def _on_speech(self, turn: UserTurn, at: Samples, vad: VadResult) -> Effects:
-        if not self.settings.manual and turn.is_too_long(at, self.settings):
+        if self.settings.ends_turn is not EndsTurn.CLIENT and turn.is_too_long(at, self.settings):
             turn.speech_end = at
             dropped = turn.drop_attempts("went on")
             turn.forced = turn.overlong = True
@@ -232,11 +229,11 @@ class TurnTaking:
 
     def _on_silence(self, turn: UserTurn, at: Samples, vad: VadResult, speech_end: Samples) -> Effects:
         settings = self.settings
-        if settings.manual:
+        if settings.ends_turn is EndsTurn.CLIENT:
             turn.speech_end = speech_end
             return ()
         effects = turn.speculate(at, speech_end, settings)
-        if settings.held:
+        if settings.ends_turn is EndsTurn.PUSH_TO_TALK:
             return (*effects, *self._end_turn(turn, at)) if turn.is_too_long(at, settings) else effects
         if at - speech_end < samples_of_ms(
             settings.hangover_ms if turn.silence_timeout_ms is None else turn.silence_timeout_ms
@@ -252,7 +249,7 @@ class TurnTaking:
     def _end_turn(self, turn: UserTurn, at: Samples) -> Effects:
         """Ends the turn at once, even if speech continues."""
         turn.ended_at, turn.forced, turn.resume_guard = at, True, ResumeGuard()
-        if self.settings.held and turn.attempt is not None and turn.attempt.settled:
+        if self._push_to_talk and turn.attempt is not None and turn.attempt.settled:
             return (EndOfTurn(turn.number), *self._state.commit_if_ready(turn, at))  # reuse the settled attempt
         dropped = turn.drop_attempts("went on")
         return (*dropped, turn.begin_attempt(at, turn.speech_end, self.settings), EndOfTurn(turn.number))
@@ -315,7 +312,7 @@ class TurnTaking:
         effects = (
             None
             if turn is None
-            else turn.on_transcript(event, reject_noise=self._ends_by_silence and turn.will_be_answered)
+            else turn.on_transcript(event, reject_noise=self.settings.ends_by_silence and turn.will_be_answered)
         )
         if turn is None or effects is None:
             return ()
@@ -340,7 +337,7 @@ class TurnTaking:
             reply is None
             or overlap is None
             or overlap.deferred
-            or not (self._interruptible or called)
+            or not (self.settings.voice_interrupts or called)
             or words.segment != overlap.segment
             or not (words.text or event.was_requested)
         ):
@@ -365,7 +362,7 @@ class TurnTaking:
         overlap.add_frame(at, vad)
         if overlap.deferred:
             return self._on_deferred_overlap(reply, overlap, at, vad)
-        if not self._interruptible:
+        if not self.settings.voice_interrupts:
             return (*reply.stop_ducking(), *self._on_uninterruptible_overlap(reply, overlap, at, vad))
         if not vad.speaking:
             return self._on_overlap_pause(reply, overlap, at, vad)
@@ -389,12 +386,14 @@ class TurnTaking:
     def _on_uninterruptible_overlap(self, reply: ActiveReply, overlap: Overlap, at: Samples, vad: VadResult) -> Effects:
         """Handles an overlap with a reply that speech may not interrupt."""
         settings = self.settings
-        if self._ends_by_silence and (settings.by_name or overlap.side_talk is not None):
+        may_be_addressed = settings.interrupted_by is InterruptedBy.WAKE_PHRASE or overlap.side_talk is not None
+        if settings.ends_by_silence and may_be_addressed:
             return (*self._check_side_talk(overlap, at, vad), *self._check_reply_progress(reply, at))
-        # In manual mode the overlap is kept, since the client may still commit it.
-        if self._ends_by_silence and not vad.speaking:
+        # If only the client ends turns, the overlap is kept, since the client may still commit it.
+        if settings.ends_by_silence and not vad.speaking:
             return self._state.dismiss_overlap(reply, vad.boundary, at)
-        kept = settings.by_client and not settings.manual and overlap.is_long_enough(vad, settings)
+        by_client = settings.ends_by_silence and settings.interrupted_by is InterruptedBy.CLIENT
+        kept = by_client and overlap.is_long_enough(vad, settings)
         return self._state.defer_overlap(overlap) if kept else self._check_reply_progress(reply, at)
 
     def _check_side_talk(self, overlap: Overlap, at: Samples, vad: VadResult) -> Effects:
@@ -409,9 +408,9 @@ class TurnTaking:
     def _on_deferred_overlap(self, reply: ActiveReply, overlap: Overlap, at: Samples, vad: VadResult) -> Effects:
         """Handles speech that becomes a turn after the reply. Only a new onset can interrupt the reply."""
         is_new_onset = vad.speaking and vad.boundary >= self._state.processed_until
-        if not is_new_onset or not self._interruptible:
+        if not is_new_onset or not self.settings.voice_interrupts:
             overlap.speech_ms = 0.0
-            told = self._ends_by_silence and self.settings.by_client and not self._interruptible
+            told = self.settings.ends_by_silence and self.settings.interrupted_by is InterruptedBy.CLIENT
             asked = self._check_side_talk(overlap, at, vad) if told else ()
             return (*reply.stop_ducking(), *asked, *self._check_reply_progress(reply, at))
         sure = overlap.is_long_enough(vad, self.settings)
@@ -420,14 +419,15 @@ class TurnTaking:
         return (*reply.duck(at), *self._check_reply_progress(reply, at))
 
     def _start_overlap(self, reply: ActiveReply, at: Samples, segment: SegmentId, vad: VadResult) -> Effects:
-        effects = reply.start_overlap(at, vad, segment, interruptible=self._interruptible)
-        if not self._interruptible or reply.audible or reply.overlap is None:
+        effects = reply.start_overlap(at, vad, segment, interruptible=self.settings.voice_interrupts)
+        if not self.settings.voice_interrupts or reply.audible or reply.overlap is None:
             return (*reply.release(), *effects)
         # The reply is not audible yet, so the user continues the turn and does not interrupt.
         return (*effects, *self._state.interrupt_or_retract(reply, reply.overlap, at, self.settings))
 
     def _on_silence_during_reply(self, reply: ActiveReply, at: Samples, vad: VadResult) -> Effects:
-        return (*reply.update_hold(at, vad, interruptible=self._interruptible), *self._check_reply_progress(reply, at))
+        held = reply.update_hold(at, vad, interruptible=self.settings.voice_interrupts)
+        return (*held, *self._check_reply_progress(reply, at))
 
     def _check_reply_progress(self, reply: ActiveReply, at: Samples) -> Effects:
         if not reply.is_stuck(at, self.settings):
@@ -455,7 +455,7 @@ class TurnTaking:
         if overlap is None:
             return self._state.answer_recorded_turn(event.at)
         undecided = overlap.turn is None and overlap.side_talk is None and not overlap.deferred
-        if overlap.paused and undecided and self._interruptible:
+        if overlap.paused and undecided and self.settings.voice_interrupts:
             self._state.candidate = overlap.to_candidate()
             return reply.unduck()
         return (*reply.unduck(), *self._state.begin_turn_from_overlap(overlap, self.settings))
@@ -475,14 +475,14 @@ class TurnTaking:
         if (
             turn is not None
             and turn.forced
-            and not self.settings.held
+            and not self._push_to_talk
             and (not turn.overlong or state.queued.has_speech)
         ):
             state.queued.commit(at, self.settings)
             return effects
         state.cut_speech(at, self.settings)
         self._pressed_at = None
-        if turn is None and self.settings.held:
+        if turn is None and self._push_to_talk:
             return ()
         if turn is None:
             # Nobody spoke in the committed turn.
@@ -497,7 +497,7 @@ class TurnTaking:
 
     def _on_key_pressed(self, at: Samples) -> Effects:
         turn, reply = self._state.turn, self._state.reply
-        if not self.settings.held:
+        if not self._push_to_talk:
             return self._on_reply_cancelled(at)
         self._pressed_at = at
         if reply is not None:
@@ -509,7 +509,7 @@ class TurnTaking:
 
     def _on_input_cleared(self, at: Samples) -> Effects:
         state, turn, reply = self._state, self._state.turn, self._state.reply
-        if turn is not None and turn.forced and not self.settings.held:
+        if turn is not None and turn.forced and not self._push_to_talk:
             state.queued.clear(at)
             return ()
         state.cut_speech(at, self.settings)
@@ -530,6 +530,6 @@ class TurnTaking:
                 else ()
             )
         overlap = reply.overlap
-        if overlap is None or (self._interruptible and not overlap.deferred):
+        if overlap is None or (self.settings.voice_interrupts and not overlap.deferred):
             return state.stop_reply(reply, at, "client")
         return (InterruptReply(reply.reply, "client"), *state.begin_turn_from_overlap(overlap, self.settings))

@@ -23,7 +23,7 @@ from assistant.turns.events import (
     TurnDiscarded,
 )
 from assistant.turns.resume_guard import ResumeGuard
-from assistant.turns.settings import TurnSettings
+from assistant.turns.settings import EndsTurn, TurnSettings
 from audio.stt import SegmentId
 from audio.units import Samples, ms_of_samples, s_of_samples, samples_of_ms, samples_of_s
 from audio.vad import VadResult
@@ -149,7 +149,7 @@ class UserTurn:
         """Starts or rechecks an attempt during a silence or a possible end of speech."""
         self.speech_end = speech_end
         speculate_ms = settings.speculate_after_ms
-        if speculate_ms is None or settings.manual:
+        if speculate_ms is None or settings.ends_turn is EndsTurn.CLIENT:
             return ()
         attempt, silence = self.attempt, at - speech_end
         if attempt is None:

@@ -382,7 +382,7 @@ def test_server_profile_applies_unless_client_sets_eagerness(profile: Profile, e
     """As `repartee serve` with turn.profile and turn.hangover_ms = 1500."""
     stage = Stage(base=TurnSettings(hangover_ms=1500), profile=profile)
     stage.talk.configure(replace(CONFIG, turn_detection=SemanticVad.of_profile(profile)))
-    as_set = replace(stage.base, by_client=True)
+    as_set = replace(stage.base, has_client=True)
     assert stage.session.turns.settings == as_set
     stage.talk.configure(replace(CONFIG, turn_detection=SemanticVad(eagerness)))
     asked = {"low": "patient", "medium": "balanced", "high": "eager", "auto": profile}[eagerness]

@@ -30,7 +30,7 @@ from assistant.turns.events import (
     ReplyRequested,
     TranscriptFailed,
 )
-from assistant.turns.settings import TurnSettings
+from assistant.turns.settings import EndsTurn, InterruptedBy, TurnSettings
 from assistant.turns.turn_taking import TurnTaking
 from audio.stt import SegmentId, Transcript
 from audio.units import FRAME_SAMPLES, Samples
@@ -159,7 +159,7 @@ def test_drain_removes_entries_and_counts_dropped_ones() -> None:
 
 def test_settings_are_logged_when_they_change() -> None:
     event_log = log(InputCommitted(AT), InputCommitted(AT))
-    other = TurnSettings(manual=True)
+    other = TurnSettings(ends_turn=EndsTurn.CLIENT)
     event_log.add(InputCommitted(AT), other)
     kinds = [told if isinstance(told, TurnSettings) else None for told in parse_entries(event_log.drain().entries)]
     assert kinds == [SETTINGS, None, None, other, None]
@@ -170,6 +170,38 @@ def test_settings_of_older_and_newer_versions_are_read() -> None:
     newer = {"patience": {**older, "pausing_ms": 760, "not_yet_ms": 1}, "not_yet": 2}
     assert settings_of({"patience": older}).patience == EndOfTurnProfile(220, 440, 840, 1.0)
     assert settings_of(dict(newer)).patience == EndOfTurnProfile(220, 440, 840, 1.0, 760)
+
+
+@pytest.mark.parametrize("ends_turn", EndsTurn)
+@pytest.mark.parametrize("interrupted_by", InterruptedBy)
+def test_modes_survive_round_trip(ends_turn: EndsTurn, interrupted_by: InterruptedBy) -> None:
+    event_log = EventLog(b"salt")
+    settings = TurnSettings(ends_turn=ends_turn, interrupted_by=interrupted_by, answers=False, has_client=True)
+    event_log.add(InputCommitted(AT), settings)
+    entries = event_log.drain().entries
+    assert f'"ends_turn":"{ends_turn.value}","interrupted_by":"{interrupted_by.value}"' in entries[0]
+    assert next(iter(parse_entries(entries))) == settings
+
+
+AUTO = EndsTurn.AUTO
+
+
+@pytest.mark.parametrize(
+    ("flags", "modes"),
+    [
+        ({}, (AUTO, InterruptedBy.VOICE, False)),
+        ({"held": True}, (EndsTurn.PUSH_TO_TALK, InterruptedBy.VOICE, False)),
+        ({"manual": True, "by_client": True}, (EndsTurn.CLIENT, InterruptedBy.VOICE, True)),
+        ({"interruptible": False, "by_name": True}, (AUTO, InterruptedBy.WAKE_PHRASE, False)),
+        ({"interruptible": False, "by_client": True}, (AUTO, InterruptedBy.CLIENT, True)),
+        ({"interruptible": False}, (AUTO, InterruptedBy.NOTHING, False)),
+    ],
+)
+def test_modes_of_schema_1_are_read(flags: dict[str, bool], modes: tuple[EndsTurn, InterruptedBy, bool]) -> None:
+    off = {"manual": False, "held": False, "answers": True, "interruptible": True, "by_client": False, "by_name": False}
+    settings = settings_of({"hangover_ms": 300.0, **off, **flags})
+    assert settings.hangover_ms == 300.0
+    assert (settings.ends_turn, settings.interrupted_by, settings.has_client) == modes
 
 
 @pytest.mark.parametrize(
@@ -300,12 +332,10 @@ RANDOM_SETTINGS = st.builds(
     max_turn_s=st.sampled_from([1.0, 60.0]),
     stuck_after_s=st.sampled_from([2.0, 10.0]),  # 2 is the smallest valid value
     patience=st.sampled_from([None, BALANCED]),
-    manual=st.booleans(),
-    held=st.booleans(),
+    ends_turn=st.sampled_from(EndsTurn),
+    interrupted_by=st.sampled_from(InterruptedBy),
     answers=st.booleans(),
-    interruptible=st.booleans(),
-    by_client=st.booleans(),
-    by_name=st.booleans(),
+    has_client=st.booleans(),
 )
 
 

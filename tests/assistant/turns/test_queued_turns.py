@@ -16,10 +16,10 @@ from assistant.turns.events import (
     TurnStarted,
 )
 from assistant.turns.queued_turns import MAX_QUEUED_TURNS
-from assistant.turns.settings import TurnSettings
+from assistant.turns.settings import EndsTurn, InterruptedBy, TurnSettings
 from audio.stt import SegmentId
 
-MANUAL = TurnSettings(manual=True, by_client=True)
+MANUAL = TurnSettings(ends_turn=EndsTurn.CLIENT, has_client=True)
 
 
 def speech_after_commit(scene: Scene) -> None:
@@ -104,7 +104,7 @@ def test_short_rest_after_commit_is_no_turn_with_late_transcript() -> None:
 
 
 def test_rest_of_overlong_turn_is_next_turn_with_late_transcript() -> None:
-    scene = Scene(TurnSettings(max_turn_s=1.0, interruptible=False))
+    scene = Scene(TurnSettings(max_turn_s=1.0, interrupted_by=InterruptedBy.NOTHING))
     scene.speech(1500)
     scene.silence(200)
     scene.transcript(FIRST, "the first half")
@@ -120,7 +120,7 @@ def test_rest_of_overlong_noise_is_no_turn() -> None:
 
 
 def test_queued_speech_retracts_reply_to_committed_turn() -> None:
-    scene = Scene(TurnSettings(by_client=True))
+    scene = Scene(TurnSettings(has_client=True))
     speech_after_commit(scene)
     scene.transcript(FIRST, "what time")
     assert RetractReply(FIRST) in scene.silence(20)
@@ -130,7 +130,7 @@ def test_queued_speech_retracts_reply_to_committed_turn() -> None:
 
 
 def test_queued_noise_does_not_retract_reply() -> None:
-    scene = Scene(TurnSettings(by_client=True))
+    scene = Scene(TurnSettings(has_client=True))
     scene.speech(1000)
     scene.handle(InputCommitted(at(1000)))
     scene.silence(200)

@@ -19,7 +19,7 @@ from assistant.turns.events import (
     TurnStarted,
 )
 from assistant.turns.resume_guard import MAX_RESUME_WAIT_MS
-from assistant.turns.settings import TurnSettings
+from assistant.turns.settings import EndsTurn, InterruptedBy, TurnSettings
 
 
 def turn_about_to_end() -> Scene:
@@ -77,12 +77,17 @@ def test_longer_silence_timeout_starts_a_new_delay() -> None:
 
 
 @pytest.mark.parametrize(
-    "changed",
-    [{"interruptible": False}, {"manual": True}, {"held": True}, {"by_client": True}],
+    "modes",
+    [
+        TurnSettings(interrupted_by=InterruptedBy.NOTHING),
+        TurnSettings(ends_turn=EndsTurn.CLIENT),
+        TurnSettings(ends_turn=EndsTurn.PUSH_TO_TALK),
+        TurnSettings(has_client=True),
+    ],
     ids=["uninterruptible", "manual", "push-to-talk", "client"],
 )
-def test_uninterruptible_reply_is_not_held(changed: dict[str, bool]) -> None:
-    scene = Scene(TurnSettings(hangover_ms=400, speculate_after_ms=100, **changed))  # type: ignore[arg-type]
+def test_uninterruptible_reply_is_not_held(modes: TurnSettings) -> None:
+    scene = Scene(replace(modes, hangover_ms=400, speculate_after_ms=100))
     scene.speech(800)
     scene.silence(60)
     told = scene.possible_onset(400)
@@ -129,7 +134,8 @@ def test_reply_committed_during_possible_onset_is_held() -> None:
 
 @pytest.mark.parametrize("case", ["heard", "greeting", "not interruptible"])
 def test_other_replies_are_not_held(case: str) -> None:
-    scene = Scene(TurnSettings(interruptible=case != "not interruptible"))
+    nothing_interrupts = case == "not interruptible"
+    scene = Scene(TurnSettings(interrupted_by=InterruptedBy.NOTHING if nothing_interrupts else InterruptedBy.VOICE))
     if case == "greeting":
         scene.handle(ReplyRequested(at(0), "greeting", "Hello."))
     else:
@@ -142,5 +148,5 @@ def test_held_reply_is_released_when_it_becomes_uninterruptible() -> None:
         scene = Scene()
         reply = scene.commit_reply()
         assert scene.possible_onset(20) == (HoldPlayback(reply),)
-        scene.turns.settings = replace(scene.turns.settings, interruptible=False)
+        scene.turns.settings = replace(scene.turns.settings, interrupted_by=InterruptedBy.NOTHING)
         assert (scene.speech(20) if speaks else scene.possible_onset(20))[0] == ReleasePlayback(reply)
