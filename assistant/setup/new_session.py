@@ -88,7 +88,7 @@ def session(
         session_settings(settings),
         on_event,
         wake_phrase=gate,
-        push_to_talk=PushToTalk() if push_to_talk else None,
+        push_to_talk=PushToTalk(turns.push_to_talk) if push_to_talk else None,
     )
 
 

@@ -28,9 +28,9 @@ import base64
 import json
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from hashlib import blake2b
-from typing import assert_never
+from typing import Any, assert_never
 
 from assistant.end_of_turn.estimator import EndOfTurnEstimate, EndOfTurnProfile
 from assistant.turns.backchannel import is_backchannel, plain_words
@@ -50,7 +50,18 @@ from assistant.turns.events import (
     ReplyRequested,
     TranscriptFailed,
 )
-from assistant.turns.settings import EndsTurn, InterruptedBy, TurnSettings
+from assistant.turns.settings import (
+    AttemptThresholds,
+    EndsTurn,
+    InterruptedBy,
+    OverlapThresholds,
+    PushToTalkThresholds,
+    ReplyThresholds,
+    TurnEndThresholds,
+    TurnSettings,
+    TurnStartThresholds,
+    WakePhraseThresholds,
+)
 from audio.stt import SegmentId, Transcript
 from audio.units import FRAME_SAMPLES, Samples, samples_of_ms
 from audio.vad import VadResult
@@ -76,6 +87,18 @@ _CLIENT_ENTRIES = {
     ReplyCancelled: "cancelled",
 }
 """Names of the client's actions in the trace. They are part of its format, whatever the classes are called."""
+
+_GROUPS: dict[str, type[Any]] = {
+    "patience": EndOfTurnProfile,
+    "start": TurnStartThresholds,
+    "attempts": AttemptThresholds,
+    "end": TurnEndThresholds,
+    "overlap": OverlapThresholds,
+    "replies": ReplyThresholds,
+    "push_to_talk": PushToTalkThresholds,
+    "wake_phrase": WakePhraseThresholds,
+}
+"""Classes of the settings that have fields of their own."""
 
 LoggedEvent = Event | TurnSettings
 
@@ -205,11 +228,12 @@ def settings_of(found: dict[str, object]) -> TurnSettings:
         known |= _modes_of_schema_1(found)
     for name, mode in (("ends_turn", EndsTurn), ("interrupted_by", InterruptedBy)):
         if name in known:
-            known[name] = mode(known[name])
-    patience = known.get("patience")
-    if isinstance(patience, dict):
-        fields = EndOfTurnProfile.__dataclass_fields__
-        known["patience"] = EndOfTurnProfile(**{name: value for name, value in patience.items() if name in fields})
+            known[name] = mode(str(known[name]))
+    for name, value in known.items():
+        if isinstance(value, dict):
+            group = _GROUPS[name]
+            names = {each.name for each in fields(group)}
+            known[name] = group(**{key: each for key, each in value.items() if key in names})
     return TurnSettings(**known)  # type: ignore[arg-type]
 
 

@@ -15,39 +15,11 @@ from assistant.turns.events import (
 )
 from assistant.turns.resume_guard import ResumeGuard
 from assistant.turns.settings import TurnSettings
-from assistant.turns.speech_candidate import MAX_SPAN_MS, REQUEST_AFTER_MS, TRANSCRIPT_TIMEOUT_MS, SpeechCandidate
+from assistant.turns.speech_candidate import SpeechCandidate
 from assistant.turns.user_turn import UserTurn, round_to_trace, speech_probability
 from audio.stt import SegmentId
 from audio.units import FRAME_MS, Samples, samples_of_ms, samples_of_s
 from audio.vad import VadResult
-
-UNCERTAIN_SPEECH = 0.6
-"""Speech probability up to which a frame during a reply counts nothing towards an interruption."""
-
-EARLY_MS = 700.0
-"""Speech within this time, in ms, of the reply's first sound continues the turn; it is never a backchannel. A listener
-needs about 400 ms to hear a word and 200 to 300 ms more to react."""
-
-LIKELY_SPEECH = 0.5
-"""Speech probability from which a frame counts in full, if the speech is early or clearly above the noise."""
-
-MIN_EARLY_SPEECH_MS = 100.0
-"""Speech in ms that early speech needs if no frame exceeds `UNCERTAIN_SPEECH`. A noise such as a train gives one VAD
-window above 0.5."""
-
-BACKGROUND_SPEECH_MS = 1000.0
-"""Speech in ms, no louder than the background, that interrupts without a transcript. Background voices, as in a coffee
-shop, are usually shorter (docs/lab/experiments.md, "Voices of a room")."""
-
-ECHO_INTERRUPT_AFTER_MS = 300.0
-"""Value of `interrupt_after_ms` from which `BACKGROUND_SPEECH_MS` does not apply. There the background level contains
-the reply's own echo."""
-
-MAX_DUCKING_MS = 1000.0
-"""Longest ducking in ms for an undecided overlap. Speech that stays undecided for longer is background or noise."""
-
-MAX_ANNOUNCEMENT_FAILURES = 2
-"""Number of failures after which an announcement is given up. A failure: nothing of it was audible and nobody spoke."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +48,7 @@ class Overlap:
         speech_ms: The amount of certain speech.
         peak_probability: The highest speech probability of its frames.
         is_speech: It was long enough to be speech. Whether it is addressed to the assistant is open.
-        early: It began so soon after the reply that it continues the previous turn; see `EARLY_MS`.
+        early: It began so soon after the reply that it continues the previous turn; see `OverlapThresholds.early_ms`.
         deferred: It does not interrupt the reply and becomes a turn after it. Either it was a turn already when this
             reply was requested, or speech may not interrupt. A new onset may still interrupt, if the mode allows it.
         turn: The number of that turn, if its start was reported.
@@ -111,34 +83,36 @@ class Overlap:
         else:
             self.speech_end, self.paused = max(vad.boundary, self.onset), True
 
-    def request_transcript(self, at: Samples) -> Effects:
+    def request_transcript(self, at: Samples, settings: TurnSettings) -> Effects:
         """Requests the transcript after a pause, once; () if it is too early or was requested already."""
-        if self.transcript_requested_at is not None or at - self.speech_end < samples_of_ms(REQUEST_AFTER_MS):
+        too_early = at - self.speech_end < samples_of_ms(settings.start.request_after_ms)
+        if too_early or self.transcript_requested_at is not None:
             return ()
         self.transcript_requested_at = at
         return (RequestTranscript(self.segment, self.speech_end),)
 
-    def awaits_transcript(self, at: Samples) -> bool:
+    def awaits_transcript(self, at: Samples, settings: TurnSettings) -> bool:
         """Returns whether the transcript may still arrive in time. Long intermittent noise is not waited for."""
-        if not self.is_speech and self.speech_end - self.onset > samples_of_ms(MAX_SPAN_MS):
+        if not self.is_speech and self.speech_end - self.onset > samples_of_ms(settings.start.max_span_ms):
             return False
-        return self.transcript_requested_at is None or at - self.transcript_requested_at < samples_of_ms(
-            TRANSCRIPT_TIMEOUT_MS
-        )
+        asked_at = self.transcript_requested_at
+        return asked_at is None or at - asked_at < samples_of_ms(settings.start.transcript_timeout_ms)
 
     def interrupts(self, vad: VadResult, settings: TurnSettings) -> bool:
         """Takes a frame and returns whether the overlap interrupts the reply now, without a transcript."""
         is_speech_now = self.is_long_enough(vad, settings)
         self.is_speech = self.is_speech or is_speech_now
-        background = vad.background_level and settings.interrupt_after_ms < ECHO_INTERRUPT_AFTER_MS
-        return is_speech_now and not (background and self.speech_ms < BACKGROUND_SPEECH_MS)
+        background = vad.background_level and settings.interrupt_after_ms < settings.overlap.echo_interrupt_after_ms
+        return is_speech_now and not (background and self.speech_ms < settings.overlap.background_speech_ms)
 
     def is_long_enough(self, vad: VadResult, settings: TurnSettings) -> bool:
         """Takes a frame and returns whether there is enough speech for an interruption."""
-        self.count_speech(vad)
-        enough_ms = settings.interrupt_after_ms * (2 if self.backchannel and not self.early else 1)
-        if self.early and self.peak_probability <= UNCERTAIN_SPEECH:
-            enough_ms = max(enough_ms, MIN_EARLY_SPEECH_MS)
+        self.count_speech(vad, settings)
+        enough_ms = settings.interrupt_after_ms
+        if self.backchannel and not self.early:
+            enough_ms *= settings.overlap.backchannel_factor
+        if self.early and self.peak_probability <= settings.overlap.uncertain_speech:
+            enough_ms = max(enough_ms, settings.overlap.min_early_speech_ms)
         return self.speech_ms >= enough_ms
 
     def to_candidate(self) -> SpeechCandidate:
@@ -146,16 +120,16 @@ class Overlap:
         asked = self.transcript_requested_at is not None
         return SpeechCandidate(self.onset, self.speech_end, FRAME_MS, self.peak_probability, asked, self.segment)
 
-    def count_speech(self, vad: VadResult) -> None:
+    def count_speech(self, vad: VadResult, settings: TurnSettings) -> None:
         """Adds a frame to the amount of speech, weighted by its probability.
 
-        Frames of early speech or clearly above the noise count in full from `LIKELY_SPEECH` on.
+        Frames of early speech or clearly above the noise count in full from `likely_speech` on.
         """
         if not vad.speaking:
             return
         if not (self.early or vad.above_noise):
-            self.speech_ms += _weight_ms(vad)
-        elif round_to_trace(vad.probability) >= LIKELY_SPEECH:
+            self.speech_ms += _weight_ms(vad, settings.overlap.uncertain_speech)
+        elif round_to_trace(vad.probability) >= settings.overlap.likely_speech:
             self.speech_ms += FRAME_MS
 
 
@@ -219,9 +193,10 @@ class ActiveReply:
         """Whether its start is delayed if the user resumes: it answers speech and is not audible yet."""
         return bool(self.answered_texts) and not self.audible
 
-    def update_hold(self, at: Samples, vad: VadResult, *, interruptible: bool) -> Effects:
+    def update_hold(self, at: Samples, vad: VadResult, settings: TurnSettings) -> Effects:
         """Takes a frame without confirmed speech. Holds or releases the first sound."""
-        if not (self.can_hold_playback and interruptible and self.resume_guard.process(at, vad)):
+        may_hold = self.can_hold_playback and settings.voice_interrupts
+        if not (may_hold and self.resume_guard.process(at, vad, settings)):
             return self.release()
         held, self.playback_held = self.playback_held, True
         return () if held else (HoldPlayback(self.reply),)
@@ -231,22 +206,22 @@ class ActiveReply:
         held, self.playback_held = self.playback_held, False
         return (ReleasePlayback(self.reply),) if held else ()
 
-    def start_overlap(self, at: Samples, vad: VadResult, segment: SegmentId, *, interruptible: bool) -> Effects:
+    def start_overlap(self, at: Samples, vad: VadResult, segment: SegmentId, settings: TurnSettings) -> Effects:
         """Starts an overlap. Ducks the reply if it is audible and may be interrupted."""
-        early = interruptible and self.is_early(vad.boundary)
+        early = settings.voice_interrupts and self.is_early(vad.boundary, settings)
         self.overlap = overlap = Overlap(
             segment, vad.boundary, at, peak_probability=speech_probability(vad), early=early
         )
-        overlap.count_speech(vad)
+        overlap.count_speech(vad, settings)
         opened = OpenSegment(segment, vad.boundary)
-        if not interruptible or not self.audible:
+        if not settings.voice_interrupts or not self.audible:
             return (opened,)
-        return (*self.duck(at), opened)
+        return (*self.duck(at, settings), opened)
 
-    def is_early(self, onset: Samples) -> bool:
-        """Returns whether speech with this onset continues the previous turn; see `EARLY_MS`."""
+    def is_early(self, onset: Samples, settings: TurnSettings) -> bool:
+        """Returns whether speech with this onset continues the previous turn; see `OverlapThresholds.early_ms`."""
         answers = bool(self.answered_texts) and not self.was_retracted and self.audible_at is not None
-        return answers and onset - (self.audible_at or onset) <= samples_of_ms(EARLY_MS)
+        return answers and onset - (self.audible_at or onset) <= samples_of_ms(settings.overlap.early_ms)
 
     def unduck(self) -> Effects:
         """Returns the effect that restores the volume, if the reply is ducked."""
@@ -259,15 +234,16 @@ class ActiveReply:
             self.overlap.ducked, self.overlap.ducked_at = False, None
         return unducked
 
-    def duck(self, at: Samples) -> Effects:
-        """Ducks the reply when speech begins. Restores the volume if that is undecided after `MAX_DUCKING_MS`."""
+    def duck(self, at: Samples, settings: TurnSettings) -> Effects:
+        """Ducks the reply when speech begins. Restores the volume if that is undecided after `max_ducking_ms`."""
         overlap = self.overlap
         if overlap is None:
             return ()
         if overlap.ducked_at is None:
             overlap.ducked, overlap.ducked_at = True, at
             return (DuckReply(self.reply),)
-        unducked = self.unduck() if at - overlap.ducked_at >= samples_of_ms(MAX_DUCKING_MS) else ()
+        too_long = at - overlap.ducked_at >= samples_of_ms(settings.overlap.max_ducking_ms)
+        unducked = self.unduck() if too_long else ()
         overlap.ducked = overlap.ducked and not unducked
         return unducked
 
@@ -277,6 +253,6 @@ class ActiveReply:
         return unducked
 
 
-def _weight_ms(vad: VadResult) -> float:
+def _weight_ms(vad: VadResult, uncertain: float) -> float:
     """Returns the weight of a frame in ms. Noise has probabilities around 0.5, speech near 1."""
-    return FRAME_MS * min(max((round_to_trace(vad.probability) - UNCERTAIN_SPEECH) / (1 - UNCERTAIN_SPEECH), 0.0), 1.0)
+    return FRAME_MS * min(max((round_to_trace(vad.probability) - uncertain) / (1 - uncertain), 0.0), 1.0)

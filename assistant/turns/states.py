@@ -35,21 +35,14 @@ from assistant.turns.events import (
     TurnDiscarded,
     TurnStarted,
 )
-from assistant.turns.overlap import MAX_ANNOUNCEMENT_FAILURES, ActiveReply, Announcement, Overlap
-from assistant.turns.queued_turns import MIN_CONTINUED_SPEECH_MS, QueuedTurn, QueuedTurns
+from assistant.turns.overlap import ActiveReply, Announcement, Overlap
+from assistant.turns.queued_turns import QueuedTurn, QueuedTurns
 from assistant.turns.settings import EndsTurn, TurnSettings
 from assistant.turns.speech_candidate import PossiblePrefix, SpeechCandidate
 from assistant.turns.user_turn import UserTurn, prepare_reply
 from audio.stt import SegmentId
 from audio.units import Samples, samples_of_ms
 from audio.vad import VadResult
-
-MAX_ANNOUNCEMENTS = 20
-"""Limit on the waiting announcements. If there are more, the oldest are dropped."""
-
-
-RESUME_DELAY_MS = 1000.0
-"""Silence in ms after a false interruption before the reply resumes. A user who hums may be about to speak."""
 
 
 class Phase(Enum):
@@ -66,6 +59,7 @@ class TurnState:
     """The state of one conversation.
 
     Attributes:
+        settings: The current settings.
         candidate: Unconfirmed speech.
         turn: The open user turn.
         queued: Speech that followed a turn whose transcript is pending.
@@ -79,6 +73,7 @@ class TurnState:
         answer_after_reply: A turn was recorded during a reply; it is answered after that reply.
     """
 
+    settings: TurnSettings
     candidate: SpeechCandidate | None = None
     turn: UserTurn | None = None
     queued: QueuedTurns = field(default_factory=QueuedTurns)
@@ -86,7 +81,7 @@ class TurnState:
     processed_until: Samples = field(default=Samples(0))
     cut_at: Samples | None = None
     prefix: PossiblePrefix | None = None
-    announcements: deque[Announcement] = field(default_factory=lambda: deque(maxlen=MAX_ANNOUNCEMENTS))
+    announcements: deque[Announcement] = field(default_factory=deque)
     resume_pending: tuple[ReplyId, Samples] | None = None
     answer_after_reply: bool = False
     _last_turn_number: int = 0
@@ -104,17 +99,21 @@ class TurnState:
         """Marks speech that began before this position as processed."""
         self.processed_until = max(self.processed_until, until)
 
-    def cut_speech(self, at: Samples, settings: TurnSettings) -> None:
+    def cut_speech(self, at: Samples) -> None:
         """Marks speech as processed. If the client controls turns, speech that continues is the next turn."""
         self.mark_processed(at)
-        if settings.has_client:
+        if self.settings.has_client:
             self.cut_at = self.processed_until
 
-    def segment_at(self, onset: Samples, settings: TurnSettings) -> SegmentId:
+    def segment_at(self, onset: Samples) -> SegmentId:
         """Returns the segment for speech with this onset: with the pre-roll, and the possible prefix."""
-        segment = SegmentId(max(self.processed_until, onset - samples_of_ms(settings.pre_roll_ms), 0))
+        segment = SegmentId(max(self.processed_until, onset - samples_of_ms(self.settings.pre_roll_ms), 0))
         before = self.prefix
-        if before is None or self.processed_until > before.until or not before.is_continued_by(onset):
+        if (
+            before is None
+            or self.processed_until > before.until
+            or not before.is_continued_by(onset, self.settings.start)
+        ):
             return segment
         return SegmentId(min(segment, before.segment + 1))  # one sample later, since segment ids are unique
 
@@ -125,48 +124,49 @@ class TurnState:
 
     # ---- the user turn ----
 
-    def unassigned_onset(self, at: Samples, vad: VadResult, settings: TurnSettings) -> Samples | None:
+    def unassigned_onset(self, at: Samples, vad: VadResult) -> Samples | None:
         """Returns the onset of speech that belongs to no turn yet, or None.
 
         Speech that continues well beyond a cut has its onset at the cut.
         """
         if not vad.speaking or vad.boundary >= self.processed_until:
             return vad.boundary if vad.speaking else None
-        cut = self._cut_starts_next_turn(settings) and vad.possible_end is None
+        cut = self._cut_starts_next_turn() and vad.possible_end is None
         return (
             self.processed_until
-            if cut and at - self.processed_until >= samples_of_ms(MIN_CONTINUED_SPEECH_MS)
+            if cut and at - self.processed_until >= samples_of_ms(self.settings.start.min_continued_speech_ms)
             else None
         )
 
-    def _cut_starts_next_turn(self, settings: TurnSettings) -> bool:
+    def _cut_starts_next_turn(self) -> bool:
         """Returns whether speech that continues after a cut is the next turn."""
-        if settings.ends_turn is EndsTurn.PUSH_TO_TALK:
+        if self.settings.ends_turn is EndsTurn.PUSH_TO_TALK:
             return False
-        return settings.ends_turn is EndsTurn.CLIENT or self.cut_at == self.processed_until
+        return self.settings.ends_turn is EndsTurn.CLIENT or self.cut_at == self.processed_until
 
-    def next_queued_turn(self, settings: TurnSettings) -> QueuedTurn | None:
+    def next_queued_turn(self) -> QueuedTurn | None:
         """Removes and returns the next queued turn, or None."""
         return self.queued.next(
-            include_rest=self._cut_starts_next_turn(settings),
-            include_unconfirmed=settings.ends_turn is EndsTurn.CLIENT,
+            self.settings,
+            include_rest=self._cut_starts_next_turn(),
+            include_unconfirmed=self.settings.ends_turn is EndsTurn.CLIENT,
         )
 
-    def add_speech_frame(self, at: Samples, onset: Samples, vad: VadResult, settings: TurnSettings) -> Effects:
+    def add_speech_frame(self, at: Samples, onset: Samples, vad: VadResult) -> Effects:
         """Takes a speech frame while idle. A confirmed candidate begins a turn; in manual modes any speech does."""
         discarded = self.discard_candidate_segment()
-        self.candidate = (self.candidate or SpeechCandidate(onset, at)).with_frame(at, onset, vad)
-        begins = self.candidate.is_confirmed or not settings.ends_by_silence
-        return (*discarded, *(self.begin_turn(settings) if begins else ()))
+        self.candidate = (self.candidate or SpeechCandidate(onset, at)).with_frame(at, onset, vad, self.settings.start)
+        begins = self.candidate.is_confirmed(self.settings.start) or not self.settings.ends_by_silence
+        return (*discarded, *(self.begin_turn() if begins else ()))
 
-    def add_silent_frame(self, candidate: SpeechCandidate, at: Samples, settings: TurnSettings) -> Effects:
+    def add_silent_frame(self, candidate: SpeechCandidate, at: Samples) -> Effects:
         """Takes a silent frame after a candidate: requests its transcript, or drops the candidate."""
-        if candidate.is_over(at):
+        if candidate.is_over(at, self.settings.start):
             discarded, self.candidate = self.discard_candidate_segment(), None
             return discarded
-        if candidate.transcript_requested or not candidate.may_request_transcript(at):
+        if candidate.transcript_requested or not candidate.may_request_transcript(at, self.settings.start):
             return ()
-        segment = self.segment_at(candidate.onset, settings) if candidate.segment is None else candidate.segment
+        segment = self.segment_at(candidate.onset) if candidate.segment is None else candidate.segment
         self.candidate = replace(candidate, transcript_requested=True, segment=segment)
         opened = (OpenSegment(segment, candidate.onset),) if candidate.segment is None else ()
         return (*opened, RequestTranscript(segment, candidate.voiced_until))
@@ -179,37 +179,30 @@ class TurnState:
         self.candidate = replace(self.candidate, segment=None)
         return (DiscardSegment(segment, self._last_turn_number),)
 
-    def begin_turn(self, settings: TurnSettings, *, confirmed_by_transcript: bool = False) -> Effects:
+    def begin_turn(self, *, confirmed_by_transcript: bool = False) -> Effects:
         """Begins the turn of the current candidate, if there is one.
 
         Args:
-            settings: The current settings.
             confirmed_by_transcript: The transcript confirms the speech, whatever the VAD reported.
         """
         if self.candidate is None:
             return ()
         candidate, self.candidate = self.candidate, None
         if candidate.segment is not None:
-            turn = self._open_turn(
-                self.next_turn_number(), candidate.segment, candidate.onset, candidate.voiced_until, settings
-            )
+            turn = self._open_turn(self.next_turn_number(), candidate.segment, candidate.onset, candidate.voiced_until)
             turn.peak_probability = 1.0 if confirmed_by_transcript else candidate.peak_probability
             return (TurnStarted(turn.number, candidate.onset),)
-        return self.begin_turn_at(self.segment_at(candidate.onset, settings), candidate, candidate.onset, settings)
+        return self.begin_turn_at(self.segment_at(candidate.onset), candidate, candidate.onset)
 
-    def begin_turn_at(
-        self, segment: SegmentId, candidate: SpeechCandidate, speech_end: Samples, settings: TurnSettings
-    ) -> Effects:
+    def begin_turn_at(self, segment: SegmentId, candidate: SpeechCandidate, speech_end: Samples) -> Effects:
         """Begins a turn for speech that lasted up to `speech_end`, as far as is known."""
-        turn = self._open_turn(self.next_turn_number(), segment, candidate.onset, speech_end, settings)
+        turn = self._open_turn(self.next_turn_number(), segment, candidate.onset, speech_end)
         turn.peak_probability = candidate.peak_probability
         return (OpenSegment(segment, candidate.onset), TurnStarted(turn.number, candidate.onset))
 
-    def _open_turn(
-        self, number: int, segment: SegmentId, onset: Samples, speech_end: Samples, settings: TurnSettings
-    ) -> UserTurn:
+    def _open_turn(self, number: int, segment: SegmentId, onset: Samples, speech_end: Samples) -> UserTurn:
         self.turn = turn = UserTurn(number, segment, onset, speech_end, resumable_reply=self._take_resume_pending())
-        turn.will_be_answered = settings.answers_at_end
+        turn.will_be_answered = self.settings.answers_at_end
         return turn
 
     def _take_resume_pending(self) -> ReplyId | None:
@@ -217,10 +210,10 @@ class TurnState:
         cut, self.resume_pending = None if self.resume_pending is None else self.resume_pending[0], None
         return cut
 
-    def apply_settings(self, settings: TurnSettings) -> Effects:
+    def apply_settings(self) -> Effects:
         """Updates whether the open turn is answered, since the client may have changed the settings."""
         turn = self.turn
-        will_be_answered = settings.answers_at_end
+        will_be_answered = self.settings.answers_at_end
         if turn is None or turn.ended_at is not None or turn.reply_due or turn.will_be_answered == will_be_answered:
             return ()
         turn.will_be_answered = will_be_answered
@@ -237,12 +230,12 @@ class TurnState:
             return ()
         return (prepare_reply(attempt), *self.commit_if_ready(turn, at))
 
-    def withdraw_request(self, turn: UserTurn, at: Samples, settings: TurnSettings) -> Effects:
+    def withdraw_request(self, turn: UserTurn, at: Samples) -> Effects:
         """Withdraws the request for a reply while the transcript is pending."""
-        turn.reply_due, turn.will_be_answered = False, settings.answers_at_end
+        turn.reply_due, turn.will_be_answered = False, self.settings.answers_at_end
         if turn.will_be_answered or turn.attempt is None or not turn.attempt.ready:
             return ()
-        return (*turn.drop_attempts("cleared"), turn.begin_attempt(at, turn.speech_end, settings))
+        return (*turn.drop_attempts("cleared"), turn.begin_attempt(at, turn.speech_end, self.settings))
 
     def commit_if_ready(self, turn: UserTurn, at: Samples) -> Effects:
         """Commits or records a finished turn once its transcript is known; discards it if there are no words."""
@@ -321,14 +314,13 @@ class TurnState:
             and turn.will_be_answered
             and reason in {"no words", "noise", "overheard", "backchannel"}
         ):
-            self.resume_pending = turn.resumable_reply, Samples(turn.speech_end + samples_of_ms(RESUME_DELAY_MS))
+            delay = samples_of_ms(self.settings.replies.resume_delay_ms)
+            self.resume_pending = turn.resumable_reply, Samples(turn.speech_end + delay)
         return turn.discard(at, reason)
 
     # ---- overlaps ----
 
-    def interrupt_or_retract(
-        self, reply: ActiveReply, overlap: Overlap, at: Samples, settings: TurnSettings
-    ) -> Effects:
+    def interrupt_or_retract(self, reply: ActiveReply, overlap: Overlap, at: Samples) -> Effects:
         """Ends the reply in favor of the overlapping speech.
 
         If no complete word of the reply was heard, the reply is retracted and the turn continues. Otherwise the reply
@@ -337,7 +329,7 @@ class TurnState:
         self.reply = None
         self.requeue_announcement(reply)
         if overlap.turn is not None:
-            return (InterruptReply(reply.reply), *self.begin_turn_from_overlap(overlap, settings))
+            return (InterruptReply(reply.reply), *self.begin_turn_from_overlap(overlap))
         resume_pending = self._take_resume_pending()
         if reply.words_heard == 0:
             effect: Effect = RetractReply(reply.reply)
@@ -352,12 +344,12 @@ class TurnState:
             turn.resumable_reply, turn.early = reply.reply, overlap.early
         turn.peak_probability = max(turn.peak_probability, overlap.peak_probability)
         turn.reply_due, self.answer_after_reply = turn.reply_due or self.answer_after_reply, False
-        turn.will_be_answered = settings.answers or turn.reply_due
+        turn.will_be_answered = self.settings.answers or turn.reply_due
         started = TurnStarted(turn.number, overlap.onset)
         # An interrupting turn starts before its reply ends. A continued turn starts after the retraction.
         return (effect, started) if isinstance(effect, RetractReply) else (started, effect)
 
-    def begin_turn_from_overlap(self, overlap: Overlap, settings: TurnSettings) -> Effects:
+    def begin_turn_from_overlap(self, overlap: Overlap) -> Effects:
         """Turns the overlap into a user turn after the reply has ended."""
         self.reply = None
         reply_due, self.answer_after_reply = self.answer_after_reply, False
@@ -371,12 +363,10 @@ class TurnState:
             side_talk.peak_probability = overlap.peak_probability
             if not overlap.deferred:
                 return ()
-            side_talk.reply_due, side_talk.will_be_answered = reply_due, reply_due or settings.answers
+            side_talk.reply_due, side_talk.will_be_answered = reply_due, reply_due or self.settings.answers
             ready = side_talk.attempt is not None and side_talk.attempt.ready and side_talk.will_be_answered
             return (prepare_reply(side_talk.attempt),) if ready and side_talk.attempt is not None else ()
-        turn = self._open_turn(
-            number or self.next_turn_number(), overlap.segment, overlap.onset, overlap.speech_end, settings
-        )
+        turn = self._open_turn(number or self.next_turn_number(), overlap.segment, overlap.onset, overlap.speech_end)
         turn.peak_probability = overlap.peak_probability
         turn.reply_due, turn.will_be_answered = reply_due, reply_due or turn.will_be_answered
         return (TurnStarted(self._last_turn_number, overlap.onset),) if number is None else ()
@@ -386,7 +376,7 @@ class TurnState:
         overlap.deferred, overlap.turn = True, self.next_turn_number()
         return (TurnStarted(overlap.turn, overlap.onset),)
 
-    def request_side_talk(self, overlap: Overlap, at: Samples, settings: TurnSettings) -> Effects:
+    def request_side_talk(self, overlap: Overlap, at: Samples) -> Effects:
         """Requests the transcript of the overlap, to decide whether it is addressed to the assistant."""
         side_talk = overlap.side_talk
         started: Effects = ()
@@ -397,11 +387,11 @@ class TurnState:
                 started = (TurnStarted(number, overlap.onset),)
             side_talk = overlap.side_talk = UserTurn(number, overlap.segment, overlap.onset, overlap.speech_end)
             # Speech that may not interrupt is only recorded: no reply to it is prepared during this reply.
-            side_talk.will_be_answered = settings.answers and not overlap.deferred
-        return (*started, side_talk.begin_attempt(at, overlap.speech_end, settings))
+            side_talk.will_be_answered = self.settings.answers and not overlap.deferred
+        return (*started, side_talk.begin_attempt(at, overlap.speech_end, self.settings))
 
     def record_side_talk(
-        self, reply: ActiveReply, overlap: Overlap, event: FinalTranscript | TranscriptFailed, settings: TurnSettings
+        self, reply: ActiveReply, overlap: Overlap, event: FinalTranscript | TranscriptFailed
     ) -> Effects:
         """Records a turn whose transcript arrived during the reply. It is answered after the reply.
 
@@ -411,7 +401,7 @@ class TurnState:
         if side_talk is None:
             return ()
         side_talk.peak_probability = overlap.peak_probability
-        effects = side_talk.on_transcript(event, reject_noise=settings.answers)
+        effects = side_talk.on_transcript(event, self.settings, reject_noise=self.settings.answers)
         attempt = side_talk.attempt
         if effects is None or attempt is None or attempt.transcript_lost:
             return effects or ()
@@ -421,18 +411,16 @@ class TurnState:
                 *self.dismiss_overlap(reply, overlap.speech_end, event.at, attempt.ignored_because or "no words"),
             )
         self.mark_processed(overlap.speech_end)
-        self.answer_after_reply = self.answer_after_reply or settings.answers
+        self.answer_after_reply = self.answer_after_reply or self.settings.answers
         words = RecordTurn(side_talk.number, attempt.text, attempt.new_text, overlap.speech_end, attempt.low_confidence)
         return (*effects, *reply.end_overlap(), words, CloseSegment(side_talk.segment, side_talk.number))
 
-    def on_side_talk_transcript(
-        self, reply: ActiveReply, event: FinalTranscript | TranscriptFailed, settings: TurnSettings
-    ) -> Effects:
+    def on_side_talk_transcript(self, reply: ActiveReply, event: FinalTranscript | TranscriptFailed) -> Effects:
         """Takes the transcript of side talk: speech addressed to the assistant interrupts, other speech does not."""
         if reply.overlap is not None and reply.overlap.deferred:
-            return self.record_side_talk(reply, reply.overlap, event, settings)
+            return self.record_side_talk(reply, reply.overlap, event)
         side_talk = None if reply.overlap is None else reply.overlap.side_talk
-        effects = None if side_talk is None else side_talk.on_transcript(event)
+        effects = None if side_talk is None else side_talk.on_transcript(event, self.settings)
         if side_talk is None or side_talk.attempt is None or reply.overlap is None or effects is None:
             return ()
         if not side_talk.attempt.text and side_talk.attempt.ignored_because != "called":
@@ -440,7 +428,7 @@ class TurnState:
                 reply, reply.overlap.speech_end, event.at, side_talk.attempt.ignored_because or "no words"
             )
         reply.overlap.peak_probability = 1.0  # addressed by name
-        return (*self.interrupt_or_retract(reply, reply.overlap, event.at, settings), *effects)
+        return (*self.interrupt_or_retract(reply, reply.overlap, event.at), *effects)
 
     def dismiss_unclear_overlap(self, reply: ActiveReply, overlap: Overlap, at: Samples, *, echo: bool) -> Effects:
         """Dismisses an overlap whose transcript does not interrupt.
@@ -500,7 +488,9 @@ class TurnState:
     def requeue_failed_announcement(self, reply: ActiveReply) -> None:
         """Queues an announcement again, up to the limit, after a reply ended without any sound."""
         announcement = reply.announcement
-        if announcement is not None and not reply.audible and announcement.failures + 1 < MAX_ANNOUNCEMENT_FAILURES:
+        if announcement is None or reply.audible:
+            return
+        if announcement.failures + 1 < self.settings.replies.max_announcement_failures:
             reply.announcement = replace(announcement, failures=announcement.failures + 1)
             self.requeue_announcement(reply)
 
@@ -510,6 +500,8 @@ class TurnState:
         """Handles a request for a reply that no user speech caused; see `ReplyRequested`."""
         if event.origin == "announcement":
             self.announcements.append(Announcement(event.text))
+            if len(self.announcements) > self.settings.replies.max_announcements:
+                self.announcements.popleft()
             return ()  # starts with the next frame in which nobody speaks
         if event.origin == "greeting":
             return self.start_literal_reply(event.at, event.origin, event.text) if self.phase is Phase.IDLE else ()

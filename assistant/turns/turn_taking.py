@@ -22,7 +22,7 @@ A reply that is requested during speech (by typed text) starts at once. The spee
 turn after the reply.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import assert_never
 
 from assistant.end_of_turn.estimator import EndOfTurnEstimate, silence_timeout_ms
@@ -59,13 +59,21 @@ from audio.vad import VadResult
 _OF_CLIENTS = (ReplyRequested, InputCommitted, KeyPressed, InputCleared, ReplyCancelled)
 
 
-@dataclass(slots=True)
 class TurnTaking:
     """The turn-taking state machine of one conversation. It accepts events in any order and never raises."""
 
-    settings: TurnSettings
-    _state: TurnState = field(default_factory=TurnState)
-    _pressed_at: Samples | None = None  # push-to-talk key down since
+    def __init__(self, settings: TurnSettings) -> None:
+        self._state = TurnState(settings)
+        self._pressed_at: Samples | None = None  # push-to-talk key down since
+
+    @property
+    def settings(self) -> TurnSettings:
+        """The settings, from the next event on. They may change at any time."""
+        return self._state.settings
+
+    @settings.setter
+    def settings(self, settings: TurnSettings) -> None:
+        self._state.settings = settings
 
     @property
     def phase(self) -> Phase:
@@ -131,9 +139,9 @@ class TurnTaking:
         Returns:
             The effects, to be performed at once and in order.
         """
-        settings_effects = self._state.apply_settings(self.settings)
+        settings_effects = self._state.apply_settings()
         # An action of the client or the key during a speech candidate confirms the candidate as a turn.
-        turn_effects = self._state.begin_turn(self.settings) if isinstance(event, _OF_CLIENTS) else ()
+        turn_effects = self._state.begin_turn() if isinstance(event, _OF_CLIENTS) else ()
         return (*settings_effects, *turn_effects, *self._dispatch(event))
 
     def _dispatch(self, event: Event) -> Effects:  # noqa: PLR0911 - one return for each kind of event
@@ -178,7 +186,7 @@ class TurnTaking:
         turn.add_frame(vad)
         if turn.ended_at is not None and (turn.forced or not vad.speaking):
             if self.settings.voice_interrupts and not turn.forced:
-                turn.resume_guard.process(at, vad)
+                turn.resume_guard.process(at, vad, self.settings)
             if turn.forced and not self._push_to_talk:
                 self._state.queued.add_frame(at, vad, self.settings)
             return self._check_transcript_timeout(turn, at, turn.ended_at)
@@ -190,10 +198,10 @@ class TurnTaking:
 
     def _on_idle_frame(self, at: Samples, vad: VadResult) -> Effects:
         state = self._state
-        onset = state.unassigned_onset(at, vad, self.settings)
+        onset = state.unassigned_onset(at, vad)
         if onset is not None:
-            return state.add_speech_frame(at, onset, vad, self.settings)
-        effects = () if state.candidate is None else state.add_silent_frame(state.candidate, at, self.settings)
+            return state.add_speech_frame(at, onset, vad)
+        effects = () if state.candidate is None else state.add_silent_frame(state.candidate, at)
         return effects if state.candidate is not None else (*effects, *self._start_pending_reply(at))
 
     def _start_pending_reply(self, at: Samples) -> Effects:
@@ -239,7 +247,7 @@ class TurnTaking:
             settings.hangover_ms if turn.silence_timeout_ms is None else turn.silence_timeout_ms
         ):
             return effects
-        if turn.resume_guard.process(at, vad):
+        if turn.resume_guard.process(at, vad, self.settings):
             return effects
         if turn.attempt is None:
             effects += (turn.begin_attempt(at, speech_end, settings),)
@@ -273,12 +281,12 @@ class TurnTaking:
         if state.turn is not None or (state.reply is not None and state.reply.overlap is not None):
             return ()
         effects: Effects = ()
-        queued = state.next_queued_turn(self.settings)
+        queued = state.next_queued_turn()
         # Process all empty ones in this frame, since speech in this frame comes after them.
         while queued is not None and queued.candidate is None:
             ended = queued.submitted_at is not None
             effects += (TurnDiscarded(state.next_turn_number(), at, queued.speech_end, "no words", ended),)
-            queued = state.next_queued_turn(self.settings)
+            queued = state.next_queued_turn()
         if queued is None or queued.candidate is None:
             return effects
         ended = queued.submitted_at is not None
@@ -289,17 +297,17 @@ class TurnTaking:
             if reply is not None and reply.overlap is not None and ended:  # a commit by the client interrupts
                 effects += (
                     InterruptReply(reply.reply, "client"),
-                    *state.begin_turn_from_overlap(reply.overlap, self.settings),
+                    *state.begin_turn_from_overlap(reply.overlap),
                 )
         else:
-            effects += state.begin_turn_at(queued.segment, queued.candidate, queued.speech_end, self.settings)
+            effects += state.begin_turn_at(queued.segment, queued.candidate, queued.speech_end)
         turn = state.turn
         if turn is None or queued.submitted_at is None:
             return effects
         turn.speech_end = queued.speech_end
         turn.mark_certain()
         turn.submitted = True
-        state.cut_speech(queued.submitted_at, self.settings)
+        state.cut_speech(queued.submitted_at)
         effects += self._end_turn(turn, at)
         return effects + (state.request_answer(turn, at) if queued.reply_requested else ())
 
@@ -308,11 +316,13 @@ class TurnTaking:
     def _on_final_transcript(self, event: FinalTranscript | TranscriptFailed) -> Effects:
         turn, reply = self._state.turn, self._state.reply
         if reply is not None:
-            return self._state.on_side_talk_transcript(reply, event, self.settings)
+            return self._state.on_side_talk_transcript(reply, event)
         effects = (
             None
             if turn is None
-            else turn.on_transcript(event, reject_noise=self.settings.ends_by_silence and turn.will_be_answered)
+            else turn.on_transcript(
+                event, self.settings, reject_noise=self.settings.ends_by_silence and turn.will_be_answered
+            )
         )
         if turn is None or effects is None:
             return ()
@@ -326,7 +336,7 @@ class TurnTaking:
         if event.was_requested and candidate is not None and candidate.segment == words.segment:
             begins = words.text and (called or not words.low_confidence)
             return (
-                self._state.begin_turn(self.settings, confirmed_by_transcript=True)
+                self._state.begin_turn(confirmed_by_transcript=True)
                 if begins
                 else self._state.discard_candidate_segment()
             )
@@ -349,7 +359,7 @@ class TurnTaking:
             return self._state.dismiss_unclear_overlap(reply, overlap, at, echo=event.is_echo) if nothing else ()
         if called or event.was_requested:
             overlap.peak_probability = 1.0  # the transcript confirms the speech, whatever the VAD reported
-        return self._state.interrupt_or_retract(reply, overlap, at, self.settings)
+        return self._state.interrupt_or_retract(reply, overlap, at)
 
     # ---- the active reply and overlaps ----
 
@@ -358,7 +368,7 @@ class TurnTaking:
         if overlap is None:
             return self._detect_overlap(reply, at, vad)
         if overlap.paused and vad.speaking:
-            overlap.early = overlap.early and reply.is_early(vad.boundary)
+            overlap.early = overlap.early and reply.is_early(vad.boundary, settings)
         overlap.add_frame(at, vad)
         if overlap.deferred:
             return self._on_deferred_overlap(reply, overlap, at, vad)
@@ -367,20 +377,20 @@ class TurnTaking:
         if not vad.speaking:
             return self._on_overlap_pause(reply, overlap, at, vad)
         if overlap.interrupts(vad, settings):
-            return self._state.interrupt_or_retract(reply, overlap, at, settings)
-        return (*reply.duck(at), *self._check_reply_progress(reply, at))
+            return self._state.interrupt_or_retract(reply, overlap, at)
+        return (*reply.duck(at, self.settings), *self._check_reply_progress(reply, at))
 
     def _on_overlap_pause(self, reply: ActiveReply, overlap: Overlap, at: Samples, vad: VadResult) -> Effects:
         """Handles a pause in an overlap that has not interrupted: waits for the transcript, or dismisses it."""
-        if not overlap.awaits_transcript(at):
+        if not overlap.awaits_transcript(at, self.settings):
             return self._state.dismiss_overlap(reply, vad.boundary, at)
-        return (*overlap.request_transcript(at), *self._check_reply_progress(reply, at))
+        return (*overlap.request_transcript(at, self.settings), *self._check_reply_progress(reply, at))
 
     def _detect_overlap(self, reply: ActiveReply, at: Samples, vad: VadResult) -> Effects:
-        onset = self._state.unassigned_onset(at, vad, self.settings)
+        onset = self._state.unassigned_onset(at, vad)
         if onset is None:
             return self._on_silence_during_reply(reply, at, vad)
-        segment = self._state.segment_at(onset, self.settings)
+        segment = self._state.segment_at(onset)
         return self._start_overlap(reply, at, segment, replace(vad, boundary=onset))
 
     def _on_uninterruptible_overlap(self, reply: ActiveReply, overlap: Overlap, at: Samples, vad: VadResult) -> Effects:
@@ -403,7 +413,7 @@ class TurnTaking:
         asked = overlap.side_talk is not None and overlap.side_talk.attempt is not None
         if asked or at - overlap.speech_end < samples_of_ms(self.settings.hangover_ms):
             return ()
-        return self._state.request_side_talk(overlap, at, self.settings)
+        return self._state.request_side_talk(overlap, at)
 
     def _on_deferred_overlap(self, reply: ActiveReply, overlap: Overlap, at: Samples, vad: VadResult) -> Effects:
         """Handles speech that becomes a turn after the reply. Only a new onset can interrupt the reply."""
@@ -415,18 +425,18 @@ class TurnTaking:
             return (*reply.stop_ducking(), *asked, *self._check_reply_progress(reply, at))
         sure = overlap.is_long_enough(vad, self.settings)
         if sure or not reply.audible:
-            return self._state.interrupt_or_retract(reply, overlap, at, self.settings)
-        return (*reply.duck(at), *self._check_reply_progress(reply, at))
+            return self._state.interrupt_or_retract(reply, overlap, at)
+        return (*reply.duck(at, self.settings), *self._check_reply_progress(reply, at))
 
     def _start_overlap(self, reply: ActiveReply, at: Samples, segment: SegmentId, vad: VadResult) -> Effects:
-        effects = reply.start_overlap(at, vad, segment, interruptible=self.settings.voice_interrupts)
+        effects = reply.start_overlap(at, vad, segment, self.settings)
         if not self.settings.voice_interrupts or reply.audible or reply.overlap is None:
             return (*reply.release(), *effects)
         # The reply is not audible yet, so the user continues the turn and does not interrupt.
-        return (*effects, *self._state.interrupt_or_retract(reply, reply.overlap, at, self.settings))
+        return (*effects, *self._state.interrupt_or_retract(reply, reply.overlap, at))
 
     def _on_silence_during_reply(self, reply: ActiveReply, at: Samples, vad: VadResult) -> Effects:
-        held = reply.update_hold(at, vad, interruptible=self.settings.voice_interrupts)
+        held = reply.update_hold(at, vad, self.settings)
         return (*held, *self._check_reply_progress(reply, at))
 
     def _check_reply_progress(self, reply: ActiveReply, at: Samples) -> Effects:
@@ -434,9 +444,7 @@ class TurnTaking:
             return ()
         self._state.reply = None
         self._state.requeue_failed_announcement(reply)
-        turn_effects = (
-            self._state.begin_turn_from_overlap(reply.overlap, self.settings) if reply.overlap is not None else ()
-        )
+        turn_effects = self._state.begin_turn_from_overlap(reply.overlap) if reply.overlap is not None else ()
         return (InterruptReply(reply.reply, "stuck"), *turn_effects)
 
     def _on_playback_progress(self, event: PlaybackProgress) -> Effects:
@@ -458,7 +466,7 @@ class TurnTaking:
         if overlap.paused and undecided and self.settings.voice_interrupts:
             self._state.candidate = overlap.to_candidate()
             return reply.unduck()
-        return (*reply.unduck(), *self._state.begin_turn_from_overlap(overlap, self.settings))
+        return (*reply.unduck(), *self._state.begin_turn_from_overlap(overlap))
 
     # ---- client and key ----
 
@@ -470,7 +478,7 @@ class TurnTaking:
             if not after_current_reply:
                 state.requeue_announcement(reply)
                 effects += (InterruptReply(reply.reply, "client"),)
-            effects += state.begin_turn_from_overlap(reply.overlap, self.settings)
+            effects += state.begin_turn_from_overlap(reply.overlap)
         turn = state.turn
         if (
             turn is not None
@@ -480,7 +488,7 @@ class TurnTaking:
         ):
             state.queued.commit(at, self.settings)
             return effects
-        state.cut_speech(at, self.settings)
+        state.cut_speech(at)
         self._pressed_at = None
         if turn is None and self._push_to_talk:
             return ()
@@ -512,7 +520,7 @@ class TurnTaking:
         if turn is not None and turn.forced and not self._push_to_talk:
             state.queued.clear(at)
             return ()
-        state.cut_speech(at, self.settings)
+        state.cut_speech(at)
         self._pressed_at = None
         if reply is not None and reply.overlap is not None:
             return state.dismiss_overlap(reply, at, at)
@@ -525,11 +533,11 @@ class TurnTaking:
         state.resume_pending = None
         if reply is None:
             return (
-                state.withdraw_request(turn, at, self.settings)
+                state.withdraw_request(turn, at)
                 if including_request and turn is not None and self.pending_turn_has_reply_request
                 else ()
             )
         overlap = reply.overlap
         if overlap is None or (self.settings.voice_interrupts and not overlap.deferred):
             return state.stop_reply(reply, at, "client")
-        return (InterruptReply(reply.reply, "client"), *state.begin_turn_from_overlap(overlap, self.settings))
+        return (InterruptReply(reply.reply, "client"), *state.begin_turn_from_overlap(overlap))

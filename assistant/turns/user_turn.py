@@ -28,21 +28,6 @@ from audio.stt import SegmentId
 from audio.units import Samples, ms_of_samples, s_of_samples, samples_of_ms, samples_of_s
 from audio.vad import VadResult
 
-MAX_EARLY_ATTEMPTS = 8
-MAX_EARLY_ATTEMPTS_PER_S = 1.0
-"""Limit on the attempts of a turn that start early in a silence: a base, plus a number for each second of the turn."""
-
-RECHECK_MS = 40.0
-MIN_RECHECK_LEAD_MS = 30.0
-"""Interval in ms after which an early transcript is requested again, and how far in ms that must be before
-`settle_ms`."""
-
-LATE_ATTEMPT_MS = 160.0
-"""Silence in ms from which an attempt and an estimate are made, even beyond the limit on early attempts."""
-
-CERTAIN_SPEECH = 0.75
-"""Speech probability that the VAD reaches in at least one frame of speech, but not in noise (docs/vad.md)."""
-
 IgnoreReason = Literal["", "noise", "overheard", "called", "backchannel"]
 """Why a transcript is not answered; "" if it is answered."""
 
@@ -153,10 +138,10 @@ class UserTurn:
             return ()
         attempt, silence = self.attempt, at - speech_end
         if attempt is None:
-            early = self.attempts_without_rechecks < MAX_EARLY_ATTEMPTS + MAX_EARLY_ATTEMPTS_PER_S * s_of_samples(
-                at - self.onset
-            )
-            after_ms = speculate_ms if early else max(speculate_ms, LATE_ATTEMPT_MS)
+            thresholds = settings.attempts
+            max_early = thresholds.max_early + thresholds.max_early_per_s * s_of_samples(at - self.onset)
+            early = self.attempts_without_rechecks < max_early
+            after_ms = speculate_ms if early else max(speculate_ms, thresholds.late_after_ms)
             if silence < samples_of_ms(after_ms):
                 return ()
             return (self.begin_attempt(at, speech_end, settings, draft=True),)
@@ -193,8 +178,8 @@ class UserTurn:
     ) -> Effects:
         """Requests the transcript again once it has settled, and once before, to notice changes sooner."""
         settle_ms = settings.settle_ms
-        again_ms = attempt.requested_after_ms + RECHECK_MS
-        if silence_ms < (again_ms if again_ms <= settle_ms - MIN_RECHECK_LEAD_MS else settle_ms):
+        again_ms = attempt.requested_after_ms + settings.attempts.recheck_ms
+        if silence_ms < (again_ms if again_ms <= settle_ms - settings.attempts.min_recheck_lead_ms else settle_ms):
             return ()
         return (self._recheck(attempt, silence_ms, speech_end, settled=silence_ms >= settle_ms),)
 
@@ -232,11 +217,14 @@ class UserTurn:
 
     # ---- transcripts ----
 
-    def on_transcript(self, event: FinalTranscript | TranscriptFailed, *, reject_noise: bool = False) -> Effects | None:
+    def on_transcript(
+        self, event: FinalTranscript | TranscriptFailed, settings: TurnSettings, *, reject_noise: bool = False
+    ) -> Effects | None:
         """Takes the transcript of an attempt or its failure. Returns None as `apply_transcript` does.
 
         Args:
             event: The transcript or the failure.
+            settings: The current settings.
             reject_noise: Ignore a low-confidence transcript as noise if the VAD was not certain of speech.
         """
         if isinstance(event, TranscriptFailed):
@@ -244,7 +232,8 @@ class UserTurn:
                 event.reply, "", low_confidence=False, transcript_lost=True, ignored_because=""
             )
         words, text = event.transcript, event.transcript.text.strip()
-        noise = reject_noise and words.low_confidence and bool(text) and self.peak_probability < CERTAIN_SPEECH
+        uncertain = words.low_confidence and self.peak_probability < settings.start.certain_speech
+        noise = reject_noise and uncertain and bool(text)
         ignores_backchannel = (
             self.resumable_reply is not None
             and self.will_be_answered

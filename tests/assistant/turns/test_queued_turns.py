@@ -15,7 +15,6 @@ from assistant.turns.events import (
     TurnDiscarded,
     TurnStarted,
 )
-from assistant.turns.queued_turns import MAX_QUEUED_TURNS
 from assistant.turns.settings import EndsTurn, InterruptedBy, TurnSettings
 from audio.stt import SegmentId
 
@@ -152,4 +151,4 @@ def test_commits_beyond_queue_limit_are_joined() -> None:
     for number in range(1, 30):
         scene.transcript(ReplyId(number, 1), "one")
         scene.silence(20)
-    assert sum(isinstance(effect, RecordTurn) for effect in scene.effects) == 1 + MAX_QUEUED_TURNS
+    assert sum(isinstance(effect, RecordTurn) for effect in scene.effects) == 1 + MANUAL.start.max_queued_turns

@@ -18,8 +18,7 @@ from assistant.turns.events import (
     RetractReply,
     TurnStarted,
 )
-from assistant.turns.resume_guard import MAX_RESUME_WAIT_MS
-from assistant.turns.settings import EndsTurn, InterruptedBy, TurnSettings
+from assistant.turns.settings import EndsTurn, InterruptedBy, TurnEndThresholds, TurnSettings
 
 
 def turn_about_to_end() -> Scene:
@@ -46,7 +45,7 @@ def test_turn_ends_when_possible_onset_is_over() -> None:
 
 def test_long_possible_onset_does_not_delay_end_of_turn_further() -> None:
     scene = turn_about_to_end()
-    assert scene.possible_onset(MAX_RESUME_WAIT_MS) == ()
+    assert scene.possible_onset(TurnEndThresholds().max_resume_wait_ms) == ()
     ended = scene.possible_onset(20)
     assert [effect for effect in ended if isinstance(effect, EndOfTurn | CommitTurn | HoldPlayback)] == [
         EndOfTurn(1),
@@ -62,7 +61,7 @@ def test_each_silence_has_its_own_delay() -> None:
     scene.silence(100)
     scene.transcript(ReplyId(1, 2), "a small coffee with milk")
     scene.silence(280)
-    assert scene.possible_onset(MAX_RESUME_WAIT_MS) == ()
+    assert scene.possible_onset(TurnEndThresholds().max_resume_wait_ms) == ()
     assert EndOfTurn(1) in scene.possible_onset(20)
 
 
@@ -72,7 +71,7 @@ def test_longer_silence_timeout_starts_a_new_delay() -> None:
     assert scene.turns._state.turn is not None
     scene.turns._state.turn.silence_timeout_ms = 600.0
     assert scene.silence(160) == ()
-    assert scene.possible_onset(MAX_RESUME_WAIT_MS) == ()
+    assert scene.possible_onset(TurnEndThresholds().max_resume_wait_ms) == ()
     assert EndOfTurn(1) in scene.possible_onset(20)
 
 
@@ -108,7 +107,7 @@ def test_possible_onset_holds_reply_until_it_is_audible() -> None:
     assert scene.possible_onset(40) == ()
     assert not scene.turns.ignores_silence
     assert scene.silence(20) == (ReleasePlayback(reply),)
-    assert scene.possible_onset(MAX_RESUME_WAIT_MS) == (HoldPlayback(reply),)
+    assert scene.possible_onset(TurnEndThresholds().max_resume_wait_ms) == (HoldPlayback(reply),)
     assert scene.possible_onset(20) == (ReleasePlayback(reply),)
     assert scene.possible_onset(100) == ()
     scene.progress(reply, 0)
