@@ -60,7 +60,6 @@ from assistant.turns.events import (
     UnduckReply,
 )
 from assistant.turns.push_to_talk import PushToTalk
-from assistant.turns.settings import EndsTurn
 from assistant.turns.states import Phase
 from assistant.turns.turn_taking import TurnTaking
 from assistant.turns.wake_phrase import WakePhraseGate
@@ -216,7 +215,7 @@ class Session:
         # A request waits for the end of user speech, except where only the client ends turns.
         busy_phases = (
             {Phase.REPLYING, Phase.AWAITING_TRANSCRIPT}
-            if self.turns.settings.ends_turn is EndsTurn.CLIENT
+            if self.turns.settings.ends_by_client
             else {Phase.REPLYING, Phase.AWAITING_TRANSCRIPT, Phase.USER_SPEAKING}
         )
         self._request_after_reply = (
@@ -230,7 +229,7 @@ class Session:
 
         A reply that was sent completely is played to its end.
         """
-        only_client_ends = self.turns.settings.ends_turn is EndsTurn.CLIENT and self.turns.has_overlap
+        only_client_ends = self.turns.settings.ends_by_client and self.turns.has_overlap
         self._dispatch(
             InputCommitted(
                 self._at, after_current_reply=only_client_ends and self._reply_manager.add_trailing(self.turns.replying)

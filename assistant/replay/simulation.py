@@ -281,7 +281,7 @@ class _Simulation:
     def _handle_onset_request(self, segment: SegmentId) -> None:
         """Handles the transcript request of an unconfirmed onset. Without a recorded request it has no words."""
         self.segment = segment
-        timeout = samples_of_ms(self.turns.settings.start.transcript_timeout_ms)
+        timeout = samples_of_ms(self.turns.settings.start.max_transcript_wait_ms)
         for told, _ in self.recorded.steps[self.place + 1 :]:
             if isinstance(told, InterimTranscript) and told.was_requested:
                 return

@@ -43,6 +43,10 @@ class InterruptedBy(StrEnum):
     NOTHING = "nothing"
 
 
+# Each frame compares modes, and looking up a member of an enum takes longer than all the rest in Python 3.11.
+_AUTO, _PUSH_TO_TALK, _CLIENT, _VOICE = EndsTurn.AUTO, EndsTurn.PUSH_TO_TALK, EndsTurn.CLIENT, InterruptedBy.VOICE
+
+
 @dataclass(frozen=True, slots=True)
 class TurnStartThresholds:
     """Thresholds of whether speech begins a turn: speech candidates, and what is joined to them."""
@@ -61,7 +65,7 @@ class TurnStartThresholds:
     """Silence in ms after unconfirmed speech, also during a reply, before its transcript is requested; below
     `max_gap_ms`. The VAD may report only the beginning of a short word, and the recognizer needs its end."""
 
-    transcript_timeout_ms: float = 800.0
+    max_transcript_wait_ms: float = 800.0
     """Longest wait in ms for the transcript of unconfirmed speech, also during a reply. `tiny.en` takes about 500 ms on
     two cores, including a second request after a low-confidence result."""
 
@@ -246,14 +250,24 @@ class TurnSettings:
     @property
     def ends_by_silence(self) -> bool:
         """Whether silence ends turns."""
-        return self.ends_turn is EndsTurn.AUTO
+        return self.ends_turn is _AUTO
+
+    @property
+    def ends_by_key(self) -> bool:
+        """Whether the push-to-talk key ends turns."""
+        return self.ends_turn is _PUSH_TO_TALK
+
+    @property
+    def ends_by_client(self) -> bool:
+        """Whether only the client ends turns."""
+        return self.ends_turn is _CLIENT
 
     @property
     def voice_interrupts(self) -> bool:
         """Whether any speech may interrupt a reply."""
-        return self.interrupted_by is InterruptedBy.VOICE and self.ends_turn is EndsTurn.AUTO
+        return self.interrupted_by is _VOICE and self.ends_turn is _AUTO
 
     @property
     def answers_at_end(self) -> bool:
         """Whether a turn is answered when it ends, without a request."""
-        return self.answers and self.ends_turn is not EndsTurn.CLIENT
+        return self.answers and self.ends_turn is not _CLIENT

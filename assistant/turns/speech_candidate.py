@@ -59,7 +59,7 @@ class SpeechCandidate:
 
     def is_over(self, at: Samples, thresholds: TurnStartThresholds) -> bool:
         """Returns whether the silence is so long that the candidate is dropped."""
-        wait_ms = thresholds.max_gap_ms if self.segment is None else thresholds.transcript_timeout_ms
+        wait_ms = thresholds.max_gap_ms if self.segment is None else thresholds.max_transcript_wait_ms
         return at - self.voiced_until >= samples_of_ms(wait_ms)
 
 

@@ -30,7 +30,15 @@ from assistant.turns.events import (
     ReplyRequested,
     TranscriptFailed,
 )
-from assistant.turns.settings import EndsTurn, InterruptedBy, TurnSettings
+from assistant.turns.overlap import Overlap
+from assistant.turns.settings import (
+    EndsTurn,
+    InterruptedBy,
+    OverlapThresholds,
+    TurnSettings,
+    TurnStartThresholds,
+)
+from assistant.turns.states import AwaitingTranscript, Replying, UserSpeaking
 from assistant.turns.turn_taking import TurnTaking
 from audio.stt import SegmentId, Transcript
 from audio.units import FRAME_SAMPLES, Samples
@@ -183,6 +191,17 @@ def test_modes_survive_round_trip(ends_turn: EndsTurn, interrupted_by: Interrupt
     assert next(iter(parse_entries(entries))) == settings
 
 
+def test_thresholds_survive_round_trip() -> None:
+    changed = TurnSettings(start=TurnStartThresholds(certain_speech=0.8), overlap=OverlapThresholds(early_ms=500.0))
+    event_log = EventLog(b"salt")
+    event_log.add(InputCommitted(AT), changed)
+    assert next(iter(parse_entries(event_log.drain().entries))) == changed
+
+
+def test_trace_without_thresholds_has_the_current_ones() -> None:
+    assert settings_of({"hangover_ms": 400.0, "start": {"not_yet": 1}}) == TurnSettings()
+
+
 AUTO = EndsTurn.AUTO
 
 
@@ -263,11 +282,8 @@ def event_sequences(draw: st.DrawFn) -> list[tuple[Event, TurnSettings]]:
             )
         )
         reply = draw(st.sampled_from([*_known_replies(turns)])) if draw(st.booleans()) else draw(REPLIES)
-        segment = (
-            turns._state.turn.segment if turns._state.turn is not None else SegmentId(draw(st.integers(0, 3)) * 320)
-        )
-        if turns._state.reply is not None and turns._state.reply.overlap is not None:
-            segment = turns._state.reply.overlap.segment
+        known = _known_segment(turns)
+        segment = SegmentId(draw(st.integers(0, 3)) * 320) if known is None else known
         words = Transcript(segment, Samples(at), draw(TEXTS), draw(st.booleans()))
         events: list[Event] = []
         match kind:
@@ -313,15 +329,24 @@ def event_sequences(draw: st.DrawFn) -> list[tuple[Event, TurnSettings]]:
     return found
 
 
+def _known_segment(turns: TurnTaking) -> SegmentId | None:
+    match turns._conversation.state:
+        case UserSpeaking(turn=turn) | AwaitingTranscript(turn=turn):
+            return turn.segment
+        case Replying(overlap=Overlap(segment=segment)):
+            return segment
+        case _:
+            return None
+
+
 def _known_replies(turns: TurnTaking) -> list[ReplyId]:
-    known = [REPLY]
-    if turns.replying is not None:
-        known = [turns.replying]
-    elif turns._state.turn is not None:
-        known = [
-            one.reply for one in (turns._state.turn.attempt, turns._state.turn.recheck) if one is not None
-        ] or known
-    return known
+    match turns._conversation.state:
+        case UserSpeaking(turn=turn) | AwaitingTranscript(turn=turn):
+            return [one.reply for one in (turn.attempt, turn.recheck) if one is not None] or [REPLY]
+        case Replying(reply=reply):
+            return [reply]
+        case _:
+            return [REPLY]
 
 
 RANDOM_SETTINGS = st.builds(

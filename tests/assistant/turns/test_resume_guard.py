@@ -19,6 +19,7 @@ from assistant.turns.events import (
     TurnStarted,
 )
 from assistant.turns.settings import EndsTurn, InterruptedBy, TurnEndThresholds, TurnSettings
+from assistant.turns.states import UserSpeaking
 
 
 def turn_about_to_end() -> Scene:
@@ -68,8 +69,9 @@ def test_each_silence_has_its_own_delay() -> None:
 def test_longer_silence_timeout_starts_a_new_delay() -> None:
     scene = turn_about_to_end()
     assert scene.possible_onset(40) == ()
-    assert scene.turns._state.turn is not None
-    scene.turns._state.turn.silence_timeout_ms = 600.0
+    state = scene.turns._conversation.state
+    assert isinstance(state, UserSpeaking)
+    state.turn.silence_timeout_ms = 600.0
     assert scene.silence(160) == ()
     assert scene.possible_onset(TurnEndThresholds().max_resume_wait_ms) == ()
     assert EndOfTurn(1) in scene.possible_onset(20)
