@@ -1,8 +1,8 @@
-"""The conversation: who has the floor, what is said, and what every millisecond was spent on."""
+"""The voice assistant: turn taking, replies, and a record of the time that each turn took."""
 
 import os
 
-# numpy's OpenBLAS takes a thread for each core, and spins on them for 50 ms after the smallest product: a look of Smart
+# numpy's OpenBLAS takes a thread for each core, and spins on them for 50 ms after the smallest product: a run of Smart
 # Turn cost 56 ms of processor time instead of 6, beside the decoder that was being waited for. It is read when numpy is
 # imported, so this comes before.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -1,4 +1,4 @@
-"""Session events: what happens in a conversation, as the terminal, the web page or a client is told.
+"""Session events: what happens in a conversation, for the terminal, the web page or a client.
 
 The events of a turn come in the order below. All events of a reply come between its `ReplyStarted` and its `ReplySent`
 or `ReplyStopped`. Audio is not an event: it goes to the speaker.
@@ -30,7 +30,7 @@ class SpeechStarted:
 
 @dataclass(frozen=True, slots=True)
 class InterimWords:
-    """Interim transcript. It may come before or after the `SpeechStarted` it belongs to."""
+    """Interim transcript of the current speech. It may come before the `SpeechStarted` of that speech, or after it."""
 
     text: str
     low_confidence: bool
@@ -62,7 +62,7 @@ class UserTurnCommitted:
         text: All words of the turn, including those of earlier items that it continues.
         low_confidence: Whether the recognizer's words are little more than a guess.
         item: The history item added with it; None where none was (a greeting, a continuation without words).
-        speech_end_ms: End of the speech on the microphone's time line; None where nobody spoke.
+        speech_end_ms: End of the speech on the microphone's time line; None for a turn without speech.
         origin: What caused the turn.
         answered: Whether `ReplyStarted` follows. False where the client decides about replies.
         lost: Whether the recognizer failed, so that there may have been words.
@@ -126,9 +126,9 @@ class ReplySent:
         text: Text of the whole reply.
         error: What went wrong, or None.
         incomplete: Why the service stopped early ("length", "content_filter"), else None.
-        prompt_tokens: As the service counts them, or None.
-        completion_tokens: As the service counts them, or None.
-        cached_tokens: Prompt tokens that the service had cached; None where it does not say.
+        prompt_tokens: Number of prompt tokens that the service reports; None if it reports none.
+        completion_tokens: Number of tokens of the answer that the service reports; None if it reports none.
+        cached_tokens: Number of prompt tokens that the service had cached; None if it reports none.
     """
 
     reply: ReplyId
@@ -165,7 +165,7 @@ class ReplyStopped:
 
 @dataclass(frozen=True, slots=True)
 class ItemForgotten:
-    """The item was removed from the history, because the history has too many."""
+    """The oldest item was removed from the history, because the history has reached its maximum number of items."""
 
     item: ItemId
 

@@ -70,7 +70,7 @@ class Arrivals:
 
     @property
     def silence_lag_s(self) -> float:
-        """How far inserted silence stays behind real time, in seconds: one block, captured before it arrives."""
+        """Delay of inserted silence in seconds: one block, because a block is captured before it arrives."""
         return _FRAME_S if self.gone or self._sent_recording else self.block_s
 
     @property
@@ -85,7 +85,7 @@ class Arrivals:
             now_s: Arrival time; never decreases.
             block_s: Length of the block in seconds.
             early_s: How far it is ahead of the earliest block so far on the client's clock; mostly 0 or less.
-            quiet: Whether nobody was speaking.
+            quiet: Whether the block contains no speech.
         """
         if self._last_s is not None:
             late_s = now_s - self._last_s - block_s

@@ -99,4 +99,4 @@ class StreamClock:
 
     def _require_running(self) -> None:
         if not self.running:
-            raise RuntimeError("the microphone's clock was asked before any sound had come")
+            raise RuntimeError("the microphone's clock was read before any sound arrived")

@@ -9,7 +9,7 @@ from audio.errors import DeviceError
 Direction = Literal["input", "output"]
 
 _SHOWN = 6
-"""Most candidates named in an error message; `repartee devices` lists all."""
+"""Maximum number of candidates named in an error message; `repartee devices` lists all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +72,8 @@ def pick(devices: Sequence[Device], wanted: str, direction: Direction) -> Device
     able = [device for device in devices if device.channels(direction) > 0]
     if not able:
         raise DeviceError(
-            f"no {noun(direction)} was found: plug one in, or start the sound server (`repartee devices` lists what "
-            "there is)"
+            f"no {noun(direction)} was found: connect one, or start the sound server (`repartee devices` lists all "
+            "devices)"
         )
     if not wanted.strip():
         return next((device for device in able if device.is_default(direction)), able[0])
@@ -86,7 +86,7 @@ def _by_index(able: Sequence[Device], index: int, direction: Direction) -> Devic
     for device in able:
         if device.index == index:
             return device
-    raise DeviceError(f"device {index} is no {noun(direction)}; there are {_named(able, with_index=True)}")
+    raise DeviceError(f"device {index} is not a {noun(direction)}: choose {_named(able, with_index=True)}")
 
 
 def _by_name(able: Sequence[Device], wanted: str, direction: Direction) -> Device:
@@ -95,10 +95,10 @@ def _by_name(able: Sequence[Device], wanted: str, direction: Direction) -> Devic
     meant = exact or [device for device in able if said in device.full_name.casefold()]
     if not meant:
         raise DeviceError(
-            f'no {noun(direction)} is called "{wanted}"; there are {_named(able)}: name one of them, or a part of it'
+            f'no {noun(direction)} is called "{wanted}": choose {_named(able)}, or write a part of the name'
         )
     if len({device.name for device in meant}) > 1:
-        raise DeviceError(f'"{wanted}" may be {_named(meant)}: say more of the name, or its number')
+        raise DeviceError(f'"{wanted}" may be {_named(meant)}: write more of the name, or its number')
     # One device on several host APIs: prefer that of the default device, else the first one listed.
     own = next((device.host_api for device in able if device.is_default(direction)), meant[0].host_api)
     return next((device for device in meant if device.host_api == own), meant[0])
@@ -109,4 +109,4 @@ def _named(devices: Sequence[Device], *, with_index: bool = False) -> str:
     names = list(dict.fromkeys(names))
     more = [f"{len(names) - _SHOWN} more (`repartee devices`)"] if len(names) > _SHOWN else []
     shown = names[:_SHOWN] + more
-    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+    return " or ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)

@@ -12,7 +12,7 @@ Eight frames at once cost less CPU than one by one, because of the processor's c
 """
 
 MAX_SPEECH_BATCH_S = 0.08
-"""How long audio in the middle of speech may be batched: four frames. Noise that follows speech may be as loud."""
+"""Longest batch in the middle of speech: four frames. Noise that follows speech may be as loud."""
 
 _FRAMES_PER_S = 50
 
@@ -45,9 +45,9 @@ class Batching(Enum):
 
     OFF = auto()
     SILENCE = auto()
-    """Nobody speaks: deliver audio that is louder than the room."""
+    """No speech: deliver audio that is louder than the room."""
     SPEECH = auto()
-    """Somebody is speaking: deliver audio that is softer than the speech."""
+    """Speech: deliver audio that is softer than the speech."""
 
 
 class FrameBatcher:

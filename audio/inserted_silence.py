@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from audio.units import Samples
 
 MAX_RUNS = 256
-"""Most runs of contiguous silence kept. Only recent positions are queried; older runs are kept as a sum."""
+"""Maximum number of runs of contiguous silence kept. Only recent positions are queried; older runs are kept as a
+sum."""
 
 
 @dataclass(slots=True)

@@ -66,7 +66,7 @@ class OnsetFinder:
     def __init__(self, rate_hz: int) -> None:
         """Creates a finder for int16 audio at `rate_hz`. Raises ValueError below 100 Hz (a window needs a sample)."""
         if rate_hz < _WINDOWS_PER_S:
-            raise ValueError(f"the rate is {rate_hz} Hz, at least {_WINDOWS_PER_S} Hz is needed")
+            raise ValueError(f"the sample rate is {rate_hz} Hz; it must be at least {_WINDOWS_PER_S} Hz")
         self._window = rate_hz // _WINDOWS_PER_S
         # Integers, so that the sum of a window does not depend on the block sizes.
         self._loud_energy = self._window * (AUDIBLE_RMS * FULL_SCALE) ** 2
@@ -83,7 +83,7 @@ class OnsetFinder:
         It is known 80 ms after the onset at the earliest and does not change. Raises ValueError after `finish`.
         """
         if self._finished:
-            raise ValueError("the stream was finished: a new one needs a new finder")
+            raise ValueError("this stream is finished: create a new OnsetFinder for another one")
         if self._onset is not None:
             return self._onset
         energy = np.square(pcm, dtype=np.int64)

@@ -61,7 +61,7 @@ class Playout:
     def __init__(self, capacity_samples: ReplySamples = CAPACITY_SAMPLES) -> None:
         """Creates a playout whose queue holds `capacity_samples`, at least one."""
         if capacity_samples < 1:
-            raise ValueError(f"the queue needs room for one sample at least, not {capacity_samples}")
+            raise ValueError(f"the queue must hold at least 1 sample, not {capacity_samples}")
         self.last: Pulled | None = None
         self._queue = np.zeros(capacity_samples, np.int16)
         self._head = 0
@@ -120,7 +120,7 @@ class Playout:
         if not self.is_open(key) or self._ended:
             return False
         if len(pcm) > self.room_samples:
-            raise ValueError(f"{len(pcm)} samples offered, room for {self.room_samples}")
+            raise ValueError(f"{len(pcm)} samples do not fit: there is room for {self.room_samples}")
         at = (self._head + self._queued) % len(self._queue)
         first = min(len(pcm), len(self._queue) - at)
         self._queue[at : at + first] = pcm[:first]
@@ -158,7 +158,7 @@ class Playout:
     def duck(self, gain_db: float) -> None:
         """Lowers the volume by `gain_db` (at most 0) over 20 ms, until `unduck` or the next `open`."""
         if not gain_db <= 0:
-            raise ValueError(f"a duck lowers: its gain is 0 dB at most, not {gain_db}")
+            raise ValueError(f"the gain of ducking must be at most 0 dB, not {gain_db}")
         self._ramp_to(10 ** (gain_db / 20))
 
     def unduck(self) -> None:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 Float32 = npt.NDArray[np.float32]
 
 MAX_PHASES = 3
-"""Most filters: 48, 32, 24, 96 and 8 kHz to 16 kHz need 1, 1, 2, 1 and 2; 44.1 kHz would need 160."""
+"""Maximum number of filters: 48, 32, 24, 96 and 8 kHz to 16 kHz need 1, 1, 2, 1 and 2; 44.1 kHz would need 160."""
 
 _TRANSITION = 0.15
 """Transition width as a share of the lower rate's band (1.2 kHz of 8). Speech has little there; narrower is slower."""
@@ -21,7 +21,7 @@ _STOP_DB = 70.0
 _KAISER_BETA = 0.1102 * (_STOP_DB - 8.7)  # Kaiser's formula for this stop-band attenuation
 
 _PIECE = 4800
-"""Most input samples processed at once, which limits the matrix size."""
+"""Maximum number of input samples processed at once, which limits the matrix size."""
 
 
 def phases(from_hz: int, to_hz: int) -> int:

@@ -61,7 +61,7 @@ class Recording:
                 if not finite.all():
                     sound[~finite] = 0.0
                     if not cleaned:
-                        log.warning("%s has samples that are no numbers; they are played as silence", self.path)
+                        log.warning("%s has samples that are not numbers; they are played as silence", self.path)
                         cleaned = True
                 yield to_pcm(sound)
 
@@ -118,11 +118,11 @@ def open_recording(path: str | PathLike[str]) -> Recording:
         warning = _cut_off(path, samples, rate_hz)
     elif _unfinished_at(path) is not None:
         warning = (
-            f"{path} was never finished, its header has no length: all {samples / rate_hz:.1f} s to its end are read; "
-            "record it again if more was said."
+            f"{path} was not finished, so its header has no length: all {samples / rate_hz:.1f} s are read; "
+            "record it again if some of it is missing."
         )
     elif _is_cut_off(path):
-        warning = f"{path} is cut off after {samples / rate_hz:.1f} s; fetch or record it again if the rest matters."
+        warning = f"{path} is cut off after {samples / rate_hz:.1f} s; fetch or record it again if you need the rest."
     return Recording(path, rate_hz, channels, samples, samples / rate_hz, warning)
 
 
@@ -159,18 +159,18 @@ def _open_compressed(path: Path) -> Recording:
 def _check_rate(path: Path, rate_hz: int) -> None:
     if not _MIN_HZ <= rate_hz <= _MAX_HZ:
         raise AudioFileError(
-            f"{path} says it has {rate_hz} samples per second, which is no rate of speech "
-            f"({_MIN_HZ} to {_MAX_HZ}); record or convert it again."
+            f"{path} has a sample rate of {rate_hz} Hz, which is outside the range of speech "
+            f"({_MIN_HZ} to {_MAX_HZ} Hz); record or convert it again."
         )
 
 
 def _check_samples(path: Path, samples: int) -> None:
     if samples == 0:
-        raise AudioFileError(f"{path} holds no samples, only a header; record it again.")
+        raise AudioFileError(f"{path} has only a header and no samples; record it again.")
 
 
 def _cut_off(path: Path, samples: int, rate_hz: int) -> str:
-    return f"{path} is cut off: {samples / rate_hz:.1f} s can be read; fetch or record it again if the rest matters."
+    return f"{path} is cut off: {samples / rate_hz:.1f} s can be read; fetch or record it again if you need the rest."
 
 
 def _check_bytes(path: Path) -> None:
@@ -186,13 +186,16 @@ def _check_bytes(path: Path) -> None:
             if not file.read(1):
                 raise AudioFileError(f"{path} is empty (0 bytes); record it again.")
     except PermissionError as error:
-        raise AudioFileError(f"{path} may not be read by this user; change its permissions.") from error
+        raise AudioFileError(f"this user may not read {path}; change its permissions.") from error
     except (OSError, ValueError) as error:
         raise AudioFileError(f"{path} cannot be read ({error}); check the name and the disk.") from error
 
 
 class _Unfinished:
-    """A WAV file whose length field at `length_at` is replaced by "unknown", as if it was written into a pipe."""
+    """Reads a WAV file as if its length was unknown, which is what a WAV file written into a pipe says.
+
+    The length field is at `length_at`.
+    """
 
     def __init__(self, file: io.BufferedReader, length_at: int) -> None:
         self.seek, self.tell = file.seek, file.tell
@@ -226,7 +229,7 @@ def _sound_file(path: Path, source: Path | _Unfinished) -> soundfile.SoundFile:
 
 
 def _damaged(path: Path) -> AudioFileError:
-    return AudioFileError(f"{path} is damaged or has changed while it was read; fetch or record it again.")
+    return AudioFileError(f"{path} is damaged or was changed while it was read; fetch or record it again.")
 
 
 def _ends_where_it_says(file: soundfile.SoundFile) -> bool:

@@ -15,7 +15,7 @@ class Ring:
     def __init__(self, capacity_samples: int) -> None:
         """Allocates room for `capacity_samples` samples. Raises ValueError if that is less than one."""
         if capacity_samples < 1:
-            raise ValueError(f"a ring needs room for one sample at least, not {capacity_samples}")
+            raise ValueError(f"a ring must hold at least 1 sample, not {capacity_samples}")
         self._samples = np.zeros(capacity_samples, np.int16)
         self._length = 0
         self._end = Samples(0)

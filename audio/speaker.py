@@ -153,7 +153,7 @@ class WavSpeaker(QueuedSpeaker):
             duck_db: Gain of `duck` in dB, at most 0.
         """
         if block_ms < 1:
-            raise ValueError(f"a block is at least 1 ms long, not {block_ms}")
+            raise ValueError(f"a block must be at least 1 ms long, not {block_ms}")
         super().__init__(duck_db)
         self.begun_s: float | None = None
         self._write = write
@@ -168,7 +168,7 @@ class WavSpeaker(QueuedSpeaker):
     async def run(self) -> None:
         """Plays until it is cancelled or `aclose` is called. Call it once."""
         if self.begun_s is not None:
-            raise RuntimeError("a WavSpeaker runs once: make another one")
+            raise RuntimeError("a WavSpeaker can be used only once: create another one")
         loop = asyncio.get_running_loop()
         self.begun_s = loop.time()
         tick = 0
@@ -192,7 +192,7 @@ class WavSpeaker(QueuedSpeaker):
     def _play_block(self, position_s: float) -> None:
         assert self.begun_s is not None
         played = self._mixer.pull(None, self._block_samples, self.begun_s + position_s)
-        assert played is not None, "nobody else is served"
+        assert played is not None, "the mixer has only this output"
         self._write(position_s, played[0])
         self._tell()
 

@@ -110,7 +110,7 @@ class StereoWriter:
         if len(pcm) == 0:
             return
         if at + len(pcm) > _MAX_COLUMNS:
-            raise AudioFileError(f"{self._path} has no room past 12 hours; begin another recording.")
+            raise AudioFileError(f"{self._path} has reached the limit of 12 hours; start another recording.")
         try:
             columns = np.zeros((len(pcm), 2), np.int16)
             self._file.seek(_HEADER.size + at * _COLUMN_BYTES)

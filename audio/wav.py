@@ -32,7 +32,7 @@ class WavMicrophone:
             realtime: False: as fast as frames are consumed. Each frame is then dated by its arrival.
         """
         if not 0 <= tail_s < float("inf"):
-            raise ValueError(f"tail_s is a length of silence in seconds, not {tail_s}")
+            raise ValueError(f"tail_s must be a number of seconds from 0, not {tail_s}")
         self.recording = recording
         self.batching = Batching.OFF
         self._tail_samples = round(tail_s * recording.rate_hz)
@@ -62,7 +62,7 @@ class WavMicrophone:
         and is visible only in the clock.
         """
         if self._begun:
-            raise RuntimeError("a WavMicrophone speaks once: make another one")
+            raise RuntimeError("a WavMicrophone can be used only once: create another one")
         self._begun = True
         loop = asyncio.get_running_loop()
         begin_s = loop.time()

@@ -1,9 +1,10 @@
-"""Measures which VAD onsets begin a turn while nobody is speaking; prints a table of docs/lab/vad.md.
+"""Measures which VAD onsets begin a turn outside of speech; prints a table of docs/lab/vad.md.
 
     python -m bench.beginnings [--manifest FILE]
 
-The manifest is that of `bench.vad`; a recording without a `tag` is speech. Speech has noise of its own room before and
-after it. A noise starts abruptly after silence, at its own level and 10 dB softer and louder.
+The manifest is that of `bench.vad`; a recording without a `tag` is speech. Before and after the speech
+the recording has the noise of its room. A noise starts abruptly after silence, at its own level and 10 dB softer and
+louder.
 """
 
 import argparse
@@ -102,10 +103,10 @@ def row_of(name: str, recordings: Sequence[Pcm]) -> str:
 
 def main() -> None:
     """Measures and prints the table."""
-    parser = argparse.ArgumentParser(description="Which voices begin a turn.")
+    parser = argparse.ArgumentParser(description="Measures which speech begins a turn.")
     parser.add_argument("--manifest", type=Path, default=Path("tests/recordings/manifest.jsonl"))
     manifest = parser.parse_args().manifest
-    print("| what | recordings | the detector opens | of these in a turn | later, p50/95/max ms |\n" + "|---" * 5 + "|")
+    print("| set | recordings | detector onsets | of these in a turn | delay p50/95/max ms |\n" + "|---" * 5 + "|")
     sets = {
         "speech": list(speech(manifest)),
         "noise without voices": list(noises(manifest, voices=False)),

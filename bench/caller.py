@@ -105,7 +105,7 @@ class Caller:
             return not self.listener.answering() and loop.time() >= self.listener.silent_at_s() + gap_s
 
         if not await self.until(silent, loop.time() + SILENT_WITHIN_S):
-            raise CallLostError(f"a reply was not over within {SILENT_WITHIN_S:g} s")
+            raise CallLostError(f"a reply did not end within {SILENT_WITHIN_S:g} s")
 
     async def pause_until(self, at_s: float) -> None:
         """Sends only room noise until `at_s`."""

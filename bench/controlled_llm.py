@@ -139,7 +139,7 @@ class ControlledLlm:
             fields = dict(line.lower().split(":", 1) for line in head.split("\r\n")[1:] if ":" in line)
             length = int(fields.get("content-length", "0"))
             if length > MAX_BODY_BYTES:
-                raise ConnectionError("a request that long is none of ours")
+                raise ConnectionError("the request is longer than any of this bench")
             body = await reader.readexactly(length)
         if not path.endswith("/control"):
             await asyncio.sleep((connect_ms + self.behaviour.rtt_ms) / 1000)
@@ -246,7 +246,7 @@ async def run(port: int, behaviour: LlmBehaviour, log: Path | None) -> None:
 def main() -> None:
     """Serves until interrupted."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--port", type=int, default=9101, help="0: any free one")
+    parser.add_argument("--port", type=int, default=9101, help="port; 0: any free port")
     parser.add_argument("--ttft-ms", type=float, default=100.0)
     parser.add_argument("--tokens-per-s", type=float, default=50.0)
     parser.add_argument("--reply", default=REPLY)

@@ -68,7 +68,7 @@ def _recognizer(records: list[dict[str, object]]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=1)
-    parser.add_argument("--picture", type=Path, help="write the last run's terminal here, as SVG")
+    parser.add_argument("--picture", type=Path, help="file for the terminal of the last run, as SVG")
     parser.add_argument("--set", action="append", default=[], metavar="SECTION.KEY=VALUE")
     options = parser.parse_args()
     records = []

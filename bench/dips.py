@@ -2,7 +2,7 @@
 
     python -m bench.dips [--manifest FILE]
 
-The manifest is as in bench/recordings.py. Every recording has a second of its own room before and after it.
+The manifest is as in bench/recordings.py. Every recording has a second of room noise before and after the speech.
 """
 
 import argparse
@@ -29,7 +29,7 @@ DECODE_SAMPLES = samples_of_ms(120)
 """Decoding time of Whisper's tiny shape, in samples. Decodes do not overlap."""
 
 LATEST_SAMPLES = samples_of_ms(400)
-"""Maximum delay of a transcript request after the end of speech, in samples. Later ones belong to something else."""
+"""Maximum delay of a transcript request after the end of speech, in samples. Later requests belong to another pause."""
 
 Heard = Sequence[tuple[Frame, VadResult]]
 

@@ -175,16 +175,17 @@ def processor_ms() -> float:
 
 def main() -> None:
     """Measures and prints the tables."""
-    parser = argparse.ArgumentParser(description="Echo cancellation in simulated rooms.")
-    parser.add_argument("--seconds", type=float, default=60.0, help="of each scene in which nobody speaks")
+    parser = argparse.ArgumentParser(description="Measures echo cancellation in simulated rooms.")
+    parser.add_argument("--seconds", type=float, default=60.0, help="length of each scene without user speech, in s")
     parser.add_argument("--manifest", type=Path, default=Path("bench/clips/manifest.jsonl"))
-    parser.add_argument("--words", action="store_true", help="word errors, too")
+    parser.add_argument("--words", action="store_true", help="also measure word errors")
     options = parser.parse_args()
     said = asyncio.run(reply())
     network = SileroNetwork()
-    print(f"{processor_ms():.1f} ms of processor time per second of sound\n\nNobody speaks\n")
+    print(f"{processor_ms():.1f} ms of processor time per second of sound\n\nWithout user speech\n")
     print(
-        "| | room | return loss dB, first 2 s | later | ducks / interruptions in 2 s | ducks per min | interruptions |"
+        "| | room | return loss dB, first 2 s | later | duckings / interruptions in 2 s | duckings per min "
+        "| interruptions |"
     )
     print("|---" * 7 + "|")
     rooms = [(kind, Room(gain_db=gain_db)) for gain_db in GAINS_DB for kind in KINDS]
@@ -195,9 +196,8 @@ def main() -> None:
         print(residue(kind, room, course, options.seconds), flush=True)
     spoken = barge_ins(options.manifest)
     seconds = spoken[-1].ends / MIC_RATE_HZ + 2
-    print(
-        "\nPeople speak into it\n\n| | echo | ducked | after ms p50 / p95 | interrupted | after ms | at other times |"
-    )
+    print("\nUsers speak during the reply\n")
+    print("| | echo | ducked | after ms p50 / p95 | interrupted | after ms | at other times |")
     print("|---" * 7 + "|")
     talks = [("nothing", Room(gain_db=-200))]
     talks += [(kind, Room(gain_db=gain_db)) for gain_db in GAINS_DB for kind in KINDS if kind != "nothing"]

@@ -48,7 +48,7 @@ def main() -> None:
     """Measures and prints the report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shapes", nargs="+", choices=sorted(SHAPES), default=list(SHAPES))
-    parser.add_argument("--manifest", type=Path, help="else the recording of the demo")
+    parser.add_argument("--manifest", type=Path, help="manifest of recordings; default: the recording of the demo")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path("out"))
     parser.add_argument("--set", action="append", default=[], metavar="SECTION.KEY=VALUE")

@@ -218,7 +218,7 @@ def row(name: str, turns: Turns) -> str:
 
 async def run(scenes: Collection[str], count: int, at_once: int, silence_s: float) -> None:
     """Plays the scenes and prints the table."""
-    print("| scene | answered | lost | p50 ms | p99 ms | longest ms | tokens in vain |\n|---|---|---|---|---|---|---|")
+    print("| scene | answered | lost | p50 ms | p99 ms | longest ms | wasted tokens |\n|---|---|---|---|---|---|---|")
     if "death" in scenes:
         print(row("the nearest of three dies in the middle of ten turns", await dying()))
         print(row("the same, but it falls silent", await dying(silently=True)))
@@ -230,13 +230,13 @@ async def run(scenes: Collection[str], count: int, at_once: int, silence_s: floa
         _, cold = await after_silence(silence_s, warm=False)
         print(row("turns without a pause, 150 ms to connect", usual))
         print(row(f"the first after {silence_s:g} s of silence", warm))
-        print(row("the same, connections not seen to", cold))
+        print(row("the same, connections not kept warm", cold))
 
 
 def main() -> None:
     """Runs the bench."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--scenes", nargs="+", choices=SCENES, default=SCENES, help="some of them; a minute each")
+    parser.add_argument("--scenes", nargs="+", choices=SCENES, default=SCENES, help="scenes to run, a minute each")
     parser.add_argument("--turns", type=int, default=1000)
     parser.add_argument("--at-once", type=int, default=8)
     parser.add_argument("--silence-s", type=float, default=60.0)

@@ -161,7 +161,7 @@ def listened(recordings: Sequence[Recording], noise: Iterable[Pcm] = ()) -> Inte
 
 def main() -> None:
     """Measures and prints the table."""
-    parser = argparse.ArgumentParser(description="How soon a voice into a reply lowers it and stops it.")
+    parser = argparse.ArgumentParser(description="Measures how soon speech during a reply lowers and stops the reply.")
     parser.add_argument("--manifest", type=Path, default=Path("tests/recordings/manifest.jsonl"))
     manifest = parser.parse_args().manifest
     found = listened([recording for recording in read_recordings(manifest) if recording.kind != "noise"])

@@ -67,10 +67,10 @@ def serving(folder: Path, settings: list[str]) -> Iterator[str]:
         end_s = time.monotonic() + READY_WITHIN_S
         while not re.search(r"\bready\b", said.read_text()):
             if process.poll() is not None or time.monotonic() > end_s:
-                raise SystemExit(f"repartee serve did not get ready:\n{said.read_text()}")
+                raise SystemExit(f"repartee serve did not become ready:\n{said.read_text()}")
             time.sleep(0.05)
         address = re.search(r"http://\S+", said.read_text())
-        assert address is not None, "it says where the page is before it is ready"
+        assert address is not None, "it prints the page's address before it is ready"
         yield address[0]
     finally:
         process.terminate()
@@ -97,7 +97,7 @@ def take(page: Page, url: str, out: Path, settings: Sequence[str] = ()) -> None:
             page.wait_for_timeout(50)
     page.wait_for_timeout(600)  # the last transition
     if notice := page.query_selector(".notice p"):
-        raise SystemExit(f"no pictures, for the page shows trouble; is the machine busy? {notice.inner_text()}")
+        raise SystemExit(f"no pictures: the page shows a problem; is the machine busy? {notice.inner_text()}")
     page.screenshot(path=out / "page-finished.png")
     page.click("#theme")
     page.mouse.move(0, 0)
@@ -116,8 +116,8 @@ def _reach(page: Page, phase: str) -> None:
 def main(say: Callable[[str], object] = print) -> None:
     """Runs the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--out", type=Path, default=Path("out/page"), help="where the pictures go")
-    parser.add_argument("--browser", default="/usr/bin/chromium", help="a Chromium")
+    parser.add_argument("--out", type=Path, default=Path("out/page"), help="folder for the pictures")
+    parser.add_argument("--browser", default="/usr/bin/chromium", help="path of a Chromium browser")
     parser.add_argument("--set", action="append", default=[], dest="settings", metavar="section.key=value")
     asked = parser.parse_args()
     asked.out.mkdir(parents=True, exist_ok=True)

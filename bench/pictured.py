@@ -16,5 +16,5 @@ def check_recognizer(shown: str, settings: Sequence[str] = ()) -> None:
     wanted = shown == SETUP_RECOGNIZER or any(setting.startswith("stt.engine=") for setting in settings)
     if not wanted:
         raise SystemExit(
-            f"the picture would show {shown}, and set-up brings {SETUP_RECOGNIZER}: repartee models pull tiny.en"
+            f"the picture would show {shown}, but set-up installs {SETUP_RECOGNIZER}: run repartee models pull tiny.en"
         )

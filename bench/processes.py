@@ -114,7 +114,7 @@ async def server(
         text = _text(said)
         address = re.search(r"ws://\S+", text)
         if address is None:
-            raise NotStartedError(f"repartee serve shows no address; see {said}")
+            raise NotStartedError(f"repartee serve printed no address; see {said}")
         engines = re.findall(r"^ *(?:vad|turn|stt|llm|tts) .*$", text, re.MULTILINE)
         yield Server(address[0], process.pid, ready_s, tuple(" ".join(line.split()) for line in engines))
 

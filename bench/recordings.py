@@ -76,7 +76,9 @@ def read_recordings(manifest: Path) -> list[Recording]:
             kind = kind_of(row)
             found += [] if kind is None else [_recording(row, kind, manifest.parent)]
         except (ValueError, TypeError, KeyError, OSError, soundfile.SoundFileError) as error:
-            raise SystemExit(f"{manifest}, line {number}: {error}; the form is in bench/recordings.py.") from error
+            raise SystemExit(
+                f"{manifest}, line {number}: {error}; bench/recordings.py describes the format."
+            ) from error
     return found
 
 
@@ -98,23 +100,23 @@ def kind_of(row: dict[str, Any]) -> Kind | None:
 def _recording(row: dict[str, Any], kind: Kind, folder: Path) -> Recording:
     pcm, rate_hz = soundfile.read(folder / row["file"], dtype="int16")
     if pcm.ndim != 1:
-        raise ValueError(f"{row['file']} has {pcm.shape[1]} channels, wanted is one")
+        raise ValueError(f"{row['file']} has {pcm.shape[1]} channels, but must have one")
     sound = np.asarray(soxr.resample(pcm, rate_hz, REPLY_RATE_HZ), np.int16)
     length_s = len(sound) / REPLY_RATE_HZ
     start_s, end_s = float(row.get("speech_start_s") or 0), float(row.get("speech_end_s") or length_s)
     if not 0 <= start_s < end_s <= length_s + 0.05:
-        raise ValueError(f"{row['file']} is {length_s:.2f} s long, its speech from {start_s:g} to {end_s:g} s")
+        raise ValueError(f"{row['file']} is {length_s:.2f} s long, but its speech is from {start_s:g} to {end_s:g} s")
     name = str(row.get("id", row["file"]))
     speaker, unsure_ms = str(row.get("speaker") or name), float(row.get("speech_end_uncertainty_ms") or 0)
     return Recording(name, kind, speaker, sound, start_s, end_s, row.get("transcript") or None, unsure_ms / 1000)
 
 
-def chosen(recordings: Sequence[Recording], kind: Kind, most: int | None) -> list[Recording]:
-    """Returns at most `most` recordings of one kind, evenly spaced over the list."""
+def chosen(recordings: Sequence[Recording], kind: Kind, limit: int | None) -> list[Recording]:
+    """Returns at most `limit` recordings of one kind, evenly spaced over the list."""
     fit = [recording for recording in recordings if recording.kind == kind]
-    if most is None or len(fit) <= most:
+    if limit is None or len(fit) <= limit:
         return fit
-    return [fit[place * len(fit) // most] for place in range(most)]
+    return [fit[place * len(fit) // limit] for place in range(limit)]
 
 
 def room_of(recording: Recording) -> Pcm:

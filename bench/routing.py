@@ -282,7 +282,7 @@ def table(story: Story, turns: int, seed: int) -> str:
     """Returns the table of one story in Markdown."""
     lines = [
         f"**{story.name}**\n",
-        "| who is asked | over 500 ms | lost | p50 ms | p99 ms | tokens in vain |",
+        "| strategy | over 500 ms | lost | p50 ms | p99 ms | wasted tokens |",
         "|---|---|---|---|---|---|",
     ]
     for name, way in WAYS.items():
@@ -314,7 +314,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--turns", type=int, default=3000)
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--all", action="store_true", help="a table for each story, too")
+    parser.add_argument("--all", action="store_true", help="also print a table for each story")
     options = parser.parse_args()
     print(summary(options.turns, options.seed))
     for story in STORIES if options.all else ():

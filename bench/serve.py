@@ -117,7 +117,9 @@ class Bench:
 def measure(options: argparse.Namespace) -> Run:
     """Plays the requested parts. Raises SystemExit if a process does not start."""
     plan = QUICK if options.quick else Plan()
-    chosen = {name: value for name in ("most", "rounds", "sessions") if (value := getattr(options, name)) is not None}
+    chosen = {
+        name: value for name in ("max_clips", "rounds", "sessions") if (value := getattr(options, name)) is not None
+    }
     bench = Bench(
         read_recordings(options.manifest),
         replace(plan, **chosen),
@@ -166,14 +168,16 @@ def parts_of(text: str) -> list[Part]:
     wanted = text.split(",")
     unknown = [name for name in wanted if name not in PARTS]
     if unknown:
-        raise argparse.ArgumentTypeError(f"there is no {', '.join(unknown)}; choose from {','.join(PARTS)}")
+        raise argparse.ArgumentTypeError(f"unknown: {', '.join(unknown)}; choose from {','.join(PARTS)}")
     return [part for part in PARTS if part in wanted]
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="two clips of each kind, once: does it work at all?")
-    parser.add_argument("--manifest", type=Path, default=MANIFEST, help="recordings; their form: bench/recordings.py")
+    parser.add_argument("--quick", action="store_true", help="two clips of each kind, once: a smoke test")
+    parser.add_argument(
+        "--manifest", type=Path, default=MANIFEST, help="manifest; bench/recordings.py describes the format"
+    )
     parser.add_argument("--out", type=Path, default=Path("out/serve"))
     parser.add_argument("--only", type=parts_of, default=list(PARTS), metavar="PART,…", help=",".join(PARTS))
     parser.add_argument(
@@ -186,14 +190,14 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME,…",
         help=",".join(ENGINES),
     )
-    parser.add_argument("--against", type=Path, metavar="DIR", help="the --out of an earlier run")
+    parser.add_argument("--against", type=Path, metavar="DIR", help="--out folder of an earlier run to compare with")
     parser.add_argument("--doc", type=Path, metavar="PAGE", help="write the figures and plots into this page")
-    parser.add_argument("--most", type=int, metavar="N", help="clips of one kind; without it, all")
-    parser.add_argument("--rounds", type=int, metavar="N", help="how often plain turns and those with a pause are said")
-    parser.add_argument("--sessions", type=int, metavar="N", help="people at once")
-    parser.add_argument("--ttft-ms", type=float, default=100.0, help="the model's time to its first token")
+    parser.add_argument("--max-clips", type=int, metavar="N", help="maximum number of clips of each kind; default: all")
+    parser.add_argument("--rounds", type=int, metavar="N", help="how often turns with and without a pause are played")
+    parser.add_argument("--sessions", type=int, metavar="N", help="number of simultaneous users")
+    parser.add_argument("--ttft-ms", type=float, default=100.0, help="time to the first token of the model, in ms")
     parser.add_argument("--tokens-per-s", type=float, default=50.0)
-    parser.add_argument("--set", action="append", default=[], metavar="SECTION.KEY=VALUE", help="of the server")
+    parser.add_argument("--set", action="append", default=[], metavar="SECTION.KEY=VALUE", help="setting of the server")
     return parser
 
 

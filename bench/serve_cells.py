@@ -45,12 +45,12 @@ def pair(one: Spread | None) -> str:
 
 def triple(one: Spread | None) -> str:
     """Formats p50 / p95 / max."""
-    return NONE if one is None else f"{one.p50:.0f} / {one.p95:.0f} / {one.most:.0f}"
+    return NONE if one is None else f"{one.p50:.0f} / {one.p95:.0f} / {one.maximum:.0f}"
 
 
 def numbers(one: Spread) -> str:
     """Formats p50, p95 and max as three cells, to a tenth."""
-    return " | ".join(f"{value:.1f}" for value in (one.p50, one.p95, one.most))
+    return " | ".join(f"{value:.1f}" for value in (one.p50, one.p95, one.maximum))
 
 
 def each(values: Sequence[float]) -> str:

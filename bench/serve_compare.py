@@ -38,7 +38,7 @@ def _figures(run: Run) -> Iterator[tuple[str, str]]:
     yield "barge-in: stop p50 / p95 ms", pair(bargein.stop)
     yield "barge-in: missed, of", f"{bargein.missed}, {bargein.tried}" if bargein.tried else NONE
     holds = measured(run.of("hold"))
-    yield "replies that came whole through a noise, of", f"{sum(row.held is True for row in holds)}, {len(holds)}"
+    yield "replies not stopped by a noise, of", f"{sum(row.held is True for row in holds)}, {len(holds)}"
     starts = false_starts_per_minute(run.of("noise"))
     yield "noise alone: false starts per minute", NONE if starts is None else f"{starts:.1f}"
     first, later = first_and_later(run.of("warmup"))
@@ -46,7 +46,7 @@ def _figures(run: Run) -> Iterator[tuple[str, str]]:
     yield "later turns, p50 / p95 ms", pair(spread(later))
     for by_rate, name in ((False, "ms to the first token"), (True, "tokens/s")):
         ends = band_ends_at(sweep_points(run.of("sweep"), by_rate=by_rate))
-        yield f"500 ms are crossed at so many {name}", NONE if ends is None else f"{ends:.0f}"
+        yield f"500 ms are exceeded at, {name}", NONE if ends is None else f"{ends:.0f}"
     for cost in run.costs:
         name = f"{cost.scenario} {cost.variant}".rstrip()
         yield (

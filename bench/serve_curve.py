@@ -31,7 +31,7 @@ def trade_curve(manifest: Path) -> tuple[CurvePoint, ...]:
     try:
         found = list(turns(manifest, tags=True))
     except KeyError as error:
-        raise SystemExit(f"{manifest}: for the curve each line with the tag speech needs {error}.") from error
+        raise SystemExit(f"{manifest}: for the curve, each line with the tag speech needs {error}.") from error
     with tempfile.TemporaryDirectory() as folder:  # a kept cache could come from another version of the recognizer
         network = None if path is None else SmartTurn(path)
         moments = heard_moments(found, Path(folder), network, installed(TINY_EN))

@@ -28,34 +28,34 @@ BEGIN = "<!-- Written by python -m bench.serve --doc: -->"
 END = "<!-- So far. -->"
 
 _STAGES = """\
-Work that is hidden behind the silence timeout counts nothing. *Our own share* is spread over the stages;
-`bench/serve_own.py` defines it. *Measured outside, less the trace* is mostly the VAD's delay: the trace counts from the
-end of speech that the VAD reports."""
+Only time that adds to the latency is listed: work during the wait for silence costs nothing. *Our own share* is spread
+over the stages; `bench/serve_own.py` says how it is computed. *Measured outside, less the trace* is mostly the error of
+the detected end of speech, because the trace counts from there."""
 
 _PROFILES = """\
-`turn.profile` sets the silence timeout: the same clips, played to a server of each profile. Judge a profile by both
-columns at once."""
+`turn.profile` decides how long a silence may last before it ends the turn. The same clips are played to a server
+of each profile. Judge a profile by both columns together."""
 
 _CURVE = """\
-Computed without a server: the recordings go through the VAD, the recognizer and Smart Turn, and every source of the EOT
-estimate decides on the same silences, alone and combined, with the weights in the repository; one point for each
-threshold. The wait is not the whole latency and excludes Smart Turn's own time. In the plot, crosses are measured from
-outside. How the estimate was fitted, and more recordings: [turn-taking.md](turn-taking.md)."""
+Each source of the estimate alone, and all together, with the shipped weights; one point for each threshold. The points
+are computed: the recordings go through the real detector, recognizer and Smart Turn, and each threshold is judged
+on the same silences. They show the wait, not the whole latency, and exclude Smart Turn's own time. Crosses are measured
+from outside. How the estimate was fitted, and the same on more recordings: [turn-taking.md](turn-taking.md)."""
 
 _ENGINES = """\
-The first line is the run's own recognizer on the same clips. pocketsphinx is real. `whisper-*` are models of the
-released shapes with random weights, which return the words of the recordings (`bench/whisper_server.py`): they show
-what such a model costs, not how well it recognizes. They give no punctuation scores, so the end of turn is judged as
-with pocketsphinx."""
+The first line is the run's own recognizer on the same clips; pocketsphinx is the real one. `whisper-*` are models of
+the released shapes with random weights that return the words of the recordings (`bench/whisper_server.py`). They show
+what such a model costs a conversation, not its accuracy. They predict no punctuation, so the end of turn is estimated
+as with pocketsphinx."""
 
 _SWEEP = """\
-The same clips for each setting of the language model. Its time to the first token runs during the silence timeout; only
-the excess adds to the latency."""
+The same clips for each setting of the language model. Its time to the first token overlaps with the wait for silence;
+only the time beyond that wait adds to the latency."""
 
 _COST = """\
-Event loop: VAD, turn taking, the protocol. Other threads: Smart Turn and the trace writer. Recognizer and voice are
-processes (pocketsphinx) or threads of their own (Whisper, espeak-ng, Piper). The client and the language model are not
-included. For eight users at once, the figures are the share of each."""
+Event loop: the detector, turn taking, the wire protocol. Other threads: Smart Turn and the trace writer. Recognizer
+and voice are separate processes (pocketsphinx) or threads (Whisper, espeak-ng, Piper). The client and the language
+model are not included. With eight simultaneous users, the figure is the share of each."""
 
 
 def document(page: str, run: Run, name: str) -> str:
@@ -139,7 +139,7 @@ def _answered(run: Run) -> bool:
 def main() -> None:
     """Writes a page from a stored run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("run", type=Path, help="the --out of a run")
+    parser.add_argument("run", type=Path, help="--out folder of a run")
     parser.add_argument("page", type=Path)
     options = parser.parse_args()
     print(*write_page(read(options.run), options.page), sep="\n")

@@ -23,7 +23,7 @@ class Spread:
     count: int
     p50: float
     p95: float
-    most: float
+    maximum: float
 
 
 def spread(values: Iterable[float]) -> Spread | None:
@@ -135,7 +135,7 @@ def stage_spreads(rows: Sequence[Row]) -> dict[str, Spread]:
     found: dict[str, Spread | None] = {
         stage: spread(trace["stages"][stage]["ms"] for _, trace in paired) for stage in STAGES
     }
-    found = {stage: one for stage, one in found.items() if one is not None and one.most >= 0.05}
+    found = {stage: one for stage, one in found.items() if one is not None and one.maximum >= 0.05}
     found[OUTSIDE] = spread(
         row.latency_ms - trace["response_latency_ms"] for row, trace in paired if row.latency_ms is not None
     )

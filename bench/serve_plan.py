@@ -13,7 +13,7 @@ class Plan:
     """Amounts of each scenario.
 
     Attributes:
-        most: Maximum number of clips of one kind; None for all.
+        max_clips: Maximum number of clips of one kind; None for all.
         rounds: Repetitions of plain turns and turns with a pause.
         few: Number of clips for slow scenarios.
         swept: Clips for each point of the sweep.
@@ -25,7 +25,7 @@ class Plan:
         rates: Token rates in the sweep, at the LLM's own time to the first token.
     """
 
-    most: int | None = None
+    max_clips: int | None = None
     rounds: int = 1
     few: int = 4
     swept: int = 1
@@ -37,24 +37,24 @@ class Plan:
     rates: tuple[float, ...] = (5, 10, 20, 50, 100)
 
 
-QUICK = Plan(most=2, few=1, varied=1, sessions=2, starts=1, warm_turns=2, waits_ms=(100, 500), rates=(10, 50))
+QUICK = Plan(max_clips=2, few=1, varied=1, sessions=2, starts=1, warm_turns=2, waits_ms=(100, 500), rates=(10, 50))
 
 
 def varied(plan: Plan) -> Plan:
     """Returns the plan for a variant."""
-    return replace(plan, most=min(plan.varied, plan.most or plan.varied), rounds=1)
+    return replace(plan, max_clips=min(plan.varied, plan.max_clips or plan.varied), rounds=1)
 
 
 async def play(stage: Stage, recordings: Sequence[Recording], plan: Plan) -> list[Row]:
     """Plays a scenario on a running server; no rows without a matching clip. Raises ValueError for warmup."""
-    plain, noise = chosen(recordings, "plain", plan.most), chosen(recordings, "noise", plan.most)
+    plain, noise = chosen(recordings, "plain", plan.max_clips), chosen(recordings, "noise", plan.max_clips)
     few = chosen(plain, "plain", plan.few)
     rows: list[Row] = []
     match stage.scenario:
         case "turns":
             rows = await turns(stage, plain * plan.rounds)
         case "paused":
-            rows = await turns(stage, chosen(recordings, "paused", plan.most) * plan.rounds)
+            rows = await turns(stage, chosen(recordings, "paused", plan.max_clips) * plan.rounds)
         case "bargein" if few:
             rows = await bargeins(await _with_long_reply(stage), few)
         case "hold" if few and noise:
@@ -66,7 +66,7 @@ async def play(stage: Stage, recordings: Sequence[Recording], plan: Plan) -> lis
         case "sweep":
             rows = await _sweep(stage, chosen(plain, "plain", plan.swept), plan)
         case "warmup":
-            raise ValueError("the warm-up needs servers of its own: see first_turns")
+            raise ValueError("the warm-up needs separate servers: use first_turns")
     return rows
 
 

@@ -195,7 +195,9 @@ def read(folder: Path) -> Run:
         rest |= {name: tuple(rest.pop(name, ())) for name in ("engines", "settings")}
         return Run(**rest, costs=costs, rows=rows, curve=curve)
     except (OSError, ValueError, TypeError, KeyError) as error:
-        raise SystemExit(f"{folder} holds no run of this bench ({error}); name the --out of one.") from error
+        raise SystemExit(
+            f"{folder} contains no run of this bench ({error}); name the --out folder of a run."
+        ) from error
 
 
 def _row(values: dict[str, Any]) -> Row:

@@ -240,11 +240,11 @@ def interrupted(row: Row, listener: ReplyListener, playing: HeardReply, asked_s:
     """
     stop_s, duck_s = listener.first(SPEECH_STARTED, begin_s), listener.first(DUCK, begin_s)
     too_soon = listener.count(SPEECH_STARTED, asked_s, begin_s) + listener.count(DUCK, asked_s, begin_s) > 0
-    # A reply that was stopped too soon has ended before as well, but not by itself.
+    # A reply that was stopped too soon has also ended before, but it did not play to its end.
     over = playing.plays_until_s < begin_s and not too_soon
     return replace(
         row,
-        lost="the reply was over before" if over else "",
+        lost="the reply had already ended" if over else "",
         why="stopped before any speech" if too_soon else "",
         stop_ms=None if stop_s is None or too_soon else (stop_s - begin_s) * 1000,
         duck_ms=None if duck_s is None else (duck_s - begin_s) * 1000,
@@ -256,7 +256,7 @@ async def _hold(caller: Caller, row: Row, question: Recording, noise: Recording)
     _, end_s = caller.say(question)
     if not await caller.until(lambda: _answer(caller, before, end_s) is not None, end_s + ANSWERED_WITHIN_S):
         await caller.until_silent(GAP_S)
-        return replace(row, why="no reply to hold", held=False, traces=_traces(caller, began_s))
+        return replace(row, why="no reply during the noise", held=False, traces=_traces(caller, began_s))
     playing = _answer(caller, before, end_s)
     assert playing is not None
     assert playing.audible_s is not None

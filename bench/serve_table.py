@@ -66,7 +66,7 @@ def conditions(run: Run) -> str:
     lines = [
         f"`{run.command}`, {run.at[:16].replace('T', ' ')} UTC, {run.cores} cores; {busy}.",
         f"The client's sound left at most {late_ms:.1f} ms late (99th percentile of the worst connection)"
-        + ("; over 10 ms, so that the machine is part of what was measured." if late_ms > LATE_MS else "."),
+        + ("; this is over 10 ms, so the load of the machine is part of the figures." if late_ms > LATE_MS else "."),
         f"Ready {run.ready_s:.1f} s after its start. " + "; ".join(_without_local_paths(line) for line in run.engines),
     ]
     lines += [f"Not measured: {count} of {name}: {why}." for (name, why), count in _failure_counts(run).items()]
@@ -154,7 +154,7 @@ def interruptions(run: Run) -> Iterator[str]:
         good = measured(hold)
         held = sum(row.held is True for row in good)
         void = len(hold) - len(good)
-        yield f"- Hold: {held} of {len(good)} replies came whole through a noise{_reasons(hold)}; {void} void."
+        yield f"- Hold: {held} of {len(good)} replies were not stopped by a noise{_reasons(hold)}; {void} void."
     starts = false_starts_per_minute(noise)
     if starts is not None:
         good = measured(noise)
@@ -182,7 +182,7 @@ def sweep(run: Run) -> Iterator[str]:
         if points:
             ends = band_ends_at(points)
             shown = ", ".join(f"{point.at:g}: {point.median_ms:.0f}" for point in points)
-            where = f"500 ms are crossed at {ends:.0f} {unit}" if ends is not None else "500 ms are not crossed"
+            where = f"500 ms are exceeded at {ends:.0f} {unit}" if ends is not None else "500 ms are not exceeded"
             yield f"- Sweep, {unit} {what}".rstrip() + f": median ms at {shown}; {where}."
 
 

@@ -57,5 +57,5 @@ def _names(text: str, known: Sequence[str]) -> list[str]:
     wanted = [name for name in text.split(",") if name]
     unknown = [name for name in wanted if name not in known]
     if unknown:
-        raise argparse.ArgumentTypeError(f"there is no {', '.join(unknown)}; choose from {','.join(known)}")
+        raise argparse.ArgumentTypeError(f"unknown: {', '.join(unknown)}; choose from {','.join(known)}")
     return wanted

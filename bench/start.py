@@ -81,16 +81,16 @@ def measured(what: str, once: Callable[[], float | None], runs: int) -> str:
     """Returns a line with every run, in seconds."""
     times = [taken for _ in range(runs) if (taken := once()) is not None]
     if not times:
-        return f"{what}: not measured, there is no sound card (`repartee devices`)"
+        return f"{what}: not measured, because this machine has no sound card (`repartee devices`)"
     return f"{what}: {', '.join(f'{taken:.2f}' for taken in times)} s"
 
 
 def main() -> None:
     """Prints all results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=3, help="of the whole command")
+    parser.add_argument("--runs", type=int, default=3, help="number of runs of the whole command")
     runs = parser.parse_args().runs
-    print("imports, ms, with all that each imports")
+    print("imports, ms, including what each one imports")
     for name, ms in imports_ms()[:SHOWN]:
         print(f"{ms:8.0f}  {name}")
     print(measured('command to "ready", lines', ready_s, runs))

@@ -154,15 +154,15 @@ async def measure(clips: list[Clip], options: argparse.Namespace, commands: tupl
 
 def main() -> None:
     """Measures."""
-    parser = argparse.ArgumentParser(description="Word errors and times of pocketsphinx on recordings.")
+    parser = argparse.ArgumentParser(description="Measures word errors and times of pocketsphinx on recordings.")
     parser.add_argument("--manifest", type=Path, default=Path("tests/recordings/manifest.jsonl"))
     asked = parser.add_mutually_exclusive_group()
-    asked.add_argument("--after", type=float, default=130.0, help="ms from the end of speech to asking for the words")
-    asked.add_argument("--whole", action="store_true", help="the recording as it is, in place of its speech")
+    asked.add_argument("--after", type=float, default=130.0, help="ms from the end of speech to the transcript request")
+    asked.add_argument("--whole", action="store_true", help="use the whole recording, not only its speech")
     parser.add_argument("--snr", type=float, help="mix in the manifest's first noise clip at this ratio, in dB")
-    parser.add_argument("--pace", type=float, default=1.0, help="times real time")
+    parser.add_argument("--pace", type=float, default=1.0, help="speed as a multiple of real time")
     parser.add_argument(
-        "--commands", type=Path, help="a file of sentences, one a line; else what the skills understand"
+        "--commands", type=Path, help="file of sentences, one a line; default: what the skills understand"
     )
     args = parser.parse_args()
     commands = tuple(args.commands.read_text().splitlines()) if args.commands else understood_sentences()

@@ -127,7 +127,7 @@ def imports() -> str:
 
 def main() -> None:
     """Measures."""
-    parser = argparse.ArgumentParser(description="What the screen of repartee talk costs.")
+    parser = argparse.ArgumentParser(description="Measures the processor time of the screen of repartee talk.")
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--drawn", choices=("listening", "speaking"), help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -35,11 +35,12 @@ WORD_MS = 300.0
 
 ENGINES = (
     EngineChoice("vad", "silero", "20 ms frames", "as configured", fallback=False, load_ms=40),
-    EngineChoice("stt", "faster-whisper", "tiny.en, int8_float32 on CPU", "auto: its model is at hand",
+    EngineChoice("stt", "faster-whisper", "tiny.en, int8_float32 on CPU", "auto: its model is downloaded",
            fallback=False, load_ms=420),
     EngineChoice("llm", "local", "http://127.0.0.1:8000/v1", "as configured", fallback=False, load_ms=12),
-    EngineChoice("tts", "espeak-ng", "English (Great Britain)", "in place of piper: missing: "
-           "repartee models pull en_US-ljspeech-medium", fallback=True, load_ms=24),
+    EngineChoice("tts", "espeak-ng", "English (Great Britain)", "instead of piper, because the Piper voice "
+           "en_US-ljspeech-medium is not downloaded; fetch it: repartee models pull en_US-ljspeech-medium",
+           fallback=True, load_ms=24),
 )  # fmt: skip
 
 STATUS = Status(
@@ -221,7 +222,7 @@ async def picture(floor: Floor, size: tuple[int, int], environ: Mapping[str, str
 
 def main() -> None:
     """Writes the picture."""
-    parser = argparse.ArgumentParser(description="A picture of the screen of repartee talk.")
+    parser = argparse.ArgumentParser(description="Draws a picture of the screen of repartee talk.")
     parser.add_argument("out", type=Path)
     parser.add_argument("--size", default="120x36", help="columns x rows")
     parser.add_argument("--shade", choices=("dark", "light", "none"), default="dark")

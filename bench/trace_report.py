@@ -46,7 +46,7 @@ def main() -> None:
     """Writes the turns, runs the report, and prints what it took."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--turns", type=int, default=100_000)
-    parser.add_argument("--html", action="store_true", help="also write the page")
+    parser.add_argument("--html", action="store_true", help="also write the HTML page")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

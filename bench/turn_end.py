@@ -65,7 +65,7 @@ def load(manifest: Path, stt: str, *, tags: bool, made: bool, short: bool) -> li
     copies = [with_pauses(turn) for turn in natural] if made else []
     path = installed(SMART_TURN)
     if path is None:
-        raise SystemExit("Smart Turn is one of the sources: repartee models pull smart-turn-v3.2")
+        raise SystemExit("Smart Turn is one of the sources: run repartee models pull smart-turn-v3.2")
     cache = CACHE / stt
     cache.mkdir(parents=True, exist_ok=True)
     chosen = natural + [copy for copy in copies if copy is not None]
@@ -78,7 +78,7 @@ def whisper_of(stt: str) -> Path | None:
         return None
     model = named(stt)
     if model is None or (folder := installed(model)) is None:
-        raise SystemExit(f"the words of {stt} are wanted: repartee models pull {stt}")
+        raise SystemExit(f"the words of {stt} are needed: run repartee models pull {stt}")
     return folder
 
 
@@ -237,13 +237,13 @@ def profiles(moments: Sequence[Moment], known: Mapping[Key, Known]) -> list[tupl
 def print_talks(moments: Sequence[Moment], logits: Mapping[Key, float]) -> None:
     """Prints the two profiles that learn a speaker's pauses, with and without learning."""
     if not (pool := turn_pool_of(moments)).plain or not pool.paused:
-        print("\nno conversations: they take turns with a pause and turns without one")
+        print("\nno conversations: they need turns with a pause and turns without one")
         return
     print("\n| profile, speaker | first turn, with a pause | without | later ones, with a pause | without |")
     print("|---|---|---|---|---|")
     for name, patience in SHIPPED[1:]:
         for share in SHARES:
-            for what, way in (("one ceiling for all", replace(patience, pausing_ms=0)), ("as it ships", patience)):
+            for what, way in (("one ceiling for all", replace(patience, pausing_ms=0)), ("as shipped", patience)):
                 said = conversations(pool, logits, way, share)
                 print(f"| {name}, pauses in {100 * share:.0f} %, {what} | {talk_row(said, share)} |")
 
@@ -267,7 +267,7 @@ def print_reliability(moments: Sequence[Moment], logits: Floats) -> None:
     ends = np.array([moments[row].label == "end" for row in rows])
     importance = importance_of([moments[row] for row in rows])
     said = 1 / (1 + np.exp(-logits[rows]))
-    print("\n| said | moments | said, mean | ends |\n|---|---|---|---|")
+    print("\n| predicted | moments | predicted, mean | ends |\n|---|---|---|---|")
     for low in (0.0, 0.2, 0.4, 0.6, 0.8):
         inside = (said >= low) & (said < low + 0.2)
         means = [np.average(values[inside], weights=importance[inside]) for values in (said, ends)]
@@ -339,16 +339,16 @@ def judge(moments: Sequence[Moment]) -> None:
 
 def main() -> None:
     """Fits, evaluates or judges."""
-    parser = argparse.ArgumentParser(description="The end-of-turn estimate: its weights and what they are worth.")
+    parser = argparse.ArgumentParser(description="Fits and measures the end-of-turn estimate.")
     parser.add_argument("what", choices=("fit", "evaluate", "judge"))
-    parser.add_argument("--pauses", type=Path, help="a folder with manifest.jsonl, for fit and evaluate")
-    parser.add_argument("--speech", type=Path, help="the same, with tags, for judge")
-    parser.add_argument("--short", action="store_true", help="Smart Turn hears 4 s, as on slow processors")
-    parser.add_argument("--stt", default="tiny.en", help="whose words: a Whisper model at hand, or pocketsphinx")
+    parser.add_argument("--pauses", type=Path, help="folder with manifest.jsonl, for fit and evaluate")
+    parser.add_argument("--speech", type=Path, help="folder with manifest.jsonl that has tags, for judge")
+    parser.add_argument("--short", action="store_true", help="give Smart Turn 4 s of speech, as on slow processors")
+    parser.add_argument("--stt", default="tiny.en", help="recognizer: a Whisper model that is present, or pocketsphinx")
     options = parser.parse_args()
     folder = options.speech if options.what == "judge" else options.pauses
     if folder is None:
-        parser.error("judge needs --speech DIR, fit and evaluate need --pauses DIR")
+        parser.error("judge needs --speech DIR; fit and evaluate need --pauses DIR")
     judged = options.what == "judge"
     moments = load(folder / "manifest.jsonl", options.stt, tags=judged, made=not judged, short=options.short)
     if options.what == "fit":

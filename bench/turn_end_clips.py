@@ -140,7 +140,7 @@ def room_noise(pcm: Pcm, count: int, seed: int) -> Pcm:
     return noise
 
 
-def with_pauses(turn: Turn, most: int = 2) -> Turn | None:
+def with_pauses(turn: Turn, max_pauses: int = 2) -> Turn | None:
     """Adds pauses of 0.5-1.6 s at the deepest dips. Returns None if no dip is deep enough or the turn has pauses.
 
     Recordings of commands contain no pauses, and those of read speech contain many. Without added pauses, a fit could
@@ -150,7 +150,7 @@ def with_pauses(turn: Turn, most: int = 2) -> Turn | None:
         return None
     name = f"{turn.id}+made"
     rng = np.random.default_rng(zlib.crc32(name.encode()))
-    places = _dips(turn, most, rng)
+    places = _dips(turn, max_pauses, rng)
     if not places:
         return None
     pieces: list[npt.NDArray[np.int16]] = []
@@ -178,7 +178,7 @@ def with_pauses(turn: Turn, most: int = 2) -> Turn | None:
     )
 
 
-def _dips(turn: Turn, most: int, rng: np.random.Generator) -> list[int]:
+def _dips(turn: Turn, max_pauses: int, rng: np.random.Generator) -> list[int]:
     """Returns samples in the middle of quiet blocks inside the speech, in order, at least 0.5 s apart."""
     first = int((turn.start_ms + 350) / 10)
     last = int((turn.end_ms - 300) / 10)
@@ -195,7 +195,7 @@ def _dips(turn: Turn, most: int, rng: np.random.Generator) -> list[int]:
     rng.shuffle(deep)
     for block in deep:
         place = block * _BLOCK + _BLOCK // 2
-        if len(found) < most and all(abs(place - other) > samples_of_ms(500) for other in found):
+        if len(found) < max_pauses and all(abs(place - other) > samples_of_ms(500) for other in found):
             found.append(place)
     return sorted(found)
 

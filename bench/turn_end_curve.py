@@ -1,4 +1,4 @@
-"""Computes the cost of a way of waiting: the wait after the last word, and how often a pause is taken for the end."""
+"""Computes the cost of a waiting policy: the wait after the last word, and the share of pauses mistaken for the end."""
 
 import itertools
 from collections.abc import Callable, Sequence
@@ -9,7 +9,7 @@ import numpy as np
 from bench.turn_end_moments import Moment
 
 PAUSE_MS = 300.0
-"""Minimum length of a pause in milliseconds. Shorter silences are closures and breaths that nobody would answer."""
+"""Minimum length of a pause in milliseconds. Shorter silences are closures and breaths, not pauses."""
 
 Wait = Callable[[Moment], float]
 """Maps a moment to the silence timeout, in ms, that follows from what is known at that moment."""

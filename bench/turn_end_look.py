@@ -66,9 +66,9 @@ def _look(silence: Silence, ready: Samples, by_end: dict[Samples, VadResult]) ->
 
 def main() -> None:
     """Prints the shares."""
-    parser = argparse.ArgumentParser(description="What the last look before an answer is worth.")
-    parser.add_argument("--pauses", type=Path, required=True, help="a folder with manifest.jsonl")
-    parser.add_argument("--tags", action="store_true", help='only its lines with the tag "speech"')
+    parser = argparse.ArgumentParser(description="Measures the benefit of the last check before a reply.")
+    parser.add_argument("--pauses", type=Path, required=True, help="folder with manifest.jsonl")
+    parser.add_argument("--tags", action="store_true", help='use only lines with the tag "speech"')
     options = parser.parse_args()
     vad = SileroVad(SileroNetwork())
     found: list[Look] = []
@@ -77,7 +77,7 @@ def main() -> None:
             if each is not None:
                 found += looks(each, vad_results(vad, each.pcm))
     count, knew = Counter(one.label for one in found), Counter(one.label for one in found if one.knew)
-    print("| silence | answers that cut in | held back until somebody was known to go on |\n|---|---|---|")
+    print("| silence | replies that cut in | held back until the user was known to continue |\n|---|---|---|")
     for label in ("gap", "pause", "made"):
         if count[label]:
             print(f"| {label} | {count[label]} | {100 * knew[label] / count[label]:.1f} % |")

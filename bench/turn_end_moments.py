@@ -38,7 +38,7 @@ class Moment:
         prosody: Features of audio.end_of_turn.prosody_features, by name.
         smart: Smart Turn's probability at this or the last earlier length; None without the network.
         text: Transcript at the start of the silence.
-        rough: Whether the recognizer reports low confidence.
+        low_confidence: Whether the recognizer reports low confidence.
         ends, goes_on: Punctuation expected after the words, see audio.stt.Punctuation; None if unknown.
     """
 
@@ -55,7 +55,7 @@ class Moment:
     prosody: dict[str, float]
     smart: float | None
     text: str
-    rough: bool
+    low_confidence: bool
     ends: float | None = None
     goes_on: float | None = None
 
@@ -120,7 +120,7 @@ def _of_turn(
                 prosody=prosody_at(track, onset, silence.edge).named(),
                 smart=smart.get(number),
                 text=said.text,
-                rough=said.rough,
+                low_confidence=said.low_confidence,
                 ends=said.ends,
                 goes_on=said.goes_on,
             )

@@ -66,7 +66,7 @@ def collection(moment: Moment) -> str:
 SETS: Mapping[str, Callable[[Moment], bool]] = MappingProxyType(
     {
         "spoken, real pauses": lambda m: m.kind != "read" and not m.made and m.label != "gap",
-        "spoken, real and made pauses": lambda m: (
+        "spoken, real and added pauses": lambda m: (
             m.kind != "read" and m.label != "gap" and not (m.made and m.label == "end")
         ),
         "read aloud, real pauses": lambda m: m.kind == "read" and not m.made and m.label != "gap",
@@ -96,7 +96,7 @@ def features_of(moments: Sequence[Moment], sources: str) -> Floats:
     rows = np.zeros((len(moments), len(names)))
     for row, moment in zip(rows, moments, strict=True):
         smart = min(max(0.5 if moment.smart is None else moment.smart, _MIN_PROBABILITY), 1 - _MIN_PROBABILITY)
-        told = StoredTranscript(moment.text, moment.rough, moment.ends, moment.goes_on)
+        told = StoredTranscript(moment.text, moment.low_confidence, moment.ends, moment.goes_on)
         known = {**moment.prosody, **_text_features(moment.text), "smart_logit": np.log(smart / (1 - smart))}
         known |= punctuation_features(told.punctuation or _NEUTRAL)
         row[:] = [known[name] for name in names]

@@ -26,7 +26,7 @@ class StoredTranscript(NamedTuple):
     """Transcript of the sound up to a moment of a silence, as stored in JSON."""
 
     text: str
-    rough: bool
+    low_confidence: bool
     ends: float | None = None
     goes_on: float | None = None
 
@@ -110,7 +110,7 @@ class Whisper:
             if at is not None:
                 begin = max(0, onset - _PRE_ROLL, at - samples_of_s(WINDOW_S))
                 decoded = self._model.decode(turn.pcm[begin:at], "en", retry=True)
-                assert decoded is not None, "nobody breaks it off"
+                assert decoded is not None, "the run is not interrupted"
                 punctuation = (
                     (decoded.punctuation.sentence_end, decoded.punctuation.continuation) if decoded.punctuation else ()
                 )

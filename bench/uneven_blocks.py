@@ -228,7 +228,7 @@ async def run(options: argparse.Namespace) -> None:
     """Measures and prints."""
     found = [one for one in read_recordings(MANIFEST) if one.id == options.clip]
     if not found:
-        raise SystemExit(f"--clip {options.clip}: there is no such clip in {MANIFEST}.")
+        raise SystemExit(f"--clip {options.clip}: {MANIFEST} has no such clip.")
     async with AsyncExitStack() as running:
         url = options.url
         if not url:
@@ -247,16 +247,16 @@ async def run(options: argparse.Namespace) -> None:
 
 def main() -> None:
     """Runs the command line."""
-    parser = argparse.ArgumentParser(description="Clients whose sound comes in long blocks, late, or in bursts.")
-    parser.add_argument("--url", default="", help="of a server that runs")
+    parser = argparse.ArgumentParser(description="Measures clients that send long blocks, late, or in bursts.")
+    parser.add_argument("--url", default="", help="address of a running server")
     parser.add_argument("--block-ms", default="20,100,128,200,341,500,1000")
     parser.add_argument("--jitter-ms", default="0,10,200")
     parser.add_argument("--stall-ms", type=float, default=0.0)
     parser.add_argument("--format", choices=["pcm", "pcmu", "pcma"], default="pcm")
-    parser.add_argument("--stops", action="store_true", help="nothing is sent behind the clip")
+    parser.add_argument("--stops", action="store_true", help="send nothing after the clip")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--clip", default="python-docs-sample_audio")
-    parser.add_argument("--words", action="store_true", help="show every turn")
+    parser.add_argument("--words", action="store_true", help="print every turn")
     parser.add_argument("--set", action="append", default=[], metavar="section.key=value")
     asyncio.run(run(parser.parse_args()))
 

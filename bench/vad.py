@@ -224,10 +224,12 @@ def noise_row(name: str, kind: str, tally: Tally) -> str:
 
 def main() -> None:
     """Measures and prints."""
-    parser = argparse.ArgumentParser(description="Voice activity detectors against labelled recordings.")
+    parser = argparse.ArgumentParser(description="Compares voice activity detectors on labelled recordings.")
     parser.add_argument("--manifest", type=Path, default=Path("tests/recordings/manifest.jsonl"))
-    parser.add_argument("--conversations", type=Path, help="a JSON list of noisy conversations")
-    parser.add_argument("--speakers", choices=("all", "even", "odd"), default="all", help="one half, by name hash")
+    parser.add_argument("--conversations", type=Path, help="file with a JSON list of noisy conversations")
+    parser.add_argument(
+        "--speakers", choices=("all", "even", "odd"), default="all", help="all speakers, or half of them by hash"
+    )
     options = parser.parse_args()
     network = SileroNetwork()
     engines: dict[str, Callable[[], Vad]] = {

@@ -108,9 +108,9 @@ def main() -> None:
     parser.add_argument("--shapes", nargs="+", choices=sorted(SHAPES), default=["tiny", "base"])
     parser.add_argument("--conversations", nargs="+", type=int, default=[1, 4, 8])
     parser.add_argument("--workers", nargs="+", type=int, default=[1, 2])
-    parser.add_argument("--threads", type=int, default=2, help="for all workers together")
-    parser.add_argument("--after", type=int, default=400, help="ms of silence after which the words are asked for")
-    parser.add_argument("--seconds", type=float, default=25, help="of each round")
+    parser.add_argument("--threads", type=int, default=2, help="threads of all workers together")
+    parser.add_argument("--after", type=int, default=400, help="ms of silence after which the transcript is requested")
+    parser.add_argument("--seconds", type=float, default=25, help="length of each round in s")
     parser.add_argument("--rounds", type=int, default=1)
     options = parser.parse_args()
     sys.setswitchinterval(0.0005)  # same value as in the program

@@ -47,7 +47,7 @@ def main() -> None:
         shape, manifest, *arguments = sys.argv[1:]
         dimensions = SHAPES[shape]
     except (ValueError, KeyError):
-        raise SystemExit(f"bench.whisper_server: SHAPE ({', '.join(SHAPES)}), MANIFEST, serve, …") from None
+        raise SystemExit(f"usage: bench.whisper_server SHAPE ({', '.join(SHAPES)}), MANIFEST, serve, …") from None
     ScriptedWhisper.script = Script(read_recordings(Path(manifest)))
     with (
         tempfile.TemporaryDirectory() as folder,

@@ -84,7 +84,7 @@ def checked_headers(endpoint: str, headers: Mapping[str, str], *, keyed: bool) -
     """
     for name in headers:
         if name.lower() in _RESERVED or (keyed and name.lower() == "authorization"):
-            raise ValueError(f"llm endpoint {endpoint!r}: headers: {name} is filled in by the program: leave it out")
+            raise ValueError(f"llm endpoint {endpoint!r}: headers: {name} is set by the program: leave it out")
     return headers
 
 
@@ -102,10 +102,10 @@ def request_headers(endpoint: str, api_key: str | None, headers: Mapping[str, st
 def own_headers(endpoint: str, api_key: str | None, headers: Mapping[str, str]) -> dict[str, str]:
     """Returns the authorization header and the configured headers. Raises ValueError as `request_headers` does."""
     if api_key is not None and not _is_visible(api_key):
-        raise ValueError(f"llm endpoint {endpoint!r}: the key in api_key_env has a space or a sign that no key has")
+        raise ValueError(f"llm endpoint {endpoint!r}: the key in api_key_env contains a space or an invalid character")
     for name, value in headers.items():
         if not _is_visible(name) or not _is_visible(value.replace(" ", "")):
-            raise ValueError(f"llm endpoint {endpoint!r}: headers: {name!r} has a sign that HTTP cannot carry")
+            raise ValueError(f"llm endpoint {endpoint!r}: headers: {name!r} has a character that HTTP does not allow")
     authorization = {"authorization": f"Bearer {api_key}"} if api_key is not None else {}
     return {**authorization, **headers}
 

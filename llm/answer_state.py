@@ -63,7 +63,7 @@ class AnswerState:
     def begin_call(self, index: int, call_id: str, name: str) -> Iterator[CallInProgress]:
         """Starts a function call; later pieces name the same `index`. Raises LlmBroken if there are too many calls."""
         if len(self._calls) >= MAX_CALLS:
-            raise self.error(f"called more than {MAX_CALLS} functions at once: offer fewer")
+            raise self.error(f"called more than {MAX_CALLS} functions at once: offer fewer tools")
         self.begun = True
         self._calls[index] = _Call(call_id or f"call_{index}", name)
         yield CallInProgress()
@@ -79,9 +79,9 @@ class AnswerState:
         """Records the finish reason. Raises LlmError if it reports a failure or a content filter."""
         self.reason = self.reason or printable(reason)[:40]
         if self.reason in _FAILURE_REASONS:
-            raise self.error(f"gave up its answer ({self.reason}): {SEE_ITS_LOG}")
+            raise self.error(f"stopped its answer early ({self.reason}): {SEE_ITS_LOG}")
         if self.reason in _FILTER_REASONS:
-            text = f"llm endpoint {self._endpoint!r} stopped its answer ({self.reason}): see its filter's settings"
+            text = f"llm endpoint {self._endpoint!r} stopped its answer ({self.reason}): check its filter's settings"
             raise LlmFiltered(self._endpoint, text, spoken=SPOKEN_FILTER, retryable=False)
 
     def finish(self) -> Iterator[Token | FunctionCall | Finished]:
@@ -122,4 +122,4 @@ class AnswerState:
     def _count_chars(self, chars: int) -> None:
         self._chars_left -= chars
         if self._chars_left < 0:
-            raise self.error(f"went on past {MAX_ANSWER_CHARS} characters: set max_tokens")
+            raise self.error(f"sent more than {MAX_ANSWER_CHARS} characters: set max_tokens")

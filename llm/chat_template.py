@@ -60,7 +60,7 @@ def load_template(endpoint: str, template: str, *, now: datetime | None = None) 
             source = read_template(Path(template))
         else:
             known = ", ".join(BUILT_IN)
-            raise TemplateError(f"it is none of {known}, and no .jinja or .json file: name one of these")  # noqa: TRY301
+            raise TemplateError(f"it is neither one of {known} nor a .jinja or .json file: name one of these")  # noqa: TRY301
         return ChatTemplate(endpoint, template, source, now=now)
     except TemplateError as error:
         raise ValueError(f"llm endpoint {endpoint!r}: template {template!r}: {error}") from error
@@ -99,18 +99,18 @@ class ChatTemplate:
             LlmRefused: The template cannot render these messages.
         """
         if not self._supports_calls and any(message.calls or message.role == "tool" for message in messages):
-            raise self._refused("has no place for calls of functions: use an endpoint with messages of its own")
+            raise self._refused("does not support function calls: use an endpoint that takes messages")
         try:
             text = self._jinja.render(self._turns(messages), now)
         except RENDER_ERRORS as error:
             quote = quoted(str(error), texts_of(messages))
             # Raised without the cause: that may quote the conversation.
-            raise self._refused(f"does not take this conversation: check that it is the model's own{quote}") from None
+            raise self._refused(f"does not accept this conversation: check that it is the model's own{quote}") from None
         return text if bos else text.removeprefix(self._bos)
 
     def reject_functions(self, options: ChatOptions) -> None:
         """Raises LlmRefused if functions are offered: templates have no common format for calls."""
-        why = f"its template ({self.name}) carries no functions: use an endpoint with messages of its own, or no tools"
+        why = f"its template ({self.name}) does not support functions: use an endpoint that takes messages, or no tools"
         refuse_functions(self._endpoint, options, why)
 
     def _refused(self, what: str) -> LlmRefused:
@@ -126,7 +126,9 @@ class ChatTemplate:
         try:
             text = self._jinja.render(plain, now)
         except RENDER_ERRORS as error:
-            raise TemplateError(f"it does not take a plain conversation ({error}): check that it is whole") from error
+            raise TemplateError(
+                f"it does not accept a plain conversation ({error}): check that it is complete"
+            ) from error
         if missing := [word for word in (_QUESTION, _ANSWER, _NEXT_QUESTION) if word not in text]:
             lost = "answers" if missing == [_ANSWER] else "questions"
             raise TemplateError(f"it leaves out {lost}: check that it is a chat template")

@@ -11,7 +11,7 @@ from llm.token_deadlines import THINKING_OFF
 SEE_ITS_LOG = "see the log of its model server"
 """The remedy if only the service knows more. It does not say "the server's log", which would be Repartee's own."""
 
-CUT_SHORT = f"its model server, or a proxy before it, closed the stream early; {SEE_ITS_LOG}"
+CUT_SHORT = f"its model server, or a proxy in front of it, closed the stream early; {SEE_ITS_LOG}"
 
 LIMIT_REASONS = frozenset({"length", "max_tokens", "model_context_window_exceeded"})
 """Finish reasons that report a limit."""
@@ -65,12 +65,12 @@ def cause_of_empty_answer(answer: EmptyAnswer) -> str:
     causes = (
         (answer.reasoning and at_limit, f"its reasoning used all its tokens: raise llm.max_tokens, or {off}"),
         (full, "the prompt fills its context window: give its server a longer one, or shorten the instructions"),
-        (at_limit, "its limit came before its first word: raise llm.max_tokens, or its server's context length"),
+        (at_limit, "its token limit came before its first word: raise llm.max_tokens, or its server's context length"),
         (answer.unnamed_call, f"it called a function without naming it: {parser}"),
         (answer.reason in _CALL_REASONS, f"it announced a function call and sent none: {parser}"),
         (answer.reasoning, f"it sent its reasoning only: {off}, or check its server's reasoning parser"),
         (answer.blanks, "it sent only blanks: check its server's chat template, or choose another model"),
-        (not answer.events, f"it sent nothing at all: check its url and any proxy before it, or {SEE_ITS_LOG}"),
+        (not answer.events, f"it sent nothing at all: check its url and any proxy in front of it, or {SEE_ITS_LOG}"),
         (not answer.choices, f"it sent no choice: check the name of its model, or {SEE_ITS_LOG}"),
     )
     at_once = f"its model stopped at once{count}: check its server's chat template, or choose another model"

@@ -78,22 +78,27 @@ def environment_of_client(endpoint: str = "") -> Generator[None]:
     try:
         yield
     except ImportError:  # a SOCKS proxy, and httpx's extra is not installed
-        what = "the proxy in the environment: install httpx[socks], or unset ALL_PROXY"
+        what = "the proxy in the environment needs a package: install httpx[socks], or unset ALL_PROXY"
     except OSError:  # SSLError included
         file = os.environ.get("SSL_CERT_FILE", "")
         what = (
-            f"the environment's SSL_CERT_FILE ({file}) holds no certificates that can be read: correct or unset it"
+            f"SSL_CERT_FILE in the environment ({file}) contains no readable certificates: correct or unset it"
             if file
             else "the certificates in the environment cannot be read: correct SSL_CERT_DIR, or SSLKEYLOGFILE"
         )
     except (ValueError, httpx.InvalidURL):
-        what = (
-            "the proxy in the environment is no http:// address: correct HTTP_PROXY, HTTPS_PROXY, ALL_PROXY or NO_PROXY"
-        )
+        names = _proxy_variables()
+        what = f"{names} in the environment is not a valid proxy address (http://HOST:PORT): correct or unset it"
     else:
         return
     # Raised without the cause: its text may quote a proxy's password.
     raise ValueError(prefix + what)
+
+
+def _proxy_variables() -> str:
+    """Returns the names of the variables that set a proxy."""
+    names = [name for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY") if {name, name.lower()} & os.environ.keys()]
+    return " or ".join(names) or "the proxy"
 
 
 def _configured_proxy(url: httpx.URL | str) -> str:
@@ -111,7 +116,7 @@ def _no_proxy(text: str) -> tuple[NoProxyEntry, ...]:
     if unknown:
         # An entry with "@" may be an address with a password.
         shown = ", ".join("an entry with @" if "@" in entry else repr(entry) for entry in unknown)
-        log.warning("NO_PROXY: %s ignored: write host names, addresses or networks with commas between them", shown)
+        log.warning("NO_PROXY: %s is ignored: write host names, addresses or networks with commas between them", shown)
     return entries
 
 

@@ -69,7 +69,7 @@ SPOKEN_REQUEST = "My language model could not handle the request."
 SPOKEN_FILTER = "My language model declined to answer that."
 SPOKEN_PROXY = "Something other than my language model answered."
 
-PROXY_REFUSES = f"lies behind a proxy that says no: {CHECK_PROXY}"
+PROXY_REFUSES = f"is behind a proxy that refuses the connection: {CHECK_PROXY}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,11 +204,13 @@ def refused_by_status(  # noqa: PLR0911 - one return for each kind of refusal
     quote = quoted(report.message, private)
     match status:
         case 403 if report.message and not _ABOUT_KEY.search(report.message):
-            text = f"refuses access (HTTP 403): check whether its key may use {model or 'it'}, and from here{quote}"
+            text = f"refuses access (HTTP 403): check whether its key may use {model or 'it'} from here{quote}"
             return refused(text, SPOKEN_REQUEST)
         case 401 | 403 | 400 if status != 400 or _API_KEY.search(report.message):
             what = "its headers" if key_in_headers else "the variable named by its api_key_env"
-            return refused(f"wants a valid key (HTTP {status}): set {what} to a key that {where} accepts", SPOKEN_KEY)
+            return refused(
+                f"requires a valid key (HTTP {status}): set {what} to a key that {where} accepts", SPOKEN_KEY
+            )
         case 404 | 405:
             usual = f"; most end in {usual_ending}" if usual_ending and usual_ending not in where else ""
             remedy = f"check its url ({where}{usual}) and its model ({model})"
@@ -216,7 +218,7 @@ def refused_by_status(  # noqa: PLR0911 - one return for each kind of refusal
         case 407:
             return refused(f"at {where} {PROXY_REFUSES}", SPOKEN_PROXY)
         case 402 | 429:
-            text = f"takes no more requests for now (HTTP {status}): wait, or raise its quota{quote}"
+            text = f"accepts no more requests for now (HTTP {status}): wait, or raise its quota{quote}"
             return refused(text, SPOKEN_BUSY)
         case _ if status < 400:
             final = f"the final address ({location})" if location else "the final address"

@@ -56,7 +56,7 @@ class JinjaTemplate:
             raise TemplateError(f"line {error.lineno} is not Jinja ({error.message}): fetch it again") from error
         if source.tokens is None and (unknown := sorted(names & {"bos_token", "eos_token"})):
             remedy = f"put the model's {TOKENIZER_CONFIG} beside it"
-            raise TemplateError(f"it uses {' and '.join(unknown)}, which no file says: {remedy}")
+            raise TemplateError(f"it uses {' and '.join(unknown)}, which no file defines: {remedy}")
 
     def render(self, turns: Sequence[Turn], now: datetime | None) -> str:
         """Returns the prompt up to the beginning of the assistant's answer. Raises one of RENDER_ERRORS.

@@ -81,15 +81,13 @@ class ModelWakeup:
             async with asyncio.timeout(WAKE_TIMEOUT_S):
                 await self._short_answer()
         except TimeoutError:
-            self._warn_once(
-                f"was asked once more, for its model to be loaded, and gave no word in {WAKE_TIMEOUT_S:g} s"
-            )
+            self._warn_once(f"did not load its model within {WAKE_TIMEOUT_S:g} s")
         except LlmError as error:
-            self._warn_once(f"was asked once more, for its model to be loaded: {error}")
+            self._warn_once(f"could not load its model: {error}")
         else:
             self._last_warning = ""
             if (took_s := self._now_s() - began_s) >= MIN_LOAD_S:
-                log.warning("llm endpoint %r has loaded its model, in another %.1f s", self._endpoint, took_s)
+                log.warning("llm endpoint %r needed %.1f s more to load its model", self._endpoint, took_s)
 
     async def _short_answer(self) -> None:
         incoming, parser = self._ask()

@@ -141,7 +141,7 @@ class OpenAIChat:
         """Omits the field from all further requests."""
         if field not in self._omitted:
             log.warning(
-                "llm endpoint %r does not take %s and is asked without: see docs/endpoints.md", self.name, field
+                "llm endpoint %r does not accept %s, so it is no longer sent: see docs/endpoints.md", self.name, field
             )
         self._omitted.add(field)
         if field == "max_tokens":

@@ -111,7 +111,7 @@ class OpenAIStream:
             if self._over:
                 return
             spoken = SPOKEN_PROXY if not self.begun else SPOKEN_BROKEN_OFF
-            text = f"does not answer as a language model ({error}): check its url, and any proxy before it"
+            text = f"does not answer as a language model ({error}): check its url, and any proxy in front of it"
             raise self._broken(text, spoken) from error
 
     def _parse_event(self, event: Event) -> Iterator[AnswerEvent]:
@@ -145,7 +145,7 @@ class OpenAIStream:
             if event.name not in _MESSAGES:
                 return {}
             # Raised without the cause: its text quotes the answer.
-            raise self._broken("sent an event that is not JSON: check its url, and any proxy before it") from None
+            raise self._broken("sent an event that is not JSON: check its url, and any proxy in front of it") from None
         if isinstance(chunk, list) and len(chunk) == 1:  # Gemini's errors
             chunk = chunk[0]
         if not isinstance(chunk, dict):
@@ -156,7 +156,7 @@ class OpenAIStream:
         # A service that cannot stream sends the whole answer in `message`. Some services repeat it there after they
         # streamed it.
         delta = choice.get("delta") or (None if self.begun or self._has_content else choice.get("message"))
-        # OpenAI sends the text of a refusal in a field of its own.
+        # OpenAI sends the text of a refusal in a separate field.
         content = self._text_of(delta.get("content") or delta.get("refusal")) if isinstance(delta, dict) else ""
         if content and (text := self._surrogates.feed(content)):
             self._count_chars(len(text))
@@ -201,19 +201,19 @@ class OpenAIStream:
         too_many = isinstance(index, int) and not 0 <= index < MAX_CALLS
         self._count_chars(self._calls.add(part, number))
         if too_many or len(self._calls.calls) > MAX_CALLS:
-            raise self._broken(f"called more than {MAX_CALLS} functions at once: see its model's template")
+            raise self._broken(f"called more than {MAX_CALLS} functions at once: check its model's template")
         self.begun = self.begun or any(call.name or call.arguments for call in self._calls.calls)
 
     def _count_chars(self, chars: int) -> None:
         self._chars_left -= chars
         if self._chars_left < 0:
-            raise self._broken(f"went on past {MAX_ANSWER_CHARS} characters: set max_tokens")
+            raise self._broken(f"sent more than {MAX_ANSWER_CHARS} characters: set max_tokens")
 
     def _check_reason(self) -> None:
         if self._reason in _FAILURE_REASONS:
-            raise self._broken(f"gave up its answer (finish_reason {self._reason}): {SEE_ITS_LOG}")
+            raise self._broken(f"stopped its answer early (finish_reason {self._reason}): {SEE_ITS_LOG}")
         if self._reason == "content_filter":
-            text = "stopped its answer (finish_reason content_filter): see its filter's settings"
+            text = "stopped its answer (finish_reason content_filter): check its filter's settings"
             text = f"llm endpoint {self._endpoint!r} {text}"
             raise LlmFiltered(self._endpoint, text, spoken=SPOKEN_FILTER, retryable=False)
 
@@ -230,7 +230,7 @@ class OpenAIStream:
             reason = "[DONE]" if self._reason == DONE_REASON else f"finish_reason {self._reason}"
             raise self._broken(empty_answer_text(self._empty_answer(), reason), SPOKEN_EMPTY)
         if any(call.arguments and not call.name for call in self._calls.calls):
-            raise self._broken("called a function without naming it: see its model's template")
+            raise self._broken("called a function without naming it: check its model's template")
         self._over = True
         for number, call in enumerate(self._calls.calls):
             if call.name:  # some services send an empty call with every answer

@@ -1,7 +1,10 @@
 """Separates a model's reasoning from its answer, if a service sends both as text. No I/O.
 
-Most services separate them. Otherwise there are three forms: reasoning between marks before the answer; only the end
-mark, because the template contains the first one; or plain words in place of the marks (gpt-oss).
+Most services send them in separate fields. The others send one text, in one of three forms:
+
+- The reasoning stands between two marks, before the answer.
+- Only the end mark is sent, because the chat template contains the first one.
+- Plain words stand in place of the marks (gpt-oss).
 """
 
 import re

@@ -63,7 +63,7 @@ class SseReader:
         for piece in data.splitlines(keepends=True):
             self._bytes_left -= len(piece)
             if self._bytes_left < 0:
-                raise StreamFormatError("the stream is longer than any answer")
+                raise StreamFormatError("the stream exceeds the limit for an answer")
             self._partial += piece.rstrip(b"\r\n")
             if len(self._partial) > self._max_line_bytes:
                 raise StreamFormatError(f"a line is longer than {self._max_line_bytes} bytes")

@@ -55,7 +55,7 @@ def _text_of(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
-        raise TemplateError("there is no such file: check the path") from error
+        raise TemplateError("the file does not exist: check the path") from error
     except OSError as error:
         raise TemplateError(f"it cannot be read ({error.strerror}): check its permissions") from error
     except UnicodeDecodeError as error:

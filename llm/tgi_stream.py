@@ -25,5 +25,5 @@ class TgiStream(StopSequenceParser):
         habit: ReasoningHabit | None = None,
     ) -> None:
         """Initializes the parser. `private`: texts that errors must not quote. `habit`: see `ReasoningHabit`."""
-        lines = TokenStream(endpoint, private=private, suspect="any proxy before it", habit=habit)
+        lines = TokenStream(endpoint, private=private, suspect="any proxy in front of it", habit=habit)
         super().__init__(endpoint, lines, stops)

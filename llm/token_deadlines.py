@@ -21,11 +21,11 @@ DRAIN_TIMEOUT_S = 0.05
 THINKING_OFF = "by its parameters, as chat_template_kwargs = { enable_thinking = false } or reasoning_effort"
 """How to turn reasoning off; the model's documentation says which parameter applies."""
 
-LOADING = "if it is still loading its model, wait for that or load it there first; else "
+LOADING = "if the model is still being loaded, wait, or load it there first; otherwise "
 """Part of an error's remedy."""
 
 NEXT_CONTENT = "next content token"
-"""What the request waits for after the first content."""
+"""Name of the awaited piece after the first content."""
 
 SPOKEN_TOO_SLOW = "My language model did not answer in time."
 SPOKEN_STALLED = "My language model stopped in the middle of its answer."
@@ -102,7 +102,7 @@ class TokenDeadlines:
         limit = "token_gap_timeout_s" if gap else "first_token_timeout_s"
         value_s = self.token_gap_timeout_s if gap else self.first_token_timeout_s
         text = f"llm endpoint {self.endpoint!r} at {self.where} gave no {waiting_for} within {value_s:g} s"
-        load = f"{LOADING if waiting_for == 'first content token' else ''}see the server's load"
+        load = f"{LOADING if waiting_for == 'first content token' else ''}check the server's load"
         remedy = f"it is still thinking: turn that off ({THINKING_OFF})" if thinking else load
         return LlmTooSlow(
             self.endpoint,

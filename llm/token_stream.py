@@ -104,7 +104,7 @@ class TokenStream:
         reason = str(details.get("finish_reason") or DONE_REASON)
         message = token.get("error_msg") if isinstance(token, dict) else None
         if reason == "error" and isinstance(message, str):
-            raise self._answer.error(f"gave up its answer: {SEE_ITS_LOG}{quoted(message, self._private)}")
+            raise self._answer.error(f"stopped its answer early: {SEE_ITS_LOG}{quoted(message, self._private)}")
         self._answer.set_reason(reason)
         yield from self._answer.finish()
 

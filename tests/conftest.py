@@ -6,8 +6,7 @@ Neither has a deadline, because the duration of an example depends on the load o
 A test marked `real_time` talks with the program in real time. Sound that comes late because other programs use the
 processors is not a defect. A failing test of this kind is repeated, at most twice, if during a quarter of its run some
 process waited for a processor, or if nothing ran for longer than a sound card's buffer lasts. The repetition starts
-when
-the machine is free, or after a minute. On a free machine the first failure counts.
+when the machine is free, or after a minute. On a free machine the first failure counts.
 """
 
 import gc
@@ -16,13 +15,13 @@ import tempfile
 import time
 from pathlib import Path
 
-import pulled
+import installed_model
 import pytest
 from _pytest.runner import runtestprotocol
-from dispositions import restore_signals
 from hypothesis import HealthCheck, settings
-from metronome import STILL_S, Metronome
-from stopwatch import Stopwatch, Took
+from signal_dispositions import restore_signals
+from stall_monitor import MIN_STALL_S, StallMonitor
+from stopwatch import Duration, Stopwatch
 
 settings.register_profile("gate", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("search", deadline=None, max_examples=1000, suppress_health_check=[HealthCheck.too_slow])
@@ -32,21 +31,21 @@ settings.load_profile("gate")
 restore_signals()
 
 # Results must not depend on installed models: without a test's own model, pocketsphinx is the recognizer.
-assert pulled, "it has looked before"
+assert installed_model, "it has looked before"
 os.environ["HF_HUB_CACHE"] = str(Path(tempfile.gettempdir(), "repartee-tests-no-models"))
 
 ATTEMPTS = 3
-CROWDED_SHARE = 0.25
+BUSY_SHARE = 0.25
 """Share of time with waiting processes. A test with engines, server and browser has 0.05-0.15 on two idle cores."""
 
 
-CALM_WITHIN_S = 60.0
+IDLE_WITHIN_S = 60.0
 
 _since: dict[Path, Stopwatch] = {}
 """When the shared fixtures of each file were started: they may be affected by late sound, too."""
 
-_metronome: list[Metronome] = []
-"""The only metronome, started by the first real-time test."""
+_stall_monitor: list[StallMonitor] = []
+"""The only stall monitor, started by the first real-time test."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -57,9 +56,15 @@ def _freeze_existing_objects() -> None:
 
 
 def pytest_unconfigure() -> None:
-    """Stops the metronome."""
-    while _metronome:
-        _metronome.pop().stop()
+    """Stops the stall monitor."""
+    while _stall_monitor:
+        _stall_monitor.pop().stop()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts files with slow tests first: two processes then end at about the same time."""
+    slow = {item.path for item in items if item.get_closest_marker("slow") is not None}
+    items.sort(key=lambda item: item.path not in slow)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -68,43 +73,43 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     if item.get_closest_marker("real_time") is None:
         return None
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-    if not _metronome:
-        _metronome.append(Metronome())
+    if not _stall_monitor:
+        _stall_monitor.append(StallMonitor())
     for attempt in range(ATTEMPTS):
-        stops = _metronome[0].stops
-        watches = (Stopwatch(), _since.setdefault(item.path, Stopwatch()))
+        stall_count = _stall_monitor[0].stall_count
+        stopwatches = (Stopwatch(), _since.setdefault(item.path, Stopwatch()))
         reports = runtestprotocol(item, log=False, nextitem=nextitem)
-        took = max((watch.took for watch in watches), key=crowded_share)
+        duration = max((stopwatch.duration for stopwatch in stopwatches), key=busy_share)
         failed = any(report.failed for report in reports)
-        stops = _metronome[0].stops - stops
-        disturbed = crowded_share(took) >= CROWDED_SHARE or stops > 0
+        stall_count = _stall_monitor[0].stall_count - stall_count
+        disturbed = busy_share(duration) >= BUSY_SHARE or stall_count > 0
         if not failed or not disturbed or attempt + 1 == ATTEMPTS:
             break
         del _since[item.path]
         # Also recreates what the test shares with others: it may be what came late.
         pytest.CallInfo.from_call(lambda: item.session._setupstate.teardown_exact(None), when="teardown")
-        wait_for_calm()
-    waited = f"something waited for a processor in {crowded_share(took):.0%} of the time"
-    stood = f"nothing ran for {1000 * STILL_S:.0f} ms or more {stops} times"
-    says = f"attempt {attempt + 1}: {waited}, and {stood}"
+        wait_until_idle()
+    waited = f"something waited for a processor in {busy_share(duration):.0%} of the time"
+    stalled = f"nothing ran for {1000 * MIN_STALL_S:.0f} ms or more {stall_count} times"
+    report_text = f"attempt {attempt + 1}: {waited}, and {stalled}"
     for report in reports:
         if report.failed:
-            report.sections.append(("in real time", says))
+            report.sections.append(("in real time", report_text))
         item.ihook.pytest_runtest_logreport(report=report)
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
     return True
 
 
-def wait_for_calm() -> None:
-    """Waits until the machine was free for a second, or until `CALM_WITHIN_S` have passed."""
+def wait_until_idle() -> None:
+    """Waits until the machine was free for a second, or until `IDLE_WITHIN_S` have passed."""
     waiting = Stopwatch()
-    while waiting.took.elapsed_s < CALM_WITHIN_S:
+    while waiting.duration.elapsed_s < IDLE_WITHIN_S:
         second = Stopwatch()
         time.sleep(1)
-        if crowded_share(second.took) < CROWDED_SHARE:
+        if busy_share(second.duration) < BUSY_SHARE:
             return
 
 
-def crowded_share(took: Took) -> float:
+def busy_share(duration: Duration) -> float:
     """Returns the share of a span of time in which any process waited for a processor."""
-    return 1 - took.undisturbed_s / took.elapsed_s
+    return 1 - duration.undisturbed_s / duration.elapsed_s

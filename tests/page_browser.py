@@ -15,7 +15,15 @@ import soxr
 from playwright.sync_api import Browser, Page, sync_playwright
 
 RECORDINGS = Path(__file__).parent / "recordings"
-FLAGS = ["--no-sandbox", "--use-fake-device-for-media-stream", "--autoplay-policy=no-user-gesture-required"]
+FLAGS = [
+    "--no-sandbox",
+    "--use-fake-device-for-media-stream",
+    "--autoplay-policy=no-user-gesture-required",
+    # Without a graphics process that draws in software: a third less processor time.
+    "--disable-gpu",
+    "--disable-gpu-compositing",
+    "--disable-software-rasterizer",
+]
 
 Float = npt.NDArray[np.float32]
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import soundfile
 from page_browser import RECORDINGS, load_recording
-from served import Served, real_engines, served
+from session_server import SessionServer, real_engines, session_server
 from starlette.applications import Starlette
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
@@ -60,7 +60,7 @@ def write_microphone_wav(path: Path, *parts: Speech | float) -> Path:
 class Running:
     """A server running in another thread."""
 
-    server: Served
+    server: SessionServer
     loop: asyncio.AbstractEventLoop
 
     @property
@@ -93,7 +93,7 @@ def page_server(traces: Path, *assignments: str, answers: Sequence[str] = ()) ->
                 also = ("skills.before_llm=false", *assignments)
                 scripts = [llm_server.answer(*(f"{word} " for word in text.split())) for text in answers]
                 url = (await stack.enter_async_context(llm_server.serving(*scripts, by_turn=True))).url
-            server = await stack.enter_async_context(served(real_engines(traces, url, *also)))
+            server = await stack.enter_async_context(session_server(real_engines(traces, url, *also)))
             app = server.server.config.app
             assert isinstance(app, Starlette)
             app.router.routes.insert(

@@ -1,12 +1,11 @@
-"""Measures how long something took, and for how much of that time the machine was free.
+"""Measures how long something takes, and for how much of that time the machine was free.
 
 "Within 100 ms" is meaningful only while processors are available. Linux counts the time in which anything waited for a
 processor, and the time in which a virtual machine's processors were taken away. Only the rest of the time counts. On an
 idle machine that is nearly everything. On an overloaded one it is almost nothing, so that limits rarely fail.
 
 Limits of processor time assume a reference machine (`slowness`). On a slower one, or with contention for the caches,
-the
-same work takes proportionally longer.
+the same work takes proportionally longer.
 """
 
 import os
@@ -23,7 +22,7 @@ _OWN = Path("/proc/self/schedstat")
 
 
 @dataclass(frozen=True, slots=True)
-class Took:
+class Duration:
     """A span of time.
 
     Attributes:
@@ -39,25 +38,25 @@ class Stopwatch:
     """Runs from its creation."""
 
     def __init__(self) -> None:
-        self._began_s, self._crowded_s = time.monotonic(), crowded_s()
+        self._began_s, self._contention_s = time.monotonic(), contention_s()
 
     @property
-    def took(self) -> Took:
+    def duration(self) -> Duration:
         """Returns the time since the start."""
         elapsed_s = time.monotonic() - self._began_s
-        return Took(elapsed_s, max(0.0, elapsed_s - (crowded_s() - self._crowded_s)))
+        return Duration(elapsed_s, max(0.0, elapsed_s - (contention_s() - self._contention_s)))
 
     @property
     def undisturbed_s(self) -> float:
         """Returns the time since the start in which a processor was free."""
-        return self.took.undisturbed_s
+        return self.duration.undisturbed_s
 
 
 _STEPS, _STEPS_S = 100_000, 0.004
 """Reference time for this many steps of `walk`: 40 ns per step, as Python 3.11 takes at about 3 GHz."""
 
 
-def crowded_s() -> float:
+def contention_s() -> float:
     """Returns the total seconds in which anything on this machine waited for a processor.
 
     If the system does not count them: those of this process's first thread; if not even those: 0.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from written import whole_lines
+from complete_lines import complete_lines
 
 REPARTEE = Path(sys.executable).with_name("repartee")
 SETTINGS = ("stt.engine=pocketsphinx", "tts.engine=espeak-ng", "talk.ready_sound=false", "trace.words=true")
@@ -48,7 +48,7 @@ class App:
 
     def records(self) -> list[dict[str, Any]]:
         files = sorted((self.folder / "traces").glob("*.jsonl"))
-        return [json.loads(line) for file in files for line in whole_lines(file)]
+        return [json.loads(line) for file in files for line in complete_lines(file)]
 
 
 @contextmanager

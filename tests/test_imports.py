@@ -245,6 +245,16 @@ def test_no_module_reads_wall_clock(packages: list[Module]) -> None:
         ("assistant.setup.build", "from tests import conftest"),
         ("web.app", "import bench.vad"),
     ],
+    ids=[
+        "audio imports llm",
+        "audio imports assistant",
+        "llm imports audio in a function",
+        "setup imports web",
+        "commands import web",
+        "setup imports serve",
+        "program imports tests",
+        "program imports bench",
+    ],
 )
 def test_import_against_direction_is_found(importer: str, source: str) -> None:
     assert len(against_direction(graph_of([module(importer, source)]))) == 1
@@ -263,6 +273,17 @@ def test_import_against_direction_is_found(importer: str, source: str) -> None:
         ("audio.vad.cascade", "from audio.vad.webrtc import WebrtcVad", 0),
         ("assistant.pipeline.session", "from audio.vad import Vad\nfrom llm.chat import ChatModel", 0),
     ],
+    ids=[
+        "class",
+        "module",
+        "llm module",
+        "skills",
+        "recognizer names a VAD",
+        "setup may",
+        "catalogue may",
+        "same package may",
+        "ports may",
+    ],
 )
 def test_named_engine_is_found(importer: str, source: str, named: int) -> None:
     known = [module("audio.vad.webrtc", ""), module("audio.vad", "", is_package=True)]
@@ -276,6 +297,10 @@ def test_relative_imports_are_followed() -> None:
     assert graph_of([package]) == {"a.d": {"a.d.e"}}
 
 
-@pytest.mark.parametrize("source", ["import time\nt = time.time()", "from time import time_ns", "f(clock=time.time)"])
+@pytest.mark.parametrize(
+    "source",
+    ["import time\nt = time.time()", "from time import time_ns", "f(clock=time.time)"],
+    ids=["call", "import", "reference"],
+)
 def test_wall_clock_is_found(source: str) -> None:
     assert len(wall_clock_lines(module("x", source))) == 1

@@ -64,6 +64,7 @@ def test_every_package_is_required() -> None:
         ("what | inside | licence", PAGE),
         ("file | source: repository, path, commit", RECORDINGS_PAGE),
     ],
+    ids=["packages", "shipped files", "recordings"],
 )
 def test_no_cell_is_empty(head: str, page: str) -> None:
     rows = list(rows_under(head, page))

@@ -130,7 +130,7 @@ def test_completed_setup_does_nothing_for_any_python_name(copy: Path) -> None:
     assert told[1] == ""
 
 
-waits = pytest.mark.skipif(shutil.which("flock", path="/usr/bin:/bin") is None, reason="without flock nobody waits")
+waits = pytest.mark.skipif(shutil.which("flock", path="/usr/bin:/bin") is None, reason="waiting needs flock")
 
 
 @waits

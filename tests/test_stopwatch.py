@@ -10,16 +10,16 @@ from stopwatch import Stopwatch
 
 
 def test_time_waiting_for_processor_is_excluded(monkeypatch: pytest.MonkeyPatch) -> None:
-    crowded_s = [5.0]
-    monkeypatch.setattr(stopwatch, "crowded_s", lambda: crowded_s[0])
+    contention_s = [5.0]
+    monkeypatch.setattr(stopwatch, "contention_s", lambda: contention_s[0])
     watch = Stopwatch()
     time.sleep(0.05)
-    alone = watch.took
+    alone = watch.duration
     assert 0.05 <= alone.undisturbed_s == alone.elapsed_s
-    crowded_s[0] = 5.03
-    crowded = watch.took
+    contention_s[0] = 5.03
+    crowded = watch.duration
     assert crowded.elapsed_s - crowded.undisturbed_s == pytest.approx(0.03)
-    crowded_s[0] = 1000.0
+    contention_s[0] = 1000.0
     assert watch.undisturbed_s == 0.0
 
 
@@ -30,10 +30,12 @@ def test_stolen_time_counts_as_waiting(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(stopwatch, "_PRESSURE", pressure)
     monkeypatch.setattr(stopwatch, "_STAT", stat)
     monkeypatch.setattr(os, "cpu_count", lambda: 4)
-    assert stopwatch.crowded_s() == pytest.approx(2.0 + 800 / os.sysconf("SC_CLK_TCK") / 4)
+    assert stopwatch.contention_s() == pytest.approx(2.0 + 800 / os.sysconf("SC_CLK_TCK") / 4)
 
 
-@pytest.mark.parametrize(("step_ns", "times"), [(20, 0.5), (40, 1.0), (80, 2.0)])
+@pytest.mark.parametrize(
+    ("step_ns", "times"), [(20, 0.5), (40, 1.0), (80, 2.0)], ids=["half the time", "same time", "double time"]
+)
 def test_slowness_is_measured_by_fixed_work(monkeypatch: pytest.MonkeyPatch, step_ns: float, times: float) -> None:
     monkeypatch.setattr(stopwatch, "walk", lambda: stopwatch._STEPS * step_ns * 1e-9)
     assert stopwatch.slowness() == pytest.approx(times)
@@ -49,5 +51,5 @@ def test_processor_contention_is_detected() -> None:
     spin = "import time\nend = time.monotonic() + 1\nwhile time.monotonic() < end: pass"
     crowd = [subprocess.Popen([sys.executable, "-c", spin]) for _ in range(4 * (os.cpu_count() or 1))]
     assert [process.wait(60) for process in crowd] == [0] * len(crowd)
-    took = watch.took
+    took = watch.duration
     assert took.undisturbed_s < took.elapsed_s - 0.3

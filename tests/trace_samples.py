@@ -1,4 +1,4 @@
-"""Traces for tests: one from the demo, and records of rehearsed conversations.
+"""Traces for tests: one from the demo, and records of simulated conversations.
 
 `PYTHONPATH=.:tests python tests/trace_samples.py` in the repository's root writes the golden reports anew.
 """
@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from rehearsal import Rehearsal, Says
 from rich.console import Console
+from simulation import Simulation, Utterance
 
 from assistant.trace_report import commands as trace_commands
 from assistant.trace_report.reading import Record
@@ -19,7 +19,7 @@ RECORDINGS = Path(__file__).parent / "assistant" / "recordings"
 DEMO = RECORDINGS / "demo.jsonl"
 """The five turns of `repartee demo`: skills, pocketsphinx, espeak-ng; the fourth is interrupted."""
 
-TIME = Says(1000, 1800, "what time is it")
+TIME = Utterance(1000, 1800, "what time is it")
 
 
 def demo_records() -> list[Record]:
@@ -27,10 +27,10 @@ def demo_records() -> list[Record]:
     return [json.loads(line) for line in DEMO.read_text(encoding="utf-8").splitlines()]
 
 
-def rehearsed(says: Sequence[Says], **more: object) -> list[Record]:
-    """Returns the records of a rehearsed conversation."""
-    rehearsal = Rehearsal(says, **more)  # type: ignore[arg-type]
-    return [json.loads(record.to_json()) for record in rehearsal.perform().records]
+def simulated_records(utterances: Sequence[Utterance], **more: object) -> list[Record]:
+    """Returns the records of a simulated conversation."""
+    simulation = Simulation(utterances, **more)  # type: ignore[arg-type]
+    return [json.loads(record.to_json()) for record in simulation.run().records]
 
 
 def slower(records: Sequence[Record], stage: str, by_ms: float) -> list[Record]:
@@ -42,7 +42,7 @@ def slower(records: Sequence[Record], stage: str, by_ms: float) -> list[Record]:
     return copies
 
 
-def written(path: Path, records: Sequence[Record]) -> Path:
+def write_trace(path: Path, records: Sequence[Record]) -> Path:
     """Writes a trace of these records."""
     path.write_text("".join(f"{json.dumps(record, separators=(',', ':'))}\n" for record in records), encoding="utf-8")
     return path

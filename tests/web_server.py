@@ -22,7 +22,7 @@ from web.trace_stream import TraceStream
 
 @dataclass
 class ScriptedEnginePool:
-    """An engine pool that becomes ready when the test says so."""
+    """An engine pool that becomes ready when the test sets `may_load`."""
 
     states: list[EngineState] = field(default_factory=lambda: [EngineState("stt", "ready", "scripted")])
     error: Exception | None = None
@@ -50,12 +50,12 @@ async def echo(websocket: WebSocket) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class RunningServer:
     """A running server."""
 
     port: int
     metrics: Metrics
-    session_limits: SessionLimits
+    limits: SessionLimits
     server: Server
     traces: TraceStream
 
@@ -69,7 +69,7 @@ class Running:
 
 
 @asynccontextmanager
-async def running(
+async def running_server(
     engine_pool: ScriptedEnginePool | None = None,
     converse: Converse = echo,
     *,
@@ -77,17 +77,17 @@ async def running(
     token: str | None = None,
     static: Path = STATIC,
     resumable: str = "",
-) -> AsyncGenerator[Running]:
+) -> AsyncGenerator[RunningServer]:
     """Runs the server while the block runs; `resumable`: token of a conversation that waits for its client."""
     engine_pool = engine_pool or ScriptedEnginePool()
     section = section or ServerSection(port=0)
     sockets = listen(section.host, 0, loopback_only=True)
     port = sockets[0].getsockname()[1]
-    metrics, session_limits = Metrics(), SessionLimits(section.max_sessions)
+    metrics, limits = Metrics(), SessionLimits(section.max_sessions)
     acceptor = SessionAcceptor(
         converse,
         engine_pool,
-        session_limits,
+        limits,
         metrics,
         max_session_s=section.max_session_s,
         idle_timeout_s=section.idle_timeout_s,
@@ -102,7 +102,7 @@ async def running(
     async with asyncio.TaskGroup() as group:
         serving = group.create_task(server.serve(sockets=sockets))
         try:
-            yield Running(port, metrics, session_limits, server, traces)
+            yield RunningServer(port, metrics, limits, server, traces)
         finally:
             server.should_exit = True
             await serving

@@ -68,10 +68,10 @@ class Client:
         """Reconnects: on a new connection everything is sent again."""
         self.items, self._items_open, self._responses, self._said = [], set(), {}, {}
 
-    def tell(self, *facts: SessionEvent) -> list[Event]:
+    def tell(self, *events: SessionEvent) -> list[Event]:
         """Passes session events to the protocol. Returns the resulting events."""
-        for fact in facts:
-            self.wire.on_event(fact)
+        for event in events:
+            self.wire.on_event(event)
         return self.fetch()
 
     def send(self, event: Event | str) -> list[Event]:

@@ -100,7 +100,7 @@ class Acceptor:
             self._last_warning_s = now_s
             _log.warning(
                 "connections are not accepted: %s (limit: %s). Allow the process more (ulimit -n, LimitNOFILE=). "
-                "Said once a minute.",
+                "This is logged at most once a minute.",
                 why,
                 descriptors.limit(),
             )

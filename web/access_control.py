@@ -104,7 +104,7 @@ class AccessControl:
             return Refusal(400, "bad_host", "a request needs exactly one Host header")
         found = _HOST.fullmatch(request.hosts[0].lower())
         if found is None:
-            return Refusal(400, "bad_host", "the Host header is not a host")
+            return Refusal(400, "bad_host", "the Host header does not name a host")
         name, port = found["name"], int(found["port"] or _DEFAULT_PORTS.get(request.scheme, 80))
         if (name, port) in self._hosts or (name, None) in self._hosts:
             return None
@@ -114,7 +114,7 @@ class AccessControl:
         return Refusal(
             403,
             "foreign_host",
-            f"this server is not called {found[0]}; if it is, start it with --set server.allowed_hosts={found[0]}",
+            f"this server does not accept the name {found[0]}; to allow it, add --set server.allowed_hosts={found[0]}",
         )
 
     def _origin(self, request: Request) -> Refusal | None:
@@ -126,14 +126,14 @@ class AccessControl:
         if origin is not None:
             if origin == _normal_origin(f"{request.scheme}://{request.hosts[0]}") or origin in self._origins:
                 return None
-            remedy = f"; if they should, start the server with --set server.allowed_origins={origin}"
+            remedy = f"; to allow them, add --set server.allowed_origins={origin}"
             return Refusal(403, "foreign_origin", f"pages of {origin} may not use this server{remedy}")
-        return Refusal(403, "foreign_origin", "pages without an origin of their own may not use this server")
+        return Refusal(403, "foreign_origin", 'requests with Origin "null" are not allowed')
 
     def _peer(self, request: Request) -> Refusal | None:
         if self._any_peer or (request.peer is not None and is_loopback(request.peer)):
             return None
-        return Refusal(403, "foreign_address", "this server has no REPARTEE_TOKEN, so it answers its own machine only")
+        return Refusal(403, "foreign_address", "this server has no REPARTEE_TOKEN, so only its own machine may use it")
 
     def _key(self, request: Request) -> Refusal | None:
         if self._token is None or request.path in OPEN_PATHS or request.path.startswith(OPEN_FOLDER):
@@ -141,11 +141,11 @@ class AccessControl:
         keys = list(_keys_of(request))
         if not keys:
             how = f'"Authorization: Bearer TOKEN", or the subprotocols "realtime" and "{KEY_PROTOCOL}TOKEN"'
-            return Refusal(401, "token_missing", f"this server wants its token: {how}")
+            return Refusal(401, "token_missing", f"this server requires its token: {how}")
         # All keys are compared, each in constant time.
         if any([hmac.compare_digest(key.encode(), self._token.encode()) for key in keys]):  # noqa: C419
             return None
-        return Refusal(401, "token_wrong", "this is not the server's token")
+        return Refusal(401, "token_wrong", "the token is wrong; use this server's REPARTEE_TOKEN")
 
 
 def is_loopback(host: str) -> bool:
@@ -179,7 +179,7 @@ def _bracketed(host: str) -> str:
 def _name_and_port(host: str) -> tuple[str, int | None]:
     found = _HOST.fullmatch(host.lower())
     if found is None:
-        raise ValueError(f"{host} is not a host")
+        raise ValueError(f"{host} is not a host name")
     return found["name"], int(found["port"]) if found["port"] else None
 
 

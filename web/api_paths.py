@@ -30,7 +30,7 @@ _MISSING: dict[str, str] = {
     "realtime/transcription_sessions": "This server has no transcription sessions, only conversations.",
     "realtime/translations": "This server has no translation sessions, only conversations.",
     "realtime/calls": "This server has no WebRTC or SIP calls. Connect to /v1/realtime by WebSocket.",
-    "models": "This server lists no models: session.created names the one that answers.",
+    "models": "This server lists no models: session.created names the model that answers.",
     "audio": "This server has no audio endpoints. Speech goes in and out over the WebSocket at /v1/realtime.",
     "chat": "This server has no chat completions. Connect to /v1/realtime by WebSocket.",
     "responses": "This server has no responses endpoint. Connect to /v1/realtime by WebSocket.",
@@ -102,8 +102,8 @@ def _refusal(websocket: WebSocket) -> tuple[str, str, str] | None:
     intent = query.get("intent", "")
     if intent not in {"", "conversation"}:
         what = "transcription sessions" if intent == "transcription" else "sessions of this intent"
-        message = f"This server has no {what}, only conversations: connect without intent, and with "
-        message += "session.update set create_response to false where only transcripts are wanted."
+        message = f"This server has no {what}, only conversations: connect without intent. To get transcripts only, "
+        message += "set create_response to false in session.update."
         return "not_supported", "intent", message
     if query.get("call_id"):
         message = "This server has no WebRTC or SIP calls to join: connect without call_id to begin a conversation."

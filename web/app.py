@@ -139,7 +139,10 @@ def _lifespan(
             async with asyncio.timeout(CLOSE_TIMEOUT_S):
                 await engine_pool.aclose()
         except TimeoutError:
-            _log.warning("the engines did not stop within %g s and were left behind", CLOSE_TIMEOUT_S)
+            _log.warning(
+                "the engines did not stop within %g s; the server ends without them. Nothing needs to be done",
+                CLOSE_TIMEOUT_S,
+            )
 
     return lifespan
 
@@ -152,7 +155,7 @@ _NO_SOCKET = {
     "type": "invalid_request_error",
     "param": None,
     "code": "no_websocket",
-    "message": "this address speaks WebSocket: connect to it as ws:// or wss://, through proxies that pass on the "
+    "message": "this address accepts WebSocket only: connect to it as ws:// or wss://; proxies must pass on the "
     "headers Upgrade and Connection (docs/serving.md)",
 }
 """Body of the answer to a plain HTTP request. The usual cause is a proxy that drops the two headers."""
@@ -192,7 +195,7 @@ class _Static(StaticFiles):
 # ---- access control and request limit ----
 
 _BUSY = Refusal(
-    503, "too_many_requests", "the server answers as many requests as it can at a time; try again in a moment"
+    503, "too_many_requests", "the server is handling its maximum number of requests; try again in a moment"
 )
 
 MAX_REQUESTS = 100

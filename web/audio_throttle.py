@@ -25,7 +25,7 @@ class AudioPacer:
 
         Args:
             throttle: The burst and the rate.
-            rest: Sleeps for so many seconds; returns False if the client has left meanwhile.
+            rest: Sleeps for this number of seconds; returns False if the client has left meanwhile.
             wanted: Whether more audio is wanted; False once another connection has taken over.
             backlog: Queue for audio that has to wait.
         """

@@ -14,7 +14,7 @@ from audio.microphone import MicrophoneLine
 from audio.units import FRAME_MS, Pcm, Samples, ms_of_samples, s_of_samples, samples_of_s
 
 UNDECIDED_GAP_S = 0.15
-"""How long a block after a gap waits for a burst. It waits at least for the next block."""
+"""Time for which a block after a gap waits for a burst. It waits at least for the next block."""
 
 MAX_UNDECIDED_GAP_S = 2.0
 """Longest such wait while a burst continues."""

@@ -91,7 +91,7 @@ class ClientSocket:
                 self._collect()
                 while self._waiting:
                     if self._waiting_chars > 4 * MAX_WAITING_CHARS:
-                        self.behind = True  # it reads a little now and then, and gets further and further behind
+                        self.behind = True  # it reads too slowly, and its backlog grows
                         return
                     await self._send(self._waiting[0], metrics)
                     self._waiting_chars -= len(self._waiting.popleft())

@@ -16,7 +16,7 @@ PIECE_SAMPLES = reply_samples_of_ms(100)
 """Longest piece that is sent at once. Sent audio cannot be taken back; only the client can flush it."""
 
 TICK_S = 0.02
-"""How often the conversation is told the played position."""
+"""Interval of reports of the played position to the conversation."""
 LATER_TICK_S = 0.1
 """The same after one second of a reply was played. Before that, the position decides whether a reply is retracted.
 For an interruption and for the end of the reply the position is computed when they happen."""
@@ -28,7 +28,7 @@ BETWEEN_REPORTS_S = 0.3
 """Clients report about every 100 ms. When two reports are missing, the position stops until the next one."""
 
 AWAY_TICK_S = 1.0
-"""While the client is disconnected, how often the conversation is told that the reply is waiting and not stuck."""
+"""While the client is disconnected, interval of reports to the conversation that the reply waits and is not stuck."""
 
 
 @dataclass(slots=True)
@@ -37,7 +37,7 @@ class _Playing:
 
     key: Hashable
     sent: int = 0
-    told: int = 0  # reported to the conversation
+    session_position: int = 0  # last position reported to the conversation
     anchor: int = 0  # this sample was played at `anchor_s`
     anchor_s: float | None = None  # None: nothing is played yet
     first_sent_s: float = 0.0
@@ -88,7 +88,7 @@ class ClientSpeaker:
         self.silent_clients = 0
         self._ahead_samples = reply_samples_of_ms(ahead_ms)
         self._playing: _Playing | None = None
-        self._trailing: list[_Playing] = []  # earlier replies that were sent completely and still play, in order
+        self._earlier_replies: list[_Playing] = []  # earlier replies that were sent completely and still play, in order
         self._last_closed: tuple[Hashable, ReplySamples] = (None, ReplySamples(0))  # the reply that was closed last
         self._disconnected_s: float | None = None  # when the client was disconnected; None: it is connected
         self._changed = asyncio.Event()
@@ -105,7 +105,7 @@ class ClientSpeaker:
         if before is not None and before.key == key:
             return
         if before is not None and before.ended and not before.finished and before.sent > before.heard(self._now_s()):
-            self._trailing.append(before)
+            self._earlier_replies.append(before)
         self._playing = _Playing(key)
         self._changed.set()
         self._opened.set()
@@ -141,9 +141,9 @@ class ClientSpeaker:
         playing = self._open(key)
         if playing is None:
             return self._last_closed[1] if self._last_closed[0] == key else ReplySamples(0)
-        played = ReplySamples(max(playing.told, playing.heard(self._now_s())))
-        if playing in self._trailing:
-            self._trailing.remove(playing)
+        played = ReplySamples(max(playing.session_position, playing.heard(self._now_s())))
+        if playing in self._earlier_replies:
+            self._earlier_replies.remove(playing)
             self._move_up(playing)
             return played
         if playing.finished:
@@ -156,7 +156,7 @@ class ClientSpeaker:
     def _move_up(self, gone: _Playing) -> None:
         """Corrects the start times of the replies after one that was cut: they play that much sooner."""
         now_s = self._now_s()
-        for behind in filter(None, (*self._trailing, self._playing)):
+        for behind in filter(None, (*self._earlier_replies, self._playing)):
             if gone.anchor_s is not None and behind.anchor_s is not None and behind.anchor_s > now_s:
                 behind.anchor_s = max(now_s, behind.anchor_s - max(0.0, gone.leaves_at_s(gone.sent) - now_s))
 
@@ -176,30 +176,35 @@ class ClientSpeaker:
         """Reports the played position to the conversation until cancelled."""
         while True:
             # Most of the time nothing plays.
-            if not self._trailing and (self._playing is None or self._playing.finished):
+            if not self._earlier_replies and (self._playing is None or self._playing.finished):
                 self._opened.clear()
                 await self._opened.wait()
             await asyncio.sleep(self._tick_s())
-            self._report_trailing()
+            self._report_earlier_replies()
             playing = self._playing
             if playing is not None and self._disconnected_s is None:
                 self._report_played(playing, _loop_s())
             elif playing is not None and not playing.finished:
-                self.on_played(playing.key, ReplySamples(playing.told), playing.leaves_at_s(playing.told), False)
+                self.on_played(
+                    playing.key,
+                    ReplySamples(playing.session_position),
+                    playing.leaves_at_s(playing.session_position),
+                    False,
+                )
 
-    def _report_trailing(self) -> None:
-        """Reports the positions of trailing replies and removes those that have finished."""
+    def _report_earlier_replies(self) -> None:
+        """Reports the positions of earlier replies and removes those that have finished."""
         if self._disconnected_s is None:
-            for trailing in list(self._trailing):
-                self._report_played(trailing, _loop_s())
-        self._trailing = [one for one in self._trailing if not one.finished]
+            for earlier in list(self._earlier_replies):
+                self._report_played(earlier, _loop_s())
+        self._earlier_replies = [one for one in self._earlier_replies if not one.finished]
 
     def _tick_s(self) -> float:
         """Returns the time until the next report to the conversation."""
         if self._disconnected_s is not None:
             return AWAY_TICK_S
         playing = self._playing
-        if playing is None or playing.told < REPLY_RATE_HZ or self._trailing:
+        if playing is None or playing.session_position < REPLY_RATE_HZ or self._earlier_replies:
             return TICK_S
         left_s = (playing.sent - playing.heard(_loop_s())) / REPLY_RATE_HZ
         return min(max(left_s, TICK_S), LATER_TICK_S)
@@ -215,16 +220,16 @@ class ClientSpeaker:
         playing.reported, playing.standing = position, before is not None and position <= before
         playing.anchor, playing.anchor_s = position, _loop_s()
         if finished and playing.ended:
-            playing.sent = playing.anchor = max(playing.told, position)
+            playing.sent = playing.anchor = max(playing.session_position, position)
         self._changed.set()
         self._report_played(playing, playing.anchor_s)
 
     def on_disconnect(self) -> None:
         """Marks the client as disconnected: nothing is sent or counted as played until it is back."""
         if self._disconnected_s is None:
-            for trailing in self._trailing:  # their rest is never played
-                trailing.sent = max(trailing.told, trailing.heard(_loop_s()))
-            self._report_trailing()
+            for earlier in self._earlier_replies:  # their rest is never played
+                earlier.sent = max(earlier.session_position, earlier.heard(_loop_s()))
+            self._report_earlier_replies()
             if self._playing is not None:
                 self._report_played(self._playing, _loop_s())
             self._disconnected_s = _loop_s()
@@ -260,12 +265,12 @@ class ClientSpeaker:
         return _loop_s() if self._disconnected_s is None else self._disconnected_s
 
     def _open(self, key: Hashable) -> _Playing | None:
-        known = filter(None, (*self._trailing, self._playing))
+        known = filter(None, (*self._earlier_replies, self._playing))
         return next((playing for playing in known if playing.key == key), None)
 
     def _before_s(self, now_s: float) -> float:
-        """Returns the estimated time until the trailing replies have been played."""
-        return sum((one.sent - one.expected(now_s)) / REPLY_RATE_HZ for one in self._trailing)
+        """Returns the estimated time until the earlier replies have been played."""
+        return sum((one.sent - one.expected(now_s)) / REPLY_RATE_HZ for one in self._earlier_replies)
 
     def _wait_s(self, playing: _Playing, samples: int) -> float:
         """Returns how long to wait before this many samples may be sent; 0 once nothing else is left to play."""
@@ -283,13 +288,13 @@ class ClientSpeaker:
             playing.first_sent_s = now_s
         if playing.heard(now_s) == playing.sent and (playing.anchor_s is not None or not self.trusts_reports):
             self._report_played(playing, now_s)
-            # Playback starts, or starts again, with this piece, after the rest of the trailing replies.
+            # Playback starts, or starts again, with this piece, after the rest of the earlier replies.
             playing.anchor, playing.anchor_s = playing.sent, now_s + self._before_s(now_s)
             playing.standing = False
         self.send(playing.key, pcm)
         playing.kept.append((playing.sent, pcm.copy()))
         playing.sent += len(pcm)
-        while playing.kept and playing.kept[0][0] + len(playing.kept[0][1]) < playing.told - REPLY_RATE_HZ:
+        while playing.kept and playing.kept[0][0] + len(playing.kept[0][1]) < playing.session_position - REPLY_RATE_HZ:
             playing.kept.popleft()
 
     def _report_played(self, playing: _Playing, now_s: float) -> None:
@@ -299,9 +304,9 @@ class ClientSpeaker:
             playing.anchor_s = playing.first_sent_s
         heard = playing.heard(now_s)
         ending = playing.ended and heard >= playing.sent and not playing.finished
-        if (heard <= playing.told and not ending) or playing.finished:
+        if (heard <= playing.session_position and not ending) or playing.finished:
             return
-        first, playing.told = playing.told, heard
+        first, playing.session_position = playing.session_position, heard
         playing.finished = ending
         self.on_played(playing.key, ReplySamples(heard), playing.leaves_at_s(first), ending)
 

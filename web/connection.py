@@ -49,18 +49,18 @@ from web.wire.session_object import Service
 _log = logging.getLogger(__name__)
 
 LEFT = frozenset({1000, 1001, 1005})
-"""Close codes of a client that has left (1005: it gave no code). With any other code it may come back."""
+"""Close codes of a client that will not come back. 1005 means that it gave no code."""
 
 GOODBYE_S = 0.3
 """Time limit for reading the close frame of a client that has hung up."""
 
 GOODBYE_WITHIN = 2
-"""Messages that are read in search of it. A client with more unread messages counts as lost."""
+"""Maximum number of unread messages before the close frame. With more of them, the connection counts as lost."""
 
-RESUMED_ELSEWHERE = "session_resumed: the conversation goes on on another connection"
+RESUMED_ELSEWHERE = "session_resumed: the conversation continues on another connection"
 
 FULL_LOOK_S = 0.25
-"""How often to check whether a client that is not read has disconnected."""
+"""Interval of checks whether a client that is not read has disconnected."""
 
 REFILL_AFTER_S = 1.0
 """Delay before the next recognizer is started, so that the new conversation can start first."""
@@ -114,7 +114,7 @@ class Connections:
 
     @property
     def waiting(self) -> tuple[_Conversation, ...]:
-        """The conversations whose clients are disconnected and may come back."""
+        """The conversations whose clients are disconnected and may reconnect."""
         return tuple(one for one in self._conversations.values() if one.client_socket is None and not one.ended)
 
     def _busy(self, conversation: _Conversation) -> bool:
@@ -169,7 +169,7 @@ class Connections:
                     self._share.conversations = len(self._conversations)
                     if conversation.client_socket is not None:
                         conversation.client_socket.lost.set()
-                realtime_session.session.leave()
+                realtime_session.session.announce_end()
                 realtime_session.microphone.end(at_once=True)
                 refill.cancel()
                 await session
@@ -303,7 +303,7 @@ class Connections:
                 conversation.client_socket = None
                 conversation.lost_s = asyncio.get_running_loop().time()
                 conversation.has_socket.clear()
-                # A client that was told that the session is over does not come back.
+                # A client that knows that the session is over does not reconnect.
                 conversation.ended = conversation.ended or client_socket.left or broke_off
                 realtime_session.on_disconnect()
             client_socket.released.set()
@@ -377,7 +377,10 @@ def _longest_answer(configured: int) -> Limit:
 
 
 def _left_on_purpose(disconnect: Message) -> bool:
-    """Returns whether the client closed the connection. uvicorn reports 1005 for a lost one, too, without a reason."""
+    """Returns whether the client closed the connection itself.
+
+    uvicorn reports code 1005 for a lost connection too, but then it gives no reason.
+    """
     return disconnect.get("code") in LEFT and "reason" in disconnect
 
 
@@ -408,7 +411,9 @@ def _collect_garbage() -> None:
         gc.collect()
 
 
-_BINARY = ProtocolError("binary_message", "messages are JSON text; sound goes base64 in input_audio_buffer.append")
+_BINARY = ProtocolError(
+    "binary_message", "messages must be JSON text; send sound as base64 in input_audio_buffer.append"
+)
 
 
 def _utf8_bytes(text: str) -> int:

@@ -14,7 +14,8 @@ MAX_EVENT_BYTES = 1_000_000
 """Longest event other than an append: about 150,000 words, more than any model's context."""
 
 MAX_VALUES = 20_000
-"""Most values in one event: 128 tools (the limit of a session) with 150 values each. Parsing takes about 10 ms."""
+"""Maximum number of values in one event: 128 tools (the limit of a session) with 150 values each. Parsing takes about
+10 ms."""
 
 UNCHECKED_CHARS = 1 << 14
 """Shorter messages, nearly all of them, are not checked: parsing takes at most about a millisecond."""
@@ -55,13 +56,13 @@ def refusal(text: str, size: int, longest: int) -> ProtocolError | None:
         longest: The setting server.max_message_bytes.
     """
     if size > longest:
-        return _too_large(f"a message has {longest} bytes at most (server.max_message_bytes), this one {size}")
+        return _too_large(f"a message may have at most {longest} bytes (server.max_message_bytes); this one has {size}")
     if len(text) <= UNCHECKED_CHARS or is_append(text):
         return None
     if size > MAX_EVENT_BYTES:
-        return _too_large(f"an event other than {APPEND} has {MAX_EVENT_BYTES} bytes at most, this one {size}")
+        return _too_large(f"an event other than {APPEND} may have at most {MAX_EVENT_BYTES} bytes; this one has {size}")
     if has_too_many_values(text):
-        return ProtocolError("too_many_values", f"an event has {MAX_VALUES} values at most, this one has more")
+        return ProtocolError("too_many_values", f"an event may have at most {MAX_VALUES} values; this one has more")
     return None
 
 
@@ -137,7 +138,7 @@ class EventBudget:
         self._paid_until_s = 0.0
 
     def wait_s(self, size: int, now_s: float) -> float:
-        """Returns how long not to read the client after an event that cost so many bytes; 0: read on."""
+        """Returns for how long the client is not read after an event of this cost in bytes; 0: it is read at once."""
         self._paid_until_s = max(self._paid_until_s, now_s) + (size + EVENT_BYTES) / BYTES_PER_S
         wait_s = self._paid_until_s - now_s - BURST_BYTES / BYTES_PER_S
         return wait_s if wait_s >= MIN_WAIT_S else 0.0

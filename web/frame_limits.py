@@ -61,7 +61,7 @@ class FrameLimits:
         """Counts a fragment of a message. Returns the reason if the connection must be closed."""
         self._fragments += 1
         if self._fragments > MAX_FRAGMENTS:
-            return f"a message has {MAX_FRAGMENTS} fragments at most"
+            return f"a message may have at most {MAX_FRAGMENTS} fragments"
         if last:
             self._fragments = 0
         if size < SMALL_BYTES and not self._small.take(now_s):

@@ -29,7 +29,7 @@ class EngineState:
 
 
 class EngineHealth(Protocol):
-    """What the server needs of the engines that all sessions share."""
+    """The interface of the shared engines that the server needs."""
 
     async def load(self) -> None:
         """Loads and warms every engine. Raises EngineLoadError if a stage has no working engine."""

@@ -10,10 +10,10 @@ from web.access_control import is_loopback, is_unspecified
 BACKLOG = 256
 """Connections that may wait in the socket's queue to be accepted."""
 
-_NO_ADDRESS = "--host {host}: no address of this machine; try 127.0.0.1 or, for all, 0.0.0.0"
+_NO_ADDRESS = "--host {host}: not an address of this machine; try 127.0.0.1, or 0.0.0.0 for all addresses"
 _STRANGERS = (
-    "--host {host}: other machines could connect; set REPARTEE_TOKEN in the environment, or write --insecure if "
-    "whoever can reach it may use it"
+    "--host {host}: the server would be reachable from other machines; set REPARTEE_TOKEN in the environment, or add "
+    "--insecure to allow everyone who can reach it"
 )
 
 
@@ -69,7 +69,7 @@ def _why_not(host: str, port: int, error: OSError) -> str:
             "port (--port 0: any free one)"
         )
     if error.errno == errno.EACCES:
-        return f"--port {port}: this user may not listen there; choose one from 1024 up"
+        return f"--port {port}: only an administrator may use this port; choose 1024 or higher"
     if error.errno == errno.EADDRNOTAVAIL:
         return _NO_ADDRESS.format(host=host)
-    return f"--host {host} --port {port}: cannot be listened on ({error.strerror}); choose others"
+    return f"--host {host} --port {port}: the server cannot listen there ({error.strerror}); choose other values"

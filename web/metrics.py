@@ -29,7 +29,7 @@ LAG_BUCKETS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0)
 SESSION_BUCKETS_S = (1, 5, 15, 60, 300, 900, 1800, 3600, 7200)
 
 LAG_EVERY_S = 0.1
-"""How often the event loop's lag is measured: often enough for a stall of 100 ms. Costs 0.02 % of a core."""
+"""Interval of the measurements of the event loop's lag. It detects stalls of 100 ms and costs 0.02 % of a core."""
 
 
 class Metrics:
@@ -44,10 +44,10 @@ class Metrics:
             "repartee_session_seconds", "How long sessions lasted.", registry=registry, buckets=SESSION_BUCKETS_S
         )
         self._refused = Counter(
-            "repartee_sessions_refused", "Sessions that found no seat, by reason.", ["reason"], registry=registry
+            "repartee_sessions_refused", "Sessions that were refused, by reason.", ["reason"], registry=registry
         )
         self._gate = Counter(
-            "repartee_requests_refused", "Requests that were not let in, by reason.", ["reason"], registry=registry
+            "repartee_requests_refused", "Requests that were refused, by reason.", ["reason"], registry=registry
         )
         self._turns = Counter("repartee_turns", "Turns, by how they ended.", ["outcome"], registry=registry)
         self._latency = Histogram(
@@ -65,31 +65,39 @@ class Metrics:
         )
         self._interruptions = Counter("repartee_interruptions", "Replies that were interrupted.", registry=registry)
         self._dropped = Counter(
-            "repartee_attempts_dropped", "Answers that were begun and thrown away unheard.", registry=registry
+            "repartee_attempts_dropped", "Attempts that were dropped before they were heard.", registry=registry
         )
         self._tokens = Counter(
-            "repartee_llm_tokens", "Tokens of language models, as their services count, by kind.", ["kind"],
+            "repartee_llm_tokens", "Tokens as counted by the language model services, by kind.", ["kind"],
             registry=registry,
         )  # fmt: skip
         self._not_exported = Gauge(
             "repartee_exports_dropped", "Turns whose spans did not reach the collector.", registry=registry
         )
-        self._errors = Counter("repartee_errors", "What went wrong, by where.", ["where"], registry=registry)
+        self._errors = Counter("repartee_errors", "Errors, by where they occurred.", ["where"], registry=registry)
         self._wire_errors = Counter(
             "repartee_wire_errors", "Error events sent to clients, by code.", ["code"], registry=registry
         )
         self._throttled = Counter(
-            "repartee_throttled_seconds", "Time clients were not read as they sent too fast.", registry=registry
+            "repartee_throttled_seconds",
+            "Time in which clients were not read because they sent too fast.",
+            registry=registry,
         )
         self._engines = Gauge(
-            "repartee_engine_ready", "1: the stage's engine is loaded and warm.", ["stage", "engine"], registry=registry
+            "repartee_engine_ready",
+            "1 if the stage's engine is loaded and warm.",
+            ["stage", "engine"],
+            registry=registry,
         )
         self._fallbacks = Gauge(
-            "repartee_fallback", "1: runs in place of what was asked for.", ["stage", "engine"], registry=registry
+            "repartee_fallback",
+            "1 if the engine runs in place of the configured one.",
+            ["stage", "engine"],
+            registry=registry,
         )
         self._lag = Histogram(
             "repartee_event_loop_lag_seconds",
-            f"How late the event loop woke, looked at every {LAG_EVERY_S:g} s.",
+            f"How late the event loop woke up, measured every {LAG_EVERY_S:g} s.",
             registry=registry,
             buckets=LAG_BUCKETS_S,
         )

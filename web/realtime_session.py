@@ -234,7 +234,7 @@ class RealtimeSession:
             case ClearInput():
                 await self.microphone.settle()
                 self._appended_ms = 0.0
-                self.session.clear()
+                self.session.clear_input()
                 self.realtime.input_cleared()
             case CreateItem():
                 self._create(command)
@@ -277,7 +277,7 @@ class RealtimeSession:
             return
         self._appended_ms = 0.0
         await self.microphone.settle()
-        self.session.submit()
+        self.session.end_user_turn()
 
     def _create(self, command: CreateItem) -> None:
         history = self.session.history
@@ -303,7 +303,7 @@ class RealtimeSession:
         history = self.session.history
         item, length = history.find(command.item_id), history.length(command.item_id)
         if item is None and command.item_id in self._deleted_by_server:
-            return  # the client has been told of the deletion, or is about to be
+            return  # the deletion was reported to the client, or will be
         if item is None:
             self.realtime.refuse(command, "item_truncate_invalid_item_id")
             return
@@ -315,13 +315,13 @@ class RealtimeSession:
             self.realtime.refuse(command, "item_truncate_too_long", audio_ms=max_ms)
             return
         # A client that truncates the playing item has stopped playing it.
-        trailing = history.reply_of(command.item_id)
+        truncated = history.reply_of(command.item_id)
         if self._is_current(command.item_id):
-            self.realtime.truncating(command.item_id)
-            self.session.cancel()
-        elif trailing is not None and trailing in self.session.playing:
-            self.realtime.truncating(command.item_id)
-            self.session.stop_trailing(trailing)
+            self.realtime.mark_truncated_by_client(command.item_id)
+            self.session.cancel_reply()
+        elif truncated is not None and truncated in self.session.active_replies:
+            self.realtime.mark_truncated_by_client(command.item_id)
+            self.session.stop_earlier_reply(truncated)
         history.truncate(command.item_id, reply_samples_of_ms(command.audio_end_ms))
         self.realtime.item_truncated(command.item_id, command.audio_end_ms)
 
@@ -349,19 +349,19 @@ class RealtimeSession:
                 self.realtime.refuse(command, "response_cancel_not_active")
             return
         if command.reply is not None and command.reply != self.session.turns.replying:
-            self.session.stop_trailing(command.reply)
+            self.session.stop_earlier_reply(command.reply)
             self._stopped_by_client(command)
             return
         if request_pending:
             self.realtime.request_dropped()
-        self.session.cancel(including_request=True)
+        self.session.cancel_reply(including_request=True)
         self._stopped_by_client(command)
 
     def _clear_output(self, command: ClearOutput) -> None:
-        reply = next(reversed(self.session.playing), None)
+        reply = next(reversed(self.session.active_replies), None)
         if reply is None and self._stopped is not None and self._stopped.expects(command, None):
             reply = self._stopped.reply
-        self.session.cancel()
+        self.session.cancel_reply()
         self.realtime.output_cleared(command, reply)
         self._stopped_by_client(command)
 
@@ -375,7 +375,7 @@ class RealtimeSession:
             self._deleted_by_server.remove(item)
 
     def _replying(self, reply: ReplyId | None) -> bool:
-        return bool(self.session.playing) if reply is None else reply in self.session.playing
+        return bool(self.session.active_replies) if reply is None else reply in self.session.active_replies
 
     def _played(self, report: PlayoutReport) -> None:
         if report.latency_ms is not None:

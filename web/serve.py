@@ -94,20 +94,20 @@ class LogFilter(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Returns whether a record is logged."""
-        told = str(record.msg)
+        text = str(record.msg)
         if record.name.startswith(("uvicorn", "websockets")):
-            mistake = next((begin for begin in CLIENTS_MISTAKES if told.startswith(begin)), None)
+            mistake = next((begin for begin in CLIENTS_MISTAKES if text.startswith(begin)), None)
             if mistake is not None:
                 return self._allow_once_a_minute(mistake, record)
-        cancelled = record.name == "uvicorn.error" and told.rstrip().endswith("asyncio.exceptions.CancelledError")
-        return not cancelled and told != "ASGI callable returned without completing handshake."
+        cancelled = record.name == "uvicorn.error" and text.rstrip().endswith("asyncio.exceptions.CancelledError")
+        return not cancelled and text != "ASGI callable returned without completing handshake."
 
     def _allow_once_a_minute(self, mistake: str, record: logging.LogRecord) -> bool:
         before_s = self._last_logged_s.get(mistake)
         if before_s is not None and record.created - before_s < LOG_EVERY_S:
             return False
         self._last_logged_s[mistake] = record.created
-        record.msg = f"{record.getMessage()[:MAX_LINE_CHARS]} (a client's mistake; said once a minute)"
+        record.msg = f"{record.getMessage()[:MAX_LINE_CHARS]} (an error of a client; logged at most once a minute)"
         record.args, record.exc_info, record.exc_text = (), None, None
         return True
 
@@ -210,8 +210,9 @@ def token_of(environ: Mapping[str, str]) -> str | None:
     if TOKEN_SHAPE.fullmatch(token) is None:
         raise ConfigError(
             [
-                f"environment {TOKEN_VARIABLE}: must be 16 to 512 letters, digits and signs other than blanks, quotes, "
-                'brackets and ,/:;=?@\\; make one with python -c "import secrets; print(secrets.token_urlsafe(32))"'
+                f"environment {TOKEN_VARIABLE}: must be 16 to 512 characters, each a letter, a digit or one of "
+                "!#$%&'*+.^_`|~-; "
+                'make one with python -c "import secrets; print(secrets.token_urlsafe(32))"'
             ]
         )
     return token
@@ -228,8 +229,8 @@ def proxies_of(environ: Mapping[str, str]) -> str:
             if one and one != "*":
                 ipaddress.ip_network(one)
         except ValueError as error:
-            problem = f"environment {PROXIES_VARIABLE}: {one!r} is no address of a proxy ({error})"
-            raise ConfigError([f"{problem}; write them as 10.0.0.2,172.17.0.0/16, or * for all"]) from error
+            problem = f"environment {PROXIES_VARIABLE}: {one!r} is not the address of a proxy ({error})"
+            raise ConfigError([f"{problem}; write proxies as 10.0.0.2,172.17.0.0/16, or * for all"]) from error
     return given
 
 
@@ -299,7 +300,7 @@ class Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Starts as uvicorn does, except that `web.acceptor` accepts the connections."""
+        """Starts as uvicorn does, except that `Acceptor` accepts the connections."""
         if sockets is None or sys.platform == "win32":
             await super().startup(sockets)
             return

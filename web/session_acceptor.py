@@ -27,13 +27,13 @@ SLOT_TIMEOUT_S = 3.0
 conversation needs about 40 ms to return its engines, and seconds on an overloaded machine."""
 
 ROOM_STEP_S = 0.1
-"""How often a connection that waits for a slot checks for a conversation whose client has gone meanwhile."""
+"""Interval at which a connection that waits for a slot looks for a conversation whose client has disconnected."""
 
 MAX_WAITING = 64
 """Connections that may wait for a slot; more are refused at once."""
 
 DRAIN_STEP_S = 0.05
-"""How often a server that shuts down checks which conversations have finished their replies."""
+"""Interval at which a server that shuts down checks which conversations have finished their replies."""
 
 CLOSE_NOTICE_TIMEOUT_S = 1.0
 """Time limit for sending the last event and the close frame to a client that may not read."""
@@ -101,7 +101,7 @@ class SessionAcceptor:
             make_room: Ends a conversation that waits for its client, if there is one, to free a slot.
         """
         self._converse = converse
-        self._hall = engine_pool
+        self._engine_pool = engine_pool
         self._session_limits = session_limits
         self._metrics = metrics
         self._max_session_s = max_session_s
@@ -183,13 +183,14 @@ class SessionAcceptor:
         return close_notice
 
     def _try_admit(self, *, resuming: bool) -> CloseNotice | None:
-        ready = is_ready(self._hall.state())
+        ready = is_ready(self._engine_pool.state())
         close_notice = self._session_limits.admit(ready=ready, resuming=resuming, free_descriptors=descriptors.free())
         if close_notice is NO_DESCRIPTORS and not self._warned_of_descriptors:
             self._warned_of_descriptors = True
             _log.warning(
-                "a session was refused: %s file descriptors are left of %s. Allow the process more (ulimit -n, "
-                'LimitNOFILE=). Said once: repartee_sessions_refused_total{reason="%s"} counts on.',
+                "a session was refused: only %s of %s file descriptors are left. Allow the process more (ulimit -n, "
+                'LimitNOFILE=). This is logged once; repartee_sessions_refused_total{reason="%s"} counts all refused '
+                "sessions.",
                 descriptors.free(),
                 descriptors.limit(),
                 close_notice.code,
@@ -233,7 +234,7 @@ class SessionAcceptor:
             if _is_disconnect(error):
                 return None
             if not (isinstance(error, TimeoutError) and lifetime.close_notice is not None):
-                _log.error("a session broke off by an error", exc_info=error)
+                _log.error("a session ended because of an error", exc_info=error)
                 self._metrics.trouble("connection")
                 return lifetime.close_notice or INTERNAL
         return lifetime.close_notice

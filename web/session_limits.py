@@ -38,7 +38,7 @@ class CloseNotice:
 
 LOADING = CloseNotice("server_loading", "The server is still loading its engines. Try again in a few seconds.", 1013)
 DRAINING = CloseNotice("server_draining", "The server is shutting down. Try again in a moment.", 1012)
-INTERNAL = CloseNotice("internal_error", "The session broke off by an error of the server's; its log says more.", 1011)
+INTERNAL = CloseNotice("internal_error", "The session ended because of a server error. See the server's log.", 1011)
 
 NO_DESCRIPTORS = CloseNotice(
     "too_few_descriptors", "The server has too few file descriptors left for another session. Try again later.", 1013
@@ -56,12 +56,16 @@ def full(max_sessions: int) -> CloseNotice:
 
 def expired(max_session_s: float) -> CloseNotice:
     """Returns the notice for a session that reached the session limit."""
-    return CloseNotice("session_expired", f"The session ended: one may last {max_session_s:g} s. Connect anew.", 1001)
+    return CloseNotice(
+        "session_expired", f"The session ended: it reached the limit of {max_session_s:g} s. Connect again.", 1001
+    )
 
 
 def idle(idle_timeout_s: float) -> CloseNotice:
     """Returns the notice for a session that reached the idle limit."""
-    return CloseNotice("session_idle", f"The session ended: nothing came for {idle_timeout_s:g} s. Connect anew.", 1001)
+    return CloseNotice(
+        "session_idle", f"The session ended: nothing was received for {idle_timeout_s:g} s. Connect again.", 1001
+    )
 
 
 NEEDED_DESCRIPTORS = 8
@@ -135,7 +139,7 @@ class AudioThrottle:
         return (self._burst_s - ahead_s) * RATE_ALLOWANCE
 
     def wait_s(self, samples: int, now_s: float) -> float:
-        """Returns how long not to read the client after so many samples; 0: read on.
+        """Returns for how long the client is not read after this number of samples; 0: it is read at once.
 
         A client that was silent has saved at most `burst_s`.
         """

@@ -15,28 +15,28 @@ class StartupBanner:
     def __init__(self, console: Console, engine_pool: EngineHealth) -> None:
         """Prints to this console about these engines."""
         self._console = console
-        self._hall = engine_pool
+        self._engine_pool = engine_pool
 
     def listening(self, host: str, port: int, *, token: bool, insecure: bool) -> None:
         """Prints the addresses, when the server listens and the engines are still loading."""
         shown = "localhost" if is_unspecified(host) else f"[{host}]" if ":" in host else host
-        self._say(Text.assemble(("Repartee", "bold"), "  Ctrl-C ends it\n"))
+        self._say(Text.assemble(("Repartee", "bold"), "  Ctrl-C stops it\n"))
         self._row("page", Text(f"http://{shown}:{port}", style="bold"))
         self._row("clients", Text(f"ws://{shown}:{port}/v1/realtime  (OpenAI Realtime protocol)"))
         if token:
-            self._row("token", Text("REPARTEE_TOKEN: clients send it as their API key, the page asks for it"))
+            self._row("token", Text("REPARTEE_TOKEN: clients send it as their API key; the page asks for it"))
         elif insecure and not is_loopback(host):
-            self._row("token", Text("none, and other machines may connect: whoever reaches it may use it", "yellow"))
+            self._row("token", Text("none: everyone who can reach the server may use it", "yellow"))
         else:
             self._row("token", Text("none: this machine only"))
         if not is_loopback(host):
-            hint = "browsers on other machines give their microphone to https:// pages only: docs/serving.md"
+            hint = "browsers on other machines allow the microphone on https:// pages only: see docs/serving.md"
             self._row("", Text(hint, style="yellow"))
         self._row("", Text("loading engines …", style="dim"))
 
     def ready(self) -> None:
         """Prints the engines, when they are loaded and warm."""
-        for engine in self._hall.state():
+        for engine in self._engine_pool.state():
             words = f"{engine.name}, {engine.why}" if engine.fallback else f"{engine.name}  {engine.detail}"
             self._row(engine.stage, Text(words, style="yellow" if engine.fallback else ""))
         self._row("", Text("ready", style="green"))

@@ -57,8 +57,6 @@ class TraceLosses:
         if new := self.lost - self._logged:
             self._logged, self._last_logged_s = self.lost, asyncio.get_running_loop().time()
             turns = "1 turn is" if new == 1 else f"{new} turns are"
-            so_far = "" if new == self.lost else f", {self.lost} since the start"
-            what = (
-                f"{turns} in no trace ({self._why}){so_far}: check trace.dir ({self.folder}) and the free space there"
-            )
-            _log.warning("%s", what)
+            so_far = "" if new == self.lost else f", {self.lost} in total"
+            remedy = f"check trace.dir ({self.folder}) and the free space there"
+            _log.warning("%s", f"{turns} missing from the trace ({self._why}){so_far}: {remedy}")

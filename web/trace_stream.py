@@ -1,6 +1,6 @@
 """Serves GET /traces: a stream of turn records as JSON lines, each sent when the turn ends.
 
-Each follower has a bounded queue. A follower that reads too slowly loses the oldest lines and is told how many. No
+Each follower has a bounded queue. A follower that reads too slowly loses the oldest lines and receives their number. No
 conversation waits for a follower. The records contain words only if `trace.words` is set.
 """
 
@@ -51,12 +51,12 @@ class _Follower:
 
     def take(self) -> bytes:
         """Returns the next line, after a line with the number of lost lines if any; an empty line if none is queued."""
-        told = b"" if not self._lost else json.dumps({"lost": self._lost}).encode() + b"\n"
+        losses = b"" if not self._lost else json.dumps({"lost": self._lost}).encode() + b"\n"
         self._lost = 0
         line = self._waiting.popleft() if self._waiting else b""
         if not self._waiting:
             self.came.clear()
-        return told + line + b"\n"
+        return losses + line + b"\n"
 
 
 class TraceStream:
@@ -107,11 +107,13 @@ class TraceStream:
 
     def _refusal(self, request: Request) -> Response | None:
         if request.method != "GET":
-            return JSONResponse(_error("not_supported", f"{PATH} is read with GET"), 405, {"Allow": "GET"})
+            return JSONResponse(_error("not_supported", f"{PATH} supports GET only"), 405, {"Allow": "GET"})
         if self._ended:
             return JSONResponse(_error("server_draining", "the server is shutting down"), 503)
         if len(self._followers) >= MAX_FOLLOWERS:
-            return JSONResponse(_error("too_many_followers", f"{MAX_FOLLOWERS} follow already; end one of them"), 503)
+            return JSONResponse(
+                _error("too_many_followers", f"{MAX_FOLLOWERS} clients already follow; disconnect one"), 503
+            )
         return None
 
     async def _write(self, follower: _Follower, send: Send) -> None:

@@ -23,7 +23,7 @@ from web.frame_limits import MAX_UNSENT_PONGS, POLICY_VIOLATION, FrameLimits
 MAX_WAITING = 8
 """Messages that may wait before reading pauses. A client that sends in real time has one or two."""
 MAX_BYTES = 1 << 14
-"""Longest small message in bytes. After a larger one, reading pauses until it was taken."""
+"""After a message of more bytes, reading pauses until the session has taken the message."""
 
 PIECE_BYTES = 1 << 11
 """Bytes parsed at a time: at most 341 frames, about 3 ms."""
@@ -167,7 +167,7 @@ class BackpressureProtocol(WebSocketsSansIOProtocol):
         if frame.opcode is Opcode.PING and not self.writable.is_set():
             self._unsent_pongs += 1
             if self._unsent_pongs > MAX_UNSENT_PONGS:
-                return f"pings whose answers are not read: {MAX_UNSENT_PONGS} may wait"
+                return f"too many pings whose answers are not read: at most {MAX_UNSENT_PONGS} may wait"
         if frame.opcode in {Opcode.PING, Opcode.PONG}:
             return self._limits.control(now_s)
         if frame.opcode is Opcode.CONT or (frame.opcode is not Opcode.CLOSE and not frame.fin):

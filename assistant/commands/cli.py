@@ -72,7 +72,7 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def repartee(
     _version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Say which version this is.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """A voice assistant that answers within 200-500 ms, and accounts for every millisecond."""
@@ -88,16 +88,16 @@ def demo(  # noqa: PLR0917 - each is an option of the command
             help="Your own recording: wav, flac, ogg, mp3 or m4a, any rate, mono or stereo.",
         ),
     ] = None,
-    out: Annotated[Path, typer.Option(parser=with_home, metavar="DIR", help="Where demo.wav and the trace go.")] = Path(
-        "out"
-    ),
+    out: Annotated[
+        Path, typer.Option(parser=with_home, metavar="DIR", help="Folder of demo.wav and the trace.")
+    ] = Path("out"),
     stt: Annotated[str | None, typer.Option(metavar="ENGINE", help="Short for --set stt.engine=ENGINE.")] = None,
     tts: Annotated[str | None, typer.Option(metavar="ENGINE", help="Short for --set tts.engine=ENGINE.")] = None,
     llm: Llm = None,
     config: Config = None,
     overrides: Overrides = None,
 ) -> None:
-    """Hear a conversation: a recording of a person talks with the assistant, in real time."""
+    """Run a conversation with a recorded user, in real time, and write its sound and trace."""
     from assistant.commands.demo import demo as run_demo
     from assistant.config.sources import Option
     from assistant.support.console import terminal
@@ -112,13 +112,13 @@ def serve(  # noqa: PLR0917 - each is an option of the command
     host: Annotated[str | None, typer.Option(metavar="H", help="Short for --set server.host=H.")] = None,
     port: Annotated[str | None, typer.Option(metavar="P", help="Short for --set server.port=P.")] = None,
     insecure: Annotated[
-        bool, typer.Option("--insecure", help="Let other machines connect although REPARTEE_TOKEN is not set.")
+        bool, typer.Option("--insecure", help="Accept other machines although REPARTEE_TOKEN is not set.")
     ] = False,
     llm: Llm = None,
     config: Config = None,
     overrides: Overrides = None,
 ) -> None:
-    """Talk from a web page, or from any client of the OpenAI Realtime protocol."""
+    """Start the server: talk from a web page, or from any client of the OpenAI Realtime protocol."""
     from assistant.commands.llm_endpoints.local_search import with_llm_choice
     from assistant.config.sources import Option
     from assistant.support.console import terminal
@@ -136,7 +136,7 @@ def serve(  # noqa: PLR0917 - each is an option of the command
 @app.command()
 def talk(  # noqa: PLR0917 - each is an option of the command
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="With --resume: which; the beginning of its name will do.")
+        str | None, typer.Argument(metavar="NAME", help="With --resume: the conversation's name or its beginning.")
     ] = None,
     mode: Annotated[
         str | None, typer.Option(metavar="open|push-to-talk|wake", help="Short for --set talk.mode=MODE.")
@@ -151,12 +151,12 @@ def talk(  # noqa: PLR0917 - each is an option of the command
         str | None,
         typer.Option(metavar="auto|cancel|headphones|half-duplex", help="Short for --set audio.echo=ECHO."),
     ] = None,
-    plain: Annotated[bool, typer.Option("--plain", help="Print lines in place of the screen.")] = False,
+    plain: Annotated[bool, typer.Option("--plain", help="Print lines instead of the screen.")] = False,
     server: Annotated[
-        str | None, typer.Option(metavar="URL", help="Talk with a `repartee serve`, as ws://host:8765.")
+        str | None, typer.Option(metavar="URL", help="Talk to a `repartee serve`, as in ws://host:8765.")
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with a conversation that was kept: NAME, or the last one.")
+        bool, typer.Option("--resume", help="Continue a stored conversation: NAME, or the latest one.")
     ] = False,
     llm: Llm = None,
     config: Config = None,
@@ -176,13 +176,15 @@ def talk(  # noqa: PLR0917 - each is an option of the command
     loaded = settings_of(config, overrides, given)
     console = terminal()
     if name is not None and not resume:
-        raise ConfigError([f"talk {name}: a name is that of a conversation to go on with: talk --resume {name}"])
+        raise ConfigError([f"talk {name}: to resume a conversation, write `repartee talk --resume {name}`"])
     wanted = (name or "") if resume else None
     if server is not None:
         from web.remote.command import talk_with
 
         if wanted is not None or llm is not None:
-            raise ConfigError(["--server: what is kept, and who answers, is decided there: leave --resume and --llm"])
+            raise ConfigError(
+                ["--server: leave out --resume and --llm; the server stores the conversation and chooses its models"]
+            )
         asyncio.run(talk_with(server, loaded, os.environ, plain=plain))
         return
     from assistant.commands.talk.command import talk as run_talk
@@ -215,16 +217,18 @@ def config(config: Config = None, overrides: Overrides = None) -> None:
 def devices(
     meter: Annotated[
         float | None,
-        typer.Option(metavar="SECONDS", min=0.5, max=3600, help="Show the microphone's level for so long."),
+        typer.Option(metavar="SECONDS", min=0.5, max=3600, help="Show the microphone's level for this time."),
     ] = None,
     tone: Annotated[bool, typer.Option("--tone", help="Play two notes on the loudspeaker.")] = False,
     microphone: Annotated[
-        str, typer.Option("--input", metavar="NAME", help="Which microphone: a name, a part of it, or its number.")
+        str, typer.Option("--input", metavar="NAME", help="Microphone: its name, a part of it, or its number.")
     ] = "",
-    loudspeaker: Annotated[str, typer.Option("--output", metavar="NAME", help="Which loudspeaker, likewise.")] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object in place of the tables.")] = False,
+    loudspeaker: Annotated[
+        str, typer.Option("--output", metavar="NAME", help="Loudspeaker: its name, a part of it, or its number.")
+    ] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of the tables.")] = False,
 ) -> None:
-    """Microphones and loudspeakers, and whether they work. Exit status 1: there is none."""
+    """List microphones and loudspeakers, and test them. Exit status 1: there is none."""
     from assistant.commands.devices import DevicesOptions
     from assistant.commands.devices import devices as run_devices
     from assistant.support.console import terminal
@@ -235,11 +239,11 @@ def devices(
 
 @app.command()
 def doctor(
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object in place of the page.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of the report.")] = False,
     config: Config = None,
     overrides: Overrides = None,
 ) -> None:
-    """What works on this machine, what is missing, and the remedy. Exit status 1: no conversation can be held."""
+    """Check what works on this machine and what is missing. Exit status 1: no conversation can be held."""
     from assistant.commands.doctor.command import doctor as run_doctor
     from assistant.support.console import terminal
 

@@ -95,12 +95,12 @@ async def demo(
     choice = choose(loaded.settings, llm, await discover(ports) if llm == AUTO else (), ports)
     recording = open_recording(wav if wav is not None else Path(str(files("assistant") / SHIPPED)))
     if is_among(recording.path, [out / TAPE]):
-        raise AudioFileError(f"{wav} would be written over by this run's {TAPE}; name another folder with --out.")
+        raise AudioFileError(f"{wav} would be overwritten by {TAPE} of this run; name another folder with --out.")
     _prepare_output(out)
     _headline(console, recording)
     loader = EngineLoader(choice.settings, environ)
     screen = Screen(console)
-    loader.export = build.span_export(choice.settings, environ, lambda what: screen.show(Problem(what)))
+    loader.export = build.span_export(choice.settings, lambda what: screen.show(Problem(what)))
     with console.status("loading engines"):
         async with beside(ports, wanted=llm is None and not loaded.settings.llm.endpoints) as found:
             engines = await loader.engines()
@@ -143,7 +143,7 @@ def _prepare_output(out: Path) -> None:
     try:
         make_private_folder(out)
     except OSError as error:
-        raise AudioFileError(f"{out} cannot be made ({error.strerror}); name another folder with --out.") from error
+        raise AudioFileError(f"{out} cannot be created ({error.strerror}); name another folder with --out.") from error
     tape = out / TAPE
     created = not tape.exists()
     try:  # before engines are loaded, and without changing the output of an earlier run
@@ -151,7 +151,7 @@ def _prepare_output(out: Path) -> None:
             if created:
                 file.write(b"\0")  # on a full disk a file can be created but not written
     except OSError as error:
-        remedy = "make room there" if created and tape.exists() else "remove it"
+        remedy = "free some space there" if created and tape.exists() else "remove it"
         raise AudioFileError(
             f"{tape} cannot be written ({error.strerror}); {remedy}, or name another folder with --out."
         ) from error
@@ -166,7 +166,7 @@ def _sound_description(path: Path, tape: StereoWriter | None) -> str:
     if tape is None or (tape.broke and not tape.duration_s):
         return "none: it could not be written"
     part = f"only the first {tape.duration_s:.1f} s could be written; " if tape.broke else ""
-    return f"{path}  ({part}left: the person, right: the assistant)"
+    return f"{path}  ({part}left: the user, right: the assistant)"
 
 
 def _copy_trace(trace: Path, out: Path, *, finished: bool) -> str:
@@ -178,7 +178,7 @@ def _copy_trace(trace: Path, out: Path, *, finished: bool) -> str:
     try:
         beside.unlink(missing_ok=True)  # from an earlier run
         if not trace.is_file() or not trace.stat().st_size:  # on a full disk a file can be created but not written
-            return f"none: {trace} could not be written" if finished else "none: no turn was finished"
+            return f"none: {trace} could not be written" if finished else "none: no turn was completed"
         os.close(open_private(beside, os.O_WRONLY))
         shutil.copyfile(trace, beside)
     except OSError as error:
@@ -191,9 +191,7 @@ def _copy_trace(trace: Path, out: Path, *, finished: bool) -> str:
 
 def _headline(console: Console, recording: Recording) -> None:
     console.print(
-        Text.assemble(
-            ("Repartee", "bold"), f"  {recording.path.name}, {recording.duration_s:.1f} s, at the pace of real time\n"
-        )
+        Text.assemble(("Repartee", "bold"), f"  {recording.path.name}, {recording.duration_s:.1f} s, in real time\n")
     )
     if recording.warning is not None:
         console.print(Text(recording.warning, style="yellow"))

@@ -52,33 +52,33 @@ class Screen:
         self._interim_turn = 0
         self._reply: ReplyId | None = None
 
-    def show(self, fact: SessionEvent) -> None:
+    def show(self, event: SessionEvent) -> None:
         """Shows one event of the conversation."""
-        match fact:
+        match event:
             case SpeechStarted():
-                self._interim_turn = fact.turn
+                self._interim_turn = event.turn
                 self._show_interim(Text("…", style="dim"))
             case InterimWords():
-                if fact.text != self._interim:
-                    self._interim = fact.text
-                    self._show_interim(Text(f"{fact.text} …", style="dim italic"))
+                if event.text != self._interim:
+                    self._interim = event.text
+                    self._show_interim(Text(f"{event.text} …", style="dim italic"))
             case UserTurnCommitted():
                 self._clear_interim()
-                if fact.text:
-                    words = Text(fact.text, style="bold")
+                if event.text:
+                    words = Text(event.text, style="bold")
                     self._line(
-                        "you", words.append("  (roughly)", style="dim not bold") if fact.low_confidence else words
+                        "you", words.append("  (roughly)", style="dim not bold") if event.low_confidence else words
                     )
             case ChunkSpoken():
-                label = "repartee" if fact.reply != self._reply else ""
-                self._reply = fact.reply
-                self._line(label, Text(fact.text, style="green"))
-            case ReplyStopped() if fact.heard_ms > 0:
-                self._line("", Text("(not heard)" if fact.reason == "unheard" else "(interrupted)", style="dim"))
+                label = "repartee" if event.reply != self._reply else ""
+                self._reply = event.reply
+                self._line(label, Text(event.text, style="green"))
+            case ReplyStopped() if event.heard_ms > 0:
+                self._line("", Text("(not heard)" if event.reason == "unheard" else "(interrupted)", style="dim"))
             case TurnFinished():
-                self._finished(fact.record)
+                self._finished(event.record)
             case Problem():
-                self._line("trouble", Text(fact.text, style="red"))
+                self._line("problem", Text(event.text, style="red"))
 
     def close(self) -> None:
         """Ends the display."""
@@ -91,7 +91,7 @@ class Screen:
         self.console.print(text, soft_wrap=True)
 
     def _show_interim(self, text: Text) -> None:
-        line = Text.assemble((f"{'hears':>9}  ", "dim"), text)
+        line = Text.assemble((f"{'hearing':>9}  ", "dim"), text)
         if not self.console.is_terminal:
             if text.plain != "…":
                 self._print(line)
@@ -172,7 +172,7 @@ def summary(
     elif failures := sorted({_failure(record) for record in records if record.failed}):
         console.print(f"no turn was answered: {', '.join(failures)}")
     else:
-        of_what = ": nothing was heard that sounded like words" if whole else ""
+        of_what = ": no words were recognized" if whole else ""
         console.print(f"no turn was answered{of_what}")
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for heading in ("stage", "engine", "loaded", "what", "why"):

@@ -77,8 +77,8 @@ def show(found: Sequence[Device], console: Console) -> None:
     """Prints the tables of both directions."""
     if not found:
         console.print(
-            "no device: neither microphone nor loudspeaker was found. Plug one in, or start the sound server "
-            "(PulseAudio or PipeWire); the demo and the web page work without.",
+            "no device: no microphone and no loudspeaker was found. Plug one in, or start the sound server "
+            "(PulseAudio or PipeWire). The demo and the web page work without them.",
             soft_wrap=True,
         )
         return
@@ -146,11 +146,12 @@ def meter(level_dbfs: float) -> str:
 
 def verdict(loudest_dbfs: float, overflows: int) -> str:
     """Returns what the levels say about the microphone."""
-    lost = f" Sound was lost {overflows} times: the machine is busy." if overflows else ""
+    times = "once" if overflows == 1 else f"{overflows} times"
+    lost = f" Sound was lost {times}, because the machine is busy." if overflows else ""
     if loudest_dbfs <= METER_FLOOR_DBFS:
-        return f"Nothing was heard: the microphone is muted, or it is another one.{lost}"
+        return f"No sound arrived: the microphone is muted, or it is the wrong one (choose with --input).{lost}"
     if loudest_dbfs < -45:
-        return f"Loudest: {loudest_dbfs:.0f} dBFS. That is soft: raise the microphone's level, or go nearer.{lost}"
+        return f"Loudest: {loudest_dbfs:.0f} dBFS. That is quiet: raise the microphone's level, or move nearer.{lost}"
     if loudest_dbfs > -3:
         return f"Loudest: {loudest_dbfs:.0f} dBFS. That is too loud: lower the microphone's level.{lost}"
     return f"Loudest: {loudest_dbfs:.0f} dBFS. That is fine.{lost}"
@@ -177,11 +178,12 @@ async def _play_tone(wanted: str, console: Console) -> dict[str, object]:
             opened = speaker.opened
             await asyncio.sleep(speaker.latency_s + _TONE_FADE_S)
         card.cancel()
-    said = "The loudspeaker went before they were played."
+    said = "The loudspeaker was disconnected before the notes were played."
     if opened is not None:
         said = (
             f'Two notes were played on "{opened.device}" ({opened.host_api}, {opened.rate_hz} Hz, '
-            f"{speaker.latency_s * 1000:.0f} ms). If you heard none: its level is down, or it is another one."
+            f"{speaker.latency_s * 1000:.0f} ms). If you heard none, its volume is too low, or it is the wrong one "
+            "(choose with --output)."
         )
     console.print(said, soft_wrap=True)
     return {

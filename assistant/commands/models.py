@@ -6,7 +6,7 @@ import typer
 
 from assistant.commands.options import Config, Overrides, settings_of
 
-models = typer.Typer(help="The models that the configuration needs: what is at hand, and fetching the rest.")
+models = typer.Typer(help="List the models that the configuration needs, and download missing ones.")
 
 
 MAX_NAME_CHARS = 32
@@ -16,11 +16,11 @@ MAX_NAME_CHARS = 32
 @models.callback(invoke_without_command=True)
 def list_models(
     context: typer.Context,
-    everything: Annotated[bool, typer.Option("--all", help="Also those that are neither needed nor at hand.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Also list models that are not needed.")] = False,
     config: Config = None,
     overrides: Overrides = None,
 ) -> None:
-    """The models that the configuration needs: what is at hand, and fetching the rest."""
+    """List the models that the configuration needs, and download missing ones."""
     if context.invoked_subcommand is not None:
         return
     from rich.table import Table
@@ -42,7 +42,7 @@ def list_models(
     remedies = []
     for row in found:
         style = None if row.at_hand else "yellow" if row.needed else "dim"
-        where = row.where if row.at_hand else "missing" if row.needed else "not at hand"
+        where = row.where if row.at_hand else "missing" if row.needed else "not downloaded"
         table.add_row(row.name, row.purpose, row.size, row.licence, where, style=style)
         if row.needed and not row.at_hand:
             remedies.append(f"{row.purpose}: {row.where.removeprefix('missing: ')}")
@@ -54,12 +54,12 @@ def list_models(
 @models.command()
 def pull(
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="Which; without a name, whatever the configuration lacks.")
+        str | None, typer.Argument(metavar="NAME", help="Its name; default: all that the configuration lacks.")
     ] = None,
     config: Config = None,
     overrides: Overrides = None,
 ) -> None:
-    """Fetch a model. Nothing else ever downloads one."""
+    """Download a model. No other command downloads one."""
     from assistant.models.pull import pull as pull_model
     from assistant.models.pull import pull_missing
     from assistant.setup.derived_settings import needs

@@ -37,13 +37,17 @@ def settings_of(config: Path | None, overrides: Sequence[str] | None, options: "
 
 Config = Annotated[
     Path | None,
-    typer.Option("--config", parser=with_home, metavar="FILE", help="Settings to use in place of ./config.toml."),
+    typer.Option("--config", parser=with_home, metavar="FILE", help="Configuration file instead of ./config.toml."),
 ]
 Llm = Annotated[
     str | None,
-    typer.Option(metavar="auto|skills|NAME", help="Who answers: the first server on localhost, none, an endpoint."),
+    typer.Option(
+        metavar="auto|skills|NAME", help="Language model: auto (on localhost), skills (none), or an endpoint."
+    ),
 ]
 Overrides = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="SECTION.KEY=VALUE", help="One setting, over file and environment; may be repeated."),
+    typer.Option(
+        "--set", metavar="SECTION.KEY=VALUE", help="A setting that overrides file and environment; may be repeated."
+    ),
 ]

@@ -11,17 +11,17 @@ import typer
 
 from assistant.commands.options import settings_of, with_home
 
-trace = typer.Typer(help="Read traces: a turn, many turns, two sets of them.", no_args_is_help=True)
+trace = typer.Typer(help="Read traces: one turn, many turns, or two sets of turns.", no_args_is_help=True)
 
 Files = Annotated[
     list[Path] | None,
-    typer.Argument(metavar="FILE|DIR", help="Traces, or folders of them; without any, those of trace.dir."),
+    typer.Argument(metavar="FILE|DIR", help="Trace files or folders; default: trace.dir."),
 ]
 
 
 @trace.callback()
 def trace_group() -> None:
-    """Read traces: a turn, many turns, two sets of them."""
+    """Read traces: one turn, many turns, or two sets of turns."""
 
 
 @trace.command()
@@ -29,7 +29,7 @@ def show(
     files: Files = None,
     turn: Annotated[int | None, typer.Option(min=1, metavar="N", help="Only the turn with this number.")] = None,
 ) -> None:
-    """A turn as a waterfall: what ran when, what was waited for, what was hidden, and what came of it."""
+    """Show turns as waterfalls: what ran when, what delayed the reply, and what was wasted."""
     from assistant.trace_report import commands
 
     with _errors_as_one_line():
@@ -39,13 +39,13 @@ def show(
 @trace.command()
 def report(
     files: Files = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object in place of the tables.")] = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Print the stages as CSV in place of the tables.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of the tables.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print the stages as CSV instead of the tables.")] = False,
     html: Annotated[
         Path | None, typer.Option(parser=with_home, metavar="OUT", help="Also write one page with drawings.")
     ] = None,
 ) -> None:
-    """Response latency and every stage over many turns, the slow tail, interruptions, speculation, engines."""
+    """Report response latency, stages, slow turns, interruptions, speculation and engines over many turns."""
     from assistant.trace_report import commands
 
     if as_json and as_csv:
@@ -56,13 +56,13 @@ def report(
 
 @trace.command()
 def compare(
-    before: Annotated[Path, typer.Argument(metavar="A", help="A trace or folder: what was.")],
-    after: Annotated[Path, typer.Argument(metavar="B", help="A trace or folder: what is.")],
+    before: Annotated[Path, typer.Argument(metavar="A", help="Trace file or folder: before the change.")],
+    after: Annotated[Path, typer.Argument(metavar="B", help="Trace file or folder: after the change.")],
     gate: Annotated[
         bool, typer.Option("--gate", help="Exit status 1 if the median or p95 of the response latency is worse.")
     ] = False,
 ) -> None:
-    """Two sets of turns, stage by stage: better, worse, or not to be told."""
+    """Compare two sets of turns, stage by stage: better, worse, or cannot tell."""
     from assistant.trace_report import commands
 
     with _errors_as_one_line():
@@ -76,11 +76,11 @@ def replay(
     files: Files = None,
     overrides: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="turn.KEY=VALUE", help="Decide with this setting; may be given several times."),
+        typer.Option("--set", metavar="turn.KEY=VALUE", help="Decide with this setting; may be repeated."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, with every turn.")] = False,
 ) -> None:
-    """The same recorded facts, decided again by turn taking, with other settings: latency, cut-ins, waste."""
+    """Replay recorded turns through turn taking with other settings: latency, cut-ins, wasted answers."""
     from assistant.replay import commands
     from assistant.trace_report.commands import screen
 
@@ -91,9 +91,9 @@ def replay(
 @trace.command()
 def advise(
     files: Files = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object in place of sentences.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of sentences.")] = False,
 ) -> None:
-    """What makes slow turns slow, the settings that move it, and what the traces say they would gain."""
+    """Show what makes slow turns slow, and what other settings would gain."""
     from assistant.replay import commands
     from assistant.trace_report.commands import screen
 
@@ -105,12 +105,10 @@ def advise(
 def follow(
     where: Annotated[
         str | None,
-        typer.Argument(
-            metavar="FILE|DIR|URL", help="A trace, a folder, or the address of a server; without it, trace.dir."
-        ),
+        typer.Argument(metavar="FILE|DIR|URL", help="Trace file, folder, or address of a server; default: trace.dir."),
     ] = None,
 ) -> None:
-    """A line for each turn as it ends, until Ctrl-C: of files, or of a server that runs."""
+    """Print a line for each turn as it ends, from files or a running server, until Ctrl-C."""
     from assistant.trace_report import commands
 
     with _errors_as_one_line():
@@ -127,9 +125,9 @@ def follow(
 
 @trace.command()
 def scrub(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE|DIR", help="Traces, or folders of them.")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE|DIR", help="Trace files or folders.")],
 ) -> None:
-    """Take the words out of traces that were written with trace.words = true. Each file whole, or not at all."""
+    """Remove the words from traces that were written with trace.words = true; each file completely or not at all."""
     from assistant.trace_report import commands
 
     with _errors_as_one_line():

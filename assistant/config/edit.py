@@ -42,7 +42,7 @@ class ConfigFile:
         before = self.settings()
         if endpoint.name in _names(before.llm.endpoints):
             remedy = f"give another NAME, or `repartee endpoints remove {endpoint.name}` first"
-            raise ConfigError([f'{self.path}: the endpoint "{endpoint.name}" is there already; {remedy}'])
+            raise ConfigError([f'{self.path}: the endpoint "{endpoint.name}" already exists; {remedy}'])
         wanted = (*before.llm.endpoints, endpoint)
         self._replace(with_table(self._text(), endpoint), before, wanted)
 
@@ -52,8 +52,10 @@ class ConfigFile:
         endpoints = before.llm.endpoints
         names = _names(endpoints)
         if name not in names:
-            there = f"; there are {', '.join(names)}" if names else "; there is none"
-            raise ConfigError([f'{self.path}: "{name}": {unknown(name, names, f"no such endpoint{there}")}'])
+            if not names:
+                raise ConfigError([f'{self.path}: there is no endpoint "{name}", because none is configured'])
+            known = f"no such endpoint; the endpoints are {', '.join(names)}"
+            raise ConfigError([f'{self.path}: "{name}": {unknown(name, names, known)}'])
         index = names.index(name)
         try:
             text = without_table(self._text(), index)
@@ -80,7 +82,8 @@ class ConfigFile:
                 raise self._not_in_tables()
             write_whole(self.path, content)
         except UnicodeEncodeError as error:
-            raise ConfigError([f"{self.path}: cannot hold what is not UTF-8; write it otherwise"]) from error
+            what = "a value contains characters that UTF-8 cannot encode; change it"
+            raise ConfigError([f"{self.path}: {what}"]) from error
         except OSError as error:
             raise self._unwritable("cannot be written", error) from error
 
@@ -89,7 +92,9 @@ class ConfigFile:
 
     def _not_in_tables(self) -> ConfigError:
         remedy = "write each endpoint as a [[llm.endpoints]] table, or edit the file by hand"
-        return ConfigError([f"{self.path}: its endpoints cannot be changed from here; {remedy}. It is as it was"])
+        return ConfigError(
+            [f"{self.path}: this command cannot change the endpoints in this file; {remedy}. The file is unchanged"]
+        )
 
 
 def file_to_edit(config: Path | None, in_effect: Path | None) -> ConfigFile:
@@ -110,7 +115,7 @@ def file_to_edit(config: Path | None, in_effect: Path | None) -> ConfigFile:
         return ConfigFile(config)
     if in_effect is None or in_effect.resolve().parent == Path(__file__).resolve().parents[1]:
         if is_foreign(FILE):
-            raise ConfigError([f"{FILE} in this folder is another program's; name another file with --config"])
+            raise ConfigError([f"{FILE} in this folder belongs to another program; name another file with --config"])
         return ConfigFile(FILE)
     return ConfigFile(in_effect)
 

@@ -58,7 +58,7 @@ def accepts(kind: EndpointKind, key: str) -> bool:
 
 def key_not_accepted(kind: EndpointKind) -> str:
     """Error text for a key that the kind does not accept."""
-    return f'kind "{kind}" does not know it, only {", ".join(OWN_KEYS[kind])} and what every kind knows'
+    return f'kind "{kind}" does not have this key, only {", ".join(OWN_KEYS[kind])} and the keys of every kind'
 
 
 def key_missing(kind: EndpointKind) -> str:
@@ -71,7 +71,7 @@ class EndpointSection(ConfigSection):
     """A service that runs a language model; with several, `llm.policy` decides which one is asked."""
 
     name: Annotated[
-        str, KeyInfo("Name of the endpoint in displays and traces.", pattern=r".*\S.*", form="a text, not empty")
+        str, KeyInfo("Name of the endpoint in displays and traces.", pattern=r".*\S.*", form="a text that is not empty")
     ]
     kind: Annotated[
         EndpointKind, KeyInfo("Protocol of the service; openai: any OpenAI-compatible service; grpc: Triton over gRPC.")
@@ -90,7 +90,7 @@ class EndpointSection(ConfigSection):
         KeyInfo(
             "The service's name of the model; for sagemaker the name of its endpoint.",
             pattern=r".*\S.*",
-            form="a text, not empty",
+            form="a text that is not empty",
         ),
     ]
     api_key_env: Annotated[
@@ -228,7 +228,7 @@ class EndpointSection(ConfigSection):
             if not getattr(self, key):
                 raise ValueError(f"{key} {key_missing(self.kind)}")
         if self.url and not has_host(self.url):
-            raise ValueError("url must be an address with a host and, if any, a port from 1 to 65535")
+            raise ValueError("url must be an address with a host and, optionally, a port from 1 to 65535")
         if self.kind != "grpc" and self.url.startswith("grpc"):
             raise ValueError(f'url must begin with http:// or https:// for kind "{self.kind}"')
         self._check_together()
@@ -239,10 +239,10 @@ class EndpointSection(ConfigSection):
             raise ValueError(f'region must be an AWS region such as eu-central-1, or empty, for kind "{self.kind}"')
         if self.kind == "bedrock" and self.api == "converse" and (self.template or self.family != "auto"):
             named = "template" if self.template else "family"
-            raise ValueError(f'{named} is for api "invoke": set api, or leave it out')
+            raise ValueError(f'{named} needs api = "invoke": set api, or leave it out')
         if self.template and (self.family == "anthropic" or (self.family == "auto" and "anthropic." in self.model)):
-            raise ValueError("template is for models that take a prompt, which Anthropic's do not: leave it out")
+            raise ValueError("template is for models that accept a prompt, unlike those of Anthropic; leave it out")
         if self.bos and not self.template:
             raise ValueError("bos is part of a template: set template, or leave it out")
         if self.details and self.backend != "vllm":
-            raise ValueError('details are known of backend "vllm" only: leave them out')
+            raise ValueError('details is available only for backend "vllm"; leave it out')

@@ -127,7 +127,7 @@ def _with_home(path: Path) -> Path:
         return at_home(str(path))
     except HomeError:
         own = path.parts[0] == "~"
-        why = "no home folder is known: set HOME" if own else "nobody's home folder is called that"
+        why = "no home folder is known: set HOME" if own else "there is no such home folder"
         raise ValueError(f"must be a folder's path; {why}") from None
 
 

@@ -117,7 +117,7 @@ def load_settings(
 
 def ignored_note(file: Path) -> str:
     """Message about a file in the working directory that was not read."""
-    return f"{file} in this folder is another program's and is not used; if it is yours: --config {file}"
+    return f"{file} in this folder belongs to another program and is not used; if it is Repartee's, use --config {file}"
 
 
 def is_foreign(file: Path) -> bool:

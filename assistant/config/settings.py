@@ -201,7 +201,7 @@ class LlmSection(ConfigSection):
     max_history_turns: Annotated[
         int,
         KeyInfo(
-            "Most turns sent as history; when there are more, the older half is dropped.",
+            "Maximum number of turns sent as history; when there are more, the older half is dropped.",
             unit="turns",
             low=1,
             high=1000,
@@ -210,7 +210,7 @@ class LlmSection(ConfigSection):
     max_history_tokens: Annotated[
         int,
         KeyInfo(
-            "Most tokens of history, estimated as four bytes each; when there are more, half of them are kept.",
+            "Maximum number of tokens of history, estimated as four bytes each; when there are more, half are kept.",
             unit="tokens",
             low=100,
             high=1000000,
@@ -364,7 +364,9 @@ class ServerSection(ConfigSection):
             form="origins separated by blanks, as in https://app.example",
         ),
     ] = ""
-    max_sessions: Annotated[int, KeyInfo("Most conversations at the same time.", unit="sessions", low=1, high=1000)] = 8
+    max_sessions: Annotated[
+        int, KeyInfo("Maximum number of conversations at the same time.", unit="sessions", low=1, high=1000)
+    ] = 8
     max_session_s: Annotated[float, KeyInfo("Longest conversation of one connection.", unit="s", low=1, high=86400)] = (
         3600.0
     )

@@ -175,7 +175,8 @@ def from_content(data: bytes, file: Path) -> SourceReading:
     """Reads the content of a TOML file."""
     found = SourceReading()
     if len(data) > _FILE_LIMIT_BYTES:
-        found.problems.append(f"{file}: larger than 1 MiB, so no file of settings; name another with --config")
+        what = "larger than 1 MiB, so it is not a configuration file; name another file with --config"
+        found.problems.append(f"{file}: {what}")
         return found
     try:
         text = data.decode("utf-8-sig").replace("\r\n", "\n")
@@ -184,7 +185,7 @@ def from_content(data: bytes, file: Path) -> SourceReading:
         found.problems.append(f"{file}: not valid TOML: nested too deeply")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        found.problems.append(f"{file}:{line}: not UTF-8; save the file in that encoding")
+        found.problems.append(f"{file}:{line}: not UTF-8; save the file as UTF-8")
     except ValueError as error:
         found.problems.append(_syntax_problem(file, str(error)))
     else:
@@ -202,14 +203,14 @@ def _syntax_problem(file: Path, what: str) -> str:
 
 _IN_OTHER_WORDS = {
     "Cannot overwrite a value": "a key is set twice; leave one of them out",
-    "Invalid value": 'no value; a text stands in straight quotes, as in "eager"',
+    "Invalid value": 'not a value; put a text in straight quotes, as in "eager"',
 }
 """Replacements for the parser's texts about the most frequent mistakes."""
 
 
 def _declared_twice(found: re.Match[str]) -> str:
     names = ".".join(name.strip(" '") for name in found[1].split(","))
-    return f"[{names}] stands here a second time; put its keys under the first"
+    return f"[{names}] is declared a second time; put its keys under the first"
 
 
 class _Reader:
@@ -229,7 +230,7 @@ class _Reader:
                 for name, raw in content.items():
                     self.read_key(f"{section}.{name}", raw)
             elif section in SECTIONS:
-                self._problem(section, f"must be a table, begun by a line [{section}]")
+                self._problem(section, f"must be a table that begins with the line [{section}]")
             elif isinstance(content, dict | list):
                 self._problem(f"[{section}]", unknown(section, SECTIONS, "no such section"), at=section)
             else:
@@ -252,14 +253,15 @@ class _Reader:
     def _read_tables(self, dotted: str, raw: object, read: Callable[[str, object], _Listed | None], noun: str) -> None:
         """Reads a list of tables. `read` makes a section of each, or records what is wrong with it."""
         if not isinstance(raw, list):
-            self._problem(dotted, f"must be a list of tables, each begun by a line [[{dotted}]]")
+            self._problem(dotted, f"must be a list of tables, each of which begins with the line [[{dotted}]]")
             return
         sections: dict[str, _Listed] = {}
         for index, item in enumerate(raw):
             section = read(f"{dotted}[{index}]", item)
             if section is not None and section.name in sections:
                 name = f"{dotted}[{index}].name"
-                self._problem(f"{name} = {shown(section.name)}", f"taken; each {noun} needs its own name", at=name)
+                problem = f"already used; each {noun} needs its own name"
+                self._problem(f"{name} = {shown(section.name)}", problem, at=name)
             elif section is not None:
                 sections[section.name] = section
         self._add(dotted, tuple(sections.values()))
@@ -273,7 +275,7 @@ class _Reader:
         needed = dict.fromkeys(NEEDED_KEYS[kind], key_missing(kind))
         endpoint = self._section(dotted, raw, EndpointSection, ENDPOINT_KEYS, needed, refused)
         if endpoint is not None and endpoint.name in RESERVED:
-            problem = "a word of --llm; give the endpoint another name"
+            problem = "reserved for --llm; give the endpoint another name"
             self._problem(f"{dotted}.name = {shown(endpoint.name)}", problem, at=f"{dotted}.name")
         return endpoint
 

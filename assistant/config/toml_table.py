@@ -40,7 +40,7 @@ class TomlTable:
         cls._check(table)
         text = json.dumps(table, ensure_ascii=False)
         if len(text) > MAX_CHARS:
-            raise ValueError(f"must have {MAX_CHARS} characters at most")
+            raise ValueError(f"must have at most {MAX_CHARS} characters")
         return cls(text)
 
     @classmethod
@@ -81,7 +81,7 @@ class Parameters(TomlTable):
     @classmethod
     def form(cls) -> str:
         """See `TomlTable.form`."""
-        return "a table of texts, numbers, truth values, lists and tables, as in { top_p = 0.9 }"
+        return "a table of texts, numbers, booleans, lists and tables, as in { top_p = 0.9 }"
 
     @classmethod
     def _check(cls, raw: Mapping[str, object]) -> None:
@@ -104,9 +104,9 @@ class Headers(TomlTable):
         for name, value in raw.items():
             fits = isinstance(value, str) and _HEADER_VALUE.fullmatch(value) and value.strip() == value
             if not _HEADER_NAME.fullmatch(name) or not fits:
-                raise ValueError(f"must be {cls.form()}; names and values without signs that HTTP cannot carry")
+                raise ValueError(f"must be {cls.form()}, without characters that HTTP does not allow")
         if len({name.lower() for name in raw}) < len(raw):
-            raise ValueError("must have each name once; HTTP does not tell capitals from small letters")
+            raise ValueError("must have each name once; HTTP does not distinguish upper and lower case")
 
     @property
     def variables(self) -> tuple[str, ...]:

@@ -70,7 +70,7 @@ class ToolServerSection(ConfigSection):
         if bool(self.command.strip()) == bool(self.url):
             raise ValueError("must have either a command or a url")
         if self.url and not has_host(self.url):
-            raise ValueError("url must be an address with a host and, if any, a port from 1 to 65535")
+            raise ValueError("url must be an address with a host and, optionally, a port from 1 to 65535")
         if (self.env and self.url) or (self.token_env and not self.url):
             raise ValueError("env is for a command, and token_env for a url")
         try:

@@ -47,13 +47,19 @@ def unknown(name: str, known: Iterable[str], what: str = "no such setting", *, l
     leaf = name.rpartition(".")[2]
     if _SECRET_NAME.search(leaf.lower()):
         return (
-            "secrets are not read from here; put the key in an environment variable of its own and name that variable "
-            "in api_key_env of the endpoint"
+            "secrets do not belong here; put the key into an environment variable and name that variable in "
+            "api_key_env of the endpoint"
         )
     names = list(known)
     same_leaf = [other for other in names if other.rpartition(".")[2] == leaf]
     alike = same_leaf[:2] or difflib.get_close_matches(name, names, n=1)
-    return f"{what}; there are {', '.join(names)}" if listed and not alike else what + _did_you_mean(alike)
+    return with_known_names(what, names) if listed and not alike else what + _did_you_mean(alike)
+
+
+def with_known_names(problem: str, names: Iterable[str]) -> str:
+    """Returns the problem text with the known names at its end."""
+    known = f"he known names are {', '.join(names)}"
+    return f"{problem} T{known}" if problem.endswith("?") else f"{problem}; t{known}"
 
 
 def _did_you_mean(names: Sequence[str]) -> str:

@@ -1,7 +1,7 @@
 """Estimates whether the turn is over, and derives the silence timeout from the estimate. Pure.
 
 The probability depends on prosody, the interim transcript and the length of the silence. The weights are fitted
-(`python -m bench.turn_end fit`, docs/turn-taking.md) and stored in weights.json.
+(`python -m bench.turn_end fit`, docs/lab/turn-taking.md) and stored in weights.json.
 """
 
 import json
@@ -147,7 +147,7 @@ class EndOfTurnProfile:
 
     Attributes:
         floor_ms: The shortest timeout.
-        ceiling_ms: The longest timeout of a turn that does not sound unfinished, for a speaker who seldom pauses.
+        ceiling_ms: The longest timeout of a turn that does not sound unfinished, for a speaker who rarely pauses.
         unfinished_ms: The timeout of a turn that sounds unfinished.
         threshold: The logit at which the turn is over.
         pausing_ms: The ceiling for a speaker who pauses in every second turn. If it is not above `ceiling_ms`, the
@@ -181,9 +181,9 @@ class EndOfTurnProfile:
 EAGER = EndOfTurnProfile(floor_ms=160, ceiling_ms=400, unfinished_ms=400, threshold=0.3)
 BALANCED = EndOfTurnProfile(floor_ms=220, ceiling_ms=440, unfinished_ms=800, threshold=1.0, pausing_ms=760)
 PATIENT = EndOfTurnProfile(floor_ms=400, ceiling_ms=820, unfinished_ms=2000, threshold=1.6, pausing_ms=1600)
-"""The profiles; docs/turn-taking.md gives the latency of each. Eager and balanced meet the target of 500 ms. Balanced
-exceeds it for turns that sound unfinished and for speakers who pause often. Patient is for people who think while they
-speak."""
+"""The profiles; docs/lab/turn-taking.md gives the latency of each. Eager and balanced meet the target of 500 ms.
+Balanced exceeds it for turns that sound unfinished and for speakers who pause often. Patient is for people who think
+while they speak."""
 
 SELDOM, OFTEN = 0.25, 0.5
 """Shares of turns with a pause. Up to SELDOM the ceiling is `ceiling_ms`, from OFTEN on it is `pausing_ms`; in between
@@ -193,7 +193,7 @@ UNFINISHED = -2.0
 """Evidence logit below which a turn sounds unfinished (a probability of 0.12).
 
 Of turns without a pause, 2 % end below it, so the ceiling determines the 95th percentile of their response latency. Of
-the pauses in free speech, half are below it (docs/turn-taking.md).
+the pauses in free speech, half are below it (docs/lab/turn-taking.md).
 """
 
 

@@ -17,7 +17,7 @@ PAUSE_FROM_MS = 200.0
 """Shortest silence in ms inside a turn that counts as a pause."""
 
 PAUSE_UP_TO_MS = 3000.0
-"""Longest silence in ms that counts as a pause. A user who speaks later than that has waited for a reply in vain."""
+"""Longest silence in ms that counts as a pause. After a longer silence the user has noticed that no reply comes."""
 
 USUAL_PAUSES_PER_TURN = 1.0
 USUAL_EXCESS_MS = 650.0
@@ -53,8 +53,8 @@ class SpeakerPauseStats:
         pauses_ms: The last fifty pauses, each PAUSE_FROM_MS or more.
         pauses: The number of all pauses.
         turns: The number of committed turns.
-        paused: Whether the current turn has a pause of 300 ms or more, or one that was taken for its end.
-        cut: Whether a pause of the current turn was taken for its end.
+        paused: Whether the current turn has a pause of 300 ms or more, or one that was mistaken for its end.
+        cut: Whether a pause of the current turn was mistaken for its end.
         recent: For each of the last twelve turns, whether it had a pause.
         before: The value before the current turn was reopened. It is restored if the speech is discarded.
     """
@@ -112,7 +112,7 @@ class SpeakerPauseStats:
         """The share of the last twelve turns in which the speaker paused, 0..1, shrunk towards the prior.
 
         The prior has little weight, since speakers differ more than the turns of one speaker. The current turn counts
-        only if one of its pauses was taken for its end.
+        only if one of its pauses was mistaken for its end.
         """
         turns = (*self.recent, True) if self.cut else self.recent
         return (_PRIOR_PAUSING_WEIGHT * _PRIOR_PAUSING + sum(turns)) / (_PRIOR_PAUSING_WEIGHT + len(turns))

@@ -38,8 +38,9 @@ class History:
 
     Attributes:
         instructions: The system message; "" for none.
-        max_turns: Most turns in the prompt. Beyond it several leave at once (`assistant/history/prompt_limits.py`).
-        max_tokens: Most tokens in the prompt, as estimated there.
+        max_turns: Maximum number of turns in the prompt. Beyond it several leave at once
+            (`assistant/history/prompt_limits.py`).
+        max_tokens: Maximum number of tokens in the prompt, as estimated there.
         on_removed: Called with each item that is removed because the history is far too long.
     """
 
@@ -75,7 +76,7 @@ class History:
                 return item
 
     def reserve_announced(self) -> ItemId:
-        """Returns a new id that clients are told before the item exists."""
+        """Returns a new id, which clients receive before the item exists."""
         self._announced = self.reserve()
         return self._announced
 

@@ -29,16 +29,16 @@ TOKENS_PER_MESSAGE = 4
 """Tokens that a chat template adds to each message."""
 
 MAX_ITEMS_PER_TURN = 50
-"""Most items per turn besides the user's words: function calls, their outputs, a client's own messages."""
+"""Maximum number of items per turn besides the user's words: function calls, their outputs, a client's own messages."""
 
 MAX_ITEMS = 1000
-"""Most items of a history: some hours of conversation."""
+"""Maximum number of items of a history: some hours of conversation."""
 
 MAX_TOKENS = 500_000
-"""Most tokens of a history: 2 MB of text, as much as a reconnecting client can be sent at once."""
+"""Maximum number of tokens of a history: 2 MB of text, as much as a reconnecting client can be sent at once."""
 
 MAX_INSTRUCTION_TOKENS = 16_384
-"""Most tokens of a client's system messages, all of which are in the prompt."""
+"""Maximum number of tokens of a client's system messages, all of which are in the prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,9 @@ class HistoryLimits:
     """Limits on the part of a history that is in the prompt.
 
     Attributes:
-        turns: Most turns.
-        tokens: Most tokens, as `tokens_of` estimates them. Instructions, system messages and functions do not count.
+        turns: Maximum number of turns.
+        tokens: Maximum number of tokens, as `tokens_of` estimates them. Instructions, system messages and functions do
+            not count.
     """
 
     turns: int

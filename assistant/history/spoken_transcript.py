@@ -15,7 +15,7 @@ Stretch = tuple[int, int]
 """A range of samples of a reply's audio: the first, and the one after the last."""
 
 GAP = "…"
-"""Replaces words in the middle of a reply that nobody heard."""
+"""Replaces words in the middle of a reply that were not audible."""
 
 
 @dataclass(frozen=True, slots=True)

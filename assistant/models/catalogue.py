@@ -16,7 +16,7 @@ FALLBACKS: Mapping[Kind, str] = MappingProxyType(
     {
         "whisper": "pocketsphinx recognizes speech instead",
         "piper": "espeak-ng speaks instead",
-        "smart-turn": "turns end by their silence alone",
+        "smart-turn": "only silence ends a turn",
     }
 )
 """Consequence of a missing model, by kind, as a clause."""

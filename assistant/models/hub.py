@@ -93,7 +93,7 @@ def _environment() -> Generator[None]:
         with environment_of_client():
             yield
     except ValueError as error:
-        raise HubError(str(error), "then pull it again") from error
+        raise HubError(str(error), "then pull the model again") from error
 
 
 class _ProxyTransport(httpx.BaseTransport):
@@ -133,7 +133,7 @@ def offers(client: httpx.Client, hub: str, model: Model) -> list[Offer]:
     except CompressedError as error:
         raise _compressed(hub, error) from error
     except (httpx.HTTPError, TimeoutError) as error:
-        raise HubError(f"{hub} cannot be reached", "check the network, then pull it again") from error
+        raise HubError(f"{hub} cannot be reached", "check the network, then pull the model again") from error
 
 
 def _ask_remaining(client: httpx.Client, hub: str, model: Model, commit: str) -> Iterator[Offer]:
@@ -160,20 +160,20 @@ def _ask(client: httpx.Client, hub: str, model: Model, file: HubFile, revision: 
         what = f"{hub} has no {model.repository}/{file.path} (status {answer.status_code})"
         raise FileMissingError(what, "check the name")
     if answer.status_code >= 400:
-        raise HubError(f"{hub} answers with status {answer.status_code}", "pull it again later")
+        raise HubError(f"{hub} answers with status {answer.status_code}", "pull the model again later")
     etag = (answer.headers.get("x-linked-etag") or answer.headers.get("etag", "")).removeprefix("W/").strip('"')
     size = answer.headers.get("x-linked-size") or answer.headers.get("content-length", "")
     # ETag and commit are used as file names, so only hashes are accepted.
     if not (_is_hash(etag) and size.isdecimal() and _is_hash(commit)):
-        raise HubError(f"{hub} does not answer as a hub does", "check HF_ENDPOINT and the proxy")
+        raise HubError(f"{hub} does not answer like a model hub", "check HF_ENDPOINT and the proxy")
     if file.size_bytes not in {None, int(size)} or (file.sha256 and len(etag) == 64 and etag != file.sha256):
-        raise HubError(f"{file.path} on {hub} is not the file that is known", "update this program")
+        raise HubError(f"{file.path} on {hub} is not the expected file", "update Repartee")
     return Offer(file, str(url), int(size), etag, commit)
 
 
 def _compressed(where: str, error: CompressedError) -> HubError:
-    what = f"{where.partition('?')[0]} answers compressed ({error.header}), which is not read"
-    return HubError(what, "turn compression off in the proxy before it, then pull it again")
+    what = f"{where.partition('?')[0]} sends compressed answers ({error.header}), which are not supported"
+    return HubError(what, "turn off compression in the proxy in front of it, then pull the model again")
 
 
 def _is_hash(text: str) -> bool:
@@ -217,7 +217,7 @@ def download(client: httpx.Client, offer: Offer, part: Path, on_bytes: Callable[
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise BusyError("another pull of it is under way", "wait for it") from error
+            raise BusyError("another download of it is running", "wait until it has ended") from error
         if file.tell() > offer.size_bytes:
             _empty(file)
         on_bytes(file.tell())
@@ -225,7 +225,7 @@ def download(client: httpx.Client, offer: Offer, part: Path, on_bytes: Callable[
         file.flush()
         if (wrong := difference(part, offer)) is not None:
             part.unlink()
-            raise HubError(f"what came for {offer.file.path} has {wrong} and was removed", "pull it again")
+            raise HubError(f"the download of {offer.file.path} has {wrong} and was removed", "pull the model again")
 
 
 def _download_with_retries(client: httpx.Client, offer: Offer, file: BinaryIO, on_bytes: Callable[[int], None]) -> None:
@@ -240,7 +240,8 @@ def _download_with_retries(client: httpx.Client, offer: Offer, file: BinaryIO, o
             cause = error
         if file.tell() <= start_bytes:
             megabytes = f"{file.tell() / 1e6:.1f} of {offer.size_bytes / 1e6:.1f} MB"
-            raise HubError(f"the connection ended after {megabytes}", "pull it again to go on from there") from cause
+            remedy = "pull the model again to continue from there"
+            raise HubError(f"the connection ended after {megabytes}", remedy) from cause
 
 
 def _stream(client: httpx.Client, offer: Offer, file: BinaryIO, on_bytes: Callable[[int], None]) -> None:
@@ -248,7 +249,8 @@ def _stream(client: httpx.Client, offer: Offer, file: BinaryIO, on_bytes: Callab
     headers = {"range": f"bytes={start_bytes}-"} if start_bytes else {}
     with client.stream("GET", offer.url, headers=headers, follow_redirects=True) as answer:
         if answer.status_code >= 400:
-            raise HubError(f"{offer.file.path} is answered with status {answer.status_code}", "pull it again later")
+            what = f"the request for {offer.file.path} is answered with status {answer.status_code}"
+            raise HubError(what, "pull the model again later")
         continues = answer.headers.get("content-range", "").startswith(f"bytes {start_bytes}-")
         if start_bytes and not (answer.status_code == 206 and continues):  # the server sent the file from its beginning
             _empty(file)
@@ -270,13 +272,13 @@ def difference(path: Path, offer: Offer) -> str | None:
     """Describes how a file differs from the offer; None if it does not."""
     size_bytes = path.stat().st_size
     if size_bytes != offer.size_bytes:
-        return f"{size_bytes} bytes in place of {offer.size_bytes}"
+        return f"{size_bytes} bytes instead of {offer.size_bytes}"
     with path.open("rb") as file:
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     if offer.file.sha256 not in {None, sha256}:
-        return "another hash than is known"
+        return "a hash that is not the expected one"
     if offer.etag != (sha256 if len(offer.etag) == 64 else git_hash(path)):
-        return "another hash than the hub says"
+        return "a hash that differs from the hub's"
     return None
 
 

@@ -25,7 +25,7 @@ def language_hint(settings: Settings, language: str) -> str:
     if language != UNKNOWN_LANGUAGE:
         name = NAMES.get(language, language)
         return (
-            f'this sounded like {name}, and assistant.language is "{configured}": '
+            f'this sounded like {name}, but assistant.language is "{configured}": '
             f"to speak {name}, start with --set assistant.language={language}"
         )
     spoken = NAMES.get(configured.partition("-")[0], configured)
@@ -43,4 +43,4 @@ def _multilingual(settings: Settings) -> tuple[str, str]:
     for name in (own, "small", "base", "tiny"):
         if (other := named(name)) is not None and installed(other) is not None:
             return name, ""
-    return own, f"; fetch the model first: repartee models pull {own}"
+    return own, f"; download the model first: repartee models pull {own}"

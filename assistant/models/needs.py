@@ -55,7 +55,7 @@ class Need:
         other = self.model.multilingual
         fetched = (model := named(other)) is not None and installed(model) is not None
         fetch = "" if fetched else f", then repartee models pull {other}"
-        return f'{self.name} knows English only: set {self.key} = "{other}"{fetch}'
+        return f'{self.name} supports only English: set {self.key} = "{other}"{fetch}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def needed(*, language: str, stt_engine: str, stt_model: str, tts_engine: str, v
         of_language = VOICE_OF_LANGUAGE.get(language.partition("-")[0], "")
         if voice or of_language or tts_engine == "piper":
             needs.append(Need(voice or of_language, "piper", "text to speech", "tts.voice"))
-    needs.append(Need(SMART_TURN.name, "smart-turn", "when a turn is over"))
+    needs.append(Need(SMART_TURN.name, "smart-turn", "end of turn"))
     return needs
 
 
@@ -136,17 +136,17 @@ def missing(need: Need) -> str:
         return f"missing: repartee models pull {need.name}"
     known = ", ".join(name for name, model in MODELS.items() if model.kind == need.kind)
     wrong = f"{need.key} = {need.name!r} is not known" if need.name else f"{need.key} is empty"
-    return f"missing: {wrong}; known are {known}, or give a path"
+    return f"missing: {wrong}; the known names are {known}, or give a path"
 
 
 def lacking_model(need: Need) -> str:
-    """As `missing`, as part of a sentence: "the Whisper model base is not at hand; fetch it: repartee ..."."""
+    """As `missing`, as part of a sentence: "the Whisper model base is not downloaded; fetch it: repartee ..."."""
     what = {"whisper": "Whisper model", "piper": "Piper voice", "smart-turn": "Smart Turn model"}[need.kind]
     if need.language_remedy:
         return f"the {what} {need.language_remedy}"
     if need.model is not None:
-        return f"the {what} {need.name} is not at hand; fetch it: repartee models pull {need.name}"
-    return f"the {what} is not at hand ({missing(need)})"
+        return f"the {what} {need.name} is not downloaded; fetch it: repartee models pull {need.name}"
+    return f"the {what} is {missing(need)}"
 
 
 def rows(needs: Sequence[Need], *, everything: bool = False) -> list[ModelRow]:

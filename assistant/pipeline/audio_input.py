@@ -1,29 +1,26 @@
 """Processes the microphone's frames: VAD, speech recognition, wake-phrase gate and end-of-turn estimation.
 
-frame ─▶ VAD ─▶ VAD result
+frame ─▶ VAD ─▶ VAD result ─▶ turn taking
 speech segment ─▶ recognizer ─▶ transcript ─▶ wake-phrase gate ─▶ turn taking
-silence ─▶ end-of-turn judge ─▶ EOT probability ─▶ turn taking
+silence ─▶ evidence collector ─▶ EOT probability ─▶ turn taking
 """
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from assistant.end_of_turn.estimator import EndOfTurnEstimate
-from assistant.events import InterimWords, Problem, SessionEvent
+from assistant.events import InterimWords, Problem
 from assistant.pipeline.connection_warmer import ConnectionWarmer
 from assistant.pipeline.end_of_turn_evidence import EvidenceCollector
 from assistant.pipeline.engine_recovery import EngineRecovery, reason_of
-from assistant.pipeline.engines import Engines, SessionSettings
 from assistant.pipeline.recognizer import RecognizerFeed
-from assistant.pipeline.recorder import Recorder
+from assistant.pipeline.session_context import SessionContext
 from assistant.turns.backchannel import ends_with_question, is_backchannel, is_echo
 from assistant.turns.events import (
     CloseSegment,
     DiscardSegment,
     EndOfTurnScored,
-    Event,
     FinalTranscript,
     InterimTranscript,
     OpenSegment,
@@ -32,14 +29,14 @@ from assistant.turns.events import (
     TranscriptFailed,
 )
 from assistant.turns.wake_phrase import WakePhraseGate
-from audio.clock import StreamClock
 from audio.frame import Frame
 from audio.stt import SegmentId, Transcript
 from audio.units import Samples
 from audio.vad import Vad, VadResult
 
 DIP_PROBABILITIES = (0.8, 0.5)
-"""Speech probabilities. Falling below one of them, speech may be over and an early decode may pay; see docs/stt.md."""
+"""Speech probabilities. When the probability falls below one of them, the speech may be over, so the recognizer may
+start to decode early; see docs/stt.md."""
 
 
 @dataclass(slots=True)
@@ -47,29 +44,17 @@ class AudioInput:
     """Processes the audio of one conversation. Not thread-safe: call it on the event loop.
 
     Attributes:
-        engines: VAD, recognizer and end-of-turn models.
+        context: What it shares with the rest of the session.
         wake_phrase: Wake-phrase gate.
-        recorder: Collects the traces.
-        clock: The microphone's sample clock.
-        settings: Time limits.
-        dispatch: Receives events for the turn-taking machine.
-        on_event: Receives session events for the user interface or client.
-        report_problem: Receives problem descriptions, one sentence each.
         onset: Onset of the latest speech segment.
-        addressed: Whether the speech is addressed to the assistant, as far as is known.
+        addressed: Whether the speech is addressed to the assistant, as far as is known: its words may still show it.
     """
 
-    engines: Engines
+    context: SessionContext
     wake_phrase: WakePhraseGate
-    recorder: Recorder
-    clock: StreamClock
-    settings: SessionSettings
-    dispatch: Callable[[Event], None]
-    on_event: Callable[[SessionEvent], None]
-    report_problem: Callable[[str], None]
     onset: Samples = Samples(0)
     addressed: bool = True
-    _at: Samples = Samples(0)
+    _position: Samples = Samples(0)
     _reply_was_question: bool = False  # whether the last reply, as far as heard, asked a question
     _probability: float = 0.0  # of speech in the last frame
     _vad: Vad = field(init=False)
@@ -77,25 +62,29 @@ class AudioInput:
     _evidence_collector: EvidenceCollector | None = None
     _connection_warmer: ConnectionWarmer | None = None
     _tasks: asyncio.TaskGroup = field(init=False)
-    _other_language: tuple[SegmentId, str] | None = None  # segment that may be in another language, and which one
-    _language_hinted: bool = False  # the user was told so
+    _other_language: tuple[SegmentId, str] | None = None  # a segment that may be in another language; the language
+    _language_hinted: bool = False  # the user was told about the other language
     _overlap_task: tuple[SegmentId, asyncio.Task[None]] | None = None  # see `transcribe_overlap`
 
     def __post_init__(self) -> None:
-        engines = self.engines
+        engines = self.context.engines
         self._vad = engines.vad
-        recovery = EngineRecovery(engines.recognizer.name, engines.recognizer.load, self.report_problem)
+        recovery = EngineRecovery(engines.recognizer.name, engines.recognizer.load, self.context.report_problem)
         self._recognizer = RecognizerFeed(
-            engines.recognizer, recovery, self.settings.stt_timeout_s, self._interim_transcript, self.report_problem
+            engines.recognizer,
+            recovery,
+            self.context.settings.stt_timeout_s,
+            self._interim_transcript,
+            self.context.report_problem,
         )
         if engines.end_of_turn is not None:
             self._evidence_collector = EvidenceCollector(
                 engines.end_of_turn,
                 engines.audio_end_of_turn,
                 engines.is_known_sentence,
-                self.settings.knows_grammar,
+                self.context.settings.knows_grammar,
                 self._end_of_turn_estimated,
-                self.report_problem,
+                self.context.report_problem,
             )
         if engines.warm_connections is not None:
             self._connection_warmer = ConnectionWarmer(engines.warm_connections)
@@ -119,13 +108,13 @@ class AudioInput:
 
     def process(self, frame: Frame) -> VadResult:
         """Processes a frame and returns its VAD result."""
-        self._at = frame.end
+        self._position = frame.end
         self._recognizer.feed(frame)
         vad_result, before = self._detect(frame), self._probability
         self._probability = vad_result.probability
         if any(vad_result.probability < dip <= before for dip in DIP_PROBABILITIES):
             self._recognizer.probability_dip()
-        self.recorder.frame(frame, vad_result, self.clock)
+        self.context.recorder.frame(frame, vad_result, self.context.clock)
         if self._evidence_collector is not None:
             self._evidence_collector.process(frame, vad_result)
         return vad_result
@@ -134,18 +123,21 @@ class AudioInput:
         try:
             return self._vad.process(frame)
         except Exception as error:
-            if self._vad is self.engines.spare_vad:
+            if self._vad is self.context.engines.spare_vad:
                 raise
-            self._vad = self.engines.spare_vad
-            reason = f"vad: {self._vad.name}, in place of a detector that failed: {reason_of(error)}"
-            self.recorder.vad_replaced(self._vad.name, self._vad.end_bias_ms, reason)
-            self.report_problem(reason)
+            self._vad = self.context.engines.spare_vad
+            name, reason = self._vad.name, reason_of(error)
+            fallback = f"vad: {name}, instead of a detector that failed: {reason}"
+            self.context.recorder.vad_replaced(name, self._vad.end_bias_ms, fallback)
+            self.context.report_problem(f"speech detection failed ({reason}); {name} is used instead")
             return self._vad.process(frame)
 
     def open(self, effect: OpenSegment) -> None:
         """Opens a speech segment: the recognizer starts on it."""
         self.onset, self.addressed = effect.onset, self.wake_phrase.is_open(effect.onset)
-        self.recorder.segment_opened(effect, self.clock.to_loop_s(effect.onset), addressed=self.addressed)
+        self.context.recorder.segment_opened(
+            effect, self.context.clock.to_loop_s(effect.onset), addressed=self.addressed
+        )
         self._recognizer.open(effect.segment)
         if self._evidence_collector is not None:
             self._evidence_collector.start_segment(effect.onset)
@@ -153,13 +145,13 @@ class AudioInput:
             self._connection_warmer.start()
 
     def close(self, effect: CloseSegment | DiscardSegment, now_s: float) -> None:
-        """Closes a speech segment, either as part of a turn or discarded."""
+        """Closes a speech segment. It was used as part of a turn, or it is discarded."""
         used = isinstance(effect, CloseSegment)
         if self._overlap_task is not None and self._overlap_task[0] == effect.segment:
             self._cancel_overlap_task()
         self._hint_language(effect, now_s)
         self._recognizer.close_segment(effect.segment, used=used)
-        self.recorder.segment_ended(effect.turn, now_s)
+        self.context.recorder.segment_ended(effect.turn, now_s)
         if self._evidence_collector is not None:
             self._evidence_collector.end_segment(turn=used)
         if self._connection_warmer is not None:
@@ -169,7 +161,7 @@ class AudioInput:
 
     def _interim_transcript(self, transcript: Transcript) -> None:
         if self._overlap_task is not None and self._overlap_task[0] == transcript.segment:
-            return  # the pending transcription also decides whether it is an echo
+            return  # `_transcribe_overlap` is about to report better words, and whether they are an echo
         addressed_speech = self.wake_phrase.classify(transcript.text, self.onset)
         if addressed_speech.kind == "overheard":
             return
@@ -177,16 +169,16 @@ class AudioInput:
         heard = replace(
             transcript, text=self.wake_phrase.name if addressed_speech.kind == "called" else addressed_speech.text
         )
-        self.recorder.interim_transcript(heard, _now_s())
-        self.on_event(InterimWords(heard.text, heard.low_confidence))
-        self.dispatch(InterimTranscript(self._at, heard, addressed_speech.has_wake_phrase))
+        self.context.recorder.interim_transcript(heard, _now_s())
+        self.context.on_event(InterimWords(heard.text, heard.low_confidence))
+        self.context.dispatch(InterimTranscript(self._position, heard, addressed_speech.has_wake_phrase))
 
     def _mark_addressed(self) -> None:
-        """Marks the current speech as addressed to the assistant. From here on it may cost requests."""
+        """Marks the current speech as addressed to the assistant. From here on, connections are kept warm for it."""
         if not self.addressed and self._connection_warmer is not None:
             self._connection_warmer.start()
         self.addressed = True
-        self.recorder.mark_addressed()
+        self.context.recorder.mark_addressed()
 
     def transcribe_overlap(self, effect: RequestTranscript, recent_text: str) -> None:
         """Transcribes an uncertain overlap and sends an interim transcript to the turn-taking machine.
@@ -202,33 +194,32 @@ class AudioInput:
 
     async def _transcribe_overlap(self, effect: RequestTranscript, recent_text: str, onset: Samples) -> None:
         transcript = await self._recognizer.transcript(effect.segment, effect.speech_end, early=True)
-        if (
-            transcript is not None and transcript.text and transcript.low_confidence
-        ):  # often repetitions, in such short audio
+        if transcript is not None and transcript.text and transcript.low_confidence:
+            # In such short audio, an early transcript often repeats words.
             transcript = await self._recognizer.transcript(effect.segment, effect.speech_end, early=False)
         self._overlap_task = None
-        transcript = transcript or Transcript(effect.segment, self._at, "")
+        transcript = transcript or Transcript(effect.segment, self._position, "")
         addressed_speech = self.wake_phrase.classify(transcript.text, onset)
         echo = is_echo(transcript.text, recent_text)
         text = "" if echo else self.wake_phrase.name if addressed_speech.kind == "called" else addressed_speech.text
         heard = replace(transcript, text=text, punctuation=None)
         if text:
             self._mark_addressed()
-            self.recorder.interim_transcript(heard, _now_s())
-        self.dispatch(
+            self.context.recorder.interim_transcript(heard, _now_s())
+        self.context.dispatch(
             InterimTranscript(
-                self._at, heard, addressed_speech.has_wake_phrase and bool(text), was_requested=True, is_echo=echo
+                self._position, heard, addressed_speech.has_wake_phrase and bool(text), was_requested=True, is_echo=echo
             )
         )
 
     def _hint_language(self, effect: CloseSegment | DiscardSegment, now_s: float) -> None:
         """Tells the user, once in a conversation, that poorly recognized speech may be in another language."""
-        other, hint = self._other_language, self.settings.language_hint
+        other, hint = self._other_language, self.context.settings.language_hint
         if self._language_hinted or not self.addressed or other is None or other[0] != effect.segment or hint is None:
             return
         self._language_hinted = True
-        self.recorder.event(effect.turn, "language", now_s, other[1])
-        self.on_event(Problem(hint(other[1])))
+        self.context.recorder.event(effect.turn, "language", now_s, other[1])
+        self.context.on_event(Problem(hint(other[1])))
 
     def _cancel_overlap_task(self) -> None:
         """Cancels a pending overlap transcription."""
@@ -256,16 +247,15 @@ class AudioInput:
             attempt_open: Whether the attempt still exists.
         """
         if transcript is None and self.addressed:
-            return TranscriptFailed(self._at, effect.reply, effect.segment)
-        transcript = transcript or Transcript(effect.segment, self._at, "")  # lost, but not addressed to us
+            return TranscriptFailed(self._position, effect.reply, effect.segment)
+        transcript = transcript or Transcript(effect.segment, self._position, "")  # lost, but not addressed to us
         if transcript.other_language:
             self._other_language = effect.segment, transcript.other_language
         elif transcript.text and not transcript.low_confidence:
             self._other_language = None
         addressed_speech = self.wake_phrase.classify(transcript.text, onset)
-        if (
-            attempt_open and addressed_speech.kind != "overheard" and not transcript.is_draft
-        ):  # which may lack the last word
+        # A draft may lack the last word, so it is no evidence for the end of the turn.
+        if attempt_open and addressed_speech.kind != "overheard" and not transcript.is_draft:
             self._mark_addressed()
             if self._evidence_collector is not None:
                 self._evidence_collector.add_transcript(effect.segment, addressed_speech.text, transcript.punctuation)
@@ -280,9 +270,9 @@ class AudioInput:
             and not self._reply_was_question
         ):
             ignored_because = "backchannel"
-        # The expected punctuation went to the end-of-turn judge; turn taking does not use it.
+        # The evidence collector has received the expected punctuation; turn taking does not use it.
         return FinalTranscript(
-            self._at,
+            self._position,
             effect.reply,
             replace(transcript, text=addressed_speech.text, punctuation=None, other_language=""),
             ignored_because,
@@ -290,22 +280,22 @@ class AudioInput:
 
     # ---- end of turn ----
 
-    def start_silence(self, effect: Transcribe) -> None:
-        """Starts the end-of-turn estimation for a silence in which a transcript was requested."""
+    def start_estimation(self, effect: Transcribe) -> None:
+        """Starts the end-of-turn estimation of the silence in which this transcript was requested."""
         if self._evidence_collector is not None:
-            self._evidence_collector.start_silence(effect.segment, effect.speech_end)
+            self._evidence_collector.start_estimation(effect.segment, effect.speech_end)
 
     def _end_of_turn_estimated(self, segment: SegmentId, estimate: EndOfTurnEstimate) -> None:
-        self.dispatch(EndOfTurnScored(self._at, segment, estimate))
-        self.recorder.end_of_turn_estimated(estimate, _now_s())
+        self.context.dispatch(EndOfTurnScored(self._position, segment, estimate))
+        self.context.recorder.end_of_turn_estimated(estimate, _now_s())
 
     def turn_continued(self) -> None:
-        """Reports that the user continued a turn that had been taken for finished."""
+        """Reports that the user continued a turn that had been judged finished."""
         if self._evidence_collector is not None:
             self._evidence_collector.turn_continued()
 
     def on_reply_heard(self, heard: str) -> None:
-        """Reports the text of a reply that was heard. It matters whether the reply asked a question."""
+        """Reports the text of a reply that was heard. "Yes" after a question is an answer, not a backchannel."""
         self._reply_was_question = ends_with_question(heard)
         if self._evidence_collector is not None:
             self._evidence_collector.on_reply_heard(heard)

@@ -8,7 +8,8 @@ KEEP_ALIVE_INTERVAL_S = 3.0
 """Interval between keep-alive requests. Many servers close a connection that was idle for 5 s."""
 
 MAX_KEEP_ALIVES = 40
-"""Most keep-alive requests for one speech segment: two minutes. A VAD may take a radio for speech all day."""
+"""Maximum number of keep-alive requests for one speech segment: two minutes. A VAD may take a radio for speech all
+day."""
 
 
 @dataclass(slots=True)

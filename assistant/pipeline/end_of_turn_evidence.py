@@ -1,11 +1,11 @@
-"""Collects the evidence for an end of turn and has it estimated, at each silence and after each new piece of evidence.
+"""Collects the evidence for an end of turn. Estimates the EOT probability in each silence, and again with new evidence.
 
     frame ─▶ prosody ───┐
     transcript ─────────┼─▶ EOT probability ─▶ turn taking: silence timeout
     Smart Turn ─────────┘
 
-New evidence is estimated with the next frame, because turn taking decides at frames. Work that the same evidence
-starts, such as a decode or an LLM request, therefore goes first.
+New evidence leads to a new estimate at the next frame, because turn taking decides only at frames. Until then, the work
+that the same evidence has started, such as an LLM request, can run.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ AUDIO_LEAD_S = 0.7
 """Audio before the onset that Smart Turn receives too."""
 
 SMART_TURN_AFTER_MS = 100.0
-"""Silence after which Smart Turn is asked. Of all silences 40 % are shorter. Its answer takes 80 ms, and no profile
+"""Silence after which Smart Turn is asked. 40 % of all silences are shorter. Its answer takes 80 ms, and no profile
 ends a turn before 160 ms.
 """
 
@@ -69,7 +69,7 @@ class EvidenceCollector:
     Attributes:
         estimator: Computes the EOT probability from the evidence.
         audio_model: Smart Turn; None where it is not available.
-        is_known_sentence: Whether a whole sentence is one that a skill understands, whoever answers it.
+        is_known_sentence: Whether a whole sentence is understood by a skill, even if the LLM answers it.
         knows_grammar: Whether the estimator knows the grammar of the conversation's language.
         on_estimate: Receives every estimate.
         report_problem: Receives problem descriptions, one sentence each.
@@ -134,7 +134,7 @@ class EvidenceCollector:
         self._pause_stats = self._pause_stats.with_turn() if turn else self._pause_stats.without_turn()
 
     def turn_continued(self) -> None:
-        """Records that the user continued a turn that had been taken for finished."""
+        """Records that the user continued a turn that had been judged finished: a pause was taken for an end."""
         onset = self._position if self._onset is None else self._onset
         self._pause_stats = self._pause_stats.with_return(ms_of_samples(onset - self._turn_end))
 
@@ -144,8 +144,11 @@ class EvidenceCollector:
 
     # ---- silences ----
 
-    def start_silence(self, segment: SegmentId, end: Samples) -> None:
-        """Starts a silence at `end`, or changes the beginning of the current one. Evidence follows."""
+    def start_estimation(self, segment: SegmentId, end: Samples) -> None:
+        """Starts the estimation of the silence that begins at `end`. Evidence may follow.
+
+        Called again with another `end`, it moves the beginning of the current silence.
+        """
         if self._onset is None:
             return
         if self._silence is not None and self._silence.segment == segment:
@@ -182,7 +185,9 @@ class EvidenceCollector:
             return
         except Exception as error:  # noqa: BLE001 - see reason_of
             self.audio_model = None
-            self.report_problem(f"turn ends are judged by sound and words only from here on: {reason_of(error)}")
+            self.report_problem(
+                f"Smart Turn failed ({reason_of(error)}); from now on the end of turn is estimated without it"
+            )
             return
         if self._silence is silence:
             silence.evidence, silence.has_new_evidence = replace(silence.evidence, smart_turn=probability), True
@@ -212,6 +217,6 @@ def warm_up_estimator(estimator: EndOfTurnEstimator) -> None:
     for start in range(0, speech, FRAME_SAMPLES):
         frame = Frame(Samples(start), sound[start : start + FRAME_SAMPLES])
         collector.process(frame, VadResult(True, Samples(0), 1.0))
-    collector.start_silence(segment, Samples(speech))
+    collector.start_estimation(segment, Samples(speech))
     collector.add_transcript(segment, "what time is it")
     collector.process(Frame(Samples(speech), np.zeros(FRAME_SAMPLES, np.int16)), VadResult(False, Samples(speech), 0.0))

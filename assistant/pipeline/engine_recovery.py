@@ -1,4 +1,4 @@
-"""Reloads an engine after it has failed, while the conversation goes on."""
+"""Reloads an engine after it has failed, while the conversation continues."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -21,7 +21,7 @@ class EngineChoice:
         stage: "vad", "turn", "stt", "llm", "tools" or "tts".
         name: Name of the engine.
         detail: One line about it.
-        why: Why it is used: configured, or in place of which other engine.
+        why: Why it is used: configured, or the engine that it replaces, with the reason.
         fallback: Whether it replaces the configured engine.
         load_ms: How long loading and warming up took.
     """
@@ -36,7 +36,7 @@ class EngineChoice:
 
 @dataclass(frozen=True, slots=True)
 class Engines:
-    """The engines of one conversation. Whoever built them closes them.
+    """The engines of one conversation. The code that built them closes them.
 
     Attributes:
         vad: Voice activity detector.
@@ -48,7 +48,7 @@ class Engines:
         normalize_text: Converts written to spoken text: "12 km" to "twelve kilometers".
         end_of_turn: Estimates the EOT probability; None: silence alone ends a turn.
         audio_end_of_turn: Smart Turn; None where it is not available.
-        is_known_sentence: Whether a whole sentence is one that a skill understands, whoever answers it.
+        is_known_sentence: Whether a whole sentence is understood by a skill, even if the LLM answers it.
         warm_connections: Opens the LLM's connections or keeps them open; None where it has none.
         tools: Tools that the LLM may call; None: only a client's functions.
     """

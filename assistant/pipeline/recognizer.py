@@ -1,7 +1,7 @@
 """Feeds the recognizer with speech segments and reloads it after a failure.
 
-The recognizer may crash or hang at any moment. It is then reloaded while the conversation goes on. The current segment
-is transcribed again if its audio is still in the ring buffer.
+The recognizer may crash or hang at any moment. It is then reloaded while the conversation continues. The current
+segment is transcribed again if its audio is still in the ring buffer.
 """
 
 from collections.abc import Callable
@@ -37,14 +37,14 @@ class RecognizerFeed:
     on_interim: Callable[[Transcript], None]
     report_problem: Callable[[str], None]
     _ring: Ring = field(default_factory=lambda: Ring(samples_of_s(RING_S)))
-    _at: Samples = Samples(0)
-    _segment: SegmentId | None = None  # the open one; `_stream` is None if the recognizer lost it
-    _stream: RecognitionStream | None = None
+    _position: Samples = Samples(0)
+    _segment: SegmentId | None = None  # the open segment
+    _stream: RecognitionStream | None = None  # the recognizer's work on it; None after a failure
     _lost_segment: SegmentId | None = None  # the segment whose loss was reported
 
     def feed(self, frame: Frame) -> None:
         """Adds a frame to the ring buffer and to the open segment."""
-        self._at = frame.end
+        self._position = frame.end
         self._ring.write(frame.start, frame.pcm)
         if self._stream is not None:
             try:
@@ -53,7 +53,7 @@ class RecognizerFeed:
                 self._failed(error)
 
     def probability_dip(self) -> None:
-        """Tells the recognizer that the speech probability has fallen, so that an early decode may pay."""
+        """Tells the recognizer that the speech may be over, so that it can start to decode early."""
         if self._stream is not None:
             try:
                 self._stream.probability_dip()
@@ -68,10 +68,9 @@ class RecognizerFeed:
     async def transcript(
         self, segment: SegmentId, speech_end: Samples, *, early: bool, draft: bool = False
     ) -> Transcript | None:
-        """Returns the transcript so far (see `RecognitionStream.transcript`), or None if it was lost, which is
-        reported.
+        """Returns the transcript so far, or None if it was lost; see `RecognitionStream.transcript`.
 
-        Waits at most `timeout_s`.
+        Waits at most `timeout_s`. A lost transcript is reported to the user.
         """
         try:
             async with time_limit(self.timeout_s):
@@ -92,9 +91,7 @@ class RecognizerFeed:
         if self._lost_segment != segment:
             self._lost_segment = segment
             name = self.recognizer.name
-            self.report_problem(
-                f"{name} came back too late for what is being said: it began more than {RING_S:g} s before"
-            )
+            self.report_problem(f"your last words were lost while {name} restarted; please repeat them")
 
     def close_segment(self, segment: SegmentId, *, used: bool) -> None:
         """Closes the segment. `used`: its transcript became part of a turn, so the recognizer may adapt to it."""
@@ -112,7 +109,7 @@ class RecognizerFeed:
         self._end_stream(used=False)
         try:
             self._stream = self.recognizer.open(segment, self._interim_transcript)
-            self._stream.feed(self._ring.read(Samples(segment), self._at))
+            self._stream.feed(self._ring.read(Samples(segment), self._position))
         except Exception as error:  # noqa: BLE001 - see reason_of
             self._failed(error)
 

@@ -66,7 +66,7 @@ class Recorder:
     _speaking: bool = False
     _overheard_continues: bool = False  # overheard speech continues after its segment
     _overheard: int = 0
-    _at: Samples = Samples(0)
+    _position: Samples = Samples(0)
 
     def __post_init__(self) -> None:
         self.event_log = EventLog(self.salt)
@@ -75,7 +75,7 @@ class Recorder:
 
     def frame(self, frame: Frame, vad_result: VadResult, clock: StreamClock) -> None:
         """Records a frame's VAD result."""
-        self._at = frame.end
+        self._position = frame.end
         self._speaking = vad_result.speaking
         if not self._speaking:
             self._end_overheard()
@@ -88,9 +88,9 @@ class Recorder:
         self._end_overheard()
         self._is_addressed = addressed
         segment_s = onset_s - s_of_samples(effect.onset - effect.segment)
-        frames = min(len(self._recent_vad), -(-(self._at - effect.segment) // FRAME_SAMPLES))
+        frames = min(len(self._recent_vad), -(-(self._position - effect.segment) // FRAME_SAMPLES))
         recent = list(self._recent_vad)[len(self._recent_vad) - frames :]
-        vad_start_s = onset_s + s_of_samples(self._at - effect.onset - frames * FRAME_SAMPLES)
+        vad_start_s = onset_s + s_of_samples(self._position - effect.onset - frames * FRAME_SAMPLES)
         self._segment = SegmentTrace(segment_s, onset_s, vad_start_s, bytearray(recent))
 
     def turn_started(self, turn: int, onset_s: float) -> None:
@@ -182,7 +182,7 @@ class Recorder:
     def traceparent(self, reply: ReplyId) -> str:
         """Returns the trace header of an attempt's requests; "" where spans are not exported.
 
-        A header without exported spans would say "not sampled" and keep an endpoint from tracing on its own.
+        A header without exported spans would say "not sampled" and would prevent an endpoint from tracing the request.
         """
         return traceparent(trace_id_of(self.conversation_id, reply.turn), reply.attempt) if self.exports else ""
 
@@ -213,11 +213,11 @@ class Recorder:
     # ---- the reply ----
 
     def commit(self, commit: CommitTurn, now_s: float, speech_end_s: float | None) -> None:
-        """Records the commit. `speech_end_s`: end of the user's speech, as known now; None: nobody spoke."""
+        """Records the commit. `speech_end_s`: end of the user's speech, as known now; None: no speech."""
         attempt = commit.reply.attempt
         trace = self._trace(commit.reply.turn)
         trace.committed_attempt = attempt
-        trace.attempts = max(trace.attempts, attempt)  # text that nobody spoke needs no transcript
+        trace.attempts = max(trace.attempts, attempt)  # typed text needs no transcript
         trace.user_words, trace.low_confidence = commit.text, commit.low_confidence
         trace.event("commit", now_s, f"attempt {attempt}")
         trace.speech_end_s = speech_end_s
@@ -280,7 +280,7 @@ class Recorder:
         self.finish(discarded.turn, discarded.reason, "", clock)
 
     def overheard(self, turn: int) -> None:
-        """Discards a turn that was not addressed to the assistant. Only a counter remembers it."""
+        """Discards a turn that was not addressed to the assistant. Only a counter records it."""
         self._turns.pop(turn, None)
         self.event_log.forget()
         self._overheard += 1

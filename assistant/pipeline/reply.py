@@ -69,7 +69,7 @@ def _set_event() -> asyncio.Event:
 
 @dataclass(slots=True)
 class Reply:
-    """One attempt at a reply. `run` is its task. Whoever commits the turn opens the gate.
+    """One attempt at a reply. `run` is its task. The commit of the turn opens its gate.
 
     Attributes:
         id: Turn and attempt.
@@ -143,7 +143,7 @@ class Reply:
             chunk = self._chunks.get_nowait()
             self.unsynthesized += [chunk.text] if chunk is not None else []
         if self.unsynthesized and self.error is None:
-            self.error = f"the voice {self.voice.name} could make no sound of some of the answer"
+            self.error = f"the voice {self.voice.name} could not speak a part of the answer"
 
     async def _guard(self, work: Callable[[], Awaitable[None]]) -> None:
         """Runs a subtask. If it fails, both subtasks end.
@@ -227,11 +227,11 @@ class Reply:
     def _empty_answer_error(self, has_text: bool) -> str:
         """Returns the cause of an empty answer and a remedy. `has_text`: there was text, but nothing speakable."""
         if has_text:
-            what = "answered with nothing that can be spoken, only signs such as emoji or markup: "
+            what = "answered without speakable text, only with symbols such as emoji or markup: "
             remedy = "ask for words in assistant.instructions, or choose another model"
         else:
             ending = f"finish reason {self.finished.reason}" if self.finished is not None else "no finish reason"
-            what = f"ended its answer without any text and without a call that was offered ({ending}): "
+            what = f"ended its answer without any text or valid function call ({ending}): "
             remedy = "check its server's chat template and tool-call parser, or choose another model"
         return f"llm endpoint {self.answered_by!r} {what}{remedy}"
 
@@ -356,7 +356,7 @@ class Reply:
                 return await anext(audio_chunks, None)
         except TimeoutError as error:
             name = self.voice.name
-            raise TtsError(f"the voice {name} gave no sound for {self.voice_timeout_s:g} s") from error
+            raise TtsError(f"the voice {name} produced no audio for {self.voice_timeout_s:g} s") from error
 
     async def _hold_first_audio(self) -> None:
         """Holds the first audio while the user may be resuming."""

@@ -1,7 +1,9 @@
 """Manages the attempts of a conversation: their transcription, their replies, and how much of each reply was heard.
 
-prepare ─▶ reply task, held at its gate ─▶ commit: gate opens, words enter the history ─▶ played ─▶ finished
-                                              └▶ retract or interrupt: playout stops first, then the task
+    prepare ─▶ reply task waits at its gate ─▶ commit: the gate opens ─▶ played ─▶ finished
+            └▶ drop: the task is cancelled                           └▶ retract or interrupt: playout stops
+
+The gate keeps the reply silent until its turn is committed. `hold` and `release` delay its first audio after that.
 """
 
 import asyncio
@@ -22,15 +24,14 @@ from assistant.events import (
 from assistant.history.history import History
 from assistant.history.items import ItemId, UserMessage
 from assistant.pipeline.engine_recovery import EngineRecovery
-from assistant.pipeline.engines import Engines, ReplyOptions, SessionSettings
-from assistant.pipeline.recorder import Recorder
+from assistant.pipeline.engines import ReplyOptions
 from assistant.pipeline.reply import Reply, literal_reply
+from assistant.pipeline.session_context import SessionContext
 from assistant.tools.rounds import ReplyEvent, ToolRounds, without_made_up
 from assistant.trace.record import Outcome
 from assistant.turns.events import (
     CommitTurn,
     DropAttempt,
-    Event,
     InterruptReply,
     PlaybackProgress,
     PrepareReply,
@@ -40,7 +41,6 @@ from assistant.turns.events import (
     RetractReply,
     Transcribe,
 )
-from audio.clock import StreamClock
 from audio.speaker import Speaker
 from audio.units import REPLY_RATE_HZ, ReplySamples, Samples, ms_of_reply_samples, ms_of_samples
 from llm.chat import Message
@@ -48,10 +48,11 @@ from llm.chat import Message
 REAP_TIMEOUT_S = 2.0
 """Time limit for a cancelled task to stop; then it is cancelled again."""
 
-MAX_TRAILING = 4
-"""Most replies that are still played while another one is prepared. A further request waits."""
+MAX_EARLIER_REPLIES = 4
+"""Maximum number of earlier replies that still play while the current one is prepared. A further request waits."""
 
 ReplyCutReason = Literal["voice", "requested", "stuck", "client"]
+"""Why a reply is stopped: the user spoke, another reply was requested, it made no progress, the client stopped it."""
 
 MAX_ECHO_S = 3.0
 """Longest delay of a word that comes back as echo: 2 s of overlap, 160 ms of silence and the loudspeaker's latency."""
@@ -60,7 +61,7 @@ _MAX_ECHO_SAMPLES = round(MAX_ECHO_S * REPLY_RATE_HZ)
 
 RECOGNIZER_FAILED = "Sorry, I could not hear that. My speech recognition stopped, and I am restarting it."
 
-PARTLY_HEARD = "{s:.1f} s of the reply were not heard: there was no loudspeaker"
+PARTLY_HEARD = "{s:.1f} s of the reply were not played, because there was no loudspeaker"
 
 
 @dataclass(slots=True)
@@ -83,34 +84,20 @@ class ReplyManager:
     """Manages the replies of one conversation. Not thread-safe: call it on the event loop.
 
     Attributes:
-        engines: LLM, voice, skills and tools.
+        context: What it shares with the rest of the session.
         speaker: Plays the replies.
         history: The history.
-        recorder: Collects the traces.
-        clock: The microphone's sample clock.
-        settings: Time limits.
-        at: Returns the current position of the microphone.
-        dispatch: Receives events for the turn-taking machine.
-        on_event: Receives session events for the user interface or client.
-        report_problem: Receives problem descriptions, one sentence each, without words of the conversation.
         on_reply_heard: Receives the text of each reply that was heard, when the reply is over.
         last_reply: Text of the last reply, as written.
-        trailing: Replies that were sent completely and are still played before the current one, in order.
+        earlier_replies: Replies that were sent completely and still play while the current one is prepared, in order.
     """
 
-    engines: Engines
+    context: SessionContext
     speaker: Speaker
     history: History
-    recorder: Recorder
-    clock: StreamClock
-    settings: SessionSettings
-    at: Callable[[], Samples]
-    dispatch: Callable[[Event], None]
-    on_event: Callable[[SessionEvent], None]
-    report_problem: Callable[[str], None]
     on_reply_heard: Callable[[str], None]
     last_reply: str = ""
-    trailing: tuple[ReplyId, ...] = ()
+    earlier_replies: tuple[ReplyId, ...] = ()
     _unheard_rest: tuple[ReplyId | None, str | None] = None, ""  # unheard text of the last interrupted reply
     _recent_tail: tuple[str, float] = "", 0.0  # last words of the last finished reply, and when it ended
     _resumed: ReplyId | None = None  # a reply that is the rest of an interrupted one
@@ -120,10 +107,10 @@ class ReplyManager:
     _user_item: ItemId | None = None  # item reserved for the current speech
 
     def __post_init__(self) -> None:
-        voice = self.engines.voice
-        self._voice_recovery = EngineRecovery(voice.name, voice.load, self.report_problem)
+        voice = self.context.engines.voice
+        self._voice_recovery = EngineRecovery(voice.name, voice.load, self.context.report_problem)
         self.speaker.on_played = self._on_played
-        self.history.on_removed = lambda item: self.on_event(ItemForgotten(item))
+        self.history.on_removed = lambda item: self.context.on_event(ItemForgotten(item))
 
     def start(self, tasks: asyncio.TaskGroup) -> None:
         """Starts the manager. `tasks` owns its asynchronous work."""
@@ -153,12 +140,12 @@ class ReplyManager:
         said = self._add_user_text(effect.text, effect.new_text)
         lost, end_ms = said is None, ms_of_samples(effect.speech_end)
         said = said or self.add_empty_message()
-        self.on_event(
+        self.context.on_event(
             UserTurnCommitted(
                 effect.turn, effect.text, effect.low_confidence, said, end_ms, "spoken", answered=False, lost=lost
             )
         )
-        self.recorder.turn_recorded(effect, self.clock.to_loop_s(effect.speech_end), self.clock)
+        self.context.recorder.turn_recorded(effect, self.context.clock.to_loop_s(effect.speech_end), self.context.clock)
 
     def add_empty_message(self) -> UserMessage:
         """Adds a user message without words: the client ended the turn, or its transcript was lost."""
@@ -181,16 +168,18 @@ class ReplyManager:
         attempt = self._attempts.setdefault(effect.reply, _Attempt())
         attempt.reply = reply = Reply(
             effect.reply,
-            self.engines.voice,
+            self.context.engines.voice,
             self._voice_recovery.works,
             self.speaker,
-            self.recorder.trace_of(effect.reply),
-            self.settings.voice_timeout_s,
-            on_event=self.on_event if reply_options.spoken else lambda event: self._show_text(effect.reply, event),
-            normalize_text=self.engines.normalize_text,
-            answered_by=self.engines.model.name,
+            self.context.recorder.trace_of(effect.reply),
+            self.context.settings.voice_timeout_s,
+            on_event=self.context.on_event
+            if reply_options.spoken
+            else lambda event: self._show_text(effect.reply, event),
+            normalize_text=self.context.engines.normalize_text,
+            answered_by=self.context.engines.model.name,
             spoken=reply_options.spoken,
-            speed=lambda: reply_options.speed * self.engines.skill_effects.speed,
+            speed=lambda: reply_options.speed * self.context.engines.skill_effects.speed,
             error="speech recognition failed" if effect.transcript_lost else None,
         )
         attempt.transcript_lost = effect.transcript_lost
@@ -210,15 +199,15 @@ class ReplyManager:
         attempt.messages = self.history.messages(
             effect.new_text, continues=effect.new_text != effect.text, instructions=reply_options.instructions
         )
-        options = replace(reply_options.options, traceparent=self.recorder.traceparent(effect.reply))
-        if self.engines.tools is None:
-            return without_made_up(self.engines.model.stream(attempt.messages, options), options.functions)
+        options = replace(reply_options.options, traceparent=self.context.recorder.traceparent(effect.reply))
+        if self.context.engines.tools is None:
+            return without_made_up(self.context.engines.model.stream(attempt.messages, options), options.functions)
         return ToolRounds(
-            self.engines.model,
+            self.context.engines.model,
             attempt.messages,
             options,
-            self.engines.tools,
-            self.settings.tools,
+            self.context.engines.tools,
+            self.context.settings.tools,
             reply.gate,
             written=lambda: reply.written_text,
             remember=lambda used: self.history.add_tool_call(reply.id, used),
@@ -227,10 +216,12 @@ class ReplyManager:
 
     def _on_tool_wait(self, reply: Reply, waited_s: float) -> None:
         """Announces a wait if needed, and reports progress, because a slow tool call is not a stuck reply."""
-        tools = self.settings.tools
+        tools = self.context.settings.tools
         if tools.moment and waited_s >= tools.moment_after_s:
             reply.announce_wait(tools.moment)
-        self.dispatch(PlaybackProgress(self.at(), reply.id, reply.words_heard, reply.any_sound_heard))
+        self.context.dispatch(
+            PlaybackProgress(self.context.position(), reply.id, reply.words_heard, reply.any_sound_heard)
+        )
 
     async def _run_reply(self, reply: Reply, source: AsyncGenerator[ReplyEvent]) -> None:
         await reply.run(source)
@@ -240,12 +231,12 @@ class ReplyManager:
         if reply.error is not None:
             self._report_error(reply.id, reply.error)
         if reply.unsynthesized:
-            self.on_event(Problem(f"not spoken: {' '.join(reply.unsynthesized)}", private=True))
+            self.context.on_event(Problem(f"not spoken: {' '.join(reply.unsynthesized)}", private=True))
         for call in reply.calls:
-            self.on_event(FunctionCalled(reply.id, self.history.add_function_call(call)))
+            self.context.on_event(FunctionCalled(reply.id, self.history.add_function_call(call)))
         if (attempt := self._attempts.get(reply.id)) is not None:
             attempt.sent = True
-        self.on_event(_reply_sent_event(reply))
+        self.context.on_event(_reply_sent_event(reply))
         self.speaker.end(reply.id)
         if reply.spoken_transcript.samples == 0:
             self._finish_reply(reply.id)  # nothing was played, so no playout report will follow
@@ -262,12 +253,12 @@ class ReplyManager:
         attempt.speech_end = effect.speech_end
         self._resumed = effect.reply if effect.origin == "resumed" else None
         if attempt.messages:
-            attempt.undo_effects = self.engines.skill_effects.do(
-                self.engines.skill_effects.effect_of(attempt.messages), _now_s()
+            attempt.undo_effects = self.context.engines.skill_effects.do(
+                self.context.engines.skill_effects.effect_of(attempt.messages), _now_s()
             )
-        reply.gain_db = self.engines.skill_effects.gain_db
-        speech_end_s = None if effect.speech_end is None else self.clock.to_loop_s(effect.speech_end)
-        self.recorder.commit(effect, _now_s(), speech_end_s)
+        reply.gain_db = self.context.engines.skill_effects.gain_db
+        speech_end_s = None if effect.speech_end is None else self.context.clock.to_loop_s(effect.speech_end)
+        self.context.recorder.commit(effect, _now_s(), speech_end_s)
         said = self._add_user_text(effect.text, effect.new_text)
         lost = said is None and (attempt.transcript_lost or (effect.submitted and effect.origin == "requested"))
         if said is None and (attempt.transcript_lost or effect.submitted):
@@ -276,20 +267,20 @@ class ReplyManager:
         committed = UserTurnCommitted(
             effect.reply.turn, effect.text, effect.low_confidence, said, end_ms, effect.origin, lost=lost
         )
-        self.on_event(committed)
+        self.context.on_event(committed)
         item = self.history.add_reply(effect.reply, reply.spoken_transcript)
-        self.on_event(ReplyStarted(effect.reply, item, reply.spoken))
+        self.context.on_event(ReplyStarted(effect.reply, item, reply.spoken))
         self.speaker.open(effect.reply)
         reply.gate.set()
 
     def hold(self, reply_id: ReplyId) -> None:
-        """Holds the reply's first audio."""
+        """Delays the reply's first audio, because the user may be resuming."""
         reply = self._attempts[reply_id].reply
         if reply is not None:
             reply.released.clear()
 
     def release(self, reply_id: ReplyId) -> None:
-        """Releases the reply's first audio."""
+        """Lets the reply's first audio play."""
         reply = self._attempts[reply_id].reply
         if reply is not None:
             reply.released.set()
@@ -298,7 +289,7 @@ class ReplyManager:
         """Records the response latency that the client has measured; see `Session.on_client_latency`."""
         attempt = self._attempts.get(reply_id)
         if attempt is not None and attempt.reply is not None and attempt.speech_end is not None:
-            attempt.reply.on_client_latency(self.clock.to_loop_s(attempt.speech_end) + latency_s, device_s)
+            attempt.reply.on_client_latency(self.context.clock.to_loop_s(attempt.speech_end) + latency_s, device_s)
 
     def reply_text(self, reply_id: ReplyId | None) -> str:
         """Returns the text of this reply so far, else of the last reply; "" if there was none."""
@@ -306,7 +297,10 @@ class ReplyManager:
         return ("" if attempt is None or attempt.reply is None else attempt.reply.written_text) or self.last_reply
 
     def recent_text(self, reply_id: ReplyId | None) -> str:
-        """Returns the text of this reply, or of the last one, that was played in the last 3 s and may echo."""
+        """Returns the text of this reply, or of the last one, that was played in the last `MAX_ECHO_S`.
+
+        The microphone may pick up these words from the loudspeaker.
+        """
         attempt = None if reply_id is None else self._attempts.get(reply_id)
         if attempt is not None and attempt.reply is not None:
             played = attempt.reply.played
@@ -326,10 +320,12 @@ class ReplyManager:
 
     def _show_text(self, reply_id: ReplyId, event: SessionEvent) -> None:
         """Shows an event of a text reply. Shown text counts as heard."""
-        self.on_event(event)
+        self.context.on_event(event)
         attempt = self._attempts.get(reply_id)
         if attempt is not None and attempt.reply is not None:
-            self.dispatch(PlaybackProgress(self.at(), reply_id, attempt.reply.words_heard, audible=True))
+            self.context.dispatch(
+                PlaybackProgress(self.context.position(), reply_id, attempt.reply.words_heard, audible=True)
+            )
 
     def _on_played(self, key: Hashable, played: ReplySamples, leaves_at_s: float, finished: bool) -> None:
         attempt = self._attempts.get(key) if isinstance(key, ReplyId) else None
@@ -337,7 +333,9 @@ class ReplyManager:
             return  # the reply was cancelled
         reply = attempt.reply
         reply.on_played(played, leaves_at_s, finished=finished)
-        self.dispatch(PlaybackProgress(self.at(), reply.id, reply.words_heard, reply.any_sound_heard))
+        self.context.dispatch(
+            PlaybackProgress(self.context.position(), reply.id, reply.words_heard, reply.any_sound_heard)
+        )
         if finished:
             self._finish_reply(reply.id)
 
@@ -350,12 +348,12 @@ class ReplyManager:
             )
             heard = self._store_heard(reply, complete=True)
             if reply.audible and reply.unheard:
-                self.report_problem(PARTLY_HEARD.format(s=reply.unheard_ms / 1000))
-            if reply.unheard_end is not None:  # its end was not heard, for want of a loudspeaker
+                self.context.report_problem(PARTLY_HEARD.format(s=reply.unheard_ms / 1000))
+            if reply.unheard_end is not None:  # there was no loudspeaker to play its end
                 heard_ms = ms_of_reply_samples(ReplySamples(reply.unheard_end))
-                self.on_event(ReplyStopped(reply.id, heard, heard_ms, "unheard"))
+                self.context.on_event(ReplyStopped(reply.id, heard, heard_ms, "unheard"))
             self._record_reply(reply, "answered" if reply.answered else "failed", heard)
-            self.dispatch(ReplyEnded(self.at(), reply_id))
+            self.context.dispatch(ReplyEnded(self.context.position(), reply_id))
 
     def _store_heard(self, reply: Reply, *, complete: bool) -> str:
         """Stores the heard part of the reply in the history and returns it."""
@@ -366,33 +364,38 @@ class ReplyManager:
             self.last_reply = reply.written_text or self.last_reply
         self.on_reply_heard(heard)
         reply.trace.error, reply.trace.answered_by = reply.error, reply.answered_by
-        self.recorder.finish(reply.id.turn, outcome, heard, self.clock)
+        self.context.recorder.finish(reply.id.turn, outcome, heard, self.context.clock)
 
     # ---- replies that are played one after another ----
 
-    def add_trailing(self, reply_id: ReplyId | None) -> bool:
-        """Lets the reply play to its end while another one is prepared. Returns False if it was not sent completely.
+    def play_to_end(self, reply_id: ReplyId | None) -> bool:
+        """Makes the reply an earlier reply: it plays to its end while another one is prepared.
 
-        The history counts it as heard completely from now on, and as less only if it is cut.
+        The history shows the whole reply from now on. If the reply is stopped, the history is cut to what was heard.
+
+        Returns:
+            False if the reply was not sent completely, or if there are `MAX_EARLIER_REPLIES` already.
         """
         attempt = None if reply_id is None else self._attempts.get(reply_id)
         if reply_id is None or attempt is None or attempt.reply is None or not attempt.sent:
             return False
-        if len(self.trailing) >= MAX_TRAILING:
+        if len(self.earlier_replies) >= MAX_EARLIER_REPLIES:
             return False
-        self.trailing = (*self.trailing, reply_id)
+        self.earlier_replies = (*self.earlier_replies, reply_id)
         self.history.set_heard(reply_id, attempt.reply.spoken_transcript.samples, complete=True)
         return True
 
-    def cut_trailing(self, reason: ReplyCutReason, only: ReplyId | None = None) -> None:
-        """Stops the replies that are still played before the current one. `only`: stop this one alone."""
-        for reply_id in self.trailing:
+    def stop_earlier_replies(self, reason: ReplyCutReason, only: ReplyId | None = None) -> None:
+        """Stops the earlier replies. `only`: stops only this one."""
+        for reply_id in self.earlier_replies:
             if only not in {None, reply_id}:
                 continue
             reply = self._end(reply_id)
             if reply is not None:
                 heard = self._store_heard(reply, complete=False)
-                self.on_event(ReplyStopped(reply_id, heard, ms_of_reply_samples(reply.played), reason, *_tokens(reply)))
+                self.context.on_event(
+                    ReplyStopped(reply_id, heard, ms_of_reply_samples(reply.played), reason, *_tokens(reply))
+                )
                 self._record_reply(reply, "interrupted", heard)
 
     # ---- interruption ----
@@ -400,7 +403,7 @@ class ReplyManager:
     def drop(self, effect: DropAttempt) -> None:
         """Drops an attempt that was never committed."""
         self._end(effect.reply)
-        self.recorder.drop(effect.reply, _now_s(), effect.reason)
+        self.context.recorder.drop(effect.reply, _now_s(), effect.reason)
 
     def interrupt(self, effect: InterruptReply) -> None:
         """Stops the reply. The part that was heard stays in the history."""
@@ -408,12 +411,14 @@ class ReplyManager:
         if reply is None:
             return
         self._unheard_rest = reply.id, reply.unheard_text
-        self.recorder.event(reply.id.turn, "interrupt", _now_s(), effect.reason)
+        self.context.recorder.event(reply.id.turn, "interrupt", _now_s(), effect.reason)
         if effect.reason == "stuck":
-            reply.error = reply.error or f"the reply by {reply.answered_by} got stuck and was given up"
+            reply.error = reply.error or f"the reply by {reply.answered_by} made no progress and was stopped"
             self._report_error(reply.id, reply.error)
         heard = self._store_heard(reply, complete=False)
-        self.on_event(ReplyStopped(reply.id, heard, ms_of_reply_samples(reply.played), effect.reason, *_tokens(reply)))
+        self.context.on_event(
+            ReplyStopped(reply.id, heard, ms_of_reply_samples(reply.played), effect.reason, *_tokens(reply))
+        )
         self._record_reply(reply, "stuck" if effect.reason == "stuck" else "interrupted", heard)
 
     def retract(self, effect: RetractReply) -> bool:
@@ -424,15 +429,15 @@ class ReplyManager:
             self._unheard_rest = reply.id, reply.unheard_text  # after any other, the turn is answered again
         attempt.undo_effects()
         self.history.retract(effect.reply)
-        self.recorder.retract(effect.reply, _now_s())
+        self.context.recorder.retract(effect.reply, _now_s())
         played_ms = 0.0 if reply is None else ms_of_reply_samples(reply.played)
         tokens = (None, None, None) if reply is None else _tokens(reply)
-        self.on_event(ReplyStopped(effect.reply, "", played_ms, "went on", *tokens))
+        self.context.on_event(ReplyStopped(effect.reply, "", played_ms, "went on", *tokens))
         return attempt.speech_end is not None
 
     def _end(self, reply_id: ReplyId) -> Reply | None:
         """Stops playout of the reply first, then cancels its tasks."""
-        self.trailing = tuple(one for one in self.trailing if one != reply_id)
+        self.earlier_replies = tuple(one for one in self.earlier_replies if one != reply_id)
         attempt = self._attempts.pop(reply_id, None)
         if attempt is None:
             return None
@@ -441,7 +446,7 @@ class ReplyManager:
             reply.played = self.speaker.close(reply_id)
             self.speaker.unduck()
         if attempt.transcription is not None:
-            self.recorder.transcribed(reply_id, attempt.requested_s, _now_s())
+            self.context.recorder.transcribed(reply_id, attempt.requested_s, _now_s())
         if reply is not None:
             reply.abandon(_now_s())
         for task in (attempt.transcription, attempt.reply_task):
@@ -456,21 +461,21 @@ class ReplyManager:
             if task.done():
                 return
             task.cancel()
-        self.report_problem(f"the task of {task.get_name()} did not stop")
+        self.context.report_problem(f"a background task ({task.get_name()}) did not stop")
 
-    def stop(self, *, leaving: bool, failure: str | None = None) -> None:
+    def stop(self, *, skip_last_reply: bool, failure: str | None = None) -> None:
         """Stops all replies, because the conversation is over.
 
         Args:
-            leaving: The last reply need not be finished.
+            skip_last_reply: The user has left: an unfinished last reply is no problem to report.
             failure: Why the conversation ended early, if it did.
         """
         for reply_id in list(self._attempts):
             reply = self._end(reply_id)
             if reply is not None and reply.gate.is_set():
                 reply.error = reply.error or failure
-                if not leaving and failure is None:
-                    self.report_problem("the last reply did not end in time and was cut off")
+                if not skip_last_reply and failure is None:
+                    self.context.report_problem("the last reply did not end in time and was cut off")
                 self._record_reply(
                     reply, "failed" if failure else "interrupted", self._store_heard(reply, complete=False)
                 )
@@ -478,8 +483,8 @@ class ReplyManager:
 
     def _report_error(self, reply_id: ReplyId, reason: str) -> None:
         """Reports an error on the reply's own turn, even if the user has started another one."""
-        self.on_event(Problem(reason))
-        self.recorder.event(reply_id.turn, "error", _now_s(), reason)
+        self.context.on_event(Problem(reason))
+        self.context.recorder.event(reply_id.turn, "error", _now_s(), reason)
 
 
 def _reply_sent_event(reply: Reply) -> ReplySent:

@@ -1,16 +1,29 @@
 """Runs one conversation, from the first microphone frame to the last sample of the last reply.
 
-    microphone ──frame──▶ AudioInput ──event──▶ TurnTaking ──effect──┬─▶ AudioInput: open, transcribe, close a segment
-                                                                     └─▶ ReplyManager ──audio──▶ speaker
+    microphone ─frame─▶ VAD ─VAD result─▶ turn taking ─effect─▶ session
+    session ─▶ recognizer ─transcript─▶ history ─messages─▶ LLM ─token─▶ text chunks ─▶ voice ─audio─▶ speaker
+
+`AudioInput` runs the VAD and the recognizer. `TurnTaking` decides. `ReplyManager` asks the LLM and runs the voice.
+Transcripts, end-of-turn estimates and playback positions flow back to turn taking as events.
 
 Reading order:
 
 1. `_process_frame` passes a frame to `AudioInput`, which returns the VAD result.
-2. `_dispatch` passes an event, such as `FrameProcessed` or `FinalTranscript`, to the turn-taking state machine.
-3. `_apply` carries out each effect that the machine returns, such as `Transcribe` or `CommitTurn`.
+2. `_dispatch` passes an event to the turn-taking state machine. An event reports what has happened, such as
+   `FrameProcessed` or `FinalTranscript`.
+3. `_apply` carries out each effect that the machine returns. An effect is an instruction, such as `Transcribe` or
+   `CommitTurn`. `TurnStarted` and `TurnDiscarded` are effects too: they instruct the session to report this.
 
 These steps are synchronous. Slow work (recognition, LLM requests, synthesis) runs in tasks of this session's task
 group. Each task has a time limit and reports its result as another event.
+
+Five effects end something:
+
+    CloseSegment     a speech segment whose transcript was used
+    DiscardSegment   a speech segment that contained no speech for the assistant
+    DropAttempt      an attempt that was never committed
+    RetractReply     a committed reply of which no word was heard; its turn continues
+    TurnDiscarded    a turn that is not answered
 """
 
 import asyncio
@@ -29,6 +42,7 @@ from assistant.pipeline.audio_input import AudioInput
 from assistant.pipeline.engines import Engines, ReplyOptions, SessionSettings
 from assistant.pipeline.recorder import Recorder
 from assistant.pipeline.reply_manager import ReplyManager
+from assistant.pipeline.session_context import SessionContext
 from assistant.turns.events import (
     CloseSegment,
     CommitTurn,
@@ -70,22 +84,22 @@ from audio.speaker import Speaker
 from audio.units import FRAME_MS, FRAME_SAMPLES, Samples, ms_of_samples, samples_of_s
 from audio.vad import VadResult
 
-LAST_REPLY_TIMEOUT_S = 60.0
-"""How long the last turn may take after the microphone has ended."""
+LAST_TURN_TIMEOUT_S = 60.0
+"""Time limit for the last turn, its transcript and reply included, after the microphone has ended, in seconds."""
 
 SILENCE_PROBABILITY = 0.2
-"""Speech probability below which a frame cannot be the beginning of speech."""
+"""Speech probability below which a frame is not the beginning of speech. The next frames may then arrive in a batch."""
 
 SPEECH_PROBABILITY = 0.9
 """Speech probability above which the next frames, if equally loud, cannot contain the end of speech."""
 
 MAX_TYPED_MESSAGES = 20
-"""Most typed messages that wait for a transcript. Beyond it the oldest are dropped."""
+"""Maximum number of typed messages that wait for a transcript. Beyond it the oldest are dropped."""
 
 
 @dataclass(slots=True)
 class Session:
-    """One conversation. `run` holds it from beginning to end. Not thread-safe: call it on the event loop.
+    """Runs one conversation; see `run`. Not thread-safe: call it on the event loop.
 
     Attributes:
         microphone: Source of the frames and of the sample clock.
@@ -95,9 +109,10 @@ class Session:
         history: The history that the LLM sees.
         recorder: Collects the trace of each turn.
         settings: Time limits of the stages.
-        on_event: Receives every session event, for the terminal or the client.
-        reply_options: Options of the replies. A client may replace them at any time.
-        wake_phrase: Wake-phrase gate. It decides whether speech is addressed to the assistant.
+        on_event: Receives every session event, for the terminal or the client (`assistant/events.py`).
+        reply_options: Speech rate, LLM options and instructions of the replies. A client may replace them at any time.
+        wake_phrase: Wake-phrase gate. It decides whether speech is addressed to the assistant: the speech contains the
+            wake phrase, or it begins in the wake window, which is the time after a reply or after the phrase alone.
         push_to_talk: Push-to-talk key; None where the microphone is always open.
     """
 
@@ -115,38 +130,27 @@ class Session:
     _audio_input: AudioInput = field(init=False)
     _reply_manager: ReplyManager = field(init=False)
     _tasks: asyncio.TaskGroup = field(init=False)
-    _at: Samples = Samples(0)
+    _position: Samples = Samples(0)  # end of the last frame on the sample clock
     _typed_messages: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_TYPED_MESSAGES))
-    _request_options: ReplyOptions | None = None  # options of a requested reply
-    _request_after_reply: bool = False  # a request that waits for the current reply to end
-    _leaving: bool = False
-    _release_tools: Callable[[], None] = lambda: None
+    # A requested reply is one that a client or typed text asks for, instead of speech; see `request`.
+    _requested_reply_options: ReplyOptions | None = None  # its options, until it is committed; None: `reply_options`
+    _request_is_waiting: bool = False  # the request waits until nobody speaks and no reply is active
+    _skip_last_reply: bool = False  # when the microphone has ended, end without finishing the last reply
+    _unsubscribe_from_tools: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
-        clock = self.microphone.clock
-        self._audio_input = AudioInput(
+        context = SessionContext(
             self.engines,
-            self.wake_phrase,
-            self.recorder,
-            clock,
             self.settings,
+            self.recorder,
+            self.microphone.clock,
+            lambda: self._position,
             self._dispatch,
             self.on_event,
             self._report_problem,
         )
-        self._reply_manager = ReplyManager(
-            self.engines,
-            self.speaker,
-            self.history,
-            self.recorder,
-            clock,
-            self.settings,
-            lambda: self._at,
-            self._dispatch,
-            self.on_event,
-            self._report_problem,
-            self._audio_input.on_reply_heard,
-        )
+        self._audio_input = AudioInput(context, self.wake_phrase)
+        self._reply_manager = ReplyManager(context, self.speaker, self.history, self._audio_input.on_reply_heard)
 
     async def run(self) -> None:
         """Runs the conversation until the microphone has ended and the last reply has been played.
@@ -158,23 +162,23 @@ class Session:
             async with asyncio.TaskGroup() as self._tasks:
                 await self._run_conversation()
         except BaseException as error:
-            self._shut_down(f"the conversation broke off ({type(error).__name__})")
+            self._shut_down(f"the conversation ended with an error ({type(error).__name__})")
             raise
         finally:
-            self._release_tools()
+            self._unsubscribe_from_tools()
 
     async def _run_conversation(self) -> None:
         self._audio_input.start(self._tasks)
         self._reply_manager.start(self._tasks)
         if self.engines.tools is not None:
-            self._release_tools = self.engines.tools.subscribe(self._report_problem)
+            self._unsubscribe_from_tools = self.engines.tools.subscribe(self._report_problem)
         speaker_task = self._tasks.create_task(self.speaker.run(), name="speaker")
         if self.settings.greeting:
-            self._dispatch(ReplyRequested(self._at, "greeting", self.settings.greeting))
+            self._dispatch(ReplyRequested(self._position, "greeting", self.settings.greeting))
         async with aclosing(self.microphone.frames()) as frames:
             async for frame in frames:
                 self._process_frame(frame)
-        if not self._leaving:
+        if not self._skip_last_reply:
             await self._finish_last_turn()
         self._shut_down()
         await asyncio.sleep(self.speaker.latency_s)  # the speaker has accepted the last block, but not played it yet
@@ -183,77 +187,83 @@ class Session:
     @property
     def reply_request_pending(self) -> bool:
         """Whether a reply was requested that has not been started yet."""
-        return self._request_after_reply or self.turns.pending_turn_has_reply_request
+        return self._request_is_waiting or self.turns.pending_turn_has_reply_request
 
     @property
     def idle(self) -> bool:
-        """Whether nobody speaks and no reply is being prepared or played."""
-        return self.turns.phase is Phase.IDLE and not self.turns.resume_pending and not self._reply_manager.trailing
+        """Whether the user is silent and no reply is being prepared or played."""
+        return (
+            self.turns.phase is Phase.IDLE and not self.turns.resume_pending and not self._reply_manager.earlier_replies
+        )
 
     @property
-    def playing(self) -> tuple[ReplyId, ...]:
-        """The replies that are being prepared or played, in order."""
+    def active_replies(self) -> tuple[ReplyId, ...]:
+        """The replies that are being played, in order, and the current one, which may still be prepared."""
         replying = self.turns.replying
-        return (*self._reply_manager.trailing, *(() if replying is None else (replying,)))
+        return (*self._reply_manager.earlier_replies, *(() if replying is None else (replying,)))
 
     # ---- requests of a client or user interface ----
 
     def request(self, options: ReplyOptions | None = None, *, after_reply: bool = False) -> None:
-        """Requests a reply to the history, or to the speech that is being transcribed.
+        """Requests a reply to the history. If a transcript is pending, the reply also answers that speech.
 
         Args:
             options: Options of this reply only; None: the session's `reply_options`.
             after_reply: False: a reply that is playing is interrupted. True: the request waits until that reply has
-                ended. If that reply was sent completely and nobody speaks over it, the new reply is prepared at once
-                and played after it. If the user speaks first, the reply to that speech fulfils the request.
+                ended. If that reply was sent completely and no user speech overlaps it, the new reply is prepared at
+                once and played after it. If the user speaks first, the reply to that speech fulfils the request.
         """
-        self._request_options = options
-        if after_reply and not self.turns.has_overlap and self._reply_manager.add_trailing(self.turns.replying):
-            self._request_after_reply = False
-            self._dispatch(ReplyRequested(self._at, "requested", after_current_reply=True))
+        self._requested_reply_options = options
+        if after_reply and not self.turns.has_overlap and self._reply_manager.play_to_end(self.turns.replying):
+            self._request_is_waiting = False
+            self._dispatch(ReplyRequested(self._position, "requested", after_current_reply=True))
             return
-        # A request waits for the end of user speech, except where only the client ends turns.
+        # A request waits for the end of user speech, except where only the client ends turns. It does not wait if a
+        # turn that has ended would not be answered: the request is then for that turn.
         busy_phases = (
             {Phase.REPLYING, Phase.AWAITING_TRANSCRIPT}
             if self.turns.settings.ends_by_client
             else {Phase.REPLYING, Phase.AWAITING_TRANSCRIPT, Phase.USER_SPEAKING}
         )
-        self._request_after_reply = (
+        self._request_is_waiting = (
             after_reply and self.turns.phase in busy_phases and not self.turns.pending_turn_lacks_reply_request
         )
-        if not self._request_after_reply:
-            self._dispatch(ReplyRequested(self._at, "requested"))
+        if not self._request_is_waiting:
+            self._dispatch(ReplyRequested(self._position, "requested"))
 
-    def submit(self) -> None:
+    def end_user_turn(self) -> None:
         """Ends the user's turn at once, without waiting for silence.
 
-        A reply that was sent completely is played to its end.
+        The event is `InputCommitted`: the client has ended its input. `CommitTurn` is the later effect: the transcript
+        has arrived, and the turn enters the history. Where only the client ends turns, a reply that was sent completely
+        is played to its end.
         """
         only_client_ends = self.turns.settings.ends_by_client and self.turns.has_overlap
         self._dispatch(
             InputCommitted(
-                self._at, after_current_reply=only_client_ends and self._reply_manager.add_trailing(self.turns.replying)
+                self._position,
+                after_current_reply=only_client_ends and self._reply_manager.play_to_end(self.turns.replying),
             )
         )
 
-    def clear(self) -> None:
-        """Discards the speech of the current turn."""
-        self._dispatch(InputCleared(self._at))
+    def clear_input(self) -> None:
+        """Discards the user's speech in the current turn."""
+        self._dispatch(InputCleared(self._position))
 
-    def cancel(self, *, including_request: bool = False) -> None:
+    def cancel_reply(self, *, including_request: bool = False) -> None:
         """Stops the current reply, if there is one.
 
         Args:
             including_request: Also withdraw a requested reply that has not been started.
         """
         if including_request:
-            self._request_after_reply, self._request_options = False, None
-        self._dispatch(ReplyCancelled(self._at, including_request))
-        self._reply_manager.cut_trailing("client")
+            self._request_is_waiting, self._requested_reply_options = False, None
+        self._dispatch(ReplyCancelled(self._position, including_request))
+        self._reply_manager.stop_earlier_replies("client")
 
-    def stop_trailing(self, reply: ReplyId) -> None:
-        """Stops a reply that is still played before the current one."""
-        self._reply_manager.cut_trailing("client", reply)
+    def stop_earlier_reply(self, reply: ReplyId) -> None:
+        """Stops an earlier reply that still plays, although the current one is being prepared."""
+        self._reply_manager.stop_earlier_replies("client", reply)
 
     def on_client_latency(self, reply_id: ReplyId, latency_s: float, device_s: float) -> None:
         """Reports the response latency that a remote client has measured.
@@ -268,7 +278,7 @@ class Session:
     @property
     def wake_window_open(self) -> bool:
         """Whether speech that begins now is accepted without the wake phrase."""
-        return self.wake_phrase.is_open(self._at)
+        return self.wake_phrase.is_open(self._position)
 
     def type(self, text: str) -> bool:
         """Adds a typed user message and requests a reply. A reply that is playing is interrupted.
@@ -286,10 +296,13 @@ class Session:
         return True
 
     def repeat(self) -> bool:
-        """Repeats the reply that is playing, else the last one, from its beginning. Returns False if there was none."""
+        """Says the reply that is playing once more from its beginning, else the last one.
+
+        The text is spoken as it is; the LLM is not asked. Returns False if there was no reply.
+        """
         text = self._reply_manager.reply_text(self.turns.replying)
         if text:
-            self._dispatch(ReplyRequested(self._at, "repeated", text))
+            self._dispatch(ReplyRequested(self._position, "repeated", text))
         return bool(text)
 
     def set_push_to_talk(self, pressed: bool) -> None:
@@ -303,11 +316,11 @@ class Session:
         if not pressed:
             self.push_to_talk.release(self._captured_position())
         elif self.push_to_talk.press(self._captured_position()):
-            self._dispatch(KeyPressed(self._at))
+            self._dispatch(KeyPressed(self._position))
 
-    def leave(self) -> None:
-        """Announces that the microphone is about to end and that the last reply need not be finished."""
-        self._leaving = True
+    def announce_end(self) -> None:
+        """Announces that the user leaves: the microphone is about to end, and the last reply need not be finished."""
+        self._skip_last_reply = True
 
     # ---- frames ----
 
@@ -315,21 +328,25 @@ class Session:
         """Passes a frame through the push-to-talk key and the VAD, and its VAD result to the turn-taking machine."""
         if self.push_to_talk is not None:
             frame = self.push_to_talk.mute_or_pass(frame)
-        self._at = frame.end
-        if self.turns.phase is Phase.REPLYING:
-            self.wake_phrase.extend_for_reply(self._at)
+        self._position = frame.end
+        if self.turns.phase is Phase.REPLYING:  # the wake window opens after the reply, so each frame moves its end
+            self.wake_phrase.extend_for_reply(self._position)
         vad_result = self._audio_input.process(frame)
         if self.push_to_talk is not None:
             self.push_to_talk.add_vad_result(frame.end, vad_result)
         self._dispatch(FrameProcessed(frame.end, vad_result))
         if self.push_to_talk is not None:
             self._check_key(self.push_to_talk)
+        # A timer that is due is announced. `skill_effects` are the effects of skills, not those of turn taking.
         for announcement in self.engines.skill_effects.due(self._now_s()):
-            self._dispatch(ReplyRequested(self._at, "announcement", announcement))
+            self._dispatch(ReplyRequested(self._position, "announcement", announcement))
         self.microphone.batching = self._batching_after(vad_result)
 
     def _batching_after(self, vad_result: VadResult) -> Batching:
-        """Returns whether the next frames may arrive in batches, because no decision can depend on them."""
+        """Returns whether the next frames may arrive in batches, which saves processor time.
+
+        They may while turn taking would return no effect for them.
+        """
         # Timers are checked with every frame; a released key waits for the frames captured before the release.
         if self.push_to_talk is not None or self.engines.skill_effects.timers.any_set:
             return Batching.OFF
@@ -339,26 +356,30 @@ class Session:
                 if vad_result.probability < SILENCE_PROBABILITY and self.turns.ignores_silence
                 else Batching.OFF
             )
-        until = Samples(self._at + samples_of_s(MAX_SPEECH_BATCH_S))
+        until = Samples(self._position + samples_of_s(MAX_SPEECH_BATCH_S))
         still_speaking = vad_result.possible_end is None and vad_result.probability > SPEECH_PROBABILITY
         return Batching.SPEECH if still_speaking and self.turns.ignores_speech_until(until) else Batching.OFF
 
     def _check_key(self, key: PushToTalk) -> None:
-        match key.take_action(self._at, self._audio_input.onset if self.turns.phase is Phase.USER_SPEAKING else None):
+        """Ends or discards the user's turn if the released key says so at this position."""
+        match key.take_action(
+            self._position, self._audio_input.onset if self.turns.phase is Phase.USER_SPEAKING else None
+        ):
             case "submit":
-                self._dispatch(InputCommitted(self._at))
+                self._dispatch(InputCommitted(self._position))
             case "clear":
-                self._dispatch(InputCleared(self._at))
+                self._dispatch(InputCleared(self._position))
 
     # ---- events to the turn-taking machine, and its effects ----
 
     def _dispatch(self, event: Event) -> None:
         """Passes an event to the turn-taking machine and applies the effects it returns."""
-        self.recorder.event_log.add(event, self.turns.settings)
+        self.recorder.event_log.add(event, self.turns.settings)  # a replay needs the settings; clients change them
         for effect in self.turns.handle(event):
             self._apply(effect)
-        if self._request_after_reply and self.turns.phase is Phase.IDLE:
-            self.request(self._request_options)
+        # Any event may end the reply or the speech that these two wait for. They are therefore checked after each.
+        if self._request_is_waiting and self.turns.phase is Phase.IDLE:
+            self.request(self._requested_reply_options)
         self._add_typed_messages()
 
     def _add_typed_messages(self) -> None:
@@ -366,8 +387,9 @@ class Session:
         if not self._typed_messages or self.turns.phase is Phase.AWAITING_TRANSCRIPT:
             return
         if self.turns.phase is Phase.USER_SPEAKING and not self._audio_input.addressed:
-            # Not addressed to the assistant. Without this, the reply would open the wake-phrase window for it.
-            self._dispatch(InputCleared(self._at))
+            # The speech is not addressed to the assistant. The reply to the typed message would open the wake window,
+            # and this speech would then be answered, so it is discarded first.
+            self._dispatch(InputCleared(self._position))
             return
         while self._typed_messages:
             self.history.insert(UserMessage(self.history.reserve(), self._typed_messages.popleft(), spoken=False))
@@ -379,37 +401,41 @@ class Session:
             case OpenSegment():
                 self._audio_input.open(effect)
             case TurnStarted():
+                # Speech also stops earlier replies that still play.
                 if self.turns.settings.voice_interrupts:
-                    self._reply_manager.cut_trailing("voice")
+                    self._reply_manager.stop_earlier_replies("voice")
                 self.recorder.turn_started(effect.turn, self._loop_time_of(effect.onset))
                 self.on_event(
                     SpeechStarted(effect.turn, ms_of_samples(effect.onset), self._reply_manager.reserve_user_item())
                 )
-            case Transcribe():
+            case Transcribe():  # words of a turn, to answer them
                 self._transcribe(effect)
-            case RequestTranscript():
+            case RequestTranscript():  # words of short or unclear speech, to decide what it was
                 self._audio_input.transcribe_overlap(effect, self._reply_manager.recent_text(self.turns.replying))
             case PrepareReply():
                 self._reply_manager.prepare(
-                    effect, self.reply_options if effect.is_literal else self._request_options or self.reply_options
+                    effect,
+                    self.reply_options if effect.is_literal else self._requested_reply_options or self.reply_options,
                 )
             case EndOfTurn():
                 self.recorder.end_of_turn(effect.turn, self._now_s())
             case CommitTurn():
                 self._commit(effect)
-            case RecordTurn():
+            case RecordTurn():  # writes the turn to the history, without a reply
                 self._reply_manager.record_turn(effect)
             case CloseSegment() | DiscardSegment():
                 self._audio_input.close(effect, self._now_s())
             case DropAttempt():
                 self._reply_manager.drop(effect)
             case RetractReply():
-                self._reply_manager.cut_trailing("voice")
+                self._reply_manager.stop_earlier_replies("voice")
                 if self._reply_manager.retract(effect):
                     self._audio_input.turn_continued()
             case InterruptReply():
-                self._reply_manager.cut_trailing(effect.reason)
+                self._reply_manager.stop_earlier_replies(effect.reason)
                 self._reply_manager.interrupt(effect)
+                # The interruption starts a new turn. If it came right after the reply began, the user had only paused:
+                # the pause statistics learn that the pause was no end of turn.
                 if effect.continues_turn:
                     self._audio_input.turn_continued()
             case HoldPlayback():
@@ -422,7 +448,7 @@ class Session:
             case UnduckReply():
                 self.speaker.unduck()
                 self.recorder.event(effect.reply.turn, "unduck", self._now_s())
-            case TurnDiscarded():
+            case TurnDiscarded():  # whatever ended it, speech that was not addressed to the assistant was overheard
                 self._discard_turn(effect if self._audio_input.addressed else replace(effect, reason="overheard"))
             case ResumeReply():
                 self._resume_reply(effect.reply)
@@ -430,9 +456,9 @@ class Session:
                 assert_never(effect)
 
     def _discard_turn(self, effect: TurnDiscarded) -> None:
-        """Ends a turn that gave nothing to answer."""
+        """Ends a turn that is not answered."""
         if effect.reason == "called":
-            self.wake_phrase.open_after_phrase(self._at)
+            self.wake_phrase.open_after_phrase(self._position)
         self.recorder.turn_discarded(effect, self._loop_time_of(effect.speech_end), self.microphone.clock)
         in_history = effect.submitted and self.turns.settings.has_client
         item = self._reply_manager.add_empty_message() if in_history else None
@@ -442,24 +468,24 @@ class Session:
         """Speaks the unheard rest of an interrupted reply, or requests the reply again if it was incomplete."""
         rest = self._reply_manager.unheard_text(reply_id)
         if rest is None:
-            self._dispatch(ReplyRequested(self._at, "requested"))
+            self._dispatch(ReplyRequested(self._position, "requested"))
         elif rest:
-            self._dispatch(ReplyRequested(self._at, "resumed", rest))
+            self._dispatch(ReplyRequested(self._position, "resumed", rest))
 
-    # ---- a silence: what was said? ----
+    # ---- transcripts ----
 
     def _transcribe(self, effect: Transcribe) -> None:
         now_s = self._now_s()
         self.recorder.transcript_requested(effect, now_s, self._loop_time_of(effect.speech_end))
         transcription = self._tasks.create_task(
-            self._request_transcript(effect, self._audio_input.onset), name=f"words of {effect.reply}"
+            self._run_transcription(effect, self._audio_input.onset), name=f"words of {effect.reply}"
         )
         self._reply_manager.add_attempt(effect, transcription, now_s)
 
-    async def _request_transcript(self, effect: Transcribe, onset: Samples) -> None:
-        """Transcribes the segment and dispatches the result."""
+    async def _run_transcription(self, effect: Transcribe, onset: Samples) -> None:
+        """Transcribes the segment and dispatches the result. The end-of-turn estimation of this silence starts."""
         began_s = self._now_s()
-        self._audio_input.start_silence(effect)
+        self._audio_input.start_estimation(effect)
         transcript = await self._audio_input.transcript(effect)
         draft = transcript is not None and transcript.is_draft
         self.recorder.transcribed(effect.reply, began_s, self._now_s(), draft=draft)
@@ -469,9 +495,9 @@ class Session:
     # ---- commit ----
 
     def _commit(self, effect: CommitTurn) -> None:
-        self.wake_phrase.extend_for_reply(self._at)
-        if self._reply_manager.asks_llm(effect.reply):
-            self._request_after_reply, self._request_options = False, None
+        self.wake_phrase.extend_for_reply(self._position)  # the reply is active from here on
+        if self._reply_manager.asks_llm(effect.reply):  # it answers the whole history, so it fulfils a request
+            self._request_is_waiting, self._requested_reply_options = False, None
         self._reply_manager.commit(effect)
 
     # ---- problems ----
@@ -488,15 +514,15 @@ class Session:
         self.set_push_to_talk(pressed=False)
         loop = asyncio.get_running_loop()
         silence = np.zeros(FRAME_SAMPLES, np.int16)
-        due_s, give_up_s = loop.time(), loop.time() + LAST_REPLY_TIMEOUT_S
-        while not self.idle and self._at > 0 and loop.time() < give_up_s:
+        due_s, give_up_s = loop.time(), loop.time() + LAST_TURN_TIMEOUT_S
+        while not self.idle and self._position > 0 and loop.time() < give_up_s:
             due_s += FRAME_MS / 1000
             await asyncio.sleep(max(0.0, due_s - loop.time()))
-            self._process_frame(Frame(self._at, silence, is_inserted=True))
+            self._process_frame(Frame(self._position, silence, is_inserted=True))
 
     def _shut_down(self, failure: str | None = None) -> None:
         """Stops the replies, the records and the audio input. `failure`: why the conversation ended early."""
-        self._reply_manager.stop(leaving=self._leaving, failure=failure)
+        self._reply_manager.stop(skip_last_reply=self._skip_last_reply, failure=failure)
         self.recorder.finish_all(self.microphone.clock, failure)
         self._audio_input.stop()
 
@@ -506,7 +532,7 @@ class Session:
     def _captured_position(self) -> Samples:
         """Returns the sample position that the microphone captures now. Its frame arrives a little later."""
         clock = self.microphone.clock
-        return max(self._at, clock.to_position(self._now_s())) if clock.running else self._at
+        return max(self._position, clock.to_position(self._now_s())) if clock.running else self._position
 
     def _loop_time_of(self, position: Samples) -> float:
         """Returns the loop time of a microphone sample; before the first sample, the current time."""

@@ -26,6 +26,7 @@ from assistant.replay.work_advice import models_of, stage_advice
 from assistant.trace.latency import STAGES
 from assistant.trace_report.figures import Figures, SlowTurns
 from assistant.trace_report.statistics import IntervalEstimate, Proportion, min_turns
+from assistant.trace_report.text import number_of
 
 TRIED: tuple[tuple[str, ...], ...] = (
     ("turn.profile=eager",),
@@ -84,9 +85,9 @@ def _several(found: Figures) -> dict[str, dict[str, int]]:
 def _wait_advice(evidence: AdviceInputs) -> list[AdviceItem]:
     if not evidence.replays:
         says = (
-            "The beginning of the conversation is missing: turns are decided again from all that was told before them."
+            "The beginning of the conversation is missing, but a replay needs all earlier events."
             if evidence.beheaded
-            else "These traces hold nothing that turns could be decided again from; traces of this version do."
+            else "These traces lack the events that a replay needs; traces of this version have them."
         )
         return [AdviceItem("endpoint_wait", KEYS["endpoint_wait"], "cannot tell", 0, {}, says)]
     replay_events = [figures([turns[number] for turns in evidence.replays]) for number in range(len(TRIED))]
@@ -94,12 +95,12 @@ def _wait_advice(evidence: AdviceInputs) -> list[AdviceItem]:
     useful = [finding for finding in found if finding is not None]
     if not useful and any(_may_be_sooner(figure) for figure in replay_events):
         says = (
-            f"None of the {len(TRIED)} other settings that were tried is known to answer sooner, or to cut in less: "
-            f"for p95 it takes {min_turns(95)} turns."
+            f"None of the {len(TRIED)} other settings that were tried is proven to answer sooner or to cut in less: "
+            f"p95 needs {min_turns(95)} turns."
         )
         return [AdviceItem("endpoint_wait", KEYS["endpoint_wait"], "cannot tell", len(evidence.replays), {}, says)]
     if not useful:
-        says = f"None of the {len(TRIED)} other settings that were tried answers sooner, or cuts in less."
+        says = f"None of the {len(TRIED)} other settings that were tried answers sooner or cuts in less."
         return [AdviceItem("endpoint_wait", KEYS["endpoint_wait"], "measured", len(evidence.replays), {}, says)]
     return sorted(useful, key=lambda finding: (finding.certainty != "measured", -largest_gain(finding.gain)))
 
@@ -136,15 +137,13 @@ def _sentence(tried: Sequence[str], gain: dict[int, IntervalEstimate], spared: i
     if tail_ms and (median_ms <= 0 or tail_ms < 0):
         what += f" and {_shift(gain[95])} at p95"
     price = (
-        f"with {-spared} more cut-ins"
-        if spared < 0
-        else f"with {spared} fewer cut-ins"
+        f"with {abs(spared)} {'more' if spared < 0 else 'fewer'} cut-in{'s' * (abs(spared) != 1)}"
         if spared
         else "with no more cut-ins"
     )
     vain = found.now.in_vain - found.was.in_vain
-    waste = f" and {abs(vain)} {'more' if vain > 0 else 'fewer'} answers asked for in vain" if vain else ""
-    joined = f"; {found.joined} turns would run into the next" if found.joined else ""
+    waste = f" and {abs(vain)} {'more' if vain > 0 else 'fewer'} wasted answer{'s' * (abs(vain) != 1)}" if vain else ""
+    joined = f"; {number_of(found.joined, 'turn')} would be joined with the next" if found.joined else ""
     wish = ", if the slow ones matter more" if median_ms < 0 < tail_ms else ""
     if not proven:
         return f"{what}, {price}{waste}{joined}, with {' '.join(tried)}. {reason_unproven(gain, turns)}".rstrip()

@@ -10,7 +10,7 @@ from assistant.trace_report.statistics import LEVEL, IntervalEstimate, Proportio
 from assistant.trace_report.text import number_of, spelled_share
 
 LEADS = {
-    "measured": "decided again",
+    "measured": "replayed",
     "at most": "at most, had it taken no time",
     "cannot tell": "cannot tell yet",
 }
@@ -19,14 +19,13 @@ LEADS = {
 
 def advice_lines(advice: Advice) -> Iterator[str]:
     """Yields the lines of the advice; the stage that costs most comes first."""
-    replayed = number_of(advice.replayed, "turn")
-    yield f"{number_of(advice.turns, 'turn')} with a response latency, {replayed} decided again"
+    yield f"{number_of(advice.turns, 'turn')} with a response latency, {advice.replayed:,} of them replayed"
     for kind, served in advice.engines.items():
         counted = [f"{name} ({number_of(turns, 'turn')})" for name, turns in served.items()]
         yield f"{kind}: {', '.join(counted)}"
     tail = advice.tail
     if tail is None:
-        yield "cannot tell which stage makes slow turns slow: 20 turns are needed to have a slow tail"
+        yield "cannot tell which stage makes slow turns slow: at least 20 turns are needed"
     else:
         slowest = "turn" if tail.turns == 1 else f"{tail.turns:,}"
         yield (
@@ -34,7 +33,7 @@ def advice_lines(advice: Advice) -> Iterator[str]:
             f"exceeds its own median by {tail.excess_ms:.0f} ms on average"
         )
     if not advice.findings:
-        yield f"nothing that a setting would gain {MIN_GAIN_MS:g} ms by"
+        yield f"no setting would gain {MIN_GAIN_MS:g} ms or more"
     for finding in advice.findings:
         yield ""
         yield from _finding(finding)
@@ -43,7 +42,7 @@ def advice_lines(advice: Advice) -> Iterator[str]:
 
 
 def _finding(finding: AdviceItem) -> Iterator[str]:
-    yield f"{finding.stage}  {', '.join(finding.keys) or 'no key'}"
+    yield f"{finding.stage}  {', '.join(finding.keys) or 'no setting'}"
     yield f"  {finding.says}"
     if finding.gain:
         gains = ", ".join(f"p{percent} {_spelled(gain)}" for percent, gain in finding.gain.items())

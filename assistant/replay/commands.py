@@ -36,7 +36,7 @@ def advise(paths: Sequence[Path], console: Console, *, as_json: bool) -> None:
     with reading(files):
         found = advice(collect_inputs(distinct(files, warn), warn))
     if not found.turns:
-        raise TraceError(f"{', '.join(map(str, paths))}: no turn with a response latency in it.")
+        raise TraceError(f"{', '.join(map(str, paths))}: no turn has a response latency.")
     if as_json:
         write_json(advice_json(found))
     else:

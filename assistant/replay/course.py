@@ -76,7 +76,7 @@ class TurnCourse:
 
     Attributes:
         endpoints: EOT decisions: (time, step).
-        given: Committed answers, in order, without those that were started at or after the start of the next turn.
+        given: Committed answers, in order. Answers that were started when the next turn had begun are left out.
         asked: Number of transcript requests; `prepared` counts the answers that were started.
         assumed: What had to be assumed.
         decisions: All decisions, for comparison: (step, time, effect).

@@ -35,7 +35,7 @@ from assistant.turns.turn_taking import TurnTaking
 from audio.units import Samples
 
 Source = Literal["asked", "words", "listener"]
-"""What triggered an EOT estimate: a transcript request for the silence, its transcript, or the answer of Smart Turn."""
+"""The cause of an EOT estimate: a transcript request for the silence, its transcript, or the answer of Smart Turn."""
 
 
 class Step(NamedTuple):

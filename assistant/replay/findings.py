@@ -112,7 +112,7 @@ def reason_unproven(gain: Mapping[int, IntervalEstimate], turns: int) -> str:
         return f"Cannot tell yet: {more(min_count - turns)}."
     lacking = [percent for percent, each in gain.items() if each.value >= MIN_GAIN_MS and not each.enough]
     if any(each.enough and each.value >= MIN_GAIN_MS for each in gain.values()):
-        return "Cannot tell yet: the turns are too unlike each other; more of them may tell."
+        return "Cannot tell yet: the turns vary too much; more turns may help."
     return f"Cannot tell yet: {more(min_turns(lacking[0]) - turns)} for p{lacking[0]}." if lacking else ""
 
 

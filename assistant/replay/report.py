@@ -13,11 +13,11 @@ from assistant.trace_report.statistics import LEVEL, Proportion, min_turns
 from assistant.trace_report.text import number_of, spelled_share
 
 ASSUMED = {
-    "words": "words take as long, and say the same, as when they were asked for nearest to that moment",
-    "judgement": "a silence is judged as it was, at another moment of it",
-    "fixed silence": "a silence that nobody judged is waited for as long as the profile says",
-    "answer": "an answer takes as long from its words to its first sound, and sounds as it did",
-    "silence after the end": "nobody speaks after the end of the trace",
+    "words": "a transcript takes as long and says the same as the one requested nearest to that moment",
+    "judgement": "a silence has the EOT probability measured at another moment of it",
+    "fixed silence": "a silence without an EOT probability has the silence timeout of the profile",
+    "answer": "an answer takes as long from its transcript to its first audio, and sounds the same",
+    "silence after the end": "no speech after the end of the trace",
 }
 """Descriptions of what had to be assumed."""
 
@@ -49,17 +49,17 @@ def headline(replay: Replay) -> Iterator[str]:
     turns, conversations = replay.figures.turns, replay.conversations
     what = f"{number_of(turns, 'spoken turn')} of {number_of(conversations, 'conversation')}"
     if replay.changes:
-        yield f"{what}, decided with {' '.join(replay.changes)}: {replay.figures.changed:,} otherwise than recorded"
+        yield f"{what}, replayed with {' '.join(replay.changes)}: {replay.figures.changed:,} decided differently"
     else:
-        yield f"{what}, decided again with the settings that were in effect"
+        yield f"{what}, replayed with the recorded settings"
     if replay.disagree:
         which = ", ".join(f"{turn} of {name}" for name, turn in replay.disagree[:5])
-        yield f"not as recorded   {number_of(len(replay.disagree), 'turn')}: {which}; do not rely on what follows"
+        yield f"not as recorded   {number_of(len(replay.disagree), 'turn')}: {which}; do not rely on the figures below"
     else:
-        yield "with its own settings every turn is decided as recorded, in the same order (when, is not compared)"
+        yield "with the recorded settings every decision is as recorded, in the same order (times are not compared)"
     if replay.left_out:
         left_out = number_of(replay.left_out, "turn")
-        yield f"left out          {left_out}: without what turn taking was told, or after a gap"
+        yield f"left out          {left_out}: without the events that a replay needs, or after a gap"
 
 
 def comparison(figures: ReplayFigures) -> Table:
@@ -67,8 +67,8 @@ def comparison(figures: ReplayFigures) -> Table:
     table = plain_table("ms", "", "", "turns", "was", "now", "change")
     for name, pair in (
         ("response latency", figures.latency),
-        ("endpoint wait", figures.wait),
-        ("voice until stopped", figures.yielded),
+        ("end-of-turn wait", figures.wait),
+        ("time to stop", figures.yielded),
     ):
         if pair is not None:
             _rows(table, name, pair)
@@ -92,9 +92,9 @@ def sentences(figures: ReplayFigures) -> Iterator[str]:
     ):
         yield f"{title:<16}  was {_share(was)}, now {_share(now)}"
     vain = f"was {figures.was.in_vain:,}, now {figures.now.in_vain:,}"
-    yield f"answers in vain   {vain}; words asked for {figures.was.asked:,} times, now {figures.now.asked:,}"
+    yield f"wasted answers    {vain}; transcripts requested: was {figures.was.asked:,}, now {figures.now.asked:,}"
     if figures.joined:
-        yield f"joined            {number_of(figures.joined, 'turn')} would have gone on into the next"
+        yield f"joined            {number_of(figures.joined, 'turn')} would be joined with the next"
     for what, turns in figures.assumed.items():
         yield f"assumed           in {number_of(turns, 'turn')}: {ASSUMED[what]}"
     yield f"                  in brackets: {LEVEL:.0%} intervals; ?: fewer turns than p95 needs ({min_turns(95)})"
@@ -117,12 +117,12 @@ def nothing_to_replay(names: Sequence[str], replay: Replay) -> str:
     where = ", ".join(names)
     if replay.beheaded:
         return (
-            f"{where}: the beginning of the conversation is missing, and a turn is decided again from all that was "
-            f"told before it; give the whole file."
+            f"{where}: the beginning of the conversation is missing, but a replay needs all earlier events; "
+            f"give the whole file."
         )
     if replay.left_out:
         return (
-            f"{where}: no turn that can be replayed: a trace needs `told`, which this version writes; "
-            f"hold a conversation with it first."
+            f"{where}: no turn can be replayed: a replay needs the field `told`, which this version writes; "
+            f"record a conversation with it first."
         )
-    return f"{where}: no turn in which somebody spoke." if replay.conversations else f"{where}: no turn in it."
+    return f"{where}: no turn with speech." if replay.conversations else f"{where}: it has no turns."

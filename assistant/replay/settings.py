@@ -35,8 +35,8 @@ def change_of(overrides: Sequence[str]) -> Change:
     for item in found.given:
         if item.key not in REPLAYABLE or isinstance(item.value, tuple):
             raise TraceError(
-                f"{item.key} cannot be replayed: a trace has what was heard and how long the work took, and only "
-                f"decisions can be made again. These can: {', '.join(REPLAYABLE)}."
+                f"{item.key} cannot be replayed: a replay repeats only the decisions of turn taking. These settings "
+                f"can be changed: {', '.join(REPLAYABLE)}."
             )
         given[item.key.removeprefix("turn.")] = item.value
     return lambda settings: _changed(settings, given)

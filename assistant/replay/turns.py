@@ -1,8 +1,11 @@
 """Compares every turn of a conversation as recorded and with other settings: latencies, EOT decisions, cut-ins. Pure.
 
-Replayed latencies are the recorded ones, shifted by how much earlier or later the answer would have been heard, minus
-the shift of the end of speech. The time from transcript to first sound, and from playback to audibility, is taken
-unchanged from the recorded turn.
+    replayed latency = recorded latency
+                       + (replayed - recorded time of the first audible sample)
+                       - (replayed - recorded end of speech)
+
+The recorded turn gives two durations that stay the same: from transcript to first sound, and from playback to
+audibility.
 """
 
 import copy
@@ -31,15 +34,15 @@ class Outcome:
     """Outcome of a turn.
 
     Attributes:
-        wait_ms: Time from the end of speech to the last EOT decision; None if none fell before the next turn.
+        wait_ms: Time from the end of speech to the last EOT decision; None if there was none before the next turn.
         latency_ms: Response latency; None if no answer was heard.
         cut_ins: Answers that began before the user had finished: retracted, or interrupted within CUT_IN_MS.
         interruptions: Answers interrupted by a voice, including such cut-ins.
         yielded_ms: Time from the onset of the interrupting voice until the answer stopped; None if there was none.
-        given: Committed answers, including retracted ones.
+        given: Number of committed answers, including retracted ones.
         answered: Whether an answer remained at the end.
         attempts: Number of transcript requests.
-        in_vain: Answers that were started and not committed, or retracted.
+        in_vain: Number of unused answers: started and not committed, or retracted.
     """
 
     wait_ms: float | None
@@ -60,7 +63,7 @@ class Replayed:
     Attributes:
         was: Recorded outcome.
         now: Outcome with the other settings.
-        same: Whether every decision fell at the same sample.
+        same: Whether every decision was made at the same sample.
         assumed: What had to be assumed.
     """
 

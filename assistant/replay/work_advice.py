@@ -77,10 +77,10 @@ def _plays_late(turns: Sequence[TurnGain]) -> bool:
 
 
 PLAIN_REMEDIES: dict[Stage, str] = {
-    "first_sentence": "The model is slow to end its first clause: ask for a short one, or take a faster endpoint.",
-    "queue": "Connections or engines were waited for: let fewer people in at a time, or add an endpoint.",
-    "transport": "The way to the client takes long: no setting shortens it; a server nearer to the people does.",
-    "playout": "The device takes long to play: no setting shortens it; another output device may.",
+    "first_sentence": "The model takes long for its first clause: ask for a short one, or use a faster endpoint.",
+    "queue": "Turns waited for connections or engines: allow fewer conversations at a time, or add an endpoint.",
+    "transport": "The network to the client is slow: no setting changes that; a server nearer to the users does.",
+    "playout": "The output device has a long latency: no setting changes that; another output device may.",
 }
 """Remedies for stages that the traces cannot compare."""
 
@@ -91,8 +91,8 @@ def _remedy(stage: Stage, found: Figures, of: str, *, proven: bool) -> str:
     """Returns the remedy. Without a proven gain it only states the facts."""
     if stage in {"stt", "tts"}:
         what, engines = ("recognizer", found.recognizers) if stage == "stt" else ("voice", found.voices)
-        waited = "Words are waited for." if stage == "stt" else "First sounds are waited for."
-        mine = f" What follows is of {of}, which served last." if of else ""
+        waited = "Replies wait for the transcript." if stage == "stt" else "Replies wait for the first audio."
+        mine = f" The gain is for {of}, which was used last." if of else ""
         return f"{waited} {_best(what, engines)} {MEASURE}{mine}"
     plain = PLAIN_REMEDIES.get(stage)
     if plain is not None:
@@ -102,7 +102,7 @@ def _remedy(stage: Stage, found: Figures, of: str, *, proven: bool) -> str:
 
 def _best(what: str, engines: Mapping[str, EngineFigures]) -> str:
     if len(engines) < 2:
-        return f"These traces hold one {what}, so nothing to compare it with."
+        return f"These traces hold one {what}, so there is nothing to compare it with."
     timed = {name: 0 if engine.work is None else engine.work.count for name, engine in engines.items()}
     min_count = min_turns(50)
     medians = {
@@ -110,7 +110,7 @@ def _best(what: str, engines: Mapping[str, EngineFigures]) -> str:
         for name, engine in engines.items()
         if engine.work is not None and timed[name] >= min_count
     }
-    few = [f"of {name} {more(min_count - count)}" for name, count in timed.items() if count < min_count]
+    few = [f"{more(min_count - count)} with {name}" for name, count in timed.items() if count < min_count]
     held = f"These traces hold {len(engines)} {what}s: {', '.join(engines)}."
     lacking = f" To compare them, {' and '.join(few)}." if few else ""
     if len(medians) < 2:
@@ -122,16 +122,16 @@ def _best(what: str, engines: Mapping[str, EngineFigures]) -> str:
 def _endpoints(found: Figures, *, proven: bool) -> str:
     compared = _best("endpoint", models_of(found))
     advised = proven and " in the median, " in compared
-    return f"{compared} Name the quicker first, or leave it to llm.policy." if advised else compared
+    return f"{compared} Name the faster one first, or leave the choice to llm.policy." if advised else compared
 
 
 def _hedges(found: Figures) -> str:
     hedges = sum(asked.reasons.get("hedge", 0) for asked in found.asked.values())
     if len(found.asked) < 2:
-        return "A second endpoint can be asked when the first is silent for long (llm.hedge_share)."
+        return "A second endpoint can be asked when the first is slow (llm.hedge_share)."
     vain = sum(asked.tokens_in_vain for asked in found.asked.values())
     times = "once" if hedges == 1 else f"{hedges:,} times"
     return (
-        f"A second endpoint was asked beside the first {times} (llm.hedge_share bounds that); of all that were asked, "
-        f"{vain:,} tokens were in vain."
+        f"A second endpoint was asked, too, {times} (llm.hedge_share limits that); of all requests, "
+        f"{vain:,} token{'s were' if vain != 1 else ' was'} wasted."
     )

@@ -210,7 +210,7 @@ def routed(settings: Settings, environ: Mapping[str, str]) -> ChatModel:
     try:
         routing = Routing(endpoints, llm.policy, HedgeBudget(llm.hedge_share), random.SystemRandom().random, here)
     except ValueError as error:
-        raise EngineLoadError(f"the endpoints of a language model: {error}") from error
+        raise EngineLoadError(f"LLM endpoints: {error}") from error
     return Router(models, routing, first_token_timeout_s=llm.first_token_timeout_s)
 
 
@@ -239,13 +239,12 @@ def mcp_tools(servers: Sequence[ToolServerSection], environ: Mapping[str, str]) 
 # ---- export of turns ----
 
 
-def span_export(
-    settings: Settings, environ: Mapping[str, str], report_problem: Callable[[str], None]
-) -> "SpanExport | None":
+def span_export(settings: Settings, report_problem: Callable[[str], None]) -> "SpanExport | None":
     """Returns the exporter to the configured OpenTelemetry collector; None without one.
 
-    `report_problem` receives a message when the collector rejects spans. Raises EngineLoadError if the extra is missing
-    or an OpenTelemetry variable is invalid.
+    OpenTelemetry's SDK reads its variables from the environment of the process. `report_problem` receives a message
+    when the collector rejects spans. Raises EngineLoadError if the extra is missing or an OpenTelemetry variable is
+    invalid.
     """
     if not settings.trace.otlp_url:
         return None
@@ -260,7 +259,7 @@ def span_export(
         for endpoint in settings.llm.endpoints
     }
     try:
-        return SpanExport(settings.trace.otlp_url, environ, endpoints, report_problem)
+        return SpanExport(settings.trace.otlp_url, endpoints, report_problem)
     except ValueError as error:
         raise EngineLoadError(f"trace.otlp_url: {error}") from error
 

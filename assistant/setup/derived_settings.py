@@ -17,7 +17,7 @@ from audio.units import samples_of_s
 
 SETTLE_MS: Mapping[str, float] = MappingProxyType({"pocketsphinx": 120.0, "faster-whisper": 160.0})
 """Silence in ms after which a recognizer's words no longer improve. pocketsphinx looks 40 to 80 ms ahead; the first
-answer of Whisper may come from a decode that began before the end was detected (docs/stt.md)."""
+answer of Whisper may come from a decode that began before the end was detected (docs/lab/stt.md)."""
 
 PATIENCE: Mapping[Profile, EndOfTurnProfile] = MappingProxyType(
     {"eager": EAGER, "balanced": BALANCED, "patient": PATIENT}

@@ -1,4 +1,4 @@
-"""Makes each engine on its own, by stage and name, for commands that examine engines without a conversation.
+"""Makes single engines, by stage and name, for commands that examine engines without a conversation.
 
 `EngineLoader` loads the engines of one conversation: one of each stage, or none if one is missing. A command that
 checks

@@ -14,7 +14,7 @@ from assistant.config.endpoint_settings import WITHOUT_FUNCTIONS
 from assistant.config.settings import Settings
 from assistant.end_of_turn.estimator import fitted_turn_end
 from assistant.models.catalogue import Kind
-from assistant.models.needs import Need, at_hand, is_piper_voice, lacking_model, missing
+from assistant.models.needs import Need, at_hand, is_piper_voice, lacking_model
 from assistant.pipeline.end_of_turn_evidence import AudioEndOfTurnModel, warm_up_estimator
 from assistant.pipeline.engines import EngineChoice, Engines
 from assistant.setup import build
@@ -79,7 +79,8 @@ class EngineLoader:
         """Loads the skills' tables and, with them, the sentences for the recognizer."""
         if not self.settings.skills.enabled and not self.settings.llm.endpoints:
             raise EngineLoadError(
-                "nothing can answer: skills.enabled is false and there is no [[llm.endpoints]]; set one of them."
+                "nothing can answer: skills.enabled is false and there is no [[llm.endpoints]]; enable the skills or "
+                "add an endpoint."
             )
         skills = build.skills()
         await self._with_timeout("skills", asyncio.to_thread(skills.load, self.settings.assistant.language))
@@ -184,7 +185,7 @@ class EngineLoader:
         try:
             vad, why, fallback = build.vad(wanted), "as configured", False
         except EngineLoadError as error:
-            vad, why, fallback = spare, f"in place of {wanted}: {error}", True
+            vad, why, fallback = spare, f"instead of {wanted}, because {error}", True
         self._record_choice("vad", vad.name, "20 ms frames", why, began_s, fallback=fallback)
         return vad, spare
 
@@ -199,11 +200,11 @@ class EngineLoader:
             )
             return None
         need = self._need("smart-turn")
-        assert need is not None, "every configuration wants it"
+        assert need is not None, "every configuration needs it"
         place = at_hand(need)
         sources = "sound and words" if knows_grammar(self.settings) else "sound"
         if place is None:
-            why = f"in place of sound, words and Smart Turn: {missing(need)}"
+            why = f"without Smart Turn, because {lacking_model(need)}"
             self._record_choice("turn", "estimate", f"of {sources}", why, began_s, fallback=True)
             return None
         service = build.smart_turn(place)
@@ -235,13 +236,13 @@ class EngineLoader:
         wanted = self.settings.stt.engine
         if wanted == "faster-whisper":
             return "as configured"
-        return "" if wanted == "pocketsphinx" or self._missing("whisper") else "auto: its model is at hand"
+        return "" if wanted == "pocketsphinx" or self._missing("whisper") else "auto: its model is downloaded"
 
     async def _whisper(self, why: str) -> Recognizer:
         """Returns a conversation's own recognizer on the shared model."""
         if self._shared_whisper is None:
             need = self._need("whisper")
-            assert need is not None, "who wants Whisper names a model"
+            assert need is not None, "a configuration with Whisper names a model"
             self._shared_whisper = build.whisper(self.settings, build.place_of(need))
         shared = self._shared_whisper
         if not shared.works:
@@ -256,12 +257,12 @@ class EngineLoader:
         began_s = _now_s()
         transcriber = build.sphinx(self.settings, self._sentences)
         await self._with_timeout(transcriber.name, transcriber.load())
-        why = f"in place of faster-whisper: {lacking}" if lacking else "as configured"
+        why = f"instead of faster-whisper, because {lacking}" if lacking else "as configured"
         phrase_words = self.settings.talk.wake_phrase.lower().split() if self._needs_wake_phrase else ()
         unknown = [f'"{word}"' for word in phrase_words if word in transcriber.unknown]
         if unknown:
-            why += f"; its dictionary lacks {', '.join(unknown)} of talk.wake_phrase, so that it cannot be called by it"
-            why += ": choose other words, as hey computer"
+            why += f"; its dictionary lacks {', '.join(unknown)} of talk.wake_phrase, so it cannot recognize the phrase"
+            why += ": choose other words, such as hey computer"
         self._record_choice(
             "stt", transcriber.name, transcriber.detail, why, began_s, fallback=bool(lacking or unknown)
         )
@@ -284,7 +285,7 @@ class EngineLoader:
         need = self._need(kind)
         if need is None:
             return f"no {kind} model is known for {self.settings.assistant.language}"
-        return "" if at_hand(need) is not None else missing(need)
+        return "" if at_hand(need) is not None else lacking_model(need)
 
     def _need(self, kind: Kind) -> Need | None:
         return next((need for need in needs(self.settings) if need.kind == kind), None)
@@ -296,12 +297,12 @@ class EngineLoader:
         for_espeak = wanted == "espeak-ng" or (self.settings.tts.voice and not is_piper_voice(self.settings.tts.voice))
         lacking = "" if for_espeak else self._missing("piper")
         if wanted == "piper" or not (for_espeak or lacking):
-            return await self._piper("as configured" if wanted == "piper" else "auto: its voice is at hand")
+            return await self._piper("as configured" if wanted == "piper" else "auto: its voice is downloaded")
         return await self._espeak(lacking)
 
     async def _piper(self, why: str) -> Voice:
         need = self._need("piper")
-        assert need is not None, "who wants Piper needs a voice, if only one that is yet to be named"
+        assert need is not None, "a configuration with Piper needs a voice, even if none is named"
         began_s = _now_s()
         voice = build.piper(self.settings, build.place_of(need))
         await self._with_timeout(voice.name, voice.load())
@@ -312,7 +313,7 @@ class EngineLoader:
         began_s = _now_s()
         voice = build.espeak(self.settings)
         await self._with_timeout(voice.name, voice.load())
-        why = f"in place of piper: {lacking}" if lacking else "as configured"
+        why = f"instead of piper, because {lacking}" if lacking else "as configured"
         self._record_choice("tts", voice.name, voice.detail, why, began_s, fallback=bool(lacking))
         return voice
 
@@ -327,7 +328,7 @@ class EngineLoader:
             model = build.routed(self.settings, self.environ)
             await self._with_timeout(model.name, model.load())
         else:
-            why = "in place of a language model: no [[llm.endpoints]] in config.toml"
+            why = "instead of a language model, because none is configured in [[llm.endpoints]]"
         shown = build.answering(self.settings, skills, model, SkillEffects(lambda _messages: None, build.local_now))
         self._record_choice("llm", shown.name, shown.detail, why, began_s, fallback=model is None)
         return model
@@ -339,21 +340,22 @@ class EngineLoader:
             return
         began_s = _now_s()
         if self._model is None:
-            why = "in place of [[tools.servers]]: skills call none; add [[llm.endpoints]] to config.toml"
+            why = "instead of [[tools.servers]], because only a language model calls tools; add [[llm.endpoints]]"
             self._record_choice("tools", "none", "", why, began_s, fallback=True)
             return
         without_functions = [one.name for one in self.settings.llm.endpoints if not one.takes_functions]
         if len(without_functions) == len(self.settings.llm.endpoints):
             raise EngineLoadError(
-                f"[[tools.servers]] are set, but no endpoint takes functions ({', '.join(without_functions)}: kind "
+                f"[[tools.servers]] are set, but no endpoint supports functions ({', '.join(without_functions)}: kind "
                 f"{' or '.join(WITHOUT_FUNCTIONS)}, or with a template): remove them, or add an endpoint of another "
                 "kind."
             )
         # Assigned before loading, so that a caller that stops waiting can close it.
         self._tools = tools = await asyncio.to_thread(build.mcp_tools, servers, self.environ)
         await self._with_timeout(tools.name, tools.load())
-        troubles = [*(f"{name} takes no functions and cannot answer" for name in without_functions), *tools.troubles]
-        why = f"not all of them: {'; '.join(troubles)}" if troubles else "as configured"
+        unfit = [f"{name} does not support functions and cannot answer" for name in without_functions]
+        troubles = [*unfit, *tools.troubles]
+        why = f"with problems: {'; '.join(troubles)}" if troubles else "as configured"
         self._record_choice("tools", "mcp", tools.detail, why, began_s, fallback=bool(troubles))
 
     async def _with_timeout(self, name: str, loading: Awaitable[None]) -> None:
@@ -362,7 +364,7 @@ class EngineLoader:
                 await loading
         except TimeoutError as error:
             raise EngineLoadError(
-                f"{name} did not load within {LOAD_TIMEOUT_S:g} s: see `repartee doctor`, and try again"
+                f"{name} did not load within {LOAD_TIMEOUT_S:g} s: run `repartee doctor`, then try again"
             ) from error
 
     def _record_choice(
@@ -380,7 +382,7 @@ async def close_engine(
         async with asyncio.timeout(CLOSE_TIMEOUT_S):
             await engine.aclose()
     except TimeoutError:
-        report(f"{engine.name} did not stop within {CLOSE_TIMEOUT_S:g} s and was left behind")
+        report(f"{engine.name} did not stop within {CLOSE_TIMEOUT_S:g} s and was abandoned")
 
 
 def _now_s() -> float:

@@ -50,7 +50,7 @@ def model_of(endpoint: EndpointSection, settings: LlmSection, environ: Mapping[s
     if endpoint.api_key_env and not key:
         raise ValueError(
             f"endpoint {endpoint.name}: the environment variable {endpoint.api_key_env} is not set; "
-            "put the key there, or remove api_key_env if it needs none."
+            "set it to the key, or remove api_key_env if no key is needed."
         )
     common = CommonArguments(
         first_token_timeout_s=settings.first_token_timeout_s,
@@ -74,7 +74,7 @@ def headers_of(endpoint: EndpointSection, environ: Mapping[str, str]) -> dict[st
     except KeyError as error:
         raise ValueError(
             f"endpoint {endpoint.name}: the environment variable {error.args[0]} is not set; "
-            "put its value there, or take it out of headers."
+            "set it, or remove it from headers."
         ) from None
 
 

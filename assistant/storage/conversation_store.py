@@ -36,7 +36,7 @@ def conversations_folder(environ: Mapping[str, str]) -> Path:
 
 def unwritable(folder: Path) -> str:
     """Returns why no conversation can be stored in the folder and what to do; "" if one can. Leaves nothing behind."""
-    lost, off = "nothing of the conversation is kept.", "set talk.remember = false."
+    lost, off = "the conversation is not stored.", "set talk.remember = false."
     try:
         there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
         if not there.is_dir():
@@ -85,7 +85,7 @@ class ConversationStore:
             self.path,
             self._write,
             report_problem,
-            waits="what was said waits in memory. Check the free space, or set talk.remember = false.",
+            waits="the conversation waits in memory. Check the free space, or set talk.remember = false.",
             lost=self._lost,
         )
 
@@ -124,10 +124,11 @@ class ConversationStore:
         except OSError as error:
             raise ResumeError(f"{folder / old}{_SUFFIX} cannot be read ({error.strerror or error}).") from error
         except NewerVersionError as error:
-            raise ResumeError(f"{folder / old}{_SUFFIX} is of a newer repartee ({error}): update this one.") from error
+            what = f"{folder / old}{_SUFFIX} was written by a newer version ({error})"
+            raise ResumeError(f"{what}: update Repartee.") from error
         if found.lost:
-            lines = "a line" if found.lost == 1 else f"{found.lost} lines"
-            report_problem(f"{old}: {lines} of the conversation could not be read, and what it said is left out")
+            lost = "a line is" if found.lost == 1 else f"{found.lost} lines are"
+            report_problem(f"{old}: {lost} damaged and left out of the conversation")
         old_at = "" if found.heading is None else found.heading.began_at
         return cls(folder, name, began_at, report_problem, items=found.items, continues=old, continued_at=old_at)
 
@@ -170,7 +171,7 @@ class ConversationStore:
     # ---- the disk ----
 
     def _lost(self, _items: int) -> str:
-        return "the end of the conversation is not kept." if self._created else "nothing of the conversation is kept."
+        return "the end of the conversation is not stored." if self._created else "the conversation is not stored."
 
     async def run(self) -> None:
         """Writes queued items until it is cancelled, and then those that are left."""
@@ -193,16 +194,16 @@ def _full_name(folder: Path, wanted: str) -> str:
     except OSError as error:
         raise ResumeError(f"{folder} cannot be read ({error.strerror or error}).") from error
     if is_file:
-        raise ResumeError(f"{folder} is a file, and no folder of conversations: remove it.")
+        raise ResumeError(f"{folder} is a file, not a folder of conversations: remove it.")
     if not names:
-        raise ResumeError(f"{folder} holds no conversation: set talk.remember = true to have them kept.")
+        raise ResumeError(f"{folder} contains no conversation: set talk.remember = true to store conversations.")
     matching = [name for name in names if name.startswith(wanted)]
     if wanted in names or not wanted:
         return wanted or names[0]
     if len(matching) == 1:
         return matching[0]
     which = f"{len(matching)} conversations begin" if matching else "no conversation begins"
-    raise ResumeError(f'{which} with "{wanted}" in {folder}; there is {", ".join((matching or names)[:5])}.')
+    raise ResumeError(f'{which} with "{wanted}" in {folder}; choose one of {", ".join((matching or names)[:5])}.')
 
 
 def _create_file(path: Path, content: bytes) -> None:

@@ -129,7 +129,7 @@ def _heading(fields: Mapping[str, object]) -> Heading:
     if not isinstance(version, int):
         raise TypeError("a version is a number")
     if version > VERSION:
-        raise NewerVersionError(f"version {version} of a conversation's file; this program knows {VERSION}")
+        raise NewerVersionError(f"file version {version}; this program supports {VERSION}")
     return Heading(_text(fields, "began_at"), _text(fields, "continues"))
 
 

@@ -14,7 +14,7 @@ def write_whole(path: Path, content: bytes) -> None:
         target.write_bytes(content)
         return
     # In the same folder, because a rename is atomic only within one file system. The name is random and the file is
-    # new: somebody could have placed a link to another file there.
+    # new: another user could have placed a link to another file there.
     draft = target.with_name(f".{target.name}.{secrets.token_hex(8)}.new")
     os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
     try:

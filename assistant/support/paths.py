@@ -21,5 +21,5 @@ def at_home(place: str) -> Path:
         return Path(place).expanduser()
     except RuntimeError as error:
         if not own:
-            raise HomeError(f"{place}: nobody's home folder is called that; correct the path.") from error
+            raise HomeError(f"{place}: there is no such home folder; correct the path.") from error
         raise nowhere from error

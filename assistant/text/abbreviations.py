@@ -116,7 +116,7 @@ CUT_BEFORE = frozenset("but because although though unless whereas while".split(
 """The first chunk may end before these conjunctions."""
 
 CUT_BEFORE_LATE = frozenset("which where when if after before until since whether".split())
-"""The first chunk may end before these conjunctions once it has at least seven words."""
+"""The first chunk may end before these words only if it has at least seven words, so later than with `CUT_BEFORE`."""
 
 CUT_BEFORE_WITH_STARTER = frozenset("and or so".split())
 """The first chunk may end before these if a new clause follows ("and it ..."); not in a list ("bread and butter")."""

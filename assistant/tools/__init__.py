@@ -91,7 +91,7 @@ def is_object(arguments: str) -> bool:
 
 
 def _refused(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not JSON")
 
 
 def shortened(result: str, max_chars: int) -> str:

@@ -182,7 +182,7 @@ class McpServer:
         if coding := coding_of(response.headers):
             response.stream = RefusedBody(body)
             self._excess = f"a compressed answer (Content-Encoding: {coding})"
-            self._refusal = f"it answers compressed (Content-Encoding: {coding}); turn that off there"
+            self._refusal = f"it sends compressed answers (Content-Encoding: {coding}); turn compression off there"
             return
         events = response.headers.get("content-type", "").startswith("text/event-stream")
         response.stream = LimitedBody(body, events=events, on_excess=self._exceeded)
@@ -208,9 +208,9 @@ class McpServer:
                 self._update_tools(await _listed(client))
 
     def _report_lost(self, error: Exception, retry_s: float) -> None:
-        excess_text = f"it answers with {self._excess}, which is not read; see its log" if self._excess else ""
+        excess_text = f"it answers with {self._excess}, which is not accepted; see its log" if self._excess else ""
         reason = self._refusal or excess_text or reason_of(error, self.section.url)
-        trouble = f"the tool server {self.section.name} is not there ({reason}): its tools cannot be called"
+        trouble = f"the tool server {self.section.name} is not available ({reason}): its tools cannot be called"
         if trouble != self.trouble:  # reported once, not at every attempt
             self.trouble = trouble
             self.report_problem(f"{trouble}; trying again in {retry_s:g} s, then less often")
@@ -222,15 +222,15 @@ class McpServer:
         found = {tool.name: tool for tool in tools}
         if lacking := [name for name in wanted if name not in found]:
             self._report_once(
-                f"the tool server {self.section.name} has no tool {', '.join(lacking)}: see its key `only`"
+                f"the tool server {self.section.name} has no tool {', '.join(lacking)}: check its key `only`"
             )
         names = named(self.section.name, [name for name in found if not wanted or name in wanted])
         functions = [_function(name, found[tool]) for name, tool in names.items()]
         fitting = [one for one in functions if len(one.parameters) <= MAX_SCHEMA_CHARS][:MAX_TOOLS]
         if len(fitting) < len(functions):
             self._report_once(
-                f"the tool server {self.section.name} has {len(functions) - len(fitting)} tools too many or with "
-                "descriptions too long, which are left out: name those that are needed in its key `only`"
+                f"the tool server {self.section.name} has tools beyond the limits on number or length of "
+                f"descriptions ({len(functions) - len(fitting)} left out): name the needed ones in its key `only`"
             )
         self._tools, self.functions = names, tuple(fitting)
 
@@ -276,16 +276,16 @@ def text_of(result: CallToolResult) -> str:
 def refusal_of(status: int, content_type: str, token_env: str) -> str:  # noqa: PLR0911 - one for each kind
     """Returns why an address does not speak MCP, and the remedy; "" if it does."""
     if status in {401, 403}:
-        remedy = f"correct {token_env}" if token_env else "name the variable that holds it as token_env"
-        return f"it wants {'another' if token_env else 'a'} token; {remedy}"
+        remedy = f"correct {token_env}" if token_env else "set token_env to the variable that holds it"
+        return f"it {'rejects the' if token_env else 'requires a'} token; {remedy}"
     if status in {404, 405}:
-        return "nothing of MCP is at its address; correct its url"
+        return "there is no MCP server at its address; correct its url"
     if status == 407:
-        return f"a proxy before it says no; {CHECK_PROXY}"
+        return f"a proxy in front of it refuses; {CHECK_PROXY}"
     if status == 429:
-        return "it takes no more requests for now; wait, or raise its quota"
+        return "it accepts no more requests for now; wait, or raise its quota"
     if content_type.startswith("text/html"):
-        return "a web page is at its address; correct its url"
+        return "there is a web page at its address; correct its url"
     if status < 300:
         return ""
     return f"it answers with status {status}; {'' if status >= 500 else 'correct its url, or '}see its log"
@@ -299,10 +299,10 @@ def reason_of(error: BaseException, url: str) -> str:  # noqa: PLR0911 - one for
     if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes_of(error)):
         return "its certificate is not trusted; correct its url, or set SSL_CERT_FILE"
     if isinstance(error, httpx2.ProxyError):
-        return f"a proxy before it says no; {CHECK_PROXY}"
+        return f"a proxy in front of it refuses; {CHECK_PROXY}"
     if isinstance(error, httpx2.ConnectError):
         if goes_through_proxy(url):
-            return f"no connection to the proxy before it; {CHECK_PROXY}"
+            return f"no connection to the proxy in front of it; {CHECK_PROXY}"
         return "no connection; start it, or correct its url"
     if isinstance(error, FileNotFoundError):
         return "no such program"
@@ -311,9 +311,9 @@ def reason_of(error: BaseException, url: str) -> str:  # noqa: PLR0911 - one for
     if isinstance(error, MCPError) and error.code == CONNECTION_CLOSED:
         return "it ended, or closed the connection, before it had answered"
     if isinstance(error, MCPError) and error.code == TOO_LARGE:
-        return f"it answers with {error.message}, which is not read; see its log"
+        return f"it answers with {error.message}, which is not accepted; see its log"
     if isinstance(error, MCPError) and error.code not in {PARSE_ERROR, INVALID_REQUEST}:
-        return f"it refuses (code {error.code}); see its log"
+        return f"it refuses the request (code {error.code}); see its log"
     if isinstance(error, MCPError | ValueError):
-        return "what it answers is no MCP; correct its url or command"
+        return "its answer is not MCP; correct its url or command"
     return type(error).__name__

@@ -144,7 +144,7 @@ class _Pipes:
     @staticmethod
     def _skip(size_bytes: int) -> int:
         if size_bytes > MAX_SKIPPED_BYTES:
-            raise EndlessLineError("a line without end")
+            raise EndlessLineError("a line that is too long")
         return max(size_bytes, 1)
 
 

@@ -54,7 +54,7 @@ class McpTools:
             for name in section.variables:
                 if not self.environ.get(name):
                     raise EngineLoadError(
-                        f"tool server {section.name}: the environment variable {name} is not set; put its value there, "
+                        f"tool server {section.name}: the environment variable {name} is not set; set it, "
                         "or remove it from env or token_env."
                     )
         self._main_loop = asyncio.get_running_loop()
@@ -80,7 +80,8 @@ class McpTools:
     def detail(self) -> str:
         """One line for display."""
         there = [f"{server.section.name} ({len(server.functions)})" for server in self._servers if not server.trouble]
-        return f"{len(self.functions)} tools: {', '.join(there)}" if there else "no server is there"
+        count = len(self.functions)
+        return f"{count} tool{'s' * (count != 1)}: {', '.join(there)}" if there else "no server is available"
 
     async def call(self, name: str, arguments: str) -> str:
         """See `Tools.call`."""
@@ -140,7 +141,7 @@ class McpTools:
         except TimeoutError:
             for server in servers:
                 if not server.attempted.is_set():
-                    server.trouble = f"the tool server {server.section.name} is not there yet"
+                    server.trouble = f"the tool server {server.section.name} is not available yet"
         self._servers = servers
         checked.set_result(None)
 

@@ -19,7 +19,7 @@ from llm.chat import ChatEvent, ChatModel, ChatOptions, Finished, Function, Func
 from llm.errors import LlmBroken
 
 MAX_CALLS = 8
-"""Calls per round. A model that makes more calls is told that the others were not run."""
+"""Calls per round. Of further calls, the model receives the result that they were not run."""
 
 TICK_S = 0.1
 """Interval of the progress reports during calls, so that the turn is not considered stuck."""
@@ -101,7 +101,7 @@ class ToolRounds:
             async with aclosing(self.model.stream(asked, self._options(functions, number))) as events:
                 async for event in events:
                     if isinstance(event, FunctionCall) and event.name not in theirs:
-                        calls.append(event)  # also invented functions: the model is told that they do not exist
+                        calls.append(event)  # also invented functions: the result says that they do not exist
                     elif isinstance(event, Finished):
                         self._finished.append(event)
                     else:
@@ -130,7 +130,7 @@ class ToolRounds:
         rounds = self.settings.max_rounds
         return LlmBroken(
             self.model.name,
-            f"llm endpoint {self.model.name!r} went on calling tools after {rounds} rounds: raise tools.max_rounds, or "
+            f"llm endpoint {self.model.name!r} still called tools after {rounds} rounds: raise tools.max_rounds, or "
             "use a model that heeds tool_choice",
             spoken="I looked several things up and came to no answer.",
             retryable=False,

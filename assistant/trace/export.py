@@ -1,245 +1,213 @@
-"""Exports turns to an OpenTelemetry collector in a task of its own, so that no turn waits for the network.
+"""Exports turns to a collector with OpenTelemetry's SDK, in a thread of its own, so that no turn waits for the network.
 
 Needs the extra `otel`.
 """
 
 import asyncio
-from collections import deque
+import contextlib
+import logging
+import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from importlib.metadata import version
 from urllib.parse import urlsplit
 
-import httpx
-
-from assistant.trace.otlp_encoding import SpanSource, headers_of, rejected, request_bytes
 from assistant.trace.record import TurnRecord
-from assistant.trace.spans import EndpointDetails, spans_of
-from llm.environment import certificates_for, environment_of_client, proxy_for
-from llm.http.encoding import PLAIN, CompressedError, refuse_compressed_async
-from llm.name_lookup import use_name_lookup
+from assistant.trace.spans import EndpointDetails, OtelSpan, spans_of
+from audio.extra import installing
+
+try:
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.resources import OTELResourceDetector, Resource
+    from opentelemetry.sdk.trace import Event, ReadableSpan
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+    from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+    from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
+
+    from assistant.trace.otlp_session import NO_ANSWER, NOT_SENT, CollectorSession, Verdict, certificates, check_pairs
+except ImportError as error:
+    raise ImportError(f"trace.otlp_url needs OpenTelemetry's SDK: {installing('otel')}") from error
 
 MAX_WAITING = 200
-"""Most records that wait for a slow or absent collector: ten minutes of a busy server. Then the oldest are dropped."""
+"""Maximum number of turns that wait for a slow or absent collector: ten minutes of a busy server. Further ones are
+dropped."""
 
 MAX_BATCH = 20
-"""Most records of one request, about 20 kB each."""
+"""Maximum number of turns of one request, about 20 kB each."""
 
-MAX_RESPONSE_BYTES = 64 << 10
-"""Most bytes read of a response, which holds a count and a sentence."""
+SEND_EVERY_S = 1.0
+"""Longest time that a turn waits for others, to be sent with them."""
 
-SEND_TIMEOUT_S = 5.0
-"""Time limit of a request."""
+RETRY_AFTER_S = 15.0
+"""Pause before a request is repeated that the SDK has repeated in vain for 10 s (OTEL_EXPORTER_OTLP_TIMEOUT)."""
+
 LAST_SEND_TIMEOUT_S = 0.7
 """Time limit of the last requests. A server has 4.8 s in all to shut down (web/serve.py)."""
 
-FIRST_PAUSE_S = 1.0
-MAX_PAUSE_S = 30.0
-"""First and longest pause before a request is repeated; it doubles each time."""
-
 ROUTE = "/v1/traces"
-RETRY_STATUSES = frozenset((429, 502, 503, 504))
-"""Status codes after which OTLP allows a retry. Any other error status means that the request itself is wrong."""
 
+_KINDS = {"internal": SpanKind.INTERNAL, "client": SpanKind.CLIENT}
+_SAMPLED = TraceFlags(TraceFlags.SAMPLED)
 
-class _NotAcceptedError(Exception):
-    """The collector did not accept the spans. `retry`: a retry may succeed."""
-
-    def __init__(self, why: str, *, retry: bool) -> None:
-        super().__init__(why)
-        self.retry = retry
-
-
-@dataclass(frozen=True, slots=True)
-class Collector:
-    """Where spans are sent.
-
-    Attributes:
-        url: Complete address.
-        headers: Headers of every request. They may contain a key and are never shown.
-    """
-
-    url: str
-    headers: Mapping[str, str]
-
-    @property
-    def display_address(self) -> str:
-        """The address for messages, without the path, which may contain a key."""
-        address = urlsplit(self.url)
-        return f"{address.scheme}://{address.netloc}"
+# The SDK logs each failed request, some with a traceback or a header. SpanExport reports a problem once.
+logging.getLogger("opentelemetry").setLevel(logging.CRITICAL + 1)
 
 
 class SpanExport:
     """Sends records as spans, for a whole process. Not thread-safe: call it on the event loop.
 
     Attributes:
-        dropped: Number of turns whose spans were lost, because the queue was full or the collector refused them.
+        dropped: Number of turns whose spans were lost, because too many waited or the collector refused them.
+        waiting: Number of turns that are neither sent nor dropped.
     """
 
     def __init__(
-        self,
-        url: str,
-        environ: Mapping[str, str],
-        endpoints: Mapping[str, EndpointDetails],
-        report_problem: Callable[[str], None],
-        *,
-        transport: httpx.AsyncBaseTransport | None = None,
+        self, url: str, endpoints: Mapping[str, EndpointDetails], report_problem: Callable[[str], None]
     ) -> None:
         """Creates an export to the collector at `url`, with or without its route.
 
         Args:
             url: The setting `trace.otlp_url`.
-            environ: Environment, with OpenTelemetry's variables for headers, service name and attributes.
             endpoints: Details of the LLM endpoints, by name.
             report_problem: Receives one sentence when the collector cannot be reached or refuses spans, and no other
-                until it has accepted some again.
-            transport: Replaces the network.
+                until it has accepted some again. It is called on the event loop.
 
         Raises:
             ValueError: An OpenTelemetry variable is invalid, or its proxy or certificates cannot be used; names it.
         """
-        self._collector = Collector(url.rstrip("/").removesuffix(ROUTE) + ROUTE, headers_of(environ))
-        self._source = SpanSource.of(version("repartee"), environ)
-        self._endpoints = endpoints
+        self.dropped = self.waiting = 0
+        address = urlsplit(url)
+        self._display_address = f"{address.scheme}://{address.netloc}"  # without the path, which may contain a key
         self._report_problem = report_problem
-        with environment_of_client():
-            self._client = httpx.AsyncClient(
-                headers={"content-type": "application/x-protobuf", **self._collector.headers, **PLAIN},
-                event_hooks={"response": [refuse_compressed_async]},
-                timeout=None,  # noqa: S113 - each request has its own time limit
-                transport=transport,
-                verify=certificates_for(self._collector.url),
-                proxy=None if transport is not None else proxy_for(self._collector.url),
-                trust_env=False,
-            )
-        self.dropped = 0
-        self._reported = False
-        self._sending = 0
-        self._waiting: deque[TurnRecord] = deque()
-        self._has_records = asyncio.Event()
+        self._reported = self._stopped = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._exporter = _TurnExporter(url.rstrip("/").removesuffix(ROUTE) + ROUTE, endpoints, self._finish_in_thread)
+        self._processor = BatchSpanProcessor(self._exporter, MAX_WAITING, SEND_EVERY_S * 1000, MAX_BATCH)
 
     def put(self, record: TurnRecord) -> None:
         """Queues a turn. Never blocks."""
-        if len(self._waiting) >= MAX_WAITING:
-            self._waiting.popleft()
+        if self.waiting >= MAX_WAITING:
             self.dropped += 1
-        self._waiting.append(record)
-        self._has_records.set()
-
-    @property
-    def waiting(self) -> int:
-        """Number of turns that are neither sent nor dropped."""
-        return len(self._waiting) + self._sending
+            self._report("is too slow")
+            return
+        self._loop = asyncio.get_running_loop()
+        self.waiting += 1
+        self._processor.on_end(_QueuedTurn(record))
 
     async def run(self) -> None:
-        """Sends queued turns until it is cancelled, then tries once to send those that are left.
-
-        A request that is being sent at that moment is sent again. The collector may receive it twice, with the same
-        ids.
-        """
-        async with self._client as client:
-            try:
-                await self._send_queued(client)
-            finally:
-                await self._send_remaining(client)
-
-    async def _send_queued(self, client: httpx.AsyncClient) -> None:
-        pause_s = FIRST_PAUSE_S
-        while True:
-            await self._has_records.wait()
-            self._has_records.clear()
-            while self._waiting:
-                if await self._send_batch(client, SEND_TIMEOUT_S):
-                    pause_s = FIRST_PAUSE_S
-                else:
-                    await asyncio.sleep(pause_s)
-                    pause_s = min(MAX_PAUSE_S, 2 * pause_s)
-
-    async def _send_remaining(self, client: httpx.AsyncClient) -> None:
+        """Waits until it is cancelled. Then the turns that are left have LAST_SEND_TIMEOUT_S."""
+        loop = asyncio.get_running_loop()
         try:
-            async with asyncio.timeout(LAST_SEND_TIMEOUT_S):
-                while self._waiting:
-                    if not await self._send_batch(client, LAST_SEND_TIMEOUT_S):
-                        break
-        except TimeoutError:
-            self._report("did not answer in time")
-        self.dropped += len(self._waiting)
-        self._waiting.clear()
-
-    async def _send_batch(self, client: httpx.AsyncClient, timeout_s: float) -> bool:
-        """Sends the oldest records. Returns whether to continue at once; records for a retry go back to the queue."""
-        records = [self._waiting.popleft() for _ in range(min(MAX_BATCH, len(self._waiting)))]
-        self._sending = len(records)
-        try:
-            await self._send(client, records, timeout_s)
-        except _NotAcceptedError as refusal:
-            self._report(str(refusal))
-            if not refusal.retry:
-                self.dropped += len(records)
-                return True
-            self._put_back(records)
-            return False
-        except asyncio.CancelledError:
-            self._put_back(records)
-            raise
-        except Exception as error:  # noqa: BLE001
-            # A bug must not end the server: these spans are lost, and the error is reported.
-            self._report(f"was sent nothing: internal error in the export: {type(error).__name__}")
-            self.dropped += len(records)
+            await loop.create_future()
         finally:
-            self._sending = 0
-        return True
+            end_s = loop.time() + LAST_SEND_TIMEOUT_S
+            self._exporter.stopping.set()
+            # In a daemon thread, because the processor waits up to 30 s for its exporter.
+            threading.Thread(target=self._processor.shutdown, daemon=True).start()
+            while self.waiting and loop.time() < end_s:  # noqa: ASYNC110 - has a deadline
+                await asyncio.sleep(0.01)
+            self._exporter.shutdown()
+            self._stopped = True
+            if self.waiting:
+                self._report(self._exporter.session.verdict.problem or NO_ANSWER.problem)
+                self.dropped += self.waiting
+                self.waiting = 0
 
-    def _put_back(self, records: Sequence[TurnRecord]) -> None:
-        self._waiting.extendleft(reversed(records))
-        while len(self._waiting) > MAX_WAITING:
-            self._waiting.popleft()
-            self.dropped += 1
+    def _finish_in_thread(self, turns: int, verdict: Verdict) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            if self._loop is not None:
+                self._loop.call_soon_threadsafe(self._finish, turns, verdict)
 
-    async def _send(self, client: httpx.AsyncClient, records: Sequence[TurnRecord], timeout_s: float) -> None:
-        """Sends one request. Raises _NotTakenError."""
-        body = await asyncio.to_thread(self._encode, records)
-        try:
-            async with asyncio.timeout(timeout_s):
-                status, answer = await self._post(client, body)
-        except TimeoutError as error:
-            raise _NotAcceptedError(f"did not answer within {timeout_s:g} s", retry=True) from error
-        except CompressedError as error:
-            raise _NotAcceptedError(f"answers compressed ({error.header}): turn that off there", retry=False) from error
-        except httpx.HTTPError as error:
-            raise _NotAcceptedError(f"cannot be reached ({type(error).__name__})", retry=True) from error
-        if status in RETRY_STATUSES:
-            raise _NotAcceptedError(f"answers {status}", retry=True)
-        if not httpx.codes.is_success(status):
-            raise _NotAcceptedError(
-                f"answers {status}: check the address, and its headers in OTEL_EXPORTER_OTLP_HEADERS",
-                retry=False,
-            )
-        if lost := rejected(answer):
-            self._report(f"rejected {lost} spans: see its log")
-        else:
+    def _finish(self, turns: int, verdict: Verdict) -> None:
+        """Counts the turns of a request."""
+        if self._stopped:
+            return
+        if verdict.outcome != "retry":
+            self.waiting -= turns
+        if verdict.outcome == "lost":
+            self.dropped += turns
+        if verdict.problem:
+            self._report(verdict.problem)
+        elif self.waiting < MAX_WAITING // 2:  # otherwise a slow collector would be reported with every request
             self._reported = False
-
-    async def _post(self, client: httpx.AsyncClient, body: bytes) -> tuple[int, bytes]:
-        """Sends the request. Returns the status and the beginning of the body."""
-        use_name_lookup()
-        answer = bytearray()
-        async with client.stream("POST", self._collector.url, content=body) as response:
-            async for chunk in response.aiter_raw():
-                answer += chunk
-                if len(answer) > MAX_RESPONSE_BYTES:
-                    break
-        return response.status_code, bytes(answer[:MAX_RESPONSE_BYTES])
-
-    def _encode(self, records: Sequence[TurnRecord]) -> bytes:
-        """Encodes the records. Runs in a thread: a turn takes about 1 ms, and twenty would block the event loop."""
-        spans = (span for record in records for span in spans_of(record, self._endpoints))
-        return request_bytes(spans, self._source)
 
     def _report(self, what: str) -> None:
         if not self._reported:
             self._reported = True
             self._report_problem(
-                f"the OpenTelemetry collector at {self._collector.display_address} (trace.otlp_url) {what}. "
-                "Turns go on, and are in the trace files as always; spans wait, and then the oldest are dropped."
+                f"the OpenTelemetry collector at {self._display_address} (trace.otlp_url) {what}. Turns go on, and are "
+                f"in the trace files as always; spans of {MAX_WAITING} turns wait, and further ones are dropped."
             )
+
+
+class _QueuedTurn(ReadableSpan):
+    """A turn in the processor's queue. The exporter replaces it by the turn's spans, in its thread: that takes 2 ms."""
+
+    def __init__(self, record: TurnRecord) -> None:
+        super().__init__("turn", _context(record.trace_id, "1"), resource=Resource.get_empty())
+        self.record = record
+
+
+class _TurnExporter(SpanExporter):
+    """Sends turns, in the processor's thread, and repeats a request until it is accepted or refused.
+
+    The SDK's exporter gives up after 10 s: the turns would be lost while a collector restarts.
+
+    Attributes:
+        session: Its connections.
+        stopping: Set: each request is made once more and not repeated.
+    """
+
+    def __init__(
+        self, url: str, endpoints: Mapping[str, EndpointDetails], finish: Callable[[int, Verdict], None]
+    ) -> None:
+        for variable in ("EXPORTER_OTLP_HEADERS", "EXPORTER_OTLP_TRACES_HEADERS", "RESOURCE_ATTRIBUTES"):
+            check_pairs(f"OTEL_{variable}")
+        self._endpoints = endpoints
+        self._finish = finish
+        self.stopping = threading.Event()
+        self.session = CollectorSession(url)
+        self._exporter = OTLPSpanExporter(url, certificate_file=certificates(), session=self.session)
+        ours = {"service.name": "repartee", "service.version": version("repartee")}
+        self._resource = Resource.create(ours).merge(OTELResourceDetector().detect())
+        self._scope = InstrumentationScope("repartee", version("repartee"))
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        turns = [turn.record for turn in spans if isinstance(turn, _QueuedTurn)]
+        while True:
+            is_last = self.stopping.is_set()
+            verdict = self._try(turns)
+            self._finish(len(turns), verdict)
+            if verdict.outcome != "retry" or is_last:
+                return SpanExportResult.SUCCESS if verdict.outcome == "accepted" else SpanExportResult.FAILURE
+            self.stopping.wait(RETRY_AFTER_S)
+
+    def shutdown(self) -> None:
+        self._exporter.shutdown()  # type: ignore[no-untyped-call]
+
+    def _try(self, turns: Sequence[TurnRecord]) -> Verdict:
+        self.session.verdict = NOT_SENT
+        try:
+            self._exporter.export([self._span(span) for turn in turns for span in spans_of(turn, self._endpoints)])
+        except Exception as error:  # noqa: BLE001
+            # A bug must not end the export: these spans are lost, and the error is reported.
+            return Verdict("lost", f"{NOT_SENT.problem}: {type(error).__name__}")
+        return self.session.verdict
+
+    def _span(self, span: OtelSpan) -> ReadableSpan:
+        return ReadableSpan(
+            span.name,
+            _context(span.trace_id, span.span_id),
+            _context(span.trace_id, span.parent_id) if span.parent_id else None,
+            self._resource,
+            span.attributes,
+            [Event(event.name, event.attributes, event.at_ns) for event in span.events],
+            kind=_KINDS[span.kind],
+            status=Status(StatusCode.UNSET) if span.failure is None else Status(StatusCode.ERROR, span.failure),
+            start_time=span.start_ns,
+            end_time=span.end_ns,
+            instrumentation_scope=self._scope,
+        )
+
+
+def _context(trace_id: str, span_id: str) -> SpanContext:
+    return SpanContext(int(trace_id, 16), int(span_id, 16), is_remote=False, trace_flags=_SAMPLED)

@@ -1,4 +1,4 @@
-"""Writes traces to disk, one line for each finished turn, in a task of its own, so that no turn waits for the disk."""
+"""Writes traces to disk, one line for each finished turn, in a separate task, so that no turn waits for the disk."""
 
 import asyncio
 import os
@@ -51,7 +51,7 @@ class TraceFile:
             # Not a bound method: a thread keeps its last callable for a while, and with it would keep the conversation.
             partial(_append, self.path),
             report_problem,
-            waits="it is tried again until the conversation ends. Check trace.dir and the free space.",
+            waits="writing is retried until the conversation ends. Check trace.dir and the free space.",
             lost=lambda turns: f"{'a turn is' if turns == 1 else f'{turns} turns are'} not in the trace.",
             count_lost=count_lost,
             report_lost=report_lost,

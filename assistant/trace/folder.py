@@ -16,7 +16,7 @@ MIN_AGE_S = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class RetentionLimits:
-    """How many traces are kept; 0 means no limit."""
+    """Maximum number of stored traces; 0: no limit."""
 
     max_mb: int = 0
     max_days: int = 0
@@ -43,7 +43,7 @@ class StoredTrace:
 def expired(limits: RetentionLimits, traces: Iterable[StoredTrace], now_s: float) -> list[StoredTrace]:
     """Returns the traces to remove, oldest first: older than max_days, then as many as exceed max_mb.
 
-    Traces written within the last OPEN_S seconds always stay.
+    Traces written within the last `MIN_AGE_S` seconds always stay.
     """
     removed: list[StoredTrace] = []
     by_age = sorted(traces, key=lambda trace: (trace.written_s, trace.path.name))

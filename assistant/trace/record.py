@@ -104,7 +104,7 @@ class TracedHearing:
 
 @dataclass(frozen=True, slots=True)
 class TracedWords:
-    """What was said; only with `trace.words = true`."""
+    """Words of the turn; only with `trace.words = true`."""
 
     user: Annotated[str, "the transcript that was answered"]
     assistant: Annotated[str, "the part of the reply that was heard"]
@@ -121,9 +121,9 @@ class TurnRecord:
     started_at: Annotated[str, "wall clock at 0 ms of the line, UTC, ISO 8601"]
     outcome: Annotated[Outcome, "how the turn ended: see above"]
     rough: Annotated[bool, "whether the recognizer's confidence is low"]
-    speech_start_ms: Annotated[float | None, "first speech sample, not the moment of detection; null: nobody spoke"]
+    speech_start_ms: Annotated[float | None, "first speech sample, not the moment of detection; null: no speech"]
     speech_end_ms: Annotated[
-        float | None, "last speech sample, not the moment of detection, minus the VAD's bias; null: nobody spoke"
+        float | None, "last speech sample, not the moment of detection, minus the VAD's bias; null: no speech"
     ]
     speech_end_bias_ms: Annotated[float, "the VAD's calibrated bias, already subtracted"]
     endpoint_ms: Annotated[float | None, "the decision that the turn is over"]

@@ -85,7 +85,7 @@ def spans_of(record: TurnRecord, endpoints: Mapping[str, EndpointDetails]) -> li
 
 
 class _Frame:
-    """What all spans of a turn share."""
+    """The values that all spans of a turn share."""
 
     def __init__(self, record: TurnRecord, endpoints: Mapping[str, EndpointDetails]) -> None:
         self.record = record

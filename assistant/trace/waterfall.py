@@ -56,8 +56,8 @@ def verdict(latency_ms: float) -> str:
     """Returns how a latency compares with the target range."""
     low, high = BAND_MS
     if latency_ms < low:
-        return "sooner than 200–500 ms"
-    return "within 200–500 ms" if latency_ms <= high else "later than 200–500 ms"
+        return "faster than 200 ms"
+    return "within 200–500 ms" if latency_ms <= high else "slower than 500 ms"
 
 
 def verdict_on(record: TurnRecord) -> str:

@@ -54,7 +54,7 @@ def show(paths: Sequence[Path], turn: int | None, console: Console) -> None:
         shown += 1
         show_lines(convert_record(waterfall, record), console)
     if not shown:
-        which = "no turn in it." if turn is None else f"no turn {turn} in it; without --turn all are shown."
+        which = "it has no turns." if turn is None else f"it has no turn {turn}; without --turn all are shown."
         raise TraceError(f"{_named(paths)}: {which}")
 
 
@@ -79,7 +79,7 @@ def report(paths: Sequence[Path], wanted: ReportFormats, console: Console) -> No
         tally, slowest = count_turns(distinct(files, warn), DRAWN if wanted.html is not None else 1, warn)
     figures = tally.figures()
     if not figures.turns:
-        raise TraceError(f"{_named(paths)}: no turn in it.")
+        raise TraceError(f"{_named(paths)}: it has no turns.")
     if wanted.html is not None:
         from assistant.trace_report.page import page  # noqa: PLC0415 - matplotlib: half a second
 
@@ -96,7 +96,7 @@ def report(paths: Sequence[Path], wanted: ReportFormats, console: Console) -> No
         console.print()
         if (wide := max((sheet.width for sheet in sheets), default=0)) > console.width:
             console.print(
-                f"columns are left out: a window of {wide} shows all, a pipe and --json do, too", soft_wrap=True
+                f"some columns are hidden: a window of {wide} columns, a pipe and --json show all", soft_wrap=True
             )
         show_lines([*trace_report.slowest_of(slowest), *trace_report.sentences(figures)], console)
         if wanted.html is not None:
@@ -107,6 +107,7 @@ def compare(before: Path, after: Path, console: Console) -> bool:
     """Compares two sets of turns on the screen. Returns whether --gate finds `after` worse. Raises TraceError."""
     from assistant.trace_report import compare as comparing  # noqa: PLC0415 - as above
     from assistant.trace_report.counting import count_turns  # noqa: PLC0415 - as above
+    from assistant.trace_report.text import number_of  # noqa: PLC0415 - as above
 
     sides = trace_files([before]), trace_files([after])
     with reading([*sides[0], *sides[1]]):
@@ -115,7 +116,7 @@ def compare(before: Path, after: Path, console: Console) -> bool:
         if not tally.latency:
             raise TraceError(f"{path} has no turn with a response latency: there is nothing to compare.")
     found = comparing.compare(first.ordered(), second.ordered())
-    turns = [f"{len(tally.latency):,} turns" for tally in (first, second)]
+    turns = [number_of(len(tally.latency), "turn") for tally in (first, second)]
     show_lines([f"A  {before}, {turns[0]}", f"B  {after}, {turns[1]}", ""], console)
     console.print(comparing.comparison_table(found, "A", "B"), "")
     show_lines(comparing.notes(found), console)
@@ -129,7 +130,7 @@ _ADDRESS = re.compile(r"[\w.-]{1,253}:\d{1,5}")
 def follow_turns(path: Path, console: Console, *, to_come: bool) -> None:
     """Prints a line for each turn as it is written, until interrupted. `to_come` as in `follow`. Raises TraceError."""
     if not to_come and _ADDRESS.fullmatch(str(path)) and not path.exists():
-        raise TraceError(f"{path} is no file; if it is a server: repartee trace follow http://{path}")
+        raise TraceError(f"{path} is not a file; if it is a server, use: repartee trace follow http://{path}")
     for record in follow(path, warn, time.sleep, to_come=to_come):
         console.print(_one_line(convert_record(line_of, record)), soft_wrap=True)
 
@@ -147,7 +148,8 @@ def scrub_files(paths: Sequence[Path], console: Console) -> None:
     for path in trace_files(paths):
         done = scrub(path, warn)
         words = f"words of {done.held_words} removed" if done.held_words else "no words in them"
-        console.print(f"{path}  {done.turns} turns, {words}", soft_wrap=True)
+        turns = f"{done.turns} turn{'s' * (done.turns != 1)}"
+        console.print(f"{path}  {turns}, {words}", soft_wrap=True)
 
 
 def show_lines(lines: Iterable[str], console: Console) -> None:
@@ -169,7 +171,7 @@ def _check_page(path: Path, files: Sequence[Path]) -> None:
     if is_among(path, files):
         raise TraceError(f"{path} is one of the traces that are read; name another file with --html.")
     if path.suffix.lower() == ".jsonl":
-        raise TraceError(f"{path} has the name of a trace, and a page is none; name another file with --html.")
+        raise TraceError(f"{path} has the suffix of a trace; name another file with --html.")
     if reason := why_no_plots():
         raise TraceError(f"{path}: {reason}.")
 

@@ -36,7 +36,10 @@ class Comparison:
 
     @property
     def verdict(self) -> Verdict:
-        """Returns better or worse only with enough turns, at least MIN_MS of change, and an interval without zero."""
+        """Whether the stage has become better or worse.
+
+        It "cannot tell" with too few turns, a change below MIN_MS, or a confidence interval that contains zero.
+        """
         if not self.change.enough or abs(self.change.value) < MIN_MS:
             return "cannot tell"
         if self.change.high < 0:
@@ -79,7 +82,7 @@ def comparison_table(comparisons: list[Comparison], before: str, after: str) -> 
 
 def notes(comparisons: list[Comparison]) -> list[str]:
     """Returns lines that explain the table."""
-    lines = [f"change: B less A, ms, with {LEVEL:.0%} intervals; under {MIN_MS:g} ms is no difference"]
+    lines = [f"change: B minus A in ms, with {LEVEL:.0%} intervals; less than {MIN_MS:g} ms is no difference"]
     few = sorted({found.percent for found in comparisons if not found.change.enough})
-    lines += [f"p{percent} cannot be told from fewer than {min_turns(percent)} turns in each" for percent in few]
+    lines += [f"p{percent} needs {min_turns(percent)} turns or more in each set" for percent in few]
     return lines

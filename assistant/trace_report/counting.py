@@ -75,7 +75,7 @@ def count_turns(files: Sequence[Path], slowest: int, warn: Callable[[str], None]
 
 
 def split_files(files: Sequence[Path], sizes: Sequence[int], max_bytes: int) -> list[list[Path]]:
-    """Splits the files, in order, into runs of at most `max_bytes` each. A larger file is a run of its own."""
+    """Splits the files, in order, into runs of at most `max_bytes` each. A larger file is a separate run."""
     runs: list[list[Path]] = [[]]
     filled = 0
     for path, size in zip(files, sizes, strict=True):

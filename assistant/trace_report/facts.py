@@ -19,8 +19,8 @@ from assistant.trace_report.tokens import Tokens, tokens_of
 CUT_IN_MS = 500.0
 """Maximum time from reply onset to interruption, in milliseconds, for the reply to count as a cut-in.
 
-Speech this soon means that the user had not finished. The VAD needs about 300 ms to be sure of a voice, and nobody
-reacts to a sound within the remaining 200 ms.
+Speech this soon means that the user had not finished. The VAD needs about 300 ms to be sure of a voice, and the
+remaining 200 ms are shorter than a human reaction to a sound.
 """
 
 MODEL_STAGES = frozenset(("llm_network", "llm_first_token", "first_sentence"))

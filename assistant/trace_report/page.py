@@ -44,10 +44,10 @@ def page(tally: Tally, figures: Figures, slowest: Sequence[Record]) -> str:
             "<h2>Response latency</h2>",
             distribution(tally.ordered()["response_latency"]),
             _table(figures),
-            "<h2>What was waited for, over time</h2>",
+            "<h2>Stages of the latency over time</h2>",
             over_time(tally.stages()),
         ]
-    parts += ["<h2>Tail, people, speculation</h2>", f"<pre>{escape(chr(10).join(sentences(figures)))}</pre>"]
+    parts += ["<h2>Tail, interruptions, speculation</h2>", f"<pre>{escape(chr(10).join(sentences(figures)))}</pre>"]
     parts += _engines(figures)
     parts += ["<h2>The slowest turns</h2>", *(convert_record(_turn, record) for record in slowest)] if slowest else []
     body = "\n".join(parts)
@@ -80,9 +80,9 @@ def _cell(estimate: IntervalEstimate) -> str:
 def _engines(figures: Figures) -> list[str]:
     parts = []
     for title, work, engines in (
-        ("What answered", "first token", figures.endpoints),
-        ("Recognizers", "last words", figures.recognizers),
-        ("Voices", "first sound", figures.voices),
+        ("Answered by", "first token", figures.endpoints),
+        ("Recognizers", "final transcript", figures.recognizers),
+        ("Voices", "first audio", figures.voices),
     ):
         lines = [
             [escape(name), f"{engine.turns:,}", f"{engine.failed:,}"]
@@ -106,7 +106,7 @@ def _asked(figures: Figures) -> list[str]:
         + [f"{found.tokens_in_vain:,} tokens"]
         for name, found in figures.asked.items()
     ]
-    headings = ["", "asked", "what came of it", "why", "first token p50", "p95", "in vain"]
+    headings = ["", "asked", "outcome", "why", "first token p50", "p95", "wasted"]
     return ["<h2>Endpoints asked</h2>", _html_table(headings, lines)] if lines else []
 
 

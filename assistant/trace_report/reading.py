@@ -59,7 +59,7 @@ def trace_files(paths: Sequence[Path]) -> list[Path]:
         except OSError as error:
             raise read_error(path, error) from error
         if not inside:
-            raise TraceError(f"{path} holds no traces (*.jsonl); name another folder, or a file.")
+            raise TraceError(f"{path} contains no traces (*.jsonl); name another folder, or a file.")
         files += inside
     return files
 
@@ -103,7 +103,7 @@ def distinct(files: Sequence[Path], warn: Callable[[str], None]) -> list[Path]:
         twice.append(f"{path} ({other})")
     if twice:
         more = f" and {len(twice) - 3:,} more" if len(twice) > 3 else ""
-        warn(f"left out, as the same turns are in another file: {', '.join(twice[:3])}{more}.")
+        warn(f"left out, because another file has the same turns: {', '.join(twice[:3])}{more}.")
     return kept
 
 
@@ -159,7 +159,7 @@ def read_records(files: Sequence[Path], warn: Callable[[str], None]) -> Iterator
 
 def newer_schema(path: Path | str, record: Record) -> str:
     """Returns the warning for records of a newer version. It is shown once per file."""
-    return f"{path} is of schema {record['schema']}; this version knows {SCHEMA} and ignores the rest."
+    return f"{path} has schema {record['schema']}; this version supports {SCHEMA} and ignores other fields."
 
 
 def parse_line(line: bytes, path: Path | str, number: int, warn: Callable[[str], None]) -> Record | None:
@@ -171,18 +171,18 @@ def parse_line(line: bytes, path: Path | str, number: int, warn: Callable[[str],
             return None
         # After a power failure some file systems leave zero bytes.
         if line[: len(BEGINNING)] == BEGINNING[: len(line)] or not line.strip(b"\0\r\n"):
-            warn(f"{path}, line {number} is torn: left out. A crash or a full disk leaves such a line.")
+            warn(f"{path}, line {number} is incomplete and left out. A crash or a full disk leaves such a line.")
             return None
         raise TraceError(
-            f"{path}, line {number} is no JSON: not a trace. Traces are .jsonl files of trace.dir."
+            f"{path}, line {number} is not JSON, so this is not a trace. Traces are .jsonl files of trace.dir."
         ) from error
     if not isinstance(record, dict) or not isinstance(record.get("schema"), int):
         raise TraceError(
-            f"{path}, line {number} is no turn's record: not a trace. Traces are .jsonl files of trace.dir."
+            f"{path}, line {number} is not a turn record, so this is not a trace. Traces are .jsonl files of trace.dir."
         )
     if not record.keys() >= NEEDED:
         lacking = ", ".join(sorted(NEEDED - record.keys()))
-        raise TraceError(f"{path}, line {number} lacks {lacking}: not a whole record of a turn.")
+        raise TraceError(f"{path}, line {number} lacks {lacking}, so it is not a complete turn record.")
     placed = _Placed(record)
     placed.place = f"{path}, line {number}"
     return placed
@@ -218,4 +218,4 @@ def convert_record(make: Callable[[Record], Made], record: Record, *, begins: bo
         place = record.place if isinstance(record, _Placed) else f"turn {record['turn']} of {record['conversation']}"
         place += ", or a later one of its conversation," if begins else ""
         what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-        raise TraceError(f"{place} is no record as docs/lab/trace-record.md has it: {what}.") from error
+        raise TraceError(f"{place} is not a record as in docs/lab/trace-record.md: {what}.") from error

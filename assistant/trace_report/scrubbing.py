@@ -37,9 +37,7 @@ def scrub(path: Path, warn: Callable[[str], None]) -> Scrubbed:
         path = path.resolve()  # a link stays a link: the words are in its target
         before = path.stat()
         if before.st_nlink > 1:
-            warn(
-                f"{path} has {before.st_nlink - 1} more names (hard links): under those the words stay; scrub them too."
-            )
+            warn(f"{path} has other hard links ({before.st_nlink - 1}), which keep the words; scrub them too.")
         # In the same folder: replacing a file is atomic only within one file system.
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
         draft = Path(name)
@@ -57,7 +55,7 @@ def scrub(path: Path, warn: Callable[[str], None]) -> Scrubbed:
         finally:
             draft.unlink(missing_ok=True)
     except OSError as error:
-        raise TraceError(f"{path} cannot be rewritten ({error.strerror}); it is as it was.") from error
+        raise TraceError(f"{path} cannot be rewritten ({error.strerror}); it is unchanged.") from error
     return done
 
 
@@ -71,9 +69,7 @@ def _copy(path: Path, draft: IO[bytes], warn: Callable[[str], None]) -> tuple[Sc
                 changed = True
                 continue
             if record["schema"] > SCHEMA:
-                raise TraceError(
-                    f"{path} is of schema {record['schema']}: where it keeps words, a newer version knows."
-                )
+                raise TraceError(f"{path} has schema {record['schema']}, which only a newer version can scrub.")
             turns += 1
             if record.get("words") is None:
                 draft.write(line)

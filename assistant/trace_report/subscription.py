@@ -48,8 +48,8 @@ def stream_url(address: str) -> str:
         scheme = ""
     if not scheme or not given.hostname or "@" in given.netloc:
         raise TraceError(
-            f"{_safe(address)} is no server's address: it must be http://, https://, ws:// or wss:// with a host, and "
-            f"without a user name or password; a token goes into {TOKEN_VARIABLE}."
+            f"{_safe(address)} is not the address of a server: it must be http://, https://, ws:// or wss:// with a "
+            f"host, and without a user name or password; a token goes into {TOKEN_VARIABLE}."
         )
     folder = given.path.rstrip("/").removesuffix(PATH).removesuffix("/v1/realtime")
     return urlunsplit((scheme, given.netloc, folder + PATH, "", ""))
@@ -78,7 +78,7 @@ def subscribe(
     url = stream_url(address)
     token = environ.get(TOKEN_VARIABLE, "")
     if not (token.isascii() and token.isprintable()):
-        raise TraceError(f"{TOKEN_VARIABLE} has a sign that HTTP cannot carry: set it to the server's token.")
+        raise TraceError(f"{TOKEN_VARIABLE} has a character that HTTP does not allow: set it to the server's token.")
     headers = {"Accept": CONTENT_TYPE, **PLAIN} | ({"Authorization": f"Bearer {token}"} if token else {})
     timeout = httpx.Timeout(CONNECT_TIMEOUT_S, read=READ_TIMEOUT_S)
     begun, pause_s = False, FIRST_PAUSE_S
@@ -105,8 +105,8 @@ def subscribe(
                 why = "has ended its stream"
             except CompressedError as error:
                 raise TraceError(
-                    f"{url} answers compressed ({error.header}), which is not read: turn compression off in the proxy "
-                    "before it."
+                    f"{url} sends compressed answers ({error.header}), which are not supported: turn off "
+                    "compression in the proxy in front of it."
                 ) from error
             except httpx.HTTPError as error:
                 why = f"cannot be reached ({type(error).__name__})"
@@ -124,12 +124,12 @@ def _check(response: httpx.Response, url: str, *, begun: bool) -> None:
     status = response.status_code
     if status == HTTPStatus.OK:
         if response.headers.get("content-type", "").partition(";")[0] != CONTENT_TYPE:
-            raise TraceError(f"{url} answers, but not with traces: it is no `repartee serve`.")
+            raise TraceError(f"{url} answers, but not with traces: it is not a `repartee serve`.")
         return
     if status == HTTPStatus.UNAUTHORIZED:
-        raise TraceError(f"{url} wants the server's token: put it into the environment variable {TOKEN_VARIABLE}.")
+        raise TraceError(f"{url} requires the server's token: put it into the environment variable {TOKEN_VARIABLE}.")
     if status == HTTPStatus.NOT_FOUND:
-        raise TraceError(f"{url} does not exist: the server is no `repartee serve`, or one without a stream of traces.")
+        raise TraceError(f"{url} does not exist: the server is not a `repartee serve`, or it has no stream of traces.")
     why = f"answers {status}{_reason(response)}"
     if status < HTTPStatus.INTERNAL_SERVER_ERROR or not begun:
         raise TraceError(f"{url} {why}.")
@@ -155,11 +155,12 @@ def _records(chunks: Iterable[bytes], url: str, warn: Callable[[str], None]) -> 
     for chunk in chunks:
         *lines, begun = (begun + chunk).split(b"\n")
         if len(begun) > MAX_BYTES:
-            raise TraceError(f"{url} sends a line of more than {MAX_BYTES >> 20} MB: these are no traces.")
+            raise TraceError(f"{url} sends a line of more than {MAX_BYTES >> 20} MB, so these are not traces.")
         for line in lines:
             number += 1
             if (lost := _lost_count(line)) is not None:
-                warn(f"{lost} turns are not shown: they came faster than they were read.")
+                turns = "1 turn is" if lost == 1 else f"{lost} turns are"
+                warn(f"{turns} not shown, because turns arrived faster than they were read.")
             elif (record := parse_line(line, url, number, warn)) is not None:
                 yield record
 

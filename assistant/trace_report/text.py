@@ -20,20 +20,20 @@ def headline(figures: Figures) -> list[str]:
     outcomes = ", ".join(f"{count:,} {name}" for name, count in figures.outcomes.items())
     turns = f"{number_of(figures.turns, 'turn')} of {number_of(figures.conversations, 'conversation')}: {outcomes}"
     if figures.failures is not None and figures.failures.count:
-        turns += f"; {figures.failures.count:,} of them failed, which no latency counts"
+        turns += f"; {figures.failures.count:,} of them failed and are not counted below"
     if figures.latency is None or figures.within is None or figures.later is None or figures.sooner is None:
         return [turns, "none of them has a response latency"]
     within = f"{spelled_share(figures.within)} within 200–500 ms"
-    return [turns, f"{within}, {figures.later.count:,} later, {figures.sooner.count:,} sooner"]
+    return [turns, f"{within}, {figures.later.count:,} slower, {figures.sooner.count:,} faster"]
 
 
 def sheets(figures: Figures) -> list[Sheet]:
     """Returns the tables: latency with its stages, then the engines and endpoints."""
     found = [_latency_sheet(figures)] if figures.latency is not None else []
     for title, work, engines in (
-        ("what answered", "first token", figures.endpoints),
-        ("recognizers", "last words", figures.recognizers),
-        ("voices", "first sound", figures.voices),
+        ("answered by", "first token", figures.endpoints),
+        ("recognizers", "final transcript", figures.recognizers),
+        ("voices", "first audio", figures.voices),
     ):
         if engines:
             found.append(_engine_sheet(title, work, engines))
@@ -123,7 +123,7 @@ def _engine_sheet(title: str, work: str, engines: dict[str, EngineFigures]) -> S
 
 
 def _asked_sheet(asked: dict[str, AskedFigures]) -> Sheet:
-    headings = ("asked", "answered", "first token p50", "p95", "overtaken", "failed", "given up", "hedges", "in vain")
+    headings = ("asked", "answered", "first token p50", "p95", "overtaken", "failed", "given up", "hedges", "wasted")
     rows = []
     for name, found in asked.items():
         outcomes = [f"{found.outcomes.get(outcome, 0):,}" for outcome in ("overtaken", "failed", "given up")]
@@ -131,7 +131,7 @@ def _asked_sheet(asked: dict[str, AskedFigures]) -> Sheet:
         tokens = f"{found.tokens_in_vain:,} tokens"
         cells = (f"{found.asked:,}", f"{answered:,}", *_two(found.first_token), *outcomes, f"{hedges:,}", tokens)
         rows.append((name, *cells))
-    order = ("hedges", "given up", "overtaken", "p95", "in vain")
+    order = ("hedges", "given up", "overtaken", "p95", "wasted")
     return Sheet("endpoints asked", headings, rows, tuple(map(headings.index, order)))
 
 
@@ -147,7 +147,7 @@ def _two(spread: Spread | None) -> tuple[str, str]:
 def _tail(figures: Figures) -> Iterator[str]:
     tail = figures.tail
     if tail is None:
-        yield "slow tail         too few turns to have one"
+        yield "slow tail         too few turns to find one"
         return
     others = ", ".join(f"{stage} {ms:+.0f}" for stage, ms in tail.excesses_ms.items() if abs(ms) >= 1)
     slowest = "turn" if tail.turns == 1 else f"{tail.turns:,} turns"
@@ -169,13 +169,13 @@ def _people(figures: Figures) -> Iterator[str]:
 def _speculation(figures: Figures) -> Iterator[str]:
     found = figures.speculation
     if found.hits is not None:
-        yield f"speculation won   {spelled_share(found.hits)} answers begun ahead of the endpoint"
+        yield f"speculation won   {spelled_share(found.hits)} answers begun before the end of turn"
     if found.ahead is not None and found.hidden is not None:
         ahead, hidden = found.ahead.percentiles[50].value, found.hidden.percentiles[50].value
         yield f"                  by {ahead:.0f} ms, {hidden:.0f} ms of work hidden behind other waits (medians)"
     yield (
         f"speculation lost  {found.dropped:,} of {found.attempts:,} attempts dropped, {found.confirmed:,} confirmed; "
-        f"{number_of(found.wasted_answers, 'answer')} begun in vain, {found.wasted_model_ms:,.0f} ms of work"
+        f"{number_of(found.wasted_answers, 'answer')} wasted, {found.wasted_model_ms:,.0f} ms of work"
     )
 
 
@@ -184,7 +184,7 @@ def _tokens(figures: Figures) -> Iterator[str]:
     if found is None:
         return
     rate = "" if found.per_minute is None else f", {found.per_minute:,.0f} a minute"
-    yield f"tokens            {found.prompt:,} asked, {found.completion:,} answered{rate}"
+    yield f"tokens            {found.prompt:,} in prompts, {found.completion:,} in answers{rate}"
     if found.cached_share is not None:
         yield f"                  {found.cached_share:.1%} of the prompts were cached by their service"
     wasted = f"{found.wasted:,} ({found.wasted_share:.1%}) for attempts that were dropped"
@@ -198,5 +198,6 @@ def _warnings(figures: Figures) -> Iterator[str]:
     few = [percent for percent, found in figures.latency.percentiles.items() if not found.enough]
     if few:
         needs = ", ".join(f"p{percent} needs {min_turns(percent)}" for percent in few)
-        yield f"too few turns     {figures.latency.count} at hand, {needs}: bounds marked ? are only the largest seen"
+        turns = number_of(figures.latency.count, "turn")
+        yield f"too few turns     {turns}, but {needs}: a bound marked ? is only the largest value seen"
     yield f"                  in brackets: {LEVEL:.0%} intervals"

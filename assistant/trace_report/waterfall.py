@@ -128,7 +128,7 @@ def _head(record: Record) -> Iterator[str]:
     facts = facts_of(record)
     work_ms = facts.hidden_ms + sum(ms for stage, ms in _paid(record) if stage in WORK_STAGES)
     if work_ms > 0:
-        yield f"hidden      {facts.hidden_ms:.0f} of {work_ms:.0f} ms of work: nobody waited for them"
+        yield f"hidden      {facts.hidden_ms:.0f} of {work_ms:.0f} ms of work did not delay the reply"
 
 
 def _stages(record: Record) -> str:
@@ -143,12 +143,12 @@ def _paid(record: Record) -> list[tuple[Stage, float]]:
 def _bars(record: Record) -> Iterator[str]:
     drawn = rows(record)
     if not drawn:
-        yield "no work was begun"
+        yield "no work was started"
         return
     begin_ms, end_ms = min(row.start_ms for row in drawn), max(row.end_ms for row in drawn)
     spoken = record["speech_end_ms"] is not None
     zero_ms = record["speech_end_ms"] if spoken else begin_ms
-    zero = "the end of speech" if spoken else "it began"
+    zero = "the end of speech" if spoken else "its beginning"
     cell_ms = max(MIN_CELL_MS, (end_ms - begin_ms) / CELLS)
     yield f"attempt  span               from     to   ms after {zero}; one cell is {cell_ms:.0f} ms"
     for row in drawn:
@@ -172,8 +172,9 @@ def _bar(row: WaterfallRow, begin_ms: float, cell_ms: float) -> str:
 def _words_about(record: Record) -> Iterator[str]:
     facts = facts_of(record)
     if facts.committed and facts.ahead_ms is not None:
-        how = "won: begun {:.0f} ms ahead of" if facts.ahead_ms > 0 else "lost: the answer was begun {:.0f} ms after"
-        yield f"speculation  {how.format(abs(facts.ahead_ms))} the endpoint"
+        won = facts.ahead_ms > 0
+        how = f"{'won' if won else 'lost'}: the answer was begun {abs(facts.ahead_ms):.0f} ms"
+        yield f"speculation  {how} {'before' if won else 'after'} the end of turn"
     yield from (
         f"{event['name']:<12} {event['detail']}"
         for event in record["events"]

@@ -57,7 +57,7 @@ class WakePhrase:
         self._letters = "".join(_plain(word) for word in _WORD.findall(phrase))
         if not self._letters:
             raise ValueError(
-                f"the wake phrase {phrase!r} has no letters; set talk.wake_phrase to words, as hey computer"
+                f"the wake phrase {phrase!r} has no letters; set talk.wake_phrase to words, such as hey computer"
             )
         self._max_letter_errors = len(self._letters) // (thresholds or WakePhraseThresholds()).letters_per_error
 

@@ -34,7 +34,9 @@ class BlockRing:
     def __init__(self, blocks: int, max_samples: int, channels: int = 1) -> None:
         """Allocates `blocks` blocks of at most `max_samples` samples per channel. Raises ValueError below 1."""
         if min(blocks, max_samples, channels) < 1:
-            raise ValueError(f"a ring needs room: {blocks} blocks of {max_samples} samples on {channels} channels")
+            raise ValueError(
+                f"a ring needs at least 1 block, sample and channel, not {blocks}, {max_samples} and {channels}"
+            )
         self.dropped = 0
         self._pcm = np.zeros((blocks, max_samples, channels), np.int16)
         self._lengths = [0] * blocks

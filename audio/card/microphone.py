@@ -62,7 +62,7 @@ class CaptureCallback:
         self._waker = waker
 
     def block(self, data: Any, frames: int, card_s: float, first_s: float, *, flagged: bool) -> None:
-        """See `Lane`."""
+        """See `StreamCallback`."""
         now_s = self._loop.time()
         self.last_s = now_s
         self.overflows += flagged
@@ -74,7 +74,7 @@ class CaptureCallback:
         self._waker.wake()
 
     def ended(self) -> None:
-        """See `Lane`."""
+        """See `StreamCallback`."""
         self.finished = True
         self._waker.wake()
 
@@ -174,7 +174,7 @@ class CardMicrophone:
     async def frames(self) -> AsyncGenerator[Frame]:
         """Yields frames from position 0 until `aclose`. Iterate once. Raises DeviceError if no device can be opened."""
         if self._begun:
-            raise RuntimeError("a CardMicrophone is listened to once: make another one")
+            raise RuntimeError("a CardMicrophone can be used only once: create another one")
         self._begun = True
         self._loop = loop = asyncio.get_running_loop()
         await self._supervisor.begin(loop.time())

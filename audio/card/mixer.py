@@ -12,7 +12,8 @@ from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples, s_of_reply_samples
 MAX_CHIME_SAMPLES = 2 * REPLY_RATE_HZ
 
 _MAX_UNREPORTED = 1024
-"""Capacity for pulled blocks that are not reported yet. The queue's two seconds are 200 blocks: it is never full."""
+"""Maximum number of blocks that were played and are not reported yet. It is never reached: two seconds are queued at
+most, which is 200 blocks."""
 
 
 class CardMixer:
@@ -40,7 +41,7 @@ class CardMixer:
             self._playout.open(key)
 
     def offer(self, key: Hashable, pcm: Pcm) -> int | None:
-        """Queues as much as there is room for. Returns how much that was; None if the reply is not open."""
+        """Queues samples up to the free space. Returns their number; None if the reply is not open."""
         with self._lock:
             take = min(len(pcm), self._playout.room_samples)
             return take if self._playout.offer(key, pcm[:take]) else None

@@ -54,7 +54,7 @@ class PlaybackCallback:
         self._given = 0  # samples at the card's rate
 
     def block(self, data: Any, frames: int, card_s: float, first_s: float, *, flagged: bool) -> None:
-        """See `Lane`."""
+        """See `StreamCallback`."""
         now_s = self._loop.time()
         self.last_s = now_s
         if flagged:
@@ -65,7 +65,7 @@ class PlaybackCallback:
         self._waker.wake()
 
     def ended(self) -> None:
-        """See `Lane`."""
+        """See `StreamCallback`."""
         self.finished = True
         self._waker.wake()
 

@@ -18,7 +18,7 @@ from audio.units import REPLY_RATE_HZ, Pcm
 _SILENT_TICK_S = 0.02
 _TICK_S = 0.1
 _MAX_SILENT_SAMPLES = REPLY_RATE_HZ
-"""Most samples played silently at once after the event loop was blocked; the next tick continues."""
+"""Maximum number of samples played silently at once after the event loop was blocked; the next tick continues."""
 
 _LEVEL_MS = 100.0
 
@@ -125,7 +125,7 @@ class CardSpeaker(QueuedSpeaker):
     async def run(self) -> None:
         """Plays until it is cancelled or `aclose` is called. Call it once. Raises DeviceError if no device opens."""
         if self._begun:
-            raise RuntimeError("a CardSpeaker runs once: make another one")
+            raise RuntimeError("a CardSpeaker can be used only once: create another one")
         self._begun = True
         self._loop = loop = asyncio.get_running_loop()
         self._wake_regularly(loop)
@@ -200,12 +200,12 @@ class CardSpeaker(QueuedSpeaker):
             self._buffer = BufferLength()
         if not self._buffer.opened(opened.latency_ms, self._loop.time()) or before is None:
             return
-        often = f"ran dry {UNDERRUN_COUNT} times in {UNDERRUN_WINDOW_S:g} s, for this machine is busy"
+        often = f"had gaps {UNDERRUN_COUNT} times in {UNDERRUN_WINDOW_S:g} s, because this machine is busy"
         holds, held = f"{opened.latency_ms:.0f} ms", f"{before.latency_ms:.0f}"
         if opened.latency_ms > before.latency_ms:
-            what = f"Its buffer is {holds} now, not {held}: answers are heard later by that"
+            what = f"Its buffer is now {holds} instead of {held} ms, so replies are heard later"
         else:
-            what = f"Its buffer of {holds} grows no more: end what else runs here"
+            what = f"Its buffer of {holds} is at its maximum: close other programs"
         self._report(f'the loudspeaker "{opened.device}" {often}. {what}')
 
     def _play_silently(self, now_s: float) -> None:

@@ -46,14 +46,15 @@ class StreamCallback(Protocol):
         Args:
             data: The buffer.
             frames: Samples per channel.
-            card_s: The card's current time; 0 or invalid on some host APIs, like the next.
-            first_s: Time at which the first sample was captured or will be played, on the card's clock.
+            card_s: The card's current time. Some host APIs give 0 or an invalid time.
+            first_s: Time at which the first sample was captured or will be played, on the card's clock. It is as
+                unreliable as `card_s`.
             flagged: The card reports that samples were lost or missing before this block.
         """
         ...
 
     def ended(self) -> None:
-        """Notes that the stream has ended for any reason."""
+        """Notes that the stream has ended, for whatever reason."""
         ...
 
 

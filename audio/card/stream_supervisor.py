@@ -13,7 +13,7 @@ from audio.portaudio.host_apis import parameters_of
 
 _MEANWHILE = {
     "input": "you are not heard until it is back",
-    "output": "replies go on in silence, and count as spoken, until it is back",
+    "output": "until it is back, replies are silent but count as spoken",
 }
 
 
@@ -90,7 +90,7 @@ class StreamSupervisor(Generic[L]):
             self._finish_opening(self._opening, now_s)
         elif self.stream is None:
             self._open_if_due(now_s)
-        elif self.stream.lane.finished or self._watchdog.silent(now_s, self.stream.lane.last_s):
+        elif self.stream.lane.finished or self._watchdog.is_silent(now_s, self.stream.lane.last_s):
             self._handle_loss(self.stream, now_s)
         else:
             self._follow_default(self.stream, now_s)
@@ -130,7 +130,7 @@ class StreamSupervisor(Generic[L]):
             self._paused = False
             self._lost, self._last_report = None, ""
             self._watchdog = StreamWatchdog()
-            self._watchdog.at_once(now_s)
+            self._watchdog.retry_now(now_s)
 
     async def aclose(self) -> None:
         """Closes the stream permanently. Idempotent."""
@@ -147,17 +147,17 @@ class StreamSupervisor(Generic[L]):
         _ignore_result(self._library.close(stream))
         self._silently = stream.interrupted  # closed by the library to list new devices
         if stream.interrupted:
-            self._watchdog.at_once(now_s)
+            self._watchdog.retry_now(now_s)
             return
         self._watchdog.lost(now_s)
         self._report_once(
-            f'the {noun(self._direction)} "{stream.opened.device}" has gone (unplugged, or the sound system was '
-            f"restarted): {_MEANWHILE[self._direction]}, and it is looked for"
+            f'the {noun(self._direction)} "{stream.opened.device}" is gone (unplugged, or the sound system was '
+            f"restarted): {_MEANWHILE[self._direction]}. Repartee keeps looking for it"
         )
 
     def _open_if_due(self, now_s: float) -> None:
         if self._watchdog.due(now_s):
-            self._opening = self._library.open(self._request(fresh=self._watchdog.again), self._make)
+            self._opening = self._library.open(self._request(fresh=self._watchdog.lists_devices_again), self._make)
 
     def _finish_opening(self, opening: "asyncio.Future[CardStream[L]]", now_s: float) -> None:
         if not opening.done():
@@ -169,7 +169,7 @@ class StreamSupervisor(Generic[L]):
             self._silently = False
             self._buffer_ms = 0.0 if lengthening else self._buffer_ms  # the buffer length may be the reason
             self._watchdog.failed(now_s)
-            if self._watchdog.worth_saying(now_s):
+            if self._watchdog.should_report(now_s):
                 self._report_once(str(error))
             return
         self._watchdog.opened(now_s)
@@ -192,7 +192,7 @@ class StreamSupervisor(Generic[L]):
         if self._wanted or parameters_of(stream.opened.host_api, stream.opened.device).moves_streams:
             return
         if self._listing is None:
-            self._listing = self._library.look() if self._watchdog.look_due(now_s) else None
+            self._listing = self._library.look() if self._watchdog.device_check_due(now_s) else None
             return
         if not self._listing.done():
             return

@@ -20,7 +20,7 @@ REPORT_AFTER_S = 1.5
 STEADY_S = 5.0
 """A stream lost sooner after opening, in seconds, does not reset the pauses."""
 
-LOOK_EVERY_S = 3.0
+DEVICE_CHECK_INTERVAL_S = 3.0
 """Interval of checks for a new default device, in seconds. A check costs 30 ms on another core."""
 
 
@@ -32,12 +32,12 @@ class StreamWatchdog:
         self._next_s = 0.0
         self._opened_s = 0.0
         self._lost_s = -math.inf
-        self._next_look_s = 0.0
+        self._next_check_s = 0.0
 
     def opened(self, now_s: float) -> None:
         """Notes that a stream was opened."""
         self._opened_s = now_s
-        self._next_look_s = now_s + LOOK_EVERY_S
+        self._next_check_s = now_s + DEVICE_CHECK_INTERVAL_S
 
     def lost(self, now_s: float) -> None:
         """Notes that the stream was lost."""
@@ -50,32 +50,32 @@ class StreamWatchdog:
         """Notes that an attempt to reopen failed."""
         self._wait(now_s)
 
-    def at_once(self, now_s: float) -> None:
+    def retry_now(self, now_s: float) -> None:
         """Allows an immediate attempt, after the stream was ended intentionally."""
         self._next_s = now_s
 
     @property
-    def again(self) -> bool:
-        """Whether the first attempt after a loss has failed: the next one lists the devices again."""
+    def lists_devices_again(self) -> bool:
+        """Whether the next attempt lists the devices again, because the first one after the loss has failed."""
         return self._attempts > 1
 
     def due(self, now_s: float) -> bool:
         """Whether an attempt to open is due."""
         return now_s >= self._next_s
 
-    def worth_saying(self, now_s: float) -> bool:
+    def should_report(self, now_s: float) -> bool:
         """Whether to report why the device cannot be reopened."""
         return now_s - self._lost_s >= REPORT_AFTER_S
 
-    def silent(self, now_s: float, last_s: float) -> bool:
+    def is_silent(self, now_s: float, last_s: float) -> bool:
         """Whether a stream whose last block came at `last_s` (0.0: none yet) counts as lost."""
         return now_s - self._opened_s > GRACE_S and now_s - last_s > LOST_AFTER_S
 
-    def look_due(self, now_s: float) -> bool:
+    def device_check_due(self, now_s: float) -> bool:
         """Whether a check for a new default device is due; True once every few seconds."""
-        if now_s < self._next_look_s:
+        if now_s < self._next_check_s:
             return False
-        self._next_look_s = now_s + LOOK_EVERY_S
+        self._next_check_s = now_s + DEVICE_CHECK_INTERVAL_S
         return True
 
     def _wait(self, now_s: float) -> None:

@@ -1,6 +1,6 @@
 """Echo cancellation for open loudspeakers by WebRTC's audio processing, based on the clocks of both cards.
 
-The measurements behind the constants are in docs/echo.md (bench/echo.py).
+The measurements behind the constants are in docs/lab/echo.md (bench/echo.py).
 """
 
 from typing import TYPE_CHECKING
@@ -32,7 +32,7 @@ A card that requests its blocks just in time does not know the audio that far ah
 
 _SPARE_MS = 10.0
 _SPARE_FRAMES = 100
-"""Number of frames (two seconds) with a spare margin after which the lead is increased again.
+"""Number of frames (two seconds) with a margin of `_SPARE_MS` after which the lead is increased again.
 
 This happens with another card or a card that has settled. The lead is increased in one step, because the canceller must
 adapt to every change.
@@ -79,7 +79,7 @@ class EchoCanceller:
     def clean(self, pcm: Pcm, captured_s: float) -> Pcm:
         """See `FrameCleaner.clean`. Raises ValueError for another length, AudioError."""
         if pcm.shape != (FRAME_SAMPLES,):
-            raise ValueError(f"a frame holds {FRAME_SAMPLES} samples, this one {pcm.shape}: cut it at the border")
+            raise ValueError(f"a frame has {FRAME_SAMPLES} samples, but this one has the shape {pcm.shape}")
         late_before = self.reference.late_samples
         leaves_s = captured_s + self.delay_ms / 1000
         reference = self.reference.read(leaves_s, FRAME_SAMPLES)
@@ -98,7 +98,7 @@ class EchoCanceller:
             self._module.process_stream(near)
         except RuntimeError as error:
             raise AudioError(
-                "Echo cancellation failed inside livekit: restart, or use audio.echo half-duplex."
+                "Echo cancellation failed inside livekit: restart Repartee, or set audio.echo to half-duplex."
             ) from error
         return np.frombuffer(near.data, np.int16)
 

@@ -16,7 +16,7 @@ AUDIBLE_PEAK = 32
 """Peak (int16, -60 dBFS) below which audio causes no audible echo."""
 
 _SPANS = 64
-"""Most spans of sound not played yet: more would be many seconds, because spans are 300 ms apart."""
+"""Maximum number of spans of sound not played yet: more would be many seconds, because spans are 300 ms apart."""
 
 
 class HalfDuplex:
@@ -28,7 +28,7 @@ class HalfDuplex:
     def __init__(self, *, tail_s: float = TAIL_S) -> None:
         """Creates it with a mute time of `tail_s` after the last sound of a reply. Raises ValueError below 0."""
         if not tail_s >= 0:
-            raise ValueError(f"the tail is a length of time, 0 s or more, not {tail_s}")
+            raise ValueError(f"tail_s must be at least 0 s, not {tail_s}")
         self._tail_s = tail_s
         self._spans: deque[tuple[float, float]] = deque()
 

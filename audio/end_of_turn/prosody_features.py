@@ -20,7 +20,7 @@ _VOICED_HOPS = 4
 class Prosody:
     """Prosodic features of the end of a span of speech and of the silence after it.
 
-    docs/turn-taking.md says which of them the model uses and which were not informative.
+    docs/lab/turn-taking.md says which of them the model uses and which were not informative.
 
     All values are relative to the same turn or the same speaker. Absolute microphone level and room noise carry no
     information about the end of a turn, but they identify the source in any collection of recordings.

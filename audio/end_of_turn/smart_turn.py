@@ -25,7 +25,7 @@ WINDOW_SAMPLES = 8 * MIC_RATE_HZ
 MEL_FRAMES = FRAMES_PER_POSITION * POSITIONS
 SHORT_POSITIONS = 200
 _SHORT_SHIFT = 0.77
-"""Offset of the short network's logit: the mean over 2015 silences of 442 recordings (docs/turn-taking.md)."""
+"""Offset of the short network's logit: the mean over 2015 silences of 442 recordings (docs/lab/turn-taking.md)."""
 
 _FFT, _HOP = 400, 160
 _MIN_POWER = 1e-10
@@ -50,7 +50,7 @@ class SmartTurn:
     def __init__(self, path: Path, *, short: bool = False) -> None:
         """Loads the published network at `path` to run on one thread. Raises EngineLoadError."""
         if not path.is_file():
-            raise EngineLoadError(f"Smart Turn is missing at {path}: repartee models pull smart-turn-v3.2.")
+            raise EngineLoadError(f"Smart Turn is missing at {path}: run `repartee models pull smart-turn-v3.2`.")
         self.short = short
         self._positions = SHORT_POSITIONS if short else POSITIONS
         self._session = _session(path, self._positions)
@@ -65,7 +65,9 @@ class SmartTurn:
         try:
             outputs = self._session.run(None, {self._input: features})
         except Exception as error:
-            raise EngineError("Smart Turn failed inside onnxruntime: restart, or do without it.") from error
+            raise EngineError(
+                "Smart Turn failed inside onnxruntime: restart Repartee, or remove the Smart Turn model."
+            ) from error
         said = float(np.clip(np.asarray(outputs[0]).reshape(-1)[0], 0.0, 1.0))
         odds = exp(_SHORT_SHIFT) if self.short else 1.0
         return said * odds / (said * odds + 1 - said)

@@ -11,7 +11,7 @@ from audio.end_of_turn.smart_turn import SmartTurn
 from audio.units import MIC_RATE_HZ, Pcm
 
 MAX_WAITING = 4
-"""Most pending requests; a later one would be answered too late, and the estimate is made without it."""
+"""Maximum number of pending requests; a later one would be answered too late, and the estimate is made without it."""
 
 TOO_SLOW_S = 0.13
 """Longest acceptable computation, in seconds.
@@ -46,7 +46,7 @@ class SmartTurnService:
         network = SmartTurn(self._path)
         took_s = min(_answer_s(network) for _ in range(2))
         if took_s > self._too_slow_s:
-            self.slow = f"Smart Turn hears 4 s in place of 8, of which it takes {1000 * took_s:.0f} ms here"
+            self.slow = f"Smart Turn uses 4 s of speech: for 8 s it takes {1000 * took_s:.0f} ms on this machine"
             network = SmartTurn(self._path, short=True)
             _answer_s(network)
         return network

@@ -41,10 +41,10 @@ class DeviceWatcher:
         except (OSError, ValueError, KeyError, TypeError) as error:
             self.close()
             if process.returncode == -signal.SIGABRT:
-                why = lacking(os.environ, sys.platform) or "see what `aplay -l` says"
-                raise DeviceError(f"ALSA ends every program that asks it for sound cards; {why}") from error
+                why = lacking(os.environ, sys.platform) or "check the output of `aplay -l`"
+                raise DeviceError(f"ALSA crashes every program that lists the sound cards; {why}") from error
             raise DeviceError(
-                f"the sound cards could not be looked at within {LIMIT_S:g} s; if sound does not work elsewhere "
+                f"the sound cards could not be listed within {LIMIT_S:g} s; if other programs have no sound "
                 "either, restart the sound system"
             ) from error
         finally:

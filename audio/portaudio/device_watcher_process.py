@@ -1,4 +1,4 @@
-"""Lists sound cards in a process of its own.
+"""Lists sound cards in a separate process.
 
     python -m audio.portaudio.device_watcher_process   writes the devices as one JSON line for each line it reads
 

@@ -42,18 +42,18 @@ def fault(error: BaseException, device: Device, direction: Direction, rates_hz: 
     name, code, hint = f'the {noun(direction)} "{device.name}"', code_of(error), hint_of(error)
     if code == UNAVAILABLE or "busy" in hint.lower():
         return DeviceError(
-            f"{name} is busy: another program holds it ({hint}); close that, or name another device "
+            f"{name} is busy: another program uses it ({hint}); close that program, or choose another device "
             "(`repartee devices` lists them)"
         )
     if code in (INVALID_RATE, NO_FORMAT):
         tried = ", ".join(f"{rate} Hz" for rate in rates_hz)
         return DeviceError(
-            f"{name} refuses every rate that was tried ({tried}): set it to 48000 Hz in the system's sound "
-            "settings, or name another device"
+            f"{name} accepts none of the sample rates {tried}: set it to 48000 Hz in the system's sound "
+            "settings, or choose another device"
         )
     if code in (INVALID_CHANNELS, INVALID_DEVICE):
-        return DeviceError(f"{name} has gone, or is no {noun(direction)} any more ({hint}): name another device")
+        return DeviceError(f"{name} is gone, or is no longer a {noun(direction)} ({hint}): choose another device")
     return DeviceError(
-        f"{name} cannot be opened ({hint}): see whether the sound server runs and lets this program use it, or "
-        "name another device (`repartee devices` lists them)"
+        f"{name} cannot be opened ({hint}): check that the sound server runs and lets this program use it, or "
+        "choose another device (`repartee devices` lists them)"
     )

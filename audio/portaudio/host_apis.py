@@ -56,7 +56,7 @@ PARAMETERS: Mapping[str, StreamParameters] = MappingProxyType(
         "ALSA plug-in": _PLUG_IN,
         "PulseAudio": _PLUG_IN,
         "OSS": StreamParameters(
-            20, 0, 20, 0, own_rate=True, moves_streams=False, why="old: it knows fragments of its own only"
+            20, 0, 20, 0, own_rate=True, moves_streams=False, why="old: it supports only its own fragment sizes"
         ),
         "Core Audio": StreamParameters(
             10, 0, 10, 0, own_rate=True, moves_streams=False, why="a low latency that holds; another rate would be set"

@@ -16,7 +16,7 @@ def load() -> Any:
         return import_module("sounddevice")
     except OSError as error:
         raise DeviceError(
-            "the PortAudio library is missing, through which microphones and loudspeakers are reached: install it "
+            "microphones and loudspeakers need the PortAudio library, which is missing: install it "
             "(Debian and Ubuntu: apt-get install libportaudio2; Fedora: dnf install portaudio; macOS: brew install "
             "portaudio)"
         ) from error

@@ -1,8 +1,8 @@
 """Calls PortAudio in a single thread, with a timeout for every call.
 
 PortAudio is not thread-safe. Its device list is fixed at initialization, and reinitializing it ends all streams. A
-hanging sound server blocks whoever closes a stream. So all calls are made in one thread, callers get a future that
-completes in time, and while a stream is open, a separate process lists the devices (`device_watcher`).
+hanging sound server blocks the thread that closes a stream. So all calls are made in one thread, and callers get a
+future that completes in time. While a stream is open, a separate process lists the devices (`device_watcher`).
 """
 
 import asyncio

@@ -54,7 +54,7 @@ class PocketsphinxRecognizer:
         report = self._report
         line = f"pocketsphinx {report['version']}, US English, {report['kept']} commands, own process"
         if report["left_out"]:
-            line += f"; {report['left_out']} commands left out: {len(report['missing'])} words not in its dictionary"
+            line += f"; {_left_out(report)}"
         return line
 
     @property
@@ -77,7 +77,7 @@ class PocketsphinxRecognizer:
         if self._language.partition("-")[0].lower() != "en":
             raise EngineLoadError(
                 f"pocketsphinx understands English only, not {self._language!r}: "
-                'take faster-whisper with a model for that language, or set assistant.language = "en".'
+                'use faster-whisper with a model for that language, or set assistant.language = "en".'
             )
         await self.aclose()
         try:
@@ -96,11 +96,7 @@ class PocketsphinxRecognizer:
             if self._report is None:
                 await self.aclose()
         if self._report["left_out"]:
-            _log.info(
-                "pocketsphinx: %d commands left out, %d words are not in its dictionary",
-                self._report["left_out"],
-                len(self._report["missing"]),
-            )
+            _log.info("pocketsphinx: %s", _left_out(self._report))
 
     def open(self, segment: SegmentId, on_interim: Callable[[Transcript], None]) -> "PocketsphinxStream":
         """Begin a segment; one still open is cancelled. Raises SttError where the process is dead."""
@@ -194,3 +190,11 @@ class PocketsphinxStream:
         self._open = False
         if self._process.alive:
             self._process.send(SphinxMessage(kind, self._opening))
+
+
+def _left_out(report: LoadReport) -> str:
+    """Returns how many commands were left out, and the number of unknown words."""
+    commands, words = report["left_out"], len(report["missing"])
+    left_out = "1 command is" if commands == 1 else f"{commands} commands are"
+    unknown = "1 word is" if words == 1 else f"{words} words are"
+    return f"{left_out} left out because {unknown} not in its dictionary"

@@ -98,7 +98,7 @@ class SphinxProcess(asyncio.SubprocessProtocol):
         if samples and self._waiting_samples + samples > self._lane_samples:
             raise SttError(
                 f"The pocketsphinx process hangs or is too slow: {s_of_samples(self._waiting_samples):.1f} s of sound "
-                f"wait to be decoded, at most {s_of_samples(self._lane_samples):g} s may"
+                f"wait to be decoded; the limit is {s_of_samples(self._lane_samples):g} s"
             )
         assert self._stdin is not None
         self._stdin.write(frame(message))
@@ -146,7 +146,7 @@ class SphinxProcess(asyncio.SubprocessProtocol):
             for message in self._unframer.receive(cast("bytes", data)):
                 self._take(message)
         except WireError:
-            self._die("sent something unreadable")
+            self._die("sent an unreadable message")
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         """The process closed a pipe: it is ending."""

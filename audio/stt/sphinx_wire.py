@@ -69,9 +69,9 @@ class HeardPayload:
     """The payload of HEARD.
 
     Attributes:
-        consumed: Samples decoded since the process started: what the bounded lane counts.
+        consumed: Number of samples decoded since the process started. It limits how much audio waits there.
         samples: Samples of this segment that the text covers.
-        low_confidence: True where it is a guess by the general language model.
+        low_confidence: Whether the text is a guess by the general language model.
         text: Plain words.
     """
 
@@ -85,7 +85,7 @@ def frame(message: SphinxMessage) -> bytes:
     """The bytes of a message. Raises WireError if its payload is too long."""
     size = len(message.payload)
     if size > MAX_PAYLOAD_BYTES:
-        raise WireError(f"a message of {size} bytes is too long; at most {MAX_PAYLOAD_BYTES}")
+        raise WireError(f"a message has {size} bytes; the limit is {MAX_PAYLOAD_BYTES}")
     return _HEADER.pack(size, message.kind, message.opening, message.request) + message.payload
 
 
@@ -111,12 +111,12 @@ class Unframer:
 
 
 def pack_heard(heard: HeardPayload) -> bytes:
-    """`Heard` as a payload."""
+    """Encodes the transcript of a `HeardPayload`."""
     return _HEARD.pack(heard.consumed, heard.samples, heard.low_confidence) + heard.text.encode()
 
 
 def unpack_heard(payload: bytes) -> HeardPayload:
-    """A payload as `Heard`. Raises WireError."""
+    """Decodes the payload of a transcript. Raises WireError."""
     try:
         consumed, samples, low_confidence = _HEARD.unpack_from(payload)
         return HeardPayload(consumed, samples, bool(low_confidence), payload[_HEARD.size :].decode())

@@ -64,11 +64,11 @@ class EngineThread(Generic[E]):
         between.
         """
         if self.gave_up:
-            raise TtsError(f"{self._name} hung earlier and was given up: load the voice again")
+            raise TtsError(f"{self._name} hung earlier and was abandoned: load the voice again")
         try:
             self._jobs.put_nowait((due_s, next(self._numbers), job))
         except queue.Full as full:
-            raise TtsError(f"{self._name} has {_WAITING_JOBS} units waiting already: say this one later") from full
+            raise TtsError(f"{self._name} already has {_WAITING_JOBS} chunks waiting: send this one later") from full
 
     def give_up(self) -> None:
         """Accepts no more jobs and ends the thread when its current job returns. Idempotent."""

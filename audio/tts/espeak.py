@@ -42,7 +42,7 @@ class _Call:
 
     def __init__(self, text: str, style: SpeakingStyle) -> None:
         self.stream: SynthesisStream[_Sound] = SynthesisStream(
-            _WAITING_BUFFERS, "espeak-ng makes more than five minutes of 200 characters: it was stopped"
+            _WAITING_BUFFERS, "espeak-ng made more than five minutes of sound from 200 characters and was stopped"
         )
         self._text = text
         self._style = style
@@ -57,13 +57,13 @@ class _Call:
         except TtsError as failure:
             self.stream.put(failure)
         except Exception as failure:  # noqa: BLE001 - the thread serves every conversation and must live on
-            self.stream.put(TtsError(f"espeak-ng failed inside a unit ({type(failure).__name__})"))
+            self.stream.put(TtsError(f"espeak-ng failed inside a chunk ({type(failure).__name__})"))
         else:
             self.stream.put(None)
 
     def stop(self) -> None:
         """Fails the call at once because the voice is closed."""
-        self.stream.fail(TtsError("the espeak-ng voice was closed inside a unit"))
+        self.stream.fail(TtsError("the espeak-ng voice was closed inside a chunk"))
 
     def _on_sound(self, pcm: Pcm, events: tuple[WordEvent, ...]) -> bool:
         here = tuple(WordEvent(event.offset, event.length, event.sample - self._seen) for event in events)
@@ -106,7 +106,7 @@ class EspeakVoice:
             ("target_dbfs", target_dbfs, -60, 0),
         ):
             if not low <= value <= high:
-                raise ValueError(f"tts.{key} is {value}: espeak-ng takes {low} to {high}")
+                raise ValueError(f"tts.{key} is {value}: espeak-ng accepts {low} to {high}")
         self._language = language
         self._voice = voice
         self._words_per_minute = words_per_minute
@@ -142,7 +142,7 @@ class EspeakVoice:
             raise EngineLoadError(f"espeak-ng cannot speak with tts.voice {choice.detail}: {failure}") from failure
         reference = np.concatenate(heard) if heard else np.zeros(0, np.int16)
         if not reference.any():
-            raise EngineLoadError(f"espeak-ng says nothing with tts.voice {choice.detail}: choose another one")
+            raise EngineLoadError(f"espeak-ng makes no sound with tts.voice {choice.detail}: choose another one")
         self._gain = gain_for(self._target_dbfs, reference, ESPEAK_RATE_HZ)
         self._detail = f"{choice.detail}, {self._words_per_minute} words a minute"
         self._worker, self._style = worker, style
@@ -188,9 +188,10 @@ class EspeakVoice:
                 yield sound
         except TimeoutError as hung:
             worker.give_up()
-            log.warning("espeak-ng gave no sound in time and was given up", extra={"timeout_s": self._timeout_s})
+            log.warning("espeak-ng produced no audio in time and was abandoned", extra={"timeout_s": self._timeout_s})
             raise TtsError(
-                f"espeak-ng gave no sound for {self._timeout_s:g} s: load the voice again, which starts a new copy"
+                f"espeak-ng produced no audio within {self._timeout_s:g} s: load the voice again, which starts a "
+                "new copy"
             ) from hung
         finally:
             call.stream.cancelled = True

@@ -43,7 +43,7 @@ def choose(
     spoken = {code.partition("-")[0] for code, _ in info.codes}
     if _code(language).partition("-")[0] not in spoken:
         raise EngineLoadError(
-            f'the espeak-ng voice "{voice}" speaks {"/".join(sorted(spoken))}, the language is "{language}": '
+            f'the espeak-ng voice "{voice}" speaks {"/".join(sorted(spoken))}, but the language is "{language}": '
             "change tts.voice or the language"
         )
     return EspeakVoiceChoice(info.identifier + plus + variant, info.name + plus + variant)
@@ -61,7 +61,7 @@ def _of_language(voices: Sequence[VoiceInfo], language: str) -> EspeakVoiceChoic
         code = code.rpartition("-")[0]
     known = sorted({known for info in voices for known, _ in info.codes})
     raise EngineLoadError(
-        f'espeak-ng has no voice for the language "{language}": set tts.voice to a voice by name or change the '
+        f'espeak-ng has no voice for the language "{language}": set tts.voice to the name of a voice or change the '
         f"language, {_near(language, known)}"
     )
 

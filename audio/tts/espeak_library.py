@@ -129,7 +129,7 @@ class EspeakLibrary:
         if rate_hz != ESPEAK_RATE_HZ:
             raise EngineLoadError(
                 f"espeak-ng cannot use its data in {data}: install the package espeakng-loader again "
-                "(and, where that path is longer than 150 characters, at a shorter one)"
+                "(if that path is longer than 150 characters, install it at a shorter one)"
             )
         self.voices = tuple(self._listed(None))
         language = ctypes.create_string_buffer(b"variant")
@@ -155,7 +155,7 @@ class EspeakLibrary:
         if failure is not None:
             raise failure
         if result != 0:
-            raise TtsError(f"espeak-ng refused a unit with code {result}; it can go on with the next one")
+            raise TtsError(f"espeak-ng refused a chunk (code {result}); it can continue with the next one")
 
     def _on_callback(self, sound: int | None, samples: int, events: "ctypes._Pointer[_Event]") -> int:
         """Callback of the library; exceptions must not pass through it. Returns 1 to stop the synthesis."""

@@ -1,8 +1,8 @@
 """The single thread that calls espeak-ng, shared by all voices of the process.
 
 A thread is sufficient: the library releases the GIL while it works and needs it for about 30 us per 160 ms of audio.
-The median delay of a loop beside it is 0.3 ms under continuous synthesis (docs/tts.md). A process would add its start
-time and a copy of the audio.
+The median delay of a loop beside it is 0.3 ms under continuous synthesis (docs/lab/tts.md). A process would add its
+start time and a copy of the audio.
 """
 
 import threading

@@ -58,7 +58,7 @@ class _Job(Generic[T]):
         due_s: float = 0.0,
     ) -> None:
         self.stream: SynthesisStream[T] = SynthesisStream(
-            _WAITING_SENTENCES, "Piper makes more sentences of a unit than it has letters"
+            _WAITING_SENTENCES, "Piper made more sentences from a chunk than it has letters"
         )
         self.thread = thread
         self._work = work
@@ -89,7 +89,7 @@ class _Job(Generic[T]):
             self.stream.put(failure)
         except Exception as failure:  # noqa: BLE001 - the thread serves all later units and must live on
             self.thread.suspect = True
-            self.stream.put(TtsError(f"Piper failed inside a unit ({type(failure).__name__})"))
+            self.stream.put(TtsError(f"Piper failed inside a chunk ({type(failure).__name__})"))
 
     def cancel(self) -> None:
         """Cancels the job: the model stops between two operators."""
@@ -136,7 +136,7 @@ class PiperTts:
         """
         for key, value, low, high in (("speed", speed, 0.5, 2), ("target_dbfs", target_dbfs, -60, 0)):
             if not low <= value <= high:
-                raise ValueError(f"tts.{key} is {value}: Piper takes {low} to {high}")
+                raise ValueError(f"tts.{key} is {value}: Piper accepts {low} to {high}")
         self._voice = Path(voice)
         self._language = language
         self._speaker = speaker
@@ -190,7 +190,7 @@ class PiperTts:
         thread.give_up()
         for job in tuple(self._active_jobs):
             if job.thread is thread:
-                job.close("Piper hangs and was given up: load the voice again")
+                job.close("Piper hung and was abandoned: load the voice again")
 
     async def _measured(self, thread: EngineThread[PiperModel], reference: str, rate_hz: int) -> float:
         """Returns the gain that brings the voice to the target loudness. Raises TtsError."""
@@ -204,14 +204,14 @@ class PiperTts:
                         raise
                     why = " ".join(str(failure.__cause__).split())
                     raise TtsError(
-                        f"it fails at its first words ({why}): fetch both of its files again, or set tts.voice to "
+                        f"it failed at its first words ({why}): fetch both of its files again, or set tts.voice to "
                         "another one"
                     ) from failure
 
         async with aclosing(self._results(_Job(thread, work), _LOAD_TIMEOUT_S)) as results:
             heard = np.concatenate([np.zeros(0, np.float32), *[sound async for sound in results]])
         if not (np.abs(heard) > 1 / FULL_SCALE).any():
-            raise TtsError("it says nothing, choose another one in tts.voice")
+            raise TtsError("it makes no sound: set tts.voice to another one")
         pcm = np.rint(np.clip(heard, -1, 1) * (FULL_SCALE - 1)).astype(np.int16)
         return gain_for(self._target_dbfs, pcm, rate_hz)
 
@@ -244,7 +244,7 @@ class PiperTts:
         """Stops the synthesis and releases the model. Idempotent."""
         await self._loading.stop()
         for job in tuple(self._active_jobs):
-            job.close("the Piper voice was closed inside a unit")
+            job.close("the Piper voice was closed inside a chunk")
         if self._thread is not None:
             self._thread.give_up()
         self._thread = None
@@ -294,13 +294,13 @@ class PiperTts:
         except TimeoutError as late:
             if thread.made != made:  # it works, but for other conversations
                 raise TtsError(
-                    f"Piper has too much to say: no sound for {timeout_s:g} s; choose a smaller voice"
+                    f"Piper is overloaded and produced no audio within {timeout_s:g} s: choose a smaller voice"
                 ) from late
-            log.warning("Piper gave no sound in time and was given up", extra={"timeout_s": timeout_s})
+            log.warning("Piper produced no audio in time and was abandoned", extra={"timeout_s": timeout_s})
             self._active_jobs.discard(job)
             self._give_up(thread)
             raise TtsError(
-                f"Piper gave no sound for {timeout_s:g} s: load the voice again, or choose a smaller one"
+                f"Piper produced no audio within {timeout_s:g} s: load the voice again, or choose a smaller one"
             ) from late
         finally:
             job.cancel()

@@ -36,18 +36,18 @@ def read_voice(model: Path, language: str) -> VoiceFiles:
     Raises EngineLoadError.
     """
     if not model.is_file():
-        raise EngineLoadError(f"there is no Piper voice {model}: set tts.voice to a .onnx file that is there")
+        raise EngineLoadError(f"the Piper voice {model} does not exist: set tts.voice to a .onnx file that exists")
     path = model.with_name(model.name + ".json")
     config, spoken = _config(path)
     if _family(spoken) != _family(language):
         raise EngineLoadError(
-            f'the Piper voice {model.stem} speaks {spoken}, the language is "{language}": change tts.voice or the '
+            f'the Piper voice {model.stem} speaks {spoken}, but the language is "{language}": change tts.voice or the '
             "language"
         )
     if config.phoneme_type not in (PhonemeType.ESPEAK, PhonemeType.TEXT):
         raise EngineLoadError(
-            f'the Piper voice {model.stem} reads its text by "{config.phoneme_type.value}", which is not supported: '
-            "set tts.voice to a voice that reads it by espeak"
+            f'the Piper voice {model.stem} has the phoneme type "{config.phoneme_type.value}", which is not supported: '
+            "set tts.voice to a voice with the phoneme type espeak"
         )
     missing = [sign for sign in _FRAME_SIGNS if sign not in config.phoneme_id_map]
     without = [sign for sign, ids in config.phoneme_id_map.items() if not ids]
@@ -56,16 +56,16 @@ def read_voice(model: Path, language: str) -> VoiceFiles:
     highest = max((index for ids in config.phoneme_id_map.values() for index in ids), default=0)
     lowest = min((index for ids in config.phoneme_id_map.values() for index in ids), default=0)
     if missing or lowest < 0 or highest >= config.num_symbols:
-        what = f"lacks the sign {missing[0]}" if missing else f"has phoneme ids {lowest} to {highest}"
-        raise EngineLoadError(_wrong(path, f"its phoneme_id_map {what}, its num_symbols is {config.num_symbols}"))
+        what = f"lacks the symbol {missing[0]}" if missing else f"has phoneme ids {lowest} to {highest}"
+        raise EngineLoadError(_wrong(path, f"its phoneme_id_map {what}, and its num_symbols is {config.num_symbols}"))
     if not any(map(is_audible, config.phoneme_id_map)):
-        raise EngineLoadError(_wrong(path, "its phoneme_id_map has no phoneme that is heard"))
+        raise EngineLoadError(_wrong(path, "its phoneme_id_map has no audible phoneme"))
     if not 8_000 <= config.sample_rate <= 48_000:
-        raise EngineLoadError(_wrong(path, f"its sample_rate is {config.sample_rate}, Piper has 16000 to 48000"))
+        raise EngineLoadError(_wrong(path, f"its sample_rate is {config.sample_rate}, not 8000 to 48000"))
     if config.num_speakers < 1:
-        raise EngineLoadError(_wrong(path, f"its num_speakers is {config.num_speakers}"))
+        raise EngineLoadError(_wrong(path, f"its num_speakers is {config.num_speakers}, not 1 or more"))
     if config.num_speakers > 1 and not 0 <= config.default_speaker_id < config.num_speakers:
-        what = f"its default_speaker_id is {config.default_speaker_id}, its num_speakers is {config.num_speakers}"
+        what = f"its default_speaker_id is {config.default_speaker_id}, but its num_speakers is {config.num_speakers}"
         raise EngineLoadError(_wrong(path, what))
     return VoiceFiles(model, spoken, config)
 
@@ -83,8 +83,7 @@ def speaker_id(files: VoiceFiles, speaker: int | str | None) -> int | None:
     have = "one speaker, 0" if count == 1 else f"speakers 0 to {count - 1}"
     named = f" (by name: {', '.join(list(names)[:5])}{', …' if len(names) > 5 else ''})" if names else ""
     raise EngineLoadError(
-        f'the Piper voice {files.model.stem} has no speaker "{speaker}": set the speaker to one of its own, it has '
-        f"{have}{named}"
+        f'the Piper voice {files.model.stem} has no speaker "{speaker}": choose one of its own; it has {have}{named}'
     )
 
 
@@ -99,7 +98,7 @@ def _config(path: Path) -> tuple[PiperConfig, str]:
         raw = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as missing:
         raise EngineLoadError(
-            f"the Piper voice lacks its json {path}: put it there from where the .onnx came, or run `repartee models "
+            f"the Piper voice lacks its file {path}: copy it from the source of the .onnx, or run `repartee models "
             "pull`"
         ) from missing
     except OSError as refused:
@@ -113,7 +112,7 @@ def _config(path: Path) -> tuple[PiperConfig, str]:
     except KeyError as missing:
         raise EngineLoadError(_wrong(path, f"it has no {missing.args[0]}")) from missing
     except (TypeError, ValueError, AttributeError) as broken:
-        raise EngineLoadError(_wrong(path, "it does not have the form of a voice's json")) from broken
+        raise EngineLoadError(_wrong(path, "it is not the JSON file of a voice")) from broken
     return config, spoken
 
 
@@ -128,18 +127,18 @@ def _check_kinds(path: Path, config: PiperConfig, scales: dict[str, object]) -> 
     }
     for key, value in checked.items():
         if type(value) is not int:
-            raise EngineLoadError(_wrong(path, f"its {key} is no whole number"))
+            raise EngineLoadError(_wrong(path, f"its {key} is not a whole number"))
     for key, (low, high) in _SCALES.items():
         scale = scales.get(key, low)
         if isinstance(scale, bool) or not isinstance(scale, int | float) or not low <= scale <= high:
             what = f"its inference.{key} is {scale!r}, not a number from {low} to {high}"
             raise EngineLoadError(_wrong(path, what))
     if not isinstance(config.espeak_voice, str):
-        raise EngineLoadError(_wrong(path, f"its espeak.voice is {config.espeak_voice!r}, not a text"))
+        raise EngineLoadError(_wrong(path, f"its espeak.voice is {config.espeak_voice!r}, not a string"))
     if not all(type(number) is int for number in (config.speaker_id_map or {}).values()):
-        raise EngineLoadError(_wrong(path, "its speaker_id_map is not a whole number for each name"))
+        raise EngineLoadError(_wrong(path, "its speaker_id_map does not have a whole number for each name"))
     if not all(type(index) is int for ids in config.phoneme_id_map.values() for index in ids):
-        raise EngineLoadError(_wrong(path, "its phoneme_id_map is not a list of whole numbers for each phoneme"))
+        raise EngineLoadError(_wrong(path, "its phoneme_id_map does not have a list of whole numbers for each phoneme"))
 
 
 def _wrong(path: Path, what: str) -> str:

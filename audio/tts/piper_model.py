@@ -101,7 +101,9 @@ class PiperModel:
         try:
             self.phonemes("a")
         except RuntimeError as unknown:
-            raise mismatch(files, f'espeak-ng has no voice "{config.espeak_voice}", its espeak.voice') from unknown
+            raise mismatch(
+                files, f'its espeak.voice is "{config.espeak_voice}", which espeak-ng does not have'
+            ) from unknown
 
     def phonemes(self, text: str) -> list[list[str]]:
         """Returns the sentences of a text without "[[" as phonemes known to the voice. Takes 0.2 ms a sentence."""
@@ -120,10 +122,10 @@ class PiperModel:
             # onnxruntime has a class of its own for every code and no root for them.
             if switch.stopped:
                 raise StoppedError from failure
-            raise TtsError(f"Piper failed inside a unit ({type(failure).__name__}): load the voice again") from failure
+            raise TtsError(f"Piper failed inside a chunk ({type(failure).__name__}): load the voice again") from failure
         sound = np.atleast_1d(sound).astype(np.float32, copy=False)
         if sound.ndim != 1 or not np.isfinite(sound).all():
-            raise TtsError("Piper made something that is not sound: fetch the voice again or choose another one")
+            raise TtsError("Piper's output is not sound: fetch the voice again or choose another one")
         return SentenceSound(sound, self._ends(phonemes, samples, sound.size))
 
     def _ends(
@@ -160,16 +162,16 @@ def _check_tables(files: VoiceFiles, graph: VoiceGraph) -> None:
     config = files.config
     highest = max(index for ids in config.phoneme_id_map.values() for index in ids)
     if graph.symbols is not None and highest >= graph.symbols:
-        raise mismatch(files, f"it has phoneme ids up to {highest}, the model knows {graph.symbols}")
+        raise mismatch(files, f"it has phoneme ids up to {highest}, but the model has {graph.symbols}")
     if graph.speakers is not None and config.num_speakers > graph.speakers:
-        raise mismatch(files, f"it has {config.num_speakers} speakers, the model has {graph.speakers}")
+        raise mismatch(files, f"it has {config.num_speakers} speakers, but the model has {graph.speakers}")
 
 
 def _session(files: VoiceFiles, model: bytes, device: Device, threads: int | None) -> onnxruntime.InferenceSession:
     available = onnxruntime.get_available_providers()
     if device == "cuda" and _CUDA not in available:
         raise EngineLoadError(
-            "this onnxruntime has no CUDA for Piper: install onnxruntime-gpu in its place, or set the device to auto"
+            "this onnxruntime has no CUDA for Piper: install onnxruntime-gpu instead, or set the device to auto"
         )
     cuda = device != "cpu" and _CUDA in available
     options = onnxruntime.SessionOptions()
@@ -192,17 +194,17 @@ def _check_ports(files: VoiceFiles, session: onnxruntime.InferenceSession) -> No
     names = {port.name for port in session.get_inputs()}
     if not {"input", "input_lengths", "scales"} <= names or not names <= {"input", "input_lengths", "scales", "sid"}:
         raise EngineLoadError(
-            f"{files.model} is a model, but no Piper voice (its inputs are {', '.join(sorted(names))}): set tts.voice "
-            "to a Piper voice"
+            f"{files.model} is a model but not a Piper voice (its inputs are {', '.join(sorted(names))}): set "
+            "tts.voice to a Piper voice"
         )
     many = files.config.num_speakers > 1
     if many != ("sid" in names):
         model = "only one" if many else "several"
-        raise mismatch(files, f"its num_speakers is {files.config.num_speakers}, the model has {model}")
+        raise mismatch(files, f"its num_speakers is {files.config.num_speakers}, but the model has {model}")
     metadata = session.get_modelmeta().custom_metadata_map.get("sample_rate", "")
     if metadata.isdecimal() and int(metadata) != files.config.sample_rate:
-        raise mismatch(files, f"its sample_rate is {files.config.sample_rate}, the model says {metadata}")
+        raise mismatch(files, f"its sample_rate is {files.config.sample_rate}, but the model says {metadata}")
 
 
 def _broken(model: Path) -> str:
-    return f"{model} is damaged or no ONNX model: fetch the Piper voice again"
+    return f"{model} is damaged or not an ONNX model: fetch the Piper voice again"

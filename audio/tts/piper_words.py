@@ -1,7 +1,7 @@
 """Assigns phonemes to words, to find when a word sounds.
 
 The phonemizer does not report words, and its groups are not the words: "of the" is one group, "12.50" is four. If the
-counts are equal, groups are words. Otherwise every word is phonemized on its own, and the two sequences are aligned.
+counts are equal, groups are words. Otherwise every word is phonemized separately, and the two sequences are aligned.
 """
 
 import unicodedata
@@ -124,7 +124,10 @@ def _between(anchors: Sequence[tuple[int, int]], at: int) -> int:
 def _placed(
     span: tuple[int, int], audible: Sequence[_AudiblePhoneme], begin: int, end: int, *, guessed: bool
 ) -> WordPhonemes:
-    """Returns the place of a word. Without phonemes it has length 0, at the next word's start or the last one's end."""
+    """Returns the phonemes of a word.
+
+    For a word without phonemes the range is empty. It lies where the next word begins, or at the end of the last word.
+    """
     if begin >= len(audible):
         last = audible[-1]
         return WordPhonemes(*span, last.sentence, last.index + 1, last.index + 1, guessed)

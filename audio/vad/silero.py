@@ -43,7 +43,7 @@ def network_path() -> Path:
     spec = importlib.util.find_spec("faster_whisper")
     if spec is None or not spec.submodule_search_locations:
         raise EngineLoadError(
-            "Silero VAD needs the network inside faster-whisper, which is not installed: pip install faster-whisper."
+            "Silero VAD needs the network in faster-whisper, which is not installed: run `pip install faster-whisper`."
         )
     return Path(spec.submodule_search_locations[0]) / "assets" / "silero_vad_v6.onnx"
 
@@ -56,7 +56,8 @@ class SileroNetwork:
         path = path or network_path()
         if not path.is_file():
             raise EngineLoadError(
-                f"Silero VAD's network is missing at {path}: reinstall faster-whisper (1.2.1 or newer) or use webrtc."
+                f"Silero VAD's network is missing at {path}: reinstall faster-whisper (1.2.1 or newer), or set "
+                "vad.engine to webrtc."
             )
         self._session = _session(path)
 
@@ -67,7 +68,9 @@ class SileroNetwork:
         try:
             probabilities, h, c = self._session.run(None, {"input": window, "h": h, "c": c})
         except Exception as error:
-            raise VadError("Silero VAD failed inside onnxruntime: restart, or use vad webrtc.") from error
+            raise VadError(
+                "Silero VAD failed inside onnxruntime: restart Repartee, or set vad.engine to webrtc."
+            ) from error
         return float(probabilities[0]), h, c
 
 

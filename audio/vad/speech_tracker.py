@@ -58,7 +58,7 @@ class TrackSettings:
 
 
 _Waiting = tuple[bool, bool]
-"""Of a frame whose level is not computed yet: whether it is inserted silence; whether somebody was speaking."""
+"""A frame whose level is not computed yet: whether it is inserted silence, and whether it was inside speech."""
 
 
 class SpeechTracker:
@@ -124,9 +124,11 @@ class SpeechTracker:
     def push(self, frame: Frame) -> None:
         """Appends the next frame. Raises VadError if it does not follow the last one."""
         if frame.pcm.shape != (FRAME_SAMPLES,):
-            raise VadError(f"A frame holds {FRAME_SAMPLES} samples, this one {frame.pcm.shape}: cut it at the border.")
+            raise VadError(f"A frame has {FRAME_SAMPLES} samples, but this one has the shape {frame.pcm.shape}.")
         if self._end is not None and frame.start != self._end:
-            raise VadError(f"A frame starts at sample {frame.start}, not {self._end}: fill gaps with silence or reset.")
+            raise VadError(
+                f"A frame starts at sample {frame.start}, not {self._end}: fill the gap with silence, or reset."
+            )
         self._end = frame.end
         at = len(self._waiting) * FRAME_SAMPLES
         self._sound[at : at + FRAME_SAMPLES] = frame.pcm

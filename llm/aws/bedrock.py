@@ -113,7 +113,7 @@ class BedrockChat:
 
     def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[IncomingStream, StreamParser]:
         if self._family == "llama":
-            why = "Llama by api invoke takes no functions: use api converse, or no tools"
+            why = "Llama with api 'invoke' does not support functions: use api 'converse', or no tools"
             refuse_functions(self.name, options, why)
         private = self._service.private(messages)
         prompt = self._prompt(messages) if self._prompt is not None and self._family == "llama" else None
@@ -155,4 +155,6 @@ def _family_of(name: str, model: str, family: Family | None) -> str:
     if "meta.llama" in model:
         return "llama"
     remedy = "set family to anthropic or llama, or api to converse"
-    raise ValueError(f"llm endpoint {name!r}: model {model!r} does not say whose format api 'invoke' speaks: {remedy}")
+    raise ValueError(
+        f"llm endpoint {name!r}: model {model!r} does not tell the request format of api 'invoke': {remedy}"
+    )

@@ -85,7 +85,7 @@ class BedrockStream:
             except binascii.Error:
                 fields = {}
         if not fields and frame.name:
-            raise self._answer.error("sent an event that is not JSON: check its url, and any proxy before it")
+            raise self._answer.error("sent an event that is not JSON: check its url, and any proxy in front of it")
         return fields
 
 

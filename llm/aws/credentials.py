@@ -35,7 +35,7 @@ SPOKEN_NO_ANSWER = "I can't get the key for my language model right now."
 _RENEWING = "renew them (aws sso login, aws login, or the role's source)"
 _REMEDIES = {
     "ProfileNotFound": "names a profile that is not in ~/.aws: check profile and AWS_PROFILE",
-    "PartialCredentialsError": "has only one half of a key: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+    "PartialCredentialsError": "has only half of a key: set both AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
     "ConfigParseError": "finds a file in ~/.aws that cannot be read: check its syntax",
     "InfiniteLoopConfigError": "has a profile whose source_profile leads back to itself: check ~/.aws/config",
     "SSOTokenLoadError": f"has no sign-on session: {_RENEWING}",
@@ -43,7 +43,7 @@ _REMEDIES = {
     "LoginRefreshRequired": f"has a login that expired: {_RENEWING}",
     "LoginTokenLoadError": f"has no login: {_RENEWING}",
     "RuntimeError": f"has credentials that expired: {_RENEWING}",
-    "MissingDependencyException": "has a profile for aws login: pip install 'botocore[crt]'",
+    "MissingDependencyException": "has a profile for aws login: run pip install 'botocore[crt]'",
 }
 """Remedies by the name of botocore's exception. Its text is never quoted: it may contain parts of the files."""
 
@@ -154,7 +154,7 @@ class AwsCredentials:
 
     def _timeout_error(self) -> LlmError:
         text = f"llm endpoint {self._endpoint!r} got no AWS credentials within {FETCH_TIMEOUT_S:g} s"
-        text = f"{text}: check the server that gives them (container, instance, sign-on), and the network"
+        text = f"{text}: check the service that provides them (container, instance, sign-on), and the network"
         return LlmUnreachable(self._endpoint, text, spoken=SPOKEN_NO_ANSWER, retryable=True)
 
 

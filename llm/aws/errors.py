@@ -136,12 +136,12 @@ class AwsRefusals:
     def _key_error(self, fault: AwsFault) -> LlmError | None:
         code = f"({fault.code or f'HTTP {fault.status}'})"
         if fault.code in _EXPIRED:
-            remedy = "renew them (aws sso login, aws login, or the role's source); they are read again for the next one"
+            remedy = "renew them (aws sso login, aws login, or the role's source); the next request uses them"
             return self._refused(f"has AWS credentials that expired {code}: {remedy}", SPOKEN_KEY)
         if fault.code in _SIGNATURE:
             return self._refused(f"rejects the signature {code}: {_remedy_of_skew(fault.message)}", SPOKEN_KEY)
         if fault.code in _DENIED:
-            remedy = f"allow {self.action} for it, and see that {self.model} may be used in {self.region}"
+            remedy = f"allow {self.action} for it, and check that {self.model} may be used in {self.region}"
             return self._refused(f"denies its AWS credentials access {code}: {remedy}", SPOKEN_KEY)
         if fault.code in _KEY or fault.status in {401, 403}:
             remedy = "check AWS_ACCESS_KEY_ID, AWS_PROFILE or the role, and the region"
@@ -151,19 +151,17 @@ class AwsRefusals:
     def _model_error(self, fault: AwsFault, quote: str) -> LlmError | None:
         """Returns the error if the model's own server failed or timed out."""
         if fault.detail == "ModelInvocationTimeExceeded" or fault.code == "modeltimeout":
-            text = f"gave up: its model took longer than it may: ask for less (max_tokens), or see its load{quote}"
-            # A stream that used up its time would use it up again.
+            text = f"timed out: its model took too long: lower max_tokens, or check its load{quote}"
+            # A stream (its fault has a detail) is not asked again: it would exceed the same time limit.
             return self._error(LlmTooSlow, text, SPOKEN_TOO_SLOW, retryable=not fault.detail)
         if fault.code not in _MODEL:
             return None
         if fault.original_status in WRONG_REQUEST_STATUSES:
-            text = (
-                f"rejects the request (its model says {fault.original_status}): check what {self.model} accepts{quote}"
-            )
+            text = f"rejects the request (model: HTTP {fault.original_status}): check what {self.model} accepts{quote}"
             return self._refused(text, SPOKEN_REQUEST)
         if fault.original_status in {429, 503}:
             return self._refused(
-                f"is too busy (its model says {fault.original_status}): add instances{quote}", SPOKEN_BUSY
+                f"is too busy (model: HTTP {fault.original_status}): add instances{quote}", SPOKEN_BUSY
             )
         if fault.code == "modelstreamerror":
             text = f"broke off its answer ({fault.detail or fault.code}): see the model's log{quote}"
@@ -180,10 +178,12 @@ class AwsRefusals:
 
     def _load_error(self, fault: AwsFault, quote: str) -> LlmError | None:
         if fault.code in _STARTING or fault.status == 503:
-            text = f"is not ready ({fault.code or 'HTTP 503'}): wait, or see whether {self.model} has instances{quote}"
+            text = (
+                f"is not ready ({fault.code or 'HTTP 503'}): wait, or check whether {self.model} has instances{quote}"
+            )
             return self._refused(text, SPOKEN_BUSY)
         if fault.code in _BUSY or fault.status == 429:
-            text = f"takes no more requests for now ({fault.code or 'HTTP 429'}): wait, or raise its quota{quote}"
+            text = f"accepts no more requests for now ({fault.code or 'HTTP 429'}): wait, or raise its quota{quote}"
             return self._refused(text, SPOKEN_BUSY)
         return None
 

@@ -46,7 +46,7 @@ class EventStreamReader:
         """Yields the messages in `data`, which may end anywhere. Iterate it to its end. Raises LlmBroken."""
         self._left_bytes -= len(data)
         if self._left_bytes < 0:
-            raise self._broken(f"went on past {MAX_STREAM_BYTES} bytes: set max_tokens")
+            raise self._broken(f"sent more than {MAX_STREAM_BYTES} bytes: set max_tokens")
         if self._buffer is None:
             self._buffer = sdk("eventstream").EventStreamBuffer()
         self._buffer.add_data(data)
@@ -59,13 +59,13 @@ class EventStreamReader:
     def end(self) -> None:
         """Ends the body. Raises LlmBroken if it ended inside a message."""
         if self._held_bytes:
-            raise self._broken("ended its answer inside a frame: ask again; see any proxy before it")
+            raise self._broken("ended its answer inside a frame: check any proxy in front of it")
 
     def _next(self) -> EventStreamMessage | None:
         try:
             message = next(self._buffer, None)
         except (sdk("eventstream").ParserError, struct.error, LookupError, ValueError) as error:
-            what = "sent a damaged frame: see any proxy before it"
+            what = "sent a damaged frame: check any proxy in front of it"
             raise self._broken(what if self._begun else f"does not answer in AWS's event stream: {_CHECK}") from error
         if message is None:
             return None
@@ -82,4 +82,4 @@ class EventStreamReader:
         return LlmBroken(self._endpoint, text, spoken=spoken, retryable=True)
 
 
-_CHECK = "check its url, and any proxy before it"
+_CHECK = "check its url, and any proxy in front of it"

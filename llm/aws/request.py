@@ -77,7 +77,7 @@ def signed_headers(
         api: The service.
         region: The region.
         keys: The keys to sign with.
-        url: Exactly as sent. botocore encodes its path once more for the signature, as these services do: a `%3A` in it
+        url: Exactly as sent. botocore encodes its path again for the signature, as these services do: a `%3A` in it
             must be passed as `%3A`.
         body: The body.
         headers: Headers to sign, in addition to the host.

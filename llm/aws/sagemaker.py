@@ -104,7 +104,7 @@ class SageMakerChat:
 
     def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[IncomingStream, StreamParser]:
         if self._prompt is not None:
-            why = "asked by its template, it takes no functions: use an endpoint that takes messages, or no tools"
+            why = "with a chat template it does not support functions: use an endpoint that takes messages, or no tools"
             refuse_functions(self.name, options, why)
         private = self._service.private(messages)
         prompt = None if self._prompt is None else self._prompt(messages)

@@ -125,7 +125,7 @@ def _checked(endpoint: str, headers: Mapping[str, str]) -> Mapping[str, str]:
     """Returns the headers. Raises ValueError for headers that the signature sets or that HTTP cannot carry."""
     for name in headers:
         if name.lower().startswith("x-amz-"):
-            raise ValueError(f"llm endpoint {endpoint!r}: headers: {name} is filled in by the program: leave it out")
+            raise ValueError(f"llm endpoint {endpoint!r}: headers: {name} is set by the program: leave it out")
     return own_headers(endpoint, None, checked_headers(endpoint, headers, keyed=True))
 
 

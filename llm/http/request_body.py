@@ -26,9 +26,9 @@ def checked(
     """
     for name, value in parameters.items():
         if name in reserved:
-            raise ValueError(f"llm endpoint {endpoint!r}: parameters: {name} is filled in by the program: leave it out")
+            raise ValueError(f"llm endpoint {endpoint!r}: parameters: {name} is set by the program: leave it out")
         if flat and not isinstance(value, str | int | float):
-            what = "takes single texts, numbers and truth values only, no lists and no tables"
+            what = "accepts strings, numbers and booleans only, no lists and no tables"
             raise ValueError(f"llm endpoint {endpoint!r}: parameters: {name}: this service {what}")
     return dict(parameters)
 

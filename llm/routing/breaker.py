@@ -11,7 +11,8 @@ from typing import Literal
 State = Literal["closed", "open", "half-open"]
 
 CONSECUTIVE_FAILURES = 2
-"""Consecutive doubtful failures (a refusal, an answer overtaken by another endpoint's) that open the breaker."""
+"""Number of consecutive doubtful failures that open the breaker. A failure is doubtful if the endpoint refused the
+request, or if another endpoint answered first."""
 
 RECENT_FAILURES = 3
 RECENT_REQUESTS = 10
@@ -20,18 +21,19 @@ RECENT_REQUESTS = 10
 OPEN_S = 5.0
 MAX_OPEN_S = 300.0
 MAX_OPEN_FAST_S = 60.0
-"""The open time starts with OPEN_S and doubles up to the other two limits, the second one for cheap failures.
+"""The time that the breaker stays open is OPEN_S at first. It doubles with each further failure, up to MAX_OPEN_S.
 
-Trying an endpoint that does not answer costs a turn some time and a prompt."""
+The limit is MAX_OPEN_FAST_S if the endpoint fails at once, because asking it then costs nothing. Asking an endpoint
+that does not answer costs a turn some time and a prompt."""
 
 RESET_AFTER_S = 120.0
 RESET_AFTER_ANSWERS = 50
-"""The open time restarts with OPEN_S after RESET_AFTER_S without an opening, or after this number of answers.
+"""The open time is OPEN_S again if the breaker has not opened for RESET_AFTER_S, or after this number of answers.
 
 Otherwise random slow answers in many parallel conversations would add up to minutes."""
 
 PROBE_S = 15.0
-"""A request to a half-open endpoint without a result for this time is forgotten."""
+"""A request to a half-open endpoint that has no result after this time no longer counts: another one may be sent."""
 
 FAST_FAILURE_S = 0.03
 """A failure within this time costs a turn nothing: such an endpoint may be probed with a real turn."""
@@ -74,7 +76,7 @@ class Breaker:
         probing = self._probe_at_s is not None and now_s - self._probe_at_s < PROBE_S
         return self.state(now_s) == "half-open" and not probing
 
-    def opens_at_s(self) -> float:
+    def may_be_asked_at_s(self) -> float:
         """Returns when the endpoint may be asked again; a past time if it may be asked now."""
         return self._open_until_s or 0.0
 

@@ -71,7 +71,7 @@ class Endpoint:
 
     Attributes:
         name: As in the configuration.
-        tier: Tier 1 is asked first; the next one if no endpoint of it can be asked.
+        tier: The endpoints of tier 1 are asked first. Tier 2 is asked if no endpoint of tier 1 can be asked, and so on.
         weight: For policy `weighted`; 0: only if no other endpoint can be asked.
         place: Its position; None if unknown.
         price_in_per_million: Price of a million prompt tokens; 0: free or unknown.
@@ -99,7 +99,7 @@ class Plan:
 
     Attributes:
         first: Number of the endpoint that is asked.
-        why: "look": to measure whether it has become better.
+        why: "first", or "look": a probe that measures whether the endpoint has become better.
         parallel: Number of an endpoint that is asked at the same time, to measure it; None for none.
     """
 
@@ -130,9 +130,9 @@ class Routing:
     def __post_init__(self) -> None:
         """Raises ValueError if there is no endpoint, or if the policy lacks a setting."""
         if not self.endpoints:
-            raise ValueError("there is no endpoint to choose from: add one to [[llm.endpoints]]")
+            raise ValueError("there is no LLM endpoint to choose from: add one to [[llm.endpoints]]")
         if self.policy == "geo" and self.here is None:
-            raise ValueError('policy "geo" needs llm.latitude and llm.longitude: where this machine stands')
+            raise ValueError('policy "geo" needs llm.latitude and llm.longitude: set them to where this machine is')
         self.healths = tuple(Health() for _ in self.endpoints)
         self.breakers = tuple(Breaker() for _ in self.endpoints)
 
@@ -158,7 +158,7 @@ class Routing:
         left = [number for number in range(len(self.endpoints)) if number not in without]
         usable = [number for number in left if self.breakers[number].closed(now_s)]
         failing = [number for number in left if number not in usable]
-        failing.sort(key=lambda number: self.breakers[number].opens_at_s())
+        failing.sort(key=lambda number: self.breakers[number].may_be_asked_at_s())
         return [*self._by_policy(usable), *failing]
 
     def usable(self, now_s: float, without: Container[int] = ()) -> int | None:

@@ -95,7 +95,7 @@ class _Request:
 
 @dataclass(slots=True)
 class HedgedRequest:
-    """One question. Call `begin`, report events, and call `over` at the end.
+    """One question. Call `begin`, report events, and call `close` at the end.
 
     Attributes:
         wake_s: When to call `tick`; None: never.
@@ -228,7 +228,7 @@ class HedgedRequest:
         return self._ask(self.routing.order(now_s, without=self._asked)[0], "failover", now_s)
 
     def _hedge_or_switch(self, now_s: float) -> list[Effect]:
-        """If an endpoint is silent: asks the next one too, or in place of one that was waited for long enough."""
+        """If an endpoint is silent: asks the next one in addition, or instead of it after the longest wait."""
         next_one = self.routing.usable(now_s, without=self._asked)
         if next_one is None or not self._may_ask_again(now_s):
             return []
@@ -311,7 +311,7 @@ class HedgedRequest:
         return effects
 
     def _record_loss(self, request: _Request, now_s: float) -> None:
-        """Records a lost request. One that was silent beyond the hedge delay may be dead; others are merely slower."""
+        """Records a lost request. One that was silent beyond the hedge delay may be dead; others are only slower."""
         health, breaker = self.routing.healths[request.number], self.routing.breakers[request.number]
         waited_s, late = now_s - request.asked_at_s, now_s >= self._alarms(request)[0]
         health.overtaken(now_s, waited_s)
@@ -355,7 +355,7 @@ class HedgedRequest:
         text = f"llm endpoints {names} gave no first content token in time"
         return LlmTooSlow(
             self._endpoint(self._asked[0]).name,
-            f"{text}: {LOADING}see their load, or raise first_token_timeout_s",
+            f"{text}: {LOADING}check their load, or raise first_token_timeout_s",
             spoken=SPOKEN_TOO_SLOW,
             retryable=True,
         )
@@ -365,4 +365,4 @@ def _with_first_refusal(first: Exception, last: Exception) -> Exception:
     """Returns the last error, extended by the first refusal: endpoints describe an invalid question differently."""
     if first is last or not isinstance(first, LlmRefused) or not isinstance(last, LlmError):
         return last
-    return type(last)(last.endpoint, f"{last}; before it, {first}", spoken=last.spoken, retryable=last.retryable)
+    return type(last)(last.endpoint, f"{last}; earlier, {first}", spoken=last.spoken, retryable=last.retryable)

@@ -76,7 +76,7 @@ class TritonStream:
                 if not self._answer.finished and event.data != "[DONE]":
                     yield from self._parse_event(event)
         except StreamFormatError as error:
-            text = f"does not answer as a Triton server ({error}): check its url, and any proxy before it"
+            text = f"does not answer as a Triton server ({error}): check its url, and any proxy in front of it"
             raise self._answer.error(text) from error
 
     def _parse_event(self, event: Event) -> Iterator[AnswerEvent]:
@@ -93,7 +93,9 @@ class TritonStream:
     def _remove_echo(self, text: str) -> str:
         size = min(len(text), len(self._echo_left))
         if text[:size] != self._echo_left[:size]:
-            raise self._answer.error("does not repeat its prompt as `echo` says: set echo = false, or another template")
+            raise self._answer.error(
+                "does not repeat its prompt, although echo = true: set echo = false, or another template"
+            )
         self._echo_left = self._echo_left[size:]
         return text[size:]
 
@@ -116,7 +118,7 @@ class TritonStream:
                 raise self._answer.error(f"ended its answer inside a response: {CUT_SHORT}") from None
             # Raised without the cause: its text quotes the answer.
             raise self._answer.error(
-                "sent a response that is not JSON: check its url, and any proxy before it"
+                "sent a response that is not JSON: check its url, and any proxy in front of it"
             ) from None
         if not isinstance(response, dict):
             raise self._answer.error("sent a response that is not a JSON object: check its url")

@@ -110,7 +110,7 @@ class TritonGrpcChat:
             allowed = ", ".join(get_args(Backend))
             raise ValueError(f"llm endpoint {name!r}: backend must be one of {allowed}, not {backend!r}")
         if details and backend != "vllm":
-            raise ValueError(f"llm endpoint {name!r}: details are known of backend vllm only: leave them out")
+            raise ValueError(f"llm endpoint {name!r}: details are supported with backend vllm only: leave them out")
         if not model:
             raise ValueError(f"llm endpoint {name!r}: model must name a model of the server, not be empty")
         self.name = name
@@ -161,7 +161,7 @@ class TritonGrpcChat:
         await self._channel.aclose()
 
     def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[IncomingStream, StreamParser]:
-        why = "a Triton model takes no functions: use a service that does, or no tools"
+        why = "a Triton model does not support functions: use a service that does, or no tools"
         refuse_functions(self.name, options, why)
         private = (*texts_of(messages), *self._secrets)
         request_id = f"repartee-{self._run}-{next(self._requests)}"

@@ -90,9 +90,7 @@ class GrpcChannel:
         self._model = model
         for name in headers:
             if name.lower().startswith("grpc-") or name.lower().endswith("-bin"):
-                raise ValueError(
-                    f"llm endpoint {endpoint!r}: headers: {name} has a meaning of gRPC's own: leave it out"
-                )
+                raise ValueError(f"llm endpoint {endpoint!r}: headers: {name} is reserved by gRPC: leave it out")
         # gRPC accepts header names in lower case only.
         own = own_headers(endpoint, api_key, headers).items()
         self._metadata = tuple((name.lower(), value) for name, value in own)

@@ -49,7 +49,7 @@ _WHY_NOT_CONNECTED: tuple[tuple[re.Pattern[str], str], ...] = (
     ),
     (
         re.compile("http1|http/1|settings frame|http2", re.IGNORECASE),
-        "does not speak gRPC: check the port in its url (Triton's is 8001; 8000 is its HTTP)",
+        "does not speak gRPC: check the port in its url (Triton's is 8001; 8000 is its HTTP port)",
     ),
 )
 
@@ -66,14 +66,14 @@ def is_lost(details: str) -> bool:
 def unreachable(endpoint: str, where: str, details: str) -> LlmUnreachable:
     """Returns the error for a service without a connection. `details`: gRPC's own text, which is not quoted."""
     matching = (reason for pattern, reason in _WHY_NOT_CONNECTED if pattern.search(details))
-    reason = next(matching, "cannot be connected to: check its url and the network")
+    reason = next(matching, "cannot be reached: check its url and the network")
     text = f"llm endpoint {endpoint!r} at {where} {reason}"
     return LlmUnreachable(endpoint, text, spoken=SPOKEN_UNREACHABLE, retryable=True)
 
 
 def too_slow_to_connect(endpoint: str, where: str, timeout_s: float) -> LlmUnreachable:
     """Returns the error for a service that did not accept a connection in time."""
-    text = f"did not take the connection within {timeout_s:g} s: check that the server is up, and the network"
+    text = f"did not accept the connection within {timeout_s:g} s: check the server and the network"
     return LlmUnreachable(
         endpoint, f"llm endpoint {endpoint!r} at {where} {text}", spoken=SPOKEN_UNREACHABLE, retryable=True
     )
@@ -126,13 +126,13 @@ def _refused(endpoint: str, code: str, details: str, *, where: str, model: str, 
     if code in {"UNAUTHENTICATED", "PERMISSION_DENIED"}:
         # The text is never quoted: it may repeat a part of the key.
         remedy = f"set the variable named by its api_key_env to a key that {where} accepts"
-        return refused(f"wants a valid key ({code}): {remedy}", SPOKEN_KEY)
+        return refused(f"requires a valid key ({code}): {remedy}", SPOKEN_KEY)
     if code in {"NOT_FOUND", "UNIMPLEMENTED"}:
         return refused(
             f"was not found ({code}): check its url ({where}) and its model ({model}){quote}", SPOKEN_NOT_FOUND
         )
     if code == "RESOURCE_EXHAUSTED":
-        return refused(f"takes no more requests for now ({code}): wait, or raise its queue{quote}", SPOKEN_BUSY)
+        return refused(f"accepts no more requests for now ({code}): wait, or raise its queue{quote}", SPOKEN_BUSY)
     if code in _WRONG_REQUEST:
         text = f"rejects the request ({code}): check what its model ({model}) accepts{quote}"
         return refused(text, SPOKEN_REQUEST)

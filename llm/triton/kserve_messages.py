@@ -156,7 +156,7 @@ def response_of(data: bytes) -> KserveResponse:
         message = _MESSAGES["ModelStreamInferResponse"].FromString(data)
     except DecodeError:
         # Raised without the cause: its text may quote the answer.
-        raise KserveFormatError("a message that is none of the inference protocol's") from None
+        raise KserveFormatError("a message that is not part of the inference protocol") from None
     inner = message.infer_response
     texts: dict[str, tuple[bytes, ...]] = {}
     counts: dict[str, tuple[int, ...]] = {}
@@ -184,7 +184,7 @@ def _elements(raw: bytes) -> tuple[bytes, ...]:
     while at < len(raw):
         end = at + 4 + int.from_bytes(raw[at : at + 4], "little")
         if end > len(raw):
-            raise KserveFormatError("a text that is shorter than it says")
+            raise KserveFormatError("a string that is shorter than its stated length")
         found.append(raw[at + 4 : end])
         at = end
     return tuple(found)
@@ -192,7 +192,7 @@ def _elements(raw: bytes) -> tuple[bytes, ...]:
 
 def _raw_counts(raw: bytes, layout: str) -> tuple[int, ...]:
     if len(raw) % struct.calcsize(layout):
-        raise KserveFormatError("whole numbers that are cut off")
+        raise KserveFormatError("integers that are cut off")
     return tuple(number for (number,) in struct.iter_unpack(layout, raw))
 
 

@@ -67,7 +67,7 @@ class KserveStream:
     def end(self) -> Iterator[AnswerEvent]:
         """Ends the call, or gives up waiting for its end. Raises LlmBroken if the end mark is missing."""
         if self._marks and not self.finishing:
-            raise self._answer.error(f"ended its answer without the mark of a last response: {CUT_SHORT}")
+            raise self._answer.error(f"ended its answer without marking the last response: {CUT_SHORT}")
         yield from self._finish()
 
     def _read(self, data: bytes) -> KserveResponse:
@@ -80,7 +80,7 @@ class KserveStream:
                 self._endpoint, response.error, where=self._where, model=self._model, private=self._private
             )
         if response.request_id not in {"", self._request_id}:
-            raise self._answer.error("answered another request than ours: check what lies between here and the server")
+            raise self._answer.error("answered another request: check any proxy in front of it")
         return response
 
     def _count(self, response: KserveResponse) -> None:

@@ -1,7 +1,7 @@
-"""LaTeX outside dollar signs, and backslashes that are none."""
+"""LaTeX outside dollar signs, and backslashes that do not begin LaTeX."""
 
 import pytest
-from any_cut import over_any_cut
+from token_boundaries import speakable_results
 
 from assistant.text.chunker import Chunker
 from assistant.text.normalization.reading import spoken
@@ -31,8 +31,8 @@ FORMULAS = {
 
 
 @pytest.mark.parametrize(("text", "said"), FORMULAS.values(), ids=FORMULAS)
-def test_bare_formula_is_said_in_words_over_any_cut(text: str, said: str) -> None:
-    assert over_any_cut(text) == {said}
+def test_bare_formula_is_spoken_in_words_for_any_token_boundary(text: str, said: str) -> None:
+    assert speakable_results(text) == {said}
 
 
 @pytest.mark.parametrize(
@@ -43,8 +43,9 @@ def test_bare_formula_is_said_in_words_over_any_cut(text: str, said: str) -> Non
         ("fr", "six x un plus quatre x deux inférieur ou égal à vingt-quatre"),
         ("es", "seis x uno más cuatro x dos menor o igual que veinticuatro"),
     ],
+    ids=["English", "German", "French", "Spanish"],
 )
-def test_index_is_no_factor(language: str, heard: str) -> None:
+def test_index_is_not_read_as_a_factor(language: str, heard: str) -> None:
     sentences = Chunker()
     units = [*sentences.feed(r"$6{x}_{1} + 4{x}_{2} \leq {24}$"), *sentences.finish()]
     assert [spoken(unit.text, language) for unit in units] == [heard]

@@ -1,7 +1,8 @@
-"""A sentence may end without a space behind its mark; names with dots in them do not."""
+"""Sentence ends without a following space, and names that contain dots."""
 
 import pytest
-from any_cut import chunks_of
+from text_cases import text_cases
+from token_boundaries import chunks_of
 
 ENDED = {
     "dot": ("Let me think of another one.What do you call that?", "Let me think of another one."),
@@ -24,16 +25,16 @@ GOES_ON = (
 
 
 @pytest.mark.parametrize(("text", "first"), ENDED.values(), ids=ENDED)
-def test_sentence_ends_without_space_behind_its_mark(text: str, first: str) -> None:
+def test_sentence_ends_at_mark_without_following_space(text: str, first: str) -> None:
     for tokens in ([text], list(text), [text[at : at + 4] for at in range(0, len(text), 4)]):
         assert chunks_of(tokens) == [first, text.removeprefix(first)]
 
 
-@pytest.mark.parametrize("text", GOES_ON)
-def test_dot_inside_a_name_ends_nothing(text: str) -> None:
+@text_cases("text", GOES_ON)
+def test_dot_inside_a_name_does_not_end_a_sentence(text: str) -> None:
     for tokens in ([text], list(text), [text[at : at + 4] for at in range(0, len(text), 4)]):
         assert chunks_of(tokens) == [text]
 
 
-def test_address_behind_a_question_mark_goes_on() -> None:
+def test_question_mark_inside_an_address_does_not_end_a_sentence() -> None:
     assert chunks_of(["We open page?Name=Bob in it."]) == ["We open page?Name=Bob in it."]

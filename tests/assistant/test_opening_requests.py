@@ -1,4 +1,4 @@
-"""What each kind of service is asked where nobody has said anything, and where no limit is wanted."""
+"""Tests the requests of each endpoint kind without a user message, and without a token limit."""
 
 import asyncio
 import json
@@ -33,7 +33,7 @@ def settings_of(text: str) -> Settings:
 
 
 def asked(kind: EndpointKind, messages: Sequence[Message], options: ChatOptions = PLAIN) -> tuple[str, str]:
-    """What the service is sent, and what it answers."""
+    """Returns the request body and the answer."""
 
     async def main() -> tuple[str, str]:
         async with serving_kind(kind, "Hello", " there.") as service:
@@ -51,7 +51,7 @@ def asked(kind: EndpointKind, messages: Sequence[Message], options: ChatOptions 
 
 @pytest.mark.parametrize("messages", [(), INSTRUCTED, GREETED], ids=["nothing", "instructions", "answered already"])
 @pytest.mark.parametrize("kind", ALL_KINDS)
-def test_every_kind_of_service_is_asked_to_speak_first(kind: EndpointKind, messages: Sequence[Message]) -> None:
+def test_every_endpoint_kind_answers_without_a_user_message(kind: EndpointKind, messages: Sequence[Message]) -> None:
     body, words = asked(kind, messages)
     assert words == "Hello there."
     if kind in {"openai", "sagemaker", "bedrock"}:
@@ -60,7 +60,7 @@ def test_every_kind_of_service_is_asked_to_speak_first(kind: EndpointKind, messa
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
-def test_no_limit_is_asked_for_where_none_is_wanted(kind: EndpointKind) -> None:
+def test_unlimited_reply_has_no_token_limit_if_the_service_permits(kind: EndpointKind) -> None:
     limited, _ = asked(kind, INSTRUCTED)
     assert "77" in limited
     unlimited, _ = asked(kind, INSTRUCTED, ChatOptions(max_tokens=NO_LIMIT))

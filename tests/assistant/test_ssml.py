@@ -1,7 +1,7 @@
-"""SSML in a reply: what it asks of a voice is not read out."""
+"""SSML in a reply is not spoken."""
 
 import pytest
-from any_cut import over_any_cut
+from token_boundaries import speakable_results
 
 SSML = {
     "break": ('One. <break time="0.5s" /> Two.', "One.\n\nTwo."),
@@ -33,5 +33,5 @@ SSML = {
 
 
 @pytest.mark.parametrize(("text", "said"), SSML.values(), ids=SSML)
-def test_ssml_is_not_read_out_over_any_cut(text: str, said: str) -> None:
-    assert over_any_cut(text) == {said}
+def test_ssml_is_not_spoken_for_any_token_boundary(text: str, said: str) -> None:
+    assert speakable_results(text) == {said}

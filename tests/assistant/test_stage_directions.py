@@ -1,7 +1,7 @@
-"""Stage directions between sentences are chunks of their own; marked words inside a sentence are not."""
+"""Stage directions between sentences are separate chunks; marked words inside a sentence are not."""
 
 import pytest
-from any_cut import over_any_cut
+from token_boundaries import speakable_results
 
 from assistant.text.chunker import Chunker
 
@@ -34,8 +34,8 @@ CHUNKS = {
 
 
 @pytest.mark.parametrize(("text", "chunks"), CHUNKS.values(), ids=CHUNKS)
-def test_stage_direction_is_chunk_of_its_own(text: str, chunks: list[str]) -> None:
+def test_stage_direction_is_a_separate_chunk(text: str, chunks: list[str]) -> None:
     sentences = Chunker()
     units = [unit for char in text for unit in sentences.feed(char)] + [*sentences.finish()]
     assert [unit.text for unit in units] == chunks
-    assert len(over_any_cut(text)) == 1
+    assert len(speakable_results(text)) == 1

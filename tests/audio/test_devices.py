@@ -36,36 +36,48 @@ WINDOWS = (
         ("mme", "input", 0),
         ("stereo", "output", 4),
     ],
+    ids=[
+        "default input",
+        "default output",
+        "number",
+        "part of a name",
+        "name",
+        "name in other case",
+        "name with host API",
+        "host API",
+        "unique part",
+    ],
 )
 def test_pick_finds_device(wanted: str, direction: Direction, index: int) -> None:
     assert pick(WINDOWS, wanted, direction).index == index
 
 
 @pytest.mark.parametrize(
-    ("wanted", "direction", "says"),
+    ("wanted", "direction", "message"),
     [
         ("\u00b2", "input", 'no microphone is called "\u00b2"'),  # a digit to some, but no number
-        ("2", "input", 'device 2 is no microphone; there are 0 "Headset", 1 "Headset" and 3 "Webcam"'),
-        ("99", "output", "device 99 is no loudspeaker"),
-        ("phone", "input", 'no microphone is called "phone"; there are "Headset" and "Webcam"'),
-        ("wasapi", "input", '"wasapi" may be "Headset" and "Webcam": say more'),
+        ("2", "input", 'device 2 is not a microphone: choose 0 "Headset", 1 "Headset" or 3 "Webcam"'),
+        ("99", "output", "device 99 is not a loudspeaker"),
+        ("phone", "input", 'no microphone is called "phone": choose "Headset" or "Webcam"'),
+        ("wasapi", "input", '"wasapi" may be "Headset" or "Webcam": write more'),
     ],
+    ids=["superscript digit", "device without input", "unknown number", "unknown name", "ambiguous name"],
 )
-def test_pick_reports_unknown_or_ambiguous_device(wanted: str, direction: Direction, says: str) -> None:
+def test_pick_reports_unknown_or_ambiguous_device(wanted: str, direction: Direction, message: str) -> None:
     with pytest.raises(DeviceError) as error:
         pick(WINDOWS, wanted, direction)
-    assert says in str(error.value)
+    assert message in str(error.value)
 
 
 def test_no_device_is_reported() -> None:
-    with pytest.raises(DeviceError, match="no microphone was found: plug one in"):
+    with pytest.raises(DeviceError, match="no microphone was found: connect one"):
         pick((), "", "input")
     with pytest.raises(DeviceError, match="no loudspeaker"):
         pick([device(0, "x", ways=(1, 0))], "x", "output")
 
 
 def test_long_list_of_candidates_is_truncated() -> None:
-    with pytest.raises(DeviceError, match=r'"d5" and 14 more \(`repartee devices`\)'):
+    with pytest.raises(DeviceError, match=r'"d5" or 14 more \(`repartee devices`\)'):
         pick([device(index, f"d{index}") for index in range(20)], "nothing", "input")
 
 

@@ -29,22 +29,22 @@ def scene(
     canceller: EchoCanceller,
     seconds: float,
     *,
-    told: Callable[[float], bool] = lambda _at_s: True,
+    announced: Callable[[float], bool] = lambda _at_s: True,
     closed: Callable[[float], bool] = lambda _at_s: False,
     other: tuple[float, Room, float] | None = None,
     late: Callable[[float], float] = lambda _at_s: 0.0,
     ahead_s: float = 0.06,
 ) -> list[float]:
-    """Return loss in dB, second by second, of a reply nobody speaks into.
+    """Return loss in dB, second by second, of a reply without user speech.
 
     Args:
         canceller: What is fed.
         seconds: Length.
-        told: Whether the block that leaves then is told to the canceller.
+        announced: Whether the block that leaves then is announced to the canceller.
         closed: Whether the microphone is closed at that time.
-        other: From this second on another loudspeaker plays, in another room; it told of its blocks so much sooner.
+        other: From this second on another loudspeaker plays in another room; its blocks are announced this much sooner.
         late: By how much the block that leaves then is said to leave too late.
-        ahead_s: How much before the frame is given blocks are told.
+        ahead_s: How much before the frame blocks are announced.
     """
     air = Air(PLAIN)
     number_of_block = 0
@@ -55,7 +55,7 @@ def scene(
             air, ahead_s, other = Air(other[1]), other[2], None
         while (leaves_s := number_of_block * BLOCK_S) < start_s + FRAME_S + ahead_s:
             block = np.take(voice(), np.arange(number_of_block * BLOCK, (number_of_block + 1) * BLOCK), mode="wrap")
-            if told(leaves_s):
+            if announced(leaves_s):
                 canceller.add_reference(block, REPLY_RATE_HZ, leaves_s + late(leaves_s))
             air.play(block)
             number_of_block += 1
@@ -69,16 +69,16 @@ def scene(
     return [float(db) for db in 10 * np.log10(power[0] / power[1])]
 
 
-@pytest.mark.parametrize("hole_s", [0.03, 0.2, 1.0])
+@pytest.mark.parametrize("hole_s", [0.03, 0.2, 1.0], ids="{} s gap".format)
 def test_cancellation_recovers_after_gap_in_reference(hole_s: float) -> None:
     canceller = EchoCanceller()
-    losses = scene(canceller, 8.0, told=lambda at_s: not 4.0 <= at_s < 4.0 + hole_s)
+    losses = scene(canceller, 8.0, announced=lambda at_s: not 4.0 <= at_s < 4.0 + hole_s)
     assert min(losses[2:4]) >= 20
     assert min(losses[6:]) >= 20
     assert canceller.delay_ms == LEAD_MS
 
 
-@pytest.mark.parametrize("ahead_s", [0.06, 0.11, 0.2])
+@pytest.mark.parametrize("ahead_s", [0.06, 0.11, 0.2], ids="{} s ahead".format)
 def test_loudspeaker_change_during_reply(ahead_s: float) -> None:
     canceller = EchoCanceller()
     elsewhere = Room(gain_db=-4.0, delay_ms=120, noise_dbfs=-80)
@@ -87,7 +87,7 @@ def test_loudspeaker_change_during_reply(ahead_s: float) -> None:
     assert min(losses[6:]) >= 20
 
 
-@pytest.mark.parametrize("delay_ms", [40, 5, -5])
+@pytest.mark.parametrize("delay_ms", [40, 5, -5], ids="{} ms delay".format)
 def test_lead_is_restored_when_reference_is_early_again(delay_ms: float) -> None:
     """The first card requests its blocks just in time; the second plays them at the reported time."""
     canceller = EchoCanceller()
@@ -107,8 +107,8 @@ def test_lead_oscillates_less_for_unsteady_card() -> None:
     leads = []
     for number in range(50 * 60):
         start_s = number * FRAME_S
-        told_s = start_s + FRAME_S + (0.02 if start_s % 5 >= 4 else 0.06)
-        while (canceller.reference.ends_s or 0.0) < told_s:
+        announced_s = start_s + FRAME_S + (0.02 if start_s % 5 >= 4 else 0.06)
+        while (canceller.reference.ends_s or 0.0) < announced_s:
             canceller.add_reference(np.zeros(BLOCK, np.int16), REPLY_RATE_HZ, canceller.reference.ends_s or 0.0)
         canceller.clean(np.zeros(FRAME_SAMPLES, np.int16), start_s)
         leads.append(canceller.delay_ms)
@@ -116,7 +116,7 @@ def test_lead_oscillates_less_for_unsteady_card() -> None:
     assert 1 <= sum(raised) <= 3
 
 
-@pytest.mark.parametrize("closed_s", [0.1, 2.0])
+@pytest.mark.parametrize("closed_s", [0.1, 2.0], ids="closed for {} s".format)
 def test_cancellation_recovers_after_closed_microphone(closed_s: float) -> None:
     canceller = EchoCanceller()
     losses = scene(canceller, 8.0, closed=lambda at_s: 3.0 <= at_s < 3.0 + closed_s)

@@ -15,6 +15,7 @@ EVERY_BYTE = bytes(range(256))
 @pytest.mark.parametrize(
     ("sample", "ulaw", "alaw"),
     [(0, 0xFF, 0xD5), (-1, 0x7E, 0x55), (32_767, 0x80, 0xAA), (-32_768, 0x00, 0x2A), (1_000, 0xCE, 0xFA)],
+    ids=["zero", "minus one", "largest", "smallest", "1000"],
 )
 def test_encoding_of_known_samples(sample: int, ulaw: int, alaw: int) -> None:
     pcm = np.array([sample], np.int16)
@@ -32,6 +33,7 @@ def test_encoding_of_known_samples(sample: int, ulaw: int, alaw: int) -> None:
         (0xD5, 716, 8),
         (0x2A, -5_372, -32_256),
     ],
+    ids=["0x00", "0x80", "0xff", "0x7f", "0xd5", "0x2a"],
 )
 def test_decoding_of_known_bytes(code: int, of_ulaw: int, of_alaw: int) -> None:
     assert decode_ulaw(bytes([code])).tolist() == [of_ulaw]

@@ -40,7 +40,7 @@ class TestRms:
         sine = np.rint(16384 * np.sin(np.arange(1600) * 2 * np.pi / 160)).astype(np.int16)
         assert rms_dbfs(sine) == pytest.approx(-9.03, abs=0.01)
 
-    @pytest.mark.parametrize("pcm", [np.zeros(10, np.int16), np.zeros(0, np.int16)])
+    @pytest.mark.parametrize("pcm", [np.zeros(10, np.int16), np.zeros(0, np.int16)], ids=["silence", "empty"])
     def test_silence_and_empty_audio_are_minus_120(self, pcm: Pcm) -> None:
         assert rms_dbfs(pcm) == -120.0
 
@@ -64,6 +64,18 @@ class TestOnset:
             ("........xxxxxxxx", 8),
             ("................", None),
             ("", None),
+        ],
+        ids=[
+            "eight loud",
+            "eight after two silent",
+            "seven loud",
+            "eight of fifteen",
+            "eight of sixteen",
+            "single window before",
+            "interrupted",
+            "eight after soft",
+            "soft only",
+            "empty",
         ],
     )
     def test_onset_needs_eight_of_fifteen_loud_windows(self, pattern: str, window: int | None) -> None:
@@ -114,7 +126,7 @@ class TestOnset:
     def test_feed_after_finish_is_refused(self) -> None:
         finder = OnsetFinder(RATE_HZ)
         assert finder.finish() is None
-        with pytest.raises(ValueError, match="new finder"):
+        with pytest.raises(ValueError, match="create a new OnsetFinder"):
             finder.feed(windows("x"))
 
     def test_too_low_rate_is_refused(self) -> None:
@@ -131,7 +143,11 @@ class TestGain:
     def test_pauses_do_not_affect_gain(self) -> None:
         assert gain_for(-20, windows("xx     xx   "), RATE_HZ) == pytest.approx(gain_for(-20, windows("xx"), RATE_HZ))
 
-    @pytest.mark.parametrize("pcm", [np.zeros(1000, np.int16), np.zeros(0, np.int16), np.ones(3, np.int16)])
+    @pytest.mark.parametrize(
+        "pcm",
+        [np.zeros(1000, np.int16), np.zeros(0, np.int16), np.ones(3, np.int16)],
+        ids=["silence", "empty", "nearly silent"],
+    )
     def test_gain_of_silence_is_one(self, pcm: Pcm) -> None:
         assert gain_for(-20, pcm, RATE_HZ) == 1.0
 

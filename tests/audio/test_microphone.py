@@ -80,7 +80,7 @@ def test_frames_of_one_push_do_not_overwrite_each_other() -> None:
     np.testing.assert_array_equal(sound_of(frames), sound[: 4 * FRAME_SAMPLES])
 
 
-@pytest.mark.parametrize("rate_hz", RATES)
+@pytest.mark.parametrize("rate_hz", RATES, ids="{} Hz".format)
 def test_samples_held_back_by_resampler_are_dated_correctly(rate_hz: int) -> None:
     line = MicrophoneLine(rate_hz)
     n = rate_hz // 50
@@ -90,8 +90,8 @@ def test_samples_held_back_by_resampler_are_dated_correctly(rate_hz: int) -> Non
     assert line.clock.to_loop_s(Samples(16_000 + leading_silence)) == pytest.approx(201.0, abs=0.0005)
 
 
-@pytest.mark.parametrize("rate_hz", [8_000, 24_000, 32_000, 48_000, 96_000])
-@pytest.mark.parametrize("frames", [1, 2, 5])
+@pytest.mark.parametrize("rate_hz", [8_000, 24_000, 32_000, 48_000, 96_000], ids="{} Hz".format)
+@pytest.mark.parametrize("frames", [1, 2, 5], ids="{} frames".format)
 def test_block_of_whole_frames_completes_them(rate_hz: int, frames: int) -> None:
     line = MicrophoneLine(rate_hz)
     block = np.full(frames * rate_hz // 50, 1000, np.int16)
@@ -114,7 +114,11 @@ def test_silence_before_sound_is_short_and_counted_separately() -> None:
     assert line.received == FRAME_SAMPLES
 
 
-@pytest.mark.parametrize(("rate_hz", "block_ms"), [(24_000, 20), (24_000, 100), (8_000, 20), (16_000, 20), (24_000, 3)])
+@pytest.mark.parametrize(
+    ("rate_hz", "block_ms"),
+    [(24_000, 20), (24_000, 100), (8_000, 20), (16_000, 20), (24_000, 3)],
+    ids=["24 kHz, 20 ms", "24 kHz, 100 ms", "8 kHz, 20 ms", "16 kHz, 20 ms", "24 kHz, 3 ms"],
+)
 def test_repeated_settle_does_not_lengthen_line(rate_hz: int, block_ms: int) -> None:
     line = MicrophoneLine(rate_hz)
     block = np.full(rate_hz * block_ms // 1000, 1000, np.int16)
@@ -278,7 +282,9 @@ def test_audio_and_silence_in_any_order_are_gapless(rate_hz: int, events: list[t
         assert one.end == other.start
 
 
-@pytest.mark.parametrize(("rate_hz", "silent"), [(16_000, False), (48_000, False), (16_000, True)])
+@pytest.mark.parametrize(
+    ("rate_hz", "silent"), [(16_000, False), (48_000, False), (16_000, True)], ids=["16 kHz", "48 kHz", "silence"]
+)
 def test_memory_does_not_grow_over_ten_thousand_frames(rate_hz: int, silent: bool) -> None:
     line = MicrophoneLine(rate_hz)
     block = np.zeros(rate_hz // 50, np.int16)
@@ -418,7 +424,7 @@ def test_batched_silence_is_delivered_when_audio_stops() -> None:
     assert line.received == len(sound)
 
 
-@pytest.mark.parametrize("spread", [2000, 20_000])
+@pytest.mark.parametrize("spread", [2000, 20_000], ids=["soft", "loud"])
 def test_speech_is_batched_by_four_frames(spread: int) -> None:
     line = MicrophoneLine(24_000)
     assert in_blocks(line, noise(spread, 480), 0.0, Batching.SPEECH) == [1]  # no level is known yet
@@ -440,7 +446,7 @@ def test_first_audio_is_delivered_at_once_also_in_speech() -> None:
     assert len(line.push(noise(40, 320), 0.04, Batching.SPEECH)) == 0
 
 
-@pytest.mark.parametrize("block", [160, 480, 960])
+@pytest.mark.parametrize("block", [160, 480, 960], ids="{} samples".format)
 def test_learning_of_louder_room_does_not_depend_on_block_size(block: int) -> None:
     heeding = FrameBatcher()
     sound = np.concatenate([noise(200, 24_000), noise(1000, 48_000, 1)])

@@ -22,7 +22,7 @@ from web.client_microphone import ClientMicrophone
 
 
 @dataclass
-class Desk:
+class MicrophoneCase:
     """A microphone into which somebody speaks, and what can be done to it.
 
     Attributes:
@@ -32,7 +32,7 @@ class Desk:
     """
 
     microphone: Microphone
-    falters: Callable[[float], None] | None
+    interrupt: Callable[[float], None] | None
     end: Callable[[], object]
     delay_s: float = 0.0
 
@@ -42,19 +42,19 @@ def tone(samples: int) -> Pcm:
 
 
 @asynccontextmanager
-async def wav(folder: Path, rate_hz: int) -> AsyncGenerator[Desk]:
+async def wav(folder: Path, rate_hz: int) -> AsyncGenerator[MicrophoneCase]:
     path = write_wav(folder / "sound.wav", tone(rate_hz * 3), rate_hz)
-    yield Desk(WavMicrophone(open_recording(path), tail_s=0.0), None, lambda: None)
+    yield MicrophoneCase(WavMicrophone(open_recording(path), tail_s=0.0), None, lambda: None)
 
 
 @asynccontextmanager
-async def card(_folder: Path, rate_hz: int) -> AsyncGenerator[Desk]:
+async def card(_folder: Path, rate_hz: int) -> AsyncGenerator[MicrophoneCase]:
     library = FakeLibrary(device("desk", default=True, rate_hz=rate_hz))
     microphone = CardMicrophone(report=lambda _what: None, library=library)
     until_s = 0.0
     speak = capture(tone, age_s=0.02)
 
-    def falters(seconds: float) -> None:
+    def interrupt(seconds: float) -> None:
         nonlocal until_s
         until_s = asyncio.get_running_loop().time() + seconds
 
@@ -62,16 +62,16 @@ async def card(_folder: Path, rate_hz: int) -> AsyncGenerator[Desk]:
         calling = tasks.create_task(
             run_card(library, lambda lane, n, now_s: speak(lane, n, now_s) if now_s >= until_s else None)
         )
-        yield Desk(microphone, falters, lambda: tasks.create_task(microphone.aclose()), 0.02)
+        yield MicrophoneCase(microphone, interrupt, lambda: tasks.create_task(microphone.aclose()), 0.02)
         calling.cancel()
 
 
 @asynccontextmanager
-async def client(_folder: Path, rate_hz: int) -> AsyncGenerator[Desk]:
+async def client(_folder: Path, rate_hz: int) -> AsyncGenerator[MicrophoneCase]:
     microphone = ClientMicrophone(rate_hz)
     until_s = 0.0
 
-    def falters(seconds: float) -> None:
+    def interrupt(seconds: float) -> None:
         nonlocal until_s
         until_s = asyncio.get_running_loop().time() + seconds
 
@@ -83,7 +83,7 @@ async def client(_folder: Path, rate_hz: int) -> AsyncGenerator[Desk]:
 
     async with asyncio.TaskGroup() as tasks:
         speaking = tasks.create_task(speak())
-        yield Desk(microphone, falters, microphone.end)
+        yield MicrophoneCase(microphone, interrupt, microphone.end)
         speaking.cancel()
 
 
@@ -91,33 +91,37 @@ KINDS = {"wav": wav, "card": card, "client": client}
 CASES = [(kind, rate_hz) for kind in KINDS for rate_hz in (16_000, 24_000, 44_100, 48_000)]
 
 
-def heard(folder: Path, kind: str, rate_hz: int, falters_s: float = 0.0) -> tuple[list[Frame], Microphone, list[float]]:
-    """Two seconds and a half of frames, and how long before its arrival each of them ended, by the clock."""
+def recorded_frames(
+    folder: Path, kind: str, rate_hz: int, gap_s: float = 0.0
+) -> tuple[list[Frame], Microphone, list[float]]:
+    """Returns 2.5 s of frames, the microphone, and the age of each frame on arrival by the microphone's clock."""
 
     async def main() -> tuple[list[Frame], Microphone, list[float]]:
         frames: list[Frame] = []
         ages_s: list[float] = []
-        async with KINDS[kind](folder, rate_hz) as desk:
+        async with KINDS[kind](folder, rate_hz) as case:
             loop = asyncio.get_running_loop()
             end_s = loop.time() + 2.5
-            faltered = False
-            async with aclosing(desk.microphone.frames()) as coming:
+            interrupted = False
+            async with aclosing(case.microphone.frames()) as coming:
                 async for frame in coming:
                     frames.append(Frame(frame.start, frame.pcm.copy(), frame.is_inserted))
-                    ages_s.append(loop.time() - desk.microphone.clock.to_loop_s(frame.end))
-                    if falters_s and not faltered and loop.time() > end_s - 1.5 and desk.falters is not None:
-                        faltered = True
-                        desk.falters(falters_s)
+                    ages_s.append(loop.time() - case.microphone.clock.to_loop_s(frame.end))
+                    if gap_s and not interrupted and loop.time() > end_s - 1.5 and case.interrupt is not None:
+                        interrupted = True
+                        case.interrupt(gap_s)
                     if loop.time() >= end_s:
-                        desk.end()
-            return frames, desk.microphone, ages_s
+                        case.end()
+            return frames, case.microphone, ages_s
 
     return run_virtual(main())
 
 
-@pytest.mark.parametrize(("kind", "rate_hz"), CASES)
+@pytest.mark.parametrize(
+    ("kind", "rate_hz"), CASES, ids=lambda value: f"{value} Hz" if isinstance(value, int) else value
+)
 def test_frames_are_gapless_real_time_and_dated_by_capture(tmp_path: Path, kind: str, rate_hz: int) -> None:
-    frames, microphone, ages_s = heard(tmp_path, kind, rate_hz)
+    frames, microphone, ages_s = recorded_frames(tmp_path, kind, rate_hz)
     assert [frame.start for frame in frames] == [n * FRAME_SAMPLES for n in range(len(frames))]
     assert all(frame.pcm.shape == (FRAME_SAMPLES,) and frame.pcm.dtype == np.int16 for frame in frames)
     assert len(frames) == pytest.approx(150 if kind == "wav" else 125, abs=3)
@@ -128,14 +132,18 @@ def test_frames_are_gapless_real_time_and_dated_by_capture(tmp_path: Path, kind:
     assert abs(middle.astype(int) - 1000).max() <= 12
 
 
-@pytest.mark.parametrize("falters_s", [0.3, 1.0])
-@pytest.mark.parametrize(("kind", "rate_hz"), [case for case in CASES if case[0] != "wav"])
-def test_gaps_become_marked_and_counted_silence(tmp_path: Path, kind: str, rate_hz: int, falters_s: float) -> None:
-    frames, microphone, ages_s = heard(tmp_path, kind, rate_hz, falters_s)
+@pytest.mark.parametrize("gap_s", [0.3, 1.0], ids="{} s gap".format)
+@pytest.mark.parametrize(
+    ("kind", "rate_hz"),
+    [case for case in CASES if case[0] != "wav"],
+    ids=lambda value: f"{value} Hz" if isinstance(value, int) else value,
+)
+def test_gaps_become_marked_and_counted_silence(tmp_path: Path, kind: str, rate_hz: int, gap_s: float) -> None:
+    frames, microphone, ages_s = recorded_frames(tmp_path, kind, rate_hz, gap_s)
     assert [frame.start for frame in frames] == [n * FRAME_SAMPLES for n in range(len(frames))]
     invented = sum(frame.is_inserted for frame in frames)
     assert microphone.inserted_frames == invented
-    assert invented == pytest.approx(falters_s * 50, abs=4)
+    assert invented == pytest.approx(gap_s * 50, abs=4)
     assert not any(frame.pcm.any() for frame in frames if frame.is_inserted)
     assert len(frames) == pytest.approx(125, abs=4)
     # A client may stall for a second before nothing it sends is taken for silence.
@@ -145,10 +153,10 @@ def test_gaps_become_marked_and_counted_silence(tmp_path: Path, kind: str, rate_
 @pytest.mark.parametrize("kind", ["wav", "card"])
 def test_frames_can_be_iterated_once(tmp_path: Path, kind: str) -> None:
     async def main() -> None:
-        async with KINDS[kind](tmp_path, 16_000) as desk:
-            async with aclosing(desk.microphone.frames()) as frames:
+        async with KINDS[kind](tmp_path, 16_000) as case:
+            async with aclosing(case.microphone.frames()) as frames:
                 await anext(frames)
             with pytest.raises(RuntimeError, match="once"):
-                await anext(desk.microphone.frames())
+                await anext(case.microphone.frames())
 
     run_virtual(main())

@@ -150,10 +150,10 @@ def test_close_fades_out_without_click() -> None:
     assert not playout.pull(240).any()
 
 
-@pytest.mark.parametrize("block", [48, 100, 240, 480])
-@pytest.mark.parametrize("length", [960, 1000, 1019])
-@pytest.mark.parametrize("gap_blocks", [1, 3])
-@pytest.mark.parametrize("gain_db", [0.0, -18.0])
+@pytest.mark.parametrize("block", [48, 100, 240, 480], ids="blocks of {}".format)
+@pytest.mark.parametrize("length", [960, 1000, 1019], ids="{} samples".format)
+@pytest.mark.parametrize("gap_blocks", [1, 3], ids=["1 block missing", "3 blocks missing"])
+@pytest.mark.parametrize("gain_db", [0.0, -18.0], ids="{} dB".format)
 def test_underrun_does_not_click(block: int, length: int, gap_blocks: int, gain_db: float) -> None:
     playout = Playout()
     playout.open("a")
@@ -267,9 +267,9 @@ def test_new_reply_starts_at_full_volume() -> None:
     assert (playout.pull(240) == 1000).all()
 
 
-@pytest.mark.parametrize("gain_db", [0.1, float("nan")])
+@pytest.mark.parametrize("gain_db", [0.1, float("nan")], ids=["positive", "NaN"])
 def test_positive_duck_gain_is_refused(gain_db: float) -> None:
-    with pytest.raises(ValueError, match="lowers"):
+    with pytest.raises(ValueError, match="at most 0 dB"):
         Playout().duck(gain_db)
 
 
@@ -279,7 +279,7 @@ def test_offer_beyond_room_is_refused() -> None:
     assert playout.offer("a", level(60))
     with pytest.raises(ValueError, match="room for 40"):
         playout.offer("a", level(41))
-    with pytest.raises(ValueError, match="one sample at least"):
+    with pytest.raises(ValueError, match="at least 1 sample"):
         Playout(ReplySamples(0))
 
 

@@ -23,7 +23,7 @@ def test_common_rates_have_simple_ratio_except_44100() -> None:
     assert phases(44_100, 16_000) == 160
 
 
-@pytest.mark.parametrize("rate_hz", SIMPLE_HZ)
+@pytest.mark.parametrize("rate_hz", SIMPLE_HZ, ids="{} Hz".format)
 def test_less_than_4_ms_are_held_back(rate_hz: int) -> None:
     filtering, given = Polyphase(rate_hz, 16_000), 0
     for block in range(1, 100):
@@ -31,7 +31,11 @@ def test_less_than_4_ms_are_held_back(rate_hz: int) -> None:
         assert 0 <= block * 320 - given < 0.004 * 16_000
 
 
-@pytest.mark.parametrize(("from_hz", "to_hz"), [(24_000, 16_000), (48_000, 16_000), (8_000, 16_000), (16_000, 24_000)])
+@pytest.mark.parametrize(
+    ("from_hz", "to_hz"),
+    [(24_000, 16_000), (48_000, 16_000), (8_000, 16_000), (16_000, 24_000)],
+    ids=["24 to 16 kHz", "48 to 16 kHz", "8 to 16 kHz", "16 to 24 kHz"],
+)
 def test_speech_passes_and_aliases_are_removed(from_hz: int, to_hz: int) -> None:
     band_hz = min(from_hz, to_hz) // 2
     for hz in (100, band_hz // 2, round(0.85 * band_hz)):

@@ -13,6 +13,7 @@ import pytest
 import soundfile
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from text_cases import text_cases
 
 from audio.errors import AudioFileError
 from audio.recording import Recording, open_recording
@@ -44,6 +45,20 @@ def whole(recording: Recording, n: int = 320) -> npt.NDArray[np.int16]:
         ("a.flac", "PCM_24", 16_000, 1, 1),
         ("a.ogg", "VORBIS", 48_000, 2, 3000),
         ("a.ogg", "OPUS", 48_000, 1, 3000),
+    ],
+    ids=[
+        "WAV 16 bit",
+        "WAV 8 bit",
+        "WAV 24 bit",
+        "WAV 32 bit stereo",
+        "WAV float",
+        "WAV double",
+        "WAV u-law",
+        "WAV six channels",
+        "FLAC stereo",
+        "FLAC 24 bit",
+        "Vorbis",
+        "Opus",
     ],
 )
 def test_formats_are_read(tmp_path: Path, name: str, subtype: str, rate_hz: int, channels: int, tolerance: int) -> None:
@@ -110,7 +125,7 @@ def test_missing_permission_is_reported(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "says"),
+    ("name", "content", "message"),
     [
         ("a.wav", b"", "empty"),
         ("a.wav", b"\0" * 5000, "not a recording"),
@@ -122,11 +137,22 @@ def test_missing_permission_is_reported(tmp_path: Path, monkeypatch: pytest.Monk
         ("a.flac", b"fLaC", "not a recording"),
         ("a.ogg", b"OggS\0\2", "not a recording"),
     ],
+    ids=[
+        "empty",
+        "zero bytes",
+        "text",
+        "web page",
+        "truncated WAV header",
+        "raw samples",
+        "truncated MP3",
+        "truncated FLAC",
+        "truncated Ogg",
+    ],
 )
-def test_file_without_audio_is_refused(tmp_path: Path, name: str, content: bytes, says: str) -> None:
+def test_file_without_audio_is_refused(tmp_path: Path, name: str, content: bytes, message: str) -> None:
     path = tmp_path / name
     path.write_bytes(content)
-    assert says in refused(path)
+    assert message in refused(path)
 
 
 def test_file_with_only_a_header_is_refused(tmp_path: Path) -> None:
@@ -135,7 +161,7 @@ def test_file_with_only_a_header_is_refused(tmp_path: Path) -> None:
     assert "no samples" in refused(path)
 
 
-@pytest.mark.parametrize("rate_hz", [100, 1_000_000])
+@pytest.mark.parametrize("rate_hz", [100, 1_000_000], ids="{} Hz".format)
 def test_implausible_rate_is_refused(tmp_path: Path, rate_hz: int) -> None:
     path = tmp_path / "a.wav"
     soundfile.write(path, np.zeros(100), rate_hz)
@@ -143,7 +169,9 @@ def test_implausible_rate_is_refused(tmp_path: Path, rate_hz: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "subtype"), [("a.wav", "PCM_16"), ("a.wav", "FLOAT"), ("a.flac", "PCM_16"), ("a.ogg", "VORBIS")]
+    ("name", "subtype"),
+    [("a.wav", "PCM_16"), ("a.wav", "FLOAT"), ("a.flac", "PCM_16"), ("a.ogg", "VORBIS")],
+    ids=["WAV", "WAV float", "FLAC", "Ogg"],
 )
 def test_truncated_file_is_read_with_warning(tmp_path: Path, name: str, subtype: str) -> None:
     path = tmp_path / name
@@ -180,6 +208,7 @@ def with_lengths(path: Path, riff: int, data: int) -> None:
         (0x7FFF_F024, 0x7FFF_F000),
         (0x8000_0024, 0x8000_0000),
     ],
+    ids=["all bits set", "all bits set minus header", "just below 2 GiB", "2 GiB"],
 )
 def test_unknown_length_is_accepted(tmp_path: Path, riff: int, data: int) -> None:
     path = tmp_path / "piped.wav"
@@ -189,14 +218,14 @@ def test_unknown_length_is_accepted(tmp_path: Path, riff: int, data: int) -> Non
     assert recording.warning is None
 
 
-@pytest.mark.parametrize("riff", [0, 8, 36])
+@pytest.mark.parametrize("riff", [0, 8, 36], ids=["zero length", "length of 8 bytes", "length of an empty file"])
 def test_incomplete_header_hides_no_audio(tmp_path: Path, riff: int) -> None:
     path = tmp_path / "killed.wav"
     with_lengths(path, riff, 0)
     recording = open_recording(path)
     assert recording.warning is not None
     assert str(path) in recording.warning
-    assert "never finished" in recording.warning
+    assert "not finished" in recording.warning
     assert "1.0 s" in recording.warning
     out = whole(recording, 777)
     assert len(out) == recording.samples == 16_000
@@ -325,8 +354,8 @@ COMPRESSED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "codec"), COMPRESSED)
-@pytest.mark.parametrize("channels", [1, 2])
+@text_cases(("name", "codec"), COMPRESSED)
+@pytest.mark.parametrize("channels", [1, 2], ids=["mono", "stereo"])
 def test_compressed_recording_is_read(tmp_path: Path, name: str, codec: str, channels: int) -> None:
     recording = open_recording(encoded(tmp_path / name, codec, channels=channels))
     assert (recording.rate_hz, recording.channels, recording.warning) == (48_000, channels, None)
@@ -354,12 +383,12 @@ def test_truncated_compressed_recording_is_read_with_warning(tmp_path: Path) -> 
     recording = open_recording(path)
     assert recording.duration_s == pytest.approx(2.0, abs=0.3)
     assert recording.warning == f"{path} is cut off: {recording.duration_s:.1f} s can be read; " + (
-        "fetch or record it again if the rest matters."
+        "fetch or record it again if you need the rest."
     )
     assert len(whole(recording)) == recording.samples
 
 
-@pytest.mark.parametrize("name", ["q.m4a", "a b.m4a", "it's.webm"])
+@pytest.mark.parametrize("name", ["q.m4a", "a b.m4a", "it's.webm"], ids=["plain name", "space", "apostrophe"])
 def test_refusal_names_path_and_conversion_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     (tmp_path / "dir").mkdir()
     (tmp_path / "dir" / name).write_bytes(b"no sound at all" * 100)

@@ -33,7 +33,7 @@ def in_blocks(resampler: StreamResampler, pcm: Pcm, n: int) -> Pcm:
     return np.concatenate([*out, resampler.flush()])
 
 
-@pytest.mark.parametrize("rate_hz", RATES)
+@pytest.mark.parametrize("rate_hz", RATES, ids="{} Hz".format)
 def test_position_is_kept(rate_hz: int) -> None:
     sound = bump(rate_hz, rate_hz // 3, rate_hz)
     out = in_blocks(StreamResampler(rate_hz), sound, rate_hz // 50)
@@ -42,7 +42,7 @@ def test_position_is_kept(rate_hz: int) -> None:
     assert out.max() == pytest.approx(20_000, rel=0.05)
 
 
-@pytest.mark.parametrize("rate_hz", RATES)
+@pytest.mark.parametrize("rate_hz", RATES, ids="{} Hz".format)
 def test_position_is_kept_at_flush(rate_hz: int) -> None:
     at = rate_hz - rate_hz // 100  # 10 ms before the end: still held back when the flush comes
     out = in_blocks(StreamResampler(rate_hz), bump(rate_hz, at, rate_hz), rate_hz // 50)
@@ -70,7 +70,7 @@ def test_flush_resets_resampler() -> None:
     np.testing.assert_array_equal(first, in_blocks(resampler, sound, 441))
 
 
-@pytest.mark.parametrize("rate_hz", RATES)
+@pytest.mark.parametrize("rate_hz", RATES, ids="{} Hz".format)
 def test_silence_stays_silent(rate_hz: int) -> None:
     assert not in_blocks(StreamResampler(rate_hz), np.zeros(rate_hz, np.int16), rate_hz // 50).any()
 

@@ -52,7 +52,7 @@ def test_read_returns_copy() -> None:
     np.testing.assert_array_equal(copy, [0, 1, 2, 3])
 
 
-@pytest.mark.parametrize("start", [9, 11])
+@pytest.mark.parametrize("start", [9, 11], ids=["overlap", "gap"])
 def test_gap_or_overlap_is_refused(start: int) -> None:
     ring = Ring(100)
     ring.write(Samples(0), ramp(0, 10))
@@ -60,7 +60,9 @@ def test_gap_or_overlap_is_refused(start: int) -> None:
         ring.write(Samples(start), ramp(start, 5))
 
 
-@pytest.mark.parametrize(("start", "end"), [(5, 11), (6, 5), (11, 11)])
+@pytest.mark.parametrize(
+    ("start", "end"), [(5, 11), (6, 5), (11, 11)], ids=["ends in the future", "reversed", "starts in the future"]
+)
 def test_future_and_reversed_spans_are_refused(start: int, end: int) -> None:
     ring = Ring(100)
     ring.write(Samples(0), ramp(0, 10))
@@ -69,5 +71,5 @@ def test_future_and_reversed_spans_are_refused(start: int, end: int) -> None:
 
 
 def test_zero_capacity_is_refused() -> None:
-    with pytest.raises(ValueError, match="one sample at least"):
+    with pytest.raises(ValueError, match="at least 1 sample"):
         Ring(0)

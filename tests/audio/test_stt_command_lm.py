@@ -3,6 +3,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from text_cases import text_cases
 
 from audio.stt.command_lm import agrees, arpa, known_words, phone_distance, possessive, shape
 
@@ -31,7 +32,7 @@ def test_every_distinct_continuation_counts_once() -> None:
     assert grams["what", "is", "one"][0] == pytest.approx(0.125, rel=1e-3)
 
 
-def test_the_header_counts_what_follows() -> None:
+def test_header_counts_the_ngrams() -> None:
     text = arpa(["turn on the lamp", "turn off the lamp"])
     counts = [line for line in text.splitlines() if line.startswith("ngram")]
     grams = read_arpa(text)
@@ -57,12 +58,12 @@ def test_backing_off_gives_away_exactly_what_was_kept(sentences: list[str]) -> N
         assert total == pytest.approx(1.0, abs=2e-3)
 
 
-def test_no_sentence_is_refused() -> None:
+def test_empty_sentence_list_is_refused() -> None:
     with pytest.raises(ValueError, match="at least one"):
         arpa(["", "  "])
 
 
-def test_known_words() -> None:
+def test_known_words_are_those_of_the_sentences() -> None:
     assert known_words(["turn on the lamp", "the lamp"]) == {"turn", "on", "the", "lamp"}
 
 
@@ -87,19 +88,29 @@ def test_distance_of_known_pairs() -> None:
 @pytest.mark.parametrize(
     ("words", "distance", "believed"),
     [(1, 0.4, True), (1, 0.6, False), (2, 0.7, True), (4, 0.7, True), (4, 0.71, False), (3, math.inf, False)],
+    ids=[
+        "one word, near",
+        "one word, far",
+        "two words at the limit",
+        "four words at the limit",
+        "four words beyond the limit",
+        "no phones",
+    ],
 )
-def test_agreement(words: int, distance: float, believed: bool) -> None:
+def test_phone_distance_limit_depends_on_word_count(words: int, distance: float, believed: bool) -> None:
     assert agrees(words, distance) is believed
 
 
 @pytest.mark.parametrize(
-    ("phones", "ending"), [("L AE M P", ["S"]), ("B AH S", ["IH", "Z"]), ("D EY", ["Z"]), ("JH AH JH", ["IH", "Z"])]
+    ("phones", "ending"),
+    [("L AE M P", ["S"]), ("B AH S", ["IH", "Z"]), ("D EY", ["Z"]), ("JH AH JH", ["IH", "Z"])],
+    ids=["lamp", "bus", "day", "judge"],
 )
-def test_possessive(phones: str, ending: list[str]) -> None:
+def test_possessive_ending_follows_the_last_phone(phones: str, ending: list[str]) -> None:
     assert list(possessive(phones.split())) == phones.split() + ending
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("sentence", "shaped"),
     [
         ("what is twelve plus thirty one", "what is # plus #"),
@@ -112,5 +123,5 @@ def test_possessive(phones: str, ending: list[str]) -> None:
         ("", ""),
     ],
 )
-def test_a_number_is_as_good_as_another(sentence: str, shaped: str) -> None:
+def test_numbers_in_a_sentence_are_replaced_by_a_placeholder(sentence: str, shaped: str) -> None:
     assert shape(sentence) == shaped

@@ -44,28 +44,28 @@ def recording(name: str) -> Pcm:
 
 @asynccontextmanager
 async def loaded(lane_s: float = 5.0) -> AsyncIterator[PocketsphinxRecognizer]:
-    transcriber = PocketsphinxRecognizer(COMMANDS, lane_s=lane_s)
-    await transcriber.load()
+    recognizer = PocketsphinxRecognizer(COMMANDS, lane_s=lane_s)
+    await recognizer.load()
     try:
-        yield transcriber
+        yield recognizer
     finally:
-        await transcriber.aclose()
+        await recognizer.aclose()
 
 
 def ignore(_words: Transcript) -> None:
     pass
 
 
-def feed(hearing: RecognitionStream, pcm: Pcm) -> None:
+def feed(stream: RecognitionStream, pcm: Pcm) -> None:
     for at in range(0, len(pcm), FRAME_SAMPLES):
-        hearing.feed(pcm[at : at + FRAME_SAMPLES])
+        stream.feed(pcm[at : at + FRAME_SAMPLES])
 
 
-async def heard(transcriber: Recognizer, name: str, at: int = 0) -> Transcript:
-    hearing = transcriber.open(SegmentId(at), ignore)
-    feed(hearing, recording(name))
-    words = await hearing.transcript()
-    hearing.close()
+async def heard(recognizer: Recognizer, name: str, at: int = 0) -> Transcript:
+    stream = recognizer.open(SegmentId(at), ignore)
+    feed(stream, recording(name))
+    words = await stream.transcript()
+    stream.close()
     return words
 
 
@@ -77,28 +77,28 @@ def is_running(pid: int) -> bool:
     return state != "Z"
 
 
-def test_another_language_is_refused_with_the_remedy() -> None:
-    with pytest.raises(EngineLoadError, match=r"English only, not 'de': take faster-whisper .*assistant.language"):
+def test_other_language_is_refused_with_remedy() -> None:
+    with pytest.raises(EngineLoadError, match=r"English only, not 'de': use faster-whisper .*assistant.language"):
         asyncio.run(PocketsphinxRecognizer(COMMANDS, language="de").load())
 
 
-def test_not_loaded() -> None:
+def test_open_before_load_is_refused() -> None:
     async def scenario() -> None:
-        transcriber = PocketsphinxRecognizer(COMMANDS)
-        assert "not loaded" in transcriber.detail
+        recognizer = PocketsphinxRecognizer(COMMANDS)
+        assert "not loaded" in recognizer.detail
         with pytest.raises(SttError, match="not loaded"):
-            transcriber.open(SegmentId(0), ignore)
-        await transcriber.aclose()
+            recognizer.open(SegmentId(0), ignore)
+        await recognizer.aclose()
 
     asyncio.run(scenario())
 
 
 @slow
-def test_recordings_give_exactly_their_commands_one_after_another() -> None:
+def test_recordings_give_their_commands_in_order() -> None:
     async def scenario() -> None:
-        async with loaded() as transcriber:
+        async with loaded() as recognizer:
             for at, (name, said) in enumerate(SAID.items()):
-                words = await heard(transcriber, name, at * 100_000)
+                words = await heard(recognizer, name, at * 100_000)
                 end = Samples(at * 100_000 + len(recording(name)))
                 assert words == Transcript(SegmentId(at * 100_000), end, said, low_confidence=False)
 
@@ -106,43 +106,43 @@ def test_recordings_give_exactly_their_commands_one_after_another() -> None:
 
 
 @slow
-def test_no_samples_are_no_sound() -> None:
+def test_empty_audio_does_not_change_the_transcript() -> None:
     async def scenario() -> None:
-        async with loaded() as transcriber:
-            hearing = transcriber.open(SegmentId(0), ignore)
+        async with loaded() as recognizer:
+            stream = recognizer.open(SegmentId(0), ignore)
             for pcm in (recording("rhasspy3_what-time-is-it"), np.zeros(0, np.int16)):
-                hearing.feed(pcm)
-            assert (await hearing.transcript()).text == "what time is it"
+                stream.feed(pcm)
+            assert (await stream.transcript()).text == "what time is it"
 
     asyncio.run(scenario())
 
 
 @slow
-def test_other_speech_is_a_guess_and_noise_is_nothing() -> None:
+def test_other_speech_has_low_confidence_and_noise_no_words() -> None:
     async def scenario() -> None:
-        async with loaded() as transcriber:
-            other = await heard(transcriber, "pocketsphinx_goforward")
+        async with loaded() as recognizer:
+            other = await heard(recognizer, "pocketsphinx_goforward")
             assert other.low_confidence
             assert "ten meters" in other.text
             for noise in ("koala_noise", "blanket_fireplace"):
-                hearing = transcriber.open(SegmentId(0), ignore)
-                feed(hearing, recording(noise)[: 2 * MIC_RATE_HZ])
-                assert (await hearing.transcript()).text == ""
+                stream = recognizer.open(SegmentId(0), ignore)
+                feed(stream, recording(noise)[: 2 * MIC_RATE_HZ])
+                assert (await stream.transcript()).text == ""
 
     asyncio.run(scenario())
 
 
 @slow
-def test_words_may_be_asked_again_after_more_sound() -> None:
+def test_transcript_can_be_requested_again_after_more_audio() -> None:
     async def scenario() -> None:
         pcm = recording("rhasspy3_turn-on-the-lamp")
-        async with loaded() as transcriber:
-            hearing = transcriber.open(SegmentId(320), ignore)
-            assert (await hearing.transcript()) == Transcript(SegmentId(320), Samples(320), "")
-            feed(hearing, pcm[:8000])
-            early = await hearing.transcript()
-            feed(hearing, pcm[8000:])
-            late = await hearing.transcript()
+        async with loaded() as recognizer:
+            stream = recognizer.open(SegmentId(320), ignore)
+            assert (await stream.transcript()) == Transcript(SegmentId(320), Samples(320), "")
+            feed(stream, pcm[:8000])
+            early = await stream.transcript()
+            feed(stream, pcm[8000:])
+            late = await stream.transcript()
             assert (early.until, late.until) == (8320, 320 + len(pcm))
             assert late.text == "turn on the lamp"
 
@@ -150,19 +150,19 @@ def test_words_may_be_asked_again_after_more_sound() -> None:
 
 
 @slow
-def test_partials_tell_changes_only_and_end_in_the_words() -> None:
+def test_interim_transcripts_report_changes_only_and_end_with_the_final_one() -> None:
     async def scenario() -> None:
         partials: list[Transcript] = []
-        async with loaded() as transcriber:
-            hearing = transcriber.open(SegmentId(0), partials.append)
+        async with loaded() as recognizer:
+            stream = recognizer.open(SegmentId(0), partials.append)
             sound = recording("rhasspy3_what-time-is-it")
             heard_samples = round(1.3 * MIC_RATE_HZ)
-            feed(hearing, sound[:heard_samples])
+            feed(stream, sound[:heard_samples])
             async with asyncio.timeout(30):
                 while not partials:  # noqa: ASYNC110 - what comes at once may be decoded at once, and told once
                     await asyncio.sleep(0.01)
-            feed(hearing, sound[heard_samples:])
-            words = await hearing.transcript()
+            feed(stream, sound[heard_samples:])
+            words = await stream.transcript()
         texts = [partial.text for partial in partials]
         assert len(texts) > 1
         assert all(a != b for a, b in pairwise(texts))
@@ -174,16 +174,16 @@ def test_partials_tell_changes_only_and_end_in_the_words() -> None:
 
 
 @slow
-def test_answers_of_a_cancelled_segment_reach_nobody_new() -> None:
+def test_result_of_cancelled_segment_does_not_reach_the_next_one() -> None:
     async def scenario() -> None:
         old: list[Transcript] = []
         new: list[Transcript] = []
-        async with loaded() as transcriber, asyncio.TaskGroup() as tasks:
-            first = transcriber.open(SegmentId(0), old.append)
+        async with loaded() as recognizer, asyncio.TaskGroup() as tasks:
+            first = recognizer.open(SegmentId(0), old.append)
             feed(first, recording("rhasspy3_turn-on-the-lamp"))
             late = tasks.create_task(first.transcript())
             await asyncio.sleep(0)  # it has asked
-            second = transcriber.open(SegmentId(0), new.append)  # cancels the first
+            second = recognizer.open(SegmentId(0), new.append)  # cancels the first
             assert (await second.transcript()).text == ""
             assert (await late).text == "turn on the lamp"
             assert old == new == []
@@ -200,96 +200,96 @@ def test_answers_of_a_cancelled_segment_reach_nobody_new() -> None:
 
 
 @slow
-def test_words_can_be_cancelled_and_asked_again() -> None:
+def test_cancelled_transcript_request_can_be_repeated() -> None:
     async def scenario() -> None:
-        async with loaded() as transcriber:
-            hearing = transcriber.open(SegmentId(0), ignore)
-            feed(hearing, recording("rhasspy3_turn-on-the-lamp"))
+        async with loaded() as recognizer:
+            stream = recognizer.open(SegmentId(0), ignore)
+            feed(stream, recording("rhasspy3_turn-on-the-lamp"))
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(0.001):
-                    await hearing.transcript()
-            assert (await hearing.transcript()).text == "turn on the lamp"
+                    await stream.transcript()
+            assert (await stream.transcript()).text == "turn on the lamp"
 
     asyncio.run(scenario())
 
 
 @slow
-def test_a_killed_process_is_noticed_and_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_process_is_detected_and_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     # It looks first whether the process has ended: where asyncio's own watch comes second, it warns.
     looked: list[object] = []
     monkeypatch.setattr(subprocess.Popen, "send_signal", lambda _process, sent: looked.append(sent))
 
     async def scenario() -> None:
-        async with loaded() as transcriber:
-            assert transcriber.works
-            hearing = transcriber.open(SegmentId(0), ignore)
-            os.kill(transcriber.pid, signal.SIGSTOP)  # so that the question is under way when it dies
+        async with loaded() as recognizer:
+            assert recognizer.works
+            stream = recognizer.open(SegmentId(0), ignore)
+            os.kill(recognizer.pid, signal.SIGSTOP)  # so that the question is under way when it dies
             async with asyncio.TaskGroup() as tasks:
-                waiting = tasks.create_task(_failure(hearing))
+                waiting = tasks.create_task(_failure(stream))
                 await asyncio.sleep(0.02)
-                os.kill(transcriber.pid, signal.SIGKILL)
+                os.kill(recognizer.pid, signal.SIGKILL)
                 async with asyncio.timeout(10):
                     assert "ended unexpectedly" in await waiting
-            assert not transcriber.works
+            assert not recognizer.works
             with pytest.raises(SttError, match="load the recognizer again"):
-                hearing.feed(np.zeros(320, np.int16))
+                stream.feed(np.zeros(320, np.int16))
             with pytest.raises(SttError, match="load the recognizer again"):
-                transcriber.open(SegmentId(1), ignore)
-            hearing.close()
-            await transcriber.load()
-            assert transcriber.works
-            assert (await heard(transcriber, "rhasspy3_what-time-is-it")).text == "what time is it"
+                recognizer.open(SegmentId(1), ignore)
+            stream.close()
+            await recognizer.load()
+            assert recognizer.works
+            assert (await heard(recognizer, "rhasspy3_what-time-is-it")).text == "what time is it"
 
     asyncio.run(scenario())
     assert looked == []
 
 
 @slow
-def test_one_that_was_renewed_hears_as_one_that_is_new() -> None:
+def test_reset_recognizer_equals_a_new_one() -> None:
     async def scenario() -> None:
-        async with loaded() as transcriber:
-            fresh = await heard(transcriber, "pocketsphinx_goforward")
-            await heard(transcriber, "python-docs-sample_audio")
-            transcriber.open(SegmentId(0), ignore)  # left open by who has gone
-            assert transcriber.reset()
-            assert await heard(transcriber, "pocketsphinx_goforward") == fresh
-            assert transcriber.reset()
-            hearing = transcriber.open(SegmentId(0), ignore)
-            await hearing.transcript()
-            hearing.cancel()
-            await transcriber.load()  # its own means were forgotten with the conversation
-            assert await heard(transcriber, "pocketsphinx_goforward") == fresh
-        assert not transcriber.reset()
+        async with loaded() as recognizer:
+            fresh = await heard(recognizer, "pocketsphinx_goforward")
+            await heard(recognizer, "python-docs-sample_audio")
+            recognizer.open(SegmentId(0), ignore)  # left open by who has gone
+            assert recognizer.reset()
+            assert await heard(recognizer, "pocketsphinx_goforward") == fresh
+            assert recognizer.reset()
+            stream = recognizer.open(SegmentId(0), ignore)
+            await stream.transcript()
+            stream.cancel()
+            await recognizer.load()  # its own means were forgotten with the conversation
+            assert await heard(recognizer, "pocketsphinx_goforward") == fresh
+        assert not recognizer.reset()
 
     asyncio.run(scenario())
 
 
-async def _failure(hearing: RecognitionStream) -> str:
+async def _failure(stream: RecognitionStream) -> str:
     try:
-        await hearing.transcript()
+        await stream.transcript()
     except SttError as error:
         return str(error)
     return "no failure"
 
 
 @slow
-def test_a_hanging_process_fills_its_lane_and_is_closed_in_time() -> None:
+def test_hanging_process_fills_its_queue_and_is_closed_in_time() -> None:
     async def scenario() -> None:
-        transcriber = PocketsphinxRecognizer(COMMANDS, lane_s=1.0)
-        await transcriber.load()
-        pid = transcriber.pid
-        hearing = transcriber.open(SegmentId(0), ignore)
+        recognizer = PocketsphinxRecognizer(COMMANDS, lane_s=1.0)
+        await recognizer.load()
+        pid = recognizer.pid
+        stream = recognizer.open(SegmentId(0), ignore)
         os.kill(pid, signal.SIGSTOP)
         for _ in range(50):
-            hearing.feed(np.zeros(320, np.int16))
+            stream.feed(np.zeros(320, np.int16))
         with pytest.raises(SttError, match="hangs"):
-            hearing.feed(np.zeros(320, np.int16))
+            stream.feed(np.zeros(320, np.int16))
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.05):
-                await hearing.transcript()
+                await stream.transcript()
         watch = Stopwatch()
-        await transcriber.aclose()
-        await transcriber.aclose()
+        await recognizer.aclose()
+        await recognizer.aclose()
         assert watch.undisturbed_s < 1.0
         assert not is_running(pid)
 
@@ -297,61 +297,61 @@ def test_a_hanging_process_fills_its_lane_and_is_closed_in_time() -> None:
 
 
 @slow
-def test_decoded_sound_leaves_the_lane() -> None:
+def test_decoded_audio_leaves_the_queue() -> None:
     async def scenario() -> None:
-        async with loaded(lane_s=1.0) as transcriber:
+        async with loaded(lane_s=1.0) as recognizer:
             for _ in range(4):
-                hearing = transcriber.open(SegmentId(0), ignore)
-                hearing.feed(recording("koala_noise")[: MIC_RATE_HZ * 9 // 10])
-                await hearing.transcript()
-                hearing.cancel()
+                stream = recognizer.open(SegmentId(0), ignore)
+                stream.feed(recording("koala_noise")[: MIC_RATE_HZ * 9 // 10])
+                await stream.transcript()
+                stream.cancel()
 
     asyncio.run(scenario())
 
 
 @slow
-def test_a_crash_names_its_type_and_no_words() -> None:
+def test_crash_report_names_the_error_type_and_no_words() -> None:
     async def scenario() -> None:
-        transcriber = PocketsphinxRecognizer(["secret \ud800 words"])
+        recognizer = PocketsphinxRecognizer(["secret \ud800 words"])
         with pytest.raises(EngineLoadError) as refused:
-            await transcriber.load()
+            await recognizer.load()
         assert "UnicodeEncodeError" in str(refused.value)
         assert "secret" not in str(refused.value)
-        assert transcriber.pid == 0
+        assert recognizer.pid == 0
 
     asyncio.run(scenario())
 
 
 @slow
-def test_loading_has_a_deadline() -> None:
+def test_slow_load_times_out() -> None:
     async def scenario() -> None:
-        transcriber = PocketsphinxRecognizer(COMMANDS, start_timeout_s=0.05)
+        recognizer = PocketsphinxRecognizer(COMMANDS, start_timeout_s=0.05)
         with pytest.raises(EngineLoadError, match=r"within 0\.05 s"):
-            await transcriber.load()
-        assert transcriber.pid == 0
+            await recognizer.load()
+        assert recognizer.pid == 0
 
     asyncio.run(scenario())
 
 
 @slow
-def test_unknown_words_leave_their_sentences_out_and_possessives_are_made() -> None:
+def test_commands_with_unknown_words_are_left_out_and_possessives_are_derived() -> None:
     async def scenario() -> None:
-        transcriber = PocketsphinxRecognizer(["turn on the lamp", "frobnicate the zzqx", "dim the lantern's light"])
-        await transcriber.load()
-        assert ", 2 commands," in transcriber.detail
-        assert "; 1 commands left out: 2 words" in transcriber.detail
-        await transcriber.aclose()
+        recognizer = PocketsphinxRecognizer(["turn on the lamp", "frobnicate the zzqx", "dim the lantern's light"])
+        await recognizer.load()
+        assert ", 2 commands," in recognizer.detail
+        assert "; 1 command is left out because 2 words are" in recognizer.detail
+        await recognizer.aclose()
 
     asyncio.run(scenario())
 
 
 @slow
-def test_without_commands_everything_is_a_guess() -> None:
+def test_transcript_without_commands_has_low_confidence() -> None:
     async def scenario() -> None:
-        transcriber = PocketsphinxRecognizer([])
-        await transcriber.load()
-        words = await heard(transcriber, "rhasspy3_what-time-is-it")
-        await transcriber.aclose()
+        recognizer = PocketsphinxRecognizer([])
+        await recognizer.load()
+        words = await heard(recognizer, "rhasspy3_what-time-is-it")
+        await recognizer.aclose()
         assert words.low_confidence
         assert words.text
 
@@ -366,23 +366,23 @@ def worker_answers(sent: bytes) -> tuple[int, bytes]:
 
 
 @slow
-def test_the_process_ends_when_its_stdin_closes() -> None:
+def test_process_ends_when_its_stdin_closes() -> None:
     assert worker_answers(b"") == (0, b"")
 
 
 @slow
-def test_the_process_reports_an_unreadable_message_by_type_and_ends() -> None:
+def test_process_reports_the_error_type_of_an_invalid_message_and_ends() -> None:
     status, output = worker_answers(bytes([0, 0, 0, 0, 99]) + bytes(8))
     assert status == 1
     assert [message.payload for message in Unframer().receive(output)] == [b"WireError"]
 
 
 @slow
-def test_no_orphan_and_no_harm_by_an_interrupt() -> None:
+def test_process_ignores_interrupt_and_ends_with_its_parent() -> None:
     async def scenario() -> None:
-        async with loaded() as transcriber:
-            os.kill(transcriber.pid, signal.SIGINT)
-            assert (await heard(transcriber, "rhasspy3_what-time-is-it")).text == "what time is it"
+        async with loaded() as recognizer:
+            os.kill(recognizer.pid, signal.SIGINT)
+            assert (await heard(recognizer, "rhasspy3_what-time-is-it")).text == "what time is it"
 
     asyncio.run(scenario())
     parent = (

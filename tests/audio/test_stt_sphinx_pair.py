@@ -1,4 +1,4 @@
-"""When a command is believed, without a decoder."""
+"""Tests which recognized commands are accepted, without a decoder."""
 
 import pytest
 
@@ -31,15 +31,29 @@ SILENCE = Hypothesis()
         (SILENCE, SILENCE, False),
         (SILENCE, FAR, False),
     ],
+    ids=[
+        "same words",
+        "similar phones",
+        "different phones",
+        "no general words",
+        "short command",
+        "short command with different phones",
+        "drawn-out word",
+        "unknown sentence",
+        "silence",
+        "no command",
+    ],
 )
-def test_a_command_is_believed_that_is_known_and_sounds_like_it(
+def test_command_is_accepted_if_known_and_confirmed_by_phones(
     command: Hypothesis, general: Hypothesis, expected: bool
 ) -> None:
     assert choose_result(command, general, SHAPES) is expected
 
 
-@pytest.mark.parametrize("command", [STORY, DRAWN_OUT, SILENCE])
-def test_phones_are_compared_only_where_that_may_decide(command: Hypothesis, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In minutes of speech it takes longer than there is until the next partial."""
+@pytest.mark.parametrize("command", [STORY, DRAWN_OUT, SILENCE], ids=["unknown sentence", "drawn-out word", "silence"])
+def test_phones_are_not_compared_for_unacceptable_commands(
+    command: Hypothesis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For minutes of speech, the comparison takes longer than the interval of interim transcripts."""
     monkeypatch.setattr(sphinx_pair, "phone_distance", lambda *_: pytest.fail("compared"))
     assert not choose_result(command, FAR, SHAPES)

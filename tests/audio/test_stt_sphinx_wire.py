@@ -44,17 +44,17 @@ def test_any_bytes_are_messages_or_a_wire_error(data: bytes) -> None:
     assert data.startswith(b"".join(frame(message) for message in messages))
 
 
-def test_a_damaged_length_is_refused_before_anything_is_kept() -> None:
+def test_invalid_length_is_refused_before_buffering() -> None:
     with pytest.raises(WireError, match="not a message"):
         list(Unframer().receive((MAX_PAYLOAD_BYTES + 1).to_bytes(4, "little") + bytes([Kind.AUDIO]) + bytes(8)))
 
 
-def test_an_unknown_kind_is_refused() -> None:
+def test_unknown_message_kind_is_refused() -> None:
     with pytest.raises(WireError, match="kind 99"):
         list(Unframer().receive(bytes(4) + bytes([99]) + bytes(8)))
 
 
-def test_too_long_a_message_is_refused() -> None:
+def test_too_long_message_is_refused() -> None:
     with pytest.raises(WireError, match="too long"):
         frame(SphinxMessage(Kind.AUDIO, payload=bytes(MAX_PAYLOAD_BYTES + 1)))
 
@@ -75,14 +75,14 @@ def test_any_bytes_are_heard_or_a_wire_error(payload: bytes) -> None:
     assert unpack_heard(pack_heard(heard)) == heard
 
 
-def test_order_and_report() -> None:
+def test_load_order_and_report_survive_a_round_trip() -> None:
     order = LoadOrder(commands=["what time is it"], cmn="40,3")
     report = LoadReport(version="5", kept=1, left_out=0, missing=["lantern"])
     assert unpack_order(pack_order(order)) == order
     assert unpack_report(pack_report(report)) == report
 
 
-@pytest.mark.parametrize("payload", [b"", b"[1]", b"\xff", b'"x"'])
-def test_not_a_json_object(payload: bytes) -> None:
+@pytest.mark.parametrize("payload", [b"", b"[1]", b"\xff", b'"x"'], ids=["empty", "list", "invalid UTF-8", "text"])
+def test_report_that_is_not_a_json_object_is_refused(payload: bytes) -> None:
     with pytest.raises(WireError):
         unpack_report(payload)

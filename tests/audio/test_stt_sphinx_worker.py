@@ -1,4 +1,4 @@
-"""What the recognizer's process answers to its messages, without a decoder."""
+"""Tests the messages that the recognizer's process sends, without a decoder."""
 
 import pytest
 
@@ -12,7 +12,7 @@ TENTH = bytes(2 * (MIC_RATE_HZ // 10))
 
 
 class CountingPair:
-    """Hears as many words as tenths of a second."""
+    """Recognizes one word for every 100 ms."""
 
     cmn = ""
 
@@ -49,14 +49,14 @@ def opened(sent: list[SphinxMessage]) -> Worker:
     return worker
 
 
-def test_partial_words_come_with_every_tenth_of_a_second(sent: list[SphinxMessage]) -> None:
+def test_interim_transcript_is_sent_every_100_ms(sent: list[SphinxMessage]) -> None:
     worker = opened(sent)
     for _ in range(3):
         worker.take(SphinxMessage(Kind.AUDIO, 1, payload=TENTH))
     assert [unpack_heard(message.payload).text for message in sent] == ["word", "word word", "word word word"]
 
 
-def test_one_that_is_behind_tells_partial_words_seldom_and_the_final_ones_are_of_everything(
+def test_delayed_worker_sends_fewer_interim_and_complete_final_transcripts(
     sent: list[SphinxMessage],
 ) -> None:
     worker = opened(sent)
@@ -70,7 +70,7 @@ def test_one_that_is_behind_tells_partial_words_seldom_and_the_final_ones_are_of
     assert [len(unpack_heard(message.payload).text.split()) for message in sent[1:]] == [8, 13]
 
 
-def test_one_that_has_caught_up_tells_them_again(sent: list[SphinxMessage]) -> None:
+def test_worker_that_caught_up_sends_interim_transcripts_again(sent: list[SphinxMessage]) -> None:
     worker = opened(sent)
     worker.take(SphinxMessage(Kind.AUDIO, 1, payload=TENTH), behind=True)
     worker.take(SphinxMessage(Kind.AUDIO, 1, payload=TENTH[:-2]))

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soxr
-from pulled import TINY_EN_FOLDER
+from installed_model import TINY_EN_FOLDER
 
 from assistant.commands.engine_bench.words import word_errors
 from assistant.config.loading import load_settings
@@ -24,7 +24,7 @@ PRE_ROLL_S, AFTER_S = 0.3, 0.1
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(TINY_EN_FOLDER is None, reason="tiny.en is not at hand: repartee models pull tiny.en"),
+    pytest.mark.skipif(TINY_EN_FOLDER is None, reason="tiny.en is not downloaded: repartee models pull tiny.en"),
 ]
 
 
@@ -67,7 +67,7 @@ def test_real_speech_is_recognized(whisper: LoadedWhisper, clips: list[Clip]) ->
 
 
 def test_sentence_end_score_separates_whole_from_partial(whisper: LoadedWhisper, clips: list[Clip]) -> None:
-    """And what follows from it, judged by words alone."""
+    """The EOT estimate from the words alone is separated too."""
     whole = [decoded(whisper, clip.pcm) for clip in clips]
     parts = [decoded(whisper, clip.pcm[: len(clip.pcm) * 3 // 5]) for clip in clips]
     estimator = fitted_turn_end()
@@ -105,6 +105,7 @@ async def spoken_by_espeak(language: str, text: str) -> Pcm:
         ("de", "Wie spät ist es jetzt in Berlin, und wie wird das Wetter morgen?"),
         ("es", "¿Qué hora es ahora en Madrid, por favor?"),
     ],
+    ids=["German statement", "German question", "Spanish question"],
 )
 def test_speech_in_other_language_is_reported(whisper: LoadedWhisper, language: str, text: str) -> None:
     found = decoded(whisper, asyncio.run(spoken_by_espeak(language, text)))

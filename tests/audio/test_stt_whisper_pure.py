@@ -22,17 +22,21 @@ from audio.units import MIC_RATE_HZ, samples_of_ms, samples_of_s
 
 
 @pytest.mark.parametrize(
-    ("seconds", "frames"), [(0.1, 1000), (8, 1000), (9, 1100), (20.5, 2250), (28, 3000), (30, 3000)]
+    ("seconds", "frames"),
+    [(0.1, 1000), (8, 1000), (9, 1100), (20.5, 2250), (28, 3000), (30, 3000)],
+    ids=["0.1 s", "8 s", "9 s", "20.5 s", "28 s", "30 s"],
 )
-def test_adaptive_window(seconds: float, frames: int) -> None:
+def test_adaptive_window_covers_the_audio_with_margin(seconds: float, frames: int) -> None:
     assert encoder_frames(samples_of_s(seconds), "adaptive") == frames
     assert encoder_frames(samples_of_s(seconds), "full") == 3000
 
 
 @pytest.mark.parametrize(
-    ("seconds", "frames"), [(0.1, 210), (1.5, 350), (8, 1000), (20.5, 2250), (28, 3000), (30, 3000)]
+    ("seconds", "frames"),
+    [(0.1, 210), (1.5, 350), (8, 1000), (20.5, 2250), (28, 3000), (30, 3000)],
+    ids=["0.1 s", "1.5 s", "8 s", "20.5 s", "28 s", "30 s"],
 )
-def test_dynamic_window(seconds: float, frames: int) -> None:
+def test_dynamic_window_is_shorter_for_short_audio(seconds: float, frames: int) -> None:
     assert encoder_frames(samples_of_s(seconds), "dynamic") == frames
 
 
@@ -71,6 +75,19 @@ WORD = DecodeResult("computer " * 8, -0.2, 0.5)
         (DecodeResult(WORD.text, -0.2, 0.3), DecodeResult("commuter", -1.8, 0.39), False),  # speech
         (DecodeResult(WORD.text, -0.2, 0.3), DecodeResult("commuter", -1.8, 0.45), True),
     ],
+    ids=[
+        "other unclear words",
+        "same words",
+        "one unclear word",
+        "no words",
+        "other clear words",
+        "beginning of the same words",
+        "same word once",
+        "same word five times",
+        "other clear command",
+        "unclear word, speech likely",
+        "unclear word, silence likely",
+    ],
 )
 def test_loop_is_dropped_if_full_window_gives_no_clear_words(
     short: DecodeResult, full: DecodeResult, nobodys: bool
@@ -101,6 +118,16 @@ def test_cut_ignores_early_pauses() -> None:
         (DecodeResult("and so on " * 4, -0.3, 0.1), "repetition"),
         (DecodeResult("abcdefghijklmnopqrstuvwxyz " + "abcdefghi" * 20, -0.3, 0.1), "compression"),
     ],
+    ids=[
+        "reliable",
+        "improbable",
+        "improbable repetition",
+        "no speech",
+        "short repetition",
+        "one word repeated",
+        "phrase repeated",
+        "compressible text",
+    ],
 )
 def test_failed_check_is_named(evidence: DecodeResult, gate: str) -> None:
     assert failed_check(evidence) == gate
@@ -130,6 +157,29 @@ def test_failed_check_is_named(evidence: DecodeResult, gate: str) -> None:
         (DecodeResult("It's so close. It's so close.", -0.5, 0.9), "en", True),
         (DecodeResult(" ... !", -0.1, 0.0), "en", True),
         (DecodeResult("", -0.1, 0.0), "en", True),
+    ],
+    ids=[
+        "confident stock phrase",
+        "doubtful stock phrase",
+        "stock phrase in likely silence",
+        "other sentence",
+        "stock phrase of another language",
+        "German stock phrase",
+        "improbable in silence",
+        "improbable in likely silence",
+        "improbable in speech",
+        "very improbable in likely silence",
+        "improbable, silence unlikely",
+        "very improbable in speech",
+        "doubtful in likely silence",
+        "doubtful long text in silence",
+        "short text in silence",
+        "stock phrase in silence",
+        "thanks in silence",
+        "repetition in silence",
+        "repeated sentence in silence",
+        "punctuation only",
+        "empty",
     ],
 )
 def test_hallucinated_text_is_detected(evidence: DecodeResult, language: str, *, none: bool) -> None:
@@ -189,6 +239,16 @@ def test_stable_words_change_when_two_decodes_agree() -> None:
         ("one two three four five six", ""),
         ("one two three nine", ""),
         ("", ""),
+    ],
+    ids=[
+        "same words",
+        "other punctuation",
+        "one other word",
+        "additional word before",
+        "last word only",
+        "nothing left",
+        "other last word",
+        "no words",
     ],
 )
 def test_stable_words_after_a_cut_are_kept(settled: str, left: str) -> None:

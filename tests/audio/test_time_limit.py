@@ -41,6 +41,14 @@ def waited(stall_s: float, answer_s: float | None) -> tuple[bool, float]:
         (9.0, 12.9, 12.9),  # the engine was blocked too
         (2.5, 3.9, 3.9),
     ],
+    ids=[
+        "no stall, answer in time",
+        "answer just after a short stall",
+        "late answer after a short stall",
+        "answer during a long stall",
+        "answer after a long stall",
+        "latest answer after a short stall",
+    ],
 )
 def test_answer_delayed_by_blocked_loop_counts(stall_s: float, answer_s: float, after_s: float) -> None:
     came, came_after_s = waited(stall_s, answer_s)
@@ -51,6 +59,7 @@ def test_answer_delayed_by_blocked_loop_counts(stall_s: float, answer_s: float, 
 @pytest.mark.parametrize(
     ("stall_s", "after_s"),
     [(0, 3.0), (1.5, 3.0), (2.5, 4.0), (9.0, 13.0)],
+    ids=["no stall", "stall within the limit", "stall of 2.5 s", "stall of 9 s"],
 )
 def test_missing_answer_times_out_after_blocked_loop(stall_s: float, after_s: float) -> None:
     came, ended_after_s = waited(stall_s, None)

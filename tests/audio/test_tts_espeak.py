@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from text_cases import text_cases
 
 from audio.errors import EngineLoadError, TtsError
 from audio.level import audible_onset, gain_for, rms_dbfs
@@ -99,13 +100,13 @@ class TestText:
     def test_unspeakable_characters_become_blanks(self) -> None:
         assert clean("a\x00b\x01c\ud800d\ue000e\x9ff\ng") == "a b c d e f g"
 
-    @pytest.mark.parametrize("text", ["", "  \n", "...", "?!", "— …", '"(-)"', "\u200d", "\u0301", "\ufffd"])
+    @text_cases("text", ["", "  \n", "...", "?!", "— …", '"(-)"', "\u200d", "\u0301", "\ufffd"])
     def test_text_without_sound_is_not_pronounceable(self, text: str) -> None:
         assert not pronounceable(text)
         assert words(text) == ()
         assert pieces(text) == []
 
-    @pytest.mark.parametrize("text", ["a", "7", "é", "世", "ع", "😀", "€", "&", "%", "+", "½"])
+    @text_cases("text", ["a", "7", "é", "世", "ع", "😀", "€", "&", "%", "+", "½"])
     def test_text_with_sound_is_pronounceable(self, text: str) -> None:
         assert words(f"- {text}, -") == ((2, 4),)
 
@@ -127,8 +128,8 @@ class TestText:
         assert cut[2].text == word
         assert [len(piece.text) for piece in cut[3:]] == [PIECE_CHARS, PIECE_CHARS, 100]
 
-    @pytest.mark.parametrize("before", range(92, 104))
-    @pytest.mark.parametrize(
+    @pytest.mark.parametrize("before", range(92, 104), ids="after {} characters".format)
+    @text_cases(
         "whole", ["15:30", "1.234,56", "1,234,567", "12 500", "12\u202f500", "10–20", "1990—1995", "١،٥", "３：０"]
     )
     def test_numbers_and_times_are_not_cut(self, whole: str, before: int) -> None:
@@ -143,7 +144,7 @@ class TestText:
     def test_digits_are_cut_as_last_resort(self) -> None:
         assert [len(piece.text) for piece in pieces("1 2 " * 75)] == [200, 100]
 
-    @pytest.mark.parametrize(
+    @text_cases(
         ("text", "sentence"),
         [("So.", True), ('"So?" ', True), ("So…)", True), ("好。", True), ("So,", False), ("So", False), ("", False)],
     )
@@ -251,7 +252,7 @@ class TestSound:
 
 
 class TestVoice:
-    @pytest.mark.parametrize("text", SENTENCES)
+    @text_cases("text", SENTENCES)
     def test_text_starts_with_speech_and_ends_with_pause(self, text: str) -> None:
         chunks = speak(text)
         sound = sound_of(chunks)
@@ -269,7 +270,11 @@ class TestVoice:
         after = sound.size - int(np.flatnonzero(np.abs(sound) > 32)[-1])
         assert reply_samples_of_ms(CLAUSE_PAUSE_MS - 10) < after < reply_samples_of_ms(CLAUSE_PAUSE_MS + 10)
 
-    @pytest.mark.parametrize(("language", "voice"), [("en", None), ("en", "en-us+f3"), ("de", None), ("fr", None)])
+    @pytest.mark.parametrize(
+        ("language", "voice"),
+        [("en", None), ("en", "en-us+f3"), ("de", None), ("fr", None)],
+        ids=["English", "English variant", "German", "French"],
+    )
     def test_all_voices_are_equally_loud(self, language: str, voice: str | None) -> None:
         for text in SENTENCES[:8]:
             sound = sound_of(speak(text, language, voice))
@@ -299,13 +304,24 @@ class TestVoice:
             "[[hE'loU]] <b>bold</b> &amp; <speak>x</speak> {{x}} \\o/",
             "end\x00less \x01 9p \ud83d x",
         ],
+        ids=[
+            "mixed symbols",
+            "function words",
+            "double dashes",
+            "Arabic",
+            "Hebrew",
+            "Chinese",
+            "invisible characters",
+            "markup",
+            "control characters and surrogate",
+        ],
     )
     def test_difficult_text_is_spoken(self, text: str) -> None:
         chunks = speak(text)
         assert chunks
         check_unit(text, chunks)
 
-    @pytest.mark.parametrize("text", ["", " \n\t", "...", "?!", "\x00", "—"])
+    @text_cases("text", ["", " \n\t", "...", "?!", "\x00", "—"])
     def test_text_without_sound_gives_no_chunk(self, text: str) -> None:
         assert speak(text) == []
 
@@ -482,9 +498,9 @@ class TestHang:
             voice = await loaded()
             released = hang_worker()
             crowd = QueueFiller()
-            with pytest.raises(TtsError, match="waiting already"):
+            with pytest.raises(TtsError, match="chunks waiting"):
                 crowd.enter()
-            with pytest.raises(TtsError, match="waiting already"):
+            with pytest.raises(TtsError, match="chunks waiting"):
                 await said(voice, "Hello.")
             released.set()
             crowd.wait_until_gone()
@@ -556,6 +572,15 @@ class TestChoice:
             ("en", "English (Scotland)+f3", "English (Scotland)+f3"),
             ("en-gb", "gmw/en-US", "English (America)"),
         ],
+        ids=[
+            "language",
+            "language with region",
+            "Portuguese of Brazil",
+            "unknown region",
+            "voice",
+            "voice with variant",
+            "path of a voice",
+        ],
     )
     def test_voice_is_found(self, language: str, voice: str | None, detail: str) -> None:
         assert asyncio.run(loaded(language, voice)).detail == f"{detail}, 170 words a minute"
@@ -567,9 +592,18 @@ class TestChoice:
             ("en", "", r'no voice "": set tts\.voice'),
             ("en", "f3", r'no voice "f3"'),
             ("en", "en+anounce", r'variant "anounce".*tts\.voice.*announcer'),
-            ("en", "de", r'"de" speaks de, the language is "en": change tts\.voice'),
+            ("en", "de", r'"de" speaks de, but the language is "en": change tts\.voice'),
             ("xx", None, r'language "xx": set tts\.voice'),
             ("", None, r'language "": set tts\.voice'),
+        ],
+        ids=[
+            "misspelled voice",
+            "empty voice",
+            "variant only",
+            "misspelled variant",
+            "voice of another language",
+            "unknown language",
+            "empty language",
         ],
     )
     def test_missing_voice_is_reported(self, language: str, voice: str | None, text: str) -> None:

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from stopwatch import Stopwatch
 from synthetic_piper import medium_voice, tone_voice
+from text_cases import text_cases
 
 from audio.errors import EngineLoadError, TtsError
 from audio.level import audible_onset, gain_for
@@ -86,7 +87,7 @@ def check_unit(text: str, chunks: list[Chunk]) -> None:
 
 
 class TestUnit:
-    @pytest.mark.parametrize("text", SENTENCES)
+    @text_cases("text", SENTENCES)
     def test_text_starts_with_speech_and_ends_with_pause(self, tones: str, text: str) -> None:
         chunks = speak(PiperTts(tones), text)
         sound = sound_of(chunks)
@@ -104,7 +105,7 @@ class TestUnit:
         late = str(tone_voice(folder, name="en_US-late-low", lead_frames=30))
         assert audible_onset(sound_of(speak(PiperTts(late), "Hello.")), REPLY_RATE_HZ) == 0
 
-    @pytest.mark.parametrize("amplitude", [0.01, 0.1, 0.9])
+    @pytest.mark.parametrize("amplitude", [0.01, 0.1, 0.9], ids="amplitude {}".format)
     def test_loudness_equals_espeak(self, folder: Path, amplitude: float) -> None:
         path = str(tone_voice(folder, name=f"en_US-loud{amplitude}-low", amplitude=amplitude))
 
@@ -139,7 +140,7 @@ class TestUnit:
         assert first.size == second.size
         assert not np.array_equal(first, second)
 
-    @pytest.mark.parametrize("text", ["", " \n\t", "...", "?!", "\x00", "—", "😀", "👍🏽 👨‍👩‍👧 ❤️", "→ ✔"])
+    @text_cases("text", ["", " \n\t", "...", "?!", "\x00", "—", "😀", "👍🏽 👨‍👩‍👧 ❤️", "→ ✔"])
     def test_text_without_sound_gives_no_chunk(self, tones: str, text: str) -> None:
         assert speak(PiperTts(tones), text) == []
 
@@ -161,6 +162,15 @@ class TestUnit:
             "[[hE'loU]] <b>bold</b> &amp; <speak>x</speak> {{x}} \\o/",
             "The lamp is on and the door is shut, I think. " * 20,
             "go " * 300,
+        ],
+        ids=[
+            "mixed symbols",
+            "function words",
+            "double dashes",
+            "abbreviations and quotes",
+            "markup",
+            "long text",
+            "repeated word",
         ],
     )
     def test_difficult_text_is_spoken(self, tones: str, text: str) -> None:
@@ -295,7 +305,7 @@ class TestEnds:
             thread.submit(hang)
             with pytest.raises(TtsError, match=r"no sound for 1 s: load the voice again"):
                 await said(voice, "Hello.")
-            with pytest.raises(TtsError, match="given up"):
+            with pytest.raises(TtsError, match="abandoned"):
                 await said(voice, "Hello.")
             await voice.load()
             assert await said(voice, "Hello.")
@@ -351,7 +361,7 @@ class TestEnds:
             await voice.load()
             with monkeypatch.context() as patch:
                 patch.setattr(PiperModel, "sentence", broken)
-                with pytest.raises(TtsError, match=r"failed inside a unit \(RuntimeError\)$"):
+                with pytest.raises(TtsError, match=r"failed inside a chunk \(RuntimeError\)$"):
                     await said(voice, "Hello.")
             assert await said(voice, "Hello.")
             await voice.aclose()
@@ -360,10 +370,14 @@ class TestEnds:
 
     def test_silent_voice_is_refused(self, folder: Path) -> None:
         silent = str(tone_voice(folder, name="en_US-silent-low", amplitude=0))
-        with pytest.raises(EngineLoadError, match="says nothing"):
+        with pytest.raises(EngineLoadError, match="makes no sound"):
             speak(PiperTts(silent), "Hello.")
 
-    @pytest.mark.parametrize(("key", "value"), [("speed", 0.4), ("speed", 3), ("target_dbfs", 1)])
+    @pytest.mark.parametrize(
+        ("key", "value"),
+        [("speed", 0.4), ("speed", 3), ("target_dbfs", 1)],
+        ids=["slow speed", "fast speed", "loud target"],
+    )
     def test_numbers_out_of_range_are_refused(self, key: str, value: float) -> None:
         with pytest.raises(ValueError, match=f"tts.{key} is"):
             PiperTts("voice.onnx", **{key: value})  # type: ignore[arg-type]  # one of several keywords

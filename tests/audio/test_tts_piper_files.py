@@ -55,13 +55,13 @@ class TestWhere:
     def test_missing_model_file_is_reported(self, tmp_path: Path) -> None:
         path = tmp_path / "gone.onnx"
         assert refusal(PiperTts(str(path))) == (
-            f"there is no Piper voice {path}: set tts.voice to a .onnx file that is there"
+            f"the Piper voice {path} does not exist: set tts.voice to a .onnx file that exists"
         )
 
     def test_missing_json_is_reported(self, tmp_path: Path) -> None:
         path = tone_voice(tmp_path)
         Path(f"{path}.json").unlink()
-        assert f"lacks its json {path}.json" in refusal(PiperTts(str(path)))
+        assert f"lacks its file {path}.json" in refusal(PiperTts(str(path)))
 
 
 class TestLanguage:
@@ -69,7 +69,7 @@ class TestLanguage:
         path = tone_voice(tmp_path, name="de_DE-x-low", language="de_DE", espeak_voice="de")
         text = refusal(PiperTts(str(path), language="en"))
         assert text == (
-            'the Piper voice de_DE-x-low speaks de_DE, the language is "en": change tts.voice or the language'
+            'the Piper voice de_DE-x-low speaks de_DE, but the language is "en": change tts.voice or the language'
         )
 
     @pytest.mark.parametrize("language", ["en", "en-GB", "EN_us"])
@@ -83,7 +83,11 @@ class TestLanguage:
 
 
 class TestSpeaker:
-    @pytest.mark.parametrize("speaker", [-1, 3, "speaker3", "3", ""])
+    @pytest.mark.parametrize(
+        "speaker",
+        [-1, 3, "speaker3", "3", ""],
+        ids=["negative number", "number too large", "unknown name", "unknown number as text", "empty"],
+    )
     def test_unknown_speaker_is_refused(self, tmp_path: Path, speaker: int | str) -> None:
         text = refusal(PiperTts(str(tone_voice(tmp_path, speakers=3)), speaker=speaker))
         assert f'no speaker "{speaker}"' in text
@@ -94,7 +98,7 @@ class TestSpeaker:
         assert "has one speaker, 0" in refusal(PiperTts(path, speaker=1))
         assert loaded(PiperTts(path, speaker=0))
 
-    @pytest.mark.parametrize("speaker", [2, "2", "speaker2"])
+    @pytest.mark.parametrize("speaker", [2, "2", "speaker2"], ids=["number", "number as text", "name"])
     def test_known_speaker_is_accepted(self, tmp_path: Path, speaker: int | str) -> None:
         assert f"speaker {speaker}" in loaded(PiperTts(str(tone_voice(tmp_path, speakers=3)), speaker=speaker))
 
@@ -105,10 +109,11 @@ class TestJson:
         [
             ("", "it is not JSON"),
             ("{", "it is not JSON"),
-            ("[]", "does not have the form"),
+            ("[]", "is not the JSON file of a voice"),
             ("{}", "it has no "),
-            ('{"num_symbols": 1, "num_speakers": 1, "audio": 7}', "does not have the form"),
+            ('{"num_symbols": 1, "num_speakers": 1, "audio": 7}', "is not the JSON file of a voice"),
         ],
+        ids=["empty", "truncated", "list", "no keys", "number as a table"],
     )
     def test_invalid_json_is_refused(self, tmp_path: Path, content: str, said: str) -> None:
         path = tone_voice(tmp_path)
@@ -120,35 +125,69 @@ class TestJson:
     @pytest.mark.parametrize(
         ("edit", "said"),
         [
-            (lambda c: c["phoneme_id_map"].pop("^"), "lacks the sign ^"),
+            (lambda c: c["phoneme_id_map"].pop("^"), "lacks the symbol ^"),
             (lambda c: c["phoneme_id_map"].update(x=[-1]), "phoneme ids -1 to"),
             (lambda c: c["phoneme_id_map"].update(x=[300]), "num_symbols is 256"),
-            (lambda c: c["phoneme_id_map"].update(x=["a"]), "not a list of whole numbers"),
+            (lambda c: c["phoneme_id_map"].update(x=["a"]), "does not have a list of whole numbers"),
             (
                 lambda c: (c["phoneme_id_map"].update(x=[300]), c.update(num_symbols=400)),
-                "up to 300, the model knows 256",
+                "up to 300, but the model has 256",
             ),
             (lambda c: c["audio"].update(sample_rate=0), "its sample_rate is 0"),
-            (lambda c: c["audio"].update(sample_rate="22050"), "audio.sample_rate is no whole number"),
+            (lambda c: c["audio"].update(sample_rate="22050"), "audio.sample_rate is not a whole number"),
             (lambda c: c["phoneme_id_map"].update(x=[]), 'its phoneme_id_map has no id for "x"'),
             (lambda c: c.update(phoneme_id_map={sign: [] for sign in "^_$"}), 'has no id for "^"'),
-            (lambda c: c.update(phoneme_id_map={"^": [1], "_": [0], "$": [2]}), "no phoneme that is heard"),
+            (lambda c: c.update(phoneme_id_map={"^": [1], "_": [0], "$": [2]}), "no audible phoneme"),
             (lambda c: c["inference"].update(length_scale="1"), "inference.length_scale is '1', not a number from 0.1"),
             (lambda c: c["inference"].update(length_scale=0), "inference.length_scale is 0, not a number from 0.1"),
             (lambda c: c["inference"].update(length_scale=1000), "inference.length_scale is 1000, not"),
             (lambda c: c["inference"].update(noise_scale=float("nan")), "inference.noise_scale is nan, not a number"),
             (lambda c: c["inference"].update(noise_scale=None), "inference.noise_scale is None, not a number"),
             (lambda c: c["inference"].update(noise_w=True), "inference.noise_w is True, not a number from 0 to 10"),
-            (lambda c: c["espeak"].update(voice=7), "its espeak.voice is 7, not a text"),
-            (lambda c: c["espeak"].update(voice="xx"), 'espeak-ng has no voice "xx", its espeak.voice'),
-            (lambda c: c["espeak"].update(voice=""), 'espeak-ng has no voice "", its espeak.voice'),
-            (lambda c: c.update(speaker_id_map={"a": "b"}), "its speaker_id_map is not a whole number for each name"),
-            (lambda c: c.update(num_speakers=3, default_speaker_id=3), "its default_speaker_id is 3, its num_speakers"),
-            (lambda c: c.update(hop_length="256"), "its hop_length is no whole number"),
-            (lambda c: c.update(num_speakers=4), "its num_speakers is 4, the model has only one"),
+            (lambda c: c["espeak"].update(voice=7), "its espeak.voice is 7, not a string"),
+            (lambda c: c["espeak"].update(voice="xx"), 'its espeak.voice is "xx", which espeak-ng does not have'),
+            (lambda c: c["espeak"].update(voice=""), 'its espeak.voice is "", which espeak-ng does not have'),
+            (
+                lambda c: c.update(speaker_id_map={"a": "b"}),
+                "its speaker_id_map does not have a whole number for each name",
+            ),
+            (
+                lambda c: c.update(num_speakers=3, default_speaker_id=3),
+                "its default_speaker_id is 3, but its num_speakers",
+            ),
+            (lambda c: c.update(hop_length="256"), "its hop_length is not a whole number"),
+            (lambda c: c.update(num_speakers=4), "its num_speakers is 4, but the model has only one"),
             (lambda c: c.update(num_speakers=0), "its num_speakers is 0"),
-            (lambda c: c.update(phoneme_type="unheard of"), "does not have the form"),
-            (lambda c: c.update(phoneme_type="pinyin"), 'reads its text by "pinyin", which is not supported'),
+            (lambda c: c.update(phoneme_type="unheard of"), "is not the JSON file of a voice"),
+            (lambda c: c.update(phoneme_type="pinyin"), 'has the phoneme type "pinyin", which is not supported'),
+        ],
+        ids=[
+            "missing start sign",
+            "negative phoneme id",
+            "phoneme id beyond num_symbols",
+            "text as phoneme id",
+            "phoneme id beyond the model",
+            "zero sample rate",
+            "sample rate as text",
+            "phoneme without ids",
+            "no ids at all",
+            "no letters",
+            "length scale as text",
+            "zero length scale",
+            "huge length scale",
+            "NaN noise scale",
+            "missing noise scale",
+            "boolean noise_w",
+            "voice as number",
+            "unknown espeak voice",
+            "empty espeak voice",
+            "speaker id as text",
+            "default speaker out of range",
+            "hop length as text",
+            "too many speakers",
+            "no speakers",
+            "unknown phoneme type",
+            "pinyin phonemes",
         ],
     )
     def test_json_of_other_voice_is_refused(
@@ -158,30 +197,32 @@ class TestJson:
         assert said in text
         assert "json does not fit its Piper voice" in text or "pinyin" in text
 
-    @pytest.mark.parametrize(("speakers", "said"), [(1, "the model has several"), (5, "the model has 3")])
+    @pytest.mark.parametrize(
+        ("speakers", "said"), [(1, "the model has several"), (5, "the model has 3")], ids=["too few", "too many"]
+    )
     def test_speaker_count_must_match_model(self, tmp_path: Path, speakers: int, said: str) -> None:
         path = tone_voice(tmp_path, speakers=3)
         assert said in refusal(PiperTts(change(path, lambda config: config.update(num_speakers=speakers))))
 
 
 class TestModel:
-    @pytest.mark.parametrize("keep", [0, 1, 100, 2000])
+    @pytest.mark.parametrize("keep", [0, 1, 100, 2000], ids=["empty", "1 byte", "100 bytes", "2000 bytes"])
     def test_damaged_model_is_refused(self, tmp_path: Path, keep: int) -> None:
         path = tone_voice(tmp_path)
         path.write_bytes(path.read_bytes()[:keep])
-        assert refusal(PiperTts(str(path))) == f"{path} is damaged or no ONNX model: fetch the Piper voice again"
+        assert refusal(PiperTts(str(path))) == f"{path} is damaged or not an ONNX model: fetch the Piper voice again"
 
     def test_html_page_instead_of_model_is_refused(self, tmp_path: Path) -> None:
         path = tone_voice(tmp_path)
         path.write_text("<!doctype html><html>Not found</html>" * 10)
-        assert "is damaged or no ONNX model" in refusal(PiperTts(str(path)))
+        assert "is damaged or not an ONNX model" in refusal(PiperTts(str(path)))
 
     def test_model_of_other_kind_is_refused(self, tmp_path: Path) -> None:
         path = tone_voice(tmp_path)
         graph = OnnxGraph()
         graph.output("y", graph.op("Sin", graph.input("x", integer=False, shape=(1,))), (1,))
         graph.write(path)
-        assert "no Piper voice (its inputs are x)" in refusal(PiperTts(str(path)))
+        assert "not a Piper voice (its inputs are x)" in refusal(PiperTts(str(path)))
 
     def test_model_that_fails_at_first_words_is_refused(self, tmp_path: Path) -> None:
         path = tone_voice(tmp_path)
@@ -193,7 +234,7 @@ class TestModel:
         graph.output("output", graph.op("Gather", small, graph.op("Identity", ids)), (1, 1, 1, "samples"))
         graph.write(path)
         text = refusal(PiperTts(str(path)))
-        assert "(en_US-tone-low (en_US), speed 1, CPU): it fails at its first words (" in text
+        assert "(en_US-tone-low (en_US), speed 1, CPU): it failed at its first words (" in text
         assert "indices element out of data bounds" in text
         assert text.endswith("): fetch both of its files again, or set tts.voice to another one")
 

@@ -22,7 +22,7 @@ def tones(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(tone_voice(tmp_path_factory.mktemp("voices")))
 
 
-class Watched:
+class SynthesisMonitor:
     """Counts loads, and records the synthesized sentences; each is held until it is released."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,8 +61,8 @@ class Watched:
 
 
 @pytest.fixture
-def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
-    return Watched(monkeypatch)
+def monitor(monkeypatch: pytest.MonkeyPatch) -> SynthesisMonitor:
+    return SynthesisMonitor(monkeypatch)
 
 
 async def said(voice: PiperTts, text: str) -> int:
@@ -120,23 +120,23 @@ def test_long_text_is_not_delayed_forever() -> None:
     assert due_s(10.0, "x" * 60) < due_s(14.0, "Yes.")
 
 
-def test_first_chunk_does_not_wait_for_long_text(tones: str, watched: Watched) -> None:
+def test_first_chunk_does_not_wait_for_long_text(tones: str, monitor: SynthesisMonitor) -> None:
     async def scene() -> None:
         voice = PiperTts(tones)
         await voice.load()
-        watched.hold()
+        monitor.hold()
         order: list[str] = []
         async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
             long = tasks.create_task(said(voice, LONG))
             long.add_done_callback(lambda _: order.append("long"))
-            await watched.held()
+            await monitor.held()
             for _ in range(2):
                 short = tasks.create_task(said(voice, "Yes,"))
                 short.add_done_callback(lambda _: order.append("short"))
                 await asyncio.sleep(0)
-            watched.go.set()
+            monitor.go.set()
         assert order == ["short", "short", "long"]
-        first, *others = watched.made
+        first, *others = monitor.made
         assert len(others) == 5
         assert max(others[:2]) < min(first, *others[2:]), "both after the one sentence that was under way"
         assert long.result() > 4 * short.result()
@@ -145,7 +145,7 @@ def test_first_chunk_does_not_wait_for_long_text(tones: str, watched: Watched) -
     asyncio.run(scene())
 
 
-def test_working_voice_is_not_reloaded(tones: str, watched: Watched) -> None:
+def test_working_voice_is_not_reloaded(tones: str, monitor: SynthesisMonitor) -> None:
     async def scene() -> None:
         voice = PiperTts(tones)
         async with asyncio.TaskGroup() as tasks:
@@ -153,109 +153,109 @@ def test_working_voice_is_not_reloaded(tones: str, watched: Watched) -> None:
                 tasks.create_task(voice.load())
         await said(voice, "Hello.")
         await voice.load()
-        assert watched.loadings == 1
+        assert monitor.loadings == 1
         await voice.aclose()
         await voice.load()
-        assert watched.loadings == 2
+        assert monitor.loadings == 2
         await voice.aclose()
 
     asyncio.run(scene())
 
 
-def test_failed_voice_is_reloaded_once_while_others_continue(tones: str, watched: Watched) -> None:
+def test_failed_voice_is_reloaded_once_while_others_continue(tones: str, monitor: SynthesisMonitor) -> None:
     async def scene() -> None:
         voice = PiperTts(tones)
         await voice.load()
         whole = await said(voice, LONG)
-        watched.made.clear()
+        monitor.made.clear()
         await said(voice, "Yes,")
-        [watched.broken] = watched.made
+        [monitor.broken] = monitor.made
         async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
-            watched.hold()
+            monitor.hold()
             other = tasks.create_task(said(voice, LONG))
-            await watched.held()
+            await monitor.held()
             failing = tasks.create_task(error(voice, "Yes,"))
             await asyncio.sleep(0)
-            watched.go.set()
-            assert "failed inside a unit (RuntimeError)" in await failing
-            watched.broken = 0
+            monitor.go.set()
+            assert "failed inside a chunk (RuntimeError)" in await failing
+            monitor.broken = 0
             for _ in range(3):
                 tasks.create_task(voice.load())
         assert other.result() == whole
-        assert watched.loadings == 2
+        assert monitor.loadings == 2
         assert await said(voice, "Yes,")
         await voice.aclose()
 
     asyncio.run(scene())
 
 
-def test_hang_is_reported_to_all_and_reloaded_once(tones: str, watched: Watched) -> None:
+def test_hang_is_reported_to_all_and_reloaded_once(tones: str, monitor: SynthesisMonitor) -> None:
     async def scene() -> None:
         voice = PiperTts(tones, timeout_s=1.0)
         await voice.load()
-        watched.hold()
+        monitor.hold()
         async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
             first = tasks.create_task(error(voice, "Hello."))
-            await watched.held()
+            await monitor.held()
             await asyncio.sleep(0.4)  # its own timeout would come later
             watch = Stopwatch()
             other = tasks.create_task(error(voice, "Hello."))
             assert "no sound for 1 s" in await first
-            assert "given up" in await other
+            assert "abandoned" in await other
             assert watch.undisturbed_s < 0.9
-            watched.go.set()
+            monitor.go.set()
             for _ in range(3):
                 tasks.create_task(voice.load())
-        assert watched.loadings == 2
+        assert monitor.loadings == 2
         assert await said(voice, "Hello.")
         await voice.aclose()
 
     asyncio.run(scene())
 
 
-def test_reload_continues_when_caller_leaves(tones: str, watched: Watched) -> None:
+def test_reload_continues_when_caller_leaves(tones: str, monitor: SynthesisMonitor) -> None:
     async def scene() -> None:
         voice = PiperTts(tones, timeout_s=0.4)
         await voice.load()
-        watched.hold()
+        monitor.hold()
         assert "no sound for 0.4 s" in await error(voice, "Hello.")
-        watched.hold()
+        monitor.hold()
         async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
             hasty, patient = (tasks.create_task(voice.load()) for _ in range(2))
-            await watched.held()
+            await monitor.held()
             hasty.cancel()
             await asyncio.wait([hasty])
-            watched.go.set()
+            monitor.go.set()
         assert patient.done()
-        assert watched.loadings == 2
+        assert monitor.loadings == 2
         assert await said(voice, "Hello.")
         await voice.aclose()
 
     asyncio.run(scene())
 
 
-def test_voice_closed_during_reload(tones: str, watched: Watched) -> None:
+def test_voice_closed_during_reload(tones: str, monitor: SynthesisMonitor) -> None:
     async def scene() -> None:
         voice = PiperTts(tones)
-        watched.hold()
+        monitor.hold()
         async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
             failing = tasks.create_task(refusal(voice))
-            await watched.held()
+            await monitor.held()
             await voice.aclose()
             assert "was stopped while it was being loaded" in await failing
-            watched.go.set()
+            monitor.go.set()
         assert "not loaded" in await error(voice, "Hello.")
 
     asyncio.run(scene())
 
 
-def test_hang_seen_by_conversation_is_found_at_load(tones: str, watched: Watched) -> None:
+def test_hang_seen_by_conversation_is_found_at_load(tones: str, monitor: SynthesisMonitor) -> None:
     """A caller that closes before the voice's timeout does not detect the hang."""
 
     async def scene() -> None:
         voice = PiperTts(tones, timeout_s=0.8)
         await voice.load()
-        watched.hold()
+        monitor.hold()
         unit = voice.speak("Hello.")
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.05):
@@ -263,18 +263,18 @@ def test_hang_seen_by_conversation_is_found_at_load(tones: str, watched: Watched
         await unit.aclose()
         async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
             loading = [tasks.create_task(voice.load()) for _ in range(2)]
-            while watched.loadings < 2:  # noqa: ASYNC110 - a counter tells nobody
+            while monitor.loadings < 2:  # noqa: ASYNC110 - a counter has no event
                 await asyncio.sleep(0.02)
-            watched.go.set()
+            monitor.go.set()
         assert all(task.done() for task in loading)
-        assert watched.loadings == 2
+        assert monitor.loadings == 2
         assert await said(voice, "Hello.")
         await voice.aclose()
 
     asyncio.run(scene())
 
 
-def test_voice_busy_for_others_is_not_a_hang(tones: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_for_other_conversations_is_not_reported_as_hang(tones: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sentence = PiperModel.sentence
     slow = threading.Event()
 
@@ -295,7 +295,7 @@ def test_voice_busy_for_others_is_not_a_hang(tones: str, monkeypatch: pytest.Mon
         async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
             for _ in range(2):
                 tasks.create_task(talk())
-            assert "too much to say" in await error(voice, LONG)
+            assert "is overloaded" in await error(voice, LONG)
             await voice.load()  # as the conversation does after an error
             assert voice._thread is thread
             talking = False

@@ -137,7 +137,7 @@ def test_stream_may_start_within_a_word(name: str) -> None:
 
 
 @every_engine
-@pytest.mark.parametrize("bad", [(Samples(0), 160), (Samples(320), 320)])
+@pytest.mark.parametrize("bad", [(Samples(0), 160), (Samples(320), 320)], ids=["short frame", "skipped frame"])
 def test_frame_out_of_order_is_refused(name: str, bad: tuple[Samples, int]) -> None:
     vad = ENGINES[name]()
     vad.process(Frame(Samples(640), np.zeros(FRAME_SAMPLES, dtype=np.int16)))

@@ -45,7 +45,7 @@ def test_positions_before_history_are_clipped() -> None:
     assert history.onset(Samples(oldest + 800), -60, reach_samples=100_000, gap_samples=480) == oldest
 
 
-@pytest.mark.parametrize(("hz", "at_most_db"), [(0, -90), (50, -28)])
+@pytest.mark.parametrize(("hz", "at_most_db"), [(0, -90), (50, -28)], ids=["DC offset", "50 Hz hum"])
 def test_dc_offset_and_hum_are_attenuated(hz: int, at_most_db: float) -> None:
     at_s = np.arange(50 * FRAME_SAMPLES) / 16_000
     pcm = (10_000 * np.cos(2 * np.pi * hz * at_s)).round().astype(np.int16)

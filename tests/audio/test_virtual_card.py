@@ -25,10 +25,10 @@ from audio.card.speaker import CardSpeaker
 from audio.devices import list_devices, pick
 from audio.frame import Frame
 
-pytestmark = [pytest.mark.slow, pytest.mark.real_time]
+pytestmark = [pytest.mark.slow, pytest.mark.calm, pytest.mark.real_time]
 
 
-class Desk:
+class CardHarness:
     """Both running cards with their frames, playback and reports."""
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class Desk:
         self.speaker = CardSpeaker(SPEAKER, report=self.said.append)
         self.speaker.on_played = lambda *what: self.played.append(what)
 
-    async def listen(self) -> None:
+    async def collect_frames(self) -> None:
         async with aclosing(self.microphone.frames()) as frames:
             async for frame in frames:
                 self.frames.append(Frame(frame.start, frame.pcm.copy(), frame.is_inserted))
@@ -53,7 +53,7 @@ class Desk:
     def both_open(self) -> bool:
         return self.microphone.opened is not None and self.speaker.opened is not None
 
-    async def flows(self) -> None:
+    async def wait_for_audio(self) -> None:
         """Checks that audio arrives, and that a reply is played completely and only by the card."""
         await self.until(lambda: self.both_open and self.frames and not self.frames[-1].is_inserted)
         key = f"reply {len(self.played)}"
@@ -65,17 +65,17 @@ class Desk:
         assert self.speaker.silent_samples == silent
 
 
-def with_desk(script: Callable[[Desk], Awaitable[None]]) -> Desk:
-    async def run() -> Desk:
-        desk = Desk()
+def run_with_card(script: Callable[[CardHarness], Awaitable[None]]) -> CardHarness:
+    async def run() -> CardHarness:
+        harness = CardHarness()
         async with asyncio.TaskGroup() as tasks:
-            running = [tasks.create_task(desk.listen()), tasks.create_task(desk.speaker.run())]
-            await desk.until(lambda: desk.both_open)
-            await script(desk)
-            await desk.microphone.aclose()
-            await desk.speaker.aclose()
+            running = [tasks.create_task(harness.collect_frames()), tasks.create_task(harness.speaker.run())]
+            await harness.until(lambda: harness.both_open)
+            await script(harness)
+            await harness.microphone.aclose()
+            await harness.speaker.aclose()
             await asyncio.gather(*running)
-        return desk
+        return harness
 
     return asyncio.run(run())
 
@@ -92,32 +92,32 @@ def test_microphone_and_loudspeaker_pass_audio(card: VirtualCard, tmp_path: Path
     voice, reply = noise(16_000 * 3), noise(24_000 * 2, seed=9)
     began_s = 0.0  # of the spoken audio
 
-    async def script(desk: Desk) -> None:
+    async def script(harness: CardHarness) -> None:
         nonlocal began_s
         loop = asyncio.get_running_loop()
         await asyncio.sleep(0.5)
         with Recorder(card) as recorder:
             began_s = loop.time()
             speaking = card.speak(write_wav(tmp_path / "voice.wav", voice, 16_000))
-            desk.speaker.open("reply")
-            await desk.speaker.play("reply", reply)
-            desk.speaker.end("reply")
+            harness.speaker.open("reply")
+            await harness.speaker.play("reply", reply)
+            harness.speaker.end("reply")
             assert await asyncio.to_thread(speaking.wait) == 0
             await asyncio.sleep(0.3)
         assert share_found(recorder.pcm, reply, 24_000) >= 0.85
         heard_at, _ = found_at(recorder.pcm, reply)
         # The recorder's first block was late by its own length, and what it had buffered: both within these 40 ms.
-        assert desk.played[0][2] - recorder.began_s == pytest.approx(heard_at / 24_000, abs=0.04)
+        assert harness.played[0][2] - recorder.began_s == pytest.approx(heard_at / 24_000, abs=0.04)
 
-    desk = with_desk(script)
-    line = np.concatenate([frame.pcm for frame in desk.frames])
+    harness = run_with_card(script)
+    line = np.concatenate([frame.pcm for frame in harness.frames])
     assert share_found(line, voice, 16_000) >= 0.9
     spoken_at, _ = found_at(line, voice)
-    assert not any(frame.is_inserted for frame in desk.frames[spoken_at // 320 :])
+    assert not any(frame.is_inserted for frame in harness.frames[spoken_at // 320 :])
     # Captured at playback: paplay needs up to 0.3 s to start.
-    assert -0.02 < desk.microphone.clock.to_loop_s(desk.frames[0].start) + spoken_at / 16_000 - began_s < 0.5
-    assert (desk.played[-1][1], desk.played[-1][3]) == (48_000, True)
-    assert (desk.microphone.overflows, desk.said) == (0, [])
+    assert -0.02 < harness.microphone.clock.to_loop_s(harness.frames[0].start) + spoken_at / 16_000 - began_s < 0.5
+    assert (harness.played[-1][1], harness.played[-1][3]) == (48_000, True)
+    assert (harness.microphone.overflows, harness.said) == (0, [])
 
 
 def test_comparison_detects_gaps_and_missing_audio() -> None:
@@ -137,50 +137,50 @@ def test_virtual_card_is_listed(card: VirtualCard) -> None:
 
 
 def test_removed_and_restored_devices_recover(card: VirtualCard) -> None:
-    async def script(desk: Desk) -> None:
-        await desk.flows()
+    async def script(harness: CardHarness) -> None:
+        await harness.wait_for_audio()
         for name in (SPEAKER, VOICE):
             await asyncio.to_thread(card.unplug, name)
-        await desk.until(lambda: desk.speaker.opened is None and desk.microphone.opened is None)
-        heard = len(desk.frames)
+        await harness.until(lambda: harness.speaker.opened is None and harness.microphone.opened is None)
+        heard = len(harness.frames)
         await asyncio.sleep(1.0)
-        assert len(desk.frames) - heard == pytest.approx(50, abs=10)
-        assert desk.frames[-1].is_inserted
+        assert len(harness.frames) - heard == pytest.approx(50, abs=10)
+        assert harness.frames[-1].is_inserted
         for name in (SPEAKER, VOICE):
             await asyncio.to_thread(card.plug, name)
-        await desk.flows()
+        await harness.wait_for_audio()
 
-    said = with_desk(script).said
+    said = run_with_card(script).said
     for name in (MICROPHONE, SPEAKER):
-        assert any(f'"{name}" has gone' in line for line in said)
+        assert any(f'"{name}" is gone' in line for line in said)
         assert any(f'"{name}" is back' in line for line in said)
 
 
 def test_restarted_server_is_recovered(card: VirtualCard) -> None:
-    async def script(desk: Desk) -> None:
-        await desk.flows()
-        desk.speaker.open("long")
-        await desk.speaker.play("long", noise(36_000))
-        desk.speaker.end("long")
+    async def script(harness: CardHarness) -> None:
+        await harness.wait_for_audio()
+        harness.speaker.open("long")
+        await harness.speaker.play("long", noise(36_000))
+        harness.speaker.end("long")
         await asyncio.to_thread(card.kill)
-        await desk.until(lambda: desk.played[-1][:2] == ("long", 36_000), 5)  # in silence
-        assert desk.speaker.silent_samples > 20_000
+        await harness.until(lambda: harness.played[-1][:2] == ("long", 36_000), 5)  # in silence
+        assert harness.speaker.silent_samples > 20_000
         await asyncio.to_thread(card.start)
-        await desk.flows()
+        await harness.wait_for_audio()
 
-    assert any("no loudspeaker was found" in line or "has gone" in line for line in with_desk(script).said)
+    assert any("no loudspeaker was found" in line or "is gone" in line for line in run_with_card(script).said)
 
 
 def test_hanging_server_is_recovered(card: VirtualCard) -> None:
-    async def script(desk: Desk) -> None:
-        await desk.flows()
+    async def script(harness: CardHarness) -> None:
+        await harness.wait_for_audio()
         await asyncio.sleep(3.0)
         card.hang()
-        await desk.until(lambda: desk.speaker.opened is None and desk.microphone.opened is None)
-        heard = len(desk.frames)
+        await harness.until(lambda: harness.speaker.opened is None and harness.microphone.opened is None)
+        heard = len(harness.frames)
         await asyncio.sleep(1.0)
-        assert len(desk.frames) - heard == pytest.approx(50, abs=10)
+        assert len(harness.frames) - heard == pytest.approx(50, abs=10)
         card.wake()
-        await desk.flows()
+        await harness.wait_for_audio()
 
-    with_desk(script)
+    run_with_card(script)

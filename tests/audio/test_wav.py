@@ -34,8 +34,9 @@ async def listen(microphone: Microphone) -> list[tuple[float, Frame]]:
 # At 48 kHz 29 samples of silence precede the audio, so that every frame is complete with its block and not with the
 # next one. The last 29 samples are in a padded frame of their own.
 @pytest.mark.parametrize(
-    ("rate_hz", "channels", "in_front", "late_at_most_s"),
+    ("rate_hz", "channels", "leading_silence", "late_at_most_s"),
     [(16_000, 1, 0, 0.0001), (48_000, 2, 29, 0.0019), (44_100, 1, 0, 0.042), (11_025, 1, 0, 0.042)],
+    ids=["16 kHz", "48 kHz stereo", "44.1 kHz", "11.025 kHz"],
 )
 def test_frames_come_in_real_time(
     tmp_path: Path, rate_hz: int, channels: int, leading_silence: int, late_at_most_s: float
@@ -101,7 +102,7 @@ def test_frames_can_be_iterated_once(tmp_path: Path) -> None:
     run_virtual(twice())
 
 
-@pytest.mark.parametrize("tail_s", [-1.0, float("inf"), float("nan")])
+@pytest.mark.parametrize("tail_s", [-1.0, float("inf"), float("nan")], ids=["negative", "infinite", "NaN"])
 def test_invalid_tail_is_refused(tmp_path: Path, tail_s: float) -> None:
     with pytest.raises(ValueError, match="tail_s"):
         WavMicrophone(recorded(tmp_path, 0.1), tail_s=tail_s)
@@ -113,6 +114,6 @@ def test_plays_in_real_time(tmp_path: Path) -> None:
     microphone = WavMicrophone(recorded(tmp_path, 1.0), tail_s=0.5)
     watch = Stopwatch()
     heard = asyncio.run(listen(microphone))
-    assert watch.took.elapsed_s > 1.35
+    assert watch.duration.elapsed_s > 1.35
     assert watch.undisturbed_s < 1.65
     assert len(heard) == 75

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import numpy as np
-from scripted_voices import Scripted
+from scripted_vad import ScriptedVad
 
 from audio.units import FRAME_SAMPLES
 from audio.vad.silero import SileroVad
@@ -14,7 +14,9 @@ RECORDINGS = Path(__file__).parents[1] / "recordings/manifest.jsonl"
 
 def test_soft_first_word_belongs_to_turn_and_noise_begins_none() -> None:
     found = Beginnings()
-    found.listen(Scripted((200, 400, 0.6), (600, 900, 0.9), (3000, 3200, 0.6)), np.zeros(250 * FRAME_SAMPLES, np.int16))
+    found.listen(
+        ScriptedVad((200, 400, 0.6), (600, 900, 0.9), (3000, 3200, 0.6)), np.zeros(250 * FRAME_SAMPLES, np.int16)
+    )
     assert found.opened == 3
     assert found.later_ms == [400.0, 0.0]
 

@@ -1,4 +1,4 @@
-"""Tests of the fake LLM with configurable timing."""
+"""Tests of the fake LLM with configurable timing, over real sockets in virtual time."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -7,13 +7,12 @@ from contextlib import aclosing, asynccontextmanager
 import httpx
 import pytest
 from llm_server import ask
+from virtual_time import run_virtual
 
 from bench.controlled_llm import Answer, ControlledLlm, LlmBehaviour, last_asked, tokens_of
 from llm.chat import Finished, Message, RequestSent, Token
 from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow
 from llm.openai import OpenAIChat
-
-pytestmark = [pytest.mark.alone, pytest.mark.real_time]
 
 QUICKLY = LlmBehaviour(ttft_ms=0, tokens_per_s=10_000)
 
@@ -21,10 +20,13 @@ QUICKLY = LlmBehaviour(ttft_ms=0, tokens_per_s=10_000)
 @asynccontextmanager
 async def answering(behaviour: LlmBehaviour) -> AsyncGenerator[tuple[str, list[Answer]]]:
     """Yields its address and its log."""
-    log: list[Answer] = []
+    log, before = list[Answer](), asyncio.all_tasks()
     server = await asyncio.start_server(ControlledLlm(behaviour, log.append).serve, "127.0.0.1", 0)
     async with server:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1", log
+    async with asyncio.timeout(5):
+        while asyncio.all_tasks() - before:  # noqa: ASYNC110 - its connections end when they notice the client's end
+            await asyncio.sleep(0.01)
 
 
 def test_reply_contains_last_word_and_word_count() -> None:
@@ -38,7 +40,9 @@ def test_last_user_message_is_the_question() -> None:
     assert last_asked([]) == last_asked(None) == ""
 
 
-@pytest.mark.parametrize("wrong", [{"ttft_ms": -1}, {"tokens_per_s": 0}, {"reply": " "}])
+@pytest.mark.parametrize(
+    "wrong", [{"ttft_ms": -1}, {"tokens_per_s": 0}, {"reply": " "}], ids=["negative delay", "zero rate", "blank reply"]
+)
 def test_invalid_settings_are_rejected(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="must be"):
         LlmBehaviour(**wrong)  # type: ignore[arg-type]
@@ -56,7 +60,7 @@ def test_own_client_can_ask_repeatedly() -> None:
             await chat.aclose()
         return log
 
-    log = asyncio.run(talk())
+    log = run_virtual(talk(), sockets=True)
     assert [(answer.asked, answer.sent, answer.cancelled) for answer in log] == [("turn on the lamp", 7, False)] * 2
 
 
@@ -72,7 +76,7 @@ def test_disconnect_is_logged_as_cancelled() -> None:
                     await asyncio.sleep(0.005)
         return log
 
-    (answer,) = asyncio.run(talk())
+    (answer,) = run_virtual(talk(), sockets=True)
     assert (answer.sent, answer.first_token_ms, answer.cancelled) == (0, None, True)
 
 
@@ -84,13 +88,15 @@ def test_settings_can_be_changed_at_run_time() -> None:
             said = await client.post(f"{url}/chat/completions", json={"messages": []})
             return wrong.status_code, right.status_code, said.text
 
-    wrong, right, said = asyncio.run(talk())
+    wrong, right, said = run_virtual(talk(), sockets=True)
     assert (wrong, right) == (400, 200)
     assert '"content": "Yes."' in said
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"fault": "nonsense"}, {"slow_rate": 2}, {"rtt_ms": -1}, {"keepalive_s": 0}, {"connect_ms": -1}]
+    "wrong",
+    [{"fault": "nonsense"}, {"slow_rate": 2}, {"rtt_ms": -1}, {"keepalive_s": 0}, {"connect_ms": -1}],
+    ids=["unknown fault", "share above one", "negative round trip", "zero keep-alive", "negative connect time"],
 )
 def test_unknown_fault_is_rejected(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="must be"):
@@ -122,7 +128,7 @@ def test_configured_fault_occurs(fault: str, kind: type[LlmError], tokens: int) 
                 await chat.aclose()
         raise AssertionError("it should have failed")
 
-    assert asyncio.run(talk()) == tokens
+    assert run_virtual(talk(), sockets=True) == tokens
 
 
 def test_network_delay_is_distinguished_from_slow_model() -> None:
@@ -138,9 +144,9 @@ def test_network_delay_is_distinguished_from_slow_model() -> None:
             await chat.aclose()
         return next(event.round_trip_s for event in events if isinstance(event, RequestSent)), took_s
 
-    round_trip_s, took_s = asyncio.run(talk())
+    round_trip_s, took_s = run_virtual(talk(), sockets=True)
     assert round_trip_s is not None
-    assert 0.06 <= round_trip_s < 0.11
+    assert round_trip_s == pytest.approx(0.06)
     assert took_s >= 0.11
 
 
@@ -156,5 +162,5 @@ def test_configured_share_of_answers_is_slow() -> None:
             await chat.aclose()
         return took
 
-    slow = sum(took_s >= 0.06 for took_s in asyncio.run(talk()))
+    slow = sum(took_s >= 0.06 for took_s in run_virtual(talk(), sockets=True))
     assert 2 <= slow <= 10

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import numpy as np
-from scripted_voices import Scripted
+from scripted_vad import ScriptedVad
 
 from audio.units import FRAME_SAMPLES, samples_of_ms
 from bench.beginnings import noises
@@ -15,7 +15,7 @@ RECORDINGS = Path(__file__).parents[1] / "recordings/manifest.jsonl"
 
 def test_speech_is_timed_from_its_first_sample() -> None:
     found = Interruptions()
-    vad = Scripted((3100, 3600, 0.9), (4000, 4400, 0.9))
+    vad = ScriptedVad((3100, 3600, 0.9), (4000, 4400, 0.9))
     found.speech(vad, np.zeros(250 * FRAME_SAMPLES, np.int16), samples_of_ms(3050))
     assert (found.ducked_ms, found.stopped_ms) == ([70.0], [110.0]), "20 ms to know of it, and 0.9 is 15 of 20 ms"
     assert (found.voices, found.never, found.too_soon) == (1, 0, 0)
@@ -23,14 +23,14 @@ def test_speech_is_timed_from_its_first_sample() -> None:
 
 def test_early_stops_and_missed_speech_are_counted_separately() -> None:
     found = Interruptions()
-    early = Scripted((1000, 1100, 0.9), (3020, 3040, 0.5), (3100, 4000, 0.5))
+    early = ScriptedVad((1000, 1100, 0.9), (3020, 3040, 0.5), (3100, 4000, 0.5))
     found.speech(early, np.zeros(250 * FRAME_SAMPLES, np.int16), samples_of_ms(3050))
     assert (found.voices, found.never, found.too_soon) == (1, 1, 1), "of the first three seconds nothing counts"
 
 
 def test_every_stop_by_noise_counts_because_another_reply_follows() -> None:
     found = Interruptions()
-    found.noise(Scripted((1000, 1400, 0.9), (2000, 2400, 0.9)), np.zeros(250 * FRAME_SAMPLES, np.int16))
+    found.noise(ScriptedVad((1000, 1400, 0.9), (2000, 2400, 0.9)), np.zeros(250 * FRAME_SAMPLES, np.int16))
     assert (found.ducks, found.stops, found.audio_s) == (2, 2, 5.0)
 
 

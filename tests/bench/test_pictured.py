@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 def test_other_recognizer_than_that_of_setup_is_rejected() -> None:
     check_recognizer(SETUP_RECOGNIZER)
-    with pytest.raises(SystemExit, match=r"would show pocketsphinx, .*: repartee models pull tiny\.en"):
+    with pytest.raises(SystemExit, match=r"would show pocketsphinx, .*: run repartee models pull tiny\.en"):
         check_recognizer("pocketsphinx")
 
 

@@ -29,6 +29,20 @@ SPEECH = {"file": "a.wav", "speech_start_s": 0.5, "speech_end_s": 1.5}
         ({"speech_end_s": None, "tag": "noise"}, "noise"),
         ({"speech_end_s": None, "tag": "noise", "contains_voices": True}, None),
     ],
+    ids=[
+        "no more fields",
+        "short pause",
+        "long pause",
+        "tag hesitation",
+        "kind hesitation",
+        "uncertain end",
+        "unknown uncertainty",
+        "meeting",
+        "conversation",
+        "two speakers",
+        "noise",
+        "noise with voices",
+    ],
 )
 def test_kind_of_manifest_line(more: dict[str, object], kind: str | None) -> None:
     assert kind_of({**SPEECH, **more}) == kind

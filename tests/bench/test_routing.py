@@ -31,7 +31,7 @@ def test_nearest_endpoint_answers_without_faults() -> None:
     assert tally.quantile_ms(0.99) < first_only(story("all is well"), TURNS, SEED).quantile_ms(0.99) + 5
 
 
-@pytest.mark.parametrize("turn", range(2, 11))
+@pytest.mark.parametrize("turn", range(2, 11), ids="silent from turn {}".format)
 def test_early_silent_endpoint_delays_one_turn(turn: int) -> None:
     silent = during((turn - 1) / 10, 1.0, lambda _at, _luck: "silent", steady(0.10))
     tallies = [routed(Story("", (silent, steady(0.15), steady(0.20))), 10, seed) for seed in range(20)]

@@ -37,7 +37,7 @@ def short_manifest(folder: Path) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.alone
+@pytest.mark.calm
 @pytest.mark.real_time
 @pytest.mark.timeout(400)
 def test_two_clips_are_answered_and_measured(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ def moments(turn: int, number: int, label: str, lasts_ms: float, smart: float) -
     return [
         Moment(
             turn, f"speaker {turn}", "", "command", label, made=False, number=number, at_ms=at_ms, known_ms=at_ms,
-            lasts_ms=lasts_ms, prosody=prosody, smart=smart, text="turn on the lamp", rough=False,
+            lasts_ms=lasts_ms, prosody=prosody, smart=smart, text="turn on the lamp", low_confidence=False,
         )
         for at_ms in AT_MS
         if at_ms < lasts_ms
@@ -50,5 +50,5 @@ def test_longer_wait_costs_time_and_saves_cut_ins() -> None:
     assert smart[0].cut_share >= smart[-1].cut_share
 
 
-def test_no_cut_share_without_pauses() -> None:
+def test_cut_share_is_missing_without_pauses() -> None:
     assert points_of(moments(0, 0, "end", 2000, smart=0.9), ["smart"]) == ()

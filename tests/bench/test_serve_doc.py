@@ -114,7 +114,7 @@ def test_figure_of_only_one_run_is_compared_with_dash() -> None:
 def test_variants_are_selected_by_name() -> None:
     assert profiles_of("patient,eager") == ["patient", "eager"]
     assert engines_of("") == []
-    with pytest.raises(argparse.ArgumentTypeError, match="there is no whisper-huge; choose from pocketsphinx"):
+    with pytest.raises(argparse.ArgumentTypeError, match="unknown: whisper-huge; choose from pocketsphinx"):
         engines_of("whisper-tiny,whisper-huge")
 
 

@@ -45,7 +45,7 @@ def traced(latency_ms: float, wait_ms: float) -> dict[str, Any]:
 def test_spread_interpolates_between_nearest_values() -> None:
     one = spread(float(value) for value in range(1, 101))
     assert one is not None
-    assert (one.count, one.p50, one.most) == (100, 50.5, 100)
+    assert (one.count, one.p50, one.maximum) == (100, 50.5, 100)
     assert one.p95 == pytest.approx(95.05)
     assert spread([]) is None
 
@@ -53,7 +53,7 @@ def test_spread_interpolates_between_nearest_values() -> None:
 def test_turns_with_cut_in_have_no_latency() -> None:
     figures = turn_figures([turn(300.0), turn(20.0, cut_in=True), turn(None), turn(70.0)])
     assert figures.latency is not None
-    assert (figures.latency.count, figures.latency.most) == (2, 300)
+    assert (figures.latency.count, figures.latency.maximum) == (2, 300)
     # A turn answered too soon after a cut-in counts as premature, too.
     assert (figures.turns, figures.talked_over, figures.unanswered, figures.premature) == (4, 1, 1, 2)
     assert figures.talked_over_share == 0.25
@@ -84,7 +84,7 @@ def test_unnoticed_interruption_is_missed() -> None:
         Row("bargein", "a", stop_ms=200.0, duck_ms=100.0, latency_ms=300.0),
         Row("bargein", "a"),
         Row("bargein", "a", why="stopped before any speech"),
-        Row("bargein", "a", lost="the reply was over before"),
+        Row("bargein", "a", lost="the reply had already ended"),
     ]
     figures = bargein_figures(rows)
     assert figures.stop is not None
@@ -105,8 +105,8 @@ def test_stages_come_from_traces_of_valid_turns() -> None:
     ]
     found = stage_spreads(rows)
     assert list(found) == ["endpoint_wait", "tts", "outside"]
-    assert (found["endpoint_wait"].count, found["endpoint_wait"].most, found["tts"].p50) == (2, 300, 100)
-    assert found["outside"].most == 10
+    assert (found["endpoint_wait"].count, found["endpoint_wait"].maximum, found["tts"].p50) == (2, 300, 100)
+    assert found["outside"].maximum == 10
 
 
 def test_no_own_share_without_traces() -> None:

@@ -44,7 +44,7 @@ def test_unnoticed_interruption_has_no_stop() -> None:
     assert (row.duck_ms, row.stop_ms, row.lost, row.why) == (None, None, "", "")
 
 
-@pytest.mark.parametrize("kind", [DUCK, SPEECH_STARTED])
+@pytest.mark.parametrize("kind", [DUCK, SPEECH_STARTED], ids=["duck", "speech started"])
 def test_stop_before_speech_does_not_count(kind: str) -> None:
     row = interruption_row((11.5, kind), (12.3, SPEECH_STARTED))
     assert (row.stop_ms, row.why, row.lost) == (None, "stopped before any speech", "")
@@ -55,4 +55,4 @@ def test_events_before_the_clip_do_not_count() -> None:
 
 
 def test_reply_that_ended_by_itself_is_void() -> None:
-    assert interruption_row((12.3, SPEECH_STARTED), seconds=1.5).lost == "the reply was over before"
+    assert interruption_row((12.3, SPEECH_STARTED), seconds=1.5).lost == "the reply had already ended"

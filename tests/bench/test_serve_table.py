@@ -28,7 +28,7 @@ RUN = Run(
         Row("paused", "d", latency_ms=800.0),
         Row("bargein", "a", stop_ms=250.0, duck_ms=100.0, latency_ms=320.0),
         Row("hold", "n", held=True),
-        Row("hold", "n", held=False, why="no reply to hold"),
+        Row("hold", "n", held=False, why="no reply during the noise"),
         Row("noise", "n", seconds=30.0, starts=1),
         Row("warmup", "a", start=1, number=1, latency_ms=350.0),
         Row("warmup", "a", start=1, number=2, latency_ms=310.0),
@@ -45,17 +45,19 @@ def test_main_table_compares_this_project_with_peers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("others", "said"), [(0.02, "quiet"), (0.4, "busy: other programs took 40 %"), (None, "not known")]
+    ("others", "said"),
+    [(0.02, "quiet"), (0.4, "busy: other programs took 40 %"), (None, "not known")],
+    ids=["quiet", "busy", "unknown"],
 )
 def test_report_states_machine_load(others: float | None, said: str) -> None:
     assert said in conditions(replace(RUN, others=others))
 
 
 def test_late_client_is_reported() -> None:
-    assert "part of what was measured" not in conditions(RUN)
+    assert "part of the figures" not in conditions(RUN)
     late = replace(RUN, rows=(replace(RUN.rows[0], late_ms=30.0),))
     assert "30.0 ms late" in conditions(late)
-    assert "part of what was measured" in conditions(late)
+    assert "part of the figures" in conditions(late)
 
 
 def test_report_omits_local_ports_and_folders() -> None:
@@ -75,10 +77,10 @@ def test_report_has_everything_measured() -> None:
     for said in (
         "| plain turns | 2 | 400 / 490 / 500 | 0 | 0 | 0 | 0 | 0 | 0 | 10 % |",
         "`repartee.duck` after 100 / 100 ms",
-        "Hold: 1 of 2 replies came whole through a noise (1 no reply to hold); 0 void",
+        "Hold: 1 of 2 replies were not stopped by a noise (1 no reply during the noise); 0 void",
         "2.0 false starts per minute",
         "first turns after a start 350 ms; those after them 310 ms",
-        "500 ms are crossed at 300 ms",
+        "500 ms are exceeded at 300 ms",
         "| turns | 2.0 | 2.50 | 0.50 | 4.00 | 3.00 / 7.00 |",
     ):
         assert said in text
@@ -101,7 +103,7 @@ def test_stored_run_can_be_read_and_compared(tmp_path: Path) -> None:
 
 
 def test_folder_without_run_is_rejected(tmp_path: Path) -> None:
-    with pytest.raises(SystemExit, match="holds no run"):
+    with pytest.raises(SystemExit, match="contains no run"):
         read(tmp_path)
 
 
@@ -124,7 +126,7 @@ def test_plots_are_drawn_for_available_figures(tmp_path: Path) -> None:
 
 def test_parts_are_played_in_order() -> None:
     assert parts_of("curve,noise,turns") == ["turns", "noise", "curve"]
-    with pytest.raises(Exception, match="there is no naps"):
+    with pytest.raises(Exception, match="unknown: naps"):
         parts_of("turns,naps")
 
 
@@ -138,6 +140,7 @@ def test_parts_are_played_in_order() -> None:
         (["what time is it"], ["what time is"], False),
         ([], ["hello"], False),
     ],
+    ids=["same words", "joined words", "last words only", "missing words", "truncated words", "additional words"],
 )
 def test_llm_was_asked_the_recognized_words(heard: list[str], asked: list[str], same: bool) -> None:
     assert was_asked(heard, asked) is same

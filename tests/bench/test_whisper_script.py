@@ -39,12 +39,14 @@ def test_complete_recording_has_all_its_words() -> None:
     assert SCRIPT.words(SOUND_A) == "one two three four five six"
 
 
-@pytest.mark.parametrize(("seconds", "words"), [(0.6, 0), (1.2, 1), (2.0, 2), (3.4, 5)])
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(0.6, 0), (1.2, 1), (2.0, 2), (3.4, 5)], ids=["0.6 s", "1.2 s", "2.0 s", "3.4 s"]
+)
 def test_piece_has_the_words_so_far(seconds: float, words: int) -> None:
     assert len(SCRIPT.words(upto(SOUND_A, seconds)).split()) == words
 
 
-@pytest.mark.parametrize(("unsure_s", "words"), [(0.0, 5), (0.05, 6)])
+@pytest.mark.parametrize(("unsure_s", "words"), [(0.0, 5), (0.05, 6)], ids=["certain end", "uncertain end"])
 def test_last_word_ends_at_earliest_labelled_end(unsure_s: float, words: int) -> None:
     script = Script([replace(A, end_unsure_s=unsure_s), B])
     assert len(script.words(upto(SOUND_A, 3.87)).split()) == words

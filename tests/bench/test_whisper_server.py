@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 
 @pytest.mark.slow
-@pytest.mark.alone
+@pytest.mark.calm
 @pytest.mark.real_time
 @pytest.mark.timeout(400)
 def test_turn_has_scripted_words_and_costs_a_decode(tmp_path: Path) -> None:

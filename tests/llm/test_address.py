@@ -1,6 +1,7 @@
 """Validation of addresses, keys and headers at construction."""
 
 import pytest
+from text_cases import text_cases
 
 from llm.address import base_url_of, is_loopback, is_private, request_headers, route_url
 
@@ -18,6 +19,7 @@ ROUTE = "/chat/completions"
         ("https://h/d/chat/completions?api-version=1#x", "https://h/d/chat/completions?api-version=1"),
         ("http://[::1]:8000/v1", "http://[::1]:8000/v1/chat/completions"),
     ],
+    ids=["base path", "blanks and slash", "with route", "route and slash", "no path", "query and fragment", "IPv6"],
 )
 def test_base_url_accepts_address_with_or_without_route(url: str, whole: str) -> None:
     assert str(route_url(base_url_of("near", url, route=ROUTE), ROUTE)) == whole
@@ -27,6 +29,10 @@ def test_base_url_accepts_address_with_or_without_route(url: str, whole: str) ->
     "url",
     ["", "h:1/v1", "127.0.0.1:8000", "ftp://h/v1", "http://", "http:///v1", "http://h:99999/v1", "http://h:x/v1",
      "http://" + "a" * 70 + ".com/", "http://h\n/v1"],
+    ids=[
+        "empty", "no scheme", "address only", "ftp", "no host", "no host but path", "port too large",
+        "port is a letter", "label too long", "line break",
+    ],
 )  # fmt: skip
 def test_malformed_url_error_names_endpoint_and_key(url: str) -> None:
     with pytest.raises(ValueError, match=r"llm endpoint 'near': url must look like"):
@@ -39,7 +45,7 @@ def test_url_with_password_is_refused_without_quoting_it() -> None:
     assert "hunter2" not in str(caught.value)
 
 
-@pytest.mark.parametrize("key", ["sk-a b", "sk-ä", "sk\nx", ""])
+@pytest.mark.parametrize("key", ["sk-a b", "sk-ä", "sk\nx", ""], ids=["space", "non-ASCII", "line break", "empty"])
 def test_invalid_key_is_refused_without_quoting_it(key: str) -> None:
     with pytest.raises(ValueError, match="api_key_env") as caught:
         request_headers("near", key, {})
@@ -56,7 +62,7 @@ def test_configured_headers_override_defaults() -> None:
     assert request_headers("near", "k", {"authorization": "Basic x"})["authorization"] == "Basic x"
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("host", "is_local"),
     [("localhost", True), ("127.0.0.2", True), ("::1", True), ("10.0.0.1", False), ("example.org", False)],
 )
@@ -64,7 +70,7 @@ def test_loopback_hosts_are_recognized(host: str, is_local: bool) -> None:
     assert is_loopback(host) is is_local
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("host", "is_in_private_network"),
     [
         *[(host, True) for host in ("localhost", "127.0.0.1", "::1", "10.0.0.7", "192.168.1.2", "fd00::1")],

@@ -79,6 +79,7 @@ def test_custom_template_prompt() -> None:
         (template(GEMMA, eos_token="<eos>"), ("<eos>", "<end_of_turn>", "<start_of_turn>")),
         (template(FORGETFUL, eos_token=""), ("<|end|>", "<|user|>")),
     ],
+    ids=["Llama 2", "Llama 3", "ChatML", "Mistral", "Gemma", "template without history"],
 )
 def test_stops_are_tokens_between_answer_and_next_question(one: ChatTemplate, stops: tuple[str, ...]) -> None:
     assert one.stops == stops
@@ -173,14 +174,16 @@ CALLED = (
 def test_offered_functions_are_refused() -> None:
     LLAMA3.reject_functions(PLAIN)
     LLAMA3.reject_functions(ChatOptions(functions=(WEATHER,), choice="none"))
-    with pytest.raises(LlmRefused, match=r"'near'.*\(llama3\) carries no functions: use an endpoint") as caught:
+    with pytest.raises(LlmRefused, match=r"'near'.*\(llama3\) does not support functions: use an endpoint") as caught:
         LLAMA3.reject_functions(ChatOptions(functions=(WEATHER,)))
     assert caught.value.retryable
 
 
-@pytest.mark.parametrize("one", [LLAMA2, LLAMA3, CHATML, template(MISTRAL)])
+@pytest.mark.parametrize(
+    "one", [LLAMA2, LLAMA3, CHATML, template(MISTRAL)], ids=["Llama 2", "Llama 3", "ChatML", "Mistral"]
+)
 def test_earlier_calls_are_refused_by_formats_without_calls(one: ChatTemplate) -> None:
-    with pytest.raises(LlmRefused, match="has no place for calls of functions: use an endpoint"):
+    with pytest.raises(LlmRefused, match="does not support function calls: use an endpoint"):
         one.prompt(CALLED)
 
 
@@ -221,7 +224,7 @@ def test_date_is_rendered_only_if_given() -> None:
     )
     with pytest.raises(LlmRefused, match="strftime_now"):
         dated.prompt(messages_of(("user", "Hi")))
-    with pytest.raises(TemplateError, match=r"does not take a plain conversation .*strftime_now"):
+    with pytest.raises(TemplateError, match=r"does not accept a plain conversation .*strftime_now"):
         ChatTemplate("near", "own", TemplateSource(DATED, SENTENCE_TOKENS))
 
 
@@ -232,7 +235,7 @@ def test_template_error_does_not_quote_conversation() -> None:
     with pytest.raises(LlmRefused) as caught:
         one.prompt(talk)
     everything = "".join(traceback.format_exception(caught.value))
-    assert "'near': its template (own) does not take this conversation: check" in everything
+    assert "'near': its template (own) does not accept this conversation: check" in everything
     assert "tomorrow" not in everything
     assert caught.value.retryable
     assert caught.value.spoken == "My language model could not handle the request."
@@ -241,14 +244,24 @@ def test_template_error_does_not_quote_conversation() -> None:
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("{{ raise_exception('never') }}", r"does not take a plain conversation \(never\)"),
-        ("{{ messages[7].content.strip() }}", "does not take a plain conversation"),
-        ("{{ 1 / 0 }}", "does not take a plain conversation"),
-        ("{{ ''.__class__.mro() }}", "does not take a plain conversation .*unsafe"),
-        ("{{ messages.append(1) }}", "does not take a plain conversation .*unsafe"),
+        ("{{ raise_exception('never') }}", r"does not accept a plain conversation \(never\)"),
+        ("{{ messages[7].content.strip() }}", "does not accept a plain conversation"),
+        ("{{ 1 / 0 }}", "does not accept a plain conversation"),
+        ("{{ ''.__class__.mro() }}", "does not accept a plain conversation .*unsafe"),
+        ("{{ messages.append(1) }}", "does not accept a plain conversation .*unsafe"),
         ("hello", "leaves out questions: check that it is a chat template"),
         ("{% for m in messages if m.role == 'user' %}{{ m.content }}{% endfor %}", "leaves out answers"),
         ("{% for m in messages %}", "line 1 is not Jinja"),
+    ],
+    ids=[
+        "raises always",
+        "expects eight messages",
+        "divides by zero",
+        "inspects classes",
+        "changes messages",
+        "constant text",
+        "user messages only",
+        "invalid Jinja",
     ],
 )
 def test_unusable_template_is_refused_at_load(text: str, fault: str, tmp_path: Path) -> None:
@@ -259,7 +272,9 @@ def test_unusable_template_is_refused_at_load(text: str, fault: str, tmp_path: P
 
 
 def test_unknown_template_name_lists_known_names() -> None:
-    with pytest.raises(ValueError, match="'near': template 'llama4': it is none of llama2, llama3, chatml, and no"):
+    with pytest.raises(
+        ValueError, match="'near': template 'llama4': it is neither one of llama2, llama3, chatml nor a"
+    ):
         load_template("near", "llama4")
 
 

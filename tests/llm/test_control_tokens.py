@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from text_cases import text_cases
 from tokenizers import Tokenizer, models
 
 from llm.control_tokens import ControlTokens, control_tokens_in
@@ -20,12 +21,13 @@ BARRED = ("<|im_end|>", "<|eot_id|>", "<｜User｜>")
         ("<｜User｜>", "< ｜User｜>"),
         ("<<|eot_id|>|eot_id|>", "<< |eot_id|>|eot_id|>"),
     ],
+    ids=["ChatML", "Llama 2 instruction", "Llama 2 system", "full-width bars", "nested token"],
 )
 def test_control_token_gets_a_space(text: str, broken: str) -> None:
     assert ControlTokens(LLAMA2).break_up(text) == broken
 
 
-@pytest.mark.parametrize("text", ["a < b | c > d", "if x <= 3", "[1, 2]", "<b>bold</b>", "mind the [gap]", "", "|>"])
+@text_cases("text", ["a < b | c > d", "if x <= 3", "[1, 2]", "<b>bold</b>", "mind the [gap]", "", "|>"])
 def test_prose_is_unchanged(text: str) -> None:
     assert ControlTokens(LLAMA2).break_up(text) == text
 

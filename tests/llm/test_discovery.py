@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 from llm_server import LAST_CHUNK, Abort, Close, Drip, Script, Wait, chunk, serving, status
-from stopwatch import Stopwatch, Took
+from stopwatch import Duration, Stopwatch
 
 from llm.discovery import MAX_BYTES, PORTS, UNKNOWN, FoundServer, discover
 
@@ -48,7 +48,7 @@ def closed_port() -> Iterator[int]:
         yield bound.getsockname()[1]
 
 
-def test_default_ports() -> None:
+def test_default_ports_are_those_of_known_servers() -> None:
     assert PORTS == (11434, 8080, 8000, 1234)
 
 
@@ -75,12 +75,12 @@ def test_servers_are_found_concurrently_in_port_order() -> None:
     found = found_with(slow, status(200, models("b", owner="llamacpp")), slow, slow)
     assert [server.name for server in found] == ["vLLM", "llama.cpp", "vLLM", "vLLM"]
 
-    async def timed() -> Took:
+    async def timed() -> Duration:
         async with serving() as one, serving() as two, serving() as three:
             one.models = two.models = three.models = (Wait(30),)
             watch = Stopwatch()
             assert await discover([port_of(server.url) for server in (one, two, three)], 0.4) == ()
-            return watch.took
+            return watch.duration
 
     took = asyncio.run(timed())
     assert took.elapsed_s >= 0.4
@@ -159,7 +159,34 @@ HUGE = json.dumps(models(*(f"model-{n}" for n in range(MAX_BYTES // 40)))).encod
         (Close(),),
         (Abort(),),
     ],
-    ids=lambda script: repr(script[0])[:40] if isinstance(script[0], bytes) else type(script[0]).__name__,
+    ids=[
+        "web page",
+        "huge body",
+        "huge body in pieces",
+        "huge content length",
+        "endless headers",
+        "endless blanks",
+        "silent",
+        "silent after headers",
+        "truncated JSON",
+        "list",
+        "other table",
+        "models without id",
+        "compressed",
+        "redirect",
+        "invalid redirect",
+        "login page",
+        "detail without challenge",
+        "not found",
+        "server error",
+        "loading model",
+        "truncated body",
+        "invalid chunk",
+        "SSH",
+        "TLS",
+        "closed connection",
+        "reset connection",
+    ],
 )
 def test_other_services_are_ignored(script: Script) -> None:
     assert found_with(script, timeout_s=0.5) == ()

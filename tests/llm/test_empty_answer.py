@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
+from text_cases import text_cases
 
 from llm.answer_state import AnswerEvent, AnswerState
 from llm.aws.bedrock_stream import Anthropic, Converse
@@ -45,7 +46,7 @@ KINDS = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "body", "expected_text"), KINDS)
+@text_cases(("kind", "body", "expected_text"), KINDS)
 def test_answer_without_text_names_cause(kind: Callable[[], Stream], body: bytes, expected_text: str) -> None:
     stream = kind()
     with pytest.raises(LlmError, match=f"'far' ended its answer without any text .*{expected_text}"):
@@ -86,13 +87,13 @@ def test_blanks_before_stop_sequence_are_not_an_answer() -> None:
         list(StopSequenceParser("far", Scripted(), ["User:"]).feed(b""))
 
 
-@pytest.mark.parametrize("text", ["", " \n\t", "\u200b\ufeff", "\u00ad\u2060", "\ufe0f", "\u3164"])
+@text_cases("text", ["", " \n\t", "\u200b\ufeff", "\u00ad\u2060", "\ufe0f", "\u3164"])
 def test_blank_characters_are_stripped(text: str) -> None:
     assert from_first_visible(text) == ""
     assert from_first_visible(f"{text}a ") == "a "
 
 
-@pytest.mark.parametrize("text", ["a", "é", "你", "...", "🙂", "\u0301"])
+@text_cases("text", ["a", "é", "你", "...", "🙂", "\u0301"])
 def test_visible_characters_are_kept(text: str) -> None:
     assert from_first_visible(text) == text
 

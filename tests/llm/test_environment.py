@@ -4,6 +4,7 @@ import logging
 
 import httpx
 import pytest
+from text_cases import text_cases
 
 from llm.environment import environment_of_client, goes_through_proxy, proxy_for
 
@@ -24,7 +25,7 @@ def test_error_without_endpoint_names_no_endpoint() -> None:
 
 def test_invalid_unused_proxy_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("https_proxy", "proxy.example:70000")
-    with pytest.raises(ValueError, match="correct HTTP_PROXY"), environment_of_client():
+    with pytest.raises(ValueError, match=r"^HTTPS_PROXY in the environment is not"), environment_of_client():
         proxy_for("https://llm.example/v1")
     assert proxy_for("https://127.0.0.1/v1") is None
     assert proxy_for("http://llm.example/v1") is None
@@ -47,6 +48,19 @@ def test_invalid_unused_proxy_is_ignored(monkeypatch: pytest.MonkeyPatch) -> Non
         ("socks5h://proxy.example:1080", "socks5h://proxy.example:1080/"),
         ("socks://proxy.example:1080/", "socks5://proxy.example:1080/"),
     ],
+    ids=[
+        "without slash",
+        "with slash",
+        "blanks",
+        "upper case",
+        "no scheme",
+        "scheme-relative",
+        "HTTPS",
+        "password",
+        "IPv6",
+        "SOCKS with remote names",
+        "SOCKS",
+    ],
 )
 def test_proxy_address_is_normalized(monkeypatch: pytest.MonkeyPatch, configured: str, normalized: str) -> None:
     monkeypatch.setenv("HTTP_PROXY", configured)
@@ -54,10 +68,14 @@ def test_proxy_address_is_normalized(monkeypatch: pytest.MonkeyPatch, configured
     assert httpx.URL(normalized)
 
 
-@pytest.mark.parametrize("configured", ["ftp://proxy.example", "http://", "http://[::1", "proxy.example:70000", "a b"])
+@pytest.mark.parametrize(
+    "configured",
+    ["ftp://proxy.example", "http://", "http://[::1", "proxy.example:70000", "a b"],
+    ids=["ftp", "no host", "invalid IPv6", "port too large", "space"],
+)
 def test_invalid_proxy_address_is_refused(monkeypatch: pytest.MonkeyPatch, configured: str) -> None:
     monkeypatch.setenv("HTTP_PROXY", configured)
-    with pytest.raises(ValueError, match="correct HTTP_PROXY"), environment_of_client("near"):
+    with pytest.raises(ValueError, match="HTTP_PROXY in the environment is not"), environment_of_client("near"):
         proxy_for("http://llm.example/v1")
     assert goes_through_proxy("http://llm.example/v1")
 
@@ -72,7 +90,7 @@ def test_proxy_variable_may_be_upper_or_lower_case(monkeypatch: pytest.MonkeyPat
         monkeypatch.delenv(variable)
 
 
-@pytest.mark.parametrize(
+@text_cases(
     "url",
     [
         *(

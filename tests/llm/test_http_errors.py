@@ -59,7 +59,7 @@ def test_wrong_key_with_status_400_is_recognized() -> None:
 def test_status_403_for_other_reasons_is_not_a_key_error() -> None:
     error = refusal(403, b'{"error": {"message": "Country, region, or territory not supported"}}')
     assert "api_key_env" not in str(error)
-    assert str(error).endswith('may use m7, and from here: "Country, region, or territory not supported"')
+    assert str(error).endswith('may use m7 from here: "Country, region, or territory not supported"')
     assert error.spoken == "My language model could not handle the request."
 
 
@@ -70,6 +70,7 @@ def test_status_403_for_other_reasons_is_not_a_key_error() -> None:
         ("http://h/v1", "(http://h/v1)"),
         ("http://h/v1beta/openai", "(http://h/v1beta/openai)"),
     ],
+    ids=["no path", "v1", "v1beta"],
 )
 def test_not_found_mentions_missing_path_ending(where: str, expected_text: str) -> None:
     assert expected_text in str(refusal(404, where=where))
@@ -109,6 +110,20 @@ def test_content_filter_refusal_is_final() -> None:
         (b"<html>", ErrorReport("", "", None)),
         (b"[" * 100_000, ErrorReport("", "", None)),
     ],
+    ids=[
+        "type and code",
+        "code as text",
+        "error as text",
+        "detail as text",
+        "validation input",
+        "validation message",
+        "nested validation message",
+        "list of errors",
+        "parameter",
+        "other list",
+        "web page",
+        "deeply nested",
+    ],
 )
 def test_error_bodies_are_parsed(body: bytes, report: ErrorReport) -> None:
     assert error_report_of_body(body) == report
@@ -133,6 +148,16 @@ def test_quotation_is_one_short_line() -> None:
         "key sk-abcdefghij is bad",
         "no: yes",
     ],
+    ids=[
+        "whole question",
+        "upper case",
+        "underscores",
+        "end of a word",
+        "escaped letters",
+        "text at the cut",
+        "key",
+        "short words",
+    ],
 )
 def test_private_text_is_not_quoted(message: str) -> None:
     assert quoted(message, ["Please call my sister in Lisbon.", "sk-abcdefghijkl", "Yes!", ""]) == ""
@@ -144,13 +169,16 @@ def test_private_text_is_not_quoted(message: str) -> None:
         "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
         "You exceeded your current quota, please check your plan and billing details.",
     ],
+    ids=["unsupported parameter", "exceeded quota"],
 )
 def test_common_words_do_not_prevent_quotation(message: str) -> None:
     said = ["Which phones are supported with this model?", "Please check your messages.", "Is it not supported?"]
     assert quoted(message, said) == f': "{message}"'
 
 
-@pytest.mark.parametrize("message", ["model is ann not supported", "unsupported value: 'is ann not with bob'"])
+@pytest.mark.parametrize(
+    "message", ["model is ann not supported", "unsupported value: 'is ann not with bob'"], ids=["one name", "two names"]
+)
 def test_common_words_do_not_hide_private_ones(message: str) -> None:
     assert quoted(message, ["Is Ann not with Bob?", "my model is Ann"]) == ""
 

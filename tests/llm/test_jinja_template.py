@@ -29,6 +29,18 @@ def rendered(text: str, now: datetime | None = None) -> str:
         ("{% if strftime_now is defined %}dated{% else %}plain{% endif %}", "plain"),
         ("{{ tools is none }}{{ documents is none }}{{ add_generation_prompt }}", "TrueTrueTrue"),
     ],
+    ids=[
+        "no HTML escapes",
+        "trimmed blocks",
+        "special tokens",
+        "JSON",
+        "sorted JSON",
+        "indented JSON",
+        "break",
+        "generation block",
+        "date function",
+        "default arguments",
+    ],
 )
 def test_template_features_are_rendered(text: str, prompt: str) -> None:
     assert rendered(text) == prompt
@@ -38,7 +50,11 @@ def test_date_function_uses_given_time() -> None:
     assert rendered("{{ strftime_now('%Y-%m-%d') }}", datetime(2026, 3, 7).astimezone()) == "2026-03-07"
 
 
-@pytest.mark.parametrize("text", ["{{ messages.clear() }}", "{{ ''.__class__ }}", "{{ messages[0].update(a=1) }}"])
+@pytest.mark.parametrize(
+    "text",
+    ["{{ messages.clear() }}", "{{ ''.__class__ }}", "{{ messages[0].update(a=1) }}"],
+    ids=["clear messages", "inspect class", "update message"],
+)
 def test_sandbox_refuses_unsafe_templates(text: str) -> None:
     with pytest.raises(SecurityError):
         rendered(text + "{{ ''.__class__.mro }}")
@@ -51,7 +67,7 @@ def test_endless_loop_is_refused() -> None:
 
 
 def test_undefined_special_tokens_are_refused() -> None:
-    with pytest.raises(TemplateError, match=r"uses bos_token and eos_token, which no file says: put .*_config.json"):
+    with pytest.raises(TemplateError, match=r"uses bos_token and eos_token, which no file defines: put .*_config.json"):
         JinjaTemplate(TemplateSource("{{ bos_token }}{{ eos_token }}", None))
     JinjaTemplate(TemplateSource("{{ bos_token }}", {}))
     JinjaTemplate(TemplateSource("{{ messages }}", None))

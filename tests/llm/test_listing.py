@@ -89,10 +89,20 @@ def test_missing_or_wrong_key_is_reported(code: int) -> None:
         (status(404, b"<html>", PAGE), LlmBroken, "answers with a web page"),
         (status(403, b"<html>", PAGE), LlmBroken, "answers with a web page"),
         (status(500, {"error": "boom"}), LlmRefused, "HTTP 500"),
-        (status(429, {"error": "slow down"}), LlmRefused, "takes no more requests"),
+        (status(429, {"error": "slow down"}), LlmRefused, "accepts no more requests"),
         ((Wait(30),), LlmTooSlow, "did not answer within 1.5 s"),
         ((Close(),), LlmUnreachable, "closed the connection without an answer"),
         ((Abort(),), LlmUnreachable, "closed the connection without an answer"),
+    ],
+    ids=[
+        "web page",
+        "web page with status 404",
+        "web page with status 403",
+        "server error",
+        "too many requests",
+        "silent server",
+        "closed connection",
+        "reset connection",
     ],
 )
 def test_failure_names_remedy(script: Script, kind: type[LlmError], expected_text: str) -> None:

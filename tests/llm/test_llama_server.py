@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from llama_server import MODEL, LlamaServer, llama_server
-from real_time import WHAT_TIME
+from real_time_conversation import WHAT_TIME
 from rich.console import Console
 from synthetic_gguf import ANSWER, CONTEXT_TOKENS, ENDLESS, TOOL_TEMPLATE
 

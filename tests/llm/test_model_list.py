@@ -37,6 +37,18 @@ def read(body: bytes) -> ModelList:
         (b"[]", "mine"),
         (b"<html>", "mine"),
     ],
+    ids=[
+        "root of the alias",
+        "no root",
+        "file of llama.cpp",
+        "other name",
+        "two names",
+        "number as root",
+        "no entries",
+        "data is null",
+        "list",
+        "web page",
+    ],
 )
 def test_own_name_of_aliased_model(body: bytes, name: str) -> None:
     assert own_name(body, "mine") == name
@@ -52,6 +64,7 @@ def test_own_name_of_aliased_model(body: bytes, name: str) -> None:
         ("bench", None),
         ("", None),
     ],
+    ids=["Ollama", "llama.cpp", "vLLM", "LM Studio", "unknown owner", "no owner"],
 )
 def test_owner_determines_product(owner: str, product: str | None) -> None:
     assert read(listing(entry("m", owner))) == ModelList(("m",), (), product, declared=True)
@@ -135,12 +148,42 @@ def test_list_without_object_field_is_read() -> None:
         b"[" * 100_000,
         b'{"object": "list", "data": [{"id": "m", "created": ' + b"9" * 10_000 + b"}]}",
     ],
+    ids=[
+        "empty",
+        "web page",
+        "list",
+        "null",
+        "text",
+        "no data",
+        "data is a table",
+        "no model objects",
+        "no model names",
+        "truncated",
+        "binary",
+        "deeply nested",
+        "number with 10000 digits",
+    ],
 )
 def test_invalid_list_is_none(body: bytes) -> None:
     assert model_list_of(body) is None
 
 
-@pytest.mark.parametrize("name", ["", "  ", "a\nb", "a\x1b[31mb", "a\x00", "\ud800", "a\u202eb", "x" * 201, ["m"], {}])
+@pytest.mark.parametrize(
+    "name",
+    ["", "  ", "a\nb", "a\x1b[31mb", "a\x00", "\ud800", "a\u202eb", "x" * 201, ["m"], {}],
+    ids=[
+        "empty",
+        "blank",
+        "line break",
+        "terminal sequence",
+        "zero byte",
+        "lone surrogate",
+        "bidirectional override",
+        "too long",
+        "list",
+        "table",
+    ],
+)
 def test_unprintable_names_are_dropped(name: object) -> None:
     assert read(listing({"id": name}, entry("m"))).chat == ("m",)
 

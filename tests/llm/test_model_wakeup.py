@@ -16,7 +16,7 @@ from llm.openai_stream import OpenAIStream
 PATIENCE_S = 8.0
 
 
-class Sleeper:
+class SleepingServer:
     """A server that loads its model only while the same request stays open. Requests wait for at most 8 s."""
 
     def __init__(self, load_s: float, *, error: type[LlmError] = LlmTooSlow, connects: bool = True) -> None:
@@ -24,14 +24,14 @@ class Sleeper:
         self.error = error
         self.connects = connects
         self.awake = False
-        self.wakings: list[str] = []
+        self.wakeup_results: list[str] = []
         self.warning = b"data"
-        self.waking = ModelWakeup("near", lambda: (self._short(), OpenAIStream("near")))
+        self.wakeup = ModelWakeup("near", lambda: (self._short(), OpenAIStream("near")))
 
     async def ask(self) -> str:
         """ "answered", "failed", or the error that ended it."""
         try:
-            async with aclosing(self.waking.watch(self._answer())) as events:
+            async with aclosing(self.wakeup.watch(self._answer())) as events:
                 return "answered" if [event async for event in events if isinstance(event, Token)] else "nothing"
         except LlmError as error:
             return type(error).__name__
@@ -56,81 +56,85 @@ class Sleeper:
             self.awake, end = True, "loaded"
             yield self.warning
         finally:
-            self.wakings.append(end)
+            self.wakeup_results.append(end)
 
 
 def test_slow_loading_model_answers_next_question() -> None:
     async def scene() -> None:
-        sleeper = Sleeper(9.0)
-        assert await sleeper.ask() == "LlmTooSlow"
-        assert await sleeper.ask() == "LlmTooSlow", "the load is under way, and nobody ends it"
+        server = SleepingServer(9.0)
+        assert await server.ask() == "LlmTooSlow"
+        assert await server.ask() == "LlmTooSlow", "the load continues"
         await asyncio.sleep(2)
-        assert await sleeper.ask() == "answered"
-        assert sleeper.wakings == ["loaded"], "one at a time"
-        await sleeper.waking.aclose()
-
-    run_virtual(scene())
-
-
-@pytest.mark.parametrize(("pause_s", "wakes_again"), [(UNLOADED_AFTER_S - 20, False), (UNLOADED_AFTER_S + 1, True)])
-def test_only_long_idle_model_is_woken(pause_s: float, *, wakes_again: bool) -> None:
-    async def scene() -> None:
-        sleeper = Sleeper(0.0)
-        assert await sleeper.ask() == "answered"
-        await asyncio.sleep(pause_s)
-        sleeper.awake, sleeper.load_s = False, 9.0
-        assert await sleeper.ask() == "LlmTooSlow"
-        await asyncio.sleep(10)
-        assert sleeper.wakings == (["loaded"] if wakes_again else [])
-        await sleeper.waking.aclose()
-
-    run_virtual(scene())
-
-
-@pytest.mark.parametrize(("after_s", "woken"), [(0.5, False), (2.0, True)])
-def test_late_cancelled_question_wakes_model(after_s: float, *, woken: bool) -> None:
-    """Another endpoint took over, or the user went on speaking."""
-
-    async def scene() -> None:
-        sleeper = Sleeper(30.0)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(after_s):
-                await sleeper.ask()
-        await asyncio.sleep(31)
-        assert sleeper.wakings == (["loaded"] if woken else [])
-        await sleeper.waking.aclose()
+        assert await server.ask() == "answered"
+        assert server.wakeup_results == ["loaded"], "one at a time"
+        await server.wakeup.aclose()
 
     run_virtual(scene())
 
 
 @pytest.mark.parametrize(
-    "sleeper",
-    [Sleeper(9.0, error=LlmBroken), Sleeper(9.0, connects=False)],
+    ("pause_s", "wakes_again"),
+    [(UNLOADED_AFTER_S - 20, False), (UNLOADED_AFTER_S + 1, True)],
+    ids=["still loaded", "unloaded"],
+)
+def test_only_long_idle_model_is_woken(pause_s: float, *, wakes_again: bool) -> None:
+    async def scene() -> None:
+        server = SleepingServer(0.0)
+        assert await server.ask() == "answered"
+        await asyncio.sleep(pause_s)
+        server.awake, server.load_s = False, 9.0
+        assert await server.ask() == "LlmTooSlow"
+        await asyncio.sleep(10)
+        assert server.wakeup_results == (["loaded"] if wakes_again else [])
+        await server.wakeup.aclose()
+
+    run_virtual(scene())
+
+
+@pytest.mark.parametrize(("after_s", "woken"), [(0.5, False), (2.0, True)], ids=["cancelled early", "cancelled late"])
+def test_late_cancelled_question_wakes_model(after_s: float, *, woken: bool) -> None:
+    """Another endpoint took over, or the user went on speaking."""
+
+    async def scene() -> None:
+        server = SleepingServer(30.0)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(after_s):
+                await server.ask()
+        await asyncio.sleep(31)
+        assert server.wakeup_results == (["loaded"] if woken else [])
+        await server.wakeup.aclose()
+
+    run_virtual(scene())
+
+
+@pytest.mark.parametrize(
+    "server",
+    [SleepingServer(9.0, error=LlmBroken), SleepingServer(9.0, connects=False)],
     ids=["other error", "not connected"],
 )
-def test_other_errors_do_not_wake_model(sleeper: Sleeper) -> None:
+def test_other_errors_do_not_wake_model(server: SleepingServer) -> None:
     async def scene() -> None:
-        await sleeper.ask()
+        await server.ask()
         await asyncio.sleep(10)
-        assert sleeper.wakings == []
-        await sleeper.waking.aclose()
+        assert server.wakeup_results == []
+        await server.wakeup.aclose()
 
     run_virtual(scene())
 
 
 def test_wakeup_is_bounded_and_ends_with_client() -> None:
     async def scene() -> None:
-        sleeper = Sleeper(WAKE_TIMEOUT_S + 1)
-        await sleeper.ask()
+        server = SleepingServer(WAKE_TIMEOUT_S + 1)
+        await server.ask()
         await asyncio.sleep(WAKE_TIMEOUT_S + 0.5)
-        assert sleeper.wakings == ["closed"]
-        await sleeper.ask()
+        assert server.wakeup_results == ["closed"]
+        await server.ask()
         await asyncio.sleep(1)
-        await sleeper.waking.aclose()
-        await sleeper.waking.aclose()
-        assert sleeper.wakings == ["closed"] * 2
-        await sleeper.ask()
-        assert sleeper.wakings == ["closed"] * 2, "nothing begins behind the end"
+        await server.wakeup.aclose()
+        await server.wakeup.aclose()
+        assert server.wakeup_results == ["closed"] * 2
+        await server.ask()
+        assert server.wakeup_results == ["closed"] * 2, "nothing begins behind the end"
 
     run_virtual(scene())
 
@@ -141,26 +145,26 @@ def logged(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 def test_load_time_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     async def scene() -> None:
-        sleeper = Sleeper(9.0)
-        await sleeper.ask()
-        await sleeper.ask()
+        server = SleepingServer(9.0)
+        await server.ask()
+        await server.ask()
         await asyncio.sleep(10)
-        await sleeper.waking.aclose()
+        await server.wakeup.aclose()
 
     with caplog.at_level(logging.INFO):
         run_virtual(scene())
-    assert logged(caplog) == ["llm endpoint 'near' has loaded its model, in another 9.0 s"]
+    assert logged(caplog) == ["llm endpoint 'near' needed 9.0 s more to load its model"]
 
 
 def test_slow_cancelled_answer_is_not_logged_as_load(caplog: pytest.LogCaptureFixture) -> None:
     async def scene() -> None:
-        sleeper = Sleeper(7.0)
+        server = SleepingServer(7.0)
         with suppress(TimeoutError):
             async with asyncio.timeout(2):
-                await sleeper.ask()
-        sleeper.load_s = 0.0  # the answer had started
+                await server.ask()
+        server.load_s = 0.0  # the answer had started
         await asyncio.sleep(1)
-        await sleeper.waking.aclose()
+        await server.wakeup.aclose()
 
     run_virtual(scene())
     assert logged(caplog) == []
@@ -169,20 +173,21 @@ def test_slow_cancelled_answer_is_not_logged_as_load(caplog: pytest.LogCaptureFi
 @pytest.mark.parametrize(
     ("load_s", "warning", "why"),
     [
-        (WAKE_TIMEOUT_S + 1, b"", "gave no word in 120 s"),
+        (WAKE_TIMEOUT_S + 1, b"", "did not load its model within 120 s"),
         (9.0, b'data: {"error": {"message": "out of memory"}}\n\n', 'see the log of its model server: "out of memory"'),
     ],
+    ids=["timeout", "error"],
 )
 def test_failed_load_is_logged_once(load_s: float, warning: bytes, why: str, caplog: pytest.LogCaptureFixture) -> None:
     async def scene() -> None:
-        sleeper = Sleeper(load_s)
-        sleeper.warning = warning
+        server = SleepingServer(load_s)
+        server.warning = warning
         for _ in range(3):
-            sleeper.awake = False
-            assert await sleeper.ask() == "LlmTooSlow"
+            server.awake = False
+            assert await server.ask() == "LlmTooSlow"
             await asyncio.sleep(WAKE_TIMEOUT_S + 2)
-        assert len(sleeper.wakings) == 3, "one that said an error is not awake"
-        await sleeper.waking.aclose()
+        assert len(server.wakeup_results) == 3, "one that said an error is not awake"
+        await server.wakeup.aclose()
 
     run_virtual(scene())
     (line,) = logged(caplog)

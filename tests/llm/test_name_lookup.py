@@ -16,7 +16,7 @@ from llm.name_lookup import NameLookup, use_name_lookup
 from llm.openai import OpenAIChat
 
 
-class NameServer:
+class FakeResolver:
     """Replaces `socket.getaddrinfo`: names under .hangs do not return until released; .here is this machine."""
 
     def __init__(self) -> None:
@@ -37,14 +37,14 @@ class NameServer:
 
 
 @pytest.fixture
-def names(monkeypatch: pytest.MonkeyPatch) -> Iterator[NameServer]:
-    server = NameServer()
+def names(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeResolver]:
+    server = FakeResolver()
     monkeypatch.setattr(socket, "getaddrinfo", server.getaddrinfo)
     yield server
     server.released.set()
 
 
-def test_hung_lookups_do_not_delay_a_healthy_endpoint(names: NameServer) -> None:
+def test_hung_lookups_do_not_delay_a_healthy_endpoint(names: FakeResolver) -> None:
     async def hung(number: int, port: str) -> None:
         model = OpenAIChat(f"hung{number}", f"http://far{number}.hangs:{port}/v1", "m7", connect_timeout_s=0.5)
         try:
@@ -74,7 +74,7 @@ def test_hung_lookups_do_not_delay_a_healthy_endpoint(names: NameServer) -> None
     assert sorted(name for name in names.asked if name.endswith(".hangs")) == [f"far{n}.hangs" for n in range(3)]
 
 
-def test_lookup_of_one_host_is_shared(names: NameServer) -> None:
+def test_lookup_of_one_host_is_shared(names: FakeResolver) -> None:
     lookup = NameLookup()
 
     async def run() -> list[object]:
@@ -106,7 +106,7 @@ def test_hung_lookup_fails_in_time_and_then_at_once() -> None:
     assert second_s < 0.15
 
 
-def test_host_is_looked_up_again_after_its_lookup_ended(names: NameServer) -> None:
+def test_host_is_looked_up_again_after_its_lookup_ended(names: FakeResolver) -> None:
     lookup = NameLookup(timeout_s=0.1)
 
     async def run() -> None:
@@ -137,7 +137,7 @@ def test_concurrent_lookups_are_bounded() -> None:
     assert sum(thread.name.endswith(".hangs") for thread in threading.enumerate()) <= 5
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "::1", None, b"127.0.0.1"])
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", None, b"127.0.0.1"], ids=["IPv4", "IPv6", "no host", "bytes"])
 def test_address_needs_no_lookup(host: str | bytes | None) -> None:
     lookup = NameLookup(max_lookups=0)
     assert asyncio.run(lookup.getaddrinfo(host, 80, type=1))

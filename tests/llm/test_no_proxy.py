@@ -1,8 +1,8 @@
 """NO_PROXY in every form that programs accept."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from text_cases import text_cases
 
 from llm.no_proxy import is_covered, read_no_proxy
 
@@ -61,23 +61,21 @@ NOT_COVERED = [
 ]
 
 
-@pytest.mark.parametrize(("listed", "host"), COVERED)
+@text_cases(("listed", "host"), COVERED, columns=(0, 1))
 def test_host_is_covered(listed: str, host: str) -> None:
     entries, unknown = read_no_proxy(listed)
     assert is_covered(entries, "https", host, None)
     assert unknown == ()
 
 
-@pytest.mark.parametrize(("listed", "host"), NOT_COVERED)
+@text_cases(("listed", "host"), NOT_COVERED, columns=(0, 1))
 def test_host_is_not_covered(listed: str, host: str) -> None:
     entries, unknown = read_no_proxy(listed)
     assert not is_covered(entries, "https", host, None)
     assert unknown == ()
 
 
-@pytest.mark.parametrize(
-    "entry", ["[", "[::1", "::1]", "[host]", "10.0.0.0/99", "host:port", "host:0", "a/b", "%", "a..b"]
-)
+@text_cases("entry", ["[", "[::1", "::1]", "[host]", "10.0.0.0/99", "host:port", "host:0", "a/b", "%", "a..b"])
 def test_invalid_entry_is_reported_and_others_apply(entry: str) -> None:
     entries, unknown = read_no_proxy(f"near.example,{entry},::1")
     assert unknown == (entry,)

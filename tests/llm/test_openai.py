@@ -32,7 +32,7 @@ from llm_server import (
     status,
     usage,
 )
-from stopwatch import Stopwatch, Took
+from stopwatch import Duration, Stopwatch
 
 from llm import token_deadlines
 from llm.chat import PLAIN, ChatEvent, Finished, FunctionCall, Message, RequestSent, SlotAcquired, Token
@@ -95,11 +95,11 @@ def events_of(*scripts: Script) -> list[ChatEvent]:
 
 def failing(
     *scripts: Script, first_token_timeout_s: float = 5.0, token_gap_timeout_s: float = 5.0
-) -> tuple[list[ChatEvent], LlmError, Took]:
+) -> tuple[list[ChatEvent], LlmError, Duration]:
     """Returns the events before the failure, the error, and the time until then."""
     events: list[ChatEvent] = []
     errors: list[LlmError] = []
-    times: list[Took] = []
+    times: list[Duration] = []
 
     async def test(_: Server, model: OpenAIChat) -> None:
         watch = Stopwatch()
@@ -109,7 +109,7 @@ def failing(
                     events.append(said)  # noqa: PERF401 - what came before the failure is kept
         except LlmError as error:
             errors.append(error)
-        times.append(watch.took)
+        times.append(watch.duration)
 
     run(test, *scripts, first_token_timeout_s=first_token_timeout_s, token_gap_timeout_s=token_gap_timeout_s)
     (error,) = errors
@@ -254,7 +254,7 @@ def test_load_opens_two_connections() -> None:
     run(test, answer("Hi"))
 
 
-@pytest.mark.parametrize("chunked", [False, True])
+@pytest.mark.parametrize("chunked", [False, True], ids=["with length", "chunked"])
 def test_long_model_list_is_fetched_once(*, chunked: bool) -> None:
     async def test(server: Server, model: OpenAIChat) -> None:
         body = json.dumps({"data": [{"id": "m7", "about": "x" * http_stream.LONG_BODY_BYTES}]}).encode()
@@ -657,7 +657,9 @@ def test_complete_text_survives_connection_loss(tail: Script) -> None:
     assert events[2:] == [Token("It is four."), Finished("stop")]
 
 
-@pytest.mark.parametrize("content_type", ["text/html; charset=utf-8", "text/event-stream"])
+@pytest.mark.parametrize(
+    "content_type", ["text/html; charset=utf-8", "text/event-stream"], ids=["HTML", "event stream"]
+)
 def test_web_page_is_broken(content_type: str) -> None:
     page = b"<!doctype html><title>Sign in</title>\n"
     head = f"HTTP/1.1 200 OK\r\ncontent-type: {content_type}\r\ncontent-length: {len(page)}\r\n\r\n"
@@ -673,7 +675,11 @@ def test_redirect_is_reported_without_secrets() -> None:
     assert "final address (https://elsewhere.example/v1)" in str(error)
 
 
-@pytest.mark.parametrize("place", ["mailto:me", "http://[::1/x", "http://xn--/", "//:@"])
+@pytest.mark.parametrize(
+    "place",
+    ["mailto:me", "http://[::1/x", "http://xn--/", "//:@"],
+    ids=["mail address", "invalid IPv6", "invalid punycode", "no scheme"],
+)
 def test_invalid_redirect_target_is_reported(place: str) -> None:
     async def test(server: Server, model: OpenAIChat) -> None:
         server.models = status(302, b"", f"location: {place}\r\n")
@@ -699,7 +705,7 @@ def test_compressed_answer_is_refused() -> None:
     assert texts(events) == []
     assert isinstance(error, LlmBroken)
     assert error.retryable
-    assert "answers compressed (HTTP 200, Content-Encoding: gzip), which is not read: turn compression off" in str(
+    assert "answers compressed (HTTP 200, Content-Encoding: gzip), which is not supported: turn compression off" in str(
         error
     )
     assert error.spoken == SPOKEN_PROXY
@@ -810,7 +816,7 @@ def test_loading_model_gets_wakeup_request_if_private(
     monkeypatch.setattr(http_service, "is_private", lambda _host: is_private_host)
 
     async def test(server: Server, model: OpenAIChat) -> None:
-        with pytest.raises(LlmTooSlow, match=r"no first content token .*: if it is still loading"):
+        with pytest.raises(LlmTooSlow, match=r"no first content token .*: if the model is still being loaded"):
             await ask(model)
         async with asyncio.timeout(5):
             while len(server.posts) < 1 + is_private_host:  # noqa: ASYNC110 - the server counts, and says nothing
@@ -824,7 +830,7 @@ def test_loading_model_gets_wakeup_request_if_private(
     run(test, (Wait(5),), answer("Hi"), first_token_timeout_s=0.3)
 
 
-def test_gap_deadline_counts_content_only() -> None:
+def test_keep_alives_do_not_extend_token_gap_deadline() -> None:
     script = (HEAD, chunk(event("a")), Wait(0.3), chunk(event("b")), Drip(chunk(b": keep-alive\n\n"), 0.02))
     events, error, took = failing(script, token_gap_timeout_s=0.8)
     assert isinstance(error, LlmTooSlow)

@@ -74,7 +74,7 @@ def test_unsupported_field_is_omitted_from_then_on(
 ) -> None:
     bodies, _ = asked_twice(*refusals, answer("Hi"))
     assert bodies[len(refusals) :] == [then, then]
-    assert caplog.text.count("'near' does not take") == len(refusals)
+    assert caplog.text.count("'near' does not accept") == len(refusals)
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ def test_marked_reasoning_is_not_a_token() -> None:
         ),
         pytest.param((event(reasoning_content="Hmm"), STOP, DONE), "it sent its reasoning only: turn", id="reasoning"),
         pytest.param((event(reasoning="Hmm"), event(finish="length")), "raise llm.max_tokens, or turn", id="budget"),
-        pytest.param((event(finish="length"), DONE), "its limit came before its first word", id="length"),
+        pytest.param((event(finish="length"), DONE), "its token limit came before its first word", id="length"),
         pytest.param((event(tool_calls=[{"id": "a"}]), STOP), "a function without naming it: check", id="empty call"),
         pytest.param((event(finish="tool_calls"), DONE), "announced a function call and sent none", id="no call"),
         pytest.param((DONE,), "([DONE]), it sent no choice: check the name of its model", id="only done"),
@@ -112,7 +112,7 @@ def test_marked_reasoning_is_not_a_token() -> None:
         pytest.param((b": ping\n\n",), "it sent nothing at all: check its url", id="comments"),
         pytest.param((START,), "without an end mark before any text: its model server, or a proxy", id="closed"),
         pytest.param((event(reasoning="Hm"),), "while it was still reasoning", id="closed while reasoning"),
-        pytest.param((event(finish="content_filter"), DONE), "see its filter's settings", id="filter"),
+        pytest.param((event(finish="content_filter"), DONE), "check its filter's settings", id="filter"),
         pytest.param((b'{"error": {"message": "no memory"}}',), '"no memory"', id="JSON error as body"),
         pytest.param((b"<!doctype html>\n",), "it is a web page", id="web page as body"),
     ],
@@ -201,6 +201,16 @@ def test_filtered_answer_is_not_retryable() -> None:
         ({"error": "inputs must have less than 4096", "error_type": "validation"}, True),
         ({"object": "error", "message": "bad", "code": 400}, True),
     ],
+    ids=[
+        "server error",
+        "rate limit",
+        "bad request",
+        "invalid request",
+        "content filter",
+        "error as text",
+        "validation error",
+        "error object",
+    ],
 )
 def test_error_inside_stream_is_refused(body: dict[str, object], retryable: bool) -> None:
     error = failure(START, event("Hi"), b"data: " + json.dumps(body).encode() + b"\n\n", DONE)
@@ -275,14 +285,16 @@ def test_refusal_field_is_text() -> None:
     ]
 
 
-@pytest.mark.parametrize("word", ["", "null", "None"])
+@pytest.mark.parametrize("word", ["", "null", "None"], ids=["empty", "null", "None"])
 def test_empty_finish_reasons_do_not_end_answer(word: str) -> None:
     stream = OpenAIStream("near")
     assert list(stream.feed(event("Hi", finish=word))) == [Token("Hi")]
     assert not stream.finishing
 
 
-@pytest.mark.parametrize("count", [-1, 10**400, True, 1.5, "7", None])
+@pytest.mark.parametrize(
+    "count", [-1, 10**400, True, 1.5, "7", None], ids=["negative", "huge", "boolean", "fraction", "text", "missing"]
+)
 def test_invalid_token_counts_are_ignored(count: object) -> None:
     counts = b'data: {"choices": [], "usage": {"prompt_tokens": %s}}\n\n' % json.dumps(count).encode()
     assert read(event("Hi"), STOP, counts) == [Token("Hi"), Finished("stop")]

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from stopwatch import slowness
+from text_cases import text_cases
 
 from llm.reasoning_filter import ReasoningFilter, ReasoningHabit, begins_unmarked
 
@@ -39,14 +40,14 @@ def filtered(text: str, habit: ReasoningHabit | None = None, *, size: int = 3, c
     return "".join(pieces) + reasoning_filter.rest(cut=cut)
 
 
-@pytest.mark.parametrize("text", MARKED)
-@pytest.mark.parametrize("size", [1, 3, WORD, 1000])
+@text_cases("text", MARKED)
+@pytest.mark.parametrize("size", [1, 3, WORD, 1000], ids=["1 character", "3 characters", "words", "whole text"])
 def test_marked_reasoning_is_removed(text: str, size: int) -> None:
     assert filtered(text, size=WORD if text.startswith("analysis") else size) == "It is four."
 
 
-@pytest.mark.parametrize("text", PLAIN)
-@pytest.mark.parametrize("size", [1, 1000])
+@text_cases("text", PLAIN)
+@pytest.mark.parametrize("size", [1, 1000], ids=["1 character", "whole text"])
 def test_text_without_reasoning_is_unchanged(text: str, size: int) -> None:
     assert filtered(text, size=size) == text
 
@@ -64,7 +65,7 @@ def test_unfinished_reasoning_is_removed() -> None:
     assert reasoning_filter.thinking
 
 
-@pytest.mark.parametrize("size", [1, 1000])
+@pytest.mark.parametrize("size", [1, 1000], ids=["1 character", "whole text"])
 def test_unmarked_reasoning_is_learned_from_first_answer(size: int) -> None:
     habit = ReasoningHabit()
     filtered("The user asks.\n</think>\n\nIt is four.", habit, size=size)
@@ -72,10 +73,10 @@ def test_unmarked_reasoning_is_learned_from_first_answer(size: int) -> None:
     assert filtered("<think>The user asks.</think>It is four.", habit, size=size) == "It is four."
     assert filtered("The user asks and", habit, size=size, cut=True) == ""
     assert filtered("It is four.", habit, size=size) == "It is four."
-    assert not habit.begins_unmarked, "it thinks no more"
+    assert not habit.begins_unmarked, "reasoning is over"
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("model", "unmarked"),
     [
         ("deepseek-ai/DeepSeek-R1-Distill-Qwen-7B", True),

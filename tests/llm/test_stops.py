@@ -24,7 +24,7 @@ def test_text_without_stop_is_not_delayed() -> None:
     assert cut("Hi", " there.") == ["Hi", " there.", ""]
 
 
-def test_text_ends_at_a_stop() -> None:
+def test_text_is_cut_at_stop_sequence() -> None:
     assert cut("Hi.</s>never", "said") == ["Hi.", "", ""]
 
 
@@ -103,7 +103,7 @@ def test_broken_answer_stays_broken() -> None:
         list(reading.end())
 
 
-@pytest.mark.parametrize("read_on", [True, False])
+@pytest.mark.parametrize("read_on", [True, False], ids=["read on", "not read on"])
 def test_answer_that_begins_with_stop_is_broken(read_on: bool) -> None:
     reading = StopSequenceParser("near", Scripted(Token("</s>"), Finished("stop")), STOPS, read_on=read_on)
     with pytest.raises(LlmBroken, match="'near' began its answer with a stop sequence: check its template"):

@@ -60,6 +60,14 @@ def test_default_of_several_templates_is_used(tmp_path: Path) -> None:
         ("a.json", {"chat_template": [{"name": "rag", "template": "x"}]}, r"no chat template named 'default': .*rag"),
         ("a.json", {"chat_template": [3]}, r"no chat template named 'default': .*none"),
     ],
+    ids=[
+        "truncated JSON",
+        "list",
+        "no template",
+        "template is a number",
+        "no default template",
+        "template list of numbers",
+    ],
 )
 def test_file_without_template_is_refused(name: str, content: object, fault: str, tmp_path: Path) -> None:
     with pytest.raises(TemplateError, match=fault):
@@ -67,7 +75,7 @@ def test_file_without_template_is_refused(name: str, content: object, fault: str
 
 
 def test_unreadable_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(TemplateError, match="no such file: check the path"):
+    with pytest.raises(TemplateError, match="the file does not exist: check the path"):
         read_template(tmp_path / "a.jinja")
     (tmp_path / "b.jinja").mkdir()
     with pytest.raises(TemplateError, match=r"cannot be read .*: check its permissions"):

@@ -90,7 +90,9 @@ def test_request_body() -> None:
 
 
 @pytest.mark.parametrize(
-    ("temperature", "sampling"), [(None, {}), (0.0, {"do_sample": False}), (1, {"do_sample": True, "temperature": 1})]
+    ("temperature", "sampling"),
+    [(None, {}), (0.0, {"do_sample": False}), (1, {"do_sample": True, "temperature": 1})],
+    ids=["not set", "zero", "one"],
 )
 def test_temperature_zero_disables_sampling(temperature: float | None, sampling: dict[str, object]) -> None:
     async def main() -> None:
@@ -135,7 +137,7 @@ def test_load_opens_two_connections() -> None:
 def test_functions_are_refused_before_request() -> None:
     async def test(server: Server, model: TgiChat) -> None:
         options = ChatOptions(functions=(Function("weather", "", "{}"),))
-        with pytest.raises(LlmRefused, match="carries no functions"):
+        with pytest.raises(LlmRefused, match="does not support functions"):
             async with aclosing(model.stream(HELLO, options)) as stream:
                 await anext(stream)
         assert server.seen == []
@@ -169,7 +171,11 @@ def test_stop_ends_answer_though_service_continues(monkeypatch: pytest.MonkeyPat
     TGI.run(test, (HEAD, chunk(token("Hi") + token("[INST] and")), Drip(chunk(b": ping\n\n"), 0.05)))
 
 
-@pytest.mark.parametrize("empty_event", [b": ping\n\n", token("<s>", special=True), token("")])
+@pytest.mark.parametrize(
+    "empty_event",
+    [b": ping\n\n", token("<s>", special=True), token("")],
+    ids=["keep-alive", "special token", "empty token"],
+)
 def test_empty_tokens_do_not_extend_first_token_deadline(empty_event: bytes) -> None:
     events, fault = TGI.failing((HEAD, Drip(chunk(empty_event), 0.02)), first_token_timeout_s=0.15)
     assert isinstance(fault, LlmTooSlow)
@@ -187,6 +193,7 @@ def test_stalled_answer_is_too_slow() -> None:
 @pytest.mark.parametrize(
     ("code", "kind"),
     [(422, "validation"), (424, "generation"), (429, "overloaded"), (500, "incomplete_generation")],
+    ids=["validation", "generation", "overloaded", "incomplete generation"],
 )
 def test_refusal_before_stream(code: int, kind: str) -> None:
     _, fault = TGI.failing(status(code, {"error": f"no: {ASKED}", "error_type": kind}))
@@ -214,6 +221,7 @@ def test_answer_without_its_last_line_is_broken(end: bytes | Abort) -> None:
         ("ftp://x", 1.0, "url must look like http://127.0.0.1:8080, not"),
         ("http://127.0.0.1:1", 0.0, "first_token_timeout_s must be greater than 0"),
     ],
+    ids=["address", "deadline"],
 )
 def test_invalid_settings_are_refused_at_construction(url: str, limit_s: float, fault: str) -> None:
     with pytest.raises(ValueError, match=f"llm endpoint 'near': {fault}"):

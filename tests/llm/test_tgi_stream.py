@@ -43,7 +43,7 @@ def failure(*pieces: bytes) -> LlmError:
     return fault
 
 
-def test_answer() -> None:
+def test_answer_has_text_and_token_counts() -> None:
     assert read(token("Hi"), token("."), last()) == [Token("Hi"), Token("."), Finished("eos_token", 12, 3)]
 
 
@@ -80,6 +80,7 @@ def test_top_tokens_are_ignored() -> None:
         ({"input_length": None, "prefill": []}, (None, 3)),
         ({"generated_tokens": None}, (12, None)),
     ],
+    ids=["input length", "prefill", "no prefill", "no generated count"],
 )
 def test_token_counts(details: dict[str, Any], counts: tuple[int | None, int | None]) -> None:
     assert read(token("Hi"), last(**details))[-1] == Finished("eos_token", *counts)
@@ -128,6 +129,7 @@ def test_incomplete_stop_is_passed_on() -> None:
         ("validation", LlmRefused, "could not handle the request"),
         ("incomplete_generation", LlmBroken, "gave no answer"),
     ],
+    ids=["generation", "overloaded", "validation", "incomplete generation"],
 )
 def test_errors_inside_stream(kind: str, expected: type[LlmError], spoken: str) -> None:
     fault = failure(error("it went wrong", kind))

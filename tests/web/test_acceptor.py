@@ -10,7 +10,7 @@ import httpx
 import pytest
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from virtual_time import run_virtual
-from web_server import running
+from web_server import running_server
 from websockets.asyncio.client import connect
 
 from web import acceptor, descriptors, http_timeouts
@@ -27,7 +27,7 @@ async def status(url: str) -> int:
 
 def test_idle_connections_do_not_block_new_ones() -> None:
     async def main() -> None:
-        async with running() as server:
+        async with running_server() as server:
             opened = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(IDLE)]
             for path in ("/", "/healthz", "/readyz", "/metrics"):
                 assert await status(server.http + path) == 200
@@ -44,7 +44,7 @@ def test_health_checks_pass_while_requests_are_pending(monkeypatch: pytest.Monke
     monkeypatch.setattr("web.app.MAX_REQUESTS", 2)
 
     async def main() -> None:
-        async with running() as server, asyncio.TaskGroup() as tasks:
+        async with running_server() as server, asyncio.TaskGroup() as tasks:
             following = [tasks.create_task(status(server.http + "/traces")) for _ in range(2)]
             async with asyncio.timeout(20):
                 while server.traces.followers < 2:  # noqa: ASYNC110 - the server's own state
@@ -58,7 +58,9 @@ def test_health_checks_pass_while_requests_are_pending(monkeypatch: pytest.Monke
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("framing", ["Content-Length: 9999999", "Transfer-Encoding: chunked"])
+@pytest.mark.parametrize(
+    "framing", ["Content-Length: 9999999", "Transfer-Encoding: chunked"], ids=["content length", "chunked"]
+)
 def test_request_body_is_not_read(framing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     received: list[int] = []
     receive = H11Protocol.data_received
@@ -70,7 +72,7 @@ def test_request_body_is_not_read(framing: str, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(H11Protocol, "data_received", counted)
 
     async def main() -> None:
-        async with running() as server:
+        async with running_server() as server:
             reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
             head = f"POST / HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n{framing}\r\n\r\n"
             writer.write(head.encode() + b"1\r\nx\r\n" * 30_000)
@@ -126,7 +128,11 @@ def test_oldest_idle_connection_overall_is_closed(monkeypatch: pytest.MonkeyPatc
     assert not close_oldest_idle([])
 
 
-@pytest.mark.parametrize("code", [errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EPERM])
+@pytest.mark.parametrize(
+    "code",
+    [errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EPERM],
+    ids=["EMFILE", "ENFILE", "ENOBUFS", "ENOMEM", "EPERM"],
+)
 def test_failed_accept_logs_one_line_and_pauses(code: int, caplog: pytest.LogCaptureFixture) -> None:
     tries: list[float] = []
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from text_cases import text_cases
 
 from web.access_control import TOKEN_SHAPE, AccessControl, Request, is_loopback, is_unspecified
 
@@ -46,7 +47,11 @@ def test_foreign_host_is_refused(host: str) -> None:
     assert f"server.allowed_hosts={host}" in refusal.message
 
 
-@pytest.mark.parametrize("hosts", [(), ("localhost:8765", "localhost:8765"), ("",), ("a b",), ("localhost:8765/x",)])
+@pytest.mark.parametrize(
+    "hosts",
+    [(), ("localhost:8765", "localhost:8765"), ("",), ("a b",), ("localhost:8765/x",)],
+    ids=["no host", "two hosts", "empty", "space", "path"],
+)
 def test_invalid_host_header_is_a_bad_request(hosts: tuple[str, ...]) -> None:
     refusal = keeper().decide(replace(HERE, hosts=hosts))
     assert refusal is not None
@@ -91,7 +96,7 @@ def test_own_page_and_clients_without_origin_pass() -> None:
     assert verdict(keeper(), hosts=("localhost:8765",), origins=("http://localhost:8765",)) == ""
 
 
-@pytest.mark.parametrize(
+@text_cases(
     "origin",
     [
         "https://evil.example", "http://127.0.0.1:3000", "https://127.0.0.1:8765", "http://localhost:8765", "null", "",
@@ -156,6 +161,18 @@ def test_token_is_required_for_realtime_and_metrics() -> None:
         ((), ("realtime", f"openai-insecure-api-key.{TOKEN[:-1]}"), "token_wrong"),
         ((f"Basic {TOKEN}",), (), "token_missing"),
         ((), ("realtime",), "token_missing"),
+    ],
+    ids=[
+        "bearer",
+        "lower-case bearer with blanks",
+        "subprotocol",
+        "wrong bearer and right subprotocol",
+        "bearer without token",
+        "bearer with more characters",
+        "non-ASCII bearer",
+        "truncated subprotocol",
+        "basic authentication",
+        "no token in subprotocols",
     ],
 )
 def test_token_is_accepted_as_bearer_or_subprotocol(

@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 from starlette.websockets import WebSocket
-from web_server import Running, ScriptedEnginePool, running
+from web_server import RunningServer, ScriptedEnginePool, running_server
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.typing import Origin, Subprotocol
@@ -20,22 +20,22 @@ from web.health import EngineState, readiness
 TOKEN = "a-token-of-enough-characters"
 
 
-def served(test: Callable[[Running], Awaitable[None]], **more: object) -> None:
+def served(test: Callable[[RunningServer], Awaitable[None]], **more: object) -> None:
     """Runs a test against its own server."""
 
     async def main() -> None:
-        async with running(**more) as server:  # type: ignore[arg-type]  # as each test says
+        async with running_server(**more) as server:  # type: ignore[arg-type]  # as each test says
             await test(server)
 
     asyncio.run(main())
 
 
-async def get(server: Running, path: str, **headers: str) -> httpx.Response:
+async def get(server: RunningServer, path: str, **headers: str) -> httpx.Response:
     async with httpx.AsyncClient(trust_env=False) as client:
         return await client.get(server.http + path, headers=headers, timeout=20)
 
 
-async def until(server: Running, path: str, is_so: Callable[[httpx.Response], bool]) -> None:
+async def until(server: RunningServer, path: str, is_so: Callable[[httpx.Response], bool]) -> None:
     """Repeats a request until the answer is as expected, for at most 20 s."""
     async with asyncio.timeout(20):
         while not is_so(await get(server, path)):  # noqa: ASYNC110 - it is the server's answer that is waited for
@@ -63,7 +63,7 @@ def page(tmp_path: Path) -> Path:
 
 
 def test_foreign_origin_or_host_gets_403_over_http() -> None:
-    async def test(server: Running) -> None:
+    async def test(server: RunningServer) -> None:
         for path in ("/", "/static/x.js", "/healthz", "/readyz", "/metrics", "/v1/realtime"):
             for headers in ({"Origin": "https://evil.example"}, {"Origin": "null"}, {"Host": "evil.example"}):
                 response = await get(server, path, **headers)
@@ -78,19 +78,19 @@ def test_foreign_origin_or_host_gets_403_over_http() -> None:
 
 
 def test_foreign_origin_or_host_gets_403_over_websocket(caplog: pytest.LogCaptureFixture) -> None:
-    async def test(server: Running) -> None:
+    async def test(server: RunningServer) -> None:
         assert await refused(server.ws, origin=Origin("https://evil.example")) == (403, "foreign_origin")
         assert await refused(server.ws, origin=Origin("null")) == (403, "foreign_origin")
         rebound = server.ws.replace("127.0.0.1", "evil.example")
         assert await refused(rebound, host="127.0.0.1", port=server.port) == (403, "foreign_host")
-        assert server.session_limits.current == 0
+        assert server.limits.current == 0
 
     served(test)
     assert [record for record in caplog.records if record.exc_info] == []
 
 
 def test_own_page_and_clients_without_origin_can_connect() -> None:
-    async def test(server: Running) -> None:
+    async def test(server: RunningServer) -> None:
         for origin in (None, Origin(server.http), Origin("https://app.example")):
             async with connect(f"{server.ws}?model=any", origin=origin, proxy=None) as client:
                 assert await client.recv() == "model=any"
@@ -104,7 +104,7 @@ def test_own_page_and_clients_without_origin_can_connect() -> None:
 
 
 def test_token_is_required_in_either_form() -> None:
-    async def test(server: Running) -> None:
+    async def test(server: RunningServer) -> None:
         assert await refused(server.ws) == (401, "token_missing")
         assert await refused(server.ws, additional_headers={"Authorization": "Bearer sk-x"}) == (401, "token_wrong")
         async with connect(server.ws, additional_headers={"Authorization": f"Bearer {TOKEN}"}, proxy=None) as client:
@@ -121,7 +121,7 @@ def test_token_is_required_in_either_form() -> None:
 
 
 def test_client_may_send_any_key_if_no_token_is_set() -> None:
-    async def test(server: Running) -> None:
+    async def test(server: RunningServer) -> None:
         offered = [Subprotocol("realtime"), Subprotocol("openai-insecure-api-key.sk-any")]
         headers = {"Authorization": "Bearer sk-any"}
         async with connect(server.ws, subprotocols=offered, additional_headers=headers, proxy=None) as client:
@@ -133,7 +133,7 @@ def test_client_may_send_any_key_if_no_token_is_set() -> None:
 def test_remote_client_behind_local_proxy_needs_token() -> None:
     elsewhere = {"X-Forwarded-For": "203.0.113.7"}
 
-    async def test(server: Running) -> None:
+    async def test(server: RunningServer) -> None:
         assert await refused(server.ws, additional_headers=elsewhere) == (403, "foreign_address")
         assert (await get(server, "/", **elsewhere)).status_code == 403
 
@@ -141,7 +141,7 @@ def test_remote_client_behind_local_proxy_needs_token() -> None:
 
 
 def test_own_page_can_connect_behind_tls_proxy() -> None:
-    async def test(server: Running) -> None:
+    async def test(server: RunningServer) -> None:
         forwarded = {"X-Forwarded-For": "203.0.113.7", "X-Forwarded-Proto": "https", "Authorization": f"Bearer {TOKEN}"}
         async with connect(
             "ws://voice.example/v1/realtime",
@@ -160,7 +160,7 @@ def test_own_page_can_connect_behind_tls_proxy() -> None:
 
 
 def test_page_policy_forbids_foreign_and_inline_resources(page: Path) -> None:
-    async def test(server: Running) -> None:
+    async def test(server: RunningServer) -> None:
         response = await get(server, "/")
         assert response.status_code == 200
         assert response.headers["content-type"].startswith("text/html")
@@ -179,7 +179,7 @@ def test_page_policy_forbids_foreign_and_inline_resources(page: Path) -> None:
 
 
 def test_static_files_are_revalidated_and_have_correct_types(page: Path) -> None:
-    async def test(server: Running) -> None:
+    async def test(server: RunningServer) -> None:
         for path, kind in (("/", "text/html"), ("/static/talk/page.js", "text/javascript")):
             response = await get(server, path)
             assert response.headers["content-type"].startswith(kind)
@@ -191,7 +191,7 @@ def test_static_files_are_revalidated_and_have_correct_types(page: Path) -> None
 
 
 def test_unknown_paths_get_404(page: Path) -> None:
-    async def test(server: Running) -> None:
+    async def test(server: RunningServer) -> None:
         for path in (
             "/static/",
             "/static/none.js",
@@ -213,7 +213,7 @@ def test_unknown_paths_get_404(page: Path) -> None:
      "/v1/realtime/calls/call_1/accept", "/v1/audio/speech", "/v1/audio/transcriptions", "/v1/nothing"],
 )  # fmt: skip
 def test_missing_api_paths_answer_with_a_json_error(method: str, path: str) -> None:
-    async def test(server: Running) -> None:
+    async def test(server: RunningServer) -> None:
         async with httpx.AsyncClient(trust_env=False) as client:
             response = await client.request(method, server.http + path, timeout=20)
         assert response.status_code == 404
@@ -228,7 +228,7 @@ def test_missing_api_paths_answer_with_a_json_error(method: str, path: str) -> N
 
 
 def test_refusals_under_v1_have_the_fields_of_openai_errors() -> None:
-    async def test(server: Running) -> None:
+    async def test(server: RunningServer) -> None:
         for path in ("/v1/models", "/v1/realtime"):
             for headers, status in (({"Origin": "https://evil.example"}, 403), ({}, 401)):
                 response = await get(server, path, **headers)
@@ -240,14 +240,14 @@ def test_refusals_under_v1_have_the_fields_of_openai_errors() -> None:
 
 @pytest.mark.parametrize("path", ["/", "/v1", "/v1/realtime/calls", "/v1/responses", "/static/x", "/metrics", "/x"])
 def test_unknown_websocket_path_is_404(path: str) -> None:
-    async def test(server: Running) -> None:
+    async def test(server: RunningServer) -> None:
         assert await refused(f"ws://127.0.0.1:{server.port}{path}") == (404, "unknown_url")
 
     served(test)
 
 
 def test_realtime_path_may_end_with_a_slash() -> None:
-    async def test(server: Running) -> None:
+    async def test(server: RunningServer) -> None:
         async with connect(f"{server.ws}/?model=repartee", proxy=None) as client:
             assert await client.recv() == "model=repartee"
         for method in ("GET", "POST"):
@@ -263,9 +263,12 @@ def test_realtime_path_may_end_with_a_slash() -> None:
     ("query", "param"),
     [("intent=transcription", "intent"), ("intent=translation", "intent"), ("call_id=call_1", "call_id"),
      ("model=repartee&intent=transcription", "intent")],
+    ids=[
+        "transcription", "translation", "call", "model and transcription",
+    ],
 )  # fmt: skip
 def test_unsupported_session_kinds_get_an_error_event(query: str, param: str) -> None:
-    async def test(server: Running) -> None:
+    async def test(server: RunningServer) -> None:
         subprotocols = [Subprotocol("realtime")]
         async with connect(f"{server.ws}?{query}", subprotocols=subprotocols, proxy=None) as client:
             assert client.subprotocol == "realtime"
@@ -277,7 +280,7 @@ def test_unsupported_session_kinds_get_an_error_event(query: str, param: str) ->
                 await client.recv()
         assert closed.value.rcvd is not None
         assert closed.value.rcvd.code == 1008
-        assert server.session_limits.current == 0
+        assert server.limits.current == 0
 
     engine_pool = ScriptedEnginePool()
     engine_pool.may_load.set()
@@ -285,10 +288,10 @@ def test_unsupported_session_kinds_get_an_error_event(query: str, param: str) ->
 
 
 def test_missing_upgrade_header_is_explained() -> None:
-    async def test(server: Running) -> None:
+    async def test(server: RunningServer) -> None:
         response = await get(server, "/v1/realtime")
         assert (response.status_code, response.headers["upgrade"]) == (426, "websocket")
-        assert "proxies that pass on the headers Upgrade and Connection" in response.json()["error"]["message"]
+        assert "proxies must pass on the headers Upgrade and Connection" in response.json()["error"]["message"]
 
     served(test)
 
@@ -301,7 +304,7 @@ def test_healthz_answers_at_once_and_readyz_after_loading() -> None:
         engine_pool = ScriptedEnginePool(
             [EngineState("stt", "loading", "whisper"), EngineState("tts", "ready", "piper")]
         )
-        async with running(engine_pool) as server:
+        async with running_server(engine_pool) as server:
             assert (await get(server, "/healthz")).status_code == 200
             waiting = await get(server, "/readyz")
             assert waiting.status_code == 503
@@ -336,7 +339,7 @@ def test_readyz_reports_failed_engines_and_draining() -> None:
 
 
 def test_server_stays_alive_if_an_engine_cannot_be_loaded() -> None:
-    async def test(server: Running) -> None:
+    async def test(server: RunningServer) -> None:
         assert (await get(server, "/healthz")).status_code == 200
         assert (await get(server, "/readyz")).status_code == 503
 
@@ -346,7 +349,7 @@ def test_server_stays_alive_if_an_engine_cannot_be_loaded() -> None:
 
 
 def test_metrics_are_served_for_prometheus() -> None:
-    async def test(server: Running) -> None:
+    async def test(server: RunningServer) -> None:
         async with connect(server.ws, proxy=None) as client:
             await client.recv()
             response = await get(server, "/metrics")
@@ -365,7 +368,7 @@ def test_metrics_are_served_for_prometheus() -> None:
 
 
 def test_full_server_refuses_until_a_session_ends() -> None:
-    async def test(server: Running) -> None:
+    async def test(server: RunningServer) -> None:
         async with connect(server.ws, proxy=None) as first:
             await first.recv()
             async with connect(server.ws, proxy=None) as second:
@@ -386,7 +389,7 @@ def test_full_server_refuses_until_a_session_ends() -> None:
 
 @pytest.mark.slow
 def test_session_at_its_time_limit_is_told_and_closed() -> None:
-    async def test(server: Running) -> None:
+    async def test(server: RunningServer) -> None:
         async with connect(server.ws, proxy=None) as client:
             await client.recv()
             assert json.loads(await client.recv())["error"]["code"] == "session_expired"
@@ -399,7 +402,7 @@ def test_session_at_its_time_limit_is_told_and_closed() -> None:
 
 
 def test_sessions_are_told_when_the_server_shuts_down() -> None:
-    async def test(server: Running) -> None:
+    async def test(server: RunningServer) -> None:
         async with connect(server.ws, proxy=None) as client:
             await client.recv()
             server.server.should_exit = True
@@ -417,7 +420,7 @@ def test_only_far_too_long_messages_close_the_connection() -> None:
         while True:
             await websocket.send_text(str(len(await websocket.receive_text())))
 
-    async def test(server: Running) -> None:
+    async def test(server: RunningServer) -> None:
         async with connect(server.ws, proxy=None) as client:
             await client.send("x" * 100_000)
             assert await client.recv() == "100000"

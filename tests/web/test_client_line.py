@@ -1,4 +1,4 @@
-"""The line has the client's audio without inserted silence within it, whatever the network does to the blocks."""
+"""The client's audio has no inserted silence within it, however the network delays its blocks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -139,24 +139,24 @@ def test_blocks_with_jitter_and_stall_equal_one_block(
     check_whole(heard, pcm, rate_hz)
 
 
-@pytest.mark.parametrize("rate_hz", [8_000, 24_000])
-@pytest.mark.parametrize("block_ms", [10, 20, 40, 100, 128, 200, 341, 500, 1000, 1024])
-@pytest.mark.parametrize("jitter_s", [0.0, 0.01, 0.2])
+@pytest.mark.parametrize("rate_hz", [8_000, 24_000], ids="{} Hz".format)
+@pytest.mark.parametrize("block_ms", [10, 20, 40, 100, 128, 200, 341, 500, 1000, 1024], ids="{} ms blocks".format)
+@pytest.mark.parametrize("jitter_s", [0.0, 0.01, 0.2], ids="{} s jitter".format)
 def test_steady_blocks_have_no_inserted_silence(rate_hz: int, block_ms: int, jitter_s: float) -> None:
     pcm = voice(4.0, rate_hz)
     delays_s = np.random.default_rng(1).uniform(0, jitter_s, 50).tolist()
     check_whole(hear(cut(pcm, rate_hz, [block_ms], delays_s), rate_hz), pcm, rate_hz)
 
 
-@pytest.mark.parametrize("stall_s", [0.15, 0.3, 0.6, 1.0])
-@pytest.mark.parametrize("block_ms", [20, 100, 1000])
-@pytest.mark.parametrize("from_s", [0.0, 0.05, 1.0, 2.5])
+@pytest.mark.parametrize("stall_s", [0.15, 0.3, 0.6, 1.0], ids="{} s stall".format)
+@pytest.mark.parametrize("block_ms", [20, 100, 1000], ids="{} ms blocks".format)
+@pytest.mark.parametrize("from_s", [0.0, 0.05, 1.0, 2.5], ids="from {} s".format)
 def test_burst_after_stall_adds_no_silence(block_ms: int, stall_s: float, from_s: float) -> None:
     pcm = voice(5.0, 24_000)
     check_whole(hear(stalled(cut(pcm, 24_000, [block_ms]), from_s, stall_s), 24_000), pcm, 24_000)
 
 
-@pytest.mark.parametrize("block_ms", [20, 100])
+@pytest.mark.parametrize("block_ms", [20, 100], ids="{} ms blocks".format)
 def test_slow_burst_is_recognized_as_burst(block_ms: int) -> None:
     pcm = voice(4.0, 24_000)
     blocks = cut(pcm, 24_000, [block_ms])
@@ -188,7 +188,7 @@ def test_long_pause_becomes_silence_in_real_time() -> None:
     assert max(late) - min(late) < 0.05
 
 
-@pytest.mark.parametrize("block_ms", [20, 100, 200, 1000])
+@pytest.mark.parametrize("block_ms", [20, 100, 200, 1000], ids="{} ms blocks".format)
 def test_pause_after_speech_becomes_silence_within_stall_limit(block_ms: int) -> None:
     heard = hear(cut(voice(3.0, 24_000), 24_000, [block_ms]), 24_000, after_s=4.0)
     silent_s = next(at_s for at_s, frame in heard.frames if frame.is_inserted and at_s > 1)
@@ -217,7 +217,7 @@ def test_client_that_sends_silence_is_not_treated_as_paused() -> None:
     assert waited_s == pytest.approx(1.12, abs=0.03)
 
 
-@pytest.mark.parametrize("message_ms", [20, 100, 500, 3000])
+@pytest.mark.parametrize("message_ms", [20, 100, 500, 3000], ids="{} ms messages".format)
 def test_silence_begins_soon_after_recording_sent_at_once(message_ms: int) -> None:
     pcm = voice(3.0, 24_000)
     at_once = [Block(block.pcm, 0.0) for block in cut(pcm, 24_000, [message_ms])]

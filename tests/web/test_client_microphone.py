@@ -55,7 +55,7 @@ class Listener:
             await self.microphone.deliver(loud(24 * block_ms), REPLY_RATE_HZ)
 
 
-def perform(scene: Callable[[Listener], Coroutine[None, None, None]], *, takes_s: float = 0.0) -> Listener:
+def run_scene(scene: Callable[[Listener], Coroutine[None, None, None]], *, takes_s: float = 0.0) -> Listener:
     """Runs a scene while a conversation listens, then ends the microphone. Checks that the frames are gapless."""
     listener = Listener(takes_s=takes_s)
 
@@ -79,16 +79,16 @@ def test_queued_audio_is_processed_when_microphone_ends() -> None:
         await listener.speaks(100)
         assert not listener.frames
 
-    assert perform(scene).sound_ms == pytest.approx(100, abs=4)
+    assert run_scene(scene).sound_ms == pytest.approx(100, abs=4)
 
 
-@pytest.mark.parametrize("block_ms", [10, 20, 50, 100])
+@pytest.mark.parametrize("block_ms", [10, 20, 50, 100], ids="{} ms blocks".format)
 def test_blocks_of_any_length_become_gapless_frames(block_ms: int) -> None:
     async def scene(listener: Listener) -> None:
         await listener.speaks(2000, block_ms=block_ms)
         await listener.microphone.settle()
 
-    listener = perform(scene)
+    listener = run_scene(scene)
     assert listener.microphone.inserted_frames == 0
     assert listener.sound_ms == pytest.approx(2000, abs=2)
     in_front = samples_of_ms(listener.microphone.inserted_ms(20))
@@ -102,7 +102,7 @@ def test_line_continues_in_silence_without_audio() -> None:
         await listener.speaks(500)
         await asyncio.sleep(0.05)
 
-    listener = perform(scene)
+    listener = run_scene(scene)
     silent = [frame for _, frame in listener.frames if frame.is_inserted]
     assert len(silent) == listener.microphone.inserted_frames
     assert len(silent) * 20 == pytest.approx(3000, abs=60)
@@ -118,7 +118,7 @@ def test_inserted_silence_is_known_for_every_position() -> None:
         await listener.speaks(500)
         await listener.microphone.settle()
 
-    listener = perform(scene)
+    listener = run_scene(scene)
     microphone, frames = listener.microphone, [frame for _, frame in listener.frames]
     first_ms = ms_of_samples(next(frame for frame in frames if not frame.is_inserted).start)
     assert microphone.inserted_ms(first_ms) == first_ms == pytest.approx(300, abs=41)
@@ -132,7 +132,7 @@ def test_client_that_never_sends_is_silent_from_the_start() -> None:
     async def scene(listener: Listener) -> None:
         await asyncio.sleep(1)
 
-    listener = perform(scene)
+    listener = run_scene(scene)
     assert len(listener.frames) * 20 == pytest.approx(1000, abs=60)
     assert all(frame.is_inserted for _, frame in listener.frames)
 
@@ -145,7 +145,7 @@ def test_settle_waits_for_all_audio_including_partial_frame() -> None:
         assert listener.sound_ms == pytest.approx(1000 + 100 / 24, abs=1)
         assert listener.now_ms == pytest.approx(510)  # the conversation's speed, not real time
 
-    perform(scene, takes_s=0.01)
+    run_scene(scene, takes_s=0.01)
 
 
 def test_settle_returns_at_once_without_audio_or_after_end() -> None:
@@ -156,7 +156,7 @@ def test_settle_returns_at_once_without_audio_or_after_end() -> None:
         await listener.microphone.settle()
         assert listener.now_ms == 0
 
-    assert perform(scene).frames == []
+    assert run_scene(scene).frames == []
 
 
 def test_client_that_sends_much_at_once_has_to_wait() -> None:
@@ -169,7 +169,7 @@ def test_client_that_sends_much_at_once_has_to_wait() -> None:
         await listener.microphone.settle()
 
     most: list[int] = []
-    listener = perform(scene, takes_s=0.01)
+    listener = run_scene(scene, takes_s=0.01)
     assert max(most) <= WAITING_FRAMES + 50  # up to one second more, which is delivered as a whole
     assert listener.sound_ms == pytest.approx(60_000, abs=2)
 
@@ -192,7 +192,7 @@ def test_large_delivery_lets_other_tasks_run() -> None:
             assert others >= 100
             counting.cancel()
 
-    perform(scene)
+    run_scene(scene)
 
 
 def test_line_continues_after_a_format_change() -> None:
@@ -204,7 +204,7 @@ def test_line_continues_after_a_format_change() -> None:
         await listener.speaks(500)
         await listener.microphone.settle()
 
-    listener = perform(scene)
+    listener = run_scene(scene)
     assert listener.microphone.inserted_frames == 0
     assert listener.sound_ms == pytest.approx(1500, abs=5)
 
@@ -215,7 +215,7 @@ def test_received_audio_is_processed_after_the_end() -> None:
         listener.microphone.end()
         listener.microphone.end()
 
-    assert len(perform(scene, takes_s=0.01).frames) >= 18
+    assert len(run_scene(scene, takes_s=0.01).frames) >= 18
 
 
 def test_waiting_delivery_returns_at_the_end() -> None:
@@ -226,7 +226,7 @@ def test_waiting_delivery_returns_at_the_end() -> None:
             assert not delivering.done()
             listener.microphone.end()
 
-    perform(scene, takes_s=0.1)
+    run_scene(scene, takes_s=0.1)
 
 
 def test_blocked_loop_reads_audio_before_inserting_silence() -> None:
@@ -240,7 +240,7 @@ def test_blocked_loop_reads_audio_before_inserting_silence() -> None:
         await microphone.deliver(loud(24 * 300), REPLY_RATE_HZ)
         await microphone.settle()
 
-    listener = perform(scene)
+    listener = run_scene(scene)
     assert not any(frame.is_inserted for _, frame in listener.frames)
 
 
@@ -257,7 +257,7 @@ def test_live_audio_sets_no_timer_per_frame(monkeypatch: pytest.MonkeyPatch) -> 
     async def scene(listener: Listener) -> None:
         await listener.speaks(2000)
 
-    perform(scene)
+    run_scene(scene)
     assert len(armed) <= 30  # of a hundred frames
 
 
@@ -268,7 +268,7 @@ def test_backlog_of_small_blocks_is_processed_as_read() -> None:
             await listener.microphone.deliver(loud(24 * 20), REPLY_RATE_HZ)
             assert len(listener.frames) >= 9 + number  # one turn of the loop is never the whole backlog
 
-    perform(scene)
+    run_scene(scene)
 
 
 def test_live_audio_does_not_wake_the_silence_check(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -287,4 +287,4 @@ def test_live_audio_does_not_wake_the_silence_check(monkeypatch: pytest.MonkeyPa
         await asyncio.sleep(1.0)
         assert len(looks) - spoken >= 40, "and every frame once it has stopped"
 
-    perform(scene)
+    run_scene(scene)

@@ -100,7 +100,7 @@ def test_client_that_falls_behind_is_closed_with_reconnect_code(monkeypatch: pyt
     run_virtual(main())
 
 
-@pytest.mark.parametrize("stuck", [True, False])
+@pytest.mark.parametrize("stuck", [True, False], ids=["client stuck", "client reads"])
 def test_connection_is_aborted_if_close_is_not_read(stuck: bool) -> None:
     sent: list[Message] = []
     cut: list[str] = []
@@ -127,7 +127,9 @@ MUCH: Message = {"type": "websocket.receive", "text": "x" * lines.MAX_AHEAD_CHAR
 
 
 @pytest.mark.parametrize(
-    ("comes", "rested_s"), [([], 5), ([MORE], 5), ([LEFT], 1), ([MORE, MORE, LEFT], 3), ([MUCH, LEFT], 5)]
+    ("comes", "rested_s"),
+    [([], 5), ([MORE], 5), ([LEFT], 1), ([MORE, MORE, LEFT], 3), ([MUCH, LEFT], 5)],
+    ids=["nothing comes", "one message", "disconnect", "two messages and disconnect", "large message and disconnect"],
 )
 def test_rest_notices_disconnect_and_loses_no_message(comes: list[Message], rested_s: int) -> None:
     async def main() -> None:

@@ -32,11 +32,11 @@ def heard(ms: float) -> object:
 
 @dataclass
 class Client:
-    """A client: the audio it got, and what the conversation was told."""
+    """A client: the audio it received, and the playback reports to the conversation."""
 
     speaker: ClientSpeaker = field(default_factory=lambda: ClientSpeaker(AHEAD_MS))
     sent: list[tuple[float, Hashable, Pcm]] = field(default_factory=list)  # with ms since the start
-    told: list[tuple[float, int, bool]] = field(default_factory=list)
+    reports: list[tuple[float, int, bool]] = field(default_factory=list)
     leaves_at_ms: list[float] = field(default_factory=list)
     zero_s: float = 0.0
 
@@ -53,16 +53,16 @@ class Client:
         return sum(len(pcm) for _, _, pcm in self.sent) / 24
 
     @property
-    def told_ms(self) -> float:
-        return max((total for _, total, _ in self.told), default=0) / 24
+    def reported_ms(self) -> float:
+        return max((total for _, total, _ in self.reports), default=0) / 24
 
     @property
     def finished_at_ms(self) -> list[float]:
-        return [at_ms for at_ms, _, finished in self.told if finished]
+        return [at_ms for at_ms, _, finished in self.reports if finished]
 
     def _played(self, key: Hashable, total: ReplySamples, leaves_at_s: float, finished: bool) -> None:
         assert key == REPLY
-        self.told.append((self.now_ms, total, finished))
+        self.reports.append((self.now_ms, total, finished))
         self.leaves_at_ms.append(round((leaves_at_s - self.zero_s) * 1000, 3))
 
     async def report(self, after_ms: float, played_ms: float, *, finished: bool = False) -> None:
@@ -73,7 +73,7 @@ class Client:
         await asyncio.sleep(max(0.0, self.zero_s + ms / 1000 - asyncio.get_running_loop().time()))
 
 
-def perform(scene: Callable[[Client], Coroutine[None, None, None]], *, trusted: bool = False) -> Client:
+def run_scene(scene: Callable[[Client], Coroutine[None, None, None]], *, trusted: bool = False) -> Client:
     """Runs a scene with a running speaker and an open reply."""
     client = Client()
 
@@ -104,7 +104,7 @@ def test_audio_is_sent_up_to_the_bound_then_as_it_plays() -> None:
         assert await play(client, 3000)
         assert client.now_ms == pytest.approx(2000, abs=30)  # the last piece was sent earlier by the bound
 
-    client = perform(scene)
+    client = run_scene(scene)
     assert [at_ms for at_ms, _, _ in client.sent[:10]] == [0] * 10
     ahead_ms = [100 * number + 100 - at_ms for number, (at_ms, _, _) in enumerate(client.sent)]
     assert max(ahead_ms) <= AHEAD_MS + 1
@@ -113,29 +113,29 @@ def test_audio_is_sent_up_to_the_bound_then_as_it_plays() -> None:
     np.testing.assert_array_equal(np.concatenate([pcm for _, _, pcm in client.sent]), sound(3000))
 
 
-def test_position_is_told_often_at_first_and_end_at_once() -> None:
+def test_position_is_reported_often_at_first_and_end_at_once() -> None:
     async def scene(client: Client) -> None:
         assert await play(client, 3450)
         await client.at(3600)
 
-    client = perform(scene)
-    at_ms = [at_ms for at_ms, _, _ in client.told]
+    client = run_scene(scene)
+    at_ms = [at_ms for at_ms, _, _ in client.reports]
     gaps_ms = [after - before for before, after in pairwise(at_ms)]
     assert max(gap for gap, at in zip(gaps_ms, at_ms, strict=False) if at < 950) <= 21
     assert sum(at > 1050 for at in at_ms) <= 25
     assert max(gaps_ms) <= 101
     assert client.finished_at_ms == pytest.approx([3450], abs=21)
-    assert client.told_ms == 3450
+    assert client.reported_ms == 3450
 
 
-def test_end_after_all_was_played_is_told_at_once() -> None:
+def test_end_after_all_was_played_is_reported_at_once() -> None:
     async def scene(client: Client) -> None:
         assert await client.speaker.play(REPLY, sound(1500))
         await client.at(1550)
         client.speaker.end(REPLY)
         await client.at(1700)
 
-    assert perform(scene).finished_at_ms == pytest.approx([1550], abs=21)
+    assert run_scene(scene).finished_at_ms == pytest.approx([1550], abs=21)
 
 
 def test_bound_smaller_than_a_piece_still_sends_audio() -> None:
@@ -166,10 +166,10 @@ def test_closed_reply_takes_no_audio_even_while_waiting() -> None:
         assert not playing.result()
         await client.at(3000)
 
-    client = perform(scene)
+    client = run_scene(scene)
     assert {key for _, key, _ in client.sent} == {REPLY}
     assert client.sent_ms == pytest.approx(1450, abs=60)
-    assert client.told_ms <= 500
+    assert client.reported_ms <= 500
 
 
 # ---- a client without reports ----
@@ -181,11 +181,11 @@ def test_client_without_reports_plays_at_once_in_real_time() -> None:
         await play(client, 1000)
         await client.at(3000)
 
-    client = perform(scene)
+    client = run_scene(scene)
     assert client.finished_at_ms == [pytest.approx(1200, abs=21)]
-    assert client.told_ms == 1000
+    assert client.reported_ms == 1000
     assert client.leaves_at_ms[0] == 200
-    assert all(total / 24 == pytest.approx(at_ms - 200, abs=0.1) for at_ms, total, done in client.told if not done)
+    assert all(total / 24 == pytest.approx(at_ms - 200, abs=0.1) for at_ms, total, done in client.reports if not done)
 
 
 def test_late_audio_is_played_late() -> None:
@@ -197,12 +197,12 @@ def test_late_audio_is_played_late() -> None:
         await client.at(1100)
         assert client.speaker.close(REPLY) == heard(400)
 
-    client = perform(scene)
-    assert client.told_ms <= 400
-    assert 1000 in client.leaves_at_ms  # the first position told after the silence
+    client = run_scene(scene)
+    assert client.reported_ms <= 400
+    assert 1000 in client.leaves_at_ms  # the first position reported after the silence
 
 
-def test_end_is_told_once_even_after_the_last_audio() -> None:
+def test_end_is_reported_once_even_after_the_last_audio() -> None:
     async def scene(client: Client) -> None:
         await client.speaker.play(REPLY, sound(300))
         await client.at(1000)
@@ -210,7 +210,7 @@ def test_end_is_told_once_even_after_the_last_audio() -> None:
         client.speaker.end(REPLY)
         await client.at(2000)
 
-    client = perform(scene)
+    client = run_scene(scene)
     assert client.finished_at_ms == [1020]
 
 
@@ -222,13 +222,13 @@ def test_reports_set_the_played_position() -> None:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(play(client, 1000))
             await client.at(280)
-            assert client.told == []  # nothing counts as played before the first report
+            assert client.reports == []  # nothing counts as played before the first report
             await client.report(300, 20)
             await client.at(500)
             assert client.speaker.close(REPLY) == heard(220)
 
-    client = perform(scene, trusted=True)
-    assert client.told_ms <= 220
+    client = run_scene(scene, trusted=True)
+    assert client.reported_ms <= 220
     assert client.leaves_at_ms[0] == 280
 
 
@@ -237,13 +237,13 @@ def test_impossible_reports_are_clamped() -> None:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(play(client, 1500))
             await client.report(100, 1e9)  # more than was sent
-            assert client.told_ms == 1000
+            assert client.reported_ms == 1000
             await client.report(101, 400)  # less than before
-            assert client.told_ms == 1000
+            assert client.reported_ms == 1000
             await client.at(700)
 
-    client = perform(scene, trusted=True)
-    totals = [total for _, total, _ in client.told]
+    client = run_scene(scene, trusted=True)
+    totals = [total for _, total, _ in client.reports]
     assert totals == sorted(totals)
     assert max(totals) <= 1500 * 24
 
@@ -253,9 +253,9 @@ def test_reports_about_another_reply_are_ignored() -> None:
         await play(client, 500)
         client.speaker.report("an old one", 400, finished=True)
         await client.at(200)
-        assert client.told_ms <= 200
+        assert client.reported_ms <= 200
 
-    perform(scene)
+    run_scene(scene)
 
 
 def test_finished_report_ends_reply_with_audio_left() -> None:
@@ -266,7 +266,7 @@ def test_finished_report_ends_reply_with_audio_left() -> None:
         assert client.speaker.close(REPLY) == 780 * 24
         await client.at(2000)
 
-    client = perform(scene, trusted=True)
+    client = run_scene(scene, trusted=True)
     assert client.finished_at_ms == [300]
 
 
@@ -279,11 +279,11 @@ def test_stalled_playback_between_reports_is_not_counted() -> None:
         await client.at(1100)
         assert client.speaker.close(REPLY) == heard(400)
 
-    perform(scene, trusted=True)
+    run_scene(scene, trusted=True)
 
 
-@pytest.mark.parametrize("every_ms", [90, 100, 250])
-@pytest.mark.parametrize("stands_at_ms", [0, 300, 500, 1500, 2500])
+@pytest.mark.parametrize("every_ms", [90, 100, 250], ids="report every {} ms".format)
+@pytest.mark.parametrize("stands_at_ms", [0, 300, 500, 1500, 2500], ids="standstill at {} ms".format)
 def test_reported_standstill_stops_the_position(stands_at_ms: int, every_ms: int) -> None:
     async def scene(client: Client) -> None:
         async with asyncio.TaskGroup() as tasks:
@@ -293,7 +293,7 @@ def test_reported_standstill_stops_the_position(stands_at_ms: int, every_ms: int
             believed_ms = client.speaker.close(REPLY) / 24
             assert stands_at_ms <= believed_ms <= stands_at_ms + every_ms
 
-    client = perform(scene, trusted=True)
+    client = run_scene(scene, trusted=True)
     assert client.finished_at_ms == []
     assert client.sent_ms <= stands_at_ms + AHEAD_MS + every_ms
 
@@ -305,21 +305,23 @@ def test_position_advances_again_after_standstill() -> None:
             for at_ms in range(0, 2600, 100):
                 await client.report(at_ms, min(at_ms, 500) if at_ms < 1500 else at_ms - 1000)
 
-    assert perform(scene, trusted=True).finished_at_ms == [pytest.approx(2500, abs=21)]
+    assert run_scene(scene, trusted=True).finished_at_ms == [pytest.approx(2500, abs=21)]
 
 
-def test_position_stops_when_reports_cease_until_client_is_silent() -> None:
+def test_position_stops_without_reports_and_continues_after_silent_client_s() -> None:
     async def scene(client: Client) -> None:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(play(client, 3000))
             await client.report(100, 0)
             await client.report(200, 100)
             await client.at(200 + SILENT_CLIENT_S * 1000)
-            assert client.told_ms == pytest.approx(100 + BETWEEN_REPORTS_S * 1000, abs=1)
+            assert client.reported_ms == pytest.approx(100 + BETWEEN_REPORTS_S * 1000, abs=1)
             assert client.sent_ms > 2500  # it may still be playing
         await client.at(6000)
 
-    assert perform(scene, trusted=True).finished_at_ms == [pytest.approx(200 + SILENT_CLIENT_S * 1000 + 2900, abs=101)]
+    assert run_scene(scene, trusted=True).finished_at_ms == [
+        pytest.approx(200 + SILENT_CLIENT_S * 1000 + 2900, abs=101)
+    ]
 
 
 def test_missing_announced_reports_are_assumed_as_real_time() -> None:
@@ -327,12 +329,12 @@ def test_missing_announced_reports_are_assumed_as_real_time() -> None:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(play(client, 3000))
             await client.at(SILENT_CLIENT_S * 1000 - 30)
-            assert client.told == []
+            assert client.reports == []
             await client.at(6000)
 
-    client = perform(scene, trusted=True)
+    client = run_scene(scene, trusted=True)
     assert client.speaker.silent_clients == 1
-    assert client.told_ms == 3000
+    assert client.reported_ms == 3000
     assert len(client.finished_at_ms) == 1
 
 
@@ -346,22 +348,22 @@ def test_reconnected_client_gets_the_rest_of_the_reply() -> None:
             await client.at(500)
             client.speaker.on_disconnect()
             before = len(client.sent)
-            told_ms = client.told_ms
+            reported_ms = client.reported_ms
             await client.at(20_000)
             assert len(client.sent) == before
-            assert client.told_ms == told_ms  # time stands still during the disconnect
-            assert client.told[-1][0] >= 19_000  # but the conversation is told that the reply waits
+            assert client.reported_ms == reported_ms  # time stands still during the disconnect
+            assert client.reports[-1][0] >= 19_000  # but the conversation learns that the reply waits
             client.speaker.on_reconnect(REPLY, 900)
             assert not playing.done()
             rest.append(before)
         await client.at(25_000)
 
     rest: list[int] = []
-    client = perform(scene)
+    client = run_scene(scene)
     np.testing.assert_array_equal(
         np.concatenate([pcm for _, _, pcm in client.sent[rest[0] :]]), sound(3000)[900 * 24 :]
     )
-    assert client.told_ms == 3000
+    assert client.reported_ms == 3000
     assert client.finished_at_ms == [pytest.approx(20_000 + 2100, abs=30)]
 
 
@@ -374,7 +376,7 @@ def test_end_waits_for_resent_audio() -> None:
         client.speaker.on_reconnect(REPLY, 500)
         await client.at(6000)
 
-    client = perform(scene)
+    client = run_scene(scene)
     assert client.finished_at_ms == [pytest.approx(4400, abs=21)]
     np.testing.assert_array_equal(
         np.concatenate([pcm for at_ms, _, pcm in client.sent if at_ms == 4000]), sound(900)[500 * 24 :]
@@ -390,9 +392,11 @@ def test_audio_counted_as_played_may_have_been_lost() -> None:
         client.speaker.on_disconnect()
         client.speaker.on_reconnect(REPLY, 600)
         await client.at(1500)
-        assert client.speaker.close(REPLY) == pytest.approx(1200 * 24, abs=30 * 24)  # told positions are not taken back
+        assert client.speaker.close(REPLY) == pytest.approx(
+            1200 * 24, abs=30 * 24
+        )  # reported positions are not taken back
 
-    client = perform(scene)
+    client = run_scene(scene)
     again = np.concatenate([pcm for at_ms, _, pcm in client.sent if at_ms == 1200])
     np.testing.assert_array_equal(again, sound(1900)[600 * 24 :][: len(again)])
 
@@ -405,7 +409,7 @@ def test_received_audio_of_another_reply_does_not_count() -> None:
             await client.at(1000)
             client.speaker.on_reconnect("an old one", 400)
 
-    client = perform(scene)
+    client = run_scene(scene)
     np.testing.assert_array_equal(np.concatenate([pcm for _, _, pcm in client.sent]), sound(500))
 
 
@@ -417,14 +421,14 @@ def test_close_while_disconnected_returns_earlier_position() -> None:
         await client.at(60_000)
         assert client.speaker.close(REPLY) == heard(300)
 
-    perform(scene)
+    run_scene(scene)
 
 
 # ---- random operations ----
 
 
 @dataclass
-class Storm:
+class RandomActions:
     """A client and its reply under random operations; checks all results."""
 
     client: Client
@@ -437,7 +441,7 @@ class Storm:
 
     def __post_init__(self) -> None:
         self.client.speaker.send = self._sent
-        self.client.speaker.on_played = self._told
+        self.client.speaker.on_played = self._report
 
     @property
     def stream(self) -> Pcm:
@@ -448,11 +452,11 @@ class Storm:
         self.received.append(pcm.copy())
         self.furthest = max(self.furthest, len(self.stream))
 
-    def _told(self, _key: Hashable, total: ReplySamples, _leaves_at_s: float, finished: bool) -> None:
+    def _report(self, _key: Hashable, total: ReplySamples, _leaves_at_s: float, finished: bool) -> None:
         assert not self.shut
-        assert self.client.told_ms * 24 <= total <= self.furthest
+        assert self.client.reported_ms * 24 <= total <= self.furthest
         assert not self.client.finished_at_ms
-        self.client.told.append((self.client.now_ms, total, finished))
+        self.client.reports.append((self.client.now_ms, total, finished))
 
     async def speak(self) -> None:
         while (pcm := await self.voice.get()) is not None:
@@ -482,13 +486,13 @@ class Storm:
     def come_back(self, received_ms: int) -> None:
         """Reconnects. The client has at most what was sent, and at least what it has played."""
         have = self.stream
-        received_ms = min(max(received_ms, math.ceil(self.client.told_ms)), len(have) // 24)
+        received_ms = min(max(received_ms, math.ceil(self.client.reported_ms)), len(have) // 24)
         self.received = [have[: received_ms * 24]]
         self.client.speaker.on_reconnect(REPLY, received_ms)
 
     def shut_door(self, _: int) -> None:
         played = self.client.speaker.close(REPLY)
-        assert self.shut or self.client.told_ms * 24 <= played <= self.furthest
+        assert self.shut or self.client.reported_ms * 24 <= played <= self.furthest
         self.shut = True
 
 
@@ -496,9 +500,9 @@ _MS = st.integers(0, 4000)
 _ACTIONS = st.lists(
     st.one_of(
         st.tuples(st.none(), st.sampled_from([1, 30, 200, 900, 2500])),
-        st.tuples(st.just(Storm.play), st.sampled_from([5, 80, 350, 1500])),
-        st.tuples(st.sampled_from([Storm.report, Storm.finish, Storm.come_back]), _MS),
-        st.tuples(st.sampled_from([Storm.go, Storm.end, Storm.shut_door]), st.just(0)),
+        st.tuples(st.just(RandomActions.play), st.sampled_from([5, 80, 350, 1500])),
+        st.tuples(st.sampled_from([RandomActions.report, RandomActions.finish, RandomActions.come_back]), _MS),
+        st.tuples(st.sampled_from([RandomActions.go, RandomActions.end, RandomActions.shut_door]), st.just(0)),
     ),
     max_size=15,
 )
@@ -507,12 +511,12 @@ _ACTIONS = st.lists(
 @settings(max_examples=25)
 @given(_ACTIONS, st.booleans())
 def test_told_position_was_sent_and_only_grows(
-    actions: list[tuple[Callable[[Storm, int], None] | None, int]], trusted: bool
+    actions: list[tuple[Callable[[RandomActions, int], None] | None, int]], trusted: bool
 ) -> None:
-    """Also: nothing is sent or told of a closed reply, and the client's stream has no gap."""
+    """Also: nothing is sent or reported of a closed reply, and the client's stream has no gap."""
 
     async def scene(client: Client) -> None:
-        storm = Storm(client)
+        storm = RandomActions(client)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(storm.speak())
             for act, number in actions:
@@ -528,7 +532,7 @@ def test_told_position_was_sent_and_only_grows(
         np.testing.assert_array_equal(stream, sound(storm.given_ms)[: len(stream)])
         assert storm.shut or len(stream) == storm.given_ms * 24
 
-    perform(scene, trusted=trusted)
+    run_scene(scene, trusted=trusted)
 
 
 def test_speaker_does_not_wake_while_nothing_plays() -> None:

@@ -16,8 +16,17 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
-from rehearsal import ScriptedVoice
-from served import Caller, ScriptedEngineLoader, Served, calling, eventually, real_engines, served, settings_for
+from session_server import (
+    RecordingClient,
+    ScriptedEngineLoader,
+    SessionServer,
+    connected_client,
+    eventually,
+    real_engines,
+    session_server,
+    settings_for,
+)
+from simulation import ScriptedVoice
 from stopwatch import Stopwatch
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -38,7 +47,7 @@ TEN = "One two three. Four five six. Seven eight nine. Ten."
 """2 s."""
 
 
-def scripted_loader(folder: Path, *assignments: str) -> ScriptedEngineLoader:
+def engine_loader(folder: Path, *assignments: str) -> ScriptedEngineLoader:
     return ScriptedEngineLoader(settings_for(folder, "turn.hangover_ms=100", *assignments), os.environ)
 
 
@@ -53,9 +62,9 @@ def run(main: Coroutine[None, None, None]) -> None:
     asyncio.run(within())
 
 
-async def gone(server: Served) -> None:
+async def gone(server: SessionServer) -> None:
     """Waits until all conversations are over and their slots free."""
-    await eventually(lambda: server.session_limits.current == 0)
+    await eventually(lambda: server.limits.current == 0)
 
 
 def test_every_lost_trace_is_counted_and_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -63,22 +72,22 @@ def test_every_lost_trace_is_counted_and_logged(tmp_path: Path, caplog: pytest.L
     folder = tmp_path / "file" / "traces"
 
     async def main() -> None:
-        async with served(scripted_loader(folder)) as server:
+        async with session_server(engine_loader(folder)) as server:
             for _ in range(3):
-                async with calling(server) as caller:
-                    await caller.asks("hello")
+                async with connected_client(server) as caller:
+                    await caller.request_reply("hello")
                     await caller.until("response.done")
                 await gone(server)
             assert server.value("repartee_errors_total", where="trace") == 3
 
     run(main())
     losses = [record.getMessage() for record in caplog.records if record.name == "web.trace_losses"]
-    losses = [said for said in losses if "cannot be written (Not a directory); it is tried again" not in said]
+    losses = [said for said in losses if "cannot be written (Not a directory); writing is retried" not in said]
     # One line at once, then one for the rest, instead of a line for each of a thousand conversations.
     where = f"check trace.dir ({folder}) and the free space there"
     assert losses == [
-        f"1 turn is in no trace (Not a directory): {where}",
-        f"2 turns are in no trace (Not a directory), 3 since the start: {where}",
+        f"1 turn is missing from the trace (Not a directory): {where}",
+        f"2 turns are missing from the trace (Not a directory), 3 in total: {where}",
     ]
 
 
@@ -86,12 +95,12 @@ def test_removed_trace_folder_is_created_again(tmp_path: Path) -> None:
     folder = tmp_path / "traces"
 
     async def main() -> None:
-        async with served(scripted_loader(folder)) as server, calling(server) as caller:
-            await caller.asks("hello")
+        async with session_server(engine_loader(folder)) as server, connected_client(server) as caller:
+            await caller.request_reply("hello")
             await caller.until("response.done")
             await eventually(lambda: len(server.records()) == 1)
             shutil.rmtree(folder)
-            await caller.asks("hello")
+            await caller.request_reply("hello")
             await caller.until("response.done", 2)
             await eventually(lambda: any(record["turn"] == 2 for record in server.records()))
             assert server.value("repartee_errors_total", where="trace") == 0
@@ -105,12 +114,12 @@ def test_conversation_problems_are_logged_without_words(tmp_path: Path, caplog: 
             return replace(await super().engines(), voice=ScriptedVoice(fails=True))
 
     async def main() -> None:
-        settings = scripted_loader(tmp_path).settings
-        async with served(Hoarse(settings, os.environ)) as server, calling(server) as caller:
+        settings = engine_loader(tmp_path).settings
+        async with session_server(Hoarse(settings, os.environ)) as server, connected_client(server) as caller:
             await caller.send("session.update", session=TRACED)
-            await caller.asks("hello")
+            await caller.request_reply("hello")
             await caller.until("repartee.notice", 2)
-            said, private = [event["text"] for event in caller.told("repartee.notice")]
+            said, private = [event["text"] for event in caller.events_of("repartee.notice")]
             assert said == "the voice has died"
             assert "ten o'clock" in private
 
@@ -127,18 +136,18 @@ def test_conversation_problems_are_logged_without_words(tmp_path: Path, caplog: 
 @pytest.mark.real_time
 def test_client_gets_rest_of_reply_after_lost_connection(tmp_path: Path) -> None:
     async def main() -> None:
-        script = scripted_loader(tmp_path)
+        script = engine_loader(tmp_path)
         script.answers = (TEN, "Yes.")
-        async with served(script) as server:
-            async with calling(server) as first:
+        async with session_server(script) as server:
+            async with connected_client(server) as first:
                 await first.send("session.update", session=TRACED)
-                await first.asks("count")
+                await first.request_reply("count")
                 await first.until("response.output_audio.delta", 3)
-                response = first.told("response.created")[0]["response"]["id"]
-                first.lose()
+                response = first.events_of("response.created")[0]["response"]["id"]
+                first.break_connection()
                 await asyncio.sleep(0.3)
             query = {"resume": first.token, "received_ms": first.sound_ms, "response_id": response}
-            async with calling(server, **query) as again:
+            async with connected_client(server, **query) as again:
                 assert again.events[0]["session"]["repartee"]["resumed"] is True
                 assert again.token == first.token
                 done = await again.until("response.done")
@@ -146,7 +155,7 @@ def test_client_gets_rest_of_reply_after_lost_connection(tmp_path: Path) -> None
                 assert done["response"]["status"] == "completed"
                 assert first.sound_ms + again.sound_ms == 2000
                 await again.until("repartee.trace")
-                await again.asks("are you there?")
+                await again.request_reply("are you there?")
                 await again.until("response.done", 2)
             await gone(server)
             assert [record["outcome"] for record in server.records()] == ["answered", "interrupted"]
@@ -158,12 +167,12 @@ def test_client_gets_rest_of_reply_after_lost_connection(tmp_path: Path) -> None
 
 def test_client_may_resume_before_its_loss_was_noticed(tmp_path: Path) -> None:
     async def main() -> None:
-        async with served(scripted_loader(tmp_path)) as server, calling(server) as first:
-            async with calling(server, resume=first.token) as second:
+        async with session_server(engine_loader(tmp_path)) as server, connected_client(server) as first:
+            async with connected_client(server, resume=first.token) as second:
                 with pytest.raises(ConnectionClosed):
                     await first.until("response.done")
-                async with calling(server, resume=first.token) as third:
-                    await third.asks("hello")
+                async with connected_client(server, resume=first.token) as third:
+                    await third.request_reply("hello")
                     await third.until("response.done")
                 with pytest.raises(ConnectionClosed):
                     await second.until("response.done")
@@ -173,36 +182,40 @@ def test_client_may_resume_before_its_loss_was_noticed(tmp_path: Path) -> None:
 
 
 def test_resuming_while_old_connection_is_active_loses_nothing(tmp_path: Path) -> None:
-    async def chatter(caller: Caller) -> None:
+    async def chatter(caller: RecordingClient) -> None:
         with suppress(ConnectionClosed):
             while True:
                 await caller.send("conversation.item.retrieve", item_id="nope")
 
     async def main() -> None:
-        async with served(scripted_loader(tmp_path)) as server, calling(server) as first, asyncio.TaskGroup() as tasks:
-            await first.asks("hello")
+        async with (
+            session_server(engine_loader(tmp_path)) as server,
+            connected_client(server) as first,
+            asyncio.TaskGroup() as tasks,
+        ):
+            await first.request_reply("hello")
             await first.until("response.done")
             tasks.create_task(chatter(first))
             async with connect(server.url(resume=first.token), compression=None, max_queue=None) as socket:
-                back = Caller(socket)
+                back = RecordingClient(socket)
                 await back.until("conversation.item.done", 2)
                 assert back.events[0]["type"] == "session.created"
-                assert back.told("error") == []
+                assert back.events_of("error") == []
 
     run(main())
 
 
 def test_conversation_ends_if_client_stays_away(tmp_path: Path) -> None:
     async def main() -> None:
-        async with served(scripted_loader(tmp_path, "server.resume_s=0.3")) as server:
-            async with calling(server) as caller:
-                await caller.asks("hello")
+        async with session_server(engine_loader(tmp_path, "server.resume_s=0.3")) as server:
+            async with connected_client(server) as caller:
+                await caller.request_reply("hello")
                 await caller.until("response.output_audio.delta")
-                caller.lose()
-                await eventually(lambda: server.session_limits.current == 0)
+                caller.break_connection()
+                await eventually(lambda: server.limits.current == 0)
             assert not server.connections.resumable(caller.token)
             assert [record["outcome"] for record in server.records()] == ["interrupted"]
-            async with calling(server, resume=caller.token) as again:
+            async with connected_client(server, resume=caller.token) as again:
                 assert again.events[0]["session"]["repartee"]["resumed"] is False
 
     run(main())
@@ -210,15 +223,15 @@ def test_conversation_ends_if_client_stays_away(tmp_path: Path) -> None:
 
 def test_abandoned_conversation_cannot_be_resumed(tmp_path: Path) -> None:
     async def main() -> None:
-        async with served(scripted_loader(tmp_path, "server.max_sessions=1")) as server:
-            async with calling(server) as caller:
-                caller.lose()
+        async with session_server(engine_loader(tmp_path, "server.max_sessions=1")) as server:
+            async with connected_client(server) as caller:
+                caller.break_connection()
                 await eventually(lambda: len(server.connections.waiting) == 1)
             server.connections.make_room()
             assert not server.connections.resumable(caller.token)
-            async with calling(server, resume=caller.token) as again:
+            async with connected_client(server, resume=caller.token) as again:
                 assert again.events[0]["session"]["repartee"]["resumed"] is False
-                await again.asks("hello")
+                await again.request_reply("hello")
                 await again.until("response.done")
 
     run(main())
@@ -226,14 +239,14 @@ def test_abandoned_conversation_cannot_be_resumed(tmp_path: Path) -> None:
 
 def test_new_client_gets_slot_of_longest_absent_client(tmp_path: Path) -> None:
     async def main() -> None:
-        async with served(scripted_loader(tmp_path, "server.max_sessions=2")) as server:
-            async with calling(server) as first, calling(server) as second:
-                second.lose()
+        async with session_server(engine_loader(tmp_path, "server.max_sessions=2")) as server:
+            async with connected_client(server) as first, connected_client(server) as second:
+                second.break_connection()
                 await eventually(lambda: len(server.connections.waiting) == 1)
-                first.lose()
+                first.break_connection()
                 await eventually(lambda: len(server.connections.waiting) == 2)
             watch = Stopwatch()
-            async with calling(server) as third:
+            async with connected_client(server) as third:
                 assert watch.undisturbed_s < 2, "a minute is what a client may stay away"
                 assert third.events[0]["type"] == "session.created"
                 assert server.connections.resumable(first.token)
@@ -245,24 +258,24 @@ def test_new_client_gets_slot_of_longest_absent_client(tmp_path: Path) -> None:
 # ---- clients that leave ----
 
 
-@pytest.mark.parametrize("code", [1000, 1001, None])
+@pytest.mark.parametrize("code", [1000, 1001, None], ids=["normal close", "going away", "aborted"])
 def test_closed_client_ends_at_once_and_its_turn_is_traced(tmp_path: Path, code: int | None) -> None:
     async def main() -> None:
-        script = scripted_loader(tmp_path, "server.max_sessions=1")
+        script = engine_loader(tmp_path, "server.max_sessions=1")
         script.answers = (TEN,)
-        async with served(script) as server:
-            async with calling(server) as caller:
-                await caller.asks("count")
+        async with session_server(script) as server:
+            async with connected_client(server) as caller:
+                await caller.request_reply("count")
                 await caller.until("response.output_audio.delta")
                 async with caller.socket.send_context():
                     caller.socket.protocol.send_close(code)
                 watch = Stopwatch()
-                await eventually(lambda: server.session_limits.current == 0)
+                await eventually(lambda: server.limits.current == 0)
                 assert watch.undisturbed_s < 1
             assert not server.connections.resumable(caller.token)
             assert [record["outcome"] for record in server.records()] == ["interrupted"]
             assert script.recognizers[0].closed
-            async with calling(server):
+            async with connected_client(server):
                 pass
 
     run(main())
@@ -270,11 +283,11 @@ def test_closed_client_ends_at_once_and_its_turn_is_traced(tmp_path: Path, code:
 
 def test_shutdown_traces_turn_in_progress_and_tells_client(tmp_path: Path) -> None:
     async def main() -> None:
-        script = scripted_loader(tmp_path)
+        script = engine_loader(tmp_path)
         script.answers = (TEN,)
-        async with served(script) as server:
-            async with calling(server) as caller:
-                await caller.asks("count")
+        async with session_server(script) as server:
+            async with connected_client(server) as caller:
+                await caller.request_reply("count")
                 await caller.until("response.output_audio.delta")
                 server.server.should_exit = True
                 assert (await caller.until("error"))["error"]["code"] == "server_draining"
@@ -292,15 +305,15 @@ def test_shutdown_traces_turn_in_progress_and_tells_client(tmp_path: Path) -> No
 def test_ended_sessions_leave_no_resources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "REFILL_AFTER_S", 0.02)
 
-    async def visit(server: Served) -> None:
-        async with calling(server) as caller:
+    async def visit(server: SessionServer) -> None:
+        async with connected_client(server) as caller:
             await asyncio.sleep(0.05)
-            await caller.asks("hello")
+            await caller.request_reply("hello")
             await caller.until("response.output_audio.delta")
 
     async def main() -> None:
-        script = scripted_loader(tmp_path)
-        async with served(script) as server:
+        script = engine_loader(tmp_path)
+        async with session_server(script) as server:
             await asyncio.sleep(0.1)
             before = len(asyncio.all_tasks())
             async with asyncio.TaskGroup() as visits:
@@ -331,11 +344,11 @@ def test_ended_conversation_is_collected_at_once(tmp_path: Path, monkeypatch: py
 
     async def main() -> None:
         asyncio.get_running_loop().set_default_executor(Slow())
-        async with served(scripted_loader(tmp_path)) as server:
+        async with session_server(engine_loader(tmp_path)) as server:
             gc.disable()
             try:
-                async with calling(server) as caller:
-                    await caller.asks("hello")
+                async with connected_client(server) as caller:
+                    await caller.request_reply("hello")
                     await caller.until("response.done")
                 await gone(server)
                 await eventually(lambda: not any(type(one) is Session for one in gc.get_objects()), within_s=5)
@@ -353,11 +366,11 @@ def test_failed_refill_does_not_affect_the_conversation(tmp_path: Path, monkeypa
         raise EngineLoadError("no memory is left")
 
     async def main() -> None:
-        script = scripted_loader(tmp_path)
-        async with served(script) as server, calling(server) as caller:
+        script = engine_loader(tmp_path)
+        async with session_server(script) as server, connected_client(server) as caller:
             script.fails = fail
             await asyncio.sleep(0.1)
-            await caller.asks("hello")
+            await caller.request_reply("hello")
             await caller.until("response.done")
 
     run(main())
@@ -365,11 +378,11 @@ def test_failed_refill_does_not_affect_the_conversation(tmp_path: Path, monkeypa
 
 def test_dead_spare_recognizer_is_not_used(tmp_path: Path) -> None:
     async def main() -> None:
-        script = scripted_loader(tmp_path)
-        async with served(script) as server:
+        script = engine_loader(tmp_path)
+        async with session_server(script) as server:
             (waiting,) = script.recognizers
             waiting.works = False
-            async with calling(server) as caller:
+            async with connected_client(server) as caller:
                 await spoken_turn(caller)
             await gone(server)
             assert (waiting.closed, len(script.recognizers)) == (True, 2)
@@ -387,19 +400,19 @@ def test_recognizer_processes_end_with_their_sessions(tmp_path: Path, monkeypatc
         tasks = Path("/proc/self/task").glob("*/children")
         return sum(len(task.read_text().split()) for task in tasks)
 
-    async def visit(server: Served) -> None:
-        async with calling(server):
+    async def visit(server: SessionServer) -> None:
+        async with connected_client(server):
             await asyncio.sleep(0.3)
 
     async def main() -> None:
         before = children()
-        async with served(real_engines(tmp_path)) as server:
+        async with session_server(real_engines(tmp_path)) as server:
             async with asyncio.TaskGroup() as visits:
                 for _ in range(4):
                     visits.create_task(visit(server))
             await gone(server)
             await eventually(lambda: children() - before <= MAX_READY)
-            async with calling(server):  # uses a returned recognizer
+            async with connected_client(server):  # uses a returned recognizer
                 await asyncio.sleep(0.1)
             await gone(server)
         await eventually(lambda: children() == before)
@@ -410,10 +423,10 @@ def test_recognizer_processes_end_with_their_sessions(tmp_path: Path, monkeypatc
 # ---- several clients ----
 
 
-async def spoken_turn(caller: Caller) -> None:
+async def spoken_turn(caller: RecordingClient) -> None:
     """Sends 300 ms of speech and waits for the answer."""
     for _ in range(15):
-        await caller.sounds(np.full(480, 8000, np.int16))
+        await caller.send_audio(np.full(480, 8000, np.int16))
         await asyncio.sleep(0.02)
     await caller.until("response.done")
 
@@ -422,15 +435,15 @@ async def spoken_turn(caller: Caller) -> None:
 @pytest.mark.real_time
 def test_two_sessions_are_independent(tmp_path: Path) -> None:
     async def main() -> None:
-        script = scripted_loader(tmp_path)
-        async with served(script) as server, calling(server) as one, calling(server) as other:
+        script = engine_loader(tmp_path)
+        async with session_server(script) as server, connected_client(server) as one, connected_client(server) as other:
             await one.send("session.update", session={"type": "realtime", "instructions": "Sing."})
             async with asyncio.TaskGroup() as turns:
                 turns.create_task(spoken_turn(one))
                 turns.create_task(spoken_turn(other))
-            await one.asks("and now?")
+            await one.request_reply("and now?")
             await one.until("response.done", 2)
-            assert len(other.told("response.done")) == 1
+            assert len(other.events_of("response.done")) == 1
             assert [caller.sound_ms for caller in (one, other)] == [1600, 800] or one.sound_ms >= 1600
             assert one.token != other.token
             assert [len(model.asked) for model in script.models[:2]] == [2, 1]
@@ -447,11 +460,11 @@ def test_client_that_does_not_read_is_dropped(tmp_path: Path, monkeypatch: pytes
 
     async def main() -> None:
         async with (
-            served(scripted_loader(tmp_path, "server.resume_s=0")) as server,
-            calling(server) as other,
+            session_server(engine_loader(tmp_path, "server.resume_s=0")) as server,
+            connected_client(server) as other,
             connect(server.url(), compression=None, max_queue=1) as deaf,
         ):
-            await eventually(lambda: server.session_limits.current == 2)
+            await eventually(lambda: server.limits.current == 2)
             await other.send("session.update", session=TRACED)
             content = [{"type": "input_text", "text": "x" * 500_000}]
             item = {"type": "message", "role": "user", "id": "big", "content": content}
@@ -460,11 +473,11 @@ def test_client_that_does_not_read_is_dropped(tmp_path: Path, monkeypatch: pytes
                 await deaf.send('{"type":"conversation.item.retrieve","item_id":"big"}')
             for turn in range(3):
                 watch = Stopwatch()
-                await other.asks("hello")
+                await other.request_reply("hello")
                 await other.until("response.created", turn + 1)
                 assert watch.undisturbed_s < 1.5
                 await other.until("repartee.trace", turn + 1)
-            await eventually(lambda: server.session_limits.current == 1)
+            await eventually(lambda: server.limits.current == 1)
             deaf.transport.abort()
 
     run(main())
@@ -478,7 +491,7 @@ def test_dropped_client_gets_close_when_it_reads_again(tmp_path: Path, monkeypat
 
     async def main() -> None:
         async with (
-            served(scripted_loader(tmp_path)) as server,
+            session_server(engine_loader(tmp_path)) as server,
             connect(server.url(), compression=None, max_queue=1) as deaf,
         ):
             created = json.loads(await deaf.recv())
@@ -493,7 +506,7 @@ def test_dropped_client_gets_close_when_it_reads_again(tmp_path: Path, monkeypat
                     while True:
                         await deaf.recv()
             assert closed.value.rcvd is None or closed.value.rcvd.code == 1011
-            async with calling(server, resume=created["session"]["repartee"]["resume_token"]) as again:
+            async with connected_client(server, resume=created["session"]["repartee"]["resume_token"]) as again:
                 assert again.events[0]["session"]["repartee"]["resumed"] is True
 
     run(main())
@@ -515,7 +528,7 @@ def test_client_that_requests_more_than_it_reads_is_paused(tmp_path: Path, monke
 
     async def main() -> None:
         async with (
-            served(scripted_loader(tmp_path)) as server,
+            session_server(engine_loader(tmp_path)) as server,
             connect(server.url(), compression=None, max_queue=1) as greedy,
         ):
             content = [{"type": "input_text", "text": "x" * 500_000}]
@@ -545,7 +558,11 @@ def test_flood_of_small_messages_lets_other_tasks_run(tmp_path: Path) -> None:
                 await asyncio.sleep(0.002)
                 late_s.append(watch.undisturbed_s - 0.002)
 
-        async with served(scripted_loader(tmp_path)) as server, calling(server) as caller, asyncio.TaskGroup() as tasks:
+        async with (
+            session_server(engine_loader(tmp_path)) as server,
+            connected_client(server) as caller,
+            asyncio.TaskGroup() as tasks,
+        ):
             watching = tasks.create_task(watch())
             caller.socket.transport.write(b"".join([b"\x81\x81\x00\x00\x00\x00{"] * 5000))
             await caller.until("error", 5000)
@@ -557,28 +574,28 @@ def test_flood_of_small_messages_lets_other_tasks_run(tmp_path: Path) -> None:
 
 def test_only_audio_faster_than_real_time_is_queued(tmp_path: Path) -> None:
     async def main() -> None:
-        async with served(scripted_loader(tmp_path)) as server, calling(server) as caller:
+        async with session_server(engine_loader(tmp_path)) as server, connected_client(server) as caller:
             watch = Stopwatch()
             for _ in range(5):
-                await caller.sounds(np.zeros(24_000, np.int16))
-            await caller.asks("hello")
+                await caller.send_audio(np.zeros(24_000, np.int16))
+            await caller.request_reply("hello")
             await caller.until("response.created")
-            assert watch.took.elapsed_s > 0.6
+            assert watch.duration.elapsed_s > 0.6
             assert watch.undisturbed_s < 3
             assert server.value("repartee_throttled_seconds_total") > 0.5
-            assert caller.told("error") == []
+            assert caller.events_of("error") == []
 
     run(main())
 
 
 def test_long_message_is_processed_in_real_time(tmp_path: Path) -> None:
     async def main() -> None:
-        async with served(scripted_loader(tmp_path)) as server, calling(server) as caller:
+        async with session_server(engine_loader(tmp_path)) as server, connected_client(server) as caller:
             watch = Stopwatch()
-            await caller.sounds(np.zeros(24_000 * 7, np.int16))
-            await caller.asks("hello")
+            await caller.send_audio(np.zeros(24_000 * 7, np.int16))
+            await caller.request_reply("hello")
             await caller.until("response.created")
-            assert watch.took.elapsed_s > 2
+            assert watch.duration.elapsed_s > 2
             assert server.value("repartee_throttled_seconds_total") > 2
 
     run(main())
@@ -586,23 +603,26 @@ def test_long_message_is_processed_in_real_time(tmp_path: Path) -> None:
 
 def test_client_is_not_idle_while_long_message_is_processed(tmp_path: Path) -> None:
     async def main() -> None:
-        async with served(scripted_loader(tmp_path, "server.idle_timeout_s=1")) as server, calling(server) as caller:
-            await caller.sounds(np.zeros(24_000 * 7, np.int16))
+        async with (
+            session_server(engine_loader(tmp_path, "server.idle_timeout_s=1")) as server,
+            connected_client(server) as caller,
+        ):
+            await caller.send_audio(np.zeros(24_000 * 7, np.int16))
             await caller.until("error")
             assert server.value("repartee_throttled_seconds_total") > 2
-            assert caller.told("error")[0]["error"]["code"] == "session_idle"
+            assert caller.events_of("error")[0]["error"]["code"] == "session_idle"
 
     run(main())
 
 
 def test_resuming_within_long_message_starts_anew(tmp_path: Path) -> None:
     async def main() -> None:
-        async with served(scripted_loader(tmp_path)) as server, calling(server) as first:
-            await first.sounds(np.zeros(24_000 * 60, np.int16))
-            async with calling(server, resume=first.token) as second:
+        async with session_server(engine_loader(tmp_path)) as server, connected_client(server) as first:
+            await first.send_audio(np.zeros(24_000 * 60, np.int16))
+            async with connected_client(server, resume=first.token) as second:
                 with pytest.raises(ConnectionClosed) as closed:
                     await first.until("response.done")
-                await second.asks("hello")
+                await second.request_reply("hello")
                 await second.until("response.created", within_s=20)
                 assert closed.value.rcvd is not None
                 assert closed.value.rcvd.code == 1000
@@ -611,11 +631,11 @@ def test_resuming_within_long_message_starts_anew(tmp_path: Path) -> None:
     run(main())
 
 
-def test_a_throttled_client_that_leaves_is_noticed(tmp_path: Path) -> None:
+def test_disconnect_of_a_throttled_client_is_noticed(tmp_path: Path) -> None:
     async def main() -> None:
-        async with served(scripted_loader(tmp_path)) as server:
-            async with calling(server) as caller:
-                await caller.sounds(np.zeros(24_000 * 60, np.int16))
+        async with session_server(engine_loader(tmp_path)) as server:
+            async with connected_client(server) as caller:
+                await caller.send_audio(np.zeros(24_000 * 60, np.int16))
             await gone(server)
 
     run(main())
@@ -627,9 +647,9 @@ def minute_of_sound(seconds: float = 60.0) -> Pcm:
 
 def test_pings_and_control_events_are_answered_during_backlog(tmp_path: Path) -> None:
     async def main() -> None:
-        async with served(scripted_loader(tmp_path)) as server, calling(server) as caller:
+        async with session_server(engine_loader(tmp_path)) as server, connected_client(server) as caller:
             for _ in range(60):
-                await caller.sounds(minute_of_sound(1.0))
+                await caller.send_audio(minute_of_sound(1.0))
             await caller.send("session.update", session={"type": "realtime", "instructions": "Be brief."})
             await caller.send("conversation.item.retrieve", item_id="nope")
             await caller.until("session.updated", within_s=10)
@@ -643,30 +663,30 @@ def test_pings_and_control_events_are_answered_during_backlog(tmp_path: Path) ->
 
 def test_commit_includes_all_queued_audio(tmp_path: Path) -> None:
     async def main() -> None:
-        async with served(scripted_loader(tmp_path)) as server, calling(server) as caller:
+        async with session_server(engine_loader(tmp_path)) as server, connected_client(server) as caller:
             await caller.send("session.update", session={**TRACED, "audio": {"input": {"turn_detection": None}}})
             for _ in range(6):
-                await caller.sounds(np.full(24_000, 8000, np.int16))
+                await caller.send_audio(np.full(24_000, 8000, np.int16))
             await caller.send("input_audio_buffer.commit")
             await caller.send("response.create")
             await caller.until("response.done")
             kinds = [event["type"] for event in caller.events]
             assert kinds.index("input_audio_buffer.committed") < kinds.index("response.created")
-            committed = caller.told("input_audio_buffer.committed")[0]["repartee"]
+            committed = caller.events_of("input_audio_buffer.committed")[0]["repartee"]
             assert committed["audio_end_ms"] - committed["invented_ms"] == pytest.approx(6000, abs=200)
-            assert caller.told("error") == []
+            assert caller.events_of("error") == []
 
     run(main())
 
 
 def test_clear_drops_queued_audio(tmp_path: Path) -> None:
     async def main() -> None:
-        async with served(scripted_loader(tmp_path)) as server, calling(server) as caller:
+        async with session_server(engine_loader(tmp_path)) as server, connected_client(server) as caller:
             for _ in range(60):
-                await caller.sounds(minute_of_sound(1.0))
+                await caller.send_audio(minute_of_sound(1.0))
             await caller.send("input_audio_buffer.clear")
             await caller.until("input_audio_buffer.cleared", within_s=15)
-            await caller.asks("hello")
+            await caller.request_reply("hello")
             await caller.until("response.created", within_s=15)
 
     run(main())
@@ -680,39 +700,39 @@ def test_disconnect_is_noticed_during_backlog(
     monkeypatch.setattr(audio_backlog, "MAX_BYTES", held_bytes)
 
     async def main() -> None:
-        async with served(scripted_loader(tmp_path, "server.resume_s=0")) as server:
-            async with calling(server) as caller:
+        async with session_server(engine_loader(tmp_path, "server.resume_s=0")) as server:
+            async with connected_client(server) as caller:
                 for _ in range(30):
-                    await caller.sounds(minute_of_sound(1.0))
+                    await caller.send_audio(minute_of_sound(1.0))
                 await eventually(lambda: server.value("repartee_throttled_seconds_total") > 0.2)
                 if not closes:
-                    caller.lose()
+                    caller.break_connection()
                 elif held_bytes < 1 << 20:
                     caller.socket.transport.write_eof()  # without a close frame
-            await eventually(lambda: server.session_limits.current == 0, within_s=3)
+            await eventually(lambda: server.limits.current == 0, within_s=3)
 
     run(main())
 
 
 def test_flooding_clients_that_vanish_free_their_slots(tmp_path: Path) -> None:
     async def main() -> None:
-        async with served(scripted_loader(tmp_path, "server.max_sessions=8")) as server:
+        async with session_server(engine_loader(tmp_path, "server.max_sessions=8")) as server:
             flooding = [await stack_caller(server) for _ in range(8)]
             for caller in flooding:
                 for _ in range(8):
-                    await caller.sounds(minute_of_sound(10.0))
+                    await caller.send_audio(minute_of_sound(10.0))
             for caller in flooding:
-                caller.lose()
-            async with calling(server) as other:
-                await other.asks("hello")
+                caller.break_connection()
+            async with connected_client(server) as other:
+                await other.request_reply("hello")
                 await other.until("response.created", within_s=10)
 
     run(main())
 
 
-async def stack_caller(server: Served) -> Caller:
+async def stack_caller(server: SessionServer) -> RecordingClient:
     """Returns a client whose connection is not closed normally."""
-    caller = Caller(await connect(server.url(), compression=None, max_queue=None))
+    caller = RecordingClient(await connect(server.url(), compression=None, max_queue=None))
     await caller.until("session.created")
     return caller
 
@@ -729,12 +749,12 @@ def test_flooding_clients_have_a_bounded_backlog(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(audio_backlog.AudioBacklog, "put", counted)
 
     async def main() -> None:
-        async with served(scripted_loader(tmp_path, "server.resume_s=0")) as server:
-            async with calling(server) as caller:
+        async with session_server(engine_loader(tmp_path, "server.resume_s=0")) as server:
+            async with connected_client(server) as caller:
                 for _ in range(40):
-                    await caller.sounds(minute_of_sound(1.0))
+                    await caller.send_audio(minute_of_sound(1.0))
                 await asyncio.sleep(1)
-                caller.lose()
+                caller.break_connection()
             await gone(server)
             assert (1 << 19) <= max(held) < (1 << 19) + 24_000 * 2 * 2
 
@@ -745,20 +765,20 @@ def test_flooding_clients_have_a_bounded_backlog(tmp_path: Path, monkeypatch: py
 @pytest.mark.real_time
 def test_conversation_is_answered_beside_flooding_clients(tmp_path: Path) -> None:
     async def main() -> None:
-        async with served(scripted_loader(tmp_path)) as server, calling(server) as other:
+        async with session_server(engine_loader(tmp_path)) as server, connected_client(server) as other:
             await other.send("session.update", session=TRACED)
             flooding = [await stack_caller(server) for _ in range(4)]
             for caller in flooding:
                 for _ in range(10):
-                    await caller.sounds(minute_of_sound(4.0))
+                    await caller.send_audio(minute_of_sound(4.0))
             for turn in range(3):
                 watch = Stopwatch()
-                await other.asks("hello")
+                await other.request_reply("hello")
                 await other.until("response.created", turn + 1)
                 assert watch.undisturbed_s < 0.5
                 await other.until("repartee.trace", turn + 1)
             for caller in flooding:
-                caller.lose()
+                caller.break_connection()
 
     run(main())
 
@@ -769,16 +789,16 @@ def test_conversation_is_answered_beside_flooding_clients(tmp_path: Path) -> Non
 def test_invalid_message_is_an_error_and_session_continues(tmp_path: Path) -> None:
     async def main() -> None:
         async with (
-            served(scripted_loader(tmp_path, "server.max_message_bytes=65536")) as server,
-            calling(server) as caller,
+            session_server(engine_loader(tmp_path, "server.max_message_bytes=65536")) as server,
+            connected_client(server) as caller,
         ):
             await caller.socket.send(b"\x00\x01")
             await caller.socket.send("x" * 100_000)
             await caller.socket.send("語" * 30_000)
             await caller.socket.send("{")
-            await caller.asks("hello")
+            await caller.request_reply("hello")
             await caller.until("response.done")
-            errors = [event["error"] for event in caller.told("error")]
+            errors = [event["error"] for event in caller.events_of("error")]
             assert [error["code"] for error in errors] == ["binary_message", *["message_too_large"] * 2, "invalid_json"]
             assert [error["message"].split()[-1] for error in errors[1:3]] == ["100000", "90000"]
             assert server.value("repartee_wire_errors_total", code="message_too_large") == 2
@@ -793,12 +813,12 @@ def test_invalid_message_is_an_error_and_session_continues(tmp_path: Path) -> No
 
 def test_page_of_another_site_is_refused(tmp_path: Path) -> None:
     async def main() -> None:
-        async with served(scripted_loader(tmp_path)) as server:
+        async with session_server(engine_loader(tmp_path)) as server:
             with pytest.raises(InvalidStatus) as refused:
-                async with calling(server, {"Origin": "https://evil.example"}):
+                async with connected_client(server, {"Origin": "https://evil.example"}):
                     pass
             assert refused.value.response.status_code == 403
-            assert server.session_limits.current == 0
+            assert server.limits.current == 0
 
     run(main())
 
@@ -806,22 +826,22 @@ def test_page_of_another_site_is_refused(tmp_path: Path) -> None:
 # ---- shutdown ----
 
 
-async def get(server: Served, path: str) -> int:
+async def get(server: SessionServer, path: str) -> int:
     async with httpx.AsyncClient(trust_env=False) as client:
         return (await client.get(f"http://127.0.0.1:{server.port}{path}", timeout=20)).status_code
 
 
 @pytest.fixture
-def signalled(monkeypatch: pytest.MonkeyPatch) -> Callable[[Served, signal.Signals], None]:
+def signalled(monkeypatch: pytest.MonkeyPatch) -> Callable[[SessionServer, signal.Signals], None]:
     """Sends a signal to the server. The process that it would end later is the test's own."""
     monkeypatch.setattr(serve, "_exit_after", lambda _seconds: None)
     return lambda server, which: server.server.handle_exit(which, None)
 
 
-Signalled = Callable[[Served, signal.Signals], None]
+Signalled = Callable[[SessionServer, signal.Signals], None]
 
 
-async def told_and_closed(caller: Caller) -> None:
+async def told_and_closed(caller: RecordingClient) -> None:
     assert (await caller.until("error"))["error"]["code"] == "server_draining"
     with pytest.raises(ConnectionClosed) as closed:
         await caller.until("error", 2)
@@ -831,18 +851,18 @@ async def told_and_closed(caller: Caller) -> None:
 
 def test_sigterm_lets_reply_finish_and_refuses_new_sessions(tmp_path: Path, signalled: Signalled) -> None:
     async def main() -> None:
-        script = scripted_loader(tmp_path)
+        script = engine_loader(tmp_path)
         script.answers = (TEN,)
-        async with served(script) as server:
-            async with calling(server) as caller, calling(server) as idle:
-                await caller.asks("count")
+        async with session_server(script) as server:
+            async with connected_client(server) as caller, connected_client(server) as idle:
+                await caller.request_reply("count")
                 await caller.until("response.output_audio.delta")
                 signalled(server, signal.SIGTERM)
                 assert [await get(server, path) for path in ("/readyz", "/healthz")] == [503, 200]
                 await told_and_closed(idle)
                 async with connect(server.url(), compression=None) as late:
                     assert json.loads(await late.recv())["error"]["code"] == "server_draining"
-                assert caller.told("response.done") == []
+                assert caller.events_of("response.done") == []
                 done = await caller.until("response.done")
                 assert done["response"]["status"] == "completed"
                 await told_and_closed(caller)
@@ -856,13 +876,13 @@ def test_sigterm_lets_reply_finish_and_refuses_new_sessions(tmp_path: Path, sign
 
 def test_sigterm_lets_reply_of_resumed_client_finish(tmp_path: Path, signalled: Signalled) -> None:
     async def main() -> None:
-        script = scripted_loader(tmp_path)
+        script = engine_loader(tmp_path)
         script.answers = (TEN,)
-        async with served(script) as server, calling(server) as first:
-            await first.asks("count")
+        async with session_server(script) as server, connected_client(server) as first:
+            await first.request_reply("count")
             await first.until("response.output_audio.delta")
-            first.lose()
-            async with calling(server, resume=first.token) as again:
+            first.break_connection()
+            async with connected_client(server, resume=first.token) as again:
                 signalled(server, signal.SIGTERM)
                 done = await again.until("response.done")
                 assert done["response"]["status"] == "completed"
@@ -879,17 +899,17 @@ def test_reply_is_cut_if_it_has_no_time_to_finish(tmp_path: Path, signalled: Sig
     drain_s = {"no time": 0.0, "too little time": 0.2}.get(how, 60.0)
 
     async def main() -> None:
-        script = scripted_loader(tmp_path, f"server.drain_s={drain_s}")
+        script = engine_loader(tmp_path, f"server.drain_s={drain_s}")
         script.answers = (" ".join([TEN] * 20),)  # 40 s
-        async with served(script) as server:
-            async with calling(server) as caller:
-                await caller.asks("count")
+        async with session_server(script) as server:
+            async with connected_client(server) as caller:
+                await caller.request_reply("count")
                 await caller.until("response.output_audio.delta")
                 watch = Stopwatch()
                 signalled(server, signal.SIGINT if how == "ctrl-c" else signal.SIGTERM)
                 if how in {"second sigterm", "ctrl-c after sigterm"}:
                     await asyncio.sleep(0.3)
-                    assert caller.told("error") == []
+                    assert caller.events_of("error") == []
                     signalled(server, signal.SIGINT if how == "ctrl-c after sigterm" else signal.SIGTERM)
                 with pytest.raises(ConnectionClosed) as closed:
                     await caller.until("response.done")

@@ -8,7 +8,7 @@ from collections.abc import Coroutine
 from pathlib import Path
 
 import pytest
-from served import Caller, ScriptedEngineLoader, calling, served, settings_for
+from session_server import RecordingClient, ScriptedEngineLoader, connected_client, session_server, settings_for
 
 from web.event_limits import (
     BURST_BYTES,
@@ -78,7 +78,7 @@ def test_other_events_have_at_most_a_megabyte(text: str) -> None:
     refused = refusal(text, len(text), LIMIT_BYTES)
     assert isinstance(refused, ProtocolError)
     assert refused.code == "message_too_large"
-    assert f"{MAX_EVENT_BYTES} bytes at most, this one {len(text)}" in refused.message
+    assert f"{MAX_EVENT_BYTES} bytes; this one has {len(text)}" in refused.message
 
 
 def test_event_of_exactly_a_megabyte_passes() -> None:
@@ -196,14 +196,14 @@ def update(parameters: str) -> str:
 def test_large_event_is_refused_and_the_connection_stays(tmp_path: Path, text: str, code: str) -> None:
     async def main() -> None:
         async with (
-            served(ScriptedEngineLoader(settings_for(tmp_path), os.environ)) as server,
-            calling(server) as caller,
+            session_server(ScriptedEngineLoader(settings_for(tmp_path), os.environ)) as server,
+            connected_client(server) as caller,
         ):
             await caller.socket.send(text)
             error = (await caller.until("error"))["error"]
             assert error["code"] == code
             assert any(limit in error["message"] for limit in ("1000000", "20000", "256000"))
-            await caller.asks("hello")
+            await caller.request_reply("hello")
             await caller.until("response.done")
 
     talk(tmp_path, main())
@@ -212,14 +212,14 @@ def test_large_event_is_refused_and_the_connection_stays(tmp_path: Path, text: s
 def test_append_with_its_type_last_is_accepted(tmp_path: Path) -> None:
     async def main() -> None:
         async with (
-            served(ScriptedEngineLoader(settings_for(tmp_path), os.environ)) as server,
-            calling(server) as caller,
+            session_server(ScriptedEngineLoader(settings_for(tmp_path), os.environ)) as server,
+            connected_client(server) as caller,
         ):
             sound = "A" * 200_000
             await caller.socket.send(f'{{"audio":"{sound}","type":"input_audio_buffer.append"}}')
             await caller.socket.send(f'{{"audio":"{sound}","type":"nothing"}}')
             assert (await caller.until("error"))["error"]["param"] == "type"
-            assert len(caller.told("error")) == 1
+            assert len(caller.events_of("error")) == 1
 
     talk(tmp_path, main())
 
@@ -228,7 +228,7 @@ def test_append_with_its_type_last_is_accepted(tmp_path: Path) -> None:
 def test_client_with_costly_events_waits_and_others_do_not(tmp_path: Path, kind: str) -> None:
     text = "x" * 900_000
 
-    async def costly(caller: Caller) -> None:
+    async def costly(caller: RecordingClient) -> None:
         item = {"type": "message", "role": "user", "id": "big", "content": [{"type": "input_text", "text": text}]}
         await caller.send("conversation.item.create", item=item)
         for _ in range(5 if kind == "large request" else 40):
@@ -241,9 +241,9 @@ def test_client_with_costly_events_waits_and_others_do_not(tmp_path: Path, kind:
 
     async def main() -> None:
         async with (
-            served(ScriptedEngineLoader(settings_for(tmp_path), os.environ)) as server,
-            calling(server) as one,
-            calling(server) as other,
+            session_server(ScriptedEngineLoader(settings_for(tmp_path), os.environ)) as server,
+            connected_client(server) as one,
+            connected_client(server) as other,
             asyncio.TaskGroup() as tasks,
         ):
             work = tasks.create_task(costly(one))

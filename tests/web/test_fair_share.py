@@ -26,7 +26,7 @@ def test_single_conversation_is_not_slowed_down() -> None:
     run_virtual(main())
 
 
-@pytest.mark.parametrize("clients", [1, 8])
+@pytest.mark.parametrize("clients", [1, 8], ids=["1 client", "8 clients"])
 def test_clients_ahead_of_real_time_share_a_quarter_of_the_time(clients: int) -> None:
     async def main() -> None:
         share, loop = FairShare(), asyncio.get_running_loop()

@@ -7,7 +7,7 @@ from collections.abc import Coroutine
 from pathlib import Path
 
 import pytest
-from served import ScriptedEngineLoader, calling, served, settings_for
+from session_server import ScriptedEngineLoader, connected_client, session_server, settings_for
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import Frame, Opcode
 
@@ -56,9 +56,9 @@ def run(main: Coroutine[None, None, None]) -> None:
 def test_flood_of_frames_is_closed_with_a_reason(tmp_path: Path, flood: bytes, what: str) -> None:
     async def main() -> None:
         async with (
-            served(ScriptedEngineLoader(settings_for(tmp_path), os.environ)) as server,
-            calling(server) as other,
-            calling(server) as caller,
+            session_server(ScriptedEngineLoader(settings_for(tmp_path), os.environ)) as server,
+            connected_client(server) as other,
+            connected_client(server) as caller,
         ):
             caller.socket.transport.write(flood)
             with pytest.raises(ConnectionClosed) as closed:
@@ -66,7 +66,7 @@ def test_flood_of_frames_is_closed_with_a_reason(tmp_path: Path, flood: bytes, w
             assert closed.value.rcvd is not None
             assert closed.value.rcvd.code == 1008
             assert what in closed.value.rcvd.reason
-            await other.asks("hello")
+            await other.request_reply("hello")
             await other.until("response.done")
 
     run(main())
@@ -75,8 +75,8 @@ def test_flood_of_frames_is_closed_with_a_reason(tmp_path: Path, flood: bytes, w
 def test_client_flooding_after_close_still_gets_the_reason(tmp_path: Path) -> None:
     async def main() -> None:
         async with (
-            served(ScriptedEngineLoader(settings_for(tmp_path), os.environ)) as server,
-            calling(server) as caller,
+            session_server(ScriptedEngineLoader(settings_for(tmp_path), os.environ)) as server,
+            connected_client(server) as caller,
         ):
             with pytest.raises(ConnectionClosed) as closed:  # noqa: PT012
                 async with asyncio.TaskGroup() as tasks:
@@ -101,8 +101,8 @@ def test_client_flooding_after_close_still_gets_the_reason(tmp_path: Path) -> No
 
 def test_unread_pongs_use_bounded_memory(tmp_path: Path) -> None:
     async def main() -> None:
-        async with served(ScriptedEngineLoader(settings_for(tmp_path), os.environ)) as server:
-            async with calling(server) as caller:
+        async with session_server(ScriptedEngineLoader(settings_for(tmp_path), os.environ)) as server:
+            async with connected_client(server) as caller:
                 (protocol,) = server.server.server_state.connections
                 caller.socket.transport.pause_reading()
                 sock = caller.socket.transport.get_extra_info("socket")
@@ -115,7 +115,7 @@ def test_unread_pongs_use_bounded_memory(tmp_path: Path) -> None:
                 with pytest.raises(ConnectionClosed) as closed:
                     await caller.until("response.done")
             assert closed.value.rcvd is not None
-            assert closed.value.rcvd.reason.startswith("pings whose answers are not read")
+            assert closed.value.rcvd.reason.startswith("too many pings whose answers are not read")
 
     run(main())
 
@@ -125,8 +125,8 @@ def test_message_in_large_or_in_a_few_small_fragments_is_taken(tmp_path: Path) -
 
     async def main() -> None:
         async with (
-            served(ScriptedEngineLoader(settings_for(tmp_path), os.environ)) as server,
-            calling(server) as caller,
+            session_server(ScriptedEngineLoader(settings_for(tmp_path), os.environ)) as server,
+            connected_client(server) as caller,
         ):
             parts = [frame(Opcode.CONT, bytes([byte]), fin=False) for byte in text]
             caller.socket.transport.write(frame(Opcode.TEXT, fin=False) + b"".join(parts) + frame(Opcode.CONT))
@@ -134,7 +134,9 @@ def test_message_in_large_or_in_a_few_small_fragments_is_taken(tmp_path: Path) -
             pieces = frame(Opcode.CONT, b" " * 1400, fin=False) * 600
             caller.socket.transport.write(frame(Opcode.TEXT, text, fin=False) + pieces + frame(Opcode.CONT))
             await caller.until("error", 2)
-            assert [event["error"]["code"] for event in caller.told("error")] == ["item_retrieve_invalid_item_id"] * 2
+            assert [event["error"]["code"] for event in caller.events_of("error")] == [
+                "item_retrieve_invalid_item_id"
+            ] * 2
 
     run(main())
 

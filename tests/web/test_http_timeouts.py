@@ -54,7 +54,7 @@ async def app(scope: Scope, receive: Receive, send: Send) -> None:
         await Response("yes")(scope, receive, send)
 
 
-def perform(scene: Callable[[_Pipe, TimedHttpProtocol], Coroutine[None, None, None]]) -> _Pipe:
+def run_scene(scene: Callable[[_Pipe, TimedHttpProtocol], Coroutine[None, None, None]]) -> _Pipe:
     """Runs a scene on a new connection."""
     pipes: list[_Pipe] = []
 
@@ -71,7 +71,7 @@ def perform(scene: Callable[[_Pipe, TimedHttpProtocol], Coroutine[None, None, No
     return pipes[0]
 
 
-@pytest.mark.parametrize("said", [b"", b"GET /", REQUEST[:-1]])
+@pytest.mark.parametrize("said", [b"", b"GET /", REQUEST[:-1]], ids=["nothing", "request line", "almost all"])
 def test_incomplete_request_times_out(said: bytes) -> None:
     async def scene(pipe: _Pipe, server: TimedHttpProtocol) -> None:
         if said:
@@ -80,7 +80,7 @@ def test_incomplete_request_times_out(said: bytes) -> None:
         assert not pipe.is_closing()
         await asyncio.sleep(0.2)
 
-    assert perform(scene).closed_s == pytest.approx(REQUEST_TIMEOUT_S)
+    assert run_scene(scene).closed_s == pytest.approx(REQUEST_TIMEOUT_S)
 
 
 def test_slow_bytes_do_not_extend_the_timeout() -> None:
@@ -90,7 +90,7 @@ def test_slow_bytes_do_not_extend_the_timeout() -> None:
             await asyncio.sleep(0.9)
             server.data_received(bytes([byte]))
 
-    assert perform(scene).closed_s == pytest.approx(REQUEST_TIMEOUT_S, abs=0.1)
+    assert run_scene(scene).closed_s == pytest.approx(REQUEST_TIMEOUT_S, abs=0.1)
 
 
 def test_slow_answer_does_not_time_out() -> None:
@@ -102,7 +102,7 @@ def test_slow_answer_does_not_time_out() -> None:
         await asyncio.sleep(REQUEST_TIMEOUT_S)
         assert pipe.is_closing()
 
-    perform(scene)
+    run_scene(scene)
 
 
 def test_websocket_does_not_time_out() -> None:
@@ -112,4 +112,4 @@ def test_websocket_does_not_time_out() -> None:
         assert not pipe.is_closing()
         await asyncio.sleep(2 * REQUEST_TIMEOUT_S)
 
-    perform(scene)
+    run_scene(scene)

@@ -48,7 +48,9 @@ def value(metrics: Metrics, name: str, **labels: str) -> float | None:
     return metrics.registry.get_sample_value(name, labels)
 
 
-@pytest.mark.parametrize("failed", [replace(TURN, error="the endpoint failed"), replace(TURN, outcome="stuck")])
+@pytest.mark.parametrize(
+    "failed", [replace(TURN, error="the endpoint failed"), replace(TURN, outcome="stuck")], ids=["error", "stuck"]
+)
 def test_failed_turn_has_no_latency_in_the_metrics(failed: TurnRecord) -> None:
     metrics = Metrics()
     metrics.turn(failed)

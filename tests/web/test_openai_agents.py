@@ -10,7 +10,7 @@ from agents import function_tool
 from agents.realtime import OpenAIRealtimeWebSocketModel, RealtimeAgent, RealtimeRunner, RealtimeSession
 from agents.realtime.model_inputs import RealtimeModelSendInterrupt
 from llm_server import DONE, HEAD, LAST_CHUNK, Script, answer, chunk, event, serving
-from served import WHAT_TIME, Pace, eventually, in_real_time, real_engines, recording, served
+from session_server import WHAT_TIME, Pace, eventually, in_real_time, real_engines, recording, session_server
 
 from audio.units import REPLY_RATE_HZ, Pcm
 
@@ -38,23 +38,23 @@ class Listener:
             self.events.append(one)
             self._came.set()
 
-    def told(self, kind: str) -> list[Any]:
+    def events_of(self, kind: str) -> list[Any]:
         return [one for one in self.events if one.type == kind]
 
     async def until(self, kind: str, count: int = 1) -> Any:
         async with asyncio.timeout(30):
-            while len(found := self.told(kind)) < count:
+            while len(found := self.events_of(kind)) < count:
                 self._came.clear()
                 await self._came.wait()
         return found[count - 1]
 
     @property
     def sound_ms(self) -> float:
-        return sum(len(one.audio.data) for one in self.told("audio")) / 48
+        return sum(len(one.audio.data) for one in self.events_of("audio")) / 48
 
     def texts(self, role: str) -> list[str]:
         """Returns the texts of a role in the session's history."""
-        history = self.told("history_updated")[-1].history if self.told("history_updated") else []
+        history = self.events_of("history_updated")[-1].history if self.events_of("history_updated") else []
         messages = [item for item in history if item.type == "message" and item.role == role]
         parts = [part for message in messages for part in message.content]
         return [getattr(part, "transcript", None) or getattr(part, "text", None) or "" for part in parts]
@@ -83,7 +83,7 @@ def test_spoken_turn_and_tool_call_work(tmp_path: Path) -> None:
     async def main(pace: Pace, folder: Path) -> None:
         lamps.clear()
         scripts = (called("set_lamp", '{"on": true}'), answer("The lamp is on."))
-        async with serving(*scripts) as llm, served(real_engines(folder, llm.url)) as server:
+        async with serving(*scripts) as llm, session_server(real_engines(folder, llm.url)) as server:
             agent = RealtimeAgent(name="butler", instructions="Be brief.", tools=[set_lamp])
             runner = RealtimeRunner(agent, model=OpenAIRealtimeWebSocketModel(), config={"tracing_disabled": True})
             async with (
@@ -108,11 +108,11 @@ def test_spoken_turn_and_tool_call_work(tmp_path: Path) -> None:
                 await listener.until("audio_end", 2)
                 await eventually(lambda: "The lamp is on." in listener.texts("assistant"))
                 # The SDK reports every unknown event and continues.
-                unknown = [str(one.error) for one in listener.told("error")]
+                unknown = [str(one.error) for one in listener.events_of("error")]
                 assert unknown == []
                 for task in work:
                     task.cancel()
-            await eventually(lambda: server.session_limits.current == 0)
+            await eventually(lambda: server.limits.current == 0)
             assert len(llm.posts) == 2
             assert b"set_lamp" in llm.posts[0].body
 
@@ -124,7 +124,7 @@ def test_guardrail_interrupt_is_not_an_error(tmp_path: Path) -> None:
     story = " ".join(["Once upon a time there was a very long story that nobody has heard to its end."] * 4)
 
     async def main(pace: Pace, folder: Path) -> None:
-        async with serving(answer(story)) as llm, served(real_engines(folder, llm.url)) as server:
+        async with serving(answer(story)) as llm, session_server(real_engines(folder, llm.url)) as server:
             agent = RealtimeAgent(name="butler", instructions="Tell stories.")
             runner = RealtimeRunner(agent, model=OpenAIRealtimeWebSocketModel(), config={"tracing_disabled": True})
             async with (
@@ -139,7 +139,7 @@ def test_guardrail_interrupt_is_not_an_error(tmp_path: Path) -> None:
                 await listener.until("audio_interrupted")
                 await eventually(lambda: bool(server.records()))
                 await asyncio.sleep(0.3)
-                assert listener.told("error") == []
+                assert listener.events_of("error") == []
                 assert server.records()[0]["outcome"] == "interrupted"
                 work.cancel()
 

@@ -13,16 +13,16 @@ import pytest
 from llm_server import DONE, HEAD, LAST_CHUNK, Script, answer, chunk, event, serving
 from openai import AsyncOpenAI, NotFoundError
 from openai.resources.realtime.realtime import AsyncRealtimeConnection
-from served import (
+from session_server import (
     WHAT_TIME,
     Pace,
     ScriptedEngineLoader,
-    Served,
+    SessionServer,
     eventually,
     in_real_time,
     real_engines,
     recording,
-    served,
+    session_server,
     settings_for,
 )
 
@@ -49,7 +49,7 @@ def called(name: str, arguments: str) -> Script:
 
 
 @dataclass
-class Person:
+class SdkUser:
     """A user of the SDK: sends speech or silence in real time and records the events.
 
     Attributes:
@@ -63,7 +63,7 @@ class Person:
     _to_say: list[Pcm] = field(default_factory=list)
     _came: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def says(self, pcm: Pcm) -> None:
+    def say(self, pcm: Pcm) -> None:
         """Speaks from now on, in real time."""
         self._to_say += [pcm[at : at + 480] for at in range(0, len(pcm) - 479, 480)]
 
@@ -83,12 +83,12 @@ class Person:
             self.events.append(one)
             self._came.set()
 
-    def told(self, kind: str) -> list[Any]:
+    def events_of(self, kind: str) -> list[Any]:
         return [one for one in self.events if one.type == kind]
 
     async def until(self, kind: str, count: int = 1, within_s: float = 30.0) -> Any:
         async with asyncio.timeout(within_s):
-            while len(found := self.told(kind)) < count:
+            while len(found := self.events_of(kind)) < count:
                 self._came.clear()
                 await self._came.wait()
         return found[count - 1]
@@ -99,61 +99,61 @@ class Person:
 
     @property
     def sound_bytes(self) -> int:
-        return sum(len(base64.b64decode(one.delta)) for one in self.told("response.output_audio.delta"))
+        return sum(len(base64.b64decode(one.delta)) for one in self.events_of("response.output_audio.delta"))
 
 
 @asynccontextmanager
-async def talking(server: Served, pace: Pace) -> AsyncGenerator[Person]:
+async def talking(server: SessionServer, pace: Pace) -> AsyncGenerator[SdkUser]:
     async with (
         AsyncOpenAI(base_url=server.openai, api_key="none") as client,
         client.realtime.connect(model="repartee") as connection,
         asyncio.TaskGroup() as tasks,
     ):
-        person = Person(connection, pace)
-        work = [tasks.create_task(person.listen()), tasks.create_task(person.speak())]
-        await person.until("session.created")
-        yield person
+        user = SdkUser(connection, pace)
+        work = [tasks.create_task(user.listen()), tasks.create_task(user.speak())]
+        await user.until("session.created")
+        yield user
         for task in work:
             task.cancel()
 
 
 def test_spoken_conversation_can_be_interrupted(tmp_path: Path) -> None:
     async def main(pace: Pace, folder: Path) -> None:
-        async with serving(answer(STORY)) as llm, served(real_engines(folder, llm.url)) as server:
-            async with talking(server, pace) as person:
+        async with serving(answer(STORY)) as llm, session_server(real_engines(folder, llm.url)) as server:
+            async with talking(server, pace) as user:
                 # A recorded question.
-                person.says(recording(WHAT_TIME))
-                first = (await person.until("response.done")).response
+                user.say(recording(WHAT_TIME))
+                first = (await user.until("response.done")).response
                 assert first.status == "completed"
-                heard = person.told("conversation.item.input_audio_transcription.completed")[0]
+                heard = user.events_of("conversation.item.input_audio_transcription.completed")[0]
                 assert heard.transcript.lower() == "what time is it"
-                said = person.told("response.output_audio_transcript.done")[0].transcript
+                said = user.events_of("response.output_audio_transcript.done")[0].transcript
                 assert said.startswith(("It's", "It is"))
-                assert person.sound_bytes > REPLY_RATE_HZ  # at least half a second
+                assert user.sound_bytes > REPLY_RATE_HZ  # at least half a second
                 started, stopped = (
-                    person.told(f"input_audio_buffer.speech_{what}")[0] for what in ("started", "stopped")
+                    user.events_of(f"input_audio_buffer.speech_{what}")[0] for what in ("started", "stopped")
                 )
                 assert stopped.audio_end_ms - started.audio_start_ms == pytest.approx(1580 - 745, abs=250)
-                await person.until("response.output_audio.done")
+                await user.until("response.output_audio.done")
 
                 # A long answer, interrupted by the question.
-                await person.types("tell me the long story")
-                await person.connection.response.create()
-                await person.until("response.output_audio.delta", len(person.told("response.output_audio.delta")) + 8)
-                person.says(recording(WHAT_TIME))
-                second = (await person.until("response.done", 2)).response
+                await user.types("tell me the long story")
+                await user.connection.response.create()
+                await user.until("response.output_audio.delta", len(user.events_of("response.output_audio.delta")) + 8)
+                user.say(recording(WHAT_TIME))
+                second = (await user.until("response.done", 2)).response
                 assert second.status == "cancelled"
                 assert second.status_details.reason == "turn_detected"
-                cut = await person.until("conversation.item.truncated")
+                cut = await user.until("conversation.item.truncated")
                 assert cut.item_id == second.output[0].id
                 assert 500 < cut.audio_end_ms < 8000
-                kinds = [one.type for one in person.events]
+                kinds = [one.type for one in user.events]
                 assert kinds.count("input_audio_buffer.speech_started") == 2
-                third = (await person.until("response.done", 3)).response
+                third = (await user.until("response.done", 3)).response
                 assert third.status == "completed"
-                assert person.told("response.output_audio_transcript.done")[2].transcript[:3] == said[:3]
-                assert person.told("error") == []
-            await eventually(lambda: server.session_limits.current == 0)
+                assert user.events_of("response.output_audio_transcript.done")[2].transcript[:3] == said[:3]
+                assert user.events_of("error") == []
+            await eventually(lambda: server.limits.current == 0)
             outcomes = [record["outcome"] for record in server.records()]
             assert outcomes[:2] == ["answered", "interrupted"]
             spoken = server.records()[0]
@@ -169,44 +169,44 @@ def test_text_only_function_call_and_mistakes_work(tmp_path: Path) -> None:
         scripts = (answer("A short one."), called("set_lamp", '{"on": true}'), answer("The lamp is on."))
         async with (
             serving(*scripts) as llm,
-            served(real_engines(folder, llm.url, "skills.before_llm=false")) as server,
-            talking(server, pace) as person,
+            session_server(real_engines(folder, llm.url, "skills.before_llm=false")) as server,
+            talking(server, pace) as user,
         ):
-            await person.connection.session.update(
+            await user.connection.session.update(
                 session={"type": "realtime", "output_modalities": ["text"], "instructions": "Be brief."}
             )
-            await person.until("session.updated")
-            await person.types("tell me a story")
-            await person.connection.response.create()
-            await person.until("response.done")
-            assert person.told("response.output_text.done")[0].text == "A short one."
-            assert person.sound_bytes == 0
+            await user.until("session.updated")
+            await user.types("tell me a story")
+            await user.connection.response.create()
+            await user.until("response.done")
+            assert user.events_of("response.output_text.done")[0].text == "A short one."
+            assert user.sound_bytes == 0
 
             # An invalid event in between.
             mistake: Any = {"type": "no.such.event", "event_id": "mine"}
-            await person.connection.send(mistake)
-            refused = await person.until("error")
+            await user.connection.send(mistake)
+            refused = await user.until("error")
             assert refused.error.event_id == "mine"
 
             # A function whose output continues the reply.
             tools: Any = [LAMP]
-            await person.connection.session.update(
+            await user.connection.session.update(
                 session={"type": "realtime", "output_modalities": ["audio"], "tools": tools}
             )
-            await person.types("light please")
-            await person.connection.response.create()
-            call = await person.until("response.function_call_arguments.done")
+            await user.types("light please")
+            await user.connection.response.create()
+            call = await user.until("response.function_call_arguments.done")
             assert (call.name, call.arguments) == ("set_lamp", '{"on": true}')
-            done = await person.until("response.done", 2)
+            done = await user.until("response.done", 2)
             assert [item.type for item in done.response.output] == ["function_call"]
-            await person.connection.conversation.item.create(
+            await user.connection.conversation.item.create(
                 item={"type": "function_call_output", "call_id": call.call_id, "output": "done"}
             )
-            await person.connection.response.create()
-            assert (await person.until("response.done", 3)).response.status == "completed"
-            assert person.told("response.output_audio_transcript.done")[0].transcript == "The lamp is on."
-            assert person.sound_bytes > REPLY_RATE_HZ
-            assert len(person.told("error")) == 1
+            await user.connection.response.create()
+            assert (await user.until("response.done", 3)).response.status == "completed"
+            assert user.events_of("response.output_audio_transcript.done")[0].transcript == "The lamp is on."
+            assert user.sound_bytes > REPLY_RATE_HZ
+            assert len(user.events_of("error")) == 1
             assert b'"role":"tool"' in llm.posts[2].body.replace(b'": "', b'":"')
 
     in_real_time(tmp_path, main)
@@ -214,7 +214,7 @@ def test_text_only_function_call_and_mistakes_work(tmp_path: Path) -> None:
 
 def test_telephone_format_and_fixed_silence_work(tmp_path: Path) -> None:
     async def main(pace: Pace, folder: Path) -> None:
-        async with served(real_engines(folder)) as server, talking(server, pace) as person:
+        async with session_server(real_engines(folder)) as server, talking(server, pace) as user:
             audio: Any = {
                 "input": {
                     "format": {"type": "audio/pcmu"},
@@ -222,19 +222,19 @@ def test_telephone_format_and_fixed_silence_work(tmp_path: Path) -> None:
                 },
                 "output": {"format": {"type": "audio/pcmu"}, "speed": 1.2},
             }
-            person.ulaw = True
+            user.ulaw = True
             session: Any = {"type": "realtime", "audio": audio, "repartee": {"events": True}}
-            await person.connection.session.update(session=session)
-            updated = await person.until("session.updated")
+            await user.connection.session.update(session=session)
+            updated = await user.until("session.updated")
             assert updated.session.audio.input.format.type == "audio/pcmu"
-            person.says(recording(WHAT_TIME))
-            done = await person.until("response.done")
+            user.say(recording(WHAT_TIME))
+            done = await user.until("response.done")
             assert done.response.status == "completed"
-            trace = (await person.until("repartee.trace")).trace
+            trace = (await user.until("repartee.trace")).trace
             # pocketsphinx is not trained for 8 kHz: it recognizes the clip as "what are emitted" in any format.
-            heard = person.told("conversation.item.input_audio_transcription.completed")[0]
+            heard = user.events_of("conversation.item.input_audio_transcription.completed")[0]
             assert heard.transcript.startswith("what")
-            assert 0.5 < person.sound_bytes / 8000 < 8
+            assert 0.5 < user.sound_bytes / 8000 < 8
             assert trace["stages"]["endpoint_wait"]["ms"] == pytest.approx(300, abs=150)
 
     in_real_time(tmp_path, main)
@@ -242,45 +242,45 @@ def test_telephone_format_and_fixed_silence_work(tmp_path: Path) -> None:
 
 def test_assistant_speaks_first_and_settings_are_checked_singly(tmp_path: Path) -> None:
     async def main(pace: Pace, folder: Path) -> None:
-        loader = ScriptedEngineLoader(settings_for(folder), {}, answers=("Hello, how may I help?",))
-        async with served(loader) as server, talking(server, pace) as person:
-            assert person.told("session.created")[0].session.max_output_tokens == "inf"
+        engine_loader = ScriptedEngineLoader(settings_for(folder), {}, answers=("Hello, how may I help?",))
+        async with session_server(engine_loader) as server, talking(server, pace) as user:
+            assert user.events_of("session.created")[0].session.max_output_tokens == "inf"
             detection: Any = {"type": "server_vad", "idle_timeout_ms": 6000, "silence_duration_ms": 5000}
             audio: Any = {"input": {"turn_detection": detection, "transcription": {"model": "m", "language": "de"}}}
             tools: Any = [{"type": "mcp", "server_label": "x", "server_url": "http://x"}, LAMP]
-            await person.connection.session.update(
+            await user.connection.session.update(
                 session={"type": "realtime", "instructions": "Greet the user first.", "audio": audio, "tools": tools,
                          "output_modalities": ["text"]},
                 event_id="mine",
             )  # fmt: skip
-            session = (await person.until("session.updated")).session
-            assert {one.error.param for one in person.told("error")} == {
+            session = (await user.until("session.updated")).session
+            assert {one.error.param for one in user.events_of("error")} == {
                 "session.audio.input.transcription.language",
                 "session.tools[0].type",
                 "session.audio.input.turn_detection.idle_timeout_ms",
                 "session.audio.input.turn_detection.silence_duration_ms",
             }
-            assert {one.error.event_id for one in person.told("error")} == {"mine"}
+            assert {one.error.event_id for one in user.events_of("error")} == {"mine"}
             assert session.instructions == "Greet the user first."
             assert [tool.name for tool in session.tools] == ["set_lamp"]
             assert session.audio.input.turn_detection.type == "server_vad"
 
             # Without user speech the model is still asked, without a token limit.
-            await person.connection.response.create()
-            done = (await person.until("response.done")).response
+            await user.connection.response.create()
+            done = (await user.until("response.done")).response
             assert done.output[0].content[0].text == "Hello, how may I help?"
             assert done.usage.input_token_details.cached_tokens_details.text_tokens is not None
-            (model,) = loader.models
+            (model,) = engine_loader.models
             assert [message.content for message in model.asked[0]] == ["Greet the user first."]
             assert model.options[0].max_tokens == NO_LIMIT
 
             # A request directly after it does not wait, and a cancelled response has its usage, too.
-            await person.connection.response.create(response={"output_modalities": ["audio"]})
-            created = await person.until("response.created", 2)
-            await person.connection.response.cancel(response_id=created.response.id)
-            assert (await person.until("response.done", 2)).response.usage.total_tokens >= 0
-            await person.connection.response.cancel()
-            error = (await person.until("error", 5)).error
+            await user.connection.response.create(response={"output_modalities": ["audio"]})
+            created = await user.until("response.created", 2)
+            await user.connection.response.cancel(response_id=created.response.id)
+            assert (await user.until("response.done", 2)).response.usage.total_tokens >= 0
+            await user.connection.response.cancel()
+            error = (await user.until("error", 5)).error
             assert error.code == "response_cancel_not_active"
             assert error.message.startswith("Cancellation failed")
 
@@ -289,21 +289,21 @@ def test_assistant_speaks_first_and_settings_are_checked_singly(tmp_path: Path) 
 
 def test_commit_of_tone_in_manual_mode_has_empty_transcript(tmp_path: Path) -> None:
     async def main(pace: Pace, folder: Path) -> None:
-        loader = ScriptedEngineLoader(settings_for(folder), {}, says=("",))
-        async with served(loader) as server, talking(server, pace) as person:
+        engine_loader = ScriptedEngineLoader(settings_for(folder), {}, transcripts=("",))
+        async with session_server(engine_loader) as server, talking(server, pace) as user:
             audio: Any = {"input": {"turn_detection": None}}
-            await person.connection.session.update(session={"type": "realtime", "audio": audio})
-            await person.until("session.updated")
+            await user.connection.session.update(session={"type": "realtime", "audio": audio})
+            await user.until("session.updated")
             tone = np.sin(np.arange(24_000) * (2 * np.pi * 440 / 24_000)) * 6000
-            person.says(tone.astype(np.int16))
+            user.say(tone.astype(np.int16))
             await asyncio.sleep(1.2)
-            await person.connection.input_audio_buffer.commit()
-            committed = await person.until("input_audio_buffer.committed")
-            completed = await person.until("conversation.item.input_audio_transcription.completed")
+            await user.connection.input_audio_buffer.commit()
+            committed = await user.until("input_audio_buffer.committed")
+            completed = await user.until("conversation.item.input_audio_transcription.completed")
             assert completed.item_id == committed.item_id
-            assert person.told("error") == []
-            await person.connection.conversation.item.retrieve(item_id="nope")
-            assert (await person.until("error")).error.code == "item_retrieve_invalid_item_id"
+            assert user.events_of("error") == []
+            await user.connection.conversation.item.retrieve(item_id="nope")
+            assert (await user.until("error")).error.code == "item_retrieve_invalid_item_id"
 
     in_real_time(tmp_path, main)
 
@@ -311,7 +311,7 @@ def test_commit_of_tone_in_manual_mode_has_empty_transcript(tmp_path: Path) -> N
 def test_other_api_paths_answer_with_api_errors(tmp_path: Path) -> None:
     async def main() -> None:
         async with (
-            served(ScriptedEngineLoader(settings_for(tmp_path), {})) as server,
+            session_server(ScriptedEngineLoader(settings_for(tmp_path), {})) as server,
             AsyncOpenAI(base_url=server.openai, api_key="none", max_retries=0) as client,
         ):
             asked: list[Any] = [
@@ -337,7 +337,7 @@ def test_unpaced_minute_of_audio_keeps_the_connection_open(tmp_path: Path) -> No
     async def main() -> None:
         options: Any = {"ping_interval": 1.0, "ping_timeout": 4.0}  # sooner than the default of 40 s
         async with (
-            served(real_engines(tmp_path)) as server,
+            session_server(real_engines(tmp_path)) as server,
             AsyncOpenAI(base_url=server.openai, api_key="none") as client,
             client.realtime.connect(model="repartee", websocket_connection_options=options) as connection,
         ):

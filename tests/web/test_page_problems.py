@@ -471,7 +471,9 @@ def lines(page: Page) -> list[str]:
     return [" ".join(text.split()) for text in page.locator(".item").all_inner_texts()]
 
 
-@pytest.mark.parametrize(("text", "left"), [("", []), ("what is the", ["You what is the not finished"])])
+@pytest.mark.parametrize(
+    ("text", "left"), [("", []), ("what is the", ["You what is the not finished"])], ids=["no words", "words"]
+)
 def test_stop_finishes_the_current_line(page: Page, server: Server, text: str, left: list[str]) -> None:
     open_and_start(page, server)
     page.wait_for_selector("body[data-phase=listening]")

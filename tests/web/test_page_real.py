@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Page
 from audio.level import audible_onset
 from audio.resample import to_pcm
 
-pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.real_time, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(300)]
 
 TOLERANCE_MS = 60
 """Accepted difference between page, trace and recording."""
@@ -149,6 +149,7 @@ def check_agreement(client: OpenPage, spoken: Sequence[Speech], *, requested: Se
         assert sum(share["ms"] for share in stages) == pytest.approx(record["response_latency_ms"], abs=0.02)
 
 
+@pytest.mark.alone
 def test_three_turns_have_correct_latencies(open_page: OpenPageFunction) -> None:
     client = open_page(2.5, WHAT_TIME, 5.0, WHAT_DATE, 5.5, SET_TIMER, 6.0)
     client.start()
@@ -160,6 +161,7 @@ def test_three_turns_have_correct_latencies(open_page: OpenPageFunction) -> None
     assert client.page.inner_text("#within").endswith(" of 3")
 
 
+@pytest.mark.alone
 def test_latency_is_correct_after_mute_and_with_push_to_talk(open_page: OpenPageFunction) -> None:
     client = open_page(2.5, WHAT_TIME, 5.5, WHAT_DATE, 10.0, SET_TIMER, 8.0)
     page = client.page
@@ -193,6 +195,7 @@ def test_latency_is_correct_after_mute_and_with_push_to_talk(open_page: OpenPage
     assert 500 < invented[0] < invented[1] < invented[2]  # each after silence that was not sent
 
 
+@pytest.mark.alone
 def test_speech_stops_rendered_reply(open_page: OpenPageFunction) -> None:
     client = open_page(2.5, WHAT_TIME, 1.5, LAMP, 4.0, answers=[LONG, "No."])
     page = client.page
@@ -216,6 +219,7 @@ def test_speech_stops_rendered_reply(open_page: OpenPageFunction) -> None:
     assert any(event["name"] == "duck" for event in first["trace"]["events"])
 
 
+@pytest.mark.alone
 def test_reply_continues_after_lost_connection(open_page: OpenPageFunction) -> None:
     client = open_page(2.5, WHAT_TIME, 14.0, WHAT_DATE, 5.0, answers=[REPLY, "It is Monday."])
     page = client.page
@@ -267,6 +271,7 @@ def test_typing_works_without_microphone(open_page: OpenPageFunction) -> None:
     assert page.inner_text("#latency") == "typed"
 
 
+@pytest.mark.alone
 def test_two_tabs_are_two_conversations(open_page: OpenPageFunction) -> None:
     first = open_page(7.0, WHAT_TIME, 6.0)  # both are started before the speech
     browser = first.page.context.browser

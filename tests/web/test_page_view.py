@@ -73,7 +73,9 @@ def scrolled_into_sight(page: Page, selector: str) -> bool:
     return inside and box["y"] >= 0 and box["y"] + box["height"] <= size["height"]
 
 
-@pytest.mark.parametrize("size", [(320, 256), (360, 640), (640, 360), (1024, 600), (1280, 800)])
+@pytest.mark.parametrize(
+    "size", [(320, 256), (360, 640), (640, 360), (1024, 600), (1280, 800)], ids=lambda size: f"{size[0]}x{size[1]}"
+)
 def test_every_panel_can_be_reached(page: Page, size: tuple[int, int]) -> None:
     page.set_viewport_size({"width": size[0], "height": size[1]})
     started(page)
@@ -251,9 +253,9 @@ def test_accessible_names_contain_visible_labels(page: Page) -> None:
     assert [name.partition('"')[2].partition('"')[0] for name in names] == [
         "Turn 5 failed",
         "Turn 4 – no latency",
-        "Turn 3 900 ms, later",
-        "Turn 2 325 ms, within the band",
-        "Turn 1 120 ms, sooner",
+        "Turn 3 900 ms, slower than 500 ms",
+        "Turn 2 325 ms, within 200–500 ms",
+        "Turn 1 120 ms, faster than 200 ms",
     ]
     assert page.inner_text("#within") == "1 of 3"
     assert page.inner_text("#rating") == "the turn failed, so it is not counted"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rehearsal import ScriptedMicrophone
+from simulation import ScriptedMicrophone
 from virtual_time import run_virtual
 
 from assistant.events import Problem, SessionEvent
@@ -34,48 +34,53 @@ REPLY = "resp_1_1"
 LOST = CloseReason("gone", again=True)
 
 
-class Here:
+class ClientHarness:
     """A client whose wire is a list."""
 
     def __init__(self, *, push_to_talk: bool = False) -> None:
-        self.facts: list[SessionEvent] = []
+        self.events: list[SessionEvent] = []
         self.microphone = ScriptedMicrophone([], 1000)
         speaker = WavSpeaker(lambda _at_s, _pcm: None)
         self.talk = RemoteTalk(
-            address_of("ws://127.0.0.1:1"), None, self.microphone, speaker, self.facts.append, push_to_talk=push_to_talk
+            address_of("ws://127.0.0.1:1"),
+            None,
+            self.microphone,
+            speaker,
+            self.events.append,
+            push_to_talk=push_to_talk,
         )
         self._position = 0
 
     @property
-    def troubles(self) -> list[str]:
-        return [fact.text for fact in self.facts if isinstance(fact, Problem)]
+    def problems(self) -> list[str]:
+        return [event.text for event in self.events if isinstance(event, Problem)]
 
-    def connected(self, *, resumed: bool = False, heard_ms: float = 0.0) -> None:
+    def connect(self, *, resumed: bool = False, heard_ms: float = 0.0) -> None:
         self.talk.wire._open = True
         repartee = {"resume_token": "t", "heard_ms": heard_ms, "engines": [], "resumed": resumed}
-        self.tell("session.created", session={"repartee": repartee})
+        self.receive("session.created", session={"repartee": repartee})
 
-    def updated(self) -> None:
+    def confirm_update(self) -> None:
         """The server has sent the history and confirmed the session.update."""
-        self.tell("session.updated", session={})
+        self.receive("session.updated", session={})
 
-    def has(self, name: str, role: str = "user") -> None:
+    def add_item(self, name: str, role: str = "user") -> None:
         """The server sends this item of the history."""
         content = [{"type": "input_text", "text": "hello"}]
-        self.tell("conversation.item.added", item={"id": name, "type": "message", "role": role, "content": content})
+        self.receive("conversation.item.added", item={"id": name, "type": "message", "role": role, "content": content})
 
-    def lost(self) -> None:
+    def lose_connection(self) -> None:
         self.talk.wire._drop_queue()
-        self.talk.lost(LOST)
+        self.talk.connection_lost(LOST)
 
-    def tell(self, kind: str, **fields: Any) -> None:
+    def receive(self, kind: str, **fields: Any) -> None:
         self.talk.event({"type": kind, **fields})
 
-    def replies(self) -> None:
+    def send_reply(self) -> None:
         """The server sends half a second of a reply."""
-        self.tell("response.created", response={"id": REPLY})
+        self.receive("response.created", response={"id": REPLY})
         sound = np.full(12_000, 1000, "<i2").tobytes()
-        self.tell("response.output_audio.delta", response_id=REPLY, delta=binascii.b2a_base64(sound).decode())
+        self.receive("response.output_audio.delta", response_id=REPLY, delta=binascii.b2a_base64(sound).decode())
 
     def sent(self) -> list[dict[str, Any]]:
         """Returns the events sent since the last call, without audio."""
@@ -84,7 +89,7 @@ class Here:
         self.talk.wire._waiting_sound = 0
         return [text for text in texts if text["type"] != "input_audio_buffer.append"]
 
-    async def hears(self, seconds: float) -> None:
+    async def feed_frames(self, seconds: float) -> None:
         """Passes microphone frames to the client in real time."""
         for _ in range(round(seconds * 50)):
             await asyncio.sleep(0.02)
@@ -93,9 +98,9 @@ class Here:
             self.talk.hear(Frame(Samples(self._position - FRAME_SAMPLES), np.ones(FRAME_SAMPLES, np.int16)))
 
 
-def with_here(script: Callable[[Here], Awaitable[None]], *, push_to_talk: bool = False) -> None:
+def run_with_client(script: Callable[[ClientHarness], Awaitable[None]], *, push_to_talk: bool = False) -> None:
     async def run() -> None:
-        await script(Here(push_to_talk=push_to_talk))
+        await script(ClientHarness(push_to_talk=push_to_talk))
 
     run_virtual(run())
 
@@ -107,30 +112,30 @@ def kinds(events: list[dict[str, Any]]) -> list[str]:
 def test_reply_stopped_while_disconnected_is_cancelled_later() -> None:
     """Otherwise it would be completed, counted as heard, and stay in the history."""
 
-    async def script(here: Here) -> None:
-        here.connected()
-        here.replies()
-        here.lost()
-        here.talk.interrupt()
-        here.connected(resumed=True)
-        assert {"type": "response.cancel", "response_id": REPLY} in here.sent()
-        here.lost()
-        here.tell("response.done", response={"id": REPLY, "status": "cancelled"})
-        here.connected(resumed=True)
-        assert "response.cancel" not in kinds(here.sent())
+    async def script(harness: ClientHarness) -> None:
+        harness.connect()
+        harness.send_reply()
+        harness.lose_connection()
+        harness.talk.interrupt()
+        harness.connect(resumed=True)
+        assert {"type": "response.cancel", "response_id": REPLY} in harness.sent()
+        harness.lose_connection()
+        harness.receive("response.done", response={"id": REPLY, "status": "cancelled"})
+        harness.connect(resumed=True)
+        assert "response.cancel" not in kinds(harness.sent())
 
-    with_here(script)
+    run_with_client(script)
 
 
 def test_new_connection_does_not_stop_the_reply() -> None:
-    async def script(here: Here) -> None:
-        here.connected()
-        here.replies()
-        here.lost()
-        here.connected(resumed=True)
-        assert "response.cancel" not in kinds(here.sent())
+    async def script(harness: ClientHarness) -> None:
+        harness.connect()
+        harness.send_reply()
+        harness.lose_connection()
+        harness.connect(resumed=True)
+        assert "response.cancel" not in kinds(harness.sent())
 
-    with_here(script)
+    run_with_client(script)
 
 
 def typed(events: list[dict[str, Any]]) -> list[str]:
@@ -142,247 +147,253 @@ def typed(events: list[dict[str, Any]]) -> list[str]:
 
 
 def test_text_typed_while_disconnected_is_sent_later() -> None:
-    async def script(here: Here) -> None:
-        here.talk.type("one")
-        assert here.troubles == [NOT_YET_SENT]
-        here.connected()
-        here.talk.type("two")
-        assert typed(here.sent()) == []
-        assert here.troubles == [NOT_YET_SENT], "the second goes in a moment"
-        here.updated()
-        assert typed(here.sent()) == ["one", "two", "?"]
+    async def script(harness: ClientHarness) -> None:
+        harness.talk.type("one")
+        assert harness.problems == [NOT_YET_SENT]
+        harness.connect()
+        harness.talk.type("two")
+        assert typed(harness.sent()) == []
+        assert harness.problems == [NOT_YET_SENT], "the second goes in a moment"
+        harness.confirm_update()
+        assert typed(harness.sent()) == ["one", "two", "?"]
 
-    with_here(script)
+    run_with_client(script)
 
 
 def test_text_typed_during_greeting_waits_if_it_breaks() -> None:
-    async def script(here: Here) -> None:
-        here.connected()
-        here.talk.type("one")
-        assert here.troubles == []
-        here.lost()
-        assert NOT_YET_SENT in here.troubles
-        here.connected()
-        here.updated()
-        assert typed(here.sent()) == ["one", "?"]
+    async def script(harness: ClientHarness) -> None:
+        harness.connect()
+        harness.talk.type("one")
+        assert harness.problems == []
+        harness.lose_connection()
+        assert NOT_YET_SENT in harness.problems
+        harness.connect()
+        harness.confirm_update()
+        assert typed(harness.sent()) == ["one", "?"]
 
-    with_here(script)
+    run_with_client(script)
 
 
-@pytest.mark.parametrize("resumed", [True, False])
+@pytest.mark.parametrize("resumed", [True, False], ids=["resumed", "new conversation"])
 def test_text_lost_with_connection_is_sent_again(resumed: bool) -> None:
-    async def script(here: Here) -> None:
-        here.connected()
-        here.updated()
-        here.talk.type("hello")
-        assert typed(here.sent()) == ["hello", "?"]
-        here.lost()
-        assert SENT_AGAIN in here.troubles
-        here.connected(resumed=resumed)
-        here.updated()
-        assert typed(here.sent()) == ["hello", "?"]
-        here.has("typed_1")
-        here.replies()
-        here.lost()
-        here.connected(resumed=True)
-        here.updated()
-        assert typed(here.sent()) == []
-        assert here.troubles.count(SENT_AGAIN) == 1
+    async def script(harness: ClientHarness) -> None:
+        harness.connect()
+        harness.confirm_update()
+        harness.talk.type("hello")
+        assert typed(harness.sent()) == ["hello", "?"]
+        harness.lose_connection()
+        assert SENT_AGAIN in harness.problems
+        harness.connect(resumed=resumed)
+        harness.confirm_update()
+        assert typed(harness.sent()) == ["hello", "?"]
+        harness.add_item("typed_1")
+        harness.send_reply()
+        harness.lose_connection()
+        harness.connect(resumed=True)
+        harness.confirm_update()
+        assert typed(harness.sent()) == []
+        assert harness.problems.count(SENT_AGAIN) == 1
 
-    with_here(script)
+    run_with_client(script)
 
 
-@pytest.mark.parametrize(("answered", "asks"), [("", ["?"]), ("while it was gone", []), ("goes on", [])])
+@pytest.mark.parametrize(
+    ("answered", "asks"),
+    [("", ["?"]), ("while it was gone", []), ("goes on", [])],
+    ids=["not answered", "answered meanwhile", "answered later"],
+)
 def test_arrived_text_is_not_sent_again(answered: str, asks: list[str]) -> None:
-    async def script(here: Here) -> None:
-        here.connected()
-        here.updated()
-        here.talk.type("hello")
-        here.sent()
-        here.lost()
-        here.connected(resumed=True)
-        here.has("typed_1")
+    async def script(harness: ClientHarness) -> None:
+        harness.connect()
+        harness.confirm_update()
+        harness.talk.type("hello")
+        harness.sent()
+        harness.lose_connection()
+        harness.connect(resumed=True)
+        harness.add_item("typed_1")
         if answered == "while it was gone":
-            here.has("item_2", "assistant")
+            harness.add_item("item_2", "assistant")
         if answered == "goes on":
-            here.replies()
-        here.updated()
-        assert typed(here.sent()) == asks
+            harness.send_reply()
+        harness.confirm_update()
+        assert typed(harness.sent()) == asks
 
-    with_here(script)
+    run_with_client(script)
 
 
 def test_refused_text_is_reported_and_not_sent_again() -> None:
-    async def script(here: Here) -> None:
-        here.connected()
-        here.updated()
-        here.talk.type("hello")
-        (create, _) = [event for event in here.sent() if event["type"] != "session.update"]
-        here.tell("error", error={"code": "invalid_value", "message": "too long", "event_id": create["event_id"]})
-        here.lost()
-        here.connected(resumed=True)
-        here.updated()
-        assert typed(here.sent()) == []
-        assert "the server: too long" in here.troubles
+    async def script(harness: ClientHarness) -> None:
+        harness.connect()
+        harness.confirm_update()
+        harness.talk.type("hello")
+        (create, _) = [event for event in harness.sent() if event["type"] != "session.update"]
+        harness.receive("error", error={"code": "invalid_value", "message": "too long", "event_id": create["event_id"]})
+        harness.lose_connection()
+        harness.connect(resumed=True)
+        harness.confirm_update()
+        assert typed(harness.sent()) == []
+        assert "the server reports: too long" in harness.problems
 
-    with_here(script)
+    run_with_client(script)
 
 
-def test_unsent_and_too_many_texts_are_reported() -> None:
-    async def script(here: Here) -> None:
+def test_texts_beyond_maximum_and_unsent_texts_are_reported() -> None:
+    async def script(harness: ClientHarness) -> None:
         for _ in range(MAX_WAITING + 1):
-            here.talk.type("hello")
-        assert here.troubles[-1] == TOO_MUCH_TYPED
-        here.talk.leave()
-        here.talk.leave()
-        assert here.troubles[-2:] == [TOO_MUCH_TYPED, NEVER_SENT]
+            harness.talk.type("hello")
+        assert harness.problems[-1] == TOO_MUCH_TYPED
+        harness.talk.leave()
+        harness.talk.leave()
+        assert harness.problems[-2:] == [TOO_MUCH_TYPED, NEVER_SENT]
 
-    with_here(script)
+    run_with_client(script)
 
 
 def test_every_connection_sends_interrupt_after_ms() -> None:
-    async def script(here: Here) -> None:
-        here.connected()
-        assert "interrupt_after_ms" not in here.sent()[0]["session"]["repartee"]
-        here.talk.interrupt_after_ms = 300.0
+    async def script(harness: ClientHarness) -> None:
+        harness.connect()
+        assert "interrupt_after_ms" not in harness.sent()[0]["session"]["repartee"]
+        harness.talk.interrupt_after_ms = 300.0
         for _ in range(2):
-            here.lost()
-            here.connected(resumed=True)
-            (update,) = here.sent()
+            harness.lose_connection()
+            harness.connect(resumed=True)
+            (update,) = harness.sent()
             assert update["session"]["repartee"] == {"duck": True, "playout": True, "interrupt_after_ms": 300}
 
-    with_here(script)
+    run_with_client(script)
 
 
 def test_turn_spoken_while_disconnected_is_reported_lost() -> None:
-    async def script(here: Here) -> None:
-        here.connected()
-        here.lost()
-        here.talk.set_push_to_talk(True)
-        await here.hears(1.0)
-        here.talk.set_push_to_talk(False)
-        await here.hears(0.1)
-        assert here.troubles[-1] == NOT_CONNECTED
-        assert TOO_SHORT not in here.troubles
-        assert not here.talk.conversation.awaiting
+    async def script(harness: ClientHarness) -> None:
+        harness.connect()
+        harness.lose_connection()
+        harness.talk.set_push_to_talk(True)
+        await harness.feed_frames(1.0)
+        harness.talk.set_push_to_talk(False)
+        await harness.feed_frames(0.1)
+        assert harness.problems[-1] == NOT_CONNECTED
+        assert TOO_SHORT not in harness.problems
+        assert not harness.talk.conversation.awaiting
 
-    with_here(script, push_to_talk=True)
+    run_with_client(script, push_to_talk=True)
 
 
-@pytest.mark.parametrize("resumed", [True, False])
-@pytest.mark.parametrize("how", ["let go", "muted"])
+@pytest.mark.parametrize("resumed", [True, False], ids=["resumed", "new conversation"])
+@pytest.mark.parametrize("how", ["let go", "muted"], ids=["key released", "muted"])
 def test_partial_turn_is_cleared_at_the_server(how: str, resumed: bool) -> None:
     """Otherwise it would be part of the next turn, and both would be answered."""
 
-    async def script(here: Here) -> None:
-        here.connected()
-        here.talk.set_push_to_talk(True)
-        await here.hears(0.3)
-        here.lost()
+    async def script(harness: ClientHarness) -> None:
+        harness.connect()
+        harness.talk.set_push_to_talk(True)
+        await harness.feed_frames(0.3)
+        harness.lose_connection()
         if how == "muted":
-            here.talk.forget()
+            harness.talk.forget()
         else:
-            here.talk.set_push_to_talk(False)
-            await here.hears(0.1)
-        here.connected(resumed=resumed)
-        assert kinds(here.sent()).count("input_audio_buffer.clear") == resumed  # a new conversation has no partial turn
-        here.lost()
-        here.connected(resumed=True)
-        assert "input_audio_buffer.clear" not in kinds(here.sent())
+            harness.talk.set_push_to_talk(False)
+            await harness.feed_frames(0.1)
+        harness.connect(resumed=resumed)
+        assert (
+            kinds(harness.sent()).count("input_audio_buffer.clear") == resumed
+        )  # a new conversation has no partial turn
+        harness.lose_connection()
+        harness.connect(resumed=True)
+        assert "input_audio_buffer.clear" not in kinds(harness.sent())
 
-    with_here(script, push_to_talk=True)
+    run_with_client(script, push_to_talk=True)
 
 
 def test_muted_turn_is_not_sent() -> None:
-    async def script(here: Here) -> None:
-        here.connected()
-        here.talk.set_push_to_talk(True)
-        await here.hears(0.5)
-        here.talk.forget()
-        here.talk.set_push_to_talk(False)
-        await here.hears(0.06)
-        assert not {"input_audio_buffer.commit", "response.create"} & {*kinds(here.sent())}
+    async def script(harness: ClientHarness) -> None:
+        harness.connect()
+        harness.talk.set_push_to_talk(True)
+        await harness.feed_frames(0.5)
+        harness.talk.forget()
+        harness.talk.set_push_to_talk(False)
+        await harness.feed_frames(0.06)
+        assert not {"input_audio_buffer.commit", "response.create"} & {*kinds(harness.sent())}
 
-    with_here(script, push_to_talk=True)
+    run_with_client(script, push_to_talk=True)
 
 
 def test_quick_key_release_and_press_continues_the_turn() -> None:
-    async def script(here: Here) -> None:
-        here.connected()
-        here.talk.set_push_to_talk(True)
-        await here.hears(1.0)
-        here.talk.set_push_to_talk(False)
-        here.talk.set_push_to_talk(True)
-        await here.hears(0.06)
-        here.talk.set_push_to_talk(False)
-        await here.hears(0.06)
-        assert kinds(here.sent())[-2:] == ["input_audio_buffer.commit", "response.create"]
-        assert here.troubles == []
+    async def script(harness: ClientHarness) -> None:
+        harness.connect()
+        harness.talk.set_push_to_talk(True)
+        await harness.feed_frames(1.0)
+        harness.talk.set_push_to_talk(False)
+        harness.talk.set_push_to_talk(True)
+        await harness.feed_frames(0.06)
+        harness.talk.set_push_to_talk(False)
+        await harness.feed_frames(0.06)
+        assert kinds(harness.sent())[-2:] == ["input_audio_buffer.commit", "response.create"]
+        assert harness.problems == []
 
-    with_here(script, push_to_talk=True)
+    run_with_client(script, push_to_talk=True)
 
 
-@pytest.mark.parametrize("pressed_again", [False, True])
+@pytest.mark.parametrize("pressed_again", [False, True], ids=["key held", "key pressed again"])
 def test_reply_beginning_while_key_is_down_is_cancelled(pressed_again: bool) -> None:
-    async def script(here: Here) -> None:
-        here.connected()
-        here.talk.set_push_to_talk(True)
-        await here.hears(1.0)
-        here.talk.set_push_to_talk(False)
-        await here.hears(0.06)
-        assert kinds(here.sent())[-1] == "response.create"
-        here.talk.set_push_to_talk(pressed_again)
-        here.replies()
-        assert ("response.cancel" in kinds(here.sent())) == pressed_again
-        assert here.talk.playback.sounding != pressed_again
+    async def script(harness: ClientHarness) -> None:
+        harness.connect()
+        harness.talk.set_push_to_talk(True)
+        await harness.feed_frames(1.0)
+        harness.talk.set_push_to_talk(False)
+        await harness.feed_frames(0.06)
+        assert kinds(harness.sent())[-1] == "response.create"
+        harness.talk.set_push_to_talk(pressed_again)
+        harness.send_reply()
+        assert ("response.cancel" in kinds(harness.sent())) == pressed_again
+        assert harness.talk.playback.sounding != pressed_again
 
-    with_here(script, push_to_talk=True)
+    run_with_client(script, push_to_talk=True)
 
 
-@pytest.mark.parametrize("heard", [False, True])
+@pytest.mark.parametrize("heard", [False, True], ids=["unheard", "heard"])
 def test_reply_to_empty_turn_is_cancelled(heard: bool) -> None:
     """Otherwise an old question would be answered again."""
 
-    async def script(here: Here) -> None:
-        here.connected()
-        here.talk.set_push_to_talk(True)
-        await here.hears(1.0)
-        here.talk.set_push_to_talk(False)
-        await here.hears(0.06)
-        assert kinds(here.sent())[-1] == "response.create"
+    async def script(harness: ClientHarness) -> None:
+        harness.connect()
+        harness.talk.set_push_to_talk(True)
+        await harness.feed_frames(1.0)
+        harness.talk.set_push_to_talk(False)
+        await harness.feed_frames(0.06)
+        assert kinds(harness.sent())[-1] == "response.create"
         if not heard:
-            here.tell("error", error={"code": "input_audio_buffer_commit_empty", "message": "no words"})
-        here.replies()
-        assert ("response.cancel" in kinds(here.sent())) != heard
-        assert here.talk.playback.sounding == heard
+            harness.receive("error", error={"code": "input_audio_buffer_commit_empty", "message": "no words"})
+        harness.send_reply()
+        assert ("response.cancel" in kinds(harness.sent())) != heard
+        assert harness.talk.playback.sounding == heard
 
-    with_here(script, push_to_talk=True)
+    run_with_client(script, push_to_talk=True)
 
 
 def test_unrequested_reply_may_play_while_key_is_down() -> None:
     """Otherwise a ringing timer would be lost."""
 
-    async def script(here: Here) -> None:
-        here.connected()
-        here.talk.set_push_to_talk(True)
-        here.replies()
-        assert "response.cancel" not in kinds(here.sent())
+    async def script(harness: ClientHarness) -> None:
+        harness.connect()
+        harness.talk.set_push_to_talk(True)
+        harness.send_reply()
+        assert "response.cancel" not in kinds(harness.sent())
 
-    with_here(script, push_to_talk=True)
+    run_with_client(script, push_to_talk=True)
 
 
-@pytest.mark.parametrize("seconds", [0.0, 0.06])
+@pytest.mark.parametrize("seconds", [0.0, 0.06], ids="{} s".format)
 def test_short_key_press_is_not_a_turn(seconds: float) -> None:
-    async def script(here: Here) -> None:
-        here.connected()
-        here.talk.set_push_to_talk(True)
-        await here.hears(seconds)
-        here.talk.set_push_to_talk(False)
-        await here.hears(0.06)
-        assert kinds(here.sent())[-1] == "input_audio_buffer.clear"
-        assert here.troubles == [TOO_SHORT]
+    async def script(harness: ClientHarness) -> None:
+        harness.connect()
+        harness.talk.set_push_to_talk(True)
+        await harness.feed_frames(seconds)
+        harness.talk.set_push_to_talk(False)
+        await harness.feed_frames(0.06)
+        assert kinds(harness.sent())[-1] == "input_audio_buffer.clear"
+        assert harness.problems == [TOO_SHORT]
 
-    with_here(script, push_to_talk=True)
+    run_with_client(script, push_to_talk=True)
 
 
 NUMBERS = st.integers(-(10**14), 10**14) | st.floats(-1e14, 1e14) | st.sampled_from([0, -1, 0.1, 1e14])
@@ -434,26 +445,26 @@ EVENTS = st.one_of(
 @settings(max_examples=40)
 @given(st.lists(st.tuples(EVENTS, st.sampled_from(["", "lost", "interrupt", "type", "repeat"])), max_size=30))
 def test_any_order_of_events_and_keys_is_handled(course: list[tuple[dict[str, Any], str]]) -> None:
-    async def script(here: Here) -> None:
+    async def script(harness: ClientHarness) -> None:
         async with asyncio.TaskGroup() as tasks:
-            work = [tasks.create_task(here.talk.speaker.run()), tasks.create_task(here.talk.playback.run())]
+            work = [tasks.create_task(harness.talk.speaker.run()), tasks.create_task(harness.talk.playback.run())]
             for event, then in course:
-                here.talk.wire._open = True
-                here.talk.event(event)
-                await here.hears(0.04)
+                harness.talk.wire._open = True
+                harness.talk.event(event)
+                await harness.feed_frames(0.04)
                 match then:
                     case "lost":
-                        here.lost()
-                        here.talk.resume()
+                        harness.lose_connection()
+                        harness.talk.resume()
                     case "interrupt":
-                        here.talk.interrupt()
+                        harness.talk.interrupt()
                     case "type":
-                        here.talk.type("hello")
+                        harness.talk.type("hello")
                     case "repeat":
-                        here.talk.repeat()
+                        harness.talk.repeat()
             await asyncio.sleep(3.0)
-            assert not here.talk.playback._waiting
+            assert not harness.talk.playback._waiting
             for task in work:
                 task.cancel()
 
-    with_here(script)
+    run_with_client(script)

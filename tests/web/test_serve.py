@@ -18,6 +18,7 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+import program
 import pytest
 from stopwatch import Stopwatch
 from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
@@ -30,7 +31,6 @@ from web.listening_sockets import listen
 from web.serve import LogFilter, freeze_loaded_objects, proxies_of, token_of
 
 ROOT = Path(__file__).parent.parent.parent
-REPARTEE = Path(sys.executable).with_name("repartee")
 TOKEN = "a-token-of-enough-characters"
 
 SCRIPTED = textwrap.dedent(
@@ -106,14 +106,7 @@ def port_of(running: "subprocess.Popen[str]") -> int:
 
 
 def repartee(*arguments: str, **environ: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [REPARTEE, "serve", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=50,
-        check=False,
-        env={**environment(), **environ},
-    )
+    return program.repartee("serve", *arguments, env={**environment(), **environ})
 
 
 # Settings
@@ -144,6 +137,16 @@ def test_list_settings_are_separated_by_blanks() -> None:
         ("server.host", ""),
         ("server.ahead_ms", "100"),
     ],
+    ids=[
+        "host with scheme",
+        "hosts with comma",
+        "star as origin",
+        "null as origin",
+        "origin without scheme",
+        "origin with path",
+        "empty host",
+        "too small ahead_ms",
+    ],
 )
 def test_invalid_host_or_origin_setting_is_refused(key: str, text: str) -> None:
     with pytest.raises(ValueError, match="must be"):
@@ -168,14 +171,19 @@ def test_invalid_token_is_refused() -> None:
         ("*", "*"),
         ("::1,", "::1,"),
     ],
+    ids=["default", "addresses and network", "star", "trailing comma"],
 )
 def test_trusted_proxies_are_local_or_configured(given: str, believed: str) -> None:
     assert proxies_of({"FORWARDED_ALLOW_IPS": given}) == believed
 
 
-@pytest.mark.parametrize("wrong", ["caddy", "172.17.0.1/16", "10.0.0.2:80", "10.0.0.0/33"])
+@pytest.mark.parametrize(
+    "wrong",
+    ["caddy", "172.17.0.1/16", "10.0.0.2:80", "10.0.0.0/33"],
+    ids=["name", "host bits set", "port", "prefix too long"],
+)
 def test_invalid_proxy_address_is_named(wrong: str) -> None:
-    with pytest.raises(ConfigError, match=f"^environment FORWARDED_ALLOW_IPS: '{wrong}' is no address of a proxy"):
+    with pytest.raises(ConfigError, match=f"^environment FORWARDED_ALLOW_IPS: '{wrong}' is not the address of a proxy"):
         proxies_of({"FORWARDED_ALLOW_IPS": f"127.0.0.1,{wrong}"})
 
 
@@ -203,9 +211,11 @@ def test_other_machines_need_token_or_insecure(host: str) -> None:
         one.close()
 
 
-@pytest.mark.parametrize("host", ["192.0.2.1", "a..b", "." * 3, "a" * 64])
+@pytest.mark.parametrize(
+    "host", ["192.0.2.1", "a..b", "." * 3, "a" * 64], ids=["other machine", "empty label", "dots", "label too long"]
+)
 def test_foreign_bind_address_is_reported(host: str) -> None:
-    with pytest.raises(ConfigError, match=rf"--host {re.escape(host)}: no address of this machine"):
+    with pytest.raises(ConfigError, match=rf"--host {re.escape(host)}: not an address of this machine"):
         listen(host, 0, loopback_only=False)
 
 
@@ -231,7 +241,7 @@ def test_command_line_mistakes_are_one_line() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
 def test_signal_ends_the_server_in_order(how: signal.Signals) -> None:
     with process() as running:
         port = port_of(running)
@@ -288,13 +298,16 @@ def test_server_continues_if_its_output_is_closed() -> None:
         ("web.engine_pool", "gave up: asyncio.exceptions.CancelledError", True),
         ("uvicorn.error", "ASGI callable returned without completing handshake.", False),
     ],
+    ids=["cancelled request", "disk error", "other logger", "incomplete handshake"],
 )
 def test_log_filter_drops_useless_lines(name: str, text: str, *, said: bool) -> None:
     record = logging.LogRecord(name, logging.ERROR, "", 0, text, None, None)
     assert LogFilter().filter(record) is said
 
 
-@pytest.mark.parametrize("mistake", ["Invalid HTTP request received.", "opening handshake failed: %s"])
+@pytest.mark.parametrize(
+    "mistake", ["Invalid HTTP request received.", "opening handshake failed: %s"], ids=["HTTP request", "handshake"]
+)
 def test_client_mistakes_log_one_short_line_a_minute(mistake: str) -> None:
     filtering = LogFilter()
 
@@ -308,7 +321,7 @@ def test_client_mistakes_log_one_short_line_a_minute(mistake: str) -> None:
 
     lines = [said(1000.0 + n / 10) for n in range(1210)]
     assert [n for n, line in enumerate(lines) if line is not None] == [0, 600, 1200]
-    assert "said once a minute" in str(lines[0])
+    assert "logged at most once a minute" in str(lines[0])
     assert all(line is None or (len(line) < 600 and "\n" not in line) for line in lines)
 
 
@@ -393,7 +406,8 @@ def test_engine_error_is_one_line() -> None:
     done = repartee("--port", "0", "--set", "skills.enabled=false")
     assert done.returncode == 2
     assert done.stderr == (
-        "repartee: nothing can answer: skills.enabled is false and there is no [[llm.endpoints]]; set one of them.\n"
+        "repartee: nothing can answer: skills.enabled is false and there is no [[llm.endpoints]]; enable the skills or "
+        "add an endpoint.\n"
     )
 
 

@@ -21,6 +21,7 @@ def test_spans_are_exported_only_with_otlp_url() -> None:
     assert metrics.registry.get_sample_value("repartee_exports_dropped") == 3
 
 
-def test_invalid_otlp_headers_are_reported_at_start() -> None:
+def test_invalid_otlp_headers_are_reported_at_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "no pairs")
     with pytest.raises(EngineLoadError, match="OTEL_EXPORTER_OTLP_HEADERS"):
-        create_services(COLLECTOR, {"OTEL_EXPORTER_OTLP_HEADERS": "no pairs"}, Metrics())
+        create_services(COLLECTOR, {}, Metrics())

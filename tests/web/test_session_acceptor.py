@@ -49,7 +49,7 @@ class Client:
         return self.sent[-1]["code"] if self.sent[-1]["type"] == "websocket.close" else None
 
 
-async def listens(websocket: WebSocket) -> None:
+async def receive_forever(websocket: WebSocket) -> None:
     while True:
         await websocket.receive_text()
 
@@ -59,7 +59,7 @@ class AcceptorHarness:
 
     def __init__(
         self,
-        converse: Converse = listens,
+        converse: Converse = receive_forever,
         *,
         seats: int = 8,
         max_session_s: float = 3600.0,
@@ -79,7 +79,7 @@ class AcceptorHarness:
             resumable=resumable,
         )
 
-    async def run_connection(self, client: Client) -> float:
+    async def serve(self, client: Client) -> float:
         """Runs a connection; returns how long it lasted."""
         began_s = asyncio.get_running_loop().time()
         await self.acceptor(client.scope, client.inbox.get, client.send)
@@ -92,7 +92,7 @@ class AcceptorHarness:
 def test_session_ends_at_its_limit_with_notice() -> None:
     async def main() -> None:
         harness, client = AcceptorHarness(max_session_s=60.0, idle_timeout_s=90.0), Client()
-        assert await harness.run_connection(client) == pytest.approx(60.0)
+        assert await harness.serve(client) == pytest.approx(60.0)
         assert (client.codes, client.closed) == (["session_expired"], 1001)
         assert client.sent[-1]["reason"].startswith("session_expired: ")
         assert harness.session_limits.current == 0
@@ -108,7 +108,7 @@ def test_only_silent_client_reaches_the_idle_limit() -> None:
         loop = asyncio.get_running_loop()
         for n in range(1, 4):
             loop.call_later(9.0 * n, client.says, "still here")
-        assert 37.0 <= await harness.run_connection(client) <= 37.5 + 1e-6  # the limit is moved in steps of a twentieth
+        assert 37.0 <= await harness.serve(client) <= 37.5 + 1e-6  # the limit is moved in steps of a twentieth
         assert (client.codes, client.closed) == (["session_idle"], 1001)
 
     run_virtual(main())
@@ -118,7 +118,7 @@ def test_messages_do_not_extend_the_session_limit() -> None:
     async def main() -> None:
         harness, client = AcceptorHarness(max_session_s=20.0, idle_timeout_s=15.0), Client()
         asyncio.get_running_loop().call_later(14.0, client.says, "still here")
-        assert await harness.run_connection(client) == pytest.approx(20.0)
+        assert await harness.serve(client) == pytest.approx(20.0)
         assert client.codes == ["session_expired"]
 
     run_virtual(main())
@@ -130,7 +130,7 @@ def test_client_that_leaves_gets_no_notice() -> None:
         asyncio.get_running_loop().call_later(
             5.0, client.inbox.put_nowait, {"type": "websocket.disconnect", "code": 1000}
         )
-        assert await harness.run_connection(client) == pytest.approx(5.0)
+        assert await harness.serve(client) == pytest.approx(5.0)
         assert [(message["type"], message.get("subprotocol")) for message in client.sent] == [
             ("websocket.accept", "realtime")
         ]
@@ -142,20 +142,24 @@ def test_client_that_leaves_gets_no_notice() -> None:
 def test_disconnect_within_task_group_is_recognized() -> None:
     async def in_a_group(websocket: WebSocket) -> None:
         async with asyncio.TaskGroup() as group:
-            group.create_task(listens(websocket))
+            group.create_task(receive_forever(websocket))
             await asyncio.sleep(1000)
 
     async def main() -> None:
         harness, client = AcceptorHarness(in_a_group), Client()
         client.inbox.put_nowait({"type": "websocket.disconnect", "code": 1000})
-        await harness.run_connection(client)
+        await harness.serve(client)
         assert client.codes == []
         assert harness.value("repartee_errors_total", where="connection") is None
 
     run_virtual(main())
 
 
-@pytest.mark.parametrize("error", [ValueError("x"), TimeoutError(), ExceptionGroup("x", [KeyError(), OSError()])])
+@pytest.mark.parametrize(
+    "error",
+    [ValueError("x"), TimeoutError(), ExceptionGroup("x", [KeyError(), OSError()])],
+    ids=["value error", "timeout", "group of errors"],
+)
 def test_error_ends_one_session_and_is_logged(error: Exception, caplog: pytest.LogCaptureFixture) -> None:
     async def breaks(websocket: WebSocket) -> None:
         await websocket.receive_text()
@@ -165,11 +169,11 @@ def test_error_ends_one_session_and_is_logged(error: Exception, caplog: pytest.L
         harness, client = AcceptorHarness(breaks), Client()
         client.says("hello")
         with caplog.at_level(logging.ERROR):
-            await harness.run_connection(client)
+            await harness.serve(client)
         assert (client.codes, client.closed) == (["internal_error"], 1011)
         assert harness.value("repartee_errors_total", where="connection") == 1
         assert harness.session_limits.current == 0
-        assert "a session broke off" in caplog.text
+        assert "a session ended because of an error" in caplog.text
         assert "hello" not in caplog.text
 
     run_virtual(main())
@@ -180,12 +184,12 @@ def test_client_without_slot_or_engines_is_refused() -> None:
         harness = AcceptorHarness(seats=1, resumable=lambda token: token == "mine")
         async with asyncio.TaskGroup() as group:
             first, second, back = Client(), Client("realtime"), Client(query="resume=mine")
-            held = group.create_task(harness.run_connection(first))
+            held = group.create_task(harness.serve(first))
             await asyncio.sleep(0.1)
-            await harness.run_connection(second)
+            await harness.serve(second)
             assert (second.codes, second.closed) == (["server_full"], 1013)
             assert second.sent[0] == {"type": "websocket.accept", "subprotocol": "realtime", "headers": []}
-            resumed = group.create_task(harness.run_connection(back))
+            resumed = group.create_task(harness.serve(back))
             await asyncio.sleep(0.1)
             assert (back.codes, harness.session_limits.current) == ([], 1)
             assert harness.value("repartee_sessions") == harness.value("repartee_sessions_begun_total") == 1
@@ -196,7 +200,7 @@ def test_client_without_slot_or_engines_is_refused() -> None:
         assert harness.value("repartee_sessions_refused_total", reason="server_full") == 1
         harness.engine_pool.states = []
         third = Client()
-        await harness.run_connection(third)
+        await harness.serve(third)
         assert (third.codes, third.closed) == (["server_loading"], 1013)
 
     run_virtual(main())
@@ -215,8 +219,8 @@ def test_conversation_ended_during_accept_cannot_be_resumed() -> None:
         harness = AcceptorHarness(seats=1, resumable=lambda token: token in kept)
         async with asyncio.TaskGroup() as group:
             other, back = Client(), Late(query="resume=mine")
-            held = group.create_task(harness.run_connection(other))
-            returning = group.create_task(harness.run_connection(back))
+            held = group.create_task(harness.serve(other))
+            returning = group.create_task(harness.serve(back))
             await asyncio.sleep(0.05)
             kept.clear()
             await returning
@@ -233,9 +237,9 @@ def test_client_waits_for_a_slot_about_to_be_free() -> None:
         harness = AcceptorHarness(seats=1)
         async with asyncio.TaskGroup() as group:
             first, *others = Client(), Client(), Client()
-            held = [group.create_task(harness.run_connection(first))]
+            held = [group.create_task(harness.serve(first))]
             await asyncio.sleep(0.1)
-            held += [group.create_task(harness.run_connection(client)) for client in others]
+            held += [group.create_task(harness.serve(client)) for client in others]
             await asyncio.sleep(0.3)
             assert [client.codes for client in others] == [[], []]
             first.inbox.put_nowait({"type": "websocket.disconnect", "code": 1000})
@@ -254,7 +258,7 @@ def test_drain_ends_every_session_and_waits() -> None:
 
     async def cleans_up(websocket: WebSocket) -> None:
         try:
-            await listens(websocket)
+            await receive_forever(websocket)
         finally:
             await asyncio.sleep(0.5)
             cleaned.append(asyncio.get_running_loop().time())
@@ -263,7 +267,7 @@ def test_drain_ends_every_session_and_waits() -> None:
         harness, clients = AcceptorHarness(cleans_up, idle_timeout_s=60.0), [Client(), Client()]
         async with asyncio.TaskGroup() as group:
             for client in clients:
-                group.create_task(harness.run_connection(client))
+                group.create_task(harness.serve(client))
             await asyncio.sleep(1.0)
             clients[0].says("words that arrive during the clean-up")
             await harness.acceptor.drain(2.0)
@@ -271,7 +275,7 @@ def test_drain_ends_every_session_and_waits() -> None:
         assert [client.codes for client in clients] == [["server_draining"]] * 2
         assert cleaned == [pytest.approx(1001.5)] * 2
         late = Client()
-        await harness.run_connection(late)
+        await harness.serve(late)
         assert late.codes == ["server_draining"]
 
     run_virtual(main())
@@ -288,7 +292,7 @@ def test_drain_has_a_time_limit() -> None:
         harness, client = AcceptorHarness(stubborn), Client()
         loop = asyncio.get_running_loop()
         async with asyncio.TaskGroup() as group:
-            group.create_task(harness.run_connection(client))
+            group.create_task(harness.serve(client))
             await asyncio.sleep(1.0)
             await harness.acceptor.drain(2.0)
             assert loop.time() == pytest.approx(1003.0)
@@ -301,7 +305,7 @@ def test_close_notice_has_a_time_limit() -> None:
     async def main() -> None:
         harness, client = AcceptorHarness(max_session_s=10.0), Client()
         asyncio.get_running_loop().call_later(5.0, setattr, client, "reads", False)
-        assert await harness.run_connection(client) == pytest.approx(11.0)
+        assert await harness.serve(client) == pytest.approx(11.0)
         assert harness.session_limits.current == 0
 
     run_virtual(main())
@@ -313,7 +317,7 @@ def test_disconnect_during_close_notice_is_not_an_error() -> None:
 
     async def main() -> None:
         harness, client = AcceptorHarness(gone), Client()
-        await harness.run_connection(client)
+        await harness.serve(client)
         assert harness.value("repartee_errors_total", where="connection") is None
 
     run_virtual(main())
@@ -322,7 +326,7 @@ def test_disconnect_during_close_notice_is_not_an_error() -> None:
 # ---- clients that disconnect early ----
 
 
-class Gone(Client):
+class DisconnectedClient(Client):
     """A client whose connection is lost: uvicorn raises an error on writing."""
 
     async def send(self, message: Message) -> None:
@@ -337,8 +341,8 @@ def test_disconnect_before_handshake_is_not_an_error(state: str, caplog: pytest.
             harness.acceptor.close()
         if state == "no engines":
             harness.engine_pool.states = []
-        client = Gone(query="resume=mine" if state == "resuming" else "")
-        await harness.run_connection(client)
+        client = DisconnectedClient(query="resume=mine" if state == "resuming" else "")
+        await harness.serve(client)
         assert harness.value("repartee_errors_total", where="connection") is None
         assert harness.session_limits.current == 0
         assert harness.value("repartee_sessions") == 0
@@ -351,14 +355,14 @@ def test_disconnect_while_waiting_for_slot_is_not_an_error(caplog: pytest.LogCap
     async def main() -> None:
         harness = AcceptorHarness(seats=1)
         async with asyncio.TaskGroup() as group:
-            first, second, third = Client(), Gone(), Client()
-            held = group.create_task(harness.run_connection(first))
+            first, second, third = Client(), DisconnectedClient(), Client()
+            held = group.create_task(harness.serve(first))
             await asyncio.sleep(0.1)
-            waiting = group.create_task(harness.run_connection(second))
+            waiting = group.create_task(harness.serve(second))
             await asyncio.sleep(0.1)
             first.inbox.put_nowait({"type": "websocket.disconnect", "code": 1000})
             await asyncio.gather(held, waiting)
-            last = group.create_task(harness.run_connection(third))
+            last = group.create_task(harness.serve(third))
             await asyncio.sleep(0.1)
             assert third.codes == [], "the seat is free again"
             third.inbox.put_nowait({"type": "websocket.disconnect", "code": 1000})
@@ -372,7 +376,7 @@ def test_disconnect_while_waiting_for_slot_is_not_an_error(caplog: pytest.LogCap
 def test_number_of_clients_waiting_for_a_slot_is_limited() -> None:
     async def main() -> None:
         harness = AcceptorHarness(seats=0)
-        stays = await asyncio.gather(*(harness.run_connection(Client()) for _ in range(MAX_WAITING + 10)))
+        stays = await asyncio.gather(*(harness.serve(Client()) for _ in range(MAX_WAITING + 10)))
         assert sorted(stays) == [pytest.approx(0.0)] * 10 + [pytest.approx(SLOT_TIMEOUT_S)] * MAX_WAITING
 
     run_virtual(main())
@@ -389,17 +393,17 @@ def test_finish_ends_sessions_after_their_turns_or_limit() -> None:
         async def replies(websocket: WebSocket) -> None:
             until_s = began_s + float(websocket.url.query)
             with busy_while(websocket.scope, lambda: loop.time() < until_s):
-                await listens(websocket)
+                await receive_forever(websocket)
 
         harness = AcceptorHarness(replies)
         clients = {seconds: Client(query=f"{seconds}") for seconds in (0, 2, 60)}
         async with asyncio.TaskGroup() as group:
-            stays = {seconds: group.create_task(harness.run_connection(client)) for seconds, client in clients.items()}
+            stays = {seconds: group.create_task(harness.serve(client)) for seconds, client in clients.items()}
             await asyncio.sleep(1.0)
             await harness.acceptor.finish(5.0)
             assert loop.time() - began_s == pytest.approx(6.0, abs=2 * DRAIN_STEP_S)
             late = Client()
-            await harness.run_connection(late)
+            await harness.serve(late)
             await harness.acceptor.drain(1.0)
         assert [stays[seconds].result() for seconds in stays] == [
             pytest.approx(1.0),

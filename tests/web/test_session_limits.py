@@ -61,7 +61,7 @@ def test_session_needs_free_descriptors() -> None:
     assert seats.admit(ready=True, resuming=True, free_descriptors=0) is None
 
 
-@pytest.mark.parametrize("farewell", CLOSE_ERRORS, ids=lambda farewell: farewell.code)
+@pytest.mark.parametrize("farewell", CLOSE_ERRORS, ids=lambda farewell: f"{farewell.code} {farewell.close_code}")
 def test_close_notice_fits_event_and_close_frame(farewell: CloseNotice) -> None:
     event = farewell.event("event_1")
     assert json.loads(json.dumps(event)) == {

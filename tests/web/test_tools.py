@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from llm_server import DONE, HEAD, LAST_CHUNK, Script, Server, answer, chunk, event
 from rich.console import Console
-from served import WHAT_TIME, calling, real_engines, served
+from session_server import WHAT_TIME, connected_client, real_engines, session_server
 
 from assistant.commands.demo import demo
 from assistant.config.loading import load_settings
@@ -62,10 +62,10 @@ def test_client_hears_the_tool_result(tmp_path: Path) -> None:
     async def test() -> None:
         async with (
             model_that_calls("home_weather", '{"place": "Rome"}') as llm,
-            served(real_engines(tmp_path, llm.url, SERVERS, "skills.before_llm=false")) as server,
-            calling(server) as caller,
+            session_server(real_engines(tmp_path, llm.url, SERVERS, "skills.before_llm=false")) as server,
+            connected_client(server) as caller,
         ):
-            await caller.asks("What is the weather in Rome?")
+            await caller.request_reply("What is the weather in Rome?")
             done = await caller.until("response.done")
             assert done["response"]["status"] == "completed"
             (item,) = done["response"]["output"]  # the client does not see the call

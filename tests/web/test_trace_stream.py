@@ -10,9 +10,9 @@ from pathlib import Path
 
 import httpx
 import pytest
-from rehearsal import Rehearsal, Says
-from served import ScriptedEngineLoader, served, settings_for
-from web_server import Running, running
+from session_server import ScriptedEngineLoader, session_server, settings_for
+from simulation import Simulation, Utterance
+from web_server import RunningServer, running_server
 from websockets.asyncio.client import connect
 
 from assistant.trace.record import TurnRecord
@@ -26,17 +26,17 @@ TOKEN = "a-token-of-enough-characters"
 
 @cache
 def turn() -> TurnRecord:
-    return Rehearsal([Says(1000, 1800, "what time is it")]).perform().records[0]
+    return Simulation([Utterance(1000, 1800, "what time is it")]).run().records[0]
 
 
 @pytest.fixture(autouse=True)
-def rehearsed() -> None:
+def simulated_records() -> None:
     turn()  # before the test's loop runs, because creating the record runs its own loop
 
 
-def on_a_server(test: Callable[[Running], Awaitable[None]], **more: object) -> None:
+def on_a_server(test: Callable[[RunningServer], Awaitable[None]], **more: object) -> None:
     async def main() -> None:
-        async with asyncio.timeout(18), running(**more) as server:  # type: ignore[arg-type]  # as each test says
+        async with asyncio.timeout(18), running_server(**more) as server:  # type: ignore[arg-type]  # as each test says
             await test(server)
 
     asyncio.run(main())
@@ -63,7 +63,7 @@ def taken(records: Iterator[Record], most: int) -> list[Record]:
 
 
 def test_records_are_streamed_as_turns_end() -> None:
-    async def test(server: Running) -> None:
+    async def test(server: RunningServer) -> None:
         server.traces.publish(turn())  # no follower yet
         following = asyncio.to_thread(taken, subscribe(server.ws, {}, pytest.fail, stop), 2)
         async with asyncio.TaskGroup() as tasks:
@@ -78,8 +78,8 @@ def test_records_are_streamed_as_turns_end() -> None:
 
 
 def test_trace_stream_requires_the_token() -> None:
-    async def test(server: Running) -> None:
-        with pytest.raises(TraceError, match="wants the server's token: put it into the environment variable REPAR"):
+    async def test(server: RunningServer) -> None:
+        with pytest.raises(TraceError, match="requires the server's token: put it into the environment variable REPAR"):
             await asyncio.to_thread(next, subscribe(server.http, {}, pytest.fail, stop))
         assert server.traces.followers == 0
         following = asyncio.to_thread(next, subscribe(server.http, {"REPARTEE_TOKEN": TOKEN}, pytest.fail, stop))
@@ -93,7 +93,7 @@ def test_trace_stream_requires_the_token() -> None:
 
 
 def test_foreign_pages_and_other_methods_are_refused() -> None:
-    async def test(server: Running) -> None:
+    async def test(server: RunningServer) -> None:
         async with httpx.AsyncClient(trust_env=False, base_url=server.http, timeout=10) as client:
             foreign = await client.get("/traces", headers={"Origin": "https://evil.example"})
             assert foreign.status_code == 403
@@ -105,12 +105,12 @@ def test_foreign_pages_and_other_methods_are_refused() -> None:
 
 
 def test_number_of_followers_is_limited() -> None:
-    async def test(server: Running) -> None:
+    async def test(server: RunningServer) -> None:
         followers = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(MAX_FOLLOWERS)]
         for _, writer in followers:
             writer.write(f"GET /traces HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n\r\n".encode())
         await until(lambda: server.traces.followers == MAX_FOLLOWERS)
-        with pytest.raises(TraceError, match=f"answers 503: {MAX_FOLLOWERS} follow already"):
+        with pytest.raises(TraceError, match=f"answers 503: {MAX_FOLLOWERS} clients already follow"):
             await asyncio.to_thread(next, subscribe(server.http, {}, pytest.fail, stop))
         for _, writer in followers:
             writer.close()
@@ -120,7 +120,7 @@ def test_number_of_followers_is_limited() -> None:
 
 
 def test_only_slow_follower_loses_lines_and_is_told_how_many() -> None:
-    async def test(server: Running) -> None:
+    async def test(server: RunningServer) -> None:
         slow = socket.socket()
         slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         slow.connect(("127.0.0.1", server.port))
@@ -151,13 +151,13 @@ def test_only_slow_follower_loses_lines_and_is_told_how_many() -> None:
         losses = [json.loads(line)["lost"] for line in told if line.startswith(b'{"lost"')]
         assert losses
         assert sum(losses) + len(told) - len(losses) == turns
-        assert longest_s < 0.2, "a slow follower holds nobody up"
+        assert longest_s < 0.2, "a slow follower delays no conversation"
 
     on_a_server(test)
 
 
 def test_follower_is_told_of_lost_lines() -> None:
-    async def test(server: Running) -> None:
+    async def test(server: RunningServer) -> None:
         told: list[str] = []
         following = asyncio.to_thread(next, subscribe(server.http, {}, told.append, stop))
         async with asyncio.TaskGroup() as tasks:
@@ -166,7 +166,7 @@ def test_follower_is_told_of_lost_lines() -> None:
             for _ in range(MAX_WAITING + 7):  # at once, so that none is sent meanwhile
                 server.traces.publish(turn())
         assert found.result()["turn"] == 1
-        assert told == ["7 turns are not shown: they came faster than they were read."]
+        assert told == ["7 turns are not shown, because turns arrived faster than they were read."]
 
     on_a_server(test)
 
@@ -174,7 +174,7 @@ def test_follower_is_told_of_lost_lines() -> None:
 def test_shutdown_ends_streams_and_followers_retry(caplog: pytest.LogCaptureFixture) -> None:
     told: list[str] = []
 
-    async def test(server: Running) -> None:
+    async def test(server: RunningServer) -> None:
         async with asyncio.TaskGroup() as tasks:
             found = tasks.create_task(asyncio.to_thread(taken, subscribe(server.http, {}, told.append, stop), 1))
             await until(lambda: server.traces.followers == 1)
@@ -189,7 +189,7 @@ def test_shutdown_ends_streams_and_followers_retry(caplog: pytest.LogCaptureFixt
 def test_idle_server_sends_keepalive_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trace_stream, "BEAT_S", 0.02)
 
-    async def test(server: Running) -> None:
+    async def test(server: RunningServer) -> None:
         async with (
             httpx.AsyncClient(trust_env=False, base_url=server.http, timeout=10) as client,
             client.stream("GET", "/traces") as response,
@@ -205,11 +205,11 @@ def test_idle_server_sends_keepalive_lines(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("words", ["true", "false"])
+@pytest.mark.parametrize("words", ["true", "false"], ids=["traced", "not traced"])
 def test_words_are_streamed_only_if_traced(tmp_path: Path, words: str) -> None:
     async def main() -> None:
         script = ScriptedEngineLoader(settings_for(tmp_path, f"trace.words={words}"), {})
-        async with asyncio.timeout(40), served(script) as server, asyncio.TaskGroup() as tasks:
+        async with asyncio.timeout(40), session_server(script) as server, asyncio.TaskGroup() as tasks:
             address = f"http://127.0.0.1:{server.port}"
             found = tasks.create_task(asyncio.to_thread(next, subscribe(address, {}, pytest.fail, stop)))
             await until(lambda: server.connections.traces.followers == 1)

@@ -47,7 +47,7 @@ class _Pipe(asyncio.Transport):
         self.lost = True
 
 
-def perform(
+def run_scene(
     scene: Callable[[_Pipe, Callable[[str], None], Receive], Coroutine[None, None, None]],
     app_send: list[Send] | None = None,
     *,
@@ -97,7 +97,7 @@ def test_single_messages_never_pause_reading() -> None:
             assert (await receive())["text"] == f"{number}"
         assert pipe.stops == 0
 
-    perform(scene)
+    run_scene(scene)
 
 
 def test_untaken_messages_pause_reading() -> None:
@@ -115,7 +115,7 @@ def test_untaken_messages_pause_reading() -> None:
         assert pipe.reading
         assert pipe.stops == 1
 
-    perform(scene)
+    run_scene(scene)
 
 
 def test_large_message_pauses_reading_at_once() -> None:
@@ -127,7 +127,7 @@ def test_large_message_pauses_reading_at_once() -> None:
         say("x" * MAX_BYTES)
         assert pipe.reading
 
-    perform(scene)
+    run_scene(scene)
 
 
 def test_messages_after_close_do_not_pause_reading() -> None:
@@ -143,7 +143,7 @@ def test_messages_after_close_do_not_pause_reading() -> None:
         say("x" * (MAX_BYTES + 1))
         assert pipe.reading
 
-    perform(scene, sends)
+    run_scene(scene, sends)
 
 
 def test_lost_connection_is_not_written_to() -> None:
@@ -156,7 +156,7 @@ def test_lost_connection_is_not_written_to() -> None:
             await sends[0]({"type": "websocket.send", "text": "{}"})
         assert pipe.written == written
 
-    perform(scene, sends)
+    run_scene(scene, sends)
 
 
 @pytest.mark.parametrize("client", ["is not read", "speaks", "says nothing"])
@@ -177,7 +177,7 @@ def test_missing_pong_is_ignored_if_client_sends_or_is_paused(client: str) -> No
             await asyncio.sleep(41)
             assert pipe.lost, "read again, it said nothing"
 
-    perform(scene, ping_s=20.0)
+    run_scene(scene, ping_s=20.0)
 
 
 def test_empty_fragments_are_dropped() -> None:
@@ -268,4 +268,4 @@ def test_empty_messages_after_close_are_parsed_in_pieces() -> None:
             await asyncio.sleep(0.01)
         assert loop.time() - began_s == pytest.approx(40_000 / FRAMES_AT_ONCE * PAUSE_S, rel=0.5)
 
-    perform(scene, sends)
+    run_scene(scene, sends)

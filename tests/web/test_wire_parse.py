@@ -121,7 +121,7 @@ GOOD: list[tuple[Json, Command]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("event", "command"), GOOD, ids=lambda value: value["type"] if "type" in dir(value) else None)
+@pytest.mark.parametrize(("event", "command"), GOOD, ids=[f"{event['type']} {n}" for n, (event, _) in enumerate(GOOD)])
 def test_valid_event_is_parsed(event: Json, command: Command) -> None:
     assert read(event) == command
 
@@ -135,8 +135,8 @@ BAD: list[tuple[object, str, str | None, str]] = [
     ("", "invalid_json", None, "not JSON: an error at character 0"),
     ("{", "invalid_json", None, "at character 1"),
     ("[" * 100_000, "invalid_json", None, "too deep"),
-    ('{"type": ' + "1" * 5000 + "}", "invalid_json", None, "a number too long"),
-    ('{"type": NaN}', "invalid_json", None, "cannot be read|no JSON that can be read"),
+    ('{"type": ' + "1" * 5000 + "}", "invalid_json", None, "a number is too long"),
+    ('{"type": NaN}', "invalid_json", None, "cannot be read"),
     ('{"type": "x", "a": "\\ud800"}', "invalid_json", None, "half a character"),
     ('{"type": "x", "a": "\ud800"}', "invalid_json", None, "half a character"),
     ('{"type": "x", "\\uDfff": 1}', "invalid_json", None, "half a character"),
@@ -171,7 +171,7 @@ BAD: list[tuple[object, str, str | None, str]] = [
     ),
     (create([]), "invalid_type", "item", "item is a list"),  # type: ignore[arg-type]
     (create({}), "missing_required_parameter", "item.type", "item.type is missing"),
-    (create({"type": "mcp_call"}), "not_supported", "item.type", "MCP is not offered"),
+    (create({"type": "mcp_call"}), "not_supported", "item.type", "does not offer MCP"),
     (create({"type": "message"}), "missing_required_parameter", "item.role", "item.role is missing"),
     (create({"type": "message", "role": "tool"}), "invalid_value", "item.role", "is 'tool'; allowed: 'user', "),
     (create({"type": "message", "role": "user"}), "missing_required_parameter", "item.content", "is missing"),
@@ -196,8 +196,8 @@ BAD: list[tuple[object, str, str | None, str]] = [
     ({"type": "response.create", "response": 5}, "invalid_type", "response", "a number; it must be an object"),
     ({"type": "response.create", "response": {"conversation": "none"}}, "not_supported", "response.conversation", ""),
     ({"type": "response.create", "response": {"input": []}}, "not_supported", "response.input", "create items"),
-    ({"type": "repartee.playout", "response_id": "resp_1"}, "invalid_value", "response_id", "'resp_1'; allowed: an id"),
-    ({"type": "repartee.playout", "response_id": "resp_1_٣"}, "invalid_value", "response_id", "allowed: an id"),
+    ({"type": "repartee.playout", "response_id": "resp_1"}, "invalid_value", "response_id", "allowed: the id"),
+    ({"type": "repartee.playout", "response_id": "resp_1_٣"}, "invalid_value", "response_id", "allowed: the id"),
     ({"type": "repartee.playout", "response_id": "resp_1_1"}, "missing_required_parameter", "played_ms", ""),
     (
         '{"type": "repartee.playout", "response_id": "resp_1_1", "played_ms": 1e999}',

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from rehearsal import Rehearsal, Says
+from simulation import Simulation, Utterance
 from wire_client import Client
 
 from assistant.events import (
@@ -291,7 +291,9 @@ def test_any_conversation_is_sent_as_consistent_events(data: st.DataObject) -> N
     assert client.fetch() == []
 
 
-@pytest.mark.parametrize("after", [None, "root", "item_a", "unknown"])
+@pytest.mark.parametrize(
+    "after", [None, "root", "item_a", "unknown"], ids=["not given", "root", "known item", "unknown item"]
+)
 def test_item_is_inserted_after_previous_item(after: str | None) -> None:
     history: list[Item] = [UserMessage(ItemId("item_a"), "a", spoken=False), AssistantMessage(ItemId("item_b"), "b")]
     client = Client(history=history)
@@ -338,7 +340,7 @@ SPOKEN = UserMessage(ItemId("item_u"), "hello", spoken=True)
 TAKEN = UserTurnCommitted(1, "hello", False, SPOKEN, 1020.4, "spoken")
 
 
-@pytest.mark.parametrize("end", [TAKEN, SpeechDiscarded(1, 1020.4, "no words")])
+@pytest.mark.parametrize("end", [TAKEN, SpeechDiscarded(1, 1020.4, "no words")], ids=["committed", "discarded"])
 def test_end_of_speech_has_inserted_silence(
     end: UserTurnCommitted | SpeechDiscarded,
 ) -> None:
@@ -356,7 +358,7 @@ def test_manual_turn_has_inserted_silence_in_committed_event() -> None:
     assert committed["repartee"] == {"audio_end_ms": 1020, "invented_ms": 140.0}
 
 
-@pytest.mark.parametrize("turn_detection", [None, SemanticVad()])
+@pytest.mark.parametrize("turn_detection", [None, SemanticVad()], ids=["manual", "semantic_vad"])
 def test_client_without_extensions_gets_standard_events(turn_detection: SemanticVad | None) -> None:
     quiet = Extensions(events=False)
     client = Client(SessionConfig(voice="amy", turn_detection=turn_detection, extensions=quiet))
@@ -364,9 +366,9 @@ def test_client_without_extensions_gets_standard_events(turn_detection: Semantic
     assert all("repartee" not in event for event in client.do(lambda wire: wire.on_event(TAKEN, 140.0)))
 
 
-@pytest.mark.parametrize("wanted", [True, False])
+@pytest.mark.parametrize("wanted", [True, False], ids=["requested", "not requested"])
 def test_replay_inputs_are_sent_only_on_request(wanted: bool) -> None:
-    record = Rehearsal([Says(1000, 1800, "what time is it")]).perform().records[0]
+    record = Simulation([Utterance(1000, 1800, "what time is it")]).run().records[0]
     client = Client(SessionConfig(voice="amy", extensions=Extensions(events=True)))
     if wanted:
         client.send({"type": "session.update", "session": {"repartee": {"told": True}}})

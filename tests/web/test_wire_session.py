@@ -173,6 +173,15 @@ def test_profiles_map_to_eagerness(profile: Profile) -> None:
         ({"repartee": {"interrupt_after_ms": "long"}}, "invalid_type", "session.repartee.interrupt_after_ms", "number"),
         ({"repartee": {"volume": 1}}, "unknown_parameter", "session.repartee.volume", "duck"),
     ],
+    ids=[
+        "session is a number", "beta modalities", "type transcription", "instructions are a number",
+        "two modalities", "unknown modality", "zero token limit", "token limit is a word", "prompt template",
+        "MCP tool", "duplicate tool", "tool without name", "parameters are a list", "parameters nested too deeply",
+        "unknown tool choice", "MCP tool choice", "unknown function", "speed out of range", "voice is a number",
+        "format is a text", "unsupported rate", "other language", "unknown turn detection", "idle timeout",
+        "silence out of range", "turn detection is a text", "duck is a text", "interrupt_after_ms too small",
+        "interrupt_after_ms is a word", "unknown extension",
+    ],
 )  # fmt: skip
 def test_invalid_field_is_refused_and_others_take_effect(session: object, code: str, param: str, text: str) -> None:
     client = Client()
@@ -451,7 +460,11 @@ def test_invalid_response_options_are_refused_singly() -> None:
     assert command.options == ResponseOptions(instructions="Be brief.")
 
 
-@pytest.mark.parametrize("other", [{"conversation": "none"}, {"input": []}, {"conversation": 5}])
+@pytest.mark.parametrize(
+    "other",
+    [{"conversation": "none"}, {"input": []}, {"conversation": 5}],
+    ids=["no conversation", "own input", "invalid conversation"],
+)
 def test_unsupported_response_kind_is_refused(other: Json) -> None:
     client = Client()
     (event,) = client.send({"type": "response.create", "response": {"instructions": "Be brief.", **other}})

@@ -293,7 +293,7 @@ GOLDEN_FILE = Path(__file__).with_name("wire_turns.txt")
 """Events of each scene; `PYTHONPATH=.:tests python tests/web/test_wire_turns.py` writes the file."""
 
 
-def told(scene: Callable[[Client], None], config: SessionConfig | None = None) -> list[str]:
+def wire_log(scene: Callable[[Client], None], config: SessionConfig | None = None) -> list[str]:
     client = Client(config)
     scene(client)
     return [line(event) for event in client.events[1:]]
@@ -306,20 +306,20 @@ def golden() -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.__name__)
 def test_scene_matches_golden_events(scene: Callable[[Client], None]) -> None:
-    assert told(scene) == golden()[scene.__name__]
+    assert wire_log(scene) == golden()[scene.__name__]
 
 
 def test_scenes_cover_all_server_events() -> None:
     kinds = {"session.created"}
     for scene in SCENES:
-        kinds |= {text.split()[0] for text in told(scene)}
+        kinds |= {text.split()[0] for text in wire_log(scene)}
     assert kinds == set(SERVER_EVENTS)
 
 
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.__name__)
 def test_client_without_extensions_gets_all_standard_events(scene: Callable[[Client], None]) -> None:
-    full = told(scene)
-    bare = [text for text in told(scene, QUIET) if scene is not loudness or "repartee" not in text]
+    full = wire_log(scene)
+    bare = [text for text in wire_log(scene, QUIET) if scene is not loudness or "repartee" not in text]
     assert bare == [text for text in full if not text.startswith("repartee.")]
 
 
@@ -334,13 +334,13 @@ def test_client_without_transcription_gets_no_transcripts() -> None:
 def test_resumed_client_gets_history_and_reply_in_progress() -> None:
     client = Client(begin=False)
     call = FunctionCallItem(ItemId("item_f"), "call_1", "get_time", "{}")
-    told_before = (
+    history = (
         HEARD,
         call,
         FunctionOutput(ItemId("item_o"), "call_1", "1"),
         AssistantMessage(SECOND, "It is", complete=False),
     )
-    client.do(lambda wire: wire.begin(told_before, resumed=True))
+    client.do(lambda wire: wire.begin(history, resumed=True))
     client.tell(ReplyStarted(REPLY, ASSISTANT, spoken=True), ChunkSpoken(REPLY, "It is noon."))
     client.sound(480)
     client.tell(ChunkSpoken(REPLY, " Lunch?"), sent())
@@ -359,7 +359,7 @@ def test_long_audio_is_split_without_loss() -> None:
     assert b"".join(deltas) == pcm.astype("<i2").tobytes()
 
 
-@pytest.mark.parametrize("form", [AudioFormat.ULAW, AudioFormat.ALAW])
+@pytest.mark.parametrize("form", [AudioFormat.ULAW, AudioFormat.ALAW], ids=["u-law", "a-law"])
 def test_telephone_audio_is_complete_and_similar(form: AudioFormat) -> None:
     client = Client(SessionConfig(output_format=form))
     asked(client)
@@ -447,7 +447,7 @@ def test_reply_is_cut_only_once() -> None:
     assert client.tell(ReplyStopped(REPLY, "It", 40.0, "client")) == []
 
 
-@pytest.mark.parametrize("spoken", [True, False])
+@pytest.mark.parametrize("spoken", [True, False], ids=["spoken", "typed"])
 def test_deleted_message_gets_no_more_item_events(*, spoken: bool) -> None:
     client = Client()
     client.tell(ReplyStarted(REPLY, ASSISTANT, spoken=spoken), ChunkSpoken(REPLY, "It is"))
@@ -522,7 +522,7 @@ def test_second_response_closes_the_first() -> None:
 @pytest.mark.parametrize(
     ("why", "reason"),
     [("voice", "turn_detected"), ("went on", "turn_detected"), ("requested", "client_cancelled"),
-     ("client", "client_cancelled")],
+     ("client", "client_cancelled")], ids=['interrupted', 'user went on', 'new request', 'client cancelled'],
 )  # fmt: skip
 def test_cancelled_response_has_its_reason(
     why: Literal["voice", "went on", "requested", "client"], reason: str
@@ -577,8 +577,8 @@ def test_message_is_done_before_following_function_call() -> None:
     asked(client)
     call = FunctionCallItem(ItemId("item_f"), "call_1", "set_lamp", "{}")
     events = client.tell(ChunkSpoken(REPLY, "Let me see."), FunctionCalled(REPLY, call), sent())
-    told = [(event["type"], event["output_index"]) for event in events if "output_item" in event["type"]]
-    assert told == [
+    items = [(event["type"], event["output_index"]) for event in events if "output_item" in event["type"]]
+    assert items == [
         ("response.output_item.added", 0), ("response.output_item.done", 0),
         ("response.output_item.added", 1), ("response.output_item.done", 1),
     ]  # fmt: skip
@@ -611,5 +611,5 @@ def test_oldest_responses_and_items_are_dropped() -> None:
 
 
 if __name__ == "__main__":
-    SECTIONS = ["\n".join([f"## {scene.__name__}", *told(scene)]) for scene in SCENES]
+    SECTIONS = ["\n".join([f"## {scene.__name__}", *wire_log(scene)]) for scene in SCENES]
     GOLDEN_FILE.write_text("\n\n".join(SECTIONS) + "\n", encoding="utf-8")

@@ -59,7 +59,9 @@ def address_of(text: str) -> ServerAddress:
     if not host or any(letter.isspace() for letter in text.strip()):
         raise ConfigError([f"--server {text}: an address looks like {_EXAMPLE}"])
     if parts.username is not None:
-        raise ConfigError(["--server: no user or password belongs in the address; a token goes into REPARTEE_TOKEN"])
+        raise ConfigError(
+            ["--server: the address must not contain a user or password; set REPARTEE_TOKEN to the token"]
+        )
     shown = f"[{host}]" if ":" in host else host
     place = f"{scheme}://{shown}" + ("" if port is None else f":{port}")
     path = parts.path.rstrip("/") + PATH if parts.path.endswith("/") else parts.path or PATH

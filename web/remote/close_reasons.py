@@ -34,14 +34,14 @@ class CloseReason:
 
 
 WORDS: Mapping[str, CloseReason] = {
-    "server_full": CloseReason("is full: as many conversations as it takes are under way", again=True),
+    "server_full": CloseReason("is full: all its sessions are in use", again=True),
     "server_loading": CloseReason("is still loading its engines", again=True),
-    "server_draining": CloseReason("is going down; it may come back", again=True),
+    "server_draining": CloseReason("is shutting down; it may come back", again=True),
     "session_expired": CloseReason(
-        "ended the conversation: it has reached the length allowed there. Start anew", again=False
+        "ended the conversation: it reached the server's time limit. Start again", again=False
     ),
-    "session_idle": CloseReason("ended the conversation: nothing came for too long. Start anew", again=False),
-    "internal_error": CloseReason("broke off by an error of its own; its log says more", again=True),
+    "session_idle": CloseReason("ended the conversation: it received nothing for too long. Start again", again=False),
+    "internal_error": CloseReason("ended the conversation because of a server error; see the server's log", again=True),
 }
 """Reasons by the code of the server's close notice (web/session_limits.py)."""
 
@@ -53,25 +53,29 @@ _NEVER, _LATER, _SOMETIMES = False, True, None
 
 _WHY: tuple[tuple[type[Exception], str, bool | None], ...] = (
     (UnsupportedServerError, "{place} answers, but {error}", _NEVER),
-    (TimeoutError, "{place} does not answer; is the machine up, and no firewall in between?", _SOMETIMES),
-    (socket.gaierror, "{place}: there is no such host ({why}); check the address.", _SOMETIMES),
-    (ConnectionRefusedError, "{place}: nothing listens there; start `repartee serve`, or check the port.", _SOMETIMES),
+    (TimeoutError, "{place} does not answer; check that the machine is on and that no firewall blocks it.", _SOMETIMES),
+    (socket.gaierror, "{place}: the host was not found ({why}); check the address.", _SOMETIMES),
+    (
+        ConnectionRefusedError,
+        "{place}: no server listens there; start `repartee serve`, or check the port.",
+        _SOMETIMES,
+    ),
     (
         ssl.SSLCertVerificationError,
-        "{place}: its certificate is not trusted ({why}); is it made for this name?",
+        "{place}: its certificate is not trusted ({why}); check that it is valid for this name.",
         _NEVER,
     ),
-    (ssl.SSLError, "{place} speaks no TLS ({why}); is it ws:// and not wss://?", _NEVER),
-    (InvalidMessage, "{place} is no server of WebSockets; check the port, and ws:// or wss://.", _SOMETIMES),
-    (InvalidUpgrade, "{place} is no server of WebSockets; check the port, and the path {path}.", _NEVER),
+    (ssl.SSLError, "{place} does not use TLS ({why}); try ws:// instead of wss://.", _NEVER),
+    (InvalidMessage, "{place} is not a WebSocket server; check the port, and ws:// or wss://.", _SOMETIMES),
+    (InvalidUpgrade, "{place} is not a WebSocket server; check the port, and the path {path}.", _NEVER),
     (
         ImportError,
-        "{place}: the environment names a SOCKS proxy, for which {error}: install it, or take the proxy out.",
+        "{place}: the environment names a SOCKS proxy, and {error}: install it, or unset the proxy.",
         _NEVER,
     ),
-    (InvalidProxy, "{place}: the proxy that the environment names is none ({error}).", _NEVER),
-    (ProxyError, "{place}: the proxy that the environment names does not let it through ({error}).", _SOMETIMES),
-    (WebSocketException, "{place} cannot be talked to ({error}).", _NEVER),
+    (InvalidProxy, "{place}: the proxy in the environment is not valid ({error}).", _NEVER),
+    (ProxyError, "{place}: the proxy in the environment refuses the connection ({error}).", _SOMETIMES),
+    (WebSocketException, "{place}: the connection failed ({error}).", _NEVER),
     (OSError, "{place} cannot be reached ({why}).", _SOMETIMES),
 )
 """Explanations by type of exception; the first match is used."""
@@ -94,7 +98,7 @@ def why_not(error: BaseException, address: ServerAddress, *, connected_before: b
             why = getattr(error, "verify_message", "") or getattr(error, "reason", "") or getattr(error, "strerror", "")
             said = sentence.format(place=address.place, path=address.path, error=error, why=why or error)
             return CloseReason(said, connected_before if again is None else again)
-    return CloseReason(f"{address.place} cannot be talked to ({type(error).__name__}).", again=False)
+    return CloseReason(f"{address.place}: the connection failed ({type(error).__name__}).", again=False)
 
 
 def closed(
@@ -123,8 +127,8 @@ def _refused(error: InvalidStatus, address: ServerAddress, *, again: bool) -> Cl
     place = address.place
     match status:
         case 401:
-            return CloseReason(f"{place} wants its token: {_TOKEN}." if "missing" in said else
-                          f"{place} has another token: {_TOKEN}.", again=False)  # fmt: skip
+            return CloseReason(f"{place} requires its token: {_TOKEN}." if "missing" in said else
+                          f"{place} does not accept this token: {_TOKEN}.", again=False)  # fmt: skip
         case 403:
             why = f": {said}" if said else ""
             return CloseReason(f"{place} refused the connection{why}.", again=False)
@@ -136,14 +140,14 @@ def _refused(error: InvalidStatus, address: ServerAddress, *, again: bool) -> Cl
             )
         case 502 | 503 | 504:
             return CloseReason(f"{place} is not ready ({status}{': ' + said if said else ''}).", again=True)
-    how = "refused the connection" if status >= 400 else "is a web server, and no `repartee serve`; check the address"
+    how = "refused the connection" if status >= 400 else "is a web server, but not `repartee serve`; check the address"
     return CloseReason(f"{place} {how} ({status}{': ' + said if said else ''}).", again=again)
 
 
 def _said(error: InvalidStatus) -> str:
     """Returns the message in the server's JSON error, or ""."""
     try:
-        told = json.loads(error.response.body or b"")["error"]
-        return f"{told['message']}" if told.get("code") != "token_missing" else "token missing"
+        details = json.loads(error.response.body or b"")["error"]
+        return f"{details['message']}" if details.get("code") != "token_missing" else "token missing"
     except (ValueError, KeyError, TypeError, AttributeError):
         return ""

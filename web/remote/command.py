@@ -18,7 +18,7 @@ from web.remote.wire import ServerLostError
 from web.serve import token_of
 
 READABLE = (
-    "REPARTEE_TOKEN goes to {place} in plain text: anybody on the way can read it; use wss:// if the server has it"
+    "REPARTEE_TOKEN goes to {place} in plain text: anyone on the way can read it; use wss:// if the server has it"
 )
 
 
@@ -38,7 +38,7 @@ async def talk_with(server: str, loaded: Loaded, environ: Mapping[str, str], *, 
     settings, address, token = loaded.settings, address_of(server), token_of(environ)
     if settings.talk.mode == "wake":
         raise ConfigError(
-            ["talk.mode wake: with --server everything that is said here would go there; use open or push-to-talk"]
+            ["talk.mode wake: does not work with --server, because all speech would be sent; use open or push-to-talk"]
         )
     controls = TalkControls(settings.talk.mode, "")
     stage = stage_of(controls, plain=plain)

@@ -88,19 +88,19 @@ class RemoteConversation:
             return [Problem(f"the server sent a {kind} that this version does not understand ({error!r})")]
         if self._greeting and not kind.startswith(("conversation.item.", "session.", "response.created")):
             self._greeting = False
-            effects = [*self.replies.not_told_again(), *effects]
+            effects = [*self.replies.cut_unsent(), *effects]
         return effects
 
     @property
-    def thinking(self) -> bool:
+    def reply_pending(self) -> bool:
         """Whether a reply is awaited or being generated."""
         return self.awaiting or self.replies.under_way is not None
 
-    def asked(self) -> None:
+    def response_requested(self) -> None:
         """Notes that a response was requested."""
         self.awaiting = True
 
-    def lost(self) -> None:
+    def connection_lost(self) -> None:
         """Resets what depends on the lost connection."""
         self.hearing = self.awaiting = False
         self.replies.connection_lost()
@@ -112,7 +112,7 @@ class RemoteConversation:
         ours = session.get("repartee")
         if not isinstance(ours, Mapping) or not {"resume_token", "heard_ms", "engines"} <= ours.keys():
             raise UnsupportedServerError(
-                "it is no Repartee server, or one of an older version: `repartee talk` needs one whose sessions tell "
+                "it is not a Repartee server, or its version is too old: `repartee talk` needs sessions that report "
                 "resume_token, heard_ms and engines."
             )
         resumed = ours.get("resumed") is True
@@ -210,7 +210,7 @@ class RemoteConversation:
         yield from self.replies.created(event)
         self.typed.answered()
         self._greeting = False
-        yield from self.replies.not_told_again()
+        yield from self.replies.cut_unsent()
 
     def _deleted(self, event: Event) -> Iterator[Effect]:
         reply: ReplyId | None = self.replies.whose(event["item_id"])
@@ -235,7 +235,7 @@ class RemoteConversation:
             return
         self.awaiting = False
         self.typed.refused(str(error.get("event_id")))
-        yield Problem(f"the server: {error['message']}")
+        yield Problem(f"the server reports: {error['message']}")
 
     @property
     def _next_turn(self) -> int:

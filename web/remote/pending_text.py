@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 MAX_WAITING = 20
-"""Texts that may wait for the server. The user is told that further ones are not sent."""
+"""Texts that may wait for the server. Further texts are not sent, with a message to the user."""
 
 
 @dataclass(slots=True)
@@ -22,7 +22,7 @@ class PendingText:
     """The typed texts of one client. Outlives its connections and conversations."""
 
     _waiting: dict[str, _Text] = field(default_factory=dict)
-    _owed: bool = False
+    _reply_due: bool = False
     _so_far: int = 0
 
     @property
@@ -31,9 +31,9 @@ class PendingText:
         return [(name, text.words) for name, text in self._waiting.items() if not text.sent]
 
     @property
-    def owed(self) -> bool:
+    def reply_due(self) -> bool:
         """Whether a text was typed and no answer to it has begun."""
-        return self._owed
+        return self._reply_due
 
     def add(self, words: str) -> bool:
         """Adds a typed text; returns False if too many are waiting."""
@@ -41,7 +41,7 @@ class PendingText:
             return False
         self._so_far += 1
         self._waiting[f"typed_{self._so_far}"] = _Text(words)
-        self._owed = True
+        self._reply_due = True
         return True
 
     def sent(self, name: str) -> None:
@@ -61,11 +61,11 @@ class PendingText:
 
     def answered(self) -> None:
         """Notes that an answer has begun, to all texts that have arrived."""
-        self._owed = bool(self._waiting)
+        self._reply_due = bool(self._waiting)
 
     # ---- connections ----
 
-    def lost(self) -> bool:
+    def connection_lost(self) -> bool:
         """Marks all texts to be sent again on the next connection. Returns whether some may have been lost."""
         uncertain = any(text.sent for text in self._waiting.values())
         for text in self._waiting.values():
@@ -76,5 +76,5 @@ class PendingText:
         """Drops all texts, because there will be no connection. Returns how many were never sent."""
         count = len(self._waiting)
         self._waiting.clear()
-        self._owed = False
+        self._reply_due = False
         return count

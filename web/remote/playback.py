@@ -23,7 +23,7 @@ MAX_KEPT_SAMPLES = 60 * REPLY_RATE_HZ
 STUCK_AFTER_S = 5.0
 """Longest wait for the loudspeaker to report the end of a reply."""
 
-TOO_FAST = "the server sends sound faster than it can be played: some of the reply is missing"
+TOO_FAST = "the server sends sound faster than it can be played: part of the reply is missing"
 
 Report = Callable[[ReplyId, ReplyPlayback], None]
 
@@ -138,7 +138,7 @@ class RemotePlayback:
 
     @property
     def played_ms(self) -> float | None:
-        """How much was played of the current reply; None if none plays."""
+        """Played length of the current reply; None if none plays."""
         return None if self.playing is None else self._played[self.playing].heard_ms(_now_s())
 
     # ---- the loudspeaker ----

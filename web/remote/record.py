@@ -67,38 +67,42 @@ def _record(trace: Mapping[str, Any]) -> TurnRecord:
     return _one(TurnRecord, {**trace, **made})
 
 
-def _stages(told: Mapping[str, Mapping[str, float]]) -> dict[str, StageShare]:
+def _stages(traced: Mapping[str, Mapping[str, float]]) -> dict[str, StageShare]:
     """Returns the stages in their usual order, without unknown ones."""
     return {
-        stage: StageShare(told[stage]["ms"] + 0.0, told[stage]["slack_ms"] + 0.0) for stage in STAGES if stage in told
+        stage: StageShare(traced[stage]["ms"] + 0.0, traced[stage]["slack_ms"] + 0.0)
+        for stage in STAGES
+        if stage in traced
     }
 
 
-def _number_or_none(told: float | None) -> float | None:
-    return None if told is None else told + 0.0  # raises for text, also for text that float() would read as infinite
+def _number_or_none(traced: float | None) -> float | None:
+    return (
+        None if traced is None else traced + 0.0
+    )  # raises for text, also for text that float() would read as infinite
 
 
-def _outcome(told: object) -> str:
+def _outcome(traced: object) -> str:
     """Returns the outcome; "answered" for one that this version does not know."""
-    return str(told) if told in get_args(Outcome) else "answered"
+    return str(traced) if traced in get_args(Outcome) else "answered"
 
 
-def _hearing(told: Mapping[str, Any]) -> TracedHearing:
-    partials = tuple(_all(TracedPartial, told.get("partials")))
-    silences = tuple((float(start), float(end)) for start, end in told.get("silences_ms") or ())
-    return _one(TracedHearing, {**told, "partials": partials, "silences_ms": silences})
+def _hearing(traced: Mapping[str, Any]) -> TracedHearing:
+    partials = tuple(_all(TracedPartial, traced.get("partials")))
+    silences = tuple((float(start), float(end)) for start, end in traced.get("silences_ms") or ())
+    return _one(TracedHearing, {**traced, "partials": partials, "silences_ms": silences})
 
 
-def _all(kind: type[Made], told: Iterable[Mapping[str, Any]] | None) -> list[Made]:
-    return [_one(kind, one) for one in told or () if one.get("stage", STAGES[0]) in STAGES]
+def _all(kind: type[Made], traced: Iterable[Mapping[str, Any]] | None) -> list[Made]:
+    return [_one(kind, one) for one in traced or () if one.get("stage", STAGES[0]) in STAGES]
 
 
-def _one(kind: type[Made], told: Mapping[str, Any]) -> Made:
+def _one(kind: type[Made], traced: Mapping[str, Any]) -> Made:
     """Creates a dataclass from its fields by name; lists become tuples."""
     made = {}
     for field in fields(kind):  # type: ignore[arg-type]  # each of them is a dataclass
-        if field.name in told:
-            value = told[field.name]
+        if field.name in traced:
+            value = traced[field.name]
             made[field.name] = tuple(value) if isinstance(value, list) else value
         elif field.default is MISSING and field.default_factory is MISSING:
             made[field.name] = _UNKNOWN.get(field.name)

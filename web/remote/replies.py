@@ -32,10 +32,10 @@ class _Reply:
     over: bool = False  # complete or cut
     cut: bool = False
     why: Why = "voice"
-    longest_ms: float = math.inf  # no more than this was heard, whatever the server was told
+    longest_ms: float = math.inf  # upper limit of what was heard, even if the server assumes more
     lost: bool = False  # the connection broke within it, and the new one has not mentioned it yet
-    told_chars: int = 0  # a new connection sends it again from its start: this much is known already
-    told_words: int = 0
+    known_chars: int = 0  # a new connection sends it again from its start: this much is known already
+    known_words: int = 0
 
     def heard(self, until_ms: float) -> str:
         """Returns its words up to this time."""
@@ -101,11 +101,11 @@ class Replies:
         response = event["response"]
         name = reply_of(response["id"])
         if name is None:
-            raise ValueError("a response whose name is not ours")
+            raise ValueError("the response id does not name a reply")
         self.under_way, self.newest_turn = name, max(self.newest_turn, name.turn)
         known = self._replies.get(name)
         if known is not None and not known.cut:
-            known.lost, known.told_chars, known.told_words = False, len(known.text), len(known.placed)
+            known.lost, known.known_chars, known.known_words = False, len(known.text), len(known.placed)
             return
         self._replies.pop(name, None)
         self._replies[name] = _Reply(name, why="client" if name == self._silenced else "voice")
@@ -124,8 +124,8 @@ class Replies:
         reply = self._of(event)
         if reply is None:
             return
-        piece = str(event["delta"])[reply.told_chars :]
-        reply.told_chars = 0
+        piece = str(event["delta"])[reply.known_chars :]
+        reply.known_chars = 0
         reply.text += piece
         if piece.strip():
             yield ChunkSpoken(reply.id, piece.strip())
@@ -135,8 +135,8 @@ class Replies:
         reply = self._of(event)
         if reply is None:
             return
-        words = tuple(_placed(word) for word in event["words"])[reply.told_words :]
-        reply.told_words = 0
+        words = tuple(_placed(word) for word in event["words"])[reply.known_words :]
+        reply.known_words = 0
         reply.placed += words
         if words:
             yield WordsTimed(reply.id, words)
@@ -193,7 +193,7 @@ class Replies:
             yield StopPlayback()
             yield from self._cut(reply, 0.0)
 
-    def not_told_again(self) -> Iterator[Effect]:
+    def cut_unsent(self) -> Iterator[Effect]:
         """Cuts lost replies that the new connection has not sent again: they ended in the meantime."""
         for reply in [one for one in self._replies.values() if one.lost]:
             self.under_way = None if self.under_way == reply.id else self.under_way

@@ -45,7 +45,7 @@ class SentAudioMap:
         self._stretches.append(_Stretch(self._end, start, samples))
         del self._stretches[:-MAX_STRETCHES]
 
-    def lost(self, heard_ms: float) -> None:
+    def drop_unreceived(self, heard_ms: float) -> None:
         """Removes audio that was lost with a connection: the server received only `heard_ms`."""
         heard = samples_of_ms(heard_ms)
         while len(self._stretches) > 1 and self._stretches[-1].sent >= heard:

@@ -35,12 +35,12 @@ from web.wire.reply_ids import response_id
 MIN_TURN_MS = 100.0
 """The server refuses shorter turns as an empty buffer."""
 
-NOT_KEPT = "the server no longer has the conversation from before: this is a new one, which remembers none of it"
+NOT_KEPT = "the server no longer has the earlier conversation: a new one begins without its history"
 NOT_CONNECTED = "not sent: there is no connection to the server"
-NOT_YET_SENT = "not sent yet: the server cannot be reached; what you typed is sent as soon as it can"
-SENT_AGAIN = "what you typed may not have arrived: it is sent again as soon as the server can be reached, unless it has"
-TOO_MUCH_TYPED = f"not sent: {MAX_WAITING} texts wait for the server already"
-NEVER_SENT = "what you typed last was not sent: the server could not be reached any more"
+NOT_YET_SENT = "not sent yet: the server cannot be reached; your text is sent when the connection is back"
+SENT_AGAIN = "your text may not have arrived: if so, it is sent again when the connection is back"
+TOO_MUCH_TYPED = f"not sent: {MAX_WAITING} texts are already waiting for the server"
+NEVER_SENT = "your last text was not sent: the server could no longer be reached"
 TOO_SHORT = "nothing was sent: press once, speak, and press again when you are done"
 
 
@@ -138,7 +138,7 @@ class RemoteTalk:
             return "speaking" if self.playback.playing is None or (self.played_ms or 0.0) > 0 else "thinking"
         if self.conversation.hearing or self.key_held:
             return "hearing"
-        return "thinking" if self.conversation.thinking else "listening"
+        return "thinking" if self.conversation.reply_pending else "listening"
 
     @property
     def endpoint(self) -> str:
@@ -148,7 +148,7 @@ class RemoteTalk:
 
     @property
     def played_ms(self) -> float | None:
-        """How much of the current reply was played."""
+        """Played length of the current reply."""
         return self.playback.played_ms
 
     def counts(self) -> dict[str, int]:
@@ -188,8 +188,8 @@ class RemoteTalk:
             if not self.wire.send(say.typed(name, words)):
                 return False
             typed.sent(name)
-        if typed.owed:
-            self._ask()
+        if typed.reply_due:
+            self._request_response()
         return True
 
     def forget(self) -> None:
@@ -199,7 +199,7 @@ class RemoteTalk:
 
     def repeat(self) -> bool:
         """Repeats the last reply from the kept audio; returns False if there is none."""
-        busy = self.conversation.hearing or self.conversation.thinking
+        busy = self.conversation.hearing or self.conversation.reply_pending
         return busy or self.playback.again()
 
     @property
@@ -220,10 +220,10 @@ class RemoteTalk:
         else:
             self._released_s = asyncio.get_running_loop().time()  # frames of the turn are still to arrive
 
-    def _ask(self) -> None:
+    def _request_response(self) -> None:
         self.wire.send(say.answer())
         self._reply_requested = True
-        self.conversation.asked()
+        self.conversation.response_requested()
 
     # ---- microphone ----
 
@@ -263,7 +263,7 @@ class RemoteTalk:
             self.show(Problem(NOT_CONNECTED))
         elif ms_of_samples(self._held_samples) >= MIN_TURN_MS:
             self.wire.send(say.commit())
-            self._ask()
+            self._request_response()
         else:
             self.forget()
             self.show(Problem(TOO_SHORT))
@@ -284,7 +284,7 @@ class RemoteTalk:
             self._reply_requested = self._nothing_to_answer = False
         if kind == "error" and error_code(event) == COMMIT_EMPTY:
             self._nothing_to_answer = self._reply_requested
-        if self._greeting and kind in {"session.updated", "error"}:  # the history is told before that
+        if self._greeting and kind in {"session.updated", "error"}:  # the history arrives before that
             self._greeting = False
             self._send_typed()
 
@@ -299,14 +299,14 @@ class RemoteTalk:
             more |= {"received_ms": str(received_ms), "response_id": response_id(reply)}
         return more
 
-    def lost(self, ending: CloseReason) -> None:
+    def connection_lost(self, ending: CloseReason) -> None:
         """Handles a lost connection; another attempt follows."""
         self._sending = False
         if self._greeting and self.conversation.typed.unsent:
             self.show(Problem(NOT_YET_SENT))
         self._greeting = False
-        self.conversation.lost()
-        if self.conversation.typed.lost():
+        self.conversation.connection_lost()
+        if self.conversation.typed.connection_lost():
             self.show(Problem(SENT_AGAIN))
         if ending.sentence != self._last_shown_reason:
             self._last_shown_reason = ending.sentence
@@ -334,7 +334,7 @@ class RemoteTalk:
 
     def _begin(self, greeted: SessionOpened) -> None:
         if greeted.resumed:
-            self._sent.lost(greeted.heard_ms)
+            self._sent.drop_unreceived(greeted.heard_ms)
         else:
             self._sent.begin()
             self.playback.forget()

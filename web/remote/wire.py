@@ -64,7 +64,7 @@ class WireListener(Protocol):
         """Returns the query parameters with which a new connection resumes the conversation."""
         ...
 
-    def lost(self, ending: CloseReason) -> None:
+    def connection_lost(self, ending: CloseReason) -> None:
         """Handles a lost connection; another attempt follows."""
         ...
 
@@ -118,7 +118,7 @@ class RemoteWire:
     async def run(self) -> None:
         """Stays connected until `leave`.
 
-        Raises ServerLostError if that is impossible or the server ended it for good.
+        Raises ServerLostError if that is impossible or the server ended it permanently.
         """
         try:
             with suppress(TimeoutError):  # only `leave` sets a limit
@@ -136,7 +136,7 @@ class RemoteWire:
                 return
             if not ending.again:
                 raise ServerLostError(ending.sentence)
-            self.listener.lost(ending)
+            self.listener.connection_lost(ending)
             wait_s = min(MAX_WAIT_S, FIRST_WAIT_S * 2**self._waits) * random.uniform(0.75, 1.25)  # noqa: S311
             self._waits += 1
             await self._pause(wait_s)
@@ -254,7 +254,7 @@ def _number(text: str) -> float:
     """Parses a number of JSON. Raises ValueError for NaN and for numbers of `MAX_NUMBER` or more."""
     number = float(text)
     if not abs(number) < MAX_NUMBER:
-        raise ValueError(f"a number of {len(text)} letters")
+        raise ValueError(f"a number with {len(text)} characters is not allowed")
     return number
 
 

@@ -21,9 +21,9 @@ const PHASES = {
   connecting: "Connecting",
   reconnecting: "Reconnecting",
   listening: "Listening",
-  hearing: "Hearing you",
+  hearing: "You are speaking",
   thinking: "Thinking",
-  speaking: "Speaking",
+  speaking: "Repartee is speaking",
 };
 
 /** Phases that are not announced to screen readers, because the announcement would disturb the conversation. */

@@ -13,7 +13,7 @@ class ProtocolError:
 
     Attributes:
         code: Machine-readable reason.
-        message: Human-readable: what is wrong, where, and what is allowed. Never contains what somebody said.
+        message: Human-readable: what is wrong, where, and what is allowed. Never contains words of the user.
         param: Path of the field it is about; None: the whole event.
         event_id: Id of the client's event it is about; None if the event had none.
         kind: Whether the client or the server caused it.

@@ -57,12 +57,13 @@ class Refusals:
         else:
             self.errors.append(error)
 
-    def told(self) -> list[FieldError]:
+    def for_client(self) -> list[FieldError]:
         """Returns the errors for the client, in order."""
         if not self.more:
             return self.errors
         *first, last = self.errors
-        return [*first, FieldError(last.code, f"{last}; {self.more} more fields are refused as well", last.param)]
+        more = "1 more field is" if self.more == 1 else f"{self.more} more fields are"
+        return [*first, FieldError(last.code, f"{last}; {more} refused as well", last.param)]
 
 
 @dataclass(frozen=True, slots=True)

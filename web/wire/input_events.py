@@ -33,7 +33,7 @@ class InputEvents:
         self._outbox = outbox
         self._order = order
         self._speech: SpeechStarted | None = None
-        self._announced = False  # the client was told of the speech
+        self._announced = False  # the speech was reported to the client
         self._last_turn: UserTurnCommitted | None = None
 
     def was_requested(self, turn: int) -> bool:

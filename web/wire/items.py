@@ -31,15 +31,15 @@ MAX_CONTENT_PARTS = 64
 
 JsonObject = dict[str, object]
 
-_SOUND_COMES_OTHERWISE = "speech comes in through input_audio_buffer.append"
+_SOUND_COMES_OTHERWISE = "send speech with input_audio_buffer.append"
 _FOREIGN_PARTS = {
     "input_audio": _SOUND_COMES_OTHERWISE,
-    "input_image": "images are not understood here",
-    "output_audio": "what the assistant said comes in as 'output_text'",
+    "input_image": "this server does not understand images",
+    "output_audio": "send what the assistant said as 'output_text'",
 }
 _FOREIGN_ITEMS = dict.fromkeys(
     ("mcp_call", "mcp_list_tools", "mcp_approval_request", "mcp_approval_response"),
-    "MCP is not offered; use function tools",
+    "this server does not offer MCP; use function tools",
 )
 _COMMON = {
     "id": Field(IDENTIFIER),

@@ -130,7 +130,7 @@ class Reader:
 
 
 def _refused(kind: str, refusals: Refusals, event_id: str | None) -> tuple[ProtocolError, ...]:
-    return tuple(_error(error, f"{kind}: ", event_id) for error in refusals.told())
+    return tuple(_error(error, f"{kind}: ", event_id) for error in refusals.for_client())
 
 
 def _error(error: FieldError, name: str, event_id: str | None) -> ProtocolError:
@@ -189,7 +189,7 @@ def _reply(value: object, path: str) -> ReplyId:
     name: str = IDENTIFIER(value, path)
     reply = reply_of(name)
     if reply is None:
-        raise wrong_value(path, f"is {shown(name)}", "an id that a response.created had")
+        raise wrong_value(path, f"is {shown(name)}", "the id of a response from response.created")
     return reply
 
 
@@ -246,16 +246,18 @@ def _object_of(message: str) -> JsonObject:
     try:
         document = _DECODER.decode(message)
     except json.JSONDecodeError as error:
-        # The decoder's own text is left out, because it can quote what somebody said.
+        # The decoder's own text is left out, because it can quote what the user said.
         raise FieldError("invalid_json", f"the message is not JSON: an error at character {error.pos}", "") from error
     except (ValueError, RecursionError) as error:
         raise FieldError(
-            "invalid_json", "the message is no JSON that can be read: too deep or a number too long", ""
+            "invalid_json", "the message cannot be read as JSON: it is too deeply nested or a number is too long", ""
         ) from error
     if not isinstance(document, dict):
         raise wrong_type("", document, "an object")
     if _may_be_half(message) and _has_half_character(document):
-        raise FieldError("invalid_json", "the message has half a character (a lone surrogate); send whole ones", "")
+        raise FieldError(
+            "invalid_json", "the message contains half a character (a lone surrogate); send whole characters", ""
+        )
     return document
 
 

@@ -62,7 +62,7 @@ class Realtime:
 
         Args:
             config: The initial settings.
-            service: What the client is told about the server.
+            service: Description of the server for the client.
             session_id: The id in session.created.
             expires_at_s: Latest end of the session, in seconds since 1970; None: never.
         """
@@ -179,7 +179,7 @@ class Realtime:
         """Returns whether the client knows this assistant message as text, so that it has no audio to truncate."""
         return self._order.is_written(item_id)
 
-    def truncating(self, item_id: ItemId) -> None:
+    def mark_truncated_by_client(self, item_id: ItemId) -> None:
         """Notes that the client truncates this item while it plays: only `item_truncated` reports the position."""
         if (response := self._responses.of_item(item_id)) is not None:
             response.cut_by_client = True

@@ -24,7 +24,7 @@ class Response:
         open: Whether response.done is still to be sent.
         began: Whether its message was opened.
         deleted: Whether its message was deleted from the conversation.
-        cut_by_client: Whether the client itself truncates the message and need not be told.
+        cut_by_client: Whether the client itself truncates the message, so that no event reports it.
     """
 
     def __init__(

@@ -104,7 +104,9 @@ def ending_of(event: ReplySent | ReplyStopped) -> ResponseEnd:
             return ResponseEnd("incomplete", details, usage)
         return ResponseEnd("completed", {"type": "completed"}, usage)
     if event.reason == "stuck":
-        return ResponseEnd("failed", _failure("reply_stuck", "the reply did not go on and was given up"), _usage(event))
+        return ResponseEnd(
+            "failed", _failure("reply_stuck", "the reply made no progress and was stopped"), _usage(event)
+        )
     reason = "turn_detected" if event.reason in ("voice", "went on") else "client_cancelled"
     return ResponseEnd("cancelled", {"type": "cancelled", "reason": reason}, _usage(event))
 

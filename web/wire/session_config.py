@@ -80,7 +80,7 @@ class SemanticVad:
 
 
 TurnDetection = ServerVad | SemanticVad
-"""How the end of a turn is detected. None instead: the client commits its turns itself."""
+"""Method that detects the end of a turn. None instead: the client commits its turns itself."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ PRE_ROLL_MS = (0, 1000)
 INTERRUPT_AFTER_MS = (40, 2000)
 
 _CHOICES = ("auto", "none", "required")
-_FUNCTIONS_ONLY = {"mcp": "only function tools are offered"}
+_FUNCTIONS_ONLY = {"mcp": "this server offers only function tools"}
 _TOOL = {
     "type": Field(one_of("function", unsupported=_FUNCTIONS_ONLY), essential=True),
     "name": Field(text(min_chars=1, max_chars=64), required=True),
@@ -153,7 +153,7 @@ _SERVER_VAD = {
     "prefix_padding_ms": Field(whole(*PRE_ROLL_MS)),
     "create_response": Field(flag),
     "interrupt_response": Field(flag),
-    "idle_timeout_ms": Field(missing_here("nobody is prompted to speak; leave it out")),
+    "idle_timeout_ms": Field(missing_here("this server does not prompt users to speak; leave it out")),
 }
 _SEMANTIC_VAD = {
     "type": Field(anything),
@@ -193,7 +193,7 @@ def _language(spoken: str) -> Check:
     return check
 
 
-_PROMPT = Field(missing_here("stored prompts are not kept here; use instructions"))
+_PROMPT = Field(missing_here("this server does not store prompts; use instructions"))
 _COMMON = {
     "instructions": Field(TEXT),
     "max_output_tokens": Field(_limit),
@@ -239,7 +239,7 @@ def _session(spoken: str) -> dict[str, Field]:
     audio = {"input": in_parts(audio_input), "output": in_parts(audio_output)}
     return {
         **_COMMON,
-        "type": Field(one_of("realtime", unsupported={"transcription": "sessions here are conversations"})),
+        "type": Field(one_of("realtime", unsupported={"transcription": "this server offers only conversations"})),
         "audio": in_parts(audio),
         "repartee": in_parts(_REPARTEE),
         # Accepted without effect, so that common clients need no change (docs/protocol.md).

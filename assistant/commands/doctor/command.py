@@ -46,7 +46,7 @@ def doctor(config: Path | None, overrides: Sequence[str], console: Console, *, a
         report = asyncio.run(examine(loaded, config, overrides, os.environ))
         write_json(report.to_json())
         return report.exit_code
-    with console.status("looking; this takes some ten seconds"):
+    with console.status("checking; this takes about ten seconds"):
         report = asyncio.run(examine(loaded, config, overrides, os.environ))
     show(report, console)
     return report.exit_code

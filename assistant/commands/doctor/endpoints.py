@@ -55,7 +55,7 @@ async def probe(settings: Settings, endpoint: EndpointSection, environ: Mapping[
     if endpoint.api_key_env and key_of(endpoint, environ) is None:
         found.failure = (
             f"the environment variable {endpoint.api_key_env} is not set: "
-            "put the key there, or remove api_key_env if it needs none"
+            "set it to the key, or remove api_key_env if no key is needed"
         )
         return found
     try:
@@ -78,15 +78,15 @@ async def _list(found: EndpointProbe, endpoint: EndpointSection, environ: Mappin
         return
     found.list_ms = listing.round_trip_ms
     if listing.needs_key:
-        found.list_failure = f"it lists its models only with a key that it accepts: {_key_remedy(endpoint)}"
+        found.list_failure = f"it lists its models only with a valid key: {_key_remedy(endpoint)}"
     elif listing.models is not None:
         found.models = (*listing.models.chat, *listing.models.others)
 
 
 def _key_remedy(endpoint: EndpointSection) -> str:
     if endpoint.api_key_env:
-        return f"put another one into {endpoint.api_key_env}"
-    return "name the environment variable that holds it as api_key_env"
+        return f"set {endpoint.api_key_env} to a valid key"
+    return "set api_key_env to the name of the environment variable that holds the key"
 
 
 async def _connect(found: EndpointProbe, address: str, ca_file: str) -> None:

@@ -19,7 +19,7 @@ CONVERSATION_LIMIT_S = 12.0
 """Seconds to load one engine of each stage."""
 
 COLUMNS = ("load ms", "first ms", "x real time", "adds ms")
-NOTE = "x real time: work per second of sound. adds: what an answer waits for it (vad: each frame)"
+NOTE = "x real time: seconds of work per second of audio. adds: delay of an answer (vad: of each frame)"
 _FOREIGN = re.compile(r"[A-Za-z_.]+(Error|Exception|Exit|Group): ")
 NO_CELLS = ("–",) * len(COLUMNS)
 
@@ -83,10 +83,10 @@ def engine_finding(
     facts: dict[str, Fact] = {"stage": stage, "engine": name, "in_use": mine is not None}
     if mine is not None:
         facts |= {"why": mine.why, "fallback": mine.fallback}
-    use = f"in use, {mine.why.partition(': missing: ')[0]}; " if mine else "not in use; " if in_use else ""
+    use = f"in use, {mine.why.partition('; fetch it: ')[0]}; " if mine else "not in use; " if in_use else ""
     if answer is None:
         level = "warn" if any(used.fallback for used in in_use.values()) else "info"
-        text, remedy = "its model is not at hand", missing.removeprefix("missing: ")
+        text, remedy = "its model is not downloaded", missing.removeprefix("missing: ")
         return CheckResult(level, title, text, remedy=remedy, cells=NO_CELLS, facts=facts)
     if answer.error:
         level = "info" if not mine else "warn" if answer.unfinished else "fail"
@@ -97,7 +97,7 @@ def engine_finding(
     rtf, delay_ms = figures["real_time_factor"], figures["delay_ms"]
     text = f"{use}{answer.found.get('text', '')}"
     if rtf is not None and rtf > 1:
-        remedy = "take a smaller model, or a machine with more or faster cores"
+        remedy = "use a smaller model, or a machine with more or faster cores"
         return CheckResult(
             "warn", title, f"slower than real time; {text}", delay_ms, remedy, cells=_cells(figures), facts=facts
         )
@@ -125,10 +125,10 @@ def conversation_finding(conversation: ProbeResult) -> CheckResult:
     facts: dict[str, Fact] = {"engines": names}
     if error := conversation.error or str(conversation.found.get("error", "")):
         remedy = _remedy_of(error)
-        return CheckResult("fail", "all together", error, remedy=remedy, essential=True, cells=NO_CELLS, facts=facts)
+        return CheckResult("fail", "all engines", error, remedy=remedy, essential=True, cells=NO_CELLS, facts=facts)
     cells = (f"{load_ms:.0f}", *NO_CELLS[1:])
-    text = f"has an engine for every stage: {', '.join(names)}"
-    return CheckResult("ok", "all together", text, load_ms, cells=cells, facts=facts)
+    text = f"every stage has an engine: {', '.join(names)}"
+    return CheckResult("ok", "all engines", text, load_ms, cells=cells, facts=facts)
 
 
 def models(settings: Settings) -> ReportSection:
@@ -142,7 +142,7 @@ def models(settings: Settings) -> ReportSection:
         else:
             remedy = row.where.removeprefix("missing: ")
             findings.append(CheckResult("warn", row.name or "a voice", f"{about}: missing", remedy=remedy, facts=facts))
-    return ReportSection("models", "Models that this configuration wants", tuple(findings))
+    return ReportSection("models", "Models that this configuration needs", tuple(findings))
 
 
 def _remedy_of(error: str) -> str:

@@ -48,7 +48,7 @@ _THREADS = re.compile(r"0*[1-9][0-9]{0,8}")
 DISK_FREE_MB = 500.0
 """Free space in MB below which a warning is shown: a Whisper model has 148 MB, the traces of a day a few."""
 
-WITHOUT = "the demo works without any, and a browser brings its own"
+WITHOUT = "the demo needs none, and a browser uses its own"
 SHOWN_KEYS = 6
 REINSTALL = "run `make setup` again, or `pip install {}`"
 
@@ -91,7 +91,7 @@ def package_finding(package: str, installed: str, imported: ProbeResult) -> Chec
     if isinstance(found, int | float):
         return CheckResult("ok", package, installed, float(found), facts=facts)
     if found is None:
-        return CheckResult("warn", package, f"{installed}; its import was not tried: {imported.error}", facts=facts)
+        return CheckResult("warn", package, f"{installed}; its import was not checked: {imported.error}", facts=facts)
     text = f"{installed}, but it cannot be imported: {found}"
     return CheckResult("fail", package, text, remedy=REINSTALL.format(package), facts=facts)
 
@@ -103,7 +103,7 @@ def cuda_finding(imported: ProbeResult) -> CheckResult:
     names = [str(name).removesuffix("ExecutionProvider") for name in providers] if isinstance(providers, list) else []
     count = devices if isinstance(devices, int) else 0
     where = f"{count} CUDA device{'s' if count != 1 else ''}" if count else "none usable: engines compute on the CPU"
-    text = f"{where}; onnxruntime offers {', '.join(names) or 'nothing that could be read'}"
+    text = f"{where}; onnxruntime offers {', '.join(names) or 'no list of providers'}"
     return CheckResult(
         "ok" if count else "info", "graphics card", text, facts={"cuda_devices": count, "providers": names}
     )
@@ -112,27 +112,27 @@ def cuda_finding(imported: ProbeResult) -> CheckResult:
 def threads(found: Cores, switch_interval_ms: float, stt_threads: int, environ: Mapping[str, str]) -> ReportSection:
     """Returns the cores, and the number of threads that each engine uses. Pure."""
     max_cores = found.whole
-    quota = "" if found.quota is None else f", of whose time a container's limit leaves {found.quota:.1f}"
+    quota = "" if found.quota is None else f", limited to {found.quota:.1f} by the container"
     few = max_cores < 2
     findings = [
         CheckResult(
             "warn" if few else "ok",
             "cores",
             f"{found.usable} usable{quota}",
-            remedy="give it two: speech is recognized while the person still speaks" if few else "",
+            remedy="use two cores or more: speech is recognized while the user still speaks" if few else "",
             facts={"usable": found.usable, "quota": found.quota},
         ),
         CheckResult(
             "ok" if switch_interval_ms <= 1 else "warn",
             "switch interval",
             f"{switch_interval_ms:g} ms between Python's threads",
-            remedy="" if switch_interval_ms <= 1 else "sys.setswitchinterval(0.0005) at the program's start",
+            remedy="" if switch_interval_ms <= 1 else "call sys.setswitchinterval(0.0005) when the program starts",
             facts={"ms": switch_interval_ms},
         ),
     ]
     whisper, piper = whisper_threads(stt_threads, found), piper_threads(stt_threads, found)
     users = f"{whisper} for faster-whisper (ctranslate2), {piper} for piper (onnxruntime); silero (onnxruntime) has 1"
-    text = f"{stt_threads}: {users}" if stt_threads else f"0, by the cores: {users}"
+    text = f"{stt_threads}: {users}" if stt_threads else f"0, chosen by the number of cores: {users}"
     findings.append(_wanted("stt.threads", max(whisper, piper), max_cores, text, "set stt.threads = 0"))
     findings += [_variable(name, environ[name], max_cores) for name in THREAD_VARIABLES if name in environ]
     return ReportSection("threads", "Cores and threads", tuple(findings))
@@ -141,14 +141,14 @@ def threads(found: Cores, switch_interval_ms: float, stt_threads: int, environ: 
 def _variable(name: str, value: str, max_cores: int) -> CheckResult:
     remedy = f"unset {name}, or set it to {max_cores} or less"
     if not _THREADS.fullmatch(value):
-        return CheckResult("warn", name, f'is "{value[:20]}", which is no number of threads', remedy=remedy)
+        return CheckResult("warn", name, f'is "{value[:20]}", which is not a number of threads', remedy=remedy)
     return _wanted(name, int(value), max_cores, value, remedy)
 
 
 def _wanted(name: str, wanted: int, max_cores: int, text: str, remedy: str) -> CheckResult:
     facts: dict[str, Fact] = {"threads": wanted}
     if wanted > max_cores:
-        text = f"{text}: more than the {max_cores} cores, so that they wait for each other"
+        text = f"{text}: more threads than cores ({max_cores}), so they wait for each other"
         return CheckResult("warn", name, text, remedy=remedy, facts=facts)
     return CheckResult("ok", name, text, facts=facts)
 
@@ -173,9 +173,7 @@ def devices_section(answer: ProbeResult, installed: str) -> ReportSection:
         ]
         if not sound.get("inputs") and not sound.get("outputs"):
             facts: dict[str, Fact] = {"inputs": 0, "outputs": 0}
-            findings.append(
-                CheckResult("warn", "devices", f"neither microphone nor loudspeaker: {WITHOUT}", facts=facts)
-            )
+            findings.append(CheckResult("warn", "devices", f"no microphone and no loudspeaker: {WITHOUT}", facts=facts))
         else:
             findings.append(_device("microphone", sound.get("inputs"), sound.get("input")))
             findings.append(_device("loudspeaker", sound.get("outputs"), sound.get("output")))
@@ -196,12 +194,12 @@ def configuration(loaded: Loaded) -> ReportSection:
     """Returns the changed settings, and whether traces can be written. Creates a temporary file in the trace folder."""
     changed = [key for key in KEYS if _value(loaded.settings, key) != _value(DEFAULTS, key)]
     differing = ", ".join(changed[:SHOWN_KEYS]) + (" ..." if len(changed) > SHOWN_KEYS else "")
-    text = f"{loaded.file or 'no file'}; {f'not the default: {differing}' if changed else 'everything as by default'}"
+    text = f"{loaded.file or 'no file'}; {f'changed: {differing}' if changed else 'all settings have their defaults'}"
     facts: dict[str, Fact] = {"file": str(loaded.file) if loaded.file else None, "changed": changed}
     if loaded.ignored is not None:
         facts["ignored"] = str(loaded.ignored)
-        text = f"{text}; {loaded.ignored} here is another program's and is not used"
-    remedy = "" if loaded.ignored is None else f"if it is yours: --config {loaded.ignored}"
+        text = f"{text}; {loaded.ignored} in this folder belongs to another program and is not used"
+    remedy = "" if loaded.ignored is None else f"if it is Repartee's, use --config {loaded.ignored}"
     findings = (
         CheckResult("ok" if loaded.ignored is None else "warn", "settings", text, remedy=remedy, facts=facts),
         trace_finding(loaded.settings.trace.dir),
@@ -228,13 +226,13 @@ def trace_finding(folder: Path) -> CheckResult:
     except OSError as error:
         text = f"{folder} cannot be written ({error.strerror}): no traces will be written"
         return CheckResult("warn", "trace folder", text, remedy=remedy)
-    new = "" if folder.is_dir() else ", made when the first turn ends"
+    new = "" if folder.is_dir() else ", created when the first turn ends"
     text = f"{folder}{new}; {free_mb / 1000:.1f} GB free"
     low = free_mb < DISK_FREE_MB
     return CheckResult(
         "warn" if low else "ok",
         "trace folder",
         text,
-        remedy="free some room: traces and models need it" if low else "",
+        remedy="free some space: traces and models need it" if low else "",
         facts={"free_mb": round(free_mb), "exists": folder.is_dir()},
     )

@@ -26,7 +26,7 @@ CLIP_FROM_FRAME, CLIP_TO_FRAME = 69, 126
 """1.38 to 2.52 s of the shipped conversation: "what time is it" and the 185 ms after it (its README.md)."""
 
 VAD_FRAMES = 145
-"""From the start of the recording to 2.9 s: silence, the sentence, silence."""
+"""Frames for the VAD measurement, up to 2.9 s of the recording: silence, the sentence, silence."""
 
 SPEECH_END_MS = 2335.0
 """End of the sentence in ms, accurate to 62 ms."""
@@ -79,13 +79,14 @@ def measure_vad(make: Callable[[], Vad]) -> EngineMeasurement:
         end_ms = ms_of_samples(vad_result.boundary)
     total_ms = sum(took_ms[1:])
     frames = len(took_ms) - 1
-    said = f"end of speech dated {end_ms - SPEECH_END_MS:+.0f} ms from the label (±62), bias {vad.end_bias_ms:+.0f} ms"
+    said = f"end of speech {end_ms - SPEECH_END_MS:+.0f} ms from the label (±62) without its bias of "
+    said += f"{vad.end_bias_ms:+.0f} ms"
     return EngineMeasurement(
         load_ms,
         took_ms[0],
         total_ms / (frames * FRAME_MS),
         total_ms / frames,
-        f"{said} taken out; a frame takes at most {max(took_ms[1:]):.1f} ms" if heard else "it heard no speech",
+        f"{said}; a frame takes at most {max(took_ms[1:]):.1f} ms" if heard else "it detected no speech",
         ok=heard,
     )
 
@@ -112,7 +113,7 @@ async def measure_transcriber(make: Callable[[], Recognizer]) -> EngineMeasureme
         first_rtf * ms_of_samples(len(clip)),
         rtf,
         heard.final_ms,
-        f"{detail}; heard {said} (said was “what time is it”)",
+        f"{detail}; recognized {said} (spoken: “what time is it”)",
         ok=bool(text),
     )
 
@@ -131,7 +132,7 @@ async def measure_voice(make: Callable[[], Voice]) -> EngineMeasurement:
     finally:
         await voice.aclose()
     rtf = again.whole_ms / 1000 / again.sound_s if again.sound_s else None
-    said = detail if again.sound_s else f"{detail}; it said nothing"
+    said = detail if again.sound_s else f"{detail}; it produced no audio"
     return EngineMeasurement(load_ms, first.first_ms, rtf, again.first_ms, said, ok=again.sound_s > 0)
 
 

@@ -52,7 +52,7 @@ class ProbeRunner:
         """See `child.examine`. Never raises."""
         left_s = self.until_s - asyncio.get_running_loop().time()
         if left_s <= 0:
-            return ProbeResult({}, "not tried: no time was left", unfinished=True)
+            return ProbeResult({}, "not checked: no time was left", unfinished=True)
         given_s = min(limit_s, left_s)
         order = {"what": what, "config": self.config or None, "overrides": self.overrides, "limit_s": given_s}
         try:
@@ -120,6 +120,6 @@ def read_answer(answer: bytes, said: str, code: int) -> ProbeResult:
         return ProbeResult({}, unfinished=True)
     if code < 0:
         name = signal.Signals(-code).name if -code in {*signal.Signals} else f"signal {-code}"
-        return ProbeResult({}, f"crashed ({name}): a library that does not fit this machine; install its package again")
-    last = next((line for line in reversed(said.splitlines()) if line.strip()), "no word of why")
+        return ProbeResult({}, f"crashed ({name}): a library does not fit this machine; install its package again")
+    last = next((line for line in reversed(said.splitlines()) if line.strip()), "it printed no reason")
     return ProbeResult({}, f"ended with status {code}: {last.strip()[:STDERR_MAX_CHARS]}")

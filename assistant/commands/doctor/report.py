@@ -99,7 +99,8 @@ class DoctorReport:
     def verdict(self) -> str:
         """One sentence."""
         if self.ready:
-            return "Ready: a conversation can be held." + (" The lines above make it better." if self.remedies else "")
+            better = " The remedies above improve it." if self.remedies else ""
+            return f"Ready: a conversation can be held.{better}"
         return f"Not ready: no conversation can be held. {self.essential[0].name}: {self.essential[0].text}"
 
     @property

@@ -45,7 +45,7 @@ def endpoints_section(
 def _answering_model(
     endpoints: Sequence[EndpointSection], usable: Sequence[str], servers: Sequence[FoundServer], *, skills: bool
 ) -> CheckResult:
-    name = "who answers"
+    name = "answers"
     facts: dict[str, Fact] = {"usable": usable, "skills": skills}
     stand_in = "only the built-in skills answer" if skills else "nothing answers"
     if not endpoints:
@@ -56,7 +56,7 @@ def _answering_model(
         return CheckResult("warn", name, text, remedy=remedy, facts=facts)
     if not usable:
         text = f"none of the configured language models can be used: {stand_in}"
-        return CheckResult("fail", name, text, remedy="mend one of the lines above", essential=True, facts=facts)
+        return CheckResult("fail", name, text, remedy="repair one of the endpoints above", essential=True, facts=facts)
     before = "the built-in skills, then " if skills else ""
     return CheckResult("ok", name, f"{before}{', '.join(usable)}", facts=facts)
 
@@ -123,14 +123,16 @@ def _listed(endpoint: EndpointSection, found: Mapping[str, object]) -> CheckResu
     if endpoint.kind != "openai":
         return CheckResult("info", name, f"a service of kind {endpoint.kind} lists no models")
     if found.get("models") is None:
-        return CheckResult("info", name, "it has no list of models that could be read", list_ms)
+        return CheckResult("info", name, "its list of models could not be read", list_ms)
     models = cast("list[str]", found["models"])
     facts: dict[str, Fact] = {"models": models, "listed": is_listed(endpoint.model, models)}
     if facts["listed"]:
-        return CheckResult("ok", name, f"{endpoint.model} is one of {len(models)}", list_ms, facts=facts)
-    text = f"{endpoint.model} is not among them"
+        count = f"1 of {len(models)} models" if len(models) != 1 else "the only model"
+        return CheckResult("ok", name, f"{endpoint.model} is {count}", list_ms, facts=facts)
+    text = f"{endpoint.model} is not listed"
     if not models:
-        return CheckResult("warn", name, f"{text}: there are none", list_ms, "load a model on that server", facts=facts)
+        text = f"{text}: the server has no models"
+        return CheckResult("warn", name, text, list_ms, "load a model on that server", facts=facts)
     remedy = f"set its model to one of: {shortened(models, SHOWN_MODELS)}"
     return CheckResult("warn", name, text, list_ms, remedy, facts=facts)
 
@@ -138,10 +140,10 @@ def _listed(endpoint: EndpointSection, found: Mapping[str, object]) -> CheckResu
 def _answered(name: str, found: Mapping[str, object]) -> CheckResult:
     token_ms = cast("float | None", found.get("token_ms"))
     if not token_ms:
-        text = "it answered without a word within 8 tokens: a model that thinks first?"
-        return CheckResult("warn", name, text, remedy="take a model, or a setting of its server, that answers at once")
+        text = "its first 8 tokens had no text: the model probably reasons before it answers"
+        return CheckResult("warn", name, text, remedy="use a model, or a setting of its server, without reasoning")
     if token_ms > SLOW_MS:
-        remedy = "take a nearer server or a smaller model; if it had to be loaded first, ask again"
+        remedy = "use a nearer server or a smaller model; if the model had to be loaded first, check again"
         return CheckResult("warn", name, "first token, too late for an answer within 500 ms", token_ms, remedy)
     return CheckResult("ok", name, "first token", token_ms)
 
@@ -151,7 +153,7 @@ def servers_section(answer: ProbeResult) -> ReportSection:
     servers = servers_of(answer)
     ports = ", ".join(map(str, PORTS))
     if answer.error:
-        findings = [CheckResult("info", "localhost", f"not looked at: {answer.error}")]
+        findings = [CheckResult("info", "localhost", f"not searched: {answer.error}")]
     elif not servers:
         findings = [CheckResult("info", "localhost", f"none (ports {ports})")]
     else:

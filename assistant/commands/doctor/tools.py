@@ -41,7 +41,7 @@ async def probe(section: ToolServerSection, environ: Mapping[str, str]) -> ToolP
     """Starts or connects to one server and lists its tools. Never raises; takes about 12 s at most."""
     for name in section.variables:
         if not environ.get(name):
-            remedy = "put its value there, or remove it from env or token_env"
+            remedy = "set it, or remove it from env or token_env"
             return ToolProbe(failure=f"the environment variable {name} is not set: {remedy}", fatal=True)
     try:
         # Imported on use: it takes half a second, and the package is an extra.
@@ -74,7 +74,7 @@ async def probe(section: ToolServerSection, environ: Mapping[str, str]) -> ToolP
 def _remedy(section: ToolServerSection) -> str:
     if section.url:
         return "start it, or check its url and the variable that its token_env names"
-    return f"run {section.argv[0]} by hand, with the arguments of its command, to see what it says"
+    return f"run {section.argv[0]} by hand with the arguments of its command, and read its output"
 
 
 # ---- results ----
@@ -95,13 +95,13 @@ def tools_section(
         findings = [CheckResult("info", "tool servers", "none is configured")]
     elif not endpoints:
         remedy = "add one as [[llm.endpoints]], or remove [[tools.servers]]"
-        findings.append(CheckResult("warn", "who calls them", "no language model is configured: nobody", remedy=remedy))
+        findings.append(CheckResult("warn", "tool calls", "no language model is configured", remedy=remedy))
     elif lacking := [endpoint.name for endpoint in endpoints if not endpoint.takes_functions]:
         every = len(lacking) == len(endpoints)
-        text = f"{', '.join(lacking)} cannot: {'nobody is left' if every else 'the others do'}"
-        remedy = "remove [[tools.servers]], or add an endpoint that takes functions (docs/tools.md)"
+        text = f"{', '.join(lacking)} cannot call tools" + ("" if every else "; the other endpoints can")
+        remedy = "remove [[tools.servers]], or add an endpoint that supports functions (docs/tools.md)"
         level: Level = "fail" if every else "info"
-        findings.append(CheckResult(level, "who calls them", text, remedy=remedy if every else "", essential=every))
+        findings.append(CheckResult(level, "tool calls", text, remedy=remedy if every else "", essential=every))
     return ReportSection("tools", "Tool servers", tuple(findings))
 
 
@@ -122,8 +122,8 @@ def server_findings(section: ToolServerSection, answer: ProbeResult) -> list[Che
         count = "one tool" if len(tools) == 1 else f"{len(tools)} tools"
         findings.append(CheckResult("ok", name, f"{count}: {shortened(tools, SHOWN_TOOLS)}", ms, facts=facts))
     else:
-        remedy = "see what the server is to offer, and its key only"
-        findings.append(CheckResult("warn", name, "it is there and offers no tool", ms, remedy, facts=facts))
+        remedy = "check which tools the server should offer, and its key `only`"
+        findings.append(CheckResult("warn", name, "it is connected but offers no tool", ms, remedy, facts=facts))
     for remark in cast("list[str]", found.get("remarks", [])):
         what, _, remedy = remark.removeprefix(f"the tool server {section.name} ").partition(": ")
         findings.append(CheckResult("warn", name, what, remedy=remedy))

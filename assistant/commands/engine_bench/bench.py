@@ -250,7 +250,7 @@ def _sensible(row: BenchRow, place: Path | None) -> BenchRow:
     """Removes figures without meaning. `place`: folder of the model, if any."""
     if place is not None and (place / RANDOM_WEIGHTS).exists():
         # Interim words are those on which two decodes agree; with random weights that is chance.
-        return replace(row, words=None, first_partial=None, note=_joined("no real weights", row.note))
+        return replace(row, words=None, first_partial=None, note=_joined("random weights", row.note))
     if row.words is None or not row.words.said:
         return replace(row, words=None, note=_joined("no transcripts", row.note))
     return row
@@ -312,7 +312,7 @@ async def _voice(row: BenchRow, engine: Voice, rounds: int) -> BenchRow:
         await engine.aclose()
     sound_s = sum(unit.sound_s for unit in spoken)
     if not sound_s:
-        return replace(row, load_ms=load_ms, note="it said nothing")
+        return replace(row, load_ms=load_ms, note="it produced no audio")
     factor = sum(unit.whole_ms for unit in spoken) / 1000 / sound_s
     return replace(row, load_ms=load_ms, wait=_span([unit.first_ms for unit in spoken]), real_time_factor=factor)
 

@@ -9,12 +9,12 @@ import typer
 
 from assistant.commands.options import Config, Overrides, settings_of, with_home
 
-bench = typer.Typer(help="Measure on this machine.", no_args_is_help=True)
+bench = typer.Typer(help="Measure engines on this machine.", no_args_is_help=True)
 
 
 @bench.callback()
 def bench_group() -> None:
-    """Measure on this machine."""
+    """Measure engines on this machine."""
 
 
 @bench.command()
@@ -24,7 +24,7 @@ def engines(  # noqa: PLR0917 - each is an option of the command
         typer.Option(
             parser=with_home,
             metavar="FILE",
-            help="Recordings with labels, JSON lines; without it, the demo's recording.",
+            help="Labels of recordings as JSON lines; default: the demo's recording.",
         ),
     ] = None,
     stt: Annotated[
@@ -36,16 +36,16 @@ def engines(  # noqa: PLR0917 - each is an option of the command
         typer.Option(metavar="NAME", help="Only this voice engine, Piper voice or its file; may be repeated."),
     ] = None,
     rounds: Annotated[
-        int, typer.Option(min=1, metavar="N", help="How often each recording is heard, and each sentence said.")
+        int, typer.Option(min=1, metavar="N", help="How often each recording and each sentence is used.")
     ] = 1,
     out: Annotated[
-        Path, typer.Option(parser=with_home, metavar="DIR", help="Where engines.json, .svg and .png go.")
+        Path, typer.Option(parser=with_home, metavar="DIR", help="Folder for engines.json, .svg and .png.")
     ] = Path("out"),
-    as_json: Annotated[bool, typer.Option("--json", help="Print the JSON in place of the tables.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the tables.")] = False,
     config: Config = None,
     overrides: Overrides = None,
 ) -> None:
-    """Recognizers and voices at hand: word errors, waits, real-time factors. As long as the recordings, per setting."""
+    """Measure recognizers and voices: word errors, latencies, real-time factors. Runs all recordings per setting."""
     from rich.text import Text
 
     from assistant.commands.engine_bench.bench import Bench, measure

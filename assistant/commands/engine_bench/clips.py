@@ -73,12 +73,12 @@ def read_labels(manifest: Path | None) -> list[Label]:
             label = _label(json.loads(line), manifest)
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise AudioFileError(
-                f"{manifest}, line {number} is no label ({error}): wanted is a JSON object with file, speech_start_s "
-                "and speech_end_s."
+                f"{manifest}, line {number} is not a label ({error}): it must be a JSON object with file, "
+                "speech_start_s and speech_end_s."
             ) from error
         labels += [label] if label is not None else []
     if not labels:
-        raise AudioFileError(f"{manifest} has no line with speech_start_s and speech_end_s: label some recordings.")
+        raise AudioFileError(f"{manifest} has no line with speech_start_s and speech_end_s: add labels.")
     return labels
 
 
@@ -93,7 +93,7 @@ async def clip_of(label: Label, *, before_ms: float, after_ms: float) -> Clip:
     recording = open_recording(label.file)
     if label.end_s > recording.duration_s:
         raise AudioFileError(
-            f"{label.file} is {recording.duration_s:.1f} s long, and its label ends at {label.end_s:.1f} s: correct it."
+            f"{label.file} is {recording.duration_s:.1f} s long, but its label ends at {label.end_s:.1f} s: correct it."
         )
     microphone = WavMicrophone(recording, tail_s=after_ms / 1000 + 0.1, realtime=False)
     async with aclosing(microphone.frames()) as frames:
@@ -107,7 +107,7 @@ async def clip_of(label: Label, *, before_ms: float, after_ms: float) -> Clip:
 
 def _label(line: object, manifest: Path) -> Label | None:
     if not isinstance(line, dict):
-        raise TypeError("it is no object")
+        raise TypeError("it is not an object")
     if "speech_start_s" not in line or "speech_end_s" not in line:
         return None
     start_s, end_s = float(str(line["speech_start_s"])), float(str(line["speech_end_s"]))

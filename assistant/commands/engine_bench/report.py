@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _TITLES = {
-    "stt": "Last frame → final words, ms",
-    "tts": "Call → first sound, ms",
+    "stt": "Last frame → final transcript, ms",
+    "tts": "Call → first audio, ms",
 }
 _NONE = "–"
 _DOT, _WHISKER, _INK, _FAINT, _GRID = "#2a6f97", "#7fb0cc", "#222222", "#6f6f6f", "#e6e6e6"
@@ -28,14 +28,14 @@ def tables(report: BenchReport) -> list[Table]:
     hearing = [row for row in report.rows if row.stage == "stt"]
     speaking = [row for row in report.rows if row.stage == "tts"]
     if hearing:
-        heard = f"{report.clips} clips, {report.speech_s:.0f} s of speech"
-        title = f"speech to text: {heard}, words asked for {report.asked_after_ms} ms after it"
-        table = _table(title, "WER", "final ms\np50 / p95", "partial ms\np50 / p95", "real-time\nfactor", "load ms")
+        heard = f"{report.clips} clip{'s' * (report.clips != 1)}, {report.speech_s:.0f} s of speech"
+        title = f"speech to text: {heard}, transcript requested {report.asked_after_ms} ms after it"
+        table = _table(title, "WER", "final ms\np50 / p95", "interim ms\np50 / p95", "real-time\nfactor", "load ms")
         for row in hearing:
             _add(table, row, _rate(row), _spelled(row.wait), _spelled(row.first_partial))
         found.append(table)
     if speaking:
-        table = _table("text to speech", "first sound ms\np50 / p95", "real-time\nfactor", "load ms")
+        table = _table("text to speech", "first audio ms\np50 / p95", "real-time\nfactor", "load ms")
         for row in speaking:
             _add(table, row, _spelled(row.wait))
         found.append(table)

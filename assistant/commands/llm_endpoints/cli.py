@@ -9,7 +9,7 @@ import typer
 
 from assistant.commands.options import Config, Overrides, settings_of, with_home
 
-endpoints = typer.Typer(help="The language models that are configured, and those that run on this machine.")
+endpoints = typer.Typer(help="List, measure, add and remove language models.")
 
 
 @endpoints.callback(invoke_without_command=True)
@@ -17,19 +17,19 @@ def list_endpoints(  # noqa: PLR0917 - each is an option of the command
     context: typer.Context,
     requests: Annotated[
         int,
-        typer.Option(min=0, max=100, metavar="N", help="Short answers asked of each; 0: none, which costs nothing."),
+        typer.Option(min=0, max=100, metavar="N", help="Short answers requested from each; 0: none, at no cost."),
     ] = 5,
     svg: Annotated[
-        Path | None, typer.Option(parser=with_home, metavar="FILE", help="Draw the waits as an SVG file.")
+        Path | None, typer.Option(parser=with_home, metavar="FILE", help="Draw the latencies to an SVG file.")
     ] = None,
     png: Annotated[
-        Path | None, typer.Option(parser=with_home, metavar="FILE", help="Draw the waits as a PNG file.")
+        Path | None, typer.Option(parser=with_home, metavar="FILE", help="Draw the latencies to a PNG file.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object in place of the tables.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of the tables.")] = False,
     config: Config = None,
     overrides: Overrides = None,
 ) -> None:
-    """The language models that are configured, how soon each answers, those on this machine, and what to do next."""
+    """List the configured language models with their latencies, those on this machine, and what to do next."""
     if context.invoked_subcommand is not None:
         return
     from assistant.commands.llm_endpoints.picture import draw
@@ -42,7 +42,7 @@ def list_endpoints(  # noqa: PLR0917 - each is an option of the command
     loaded = settings_of(config, overrides)
     for picture in (svg, png):
         if picture is not None and loaded.file is not None and is_among(picture, [loaded.file]):
-            raise ConfigError([f"{picture} holds the settings; name another file for the picture"])
+            raise ConfigError([f"{picture} is the configuration file; name another file for the picture"])
         if picture is not None and (reason := why_no_plots()):
             raise ConfigError([f"{picture}: {reason}"])
     seen = asyncio.run(survey(loaded, os.environ, requests=requests))
@@ -59,22 +59,24 @@ def list_endpoints(  # noqa: PLR0917 - each is an option of the command
 @endpoints.command(name="add")
 def add_endpoint(  # noqa: PLR0917 - each is an option of the command
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="What to call it; or which of the servers on localhost.")
+        str | None, typer.Argument(metavar="NAME", help="Name of the endpoint, or of a server on localhost.")
     ] = None,
     url: Annotated[
-        str | None, typer.Option(metavar="URL", help="Its address; without it, a server on localhost.")
+        str | None, typer.Option(metavar="URL", help="Its address; default: a server found on localhost.")
     ] = None,
     model: Annotated[
-        str | None, typer.Option(metavar="MODEL", help="Which model; without it, the one that is there.")
+        str | None, typer.Option(metavar="MODEL", help="Its model; default: the only one of the server.")
     ] = None,
-    api_key_env: Annotated[str, typer.Option(metavar="VARIABLE", help="The variable that holds its key.")] = "",
-    kind: Annotated[str, typer.Option(metavar="KIND", help="tgi, triton, grpc, sagemaker or bedrock.")] = "openai",
+    api_key_env: Annotated[str, typer.Option(metavar="VARIABLE", help="Environment variable that holds its key.")] = "",
+    kind: Annotated[
+        str, typer.Option(metavar="KIND", help="openai, tgi, triton, grpc, sagemaker or bedrock.")
+    ] = "openai",
     more: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Another key of it; may be repeated.")
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Another key of its table; may be repeated.")
     ] = None,
     config: Config = None,
 ) -> None:
-    """Write an endpoint into config.toml, or into --config."""
+    """Add an endpoint to config.toml, or to the file of --config."""
     from assistant.commands.llm_endpoints.editing import add
     from assistant.commands.llm_endpoints.wanted import NewEndpoint, parse_kind, parse_settings
     from assistant.support.console import terminal
@@ -89,7 +91,7 @@ def add_endpoint(  # noqa: PLR0917 - each is an option of the command
 def remove_endpoint(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The endpoint's name.")], config: Config = None
 ) -> None:
-    """Take an endpoint out of config.toml, or out of --config."""
+    """Remove an endpoint from config.toml, or from the file of --config."""
     from assistant.commands.llm_endpoints.editing import remove
     from assistant.support.console import terminal
 

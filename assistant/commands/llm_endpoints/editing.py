@@ -24,7 +24,7 @@ from llm.listing import ask
 ASK_TIMEOUT_S = 3.0
 VARIABLE = "REPARTEE_LLM_ENDPOINTS"
 MANY = 20
-"""Most models named in an error; a cloud service lists hundreds."""
+"""Maximum number of models named in an error; a cloud service lists hundreds."""
 
 
 async def add(
@@ -38,7 +38,7 @@ async def add(
     """Appends a [[llm.endpoints]] table to the file and reports it.
 
     Args:
-        wanted: What is known of the endpoint. Without url, a server found on this machine.
+        wanted: Known properties of the endpoint. Without url, a server found on this machine.
         config: The requested file; it is created if it does not exist.
         environ: Environment variables with the key.
         console: Reports what was found and done.
@@ -51,7 +51,7 @@ async def add(
     file = _file(config, environ)
     _check(wanted, file, config)
     if wanted.kind != "openai":
-        _print(console, f"taken at your word: {wanted.kind} lists no models", style="yellow")
+        _print(console, f"not verified: a service of kind {wanted.kind} lists no models", style="yellow")
         await _write(file, wanted.section(), config, environ, console, answers=False)
         return
     if wanted.url is None:
@@ -78,7 +78,7 @@ async def _write(
 ) -> None:
     new = not file.exists
     await asyncio.to_thread(file.add, endpoint)
-    _print(console, f"{'made' if new else 'added to'} {file.path}: {_description(endpoint)}")
+    _print(console, f"{'created' if new else 'added to'} {file.path}: {_description(endpoint)}")
     _next_after_add(file, endpoint, config, environ, console)
     following = f"repartee demo{config_option(config)}"
     if not answers:  # the endpoint was not verified
@@ -112,10 +112,10 @@ def _check(wanted: NewEndpoint, file: ConfigFile, config: Path | None) -> None:
 
 def _check_free(name: str, file: ConfigFile, config: Path | None) -> None:
     if name in RESERVED:
-        raise ConfigError([f'"{name}" is a word of --llm; give the endpoint another NAME'])
+        raise ConfigError([f'"{name}" is reserved for --llm; give the endpoint another NAME'])
     if name in [endpoint.name for endpoint in file.settings().llm.endpoints]:
         remedy = f"give another NAME, or `repartee endpoints remove {shlex.quote(name)}{config_option(config)}` first"
-        raise ConfigError([f'{file.path}: the endpoint "{name}" is there already; {remedy}'])
+        raise ConfigError([f'{file.path}: the endpoint "{name}" already exists; {remedy}'])
 
 
 # ---- selecting the server ----
@@ -141,7 +141,7 @@ def _select_server(
         raise ConfigError([f"{nothing_found(found, ports)}; {remedy}"])
     seen = "; ".join(f"{handle}: {described(server)}" for handle, server in fit.items())
     one = f"`repartee endpoints add {next(iter(fit))}{config_option(config)}`"
-    raise ConfigError([f"several are found: say which, as in {one}, or give its --url: {seen}"])
+    raise ConfigError([f"several servers were found; name one, as in {one}, or give its --url: {seen}"])
 
 
 def _key_is_given(server: FoundServer, wanted: NewEndpoint) -> bool:
@@ -153,7 +153,7 @@ async def _ask_server(wanted: NewEndpoint, environ: Mapping[str, str], console: 
     url = wanted.url or ""
     key = environ.get(wanted.api_key_env) or None
     if wanted.api_key_env and key is None:
-        problem = f"the environment variable {wanted.api_key_env} is not set; put the key there"
+        problem = f"the environment variable {wanted.api_key_env} is not set; set it to the key"
         return _unverified(wanted, ConfigError([problem]), console)
     name = wanted.name or "new"
     try:
@@ -167,7 +167,7 @@ async def _ask_server(wanted: NewEndpoint, environ: Mapping[str, str], console: 
             longer = url.rstrip("/") + "/v1"
             below = await ask(name, longer, api_key=key, timeout_s=ASK_TIMEOUT_S, headers=headers)
             if below.models is not None:
-                _print(console, f"its models are listed at {longer}: that is taken for the address")
+                _print(console, f"its models are listed at {longer}, so this address is used")
                 url, listing = longer, below
     except ValueError as error:
         raise ConfigError([str(error)]) from error
@@ -175,9 +175,11 @@ async def _ask_server(wanted: NewEndpoint, environ: Mapping[str, str], console: 
         return _unverified(wanted, error, console)
     if listing.needs_key:
         remedy = (
-            "name the variable that holds it with --api-key-env" if key is None else f"correct {wanted.api_key_env}"
+            "name the environment variable that holds it with --api-key-env"
+            if key is None
+            else f"correct {wanted.api_key_env}"
         )
-        raise ConfigError([f"{_without_query(url)} wants {'a' if key is None else 'another'} key: {remedy}"])
+        raise ConfigError([f"{_without_query(url)} {'requires a' if key is None else 'rejects the'} key: {remedy}"])
     if listing.models is None:
         problem = f"{_without_query(url)} answers, but lists no models; name one with --model"
         return _unverified(wanted, ConfigError([problem]), console)
@@ -191,28 +193,28 @@ async def _ask_server(wanted: NewEndpoint, environ: Mapping[str, str], console: 
 def _unverified(wanted: NewEndpoint, problem: ConfigError | LlmError, console: Console) -> FoundServer:
     if wanted.model is None:
         raise problem
-    _print(console, f"taken at your word: {problem}", style="yellow")
+    _print(console, f"not verified: {problem}", style="yellow")
     return FoundServer(UNKNOWN, wanted.url or "", (wanted.model,), round_trip_ms=0.0)
 
 
 def _model(server: FoundServer, wanted: str | None, console: Console) -> str:
     where = f"{server.name} at {_without_query(server.url)}"
     if server.needs_key:
-        remedy = "put it into an environment variable and name that with --api-key-env"
-        raise ConfigError([f"{where} wants a key: {remedy}"])
+        remedy = "put it into an environment variable and name the variable with --api-key-env"
+        raise ConfigError([f"{where} requires a key: {remedy}"])
     listed = (*server.models, *server.others)
     if wanted is not None and is_listed(wanted, listed):
         return wanted
     if wanted is not None and server.name not in LISTS_ALL:
         seen = f": it has {shortened(server.models, MANY)}" if server.models else ""
-        _print(console, f'taken at your word: {where} does not list "{wanted}"{seen}', style="yellow")
+        _print(console, f'not verified: {where} does not list "{wanted}"{seen}', style="yellow")
         return wanted
     if not server.models:
         raise ConfigError([f"{where} has {offers(server)}: load a chat model there first, then add it"])
     if wanted is not None:
         raise ConfigError([f'{where} has no model "{wanted}"; it has {shortened(server.models, MANY)}'])
     if len(server.models) > 1:
-        raise ConfigError([f"{where} has several models: name one with --model: {shortened(server.models, MANY)}"])
+        raise ConfigError([f"{where} has several models; name one with --model: {shortened(server.models, MANY)}"])
     return server.models[0]
 
 
@@ -224,18 +226,19 @@ def _next_after_add(
 ) -> None:
     count = len(file.settings().llm.endpoints)
     if count > 1:
-        alone = f"`repartee demo --llm {shlex.quote(endpoint.name)}{config_option(config)}` asks this one alone"
+        alone = f"`repartee demo --llm {shlex.quote(endpoint.name)}{config_option(config)}` uses this one alone"
         _print(console, f"it is the last of {count} endpoints; {alone}")
     for name in endpoint.variables:
         if not environ.get(name):
-            what = "its key" if name == endpoint.api_key_env else "what its headers need"
+            what = "its key" if name == endpoint.api_key_env else "the value for its headers"
             _print(console, f"before the next start, put {what} into {name}", style="yellow")
     _warn_of_variable(environ, console)
 
 
 def _warn_of_variable(environ: Mapping[str, str], console: Console) -> None:
     if VARIABLE in environ:
-        _print(console, f"but {VARIABLE} is set, and replaces the endpoints of the file", style="yellow")
+        what = "is set and replaces the endpoints of the file"
+        _print(console, f"but the environment variable {VARIABLE} {what}", style="yellow")
 
 
 def _description(endpoint: EndpointSection) -> str:

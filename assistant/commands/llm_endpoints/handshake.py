@@ -76,7 +76,7 @@ async def _connected(addresses: Sequence[str], port: int) -> tuple[asyncio.Strea
     Raises OSError.
     """
     loop = asyncio.get_running_loop()
-    failure = OSError("the name has no address")
+    failure = OSError("the host name has no address")
     for address in addresses:
         began_s = loop.time()
         try:

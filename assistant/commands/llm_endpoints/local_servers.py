@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from assistant.config.endpoint_settings import RESERVED, EndpointSection
 from assistant.config.loading import ConfigError
 from assistant.config.settings import Settings
-from assistant.config.words import unknown
+from assistant.config.words import unknown, with_known_names
 from llm.discovery import PORTS, FoundServer
 
 AUTO, SKILLS = RESERVED
@@ -55,15 +55,17 @@ def choose(
         server = next((server for server in found if server.usable), None)
         return _taken(settings, server) if server is not None else _none_found(settings, found, ports)
     if llm == SKILLS:
-        return LlmChoice(_asking(settings, ()), "no language model, as asked: skills answer", f"--llm {SKILLS}")
+        said = "no language model, as requested: the built-in skills answer"
+        return LlmChoice(_asking(settings, ()), said, f"--llm {SKILLS}")
     for endpoint in endpoints:
         if endpoint.name == llm:
             said = f"language model: {llm}, {endpoint.model}, for this run"
             return LlmChoice(_asking(settings, (endpoint,)), said, f"--llm {llm}")
     names = [endpoint.name for endpoint in endpoints]
-    known = ", ".join([*names, *RESERVED])
+    known = [*names, *RESERVED]
     add = "" if names else "; `repartee endpoints add` writes one into config.toml"
-    raise ConfigError([f'--llm "{llm}": {unknown(llm, [*names, *RESERVED], "no such endpoint")} (known: {known}){add}'])
+    problem = with_known_names(unknown(llm, known, "no such endpoint"), known)
+    raise ConfigError([f'--llm "{llm}": {problem}{add}'])
 
 
 def mention(settings: Settings, llm: str | None, found: Sequence[FoundServer]) -> str:
@@ -105,7 +107,7 @@ def described(server: FoundServer) -> str:
 def offers(server: FoundServer) -> str:
     """Returns its chat models, or why there are none."""
     if server.needs_key:
-        return "wants a key"
+        return "requires a key"
     if not server.models:
         return f"no chat model, only {shortened(server.others)}" if server.others else "no model"
     return shortened(server.models)
@@ -118,9 +120,9 @@ def shortened(models: Sequence[str], max_shown: int = SHOWN_MODELS) -> str:
 
 
 def nothing_found(found: Sequence[FoundServer], ports: Sequence[int]) -> str:
-    """Returns "no language model found on localhost (ports 8080, 8000)", and what was found instead."""
+    """Returns "no language model was found on localhost (ports 8080, 8000)", and what was found instead."""
     seen = "".join(f"; {described(server)}" for server in found)
-    return f"no language model found on localhost (ports {', '.join(map(str, ports))}){seen}"
+    return f"no language model was found on localhost (ports {', '.join(map(str, ports))}){seen}"
 
 
 def _taken(settings: Settings, server: FoundServer) -> LlmChoice:
@@ -136,13 +138,13 @@ def _none_found(settings: Settings, found: Sequence[FoundServer], ports: Sequenc
     nothing = nothing_found(found, ports)
     names = [endpoint.name for endpoint in settings.llm.endpoints]
     if names:
-        said = f"{nothing}; what is configured answers ({shortened(names)})"
-        return LlmChoice(settings, said, f"in place of a model on localhost: {nothing}", fallback=True)
-    why = f"in place of a language model: {nothing}"
-    return LlmChoice(_asking(settings, ()), f"{nothing}; skills answer", why, fallback=True)
+        said = f"{nothing}; the configured endpoints answer ({shortened(names)})"
+        return LlmChoice(settings, said, f"instead of a model on localhost, because {nothing}", fallback=True)
+    why = f"instead of a language model, because {nothing}"
+    return LlmChoice(_asking(settings, ()), f"{nothing}; the built-in skills answer", why, fallback=True)
 
 
 def _asking(settings: Settings, endpoints: tuple[EndpointSection, ...]) -> Settings:
     if not endpoints and not settings.skills.enabled:
-        raise ConfigError(["--llm: no language model would answer, and skills.enabled is false; set it to true"])
+        raise ConfigError(["--llm: without a language model and skills, nothing can answer; set skills.enabled = true"])
     return replace(settings, llm=replace(settings.llm, endpoints=endpoints))

@@ -44,7 +44,7 @@ def show_figures(measured: Sequence[EndpointMeasurement], console: Console, *, r
         return
     plain = not (console.encoding or "").lower().startswith("utf")
     count = max(len(each.answers) for each in timed)
-    about = "asked, and not answered" if requests else "nothing was asked"
+    about = "no endpoint answered" if requests else "no answers were requested"
     if count:
         about = f"{count} short answer{'s' * (count != 1)} each, on a warm connection"
     console.print()
@@ -59,11 +59,11 @@ def show_figures(measured: Sequence[EndpointMeasurement], console: Console, *, r
         table.add_row(*(Text(cell.translate(PLAIN) if plain else cell) for cell in cells))
     console.print(table)
     if any(each.turns_price is not None for each in timed):
-        text = f"{PRICED_TURNS} turns of {PROMPT_TOKENS} tokens asked and {ANSWER_TOKENS} answered"
+        text = f"{PRICED_TURNS} turns of {PROMPT_TOKENS} prompt tokens and {ANSWER_TOKENS} answer tokens"
         console.print(Text(f"price: {text}, nothing cached", style="dim"), soft_wrap=True)
     if lines := bars(measured):
         console.print()
-        console.print(Text(f"first token, quickest first ({NETWORK} network, {MODEL} model, {LONGER} to p95)".translate(
+        console.print(Text(f"first token, fastest first ({NETWORK} network, {MODEL} model, {LONGER} to p95)".translate(
             PLAIN if plain else {})), soft_wrap=True)  # fmt: skip
         for line in lines:
             console.print(Text(line.translate(PLAIN) if plain else line), soft_wrap=True)
@@ -124,7 +124,7 @@ def draw(measured: Sequence[EndpointMeasurement], file: Path, form: Literal["svg
 
 
 def _network_ms(each: EndpointMeasurement) -> float:
-    """At most the median: the round trip is a minimum of many and may exceed it."""
+    """Returns the network's part of the first token's median time: the round trip, limited to the median."""
     return min(each.round_trip_ms or 0.0, each.first_token_ms(50) or 0.0)
 
 

@@ -72,7 +72,7 @@ async def _check_before_question(
     """Checks the key, the address and, for kind openai, the list of models. `asked`: whether questions follow."""
     key = environ.get(endpoint.api_key_env) or None
     if endpoint.api_key_env and key is None:
-        problem = f"{endpoint.name}: the environment variable {endpoint.api_key_env} is not set; put the key there"
+        problem = f"{endpoint.name}: the environment variable {endpoint.api_key_env} is not set; set it to the key"
         return EndpointMeasurement(endpoint, "not asked: no key", problem)
     try:
         address, headers = address_of(endpoint), headers_of(endpoint, environ)
@@ -96,22 +96,22 @@ async def _listed(
     answers = f"answers in {listing.round_trip_ms:.0f} ms"
     models = listing.models
     if listing.needs_key:
-        remedy = f"correct {endpoint.api_key_env}" if key else "name the variable that holds it as its api_key_env"
-        problem = f"{endpoint.name}: wants {'another' if key else 'a'} key: {remedy}"
-        return EndpointMeasurement(endpoint, f"{answers}, refuses", problem, address)
+        remedy = f"correct {endpoint.api_key_env}" if key else "set its api_key_env to the variable that holds it"
+        problem = f"{endpoint.name}: {'rejects the' if key else 'requires a'} key: {remedy}"
+        return EndpointMeasurement(endpoint, f"{answers}, refuses the request", problem, address)
     if models is None:
         return EndpointMeasurement(endpoint, f"{answers}, lists no models", address=address)
     if is_listed(endpoint.model, (*models.chat, *models.others)):
         return EndpointMeasurement(endpoint, answers, address=address)
     if models.product not in LISTS_ALL:
         return EndpointMeasurement(endpoint, f"{answers}, does not list this model", address=address)
-    there = shortened(models.chat, SHOWN_MODELS) or "none for chat"
-    problem = f"{endpoint.name}: its models are {there}; correct model"
-    return EndpointMeasurement(endpoint, f"{answers}, not this model", problem, address)
+    there = shortened(models.chat, SHOWN_MODELS) or "no chat model"
+    problem = f"{endpoint.name}: the server has {there}; correct its model"
+    return EndpointMeasurement(endpoint, f"{answers}, lacks this model", problem, address)
 
 
 def _unreachable(found: EndpointMeasurement) -> EndpointMeasurement:
-    problem = f"{found.endpoint.name}: {found.shown_address} takes no connection: start the server, or check its url"
+    problem = f"{found.endpoint.name}: {found.shown_address} accepts no connection: start the server, or check its url"
     return replace(found, state="no connection", problem=problem)
 
 

@@ -97,7 +97,7 @@ def show(seen: Survey, source: str, config: Path | None, console: Console) -> No
         _table(console, "found on localhost", ("server", "address", "models", "state"), rows)
     else:
         ports = ", ".join(map(str, seen.ports))
-        console.print(Text(f"no server of language models on localhost (ports {ports})"), soft_wrap=True)
+        console.print(Text(f"no language-model server was found on localhost (ports {ports})"), soft_wrap=True)
     console.print()
     for line in next_steps(seen, config):
         console.print(Text(line), soft_wrap=True)
@@ -120,7 +120,7 @@ def next_steps(seen: Survey, config: Path | None) -> list[str]:
             lines.append(f"add it: repartee endpoints add {handle}{model}{config_option(config)}")
     if not taken:
         if any(server.usable for server in seen.found):
-            lines.append(f"or only once: repartee demo --llm {AUTO}{config_option(config)}")
+            lines.append(f"or for one run: repartee demo --llm {AUTO}{config_option(config)}")
         else:
             lines.append(
                 "start a server (Ollama, llama.cpp, vLLM, LM Studio), or add one elsewhere: "
@@ -130,9 +130,9 @@ def next_steps(seen: Survey, config: Path | None) -> list[str]:
     for slow in given_up(seen.configured):
         name = slow.endpoint.name
         lines.append(
-            f"{name} takes {slow.first_token_ms(50):.0f} ms to its first token, and beside others is given up after "
-            f"{given_up_after_ms(slow) / 1000:g} s: raise its patience_s, take a smaller model, or ask it alone "
-            f"(--llm {shlex.quote(name)})"
+            f"{name} takes {slow.first_token_ms(50):.0f} ms to its first token; with other endpoints configured it is "
+            f"abandoned after {given_up_after_ms(slow) / 1000:g} s: raise its patience_s, use a smaller model, or use "
+            f"it alone (--llm {shlex.quote(name)})"
         )
     if any(_works(check) for check in seen.configured):
         lines.append(f"next: repartee demo{config_option(config)}")
@@ -152,7 +152,7 @@ def _repairs(configured: Sequence[EndpointMeasurement], config: Path | None) -> 
     if not broken:
         return []
     count = f"{len(broken)} of {len(configured)} endpoints {'is' if len(broken) == 1 else 'are'} broken"
-    lines = [f"{count}; repair what you need, or take it out:"]
+    lines = [f"{count}; repair those you need, or remove them:"]
     for check in broken:
         remove = f"repartee endpoints remove {shlex.quote(check.endpoint.name)}{config_option(config)}"
         lines.append(f"  {check.endpoint.name}: {_remedy(check)} ({remove})")

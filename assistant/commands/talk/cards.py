@@ -25,7 +25,7 @@ CLOSE_TIMEOUT_S = 1.0
 
 CANCELED_INTERRUPT_AFTER_MS = 300.0
 """Least speech in ms that interrupts a reply with an echo canceller. The remaining echo is sometimes detected as speech
-for 100 to 200 ms, which only ducks the reply. docs/echo.md is measured with this value."""
+for 100 to 200 ms, which only ducks the reply. The figures of docs/lab/echo.md were measured with this value."""
 
 _CHIME_HZ = (660.0, 990.0)
 _CHIME_S = 0.09
@@ -86,7 +86,7 @@ class Cards:
             return shown(card.opened)
         if direction == "input" and self.microphone.muted:
             return "closed"
-        return "gone; it is taken up again when it is back" if direction in self._was_open else NOT_YET
+        return "disconnected; it is used again when it returns" if direction in self._was_open else NOT_YET
 
     def in_use(self) -> dict[str, str]:
         """Returns the current devices by name, for the trace."""
@@ -115,9 +115,9 @@ class Cards:
             "underflows": self.speaker.underflows,
         }
 
-    def facts(self) -> dict[str, int]:
+    def counters(self) -> dict[str, int]:
         """Returns the counts for the trace, with figures on the accuracy of both device clocks."""
-        facts = {
+        counters = {
             **self.counts(),
             "unheard_ms": round(self.speaker.silent_samples * 1000 / REPLY_RATE_HZ),
             "microphone_latency_ms": round(self.microphone.lag_s * 1000),
@@ -125,13 +125,13 @@ class Cards:
         }
         if self._canceller is not None:
             reference = self._canceller.reference
-            facts |= {
+            counters |= {
                 "echo_lead_ms": round(self._canceller.delay_ms),
                 "echo_gaps": reference.gaps,
                 "echo_steps": reference.steps,
                 "echo_late_ms": round(ms_of_samples(Samples(reference.late_samples))),
             }
-        return facts
+        return counters
 
     async def aclose(self) -> None:
         """Closes both devices, with a time limit."""
@@ -188,7 +188,7 @@ def _echo(audio: AudioSection) -> "tuple[Echo | None, EngineChoice, EchoCancelle
     from audio.echo.half_duplex import HalfDuplex  # noqa: PLC0415 - imports only numpy
 
     if audio.echo == "headphones":
-        return None, _chosen_echo("headphones", "nothing is taken out: wear headphones", "as configured"), None
+        return None, _chosen_echo("headphones", "no echo control: wear headphones", "as configured"), None
     if audio.echo == "half-duplex":
         return HalfDuplex(), _chosen_echo("half-duplex", _HALF, "as configured"), None
     try:
@@ -198,17 +198,17 @@ def _echo(audio: AudioSection) -> "tuple[Echo | None, EngineChoice, EchoCancelle
     except EchoUnavailable as error:
         if audio.echo == "cancel":
             raise
-        why = f"in place of canceling: {error}"
+        why = f"instead of cancel, because {error}"
         return HalfDuplex(), _chosen_echo("half-duplex", _HALF, why, fallback=True), None
-    why = "as configured" if audio.echo == "cancel" else "auto: its library is at hand"
-    return canceller, _chosen_echo("cancel", "the reply is taken out of the microphone's sound", why), canceller
+    why = "as configured" if audio.echo == "cancel" else "auto: its library is installed"
+    return canceller, _chosen_echo("cancel", "the reply is removed from the microphone's signal", why), canceller
 
 
 def _chosen_echo(name: str, detail: str, why: str, *, fallback: bool = False) -> EngineChoice:
     return EngineChoice("echo", name, detail, why, fallback, 0.0)
 
 
-_HALF = "the microphone is silent while a reply sounds: interrupt with a key"
+_HALF = "the microphone is off while a reply plays: interrupt with a key"
 
 
 def _is_same(device: Device, opened: Opened | None) -> bool:

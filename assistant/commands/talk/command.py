@@ -78,7 +78,7 @@ class LocalTalker:
 
     def interrupt(self) -> None:
         """See `Talker`."""
-        self.session.cancel(including_request=True)
+        self.session.cancel_reply(including_request=True)
 
     def repeat(self) -> bool:
         """See `Talker`."""
@@ -90,7 +90,7 @@ class LocalTalker:
 
     def forget(self) -> None:
         """See `Talker`."""
-        self.session.clear()
+        self.session.clear_input()
 
     def set_push_to_talk(self, pressed: bool) -> None:
         """See `Talker`."""
@@ -102,7 +102,7 @@ class LocalTalker:
 
     def leave(self) -> None:
         """See `Talker`. Ends the microphone's stream, which ends the session."""
-        self.session.leave()
+        self.session.announce_end()
 
 
 async def talk(
@@ -158,7 +158,7 @@ class _LocalConversation:
     async def hold(self) -> None:
         """Loads the engines, runs the conversation and closes everything. Ends when the controls say so."""
         loader = EngineLoader(self.settings, self.environ, talks=True)
-        loader.export = build.span_export(self.settings, self.environ, self._trouble)
+        loader.export = build.span_export(self.settings, self._trouble)
         name = new_session.conversation_name()
         self.memory = await asyncio.to_thread(self._open_store, name, self._thread_reporter())
         async with AsyncExitStack() as closing:
@@ -184,8 +184,8 @@ class _LocalConversation:
             microphone=cards.microphone,
             speaker=cards.speaker,
             trace=trace,
-            on_event=lambda fact: self._show(session, fact),
-            counters=cards.facts,
+            on_event=lambda event: self._show(session, event),
+            counters=cards.counters,
             in_use=cards.in_use,
         )
         if self.memory is not None:
@@ -218,7 +218,7 @@ class _LocalConversation:
 
     async def _end(self, session: Session, cards: Cards) -> None:
         await self.controls.ended.wait()
-        session.leave()
+        session.announce_end()
         await cards.aclose()
 
     async def _announce(self, cards: Cards) -> None:
@@ -272,17 +272,17 @@ class _LocalConversation:
             report(why)
         return memory
 
-    def _show(self, session: Session, fact: SessionEvent) -> None:
-        self.stage.show(fact)
+    def _show(self, session: Session, event: SessionEvent) -> None:
+        self.stage.show(event)
         if self.memory is not None:
-            self.memory.record(fact, session.history.items)
+            self.memory.record(event, session.history.items)
 
     def _trouble(self, what: str) -> None:
         self.stage.show(Problem(what))
 
     def output_paths(self) -> list[str]:
         """Returns the paths of the files written."""
-        kept = [] if self.memory is None or not self.memory.path.is_file() else [f"kept   {self.memory.path}"]
+        kept = [] if self.memory is None or not self.memory.path.is_file() else [f"saved  {self.memory.path}"]
         traced = [] if self.trace is None or not self.trace.path.is_file() else [f"trace  {self.trace.path}"]
         return [*traced, *kept]
 

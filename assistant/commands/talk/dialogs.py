@@ -19,14 +19,14 @@ _TITLES: dict[Direction, str] = {"input": "microphone", "output": "loudspeaker"}
 _NAME_CHARS = 120
 
 HELP = (
-    ("space", "push-to-talk: begin to speak, and again when you are done (a terminal tells no key's release)"),
-    ("m", "close the microphone, really; again to open it"),
+    ("space", "push-to-talk: begin to speak; again when you are done (terminals do not report key releases)"),
+    ("m", "close the microphone device; again to open it"),
     ("escape, i", "interrupt the reply"),
-    ("r", "say the last reply again"),
-    ("t, /", "type in place of speaking; enter sends, escape leaves"),
+    ("r", "repeat the last reply"),
+    ("t, /", "type instead of speaking; enter sends, escape cancels"),
     ("d", "choose the microphone and the loudspeaker"),
-    ("up, down, page up, page down, home, end", "look back; end follows the conversation again"),
-    ("l", "light or dark"),
+    ("up, down, page up, page down, home, end", "scroll; end follows the conversation again"),
+    ("l", "switch between light and dark"),
     ("q, ctrl+c", "quit"),
 )
 

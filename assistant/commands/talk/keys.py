@@ -16,7 +16,8 @@ KEY_TICK_S = 0.02
 """Delay in s after which the microphone follows the key."""
 
 MAX_PENDING_ACTIONS = 20
-"""Most pending actions that take time. If there are more, the sound system hangs, which has been reported."""
+"""Maximum number of pending actions that take time. If there are more, the sound system hangs, which has been
+reported."""
 
 
 class Talker(Protocol):
@@ -127,7 +128,7 @@ class TalkControls:
     def repeat(self) -> None:
         """See `Controls`."""
         if self.talker is not None and not self.talker.repeat():
-            self.on_event(Problem("nothing was said yet that could be said again"))
+            self.on_event(Problem("there is no reply to repeat yet"))
 
     def type(self, text: str) -> None:
         """See `Controls`."""
@@ -196,4 +197,4 @@ class TalkControls:
             self._actions.put_nowait(action)
         except asyncio.QueueFull:
             action.close()
-            self.on_event(Problem("the sound system does not answer: what you asked of it is left undone"))
+            self.on_event(Problem("the sound system does not answer, so the command was not executed"))

@@ -53,7 +53,7 @@ def state(floor: Floor, *, large: bool) -> Content:
 def hint(status: Status, floor: Floor) -> str:
     """Returns what the user can do now, in one sentence."""
     said: dict[Floor, str] = {
-        "starting": "the engines are being loaded",
+        "starting": "the engines are loading",
         "muted": "the microphone is closed; m opens it",
         "asleep": f'say "{printable(status.wake_phrase, 60)}"',
         "speaking": "escape interrupts, r repeats",
@@ -63,7 +63,7 @@ def hint(status: Status, floor: Floor) -> str:
         return said[floor]
     if status.mode == "push-to-talk":
         # A terminal reports only presses, not releases.
-        return "you are heard; press space again when you are done" if status.talking else "press space, then speak"
+        return "speak; press space again when you are done" if status.talking else "press space, then speak"
     return "speak" if floor == "listening" else ""
 
 
@@ -86,7 +86,7 @@ def paragraph(entry: Entry) -> tuple[Content, Content]:
         case "repartee":
             label, style = "repartee", "$reply"
         case _:
-            label, style = entry.who, "$late" if entry.who == "trouble" else "$standin"
+            label, style = entry.who, "$late" if entry.who == "problem" else "$standin"
     if entry.who in {"you", "repartee"}:
         text = Content.styled(entry.text or "…", "" if entry.settled else "italic $soft")
         if entry.unheard_from is not None:
@@ -160,13 +160,13 @@ def running(latencies: Latencies) -> list[Content]:
         ("p50 ", "$soft"), (f"{latencies.p50_ms:.0f} ms", "bold"),
         ("  p95 ", "$soft"), (f"{latencies.p95_ms:.0f} ms", "bold"),
     )  # fmt: skip
-    return [percentiles, Content.styled(f"{latencies.within} of {of} within", "$soft")]
+    return [percentiles, Content.styled(f"{latencies.within} of {of} within 200–500 ms", "$soft")]
 
 
 def latency(view: View, cells: int, colours: Mapping[Stage, str] | None, *, brief: bool) -> Content:
     """Returns the latencies of the last turn and of all turns; `brief` for a narrow screen."""
     if view.last is None or view.latencies is None:
-        return Content.styled("no turn was answered so far", "$soft")
+        return Content.styled("no turn has been answered yet", "$soft")
     bar = waterfall(view.last, cells, colours)
     names = legend(view.last, cells, colours)
     percentiles, within = running(view.latencies)
@@ -211,7 +211,7 @@ def sound(view: View, cells: int) -> Content:
         lines.append(_row("counted", Content.styled(counted, "$late"), cells))
     if view.troubles:
         times = "once," if view.troubles == 1 else f"{view.troubles} times, last"
-        lines.append(_row("trouble", Content.styled(f"{times} at {view.trouble_at}", "$late"), cells))
+        lines.append(_row("problem", Content.styled(f"{times} at {view.trouble_at}", "$late"), cells))
     return Content("\n").join(lines)
 
 

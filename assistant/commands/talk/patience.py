@@ -1,7 +1,7 @@
 """Adapts the silence timeout to the latency of the sound card. Pure.
 
-Profiles that promise a reply within 500 ms leave 40 ms for frames and output (docs/turn-taking.md). A desktop's sound
-server alone takes 60 ms. The excess is subtracted from the ceiling of the silence timeout.
+Profiles that promise a reply within 500 ms leave 40 ms for frames and output (docs/lab/turn-taking.md). A desktop's
+sound server alone takes 60 ms. The excess is subtracted from the ceiling of the silence timeout.
 """
 
 from dataclasses import replace

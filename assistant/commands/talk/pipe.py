@@ -14,10 +14,11 @@ from contextlib import suppress
 from typing import TextIO
 
 MAX_LINES = 1000
-"""Most lines queued for writing. Further lines are dropped and counted, so that a stalled reader causes no delay."""
+"""Maximum number of lines queued for writing. Further lines are dropped and counted, so that a stalled reader causes no
+delay."""
 
 MAX_TYPED = 16
-"""Most lines read in advance; the rest stays in the pipe."""
+"""Maximum number of lines read in advance; the rest stays in the pipe."""
 
 LINE_CHARS = 2000
 """Longest line that is read, in characters; longer lines are dropped."""
@@ -30,7 +31,7 @@ class LineWriter:
     """Writes lines in its own thread. Created on the event loop.
 
     Attributes:
-        left_out: Number of lines dropped because nobody read the output.
+        left_out: Number of lines dropped because the reader was too slow.
     """
 
     def __init__(self, file: TextIO, gone: Callable[[], None]) -> None:
@@ -56,7 +57,7 @@ class LineWriter:
             try:
                 self._lines.put_nowait(None)
             except queue.Full:
-                return  # blocked: nobody reads the output
+                return  # blocked: the output is not read
             await asyncio.to_thread(self._thread.join, CLOSE_TIMEOUT_S)
 
     def _write(self) -> None:

@@ -32,13 +32,13 @@ WATCH_S = 0.5
 """Seconds between checks for changes to print: a changed device, a closed microphone."""
 
 COMMANDS = (
-    "/mute            close the microphone, really; again to open it",
+    "/mute            close the microphone device; again to open it",
     "/talk            push-to-talk: begin to speak; again when you are done",
     "/interrupt       stop the reply",
-    "/repeat          say the last reply again",
-    "/devices         the microphones and loudspeakers",
+    "/repeat          repeat the last reply",
+    "/devices         list the microphones and loudspeakers",
     "/use input NAME  switch the microphone; /use output NAME the loudspeaker; without a name, the system's default",
-    "/help            these lines",
+    "/help            list these commands",
     "/quit            end the conversation",
     "anything else is said to the assistant",
 )
@@ -56,13 +56,13 @@ def screen_problem(environ: Mapping[str, str], *, keys: bool, terminal: bool, en
         encoding: Encoding of the output.
     """
     if not terminal:
-        return "the output, or standard error, is not a terminal: lines are printed, as with --plain"
+        return "the output or standard error is not a terminal: lines are printed, as with --plain"
     if not keys:
-        return "the input is not a terminal, no keys can be pressed: lines are printed, as with --plain"
+        return "the input is not a terminal, so keys have no effect: lines are printed, as with --plain"
     if environ.get("TERM") in {"dumb", "unknown"}:
         return f"TERM={environ['TERM']} has no cursor to move: lines are printed, as with --plain"
     if not encoding.lower().startswith(("utf", "cp65001")):
-        return f"the terminal's encoding is {encoding}, the screen needs UTF-8: lines are printed, as with --plain"
+        return f"the terminal's encoding is {encoding}, but the screen needs UTF-8: lines are printed, as with --plain"
     return ""
 
 
@@ -111,23 +111,23 @@ class TalkPlain:
 
     # Events --------------------------------------------------------------------------------------------------
 
-    def show(self, fact: SessionEvent) -> None:
+    def show(self, event: SessionEvent) -> None:
         """Prints one event of the conversation; interim words are not printed."""
-        if not isinstance(fact, Problem):
+        if not isinstance(event, Problem):
             self._begin()
-        match fact:
-            case UserTurnCommitted() if fact.text and not _is_printed(fact):
-                self._print("you", f"{fact.text} (roughly)" if fact.low_confidence else fact.text)
+        match event:
+            case UserTurnCommitted() if event.text and not _is_printed(event):
+                self._print("you", f"{event.text} (roughly)" if event.low_confidence else event.text)
             case ChunkSpoken():
-                self._print("repartee", fact.text)
-            case ReplyStopped() if fact.reason == "unheard":
-                self._print("repartee", f'(heard: "{fact.heard}")' if fact.heard else "(not heard)")
-            case ReplyStopped() if fact.heard_ms > 0:
+                self._print("repartee", event.text)
+            case ReplyStopped() if event.reason == "unheard":
+                self._print("repartee", f'(heard: "{event.heard}")' if event.heard else "(not heard)")
+            case ReplyStopped() if event.heard_ms > 0:
                 self._print("repartee", "(interrupted)")
             case TurnFinished():
-                self._finished(fact.record)
+                self._finished(event.record)
             case Problem():
-                self._print(f"trouble {self._clock()}", fact.text)
+                self._print(f"problem {self._clock()}", event.text)
 
     def engines(self, chosen: Sequence["EngineChoice"]) -> None:
         """Prints the engines loaded so far, each once."""
@@ -145,15 +145,15 @@ class TalkPlain:
     def ready(self) -> None:
         """Reports that everything is loaded."""
         self._begin()
-        self._print("ready", "speak, or type; /help names the commands")
+        self._print("ready", "speak, or type; /help lists the commands")
 
     def hushed(self) -> AbstractContextManager[object]:
         """See `Stage`."""
-        # In a file of its own the libraries' output disturbs nothing, and may be useful.
+        # In a separate file the libraries' output disturbs nothing and may be useful.
         return hushed(library_in_use) if sys.stderr.isatty() else nullcontext()
 
     async def run(self) -> None:
-        """Runs until the user quits or `close` is called. The controls have then been told to quit."""
+        """Runs until the user quits or `close` is called. In both cases the controls have quit."""
         loop = asyncio.get_running_loop()
         held_until_s = loop.time() + self._start_s
         async with asyncio.TaskGroup() as tasks:
@@ -183,7 +183,7 @@ class TalkPlain:
         for line in written.getvalue().splitlines():
             self._write(_columns(line))
         if self._out.left_out:
-            self._print("left out", f"{self._out.left_out} lines, which nobody read in time")
+            self._print("left out", f"{self._out.left_out} lines that were not read in time")
         await self._out.aclose()
 
     def _begin(self) -> None:
@@ -275,12 +275,12 @@ class TalkPlain:
             case "/quit":
                 self._over.set()
             case _:
-                self._print("unknown", f"there is no command {command}; /help names those there are")
+                self._print("unknown", f"there is no command {command}; /help lists the commands")
 
     def _talk(self) -> None:
         status = self._controls.status()
         if status.mode != "push-to-talk":
-            self._print("talk", f'the mode is {status.mode}: /talk is for talk.mode = "push-to-talk"')
+            self._print("talk", f'the mode is {status.mode}, but /talk needs talk.mode = "push-to-talk"')
             return
         self._controls.set_push_to_talk(not status.talking)
 
@@ -289,15 +289,15 @@ class TalkPlain:
             case "input" | "output":
                 self._controls.use(direction, name.strip())
             case _:
-                self._print("use", f"say which: /use input NAME or /use output NAME, not {direction or 'nothing'}")
+                self._print("use", f"write /use input NAME or /use output NAME, not {direction or '/use alone'}")
 
 
-def _is_printed(fact: UserTurnCommitted) -> bool:
+def _is_printed(event: UserTurnCommitted) -> bool:
     """Whether the text was printed before: it was typed, or belongs to an earlier turn.
 
     Not for speech during a lost connection.
     """
-    return fact.origin == "requested" and not (isinstance(fact.item, UserMessage) and fact.item.spoken)
+    return event.origin == "requested" and not (isinstance(event.item, UserMessage) and event.item.spoken)
 
 
 def _columns(line: str) -> str:

@@ -44,10 +44,10 @@ def resumed(name: str, began_at: str, items: Sequence[Item], zone: tzinfo | None
     shown = spoken[starts[-LAST_TURNS] :] if len(starts) > LAST_TURNS else spoken
     shown = shown[-4 * LAST_TURNS :]  # a turn may have many messages
     last = tuple((_who(item), printable(item.text, MAX_CHARS)) for item in shown)
-    began = f", begun {when}" if (when := _when(began_at, zone)) else ""
-    turns = "1 turn" if len(starts) == 1 else f"{len(starts)} turns" if starts else "no turn of yours"
+    began = f", started {when}" if (when := _when(began_at, zone)) else ""
+    turns = "1 turn" if len(starts) == 1 else f"{len(starts)} turns" if starts else "no user turn"
     if not spoken:
-        turns = "nothing was said in it"
+        turns = "it is empty"
     more = f"; the last {LAST_TURNS}:" if len(starts) > LAST_TURNS else ":" if spoken else ""
     return Resumed(f"{name}{began}, {turns}{more}", last)
 

@@ -120,7 +120,7 @@ class TalkScreen(App[None]):
         }
         self._transcript = TranscriptView()
         self._line = Input(
-            id="line", placeholder="type; enter sends, escape leaves", max_length=LINE_CHARS, disabled=True
+            id="line", placeholder="type; enter sends, escape cancels", max_length=LINE_CHARS, disabled=True
         )
         for theme in THEMES.values():
             self.register_theme(theme)
@@ -128,9 +128,9 @@ class TalkScreen(App[None]):
 
     # Events --------------------------------------------------------------------------------------------------
 
-    def show(self, fact: SessionEvent) -> None:
+    def show(self, event: SessionEvent) -> None:
         """Shows one event of the conversation."""
-        self.view.apply(fact, self._clock())
+        self.view.apply(event, self._clock())
         self._draw_soon()
 
     def engines(self, chosen: Sequence["EngineChoice"]) -> None:
@@ -201,7 +201,9 @@ class TalkScreen(App[None]):
         colours = None if self._shade == "none" else STAGE_COLOURS
         cells = columns - 4 if brief else panels.SIDE_CELLS - 4
         floor = status.floor if self._loaded and status is not None else "starting"
-        self._update_part("short", Content(f"{columns} × {rows}: make it {MIN_COLUMNS} × {MIN_ROWS} to see everything"))
+        self._update_part(
+            "short", Content(f"{columns} × {rows}: enlarge it to {MIN_COLUMNS} × {MIN_ROWS} to see everything")
+        )
         self._update_part("floor", panels.state(floor, large=rows >= HIGH_ROWS and columns >= MIN_COLUMNS))
         self._update_part("hint", Content(panels.hint(status, floor) if status is not None else ""))
         self._update_part("latency", panels.latency(view, cells, colours, brief=brief))

@@ -33,7 +33,7 @@ class Stage(Protocol):
         """Records of the turns so far."""
         ...
 
-    def show(self, fact: SessionEvent) -> None:
+    def show(self, event: SessionEvent) -> None:
         """Shows one event of the conversation."""
         ...
 
@@ -78,11 +78,11 @@ class _ScreenStage:
         self._app = TalkScreen(controls, clock=time_of_day)
         self._over = False
 
-    def show(self, fact: SessionEvent) -> None:
-        if isinstance(fact, TurnFinished):
+    def show(self, event: SessionEvent) -> None:
+        if isinstance(event, TurnFinished):
             self._began = True
-            self.records.append(fact.record)
-        self._app.show(fact)
+            self.records.append(event.record)
+        self._app.show(event)
 
     def engines(self, chosen: "Sequence[EngineChoice]") -> None:
         self._chosen = tuple(chosen)

@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from assistant.pipeline.engines import EngineChoice
 
 MAX_ENTRIES = 200
-"""Most transcript entries on the screen; older ones are removed."""
+"""Maximum number of transcript entries on the screen; older ones are removed."""
 
 MAX_LATENCIES = 1000
 """Number of last turns in the running percentiles."""
 
 MAX_TYPED = 20
-"""Most typed texts whose turns are pending; more could only be pending if a server is unreachable."""
+"""Maximum number of typed texts whose turns are pending; more could only be pending if a server is unreachable."""
 
 MAX_CHARS = 2000
 """Longest text of a user message or problem, in characters."""
@@ -50,7 +50,7 @@ class Entry:
 
     Attributes:
         key: Constant while the entry changes.
-        who: Speaker; "resumed", "fallback" and "trouble" are messages of the program.
+        who: Speaker; "resumed", "fallback" and "problem" are messages of the program.
         text: Safe for a terminal.
         at: Time as text; only for messages of the program.
         mark: Note such as "interrupted"; else "".
@@ -61,7 +61,7 @@ class Entry:
     """
 
     key: int
-    who: Literal["you", "repartee", "resumed", "fallback", "trouble"]
+    who: Literal["you", "repartee", "resumed", "fallback", "problem"]
     text: str
     at: str = ""
     mark: str = ""
@@ -118,31 +118,31 @@ class View:
 
     # Events --------------------------------------------------------------------------------------------------
 
-    def apply(self, fact: SessionEvent, at: str) -> None:
+    def apply(self, event: SessionEvent, at: str) -> None:
         """Applies one event of the conversation; `at` is the time of day as text."""
-        match fact:
+        match event:
             case SpeechStarted():
                 self._begin_speech()
             case InterimWords():
-                self._show_interim(fact.text)
+                self._show_interim(event.text)
             case SpeechDiscarded():
                 self._remove_speech()
             case UserTurnCommitted():
-                self._commit(fact)
+                self._commit(event)
             case ReplyStarted():
-                self._begin_reply(fact.reply, spoken=fact.spoken)
+                self._begin_reply(event.reply, spoken=event.spoken)
             case ChunkSpoken():
-                self._add_chunk(fact)
-            case WordsTimed() if fact.reply == self._reply:
-                self._words.place(fact.words)
-            case ReplySent() if fact.reply == self._reply and fact.incomplete:
-                self._mark_reply(f"stopped early: {printable(fact.incomplete, MAX_CHARS)}")
-            case ReplyStopped() if fact.reply == self._reply:
-                self._stop_reply(fact)
+                self._add_chunk(event)
+            case WordsTimed() if event.reply == self._reply:
+                self._words.place(event.words)
+            case ReplySent() if event.reply == self._reply and event.incomplete:
+                self._mark_reply(f"stopped early: {printable(event.incomplete, MAX_CHARS)}")
+            case ReplyStopped() if event.reply == self._reply:
+                self._stop_reply(event)
             case TurnFinished():
-                self._finish(fact.record, at)
+                self._finish(event.record, at)
             case Problem():
-                self._trouble(fact.text, at)
+                self._trouble(event.text, at)
             case _:
                 pass  # an event of another reply, or without effect on the screen
 
@@ -192,26 +192,26 @@ class View:
             self._remove(self._speech_key)
         self._speech_key, self._interim = None, ""
 
-    def _commit(self, fact: UserTurnCommitted) -> None:
-        text = printable(fact.text, MAX_CHARS)
-        if fact.origin == "requested" and text in self._typed:
+    def _commit(self, event: UserTurnCommitted) -> None:
+        text = printable(event.text, MAX_CHARS)
+        if event.origin == "requested" and text in self._typed:
             self._typed.remove(text)
             text = ""  # already on the screen
-        elif fact.origin == "requested" and not text:
+        elif event.origin == "requested" and not text:
             self._typed.clear()  # a local conversation answers all typed texts at once, without repeating them
         if not text:
-            if fact.origin == "spoken":
+            if event.origin == "spoken":
                 self._remove_speech()
             return
-        mark = "roughly" if fact.low_confidence else "" if fact.answered else "not answered"
-        if self._last_turn is not None and self._last_turn[0] == fact.turn:
+        mark = "roughly" if event.low_confidence else "" if event.answered else "not answered"
+        if self._last_turn is not None and self._last_turn[0] == event.turn:
             # The user continued: these words are the whole turn.
             self._remove(self._last_turn[1])
         if self._speech_key is None:
             self._begin_speech()
         assert self._speech_key is not None
         self._change(self._speech_key, text=text, mark=mark, settled=True)
-        self._last_turn = (fact.turn, self._speech_key)
+        self._last_turn = (event.turn, self._speech_key)
         self._speech_key, self._interim = None, ""
 
     # Reply ---------------------------------------------------------------------------------------------------
@@ -221,10 +221,10 @@ class View:
         self._reply, self._spoken = reply, spoken
         self._words, self._passages = ReplyWords(), []
 
-    def _add_chunk(self, fact: ChunkSpoken) -> None:
-        if fact.reply != self._reply:
-            self._begin_reply(fact.reply, spoken=True)
-        self._words.add(fact.text, spaced=self._spoken)
+    def _add_chunk(self, event: ChunkSpoken) -> None:
+        if event.reply != self._reply:
+            self._begin_reply(event.reply, spoken=True)
+        self._words.add(event.text, spaced=self._spoken)
         texts = self._words.passages
         if self._passages:
             self._change(self._passages[-1], text=texts[len(self._passages) - 1])
@@ -253,17 +253,17 @@ class View:
         if self._passages:
             self._change(self._passages[-1], mark=mark)
 
-    def _stop_reply(self, fact: ReplyStopped) -> None:
+    def _stop_reply(self, event: ReplyStopped) -> None:
         self._highlight(None)
-        if not fact.heard and fact.reason == "went on":
+        if not event.heard and event.reason == "went on":
             for key in self._passages:  # nothing of it was played
                 self._remove(key)
         else:
-            passage, at = self._words.unheard_position(fact.heard)
+            passage, at = self._words.unheard_position(event.heard)
             for index, key in enumerate(self._passages):
                 if index >= passage:
                     self._change(key, unheard_from=at if index == passage else 0)
-            self._mark_reply("not heard" if fact.reason == "unheard" else "interrupted")
+            self._mark_reply("not heard" if event.reason == "unheard" else "interrupted")
         # Later parts of the reply are neither shown nor highlighted.
         self._words, self._passages, self._reply = ReplyWords(), [], None
 
@@ -283,7 +283,7 @@ class View:
     def _trouble(self, what: str, at: str) -> None:
         self.troubles += 1
         self.trouble_at = at
-        self._append(Entry(next(self._keys), "trouble", printable(what, MAX_CHARS), at=at))
+        self._append(Entry(next(self._keys), "problem", printable(what, MAX_CHARS), at=at))
 
     # Transcript ----------------------------------------------------------------------------------------------
 

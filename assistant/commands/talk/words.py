@@ -12,7 +12,7 @@ PASSAGE_CHARS = 280
 spoken can be kept in view."""
 
 MAX_WAITING = 50
-"""Most timed words without their text; older ones are dropped, which only loses their highlighting."""
+"""Maximum number of timed words without their text; older ones are dropped, which only loses their highlighting."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,10 @@ _UNIT_WORDS = {
 
 
 def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
-    """Returns the rules. They apply after dates and times and before versions, which read "3.5" as two parts."""
+    """Returns the rules, which correct decimals whose mark is that of another language, as in "3,5" in English.
+
+    They apply after the rules for dates and times, and before those for versions, which read "3.5" as two parts.
+    """
     point = lexicon.decimal == ","
     wrong, right = (".", ",") if point else (",", ".")
     # "1,234" is one thousand in English. In the others "1.500" is one thousand, but "1.50" and "0.500" are decimals.

@@ -10,15 +10,15 @@ from audio.stt.whisper.model import Decoded, LoadedWhisper
 from audio.stt.whisper.worker_threads import WhisperThread
 from audio.units import Pcm
 
-Kind = Literal["final", "soon", "pause", "settle", "dip", "partial"]
+Kind = Literal["final", "soon", "pause", "settle", "probability_dip", "interim"]
 """The reason for a decode.
 
 final: a transcript is requested. soon: a transcript is requested and will be requested again. pause: a transcript will
-be requested if this pause is the end. settle: the audio has become too long to keep. dip: the speech probability has
-dropped, which may be the end. partial: the user is speaking.
+be requested if this pause is the end. settle: the audio has become too long to keep. probability_dip: the speech
+probability has dropped, which may be the end. interim: the user is speaking.
 """
 
-EARLY: frozenset[Kind] = frozenset({"dip", "partial"})
+EARLY: frozenset[Kind] = frozenset({"probability_dip", "interim"})
 """Decodes while the user is speaking, as far as known."""
 
 PREEMPTIBLE: frozenset[Kind] = EARLY | {"pause"}
@@ -229,9 +229,9 @@ class DecodeScheduler:
             if not all(running in useless for running in own):
                 continue
             kind = client.needed_decode(self._segments_per_worker(pool))
-            if kind not in {*REQUESTED, "pause", "dip"}:
+            if kind not in {*REQUESTED, "pause", "probability_dip"}:
                 continue
-            for running in own or (() if kind == "dip" else useless):
+            for running in own or (() if kind == "probability_dip" else useless):
                 # A pause does not abort another pause: its result may be the only one that comes before the end.
                 if kind in REQUESTED or running.decode.kind in EARLY:
                     running.unwanted.set()
@@ -305,7 +305,7 @@ class DecodeScheduler:
 
     def _on_hang(self, running: _Running) -> None:
         if self._end(running):
-            reason = f"faster-whisper has decoded for {self._hang_s:g} s and counts as hanging"
+            reason = f"faster-whisper has not finished decoding after {self._hang_s:g} s"
             self._fail(SttError(f"{reason}: load the recognizer again"), running.client)
 
     def _fail(self, error: SttError, failed_client: DecodeClient) -> None:
@@ -328,7 +328,7 @@ class DecodeScheduler:
 def _urgency(client: DecodeClient, kind: Kind) -> tuple[int, int]:
     if client.oldest_ticket is not None:
         return 0, client.oldest_ticket
-    return (1 if kind == "pause" else 2 if kind == "dip" else 3), client.share.served
+    return (1 if kind == "pause" else 2 if kind == "probability_dip" else 3), client.share.served
 
 
 def _is_useful(running: _Running) -> bool:

@@ -12,7 +12,7 @@ MAX_NO_SPEECH = 0.6
 """The three thresholds of the reference implementation (openai/whisper, `transcribe`)."""
 
 _MODERATE_NO_SPEECH = 0.4
-"""No-speech probability from which improbable words are taken as hallucinated (docs/stt.md)."""
+"""No-speech probability from which improbable words are taken as hallucinated (docs/lab/stt.md)."""
 
 _WEAK_LOG_PROBABILITY = -0.6
 _WEAK_NO_SPEECH = 0.3
@@ -24,7 +24,7 @@ _NOISE_LOG_PROBABILITY = -1.5
 _MANY_WORDS = 4
 """Number of words from which a lower log-probability is accepted: on noise there are fewer or repeated words.
 
-See docs/stt.md.
+See docs/lab/stt.md.
 """
 
 _REPEATS = 4
@@ -117,7 +117,7 @@ def failed_check(evidence: DecodeResult) -> str:
 def may_pass_in_full_window(failed_check: str) -> bool:
     """Whether a check that failed in a short window may pass in the full one.
 
-    This holds for loops, because the model was trained on 30 s. Low probability and noise stay (docs/stt.md).
+    This holds for loops, because the model was trained on 30 s. Low probability and noise stay (docs/lab/stt.md).
     """
     return failed_check not in {"", "log-probability", "no speech"}
 
@@ -145,7 +145,7 @@ def is_hallucinated(evidence: DecodeResult, language: str) -> bool:
     - the whole text is a phrase that Whisper often hallucinates in this language, and there is weak evidence.
 
     A phrase alone is not sufficient: people do say "thank you". The reference implementation accepts any probable text
-    in the first case, but text decoded from noise can be probable (docs/lab/stt.md, "Words that nobody said").
+    in the first case, but text decoded from noise can be probable (docs/lab/stt.md, "Hallucinated words").
     """
     if not plain(evidence.text) or (evidence.no_speech > MAX_NO_SPEECH and not _is_confident_speech(evidence)):
         return True

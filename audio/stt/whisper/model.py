@@ -1,7 +1,7 @@
 """Loads a Whisper model and decodes short audio with it.
 
 `WhisperModel.transcribe` of faster-whisper always encodes 30 s. Calling features, encode and generate directly encodes
-only as much as there is audio (docs/stt.md). Everything here blocks: it runs in a `WhisperThread`.
+only as much as there is audio (docs/lab/stt.md). Everything here blocks: it runs in a `WhisperThread`.
 """
 
 from collections.abc import Callable, Sequence
@@ -39,7 +39,8 @@ Features = npt.NDArray[np.float32]
 """Log-mel spectrogram, shape (mels, frames)."""
 
 _PROMPT_TOKENS = 111
-"""Most tokens of the hot words, and of the initial prompt: together half of Whisper's context for preceding text."""
+"""Maximum number of tokens of the hot words, and of the initial prompt: together half of Whisper's context for
+preceding text."""
 
 _TOKENS_PER_S = 10
 _MIN_TOKENS = 24
@@ -95,7 +96,7 @@ class WhisperSettings:
 
     @property
     def remedy(self) -> str:
-        """What the user can do about a damaged model."""
+        """Remedy for a damaged model."""
         return "remove it and pull it again" if self.name else "convert or copy it again, or correct stt.model"
 
     @property
@@ -301,13 +302,13 @@ class LoadedWhisper:
     def _check(self, model: "WhisperModel") -> None:
         mels = model.feature_extractor.mel_filters.shape[0]
         if mels != model.model.n_mels:
-            raise ValueError(f"it wants {model.model.n_mels} mel bands, and preprocessor_config.json says {mels}")
+            raise ValueError(f"it needs {model.model.n_mels} mel bands, but preprocessor_config.json says {mels}")
         language = self._settings.spoken
         if language is not None and language not in model.supported_languages:
             known = "more than 90 languages" if self.multilingual else "English only"
             raise EngineLoadError(
-                f"The Whisper model {self._settings.called} knows {known}, not {language!r}: "
-                "set another assistant.language, or a model whose name does not end in .en."
+                f"The Whisper model {self._settings.called} understands {known}, not {language!r}: "
+                "set assistant.language to another one, or use a model whose name does not end in .en."
             )
 
 

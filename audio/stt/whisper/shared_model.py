@@ -65,7 +65,8 @@ class SharedWhisper:
         settings, model = self.settings, self._scheduler.model
         if model is None:
             return f"{NAME} {settings.called}, not loaded"
-        on = "CUDA" if model.device == "cuda" else f"CPU, {settings.cpu_threads} threads"
+        threads = "1 thread" if settings.cpu_threads == 1 else f"{settings.cpu_threads} threads"
+        on = "CUDA" if model.device == "cuda" else f"CPU, {threads}"
         if model.workers > 1:
             on += f", {model.workers} decodes at once"
         return f"{NAME} {settings.called}, {model.compute_type} on {on}, {settings.encoder_window} window"
@@ -92,7 +93,7 @@ class SharedWhisper:
         """
         await self._scheduler.wait_for_running()
         if self.closed:
-            raise EngineLoadError(f"The shared {NAME} was stopped by its owner: it takes no conversations any more.")
+            raise EngineLoadError(f"The shared {NAME} was stopped by its owner and accepts no more conversations.")
         if self.works:
             return
         loading = self._loading or self._begin()

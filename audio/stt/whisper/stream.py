@@ -56,7 +56,8 @@ _RECHECK_WITHIN_SAMPLES = samples_of_ms(160)
 """Time within which an early transcript is requested again, or the user has continued to speak."""
 
 _MARGIN_SAMPLES = samples_of_ms(40)
-"""What the final transcript covers beyond the end of speech: one end in ten is dated too early (docs/vad.md)."""
+"""Audio after the end of speech that the final transcript covers, as one end in ten is dated too early
+(docs/lab/vad.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,8 +227,8 @@ class WhisperStream:
         fresh, took = self._fed - self._started_until, self.share.took_s * segments_per_worker * MIC_RATE_HZ
         new = self._dip is not None and self._dip > self._started_until and self._fed - self._dip <= _DIP_SAMPLES
         if new and fresh >= took * segments_per_worker and self.share.took_s <= _DIP_TOOK_S:
-            return "dip"  # at once for a single segment, rarely for many
-        return "partial" if fresh >= max(self._interval, _INTERIM_INTERVAL_FACTOR * took) else None
+            return "probability_dip"  # at once for a single segment, rarely for many
+        return "interim" if fresh >= max(self._interval, _INTERIM_INTERVAL_FACTOR * took) else None
 
     def satisfied_by(self, decode: Decode) -> bool:
         """Whether this decode satisfies all requests, or will if the current silence continues."""

@@ -7,13 +7,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from program import REPARTEE, repartee
 from trace_samples import DEMO
-
-REPARTEE = Path(sys.executable).with_name("repartee")
-
-
-def repartee(*arguments: str, folder: Path | None = None) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run([REPARTEE, *arguments], capture_output=True, text=True, timeout=50, check=False, cwd=folder)
 
 
 def test_help_names_the_commands() -> None:
@@ -26,7 +21,11 @@ def test_help_names_the_commands() -> None:
         assert word in help_of_demo
 
 
-@pytest.mark.parametrize("command", ["", "serve", "talk", "trace show", "endpoints add", "bench engines"])
+@pytest.mark.parametrize(
+    "command",
+    ["", "serve", "talk", "trace show", "endpoints add", "bench engines"],
+    ids=["repartee", "serve", "talk", "trace show", "endpoints add", "bench engines"],
+)
 def test_help_shows_no_python_types(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "120")
     shown = repartee(*command.split(), "--help").stdout
@@ -36,13 +35,13 @@ def test_help_shows_no_python_types(command: str, monkeypatch: pytest.MonkeyPatc
 
 
 def test_version_is_the_installed_one() -> None:
-    done = repartee("--version")
+    done = subprocess.run([REPARTEE, "--version"], capture_output=True, text=True, timeout=50, check=False)
     assert (done.returncode, done.stdout) == (0, f"repartee {version('repartee')}\n")
 
 
 def test_config_shows_values_and_their_origin(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text("[turn]\nprofile = 'patient'\n")
-    done = repartee("config", "--config", "mine.toml", "--set", "tts.speed=1.5", folder=tmp_path)
+    done = repartee("config", "--config", "mine.toml", "--set", "tts.speed=1.5", cwd=tmp_path)
     lines = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines() if line.strip()}
     assert lines["turn.profile"] == ['"patient"', "mine.toml:2"]
     assert lines["tts.speed"][0] == "1.5"
@@ -53,25 +52,22 @@ def test_config_shows_values_and_their_origin(tmp_path: Path) -> None:
 def test_value_is_not_interpreted_as_markup(tmp_path: Path) -> None:
     (tmp_path / "[x]").mkdir()
     (tmp_path / "[x]" / "mine.toml").write_text("[assistant]\ngreeting = '[red]a[/b] :wave:'\n")
-    done = repartee("config", "--config", "[x]/mine.toml", folder=tmp_path)
+    done = repartee("config", "--config", "[x]/mine.toml", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     (line,) = (line for line in done.stdout.splitlines() if line.startswith("assistant.greeting"))
     assert line.split() == ["assistant.greeting", '"[red]a[/b]', ':wave:"', "[x]/mine.toml:2"]
 
 
-@pytest.mark.parametrize(("columns", "folder"), [(40, "a"), (80, "a"), (80, "a-folder-with-a-long-name" * 3)])
+@pytest.mark.parametrize(
+    ("columns", "folder"),
+    [(40, "a"), (80, "a"), (80, "a-folder-with-a-long-name" * 3)],
+    ids=["40 columns", "80 columns", "long path"],
+)
 def test_config_fits_a_narrow_window_and_a_long_path(columns: int, folder: str, tmp_path: Path) -> None:
     (tmp_path / folder).mkdir()
     file = tmp_path / folder / "mine.toml"
     file.write_text("[tts]\nvoice = 'de_DE-thorsten-medium'\n")
-    done = subprocess.run(
-        [REPARTEE, "config", "--config", file],
-        capture_output=True,
-        text=True,
-        timeout=50,
-        check=False,
-        env={**os.environ, "COLUMNS": str(columns)},
-    )
+    done = repartee("config", "--config", file, env={**os.environ, "COLUMNS": str(columns)})
     assert max(map(len, done.stdout.splitlines())) <= columns
     pieces = "".join(done.stdout.split())
     assert '"auto"' in done.stdout
@@ -95,9 +91,23 @@ def test_config_fits_a_narrow_window_and_a_long_path(columns: int, folder: str, 
         (("talk", "--mode", "nope"), '--mode "nope": must be "open", "push-to-talk" or "wake"'),
         (("talk", "--echo", "nope"), '--echo "nope": must be "auto", "cancel", "headphones" or "half-duplex"'),
     ],
+    ids=[
+        "unknown setting",
+        "value out of range",
+        "missing file",
+        "missing recording",
+        "unknown conversation",
+        "unknown recognizer",
+        "unknown voice",
+        "invalid host",
+        "port out of range",
+        "port is a word",
+        "unknown mode",
+        "unknown echo setting",
+    ],
 )
 def test_user_error_is_one_line(arguments: tuple[str, ...], said: str, tmp_path: Path) -> None:
-    done = repartee(*arguments, folder=tmp_path)
+    done = repartee(*arguments, cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr.startswith("repartee: ")
     assert said in done.stderr
@@ -130,13 +140,24 @@ def test_program_without_console_prints_nothing() -> None:
     [
         (("config", "--config=~/missing.toml"), "{home}/missing.toml"),
         (("demo", "--wav=~/missing.wav"), "{home}/missing.wav does not exist"),
-        (("demo", "--out=~/file/out"), "{home}/file/out cannot be made"),
+        (("demo", "--out=~/file/out"), "{home}/file/out cannot be created"),
         (("bench", "engines", "--manifest=~/missing.jsonl"), "{home}/missing.jsonl"),
-        (("trace", "report", str(DEMO), "--html=~/a.jsonl"), "{home}/a.jsonl has the name of a trace"),
-        (("endpoints", "--svg=~/file", "--config=~/file"), "{home}/file holds the settings"),
+        (("trace", "report", str(DEMO), "--html=~/a.jsonl"), "{home}/a.jsonl has the suffix of a trace"),
+        (("endpoints", "--svg=~/file", "--config=~/file"), "{home}/file is the configuration file"),
         (("config", "--config="), "a path is missing"),
         (("demo", "--out", ""), "a path is missing"),
-        (("config", "--config=~nobody-of-this-name/a.toml"), "nobody's home folder is called that"),
+        (("config", "--config=~nobody-of-this-name/a.toml"), "there is no such home folder"),
+    ],
+    ids=[
+        "config",
+        "demo recording",
+        "demo output",
+        "bench manifest",
+        "HTML report",
+        "endpoint picture",
+        "empty config",
+        "empty output",
+        "unknown user",
     ],
 )
 def test_home_is_expanded_where_the_shell_does_not(
@@ -145,7 +166,7 @@ def test_home_is_expanded_where_the_shell_does_not(
     (tmp_path / "file").touch()
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("COLUMNS", "200")
-    done = repartee(*arguments, folder=tmp_path)
+    done = repartee(*arguments, cwd=tmp_path)
     assert done.returncode == 2
     assert said.format(home=tmp_path) in done.stderr
 
@@ -171,7 +192,9 @@ main()
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
 @pytest.mark.parametrize(
-    "arguments", [("config",), ("--help",), ("trace", "report", DEMO, "--json"), ("trace", "show", DEMO)]
+    "arguments",
+    [("config",), ("--help",), ("trace", "report", DEMO, "--json"), ("trace", "show", DEMO)],
+    ids=["config", "help", "report as JSON", "show"],
 )
 def test_full_disk_for_the_output_is_one_line(arguments: tuple[str | Path, ...]) -> None:
     with Path("/dev/full").open("wb") as full:
@@ -180,7 +203,9 @@ def test_full_disk_for_the_output_is_one_line(arguments: tuple[str | Path, ...])
     assert done.stderr == b"repartee: the output cannot be written (No space left on device)\n"
 
 
-@pytest.mark.parametrize("arguments", [("config",), ("trace", "report", DEMO, "--json")])
+@pytest.mark.parametrize(
+    "arguments", [("config",), ("trace", "report", DEMO, "--json")], ids=["config", "report as JSON"]
+)
 def test_closed_pipe_shows_no_error(arguments: tuple[str | Path, ...]) -> None:
     reading, writing = os.pipe()
     os.close(reading)

@@ -16,14 +16,14 @@ import assistant
 from assistant.replay.turns import conversation_of
 from audio.level import audible_onset
 
-pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.real_time, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.slow, pytest.mark.calm, pytest.mark.real_time, pytest.mark.timeout(400)]
 
 REPARTEE = Path(sys.executable).with_name("repartee")
 LABELS = Path(assistant.__file__).parent / "recordings" / "conversation.json"
 
 
 @dataclass(frozen=True)
-class Ran:
+class DemoRun:
     """Results of a run of the demo."""
 
     began: datetime
@@ -34,7 +34,7 @@ class Ran:
     right: np.ndarray[tuple[int], np.dtype[np.int16]]
 
 
-def run(folder: Path, *arguments: str) -> Ran:
+def run(folder: Path, *arguments: str) -> DemoRun:
     began = datetime.now().astimezone()
     done = subprocess.run(
         [REPARTEE, "demo", "--out", "out", *arguments],
@@ -49,11 +49,11 @@ def run(folder: Path, *arguments: str) -> Ran:
     assert done.stderr == ""
     sound, rate_hz = soundfile.read(folder / "out" / "demo.wav", dtype="int16")
     lines = (folder / "out" / "trace.jsonl").read_text(encoding="utf-8").splitlines()
-    return Ran(began, done.stdout, [json.loads(line) for line in lines], rate_hz, sound[:, 0], sound[:, 1])
+    return DemoRun(began, done.stdout, [json.loads(line) for line in lines], rate_hz, sound[:, 0], sound[:, 1])
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+def ran(tmp_path_factory: pytest.TempPathFactory) -> DemoRun:
     return run(tmp_path_factory.mktemp("demo"), "--set", "trace.words=true")
 
 
@@ -75,7 +75,7 @@ def number(record: dict[str, object], key: str) -> float:
     return value
 
 
-def test_at_least_three_turns_are_answered_correctly(ran: Ran) -> None:
+def test_at_least_three_turns_are_answered_correctly(ran: DemoRun) -> None:
     answers = {words(record, "user"): words(record, "assistant") for record in ran.records}
     assert "what time is it" in answers
     assert "turn on the lamp" in answers
@@ -86,11 +86,11 @@ def test_at_least_three_turns_are_answered_correctly(ran: Ran) -> None:
     assert answers["what time is it"].endswith(("AM.", "PM."))
 
 
-def test_trace_has_every_turn_of_the_recording(ran: Ran, labels: list[dict[str, object]]) -> None:
+def test_trace_has_every_turn_of_the_recording(ran: DemoRun, labels: list[dict[str, object]]) -> None:
     assert [record["turn"] for record in ran.records] == list(range(1, len(labels) + 1))
 
 
-def test_stages_of_a_turn_sum_to_its_latency(ran: Ran) -> None:
+def test_stages_of_a_turn_sum_to_its_latency(ran: DemoRun) -> None:
     for record in ran.records:
         stages = record["stages"]
         assert isinstance(stages, dict)
@@ -114,7 +114,7 @@ def end_of_sound_s(left: "np.ndarray[tuple[int], np.dtype[np.int16]]", about_s: 
     return float(np.median(ends))
 
 
-def test_recorded_gaps_equal_the_traced_latencies(ran: Ran) -> None:
+def test_recorded_gaps_equal_the_traced_latencies(ran: DemoRun) -> None:
     """Both ends are found in the file: the last sustained sound on the left, the first on the right."""
     for record in ran.records:
         end_ms, start_ms = number(record, "speech_end_ms"), number(record, "playout_start_ms")
@@ -127,31 +127,33 @@ def test_recorded_gaps_equal_the_traced_latencies(ran: Ran) -> None:
         assert gap_ms == pytest.approx(number(record, "response_latency_ms"), abs=40)
 
 
-def test_end_of_speech_matches_the_label(ran: Ran, labels: list[dict[str, object]]) -> None:
+def test_end_of_speech_matches_the_label(ran: DemoRun, labels: list[dict[str, object]]) -> None:
     for record, label in zip(ran.records, labels, strict=True):
         end_s, uncertainty_ms = float(str(label["end_s"])), float(str(label["end_uncertainty_ms"]))
         assert number(record, "speech_end_ms") == pytest.approx(end_s * 1000, abs=40 + uncertainty_ms)
 
 
-def test_recording_is_on_the_left_channel_unchanged(ran: Ran) -> None:
+def test_recording_is_on_the_left_channel_unchanged(ran: DemoRun) -> None:
     original, rate_hz = soundfile.read(LABELS.with_name("conversation.wav"), dtype="int16")
     here = ran.left[:: ran.rate_hz * 2 // rate_hz][: len(original) // 2].astype(float)  # 24 kHz and 16 kHz meet at 8
     there = original[::2][: len(here)].astype(float)
     assert np.corrcoef(here, there)[0, 1] > 0.98
 
 
-def test_screen_shows_the_whole_conversation(ran: Ran) -> None:
+def test_screen_shows_the_whole_conversation(ran: DemoRun) -> None:
     screen = ran.screen
     assert "hears  what time" in screen
     assert "you  what time is it" in screen
     assert screen.count(" ms ✓ ") + screen.count(" ms ✗ ") == len(ran.records)
     assert "response latency  p50" in screen
-    assert "fallback: in place of a language model: no [[llm.endpoints]]" in " ".join(screen.split())
+    assert "fallback: instead of a language model, because none is configured in [[llm.endpoints]]" in " ".join(
+        screen.split()
+    )
     assert "out/demo.wav" in screen
     assert "out/trace.jsonl" in screen
 
 
-def test_replay_repeats_the_decisions(ran: Ran) -> None:
+def test_replay_repeats_the_decisions(ran: DemoRun) -> None:
     """Uses the trace without words."""
     conversation = conversation_of([{**record, "words": None} for record in ran.records])
     assert len(conversation.records) == len(ran.records) >= 3
@@ -161,7 +163,7 @@ def test_replay_repeats_the_decisions(ran: Ran) -> None:
         assert found.was.latency_ms == conversation.records[found.turn]["response_latency_ms"]
 
 
-def test_low_confidence_transcript_is_marked(ran: Ran) -> None:
+def test_low_confidence_transcript_is_marked(ran: DemoRun) -> None:
     rough = {words(record, "user"): record["rough"] for record in ran.records}
     assert rough["what time is it"] is False
     assert rough["play the beatles"] is True

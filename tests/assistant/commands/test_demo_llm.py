@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from llm_server import Script, Seen, Wait, answer, serving, status
-from real_time import WHAT_TIME
+from real_time_conversation import WHAT_TIME
 from rich.console import Console
 
 from assistant.commands.demo import demo
@@ -52,7 +52,7 @@ AT_ONCE = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class DemoRun:
     """A finished demo.
 
     Attributes:
@@ -68,7 +68,7 @@ class Ran:
     url: str
 
 
-async def run(folder: Path, case: Case) -> Ran:
+async def run(folder: Path, case: Case) -> DemoRun:
     screen = StringIO()
     given = ["skills.before_llm=false", "stt.engine=pocketsphinx", f"trace.dir={folder / 'traces'}", *case.overrides]
     async with AsyncExitStack() as stack:
@@ -78,13 +78,13 @@ async def run(folder: Path, case: Case) -> Ran:
         loaded, console = load_settings(None, {}, given), Console(file=screen, width=250)
         await demo(WHAT_TIME, folder / "out", loaded, {}, console, llm=case.llm, ports=ports)
     (line,) = (folder / "out" / "trace.jsonl").read_text(encoding="utf-8").splitlines()
-    return Ran(" ".join(screen.getvalue().split()), json.loads(line), server.seen, server.url)
+    return DemoRun(" ".join(screen.getvalue().split()), json.loads(line), server.seen, server.url)
 
 
-async def all_run(folder: Path) -> dict[str, Ran]:
+async def all_run(folder: Path) -> dict[str, DemoRun]:
     free = asyncio.Semaphore(AT_ONCE)
 
-    async def one(name: str, case: Case) -> Ran:
+    async def one(name: str, case: Case) -> DemoRun:
         async with free:
             return await run(folder / name, case)
 
@@ -94,21 +94,21 @@ async def all_run(folder: Path) -> dict[str, Ran]:
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ran]:
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, DemoRun]:
     return asyncio.run(all_run(tmp_path_factory.mktemp("demo")))
 
 
-def posts(ran: Ran) -> int:
+def posts(ran: DemoRun) -> int:
     return sum(seen.method == "POST" for seen in ran.seen)
 
 
-def fallbacks(ran: Ran) -> list[str]:
+def fallbacks(ran: DemoRun) -> list[str]:
     found = ran.record["fallbacks"]
     assert isinstance(found, list)
     return [fallback for fallback in found if fallback.startswith("llm:")]
 
 
-def test_found_server_is_mentioned_and_not_used(runs: dict[str, Ran]) -> None:
+def test_found_server_is_mentioned_and_not_used(runs: dict[str, DemoRun]) -> None:
     ran = runs["found"]
     assert f"found: vLLM at {ran.url} (m); use it with --llm auto or `repartee endpoints add`" in ran.screen
     assert [(seen.method, seen.path) for seen in ran.seen] == [("GET", "/v1/models")]
@@ -116,7 +116,7 @@ def test_found_server_is_mentioned_and_not_used(runs: dict[str, Ran]) -> None:
     assert len(fallbacks(ran)) == 1
 
 
-def test_auto_uses_the_found_server(runs: dict[str, Ran]) -> None:
+def test_auto_uses_the_found_server(runs: dict[str, DemoRun]) -> None:
     ran = runs["auto"]
     assert f"language model: vLLM at {ran.url}, m, for this run" in ran.screen
     assert "It is noon." in ran.screen
@@ -125,28 +125,28 @@ def test_auto_uses_the_found_server(runs: dict[str, Ran]) -> None:
     assert fallbacks(ran) == []
 
 
-def test_auto_without_a_server_continues_with_a_note(runs: dict[str, Ran]) -> None:
+def test_auto_without_a_server_continues_with_a_note(runs: dict[str, DemoRun]) -> None:
     ran = runs["auto, and none there"]
-    assert "no language model found on localhost (ports ); skills answer" in ran.screen
-    assert "no language model found on localhost" in fallbacks(ran)[0]
+    assert "no language model was found on localhost (ports ); the built-in skills answer" in ran.screen
+    assert "no language model was found on localhost" in fallbacks(ran)[0]
     assert ran.record["outcome"] == "answered"
 
 
-def test_skills_answer_if_requested(runs: dict[str, Ran]) -> None:
+def test_skills_answer_if_requested(runs: dict[str, DemoRun]) -> None:
     ran = runs["skills"]
-    assert "no language model, as asked: skills answer" in ran.screen
+    assert "no language model, as requested: the built-in skills answer" in ran.screen
     assert ran.seen == []
     assert fallbacks(ran) == []
     assert ran.record["outcome"] == "answered"
 
 
-def test_nothing_is_searched_if_an_endpoint_is_configured(runs: dict[str, Ran]) -> None:
+def test_nothing_is_searched_if_an_endpoint_is_configured(runs: dict[str, DemoRun]) -> None:
     ran = runs["configured"]
     assert ran.seen == []
     assert "found:" not in ran.screen
 
 
-def test_hanging_server_is_neither_awaited_nor_mentioned(runs: dict[str, Ran]) -> None:
+def test_hanging_server_is_neither_awaited_nor_mentioned(runs: dict[str, DemoRun]) -> None:
     ran = runs["hangs"]
     assert "found:" not in ran.screen
     assert ran.record["outcome"] == "answered"

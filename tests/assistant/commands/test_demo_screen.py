@@ -13,17 +13,17 @@ from assistant.trace.record import TurnRecord
 from assistant.turns.events import ReplyId
 from bench.talk_picture import CONVERSATION
 
-(TIMED,) = [fact.record for fact in CONVERSATION if isinstance(fact, TurnFinished)][:1]
+(TIMED,) = [event.record for event in CONVERSATION if isinstance(event, TurnFinished)][:1]
 
 
-def drawn(*facts: SpeechStarted | InterimWords | ReplyStopped | TurnFinished) -> str:
+def drawn(*events: SpeechStarted | InterimWords | ReplyStopped | TurnFinished) -> str:
     """Returns what the last event has drawn on a terminal."""
     out = io.StringIO()
     screen = Screen(Console(file=out, force_terminal=True, width=100))
-    for fact in facts:
+    for event in events:
         out.seek(0)
         out.truncate()
-        screen.show(fact)
+        screen.show(event)
     return out.getvalue()
 
 
@@ -32,8 +32,8 @@ def test_interim_words_stay_after_the_interrupted_reply_ended() -> None:
     cut = ReplyStopped(ReplyId(1, 1), "It is", 400.0, "voice")
     interrupted = TurnFinished(replace(TIMED, turn=1, outcome="interrupted"))
     goes_on, ended = drawn(first, second, cut, interrupted), drawn(first, cut, interrupted)
-    assert goes_on.rindex("hears") > goes_on.rindex(" ms ")
-    assert ended.rfind("hears") < ended.rindex(" ms ")
+    assert goes_on.rindex("hearing") > goes_on.rindex(" ms ")
+    assert ended.rfind("hearing") < ended.rindex(" ms ")
 
 
 APOLOGY = replace(TIMED, turn=2, response_latency_ms=235.0, error="llm endpoint 'x' failed (HTTP 500)")
@@ -53,7 +53,11 @@ def test_failed_turn_is_not_within_the_band() -> None:
     assert "✓" in waterfall(TIMED, 20).plain
 
 
-@pytest.mark.parametrize("failed", [APOLOGY, replace(TIMED, outcome="stuck"), replace(TIMED, outcome="failed")])
+@pytest.mark.parametrize(
+    "failed",
+    [APOLOGY, replace(TIMED, outcome="stuck"), replace(TIMED, outcome="failed")],
+    ids=["apology", "stuck", "failed"],
+)
 def test_summary_does_not_count_failed_turns(failed: TurnRecord) -> None:
     assert "over 1 turn, " in summed_up(TIMED)
     assert summed_up(TIMED, failed).endswith("over 1 turn, 1 of them within 200–500 ms; 1 more failed")

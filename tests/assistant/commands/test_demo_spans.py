@@ -9,7 +9,7 @@ import otlp_collector
 import pytest
 from llm_server import answer, serving
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
-from real_time import WHAT_TIME
+from real_time_conversation import WHAT_TIME
 from rich.console import Console
 
 from assistant.commands.demo import demo
@@ -18,7 +18,7 @@ from assistant.config.loading import load_settings
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
 
-@pytest.mark.parametrize("there", [True, False])
+@pytest.mark.parametrize("there", [True, False], ids=["collector present", "collector missing"])
 def test_turn_has_one_trace_id_in_model_file_and_collector(tmp_path: Path, there: bool) -> None:
     screen = StringIO()
 

@@ -47,7 +47,7 @@ def test_list_with_only_a_microphone(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_list_without_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     code, text = run(monkeypatch, (), DevicesOptions(meter_s=1.0, tone=True))
     assert code == 1
-    assert text.startswith("no device: neither microphone nor loudspeaker was found. Plug one in")
+    assert text.startswith("no device: no microphone and no loudspeaker was found. Plug one in")
 
 
 def test_json_has_devices(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,19 +58,20 @@ def test_json_has_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(monkeypatch, (), DevicesOptions(as_json=True, meter_s=1.0, tone=True)) == (1, '{\n  "devices": []\n}\n')
 
 
-@pytest.mark.parametrize("as_json", [True, False])
+@pytest.mark.parametrize("as_json", [True, False], ids=["json", "table"])
 @pytest.mark.parametrize(
-    ("wanted", "says"),
+    ("wanted", "message"),
     [
-        (DevicesOptions(input="zzz"), 'no microphone is called "zzz"; there are'),
-        (DevicesOptions(output="zzz"), 'no loudspeaker is called "zzz"; there are'),
-        (DevicesOptions(output="desk"), 'no loudspeaker is called "desk"; there are'),
+        (DevicesOptions(input="zzz"), 'no microphone is called "zzz": choose'),
+        (DevicesOptions(output="zzz"), 'no loudspeaker is called "zzz": choose'),
+        (DevicesOptions(output="desk"), 'no loudspeaker is called "desk": choose'),
     ],
+    ids=["unknown microphone", "unknown loudspeaker", "ambiguous loudspeaker"],
 )
 def test_missing_device_is_an_error_for_any_action(
-    monkeypatch: pytest.MonkeyPatch, wanted: DevicesOptions, says: str, *, as_json: bool
+    monkeypatch: pytest.MonkeyPatch, wanted: DevicesOptions, message: str, *, as_json: bool
 ) -> None:
-    with pytest.raises(DeviceError, match=says):
+    with pytest.raises(DeviceError, match=message):
         run(monkeypatch, DESK, replace(wanted, as_json=as_json))
     assert run(monkeypatch, DESK, DevicesOptions(input="desk", output="1"))[0] == 0
 
@@ -82,11 +83,12 @@ def test_meter_shows_the_level() -> None:
 
 
 @pytest.mark.parametrize(
-    ("loudest_dbfs", "says"),
-    [(-math.inf, "Nothing was heard"), (-50.0, "soft"), (-20.0, "fine"), (-1.0, "too loud")],
+    ("loudest_dbfs", "message"),
+    [(-math.inf, "No sound arrived"), (-50.0, "quiet"), (-20.0, "fine"), (-1.0, "too loud")],
+    ids=["silence", "soft", "fine", "too loud"],
 )
-def test_verdict_follows_the_level(loudest_dbfs: float, says: str) -> None:
-    assert says in verdict(loudest_dbfs, 0)
+def test_verdict_follows_the_level(loudest_dbfs: float, message: str) -> None:
+    assert message in verdict(loudest_dbfs, 0)
     assert "lost 3 times" in verdict(loudest_dbfs, 3)
 
 
@@ -98,7 +100,7 @@ def test_tone_has_no_clicks() -> None:
 
 @pytest.mark.slow
 @pytest.mark.real_time
-@pytest.mark.alone
+@pytest.mark.calm
 def test_meter_and_tone_run_on_a_virtual_card(tmp_path: Path) -> None:
     with virtual_card() as card:
 
@@ -122,10 +124,10 @@ def test_meter_and_tone_run_on_a_virtual_card(tmp_path: Path) -> None:
             "device": MICROPHONE,
             "loudest_dbfs": -120.0,
             "overflows": 0,
-            "verdict": "Nothing was heard: the microphone is muted, or it is another one.",
+            "verdict": "No sound arrived: the microphone is muted, or it is the wrong one (choose with --input).",
             "troubles": [],
         }
         assert told["tone"]["verdict"].startswith("Two notes were played on")
         unknown = repartee("--meter", "1", "--input", "moon")
         assert unknown.returncode == 2
-        assert unknown.stderr.startswith('repartee: no microphone is called "moon"; there are')
+        assert unknown.stderr.startswith('repartee: no microphone is called "moon": choose')

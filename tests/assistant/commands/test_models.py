@@ -1,25 +1,16 @@
 """Output of `repartee models`."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
+
+from program import repartee
 
 from assistant.models.catalogue import MODELS
 
-REPARTEE = Path(sys.executable).with_name("repartee")
-
 
 def listed(folder: Path, *arguments: str, columns: int = 80) -> list[str]:
-    done = subprocess.run(
-        [REPARTEE, "models", *arguments],
-        env={**os.environ, "COLUMNS": str(columns), "HF_HUB_CACHE": "none", "XDG_DATA_HOME": "none"},
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=50,
-        check=False,
-    )
+    environ = {**os.environ, "COLUMNS": str(columns), "HF_HUB_CACHE": "none", "XDG_DATA_HOME": "none"}
+    done = repartee("models", *arguments, cwd=folder, env=environ)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.splitlines()
 
@@ -29,7 +20,7 @@ def test_remedies_are_whole_commands_below_the_table(tmp_path: Path) -> None:
     assert lines[-3:] == [
         "speech to text: repartee models pull tiny.en",
         "text to speech: repartee models pull en_US-ljspeech-medium",
-        "when a turn is over: repartee models pull smart-turn-v3.2",
+        "end of turn: repartee models pull smart-turn-v3.2",
     ]
     assert not any("repartee" in line for line in lines[:-3])
 
@@ -47,7 +38,7 @@ def test_narrow_window_keeps_room_for_other_columns(tmp_path: Path) -> None:
 
 def test_remedy_is_one_line(tmp_path: Path) -> None:
     assert (
-        'speech to text: tiny.en knows English only: set stt.model = "tiny", then repartee models pull tiny'
+        'speech to text: tiny.en supports only English: set stt.model = "tiny", then repartee models pull tiny'
         in listed(tmp_path, "--set", "assistant.language=de")
     )
 
@@ -55,8 +46,8 @@ def test_remedy_is_one_line(tmp_path: Path) -> None:
 def test_unneeded_model_has_no_remedy(tmp_path: Path) -> None:
     engines = ("--set", "stt.engine=pocketsphinx", "--set", "tts.engine=espeak-ng")
     lines = listed(tmp_path, "--all", *engines)
-    assert lines[-1] == "when a turn is over: repartee models pull smart-turn-v3.2"
-    assert sum("not at hand" in line for line in lines) > 10
+    assert lines[-1] == "end of turn: repartee models pull smart-turn-v3.2"
+    assert sum("not downloaded" in line for line in lines) > 10
 
 
 def test_path_is_not_interpreted_as_markup(tmp_path: Path) -> None:

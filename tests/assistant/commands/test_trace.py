@@ -7,13 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from program import repartee
 from rich.console import Console
-from trace_samples import DEMO, RECORDINGS, TIME, demo_records, rehearsed, slower, written
+from trace_samples import DEMO, RECORDINGS, TIME, demo_records, simulated_records, slower, write_trace
 from typer.testing import CliRunner
 
 from assistant.commands.trace import trace
-
-REPARTEE = Path(sys.executable).with_name("repartee")
 
 
 def run(*arguments: str | Path) -> tuple[int, str, str]:
@@ -26,9 +25,8 @@ def run(*arguments: str | Path) -> tuple[int, str, str]:
 def test_traces_of_the_configuration_are_read_by_default(tmp_path: Path) -> None:
     folder = tmp_path / "traces"
     folder.mkdir()
-    written(folder / "a.jsonl", demo_records())
-    command = [str(REPARTEE), "trace", "report"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=15, check=False, cwd=tmp_path)
+    write_trace(folder / "a.jsonl", demo_records())
+    done = repartee("trace", "report", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     wanted = (RECORDINGS / "demo.report.txt").read_text(encoding="utf-8")
     assert [line.rstrip() for line in done.stdout.splitlines()] == wanted.splitlines()
@@ -51,15 +49,15 @@ def test_one_turn_of_several_files_is_shown() -> None:
 @pytest.mark.parametrize("command", ["report", "replay", "advise"])
 def test_duplicate_turns_are_counted_once(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    written(Path("a.jsonl"), rehearsed([TIME]))
-    written(Path("b.jsonl"), demo_records())
+    write_trace(Path("a.jsonl"), simulated_records([TIME]))
+    write_trace(Path("b.jsonl"), demo_records())
     Path("copy.jsonl").write_bytes(Path("a.jsonl").read_bytes())
     Path("link.jsonl").symlink_to("a.jsonl")
     once = run(command, "a.jsonl", "b.jsonl", "--json")
     code, out, err = run(command, "a.jsonl", "./a.jsonl", "copy.jsonl", "link.jsonl", tmp_path, "--json")
     assert (code, out) == once[:2]
     assert err.endswith(
-        "repartee: left out, as the same turns are in another file: a.jsonl (a.jsonl), copy.jsonl (a.jsonl), "
+        "repartee: left out, because another file has the same turns: a.jsonl (a.jsonl), copy.jsonl (a.jsonl), "
         "link.jsonl (a.jsonl) and 3 more.\n"
     )
 
@@ -67,7 +65,7 @@ def test_duplicate_turns_are_counted_once(command: str, tmp_path: Path, monkeypa
 def test_missing_turn_is_a_user_error() -> None:
     code, _, err = run("show", DEMO, "--turn", "9")
     assert code == 2
-    assert "no turn 9 in it; without --turn all are shown" in err
+    assert "it has no turn 9; without --turn all are shown" in err
 
 
 @pytest.mark.slow  # it draws a page
@@ -86,14 +84,15 @@ def test_report_has_several_formats(tmp_path: Path) -> None:
     [
         ("a.jsonl", "a.jsonl is one of the traces that are read"),
         ("./link.html", "link.html is one of the traces that are read"),
-        ("b.JSONL", "b.JSONL has the name of a trace"),
+        ("b.JSONL", "b.JSONL has the suffix of a trace"),
     ],
+    ids=["read trace", "link to a read trace", "name of a trace"],
 )
 def test_html_page_does_not_replace_a_trace(
     out: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    trace = written(tmp_path / "a.jsonl", demo_records())
+    trace = write_trace(tmp_path / "a.jsonl", demo_records())
     (tmp_path / "link.html").symlink_to(trace)
     before = trace.read_bytes()
     code, shown, err = run("report", tmp_path, "--html", out)
@@ -105,11 +104,11 @@ def test_html_page_does_not_replace_a_trace(
 
 
 @pytest.mark.parametrize("command", ["report", "replay", "advise", "compare"])
-@pytest.mark.parametrize("terminal", [True, False])
+@pytest.mark.parametrize("terminal", [True, False], ids=["terminal", "pipe"])
 def test_terminal_shows_that_traces_are_being_read(
     command: str, terminal: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = written(tmp_path / "a.jsonl", rehearsed([TIME]))
+    path = write_trace(tmp_path / "a.jsonl", simulated_records([TIME]))
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(Console, "is_terminal", property(lambda console: terminal and console.stderr))
     code, out, err = run(command, path, *[path] * (command == "compare"))
@@ -123,14 +122,14 @@ def test_brackets_in_a_name_are_not_interpreted_as_markup(tmp_path: Path) -> Non
     records = demo_records()
     for record in records:
         record["engines"] |= {"answered_by": "box [red] [/b]"}
-    code, out, _ = run("report", written(tmp_path / "a.jsonl", records))
+    code, out, _ = run("report", write_trace(tmp_path / "a.jsonl", records))
     assert code == 0
     assert "box [red] [/b]" in out
 
 
 def test_gate_sets_the_exit_status(tmp_path: Path) -> None:
-    before = written(tmp_path / "before.jsonl", demo_records() * 20)
-    after = written(tmp_path / "after.jsonl", slower(demo_records(), "tts", 80) * 20)
+    before = write_trace(tmp_path / "before.jsonl", demo_records() * 20)
+    after = write_trace(tmp_path / "after.jsonl", slower(demo_records(), "tts", 80) * 20)
     assert run("compare", before, after)[0] == 0
     code, out, _ = run("compare", before, after, "--gate")
     assert code == 1
@@ -141,14 +140,14 @@ def test_gate_sets_the_exit_status(tmp_path: Path) -> None:
 
 def test_empty_comparison_is_an_error(tmp_path: Path) -> None:
     silent = [record | {"response_latency_ms": None, "stages": {}} for record in demo_records()]
-    code, _, err = run("compare", DEMO, written(tmp_path / "silent.jsonl", silent), "--gate")
+    code, _, err = run("compare", DEMO, write_trace(tmp_path / "silent.jsonl", silent), "--gate")
     assert code == 2
     assert "silent.jsonl has no turn with a response latency" in err
 
 
 def test_folder_is_scrubbed(tmp_path: Path) -> None:
     said = [record | {"words": {"user": "hello", "assistant": ""}} for record in demo_records()]
-    path = written(tmp_path / "a.jsonl", said)
+    path = write_trace(tmp_path / "a.jsonl", said)
     code, out, _ = run("scrub", tmp_path)
     assert code == 0
     assert out == f"{path}  5 turns, words of 5 removed\n"
@@ -163,7 +162,7 @@ def test_truncated_line_is_a_warning(tmp_path: Path) -> None:
     assert code == 0
     assert out.startswith("4 turns of 1 conversation")
     assert err.startswith("repartee: ")
-    assert "line 5 is torn" in err
+    assert "line 5 is incomplete" in err
 
 
 @pytest.mark.parametrize(
@@ -172,12 +171,23 @@ def test_truncated_line_is_a_warning(tmp_path: Path) -> None:
         (("report", "missing.jsonl"), "missing.jsonl does not exist"),
         (("compare", DEMO, "missing.jsonl"), "missing.jsonl does not exist"),
         (("follow", "missing.jsonl"), "missing.jsonl does not exist"),
-        (("follow", "ftp://127.0.0.1"), "ftp://127.0.0.1 is no server's address"),
+        (("follow", "ftp://127.0.0.1"), "ftp://127.0.0.1 is not the address of a server"),
         (("follow", "http://127.0.0.1:1"), "http://127.0.0.1:1/traces cannot be reached"),
-        (("report", Path(__file__)), "line 1 is no JSON"),
-        (("report", os.devnull), f"{os.devnull}: no turn in it"),
-        (("show", os.devnull), f"{os.devnull}: no turn in it.\n"),
-        (("scrub", Path(__file__)), "line 1 is no JSON"),
+        (("report", Path(__file__)), "line 1 is not JSON"),
+        (("report", os.devnull), f"{os.devnull}: it has no turns"),
+        (("show", os.devnull), f"{os.devnull}: it has no turns.\n"),
+        (("scrub", Path(__file__)), "line 1 is not JSON"),
+    ],
+    ids=[
+        "report of missing file",
+        "compare with missing file",
+        "follow missing file",
+        "follow ftp address",
+        "follow unreachable server",
+        "report of other file",
+        "report of empty file",
+        "show empty file",
+        "scrub other file",
     ],
 )
 def test_user_error_is_one_line(arguments: tuple[str | Path, ...], said: str) -> None:
@@ -190,16 +200,16 @@ def test_user_error_is_one_line(arguments: tuple[str | Path, ...], said: str) ->
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("field", sorted(rehearsed([TIME])[0]))
+@pytest.mark.parametrize("field", sorted(simulated_records([TIME])[0]))
 def test_field_of_wrong_type_is_at_most_one_line(tmp_path: Path, field: str) -> None:
     values: tuple[object, ...] = (None, "x", [], {}, [{}], ["x"], 1e30, -1, True, {"x": 1})
     commands = ("show", "report", "replay", "advise", "scrub")
-    turn = rehearsed([TIME])[0]
+    turn = simulated_records([TIME])[0]
     began = sorted(turn).index(field)
     for number, value in enumerate(values):
         record = turn | {field: value}
         # Each field meets each command twice, and each value is used over the fields: all combinations took five
         # minutes.
-        code, _, err = run(commands[(began + number + number // 5) % 5], written(tmp_path / "a.jsonl", [record]))
+        code, _, err = run(commands[(began + number + number // 5) % 5], write_trace(tmp_path / "a.jsonl", [record]))
         assert code in {0, 2}
         assert code == 0 or err.startswith("repartee: ")

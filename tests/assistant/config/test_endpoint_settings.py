@@ -95,11 +95,15 @@ def test_old_tables_keep_their_meaning() -> None:
         (
             "openai",
             GOOD["openai"] + '\ntemplate = "llama3"',
-            'given.toml:6: llm.endpoints[0].template: kind "openai" does not know it, only url, api_key_env and what '
-            "every kind knows",
+            'given.toml:6: llm.endpoints[0].template: kind "openai" does not have this key, only url, '
+            "api_key_env and the keys of every kind",
         ),
         ("openai", GOOD["openai"] + "\ncache = false", 'given.toml:6: llm.endpoints[0].cache: kind "openai" does not'),
-        ("bedrock", 'api_key_env = "KEY"', 'llm.endpoints[0].api_key_env: kind "bedrock" does not know it, only url, '),
+        (
+            "bedrock",
+            'api_key_env = "KEY"',
+            'llm.endpoints[0].api_key_env: kind "bedrock" does not have this key, only url, ',
+        ),
         ("tgi", 'url = "http://h"', 'given.toml:1: llm.endpoints[0].template: is missing: kind "tgi" needs it'),
         ("grpc", 'template = "llama3"', 'llm.endpoints[0].url: is missing: kind "grpc" needs it'),
         ("openai", "", "given.toml:1: llm.endpoints[0].url: is missing"),
@@ -110,19 +114,39 @@ def test_old_tables_keep_their_meaning() -> None:
         ("sagemaker", 'region = "Frankfurt"', "region must be an AWS region such as eu-central-1, or empty"),
         ("sagemaker", 'payload = "vllm"', 'llm.endpoints[0].payload = "vllm": must be "auto", "tgi", '),
         ("sagemaker", "bos = true", "bos is part of a template: set template, or leave it out"),
-        ("bedrock", 'template = "llama3"', 'template is for api "invoke": set api, or leave it out'),
-        ("bedrock", 'family = "llama"', 'family is for api "invoke": set api, or leave it out'),
+        ("bedrock", 'template = "llama3"', 'template needs api = "invoke": set api, or leave it out'),
+        ("bedrock", 'family = "llama"', 'family needs api = "invoke": set api, or leave it out'),
         (
             "bedrock",
             'api = "invoke"\nfamily = "anthropic"\ntemplate = "llama3"',
-            "template is for models that take a prompt, which Anthropic's do not: leave it out",
+            "template is for models that accept a prompt, unlike those of Anthropic; leave it out",
         ),
         (
             "grpc",
             GOOD["grpc"] + '\nbackend = "tensorrt_llm"\ndetails = true',
-            'details are known of backend "vllm" only: leave them out',
+            'details is available only for backend "vllm"; leave it out',
         ),
         ("vllm", GOOD["openai"], 'kind = "vllm": must be "openai", "tgi", "triton", "grpc", "sagemaker" or "bedrock"'),
+    ],
+    ids=[
+        "template for openai",
+        "cache for openai",
+        "key variable for bedrock",
+        "tgi without template",
+        "grpc without address",
+        "openai without address",
+        "empty address",
+        "empty template",
+        "address without scheme",
+        "ftp address",
+        "invalid region",
+        "invalid payload",
+        "bos without template",
+        "template without invoke",
+        "family without invoke",
+        "template for anthropic",
+        "details for tensorrt_llm",
+        "unknown kind",
     ],
 )
 def test_error_is_one_line(kind: str, keys: str, told: str) -> None:
@@ -139,7 +163,7 @@ def test_documented_examples_cover_every_kind_and_load() -> None:
 
 
 def test_key_of_another_kind_is_always_refused() -> None:
-    with pytest.raises(ValueError, match='payload: kind "tgi" does not know it'):
+    with pytest.raises(ValueError, match='payload: kind "tgi" does not have this key'):
         EndpointSection(name="a", kind="tgi", url="http://h", model="m", template="llama3", payload="tgi")
 
 

@@ -55,7 +55,9 @@ def test_table_has_only_non_default_values() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[turn]\nprofile = 'eager'\n", "[turn]\nprofile = 'eager'", "# only this\n", MIXED]
+    "text",
+    ["", "[turn]\nprofile = 'eager'\n", "[turn]\nprofile = 'eager'", "# only this\n", MIXED],
+    ids=["empty file", "section", "section without line end", "comment", "mixed"],
 )
 def test_adding_keeps_the_other_text(text: str) -> None:
     longer = with_table(text, NEAR)

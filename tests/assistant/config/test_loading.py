@@ -94,7 +94,7 @@ def test_every_key_is_described() -> None:
         assert key.kind not in (int, float) or None not in (key.about.low, key.about.high), dotted
 
 
-@pytest.mark.parametrize("suffix", ["_ms", "_s", "_db", "_dbfs"])
+@pytest.mark.parametrize("suffix", ["_ms", "_s", "_db", "_dbfs"], ids=["ms", "s", "dB", "dBFS"])
 def test_units_in_names_match_the_described_units(suffix: str) -> None:
     named = [(dotted, key) for dotted, key in KEYS.items() if dotted.endswith(suffix)]
     assert named
@@ -166,6 +166,18 @@ def test_flags_and_variables_parse_every_type() -> None:
         ('"Hi"\nx = "bye"', '"Hi"\nx = "bye"'),
         ('"', '"'),
         ("it's", "it's"),
+    ],
+    ids=[
+        "double quotes",
+        "single quotes",
+        "escaped quotes",
+        "two quoted words",
+        "comment after text",
+        "list",
+        "comment on next line",
+        "key on next line",
+        "single quote character",
+        "apostrophe",
     ],
 )
 def test_text_may_be_in_toml_quotes(text: str, greeting: str) -> None:
@@ -240,11 +252,12 @@ def test_hangover_is_the_profiles_unless_given() -> None:
         ('language = "en"', "given.toml:1: language: no such setting; did you mean assistant.language?"),
         ("[tutn]\na = 1", "given.toml:1: [tutn]: no such section; did you mean turn?"),
         ("[zzz]", "given.toml:1: [zzz]: no such section"),
-        ("turn = 3", "given.toml:1: turn: must be a table, begun by a line [turn]"),
-        ("[[turn]]", "given.toml:1: turn: must be a table, begun by a line [turn]"),
+        ("turn = 3", "given.toml:1: turn: must be a table that begins with the line [turn]"),
+        ("[[turn]]", "given.toml:1: turn: must be a table that begins with the line [turn]"),
         (
             "[llm]\nendpoints = 'x'",
-            "given.toml:2: llm.endpoints: must be a list of tables, each begun by a line [[llm.endpoints]]",
+            "given.toml:2: llm.endpoints: must be a list of tables, each of which begins with the line "
+            "[[llm.endpoints]]",
         ),
         ("[llm]\nendpoints = [1]", "given.toml: llm.endpoints[0]: must be a table with name, url and model"),
         (
@@ -255,15 +268,16 @@ def test_hangover_is_the_profiles_unless_given() -> None:
         (ENDPOINT + "uri = 'x'", "given.toml:5: llm.endpoints[0].uri: no such setting; did you mean url?"),
         (
             ENDPOINT + ENDPOINT,
-            'given.toml:6: llm.endpoints[1].name = "near": taken; each endpoint needs its own name',
+            'given.toml:6: llm.endpoints[1].name = "near": already used; each endpoint needs its own name',
         ),
         (
             ENDPOINT.replace("near", "auto"),
-            'given.toml:2: llm.endpoints[0].name = "auto": a word of --llm; give the endpoint another name',
+            'given.toml:2: llm.endpoints[0].name = "auto": reserved for --llm; give the endpoint another name',
         ),
         (
             ENDPOINT.replace("127.0.0.1:8000", "127.0.0.1:80000"),
-            "given.toml:1: llm.endpoints[0]: url must be an address with a host and, if any, a port from 1 to 65535",
+            "given.toml:1: llm.endpoints[0]: url must be an address with a host and, optionally, a port from 1 to "
+            "65535",
         ),
         (
             "[stt]\ncompute_type = 'float3'",
@@ -272,6 +286,36 @@ def test_hangover_is_the_profiles_unless_given() -> None:
         ),
         ("[turn]\n'a\\nb' = 3", "given.toml: turn.a\\nb: no such setting"),
         ('[turn]\n"a\\nb" = 3', "given.toml: turn.a b: no such setting"),
+    ],
+    ids=[
+        "below minimum",
+        "float for a whole number",
+        "boolean for a number",
+        "NaN",
+        "boolean for a float",
+        "number for a text",
+        "list for a text",
+        "unknown choice",
+        "empty folder",
+        "number for a boolean",
+        "language name instead of code",
+        "misspelled key",
+        "key of another section",
+        "key without section",
+        "misspelled section",
+        "unknown section",
+        "section as a number",
+        "section as a list",
+        "endpoints as a text",
+        "endpoint as a number",
+        "unknown endpoint kind",
+        "misspelled endpoint key",
+        "duplicate endpoint name",
+        "reserved endpoint name",
+        "invalid port",
+        "misspelled compute type",
+        "literal line break in key",
+        "line break in key",
     ],
 )
 def test_error_in_a_file_is_one_line(text: str, line: str) -> None:
@@ -286,6 +330,7 @@ def test_error_in_a_file_is_one_line(text: str, line: str) -> None:
         ("a = " + "9" * 5000, "", "digits"),
         ("a = " + "[" * 50_000, "", "nested too deeply"),
     ],
+    ids=["no equals sign", "duplicate section", "number with 5000 digits", "nested too deeply"],
 )
 def test_invalid_toml_is_reported_with_its_line(text: str, line: str, what: str) -> None:
     (problem,) = problems(text)
@@ -296,11 +341,12 @@ def test_invalid_toml_is_reported_with_its_line(text: str, line: str, what: str)
 @pytest.mark.parametrize(
     ("text", "meant"),
     [
-        ("[turn]\nprofile = eager", '2: not valid TOML: no value; a text stands in straight quotes, as in "eager"'),
-        ("[turn]\n[turn]", "2: not valid TOML: [turn] stands here a second time; put its keys under the first"),
-        ("[a.b]\n[a.b]", "2: not valid TOML: [a.b] stands here a second time; put its keys under the first"),
+        ("[turn]\nprofile = eager", '2: not valid TOML: not a value; put a text in straight quotes, as in "eager"'),
+        ("[turn]\n[turn]", "2: not valid TOML: [turn] is declared a second time; put its keys under the first"),
+        ("[a.b]\n[a.b]", "2: not valid TOML: [a.b] is declared a second time; put its keys under the first"),
         ("[turn]\nprofile = ''\nprofile = ''\n", "3: not valid TOML: a key is set twice; leave one of them out"),
     ],
+    ids=["text without quotes", "duplicate section", "duplicate subsection", "duplicate key"],
 )
 def test_frequent_mistakes_are_explained(text: str, meant: str) -> None:
     (problem,) = problems(text)
@@ -340,7 +386,7 @@ def test_unreadable_working_directory_is_reported(monkeypatch: pytest.MonkeyPatc
 
 
 def test_file_with_wrong_encoding_or_size_is_refused() -> None:
-    assert problems(b"[tts]\nvoice = '\xe9'") == ("given.toml:2: not UTF-8; save the file in that encoding",)
+    assert problems(b"[tts]\nvoice = '\xe9'") == ("given.toml:2: not UTF-8; save the file as UTF-8",)
     (problem,) = problems(b"#" * (1 << 20) + b"\n")
     assert "larger than 1 MiB" in problem
 
@@ -366,6 +412,7 @@ def test_file_with_wrong_encoding_or_size_is_refused() -> None:
             "REPARTEE_LLM_ENDPOINTS: llm.endpoints[0].url: is missing",
         ),
     ],
+    ids=["misspelled variable", "word for a number", "yes for a boolean", "text for a list", "incomplete endpoint"],
 )
 def test_error_in_the_environment_is_one_line(environ: Mapping[str, str], line: str) -> None:
     assert problems("", environ) == (line,)
@@ -380,6 +427,7 @@ def test_error_in_the_environment_is_one_line(environ: Mapping[str, str], line: 
         ("tts.speed=inf", '--set tts.speed = "inf": must be a number from 0.5 to 2'),
         ("tts.voice=\0", None),
     ],
+    ids=["no equals sign", "no key", "misspelled key", "infinity", "zero byte"],
 )
 def test_error_in_a_flag_is_one_line(flag: str, line: str | None) -> None:
     (problem,) = problems("", {}, [flag])
@@ -393,6 +441,7 @@ def test_error_in_a_flag_is_one_line(flag: str, line: str | None) -> None:
         (Option("--port", "server.port", "99999"), '--port "99999": must be 0 or a whole number from 1 to 65535'),
         (Option("--port", "server.port", "http"), '--port "http": must be 0 or a whole number from 1 to 65535'),
     ],
+    ids=["empty", "out of range", "word for a number"],
 )
 def test_error_in_an_option_names_the_option(option: Option, line: str) -> None:
     with pytest.raises(ConfigError) as refused:
@@ -424,6 +473,7 @@ SECRET = "sk-live-0123456789"
         f'{ENDPOINT}api_key = "{SECRET}"',
         f'{ENDPOINT}OPENAI_API_KEY = "{SECRET}"',
     ],
+    ids=["llm section", "assistant section", "top level", "endpoint", "endpoint with variable name"],
 )
 def test_secret_in_the_file_is_redirected_to_the_environment(text: str) -> None:
     (problem,) = problems(text)
@@ -465,7 +515,11 @@ def test_every_setting_is_shown_with_value_and_origin() -> None:
     assert shown["llm.endpoints"] == ("[]", "default")
 
 
-@pytest.mark.parametrize(("environ", "state"), [({"K": SECRET}, "(set)"), ({"K": ""}, "(not set)"), ({}, "(not set)")])
+@pytest.mark.parametrize(
+    ("environ", "state"),
+    [({"K": SECRET}, "(set)"), ({"K": ""}, "(not set)"), ({}, "(not set)")],
+    ids=["key set", "key empty", "key missing"],
+)
 def test_endpoints_are_shown_without_their_keys(environ: Mapping[str, str], state: str) -> None:
     text = ENDPOINT.replace("/v1", f"/v1?key={SECRET}") + 'api_key_env = "K"'
     rows = render_effective(loaded(text, environ))

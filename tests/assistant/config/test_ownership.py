@@ -1,16 +1,13 @@
 """A config.toml in the working directory is read only if it belongs to Repartee."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from program import repartee
 
 from assistant.config.edit import file_to_edit
 from assistant.config.loading import ConfigError, load_settings
 from assistant.config.ownership import is_ours
-
-REPARTEE = Path(sys.executable).with_name("repartee")
 
 OURS = {
     "empty": "",
@@ -72,7 +69,7 @@ def test_file_of_another_program_is_ignored_with_a_note() -> None:
     assert found.ignored == Path("config.toml")
     assert found.file != Path("config.toml")
     assert found.settings.server.port == 8765
-    assert found.note.endswith("is not used; if it is yours: --config config.toml")
+    assert found.note.endswith("is not used; if it is Repartee's, use --config config.toml")
 
 
 @pytest.mark.usefixtures("here")
@@ -89,15 +86,13 @@ def test_mistake_in_own_file_is_an_error(here: Path) -> None:
 
 @pytest.mark.usefixtures("here")
 def test_file_of_another_program_is_not_changed() -> None:
-    with pytest.raises(ConfigError, match="another program's; name another file with --config"):
+    with pytest.raises(ConfigError, match="belongs to another program; name another file with --config"):
         file_to_edit(None, None)
 
 
 @pytest.mark.parametrize("command", [["config"], ["models"], ["trace", "report"]], ids=" ".join)
 def test_commands_run_beside_a_file_of_another_program(here: Path, command: list[str]) -> None:
-    done = subprocess.run(
-        [REPARTEE, *command], cwd=here.parent, capture_output=True, text=True, timeout=60, check=False
-    )
+    done = repartee(*command, cwd=here.parent)
     assert "no such section" not in done.stderr
-    assert "config.toml in this folder is another program's" in done.stderr
+    assert "config.toml in this folder belongs to another program" in done.stderr
     assert done.returncode == (2 if command[0] == "trace" else 0)  # there is no trace

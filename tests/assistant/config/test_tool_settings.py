@@ -61,7 +61,10 @@ A = "[[tools.servers]]\nname = 'a'\n"
 EITHER = "1: tools.servers[0]: must have either a command or a url"
 ADDRESSES = "must be an http:// or https:// address without a user name or password, or empty"
 WRONG = [
-    ("[tools]\nservers = 3\n", "2: tools.servers: must be a list of tables, each begun by a line [[tools.servers]]"),
+    (
+        "[tools]\nservers = 3\n",
+        "2: tools.servers: must be a list of tables, each of which begins with the line [[tools.servers]]",
+    ),
     ("[[tools.servers]]\nurl = 'http://h/mcp'\n", "1: tools.servers[0].name: is missing"),
     (
         "[[tools.servers]]\nname = 'a b'\ncommand = 'c'\n",
@@ -73,18 +76,34 @@ WRONG = [
     (f'{A}command = "\'c"\n', "1: tools.servers[0]: command must have a closing quote for each opening one"),
     (
         f"{A}url = 'http://h:0/'\n",
-        "1: tools.servers[0]: url must be an address with a host and, if any, a port from 1 to 65535",
+        "1: tools.servers[0]: url must be an address with a host and, optionally, a port from 1 to 65535",
     ),
     (f"{A}url = 'ftp://hunter2'\n", f"3: tools.servers[0].url: {ADDRESSES}"),
     (
         f"{A}command = 'c'\nargs = []\n",
-        "4: tools.servers[0].args: no such setting; there are name, command, url, env, token_env, only",
+        "4: tools.servers[0].args: no such setting; the known names are name, command, url, env, token_env, only",
     ),
-    (PROGRAM + PROGRAM, '6: tools.servers[1].name = "notes": taken; each server needs its own name'),
+    (PROGRAM + PROGRAM, '6: tools.servers[1].name = "notes": already used; each server needs its own name'),
 ]
 
 
-@pytest.mark.parametrize(("text", "problem"), WRONG)
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    WRONG,
+    ids=[
+        "servers as a number",
+        "missing name",
+        "space in name",
+        "neither command nor url",
+        "command and url",
+        "env for a url",
+        "unclosed quote",
+        "port zero",
+        "ftp address",
+        "unknown key",
+        "duplicate name",
+    ],
+)
 def test_error_is_one_sentence(text: str, problem: str, tmp_path: Path) -> None:
     assert problems(text, tmp_path) == [f"given.toml:{problem}"]
 
@@ -104,6 +123,7 @@ def test_duplicate_names_are_always_refused() -> None:
         (ToolsSection(), "it", ""),
         (ToolsSection(moment_after_s=0), "en", ""),
     ],
+    ids=["English", "German", "configured text", "unsupported language", "disabled"],
 )
 def test_moment_is_in_the_conversation_language(section: ToolsSection, language: str, moment: str) -> None:
     plain = Settings()

@@ -6,6 +6,7 @@ import timeit
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from text_cases import text_cases
 
 from assistant.end_of_turn.completeness import NO_EVIDENCE, completeness
 
@@ -84,17 +85,21 @@ what is five plus seven
 """.strip().splitlines()
 
 
-@pytest.mark.parametrize("text", UNFINISHED)
+@text_cases("text", UNFINISHED)
 def test_incomplete_text_has_low_score(text: str) -> None:
     assert completeness(text) < 0.4
 
 
-@pytest.mark.parametrize("text", FINISHED)
+@text_cases("text", FINISHED)
 def test_complete_text_has_high_score(text: str) -> None:
     assert completeness(text) > 0.55
 
 
-@pytest.mark.parametrize("text", ["", " ", "...", "?!", "。"])
+@pytest.mark.parametrize(
+    "text",
+    ["", " ", "...", "?!", "。"],
+    ids=["empty", "blank", "ellipsis", "question and exclamation mark", "CJK full stop"],
+)
 def test_text_without_words_scores_zero(text: str) -> None:
     assert completeness(text) == 0.0
 
@@ -109,13 +114,13 @@ def test_dangling_word_lowers_score(text: str, tail: str) -> None:
     assert completeness(f"{text} {tail}") < completeness(text)
 
 
-@pytest.mark.parametrize("text", UNFINISHED + FINISHED)
+@text_cases("text", UNFINISHED + FINISHED)
 def test_full_stop_never_lowers_score(text: str) -> None:
     bare = text.rstrip(".,?")
     assert completeness(bare + ".") >= completeness(bare)
 
 
-@pytest.mark.parametrize("text", [t for t in UNFINISHED if not t.endswith((".", ","))])
+@text_cases("text", [t for t in UNFINISHED if not t.endswith((".", ","))])
 def test_full_stop_does_not_outweigh_dangling_word(text: str) -> None:
     assert completeness(text + ".") < NO_EVIDENCE
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from text_cases import text_cases
 
 from assistant.end_of_turn.estimator import OFTEN, SELDOM
 from assistant.end_of_turn.priors import (
@@ -88,7 +89,7 @@ def test_return_after_long_silence_is_no_pause() -> None:
 @pytest.mark.parametrize(
     "before", [turns(), turns(True), turns(False, True, False)], ids=["no turns", "one pause", "three turns"]
 )
-@pytest.mark.parametrize("pause_ms", [-40.0, 900.0, 7000.0])
+@pytest.mark.parametrize("pause_ms", [-40.0, 900.0, 7000.0], ids=["overlapping", "900 ms pause", "7 s pause"])
 def test_discarded_speech_restores_previous_stats(before: SpeakerPauseStats, pause_ms: float) -> None:
     assert before.with_return(pause_ms).without_turn() == before
 
@@ -107,7 +108,7 @@ def test_stats_are_bounded(pauses_ms: list[float], turns: int) -> None:
     assert habits.excess_ms > 0
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("said", "expected"),
     [
         ("", "anything"),

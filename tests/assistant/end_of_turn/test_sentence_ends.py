@@ -10,6 +10,7 @@ SMALL = SentenceEnds(words={"milk": 70, "it": 94}, pairs={"of it": 49}, other=81
 @pytest.mark.parametrize(
     ("words", "log10"),
     [([], 0.0), (["milk"], -0.7), (["it"], -0.94), (["of", "it"], -0.49), (["with", "it"], -0.94), (["xyz"], -0.81)],
+    ids=["no words", "known word", "unpaired word", "known pair", "unknown pair", "unknown word"],
 )
 def test_word_pair_takes_precedence_over_word(words: list[str], log10: float) -> None:
     assert SMALL.log10(words) == log10

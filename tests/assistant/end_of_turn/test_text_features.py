@@ -2,9 +2,9 @@
 
 from math import isfinite
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from text_cases import text_cases
 
 from assistant.end_of_turn.text_features import text_shape
 
@@ -13,7 +13,7 @@ def test_empty_text_has_no_words() -> None:
     assert (text_shape("").wordless, text_shape("").words, text_shape("").completeness) == (1.0, 0.0, 0.0)
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("text", "name"),
     [
         ("i want um", "filler"),
@@ -24,6 +24,7 @@ def test_empty_text_has_no_words() -> None:
         ("can i get a coffee", "request"),
         ("Never mind.", "short_answer"),
     ],
+    columns=(1,),
 )
 def test_last_word_sets_its_feature(text: str, name: str) -> None:
     shape = text_shape(text)

@@ -134,8 +134,9 @@ def test_old_turns_leave_the_prompt_whole() -> None:
         (lambda number: UserMessage(ItemId(f"i{number}"), "words", spoken=False), 1000),
         (lambda number: UserMessage(ItemId(f"i{number}"), "words " * 10_000, spoken=False), 33),  # 15,004 tokens each
     ],
+    ids=["system messages", "long system messages", "user messages", "long user messages"],
 )
-@pytest.mark.parametrize("after", [None, ItemId("root")])
+@pytest.mark.parametrize("after", [None, ItemId("root")], ids=["at the end", "at the beginning"])
 def test_history_is_bounded_and_reports_removed_items(
     client: Callable[[int], Item], most: int, after: ItemId | None
 ) -> None:
@@ -221,7 +222,7 @@ def test_announced_id_is_taken() -> None:
     conversation.add_user_text(promised, "hello")
     assert conversation.is_taken(promised)
     conversation.delete(promised)
-    assert not conversation.is_taken(promised), "whoever deletes it may put it in anew"
+    assert not conversation.is_taken(promised), "a deleted item may be inserted again"
 
 
 def test_id_chosen_by_a_client_is_not_assigned_again() -> None:

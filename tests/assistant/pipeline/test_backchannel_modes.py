@@ -1,48 +1,48 @@
-"""Where a client or a key ends turns, a backchannel is a turn like any other."""
+"""A backchannel is a normal turn if a client or the key ends turns."""
 
 import pytest
-from rehearsal import Rehearsal, Says
+from simulation import Simulation, Utterance
 
 from assistant.history.items import AssistantMessage
 from assistant.turns.push_to_talk import PushToTalk
 from assistant.turns.settings import EndsTurn, TurnSettings
 
 STORY = "It is ten o'clock. And this goes on for quite a while longer."
-TIME = Says(1000, 1800, "what time is it")
-YEAH = Says(3400, 3900, "Yeah.")
+TIME = Utterance(1000, 1800, "what time is it")
+YEAH = Utterance(3400, 3900, "Yeah.")
 
 
-def replies_of(rehearsal: Rehearsal) -> list[str]:
-    performance = rehearsal.perform()
-    return [item.text for item in performance.history.items if isinstance(item, AssistantMessage)]
+def replies_of(simulation: Simulation) -> list[str]:
+    result = simulation.run()
+    return [item.text for item in result.history.items if isinstance(item, AssistantMessage)]
 
 
 def test_backchannel_that_a_client_commits_is_answered() -> None:
     turns = TurnSettings(speculate_after_ms=60.0, has_client=True, ends_turn=EndsTurn.CLIENT)
-    rehearsal = Rehearsal([TIME, YEAH], length_ms=12_000, replies=(STORY, "Fine."), turns=turns)
+    simulation = Simulation([TIME, YEAH], length_ms=12_000, replies=(STORY, "Fine."), turns=turns)
 
     def commit_and_ask() -> None:
-        rehearsal.session.submit()
-        rehearsal.session.request()
+        simulation.session.end_user_turn()
+        simulation.session.request()
 
     for committed_ms in (2000, 4000):
-        rehearsal.at(committed_ms, commit_and_ask)
-    assert replies_of(rehearsal)[-1] == "Fine."
-    assert len(rehearsal.model.asked) == 2
+        simulation.at(committed_ms, commit_and_ask)
+    assert replies_of(simulation)[-1] == "Fine."
+    assert len(simulation.model.asked) == 2
 
 
 def test_backchannel_said_with_the_key_held_is_answered() -> None:
     turns = TurnSettings(speculate_after_ms=60.0, ends_turn=EndsTurn.PUSH_TO_TALK)
-    rehearsal = Rehearsal(
+    simulation = Simulation(
         [TIME, YEAH], length_ms=12_000, replies=(STORY, "Fine."), turns=turns, push_to_talk=PushToTalk()
     )
     for ms, pressed in ((900, True), (1900, False), (3300, True), (4000, False)):
-        rehearsal.at(ms, lambda pressed=pressed: rehearsal.session.set_push_to_talk(pressed))  # type: ignore[misc]
-    assert replies_of(rehearsal)[-1] == "Fine."
-    assert len(rehearsal.model.asked) == 2
+        simulation.at(ms, lambda pressed=pressed: simulation.session.set_push_to_talk(pressed))  # type: ignore[misc]
+    assert replies_of(simulation)[-1] == "Fine."
+    assert len(simulation.model.asked) == 2
 
 
 @pytest.mark.parametrize("said", ["Yeah.", "Mm hmm."])
 def test_backchannel_where_voice_ends_turns_is_not_answered(said: str) -> None:
-    rehearsal = Rehearsal([TIME, Says(3400, 3900, said)], length_ms=12_000, replies=(STORY, "Fine."))
-    assert "Fine." not in replies_of(rehearsal)
+    simulation = Simulation([TIME, Utterance(3400, 3900, said)], length_ms=12_000, replies=(STORY, "Fine."))
+    assert "Fine." not in replies_of(simulation)

@@ -10,23 +10,24 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 import pytest
-import rehearsal
+import simulation
 from llm_server import DONE, HEAD, LAST_CHUNK, Abort, Drip, Script, Server, Wait, answer, chunk, event, serving, status
-from real_time import scripted
-from rehearsal import Performance, Says, adds_up
+from real_time_conversation import scripted
+from simulation import SimulationResult, Utterance, check_stages
+from virtual_time import run_virtual
 
 from assistant.pipeline.reply import ANSWER_BROKE_OFF, EMPTY_ANSWER
 from assistant.turns.settings import TurnSettings
 from llm.openai import OpenAIChat
 
-pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.real_time, pytest.mark.timeout(200)]
+pytestmark = pytest.mark.slow
 
 SECRET = "zanzibar"
 ECHO = {"error": {"message": f"cannot answer: is {SECRET} an island", "type": "server_error"}}
 """Many services repeat the request in their error messages."""
 
-ASKS = Says(200, 600, f"is {SECRET} an island")
-ASKS_AGAIN = Says(3400, 3800, "what time is it")
+ASKS = Utterance(200, 600, f"is {SECRET} an island")
+ASKS_AGAIN = Utterance(3400, 3800, "what time is it")
 LENGTH_MS = 4500
 TURNS = TurnSettings(hangover_ms=200)
 NORMAL_MS = 700.0
@@ -50,13 +51,13 @@ class Case:
 
     Attributes:
         script: What the endpoint does at the first turn; it answers the second one well. None: it is down until then.
-        units: What the user hears, chunk by chunk.
+        chunks: What the user hears, chunk by chunk.
         error: A part of the error in the trace.
     """
 
     name: str
     script: Script | None
-    units: tuple[str, ...]
+    chunks: tuple[str, ...]
     error: str
 
 
@@ -86,7 +87,7 @@ CASES = (
     Case("only reasoning", (HEAD, chunk(event(reasoning="Hmm") + STOPPED), LAST_CHUNK), (NO_ANSWER,), "reasoning only"),
     Case("only blanks", (HEAD, chunk(event(" \u200b\n") + STOPPED), LAST_CHUNK), (NO_ANSWER,), "only blanks"),
     Case("only an emoji", (HEAD, chunk(event("🙂") + STOPPED), LAST_CHUNK), (EMPTY_ANSWER,), "emoji"),
-    Case("reset mid-stream", (*BEGUN, Abort()), (HEARD_BEGUN, TORN), "broke the connection"),
+    Case("reset mid-stream", (*BEGUN, Abort()), (HEARD_BEGUN, TORN), "closed the connection in the middle"),
     Case(
         "stall mid-stream",
         (*BEGUN, Wait(5)),
@@ -136,30 +137,30 @@ def chat(name: str, url: str, *, first_token_timeout_s: float = 0.5) -> OpenAICh
     return OpenAIChat(name, url, "some-model", first_token_timeout_s=first_token_timeout_s, token_gap_timeout_s=0.5)
 
 
-async def run_conversation(case: Case) -> Performance:
+async def run_conversation(case: Case) -> SimulationResult:
     """Runs one conversation: a turn with the fault, and one without."""
     async with AsyncExitStack() as stack:
         server = await stack.enter_async_context(endpoint(case.script))
         model = chat(case.name, server.url)
         stack.push_async_callback(model.aclose)
         await model.load()
-        return await scripted([ASKS, ASKS_AGAIN], LENGTH_MS, model, TURNS).perform()
+        return await scripted([ASKS, ASKS_AGAIN], LENGTH_MS, model, TURNS).run()
 
 
-async def run_all_conversations() -> dict[str, Performance]:
+async def run_all_conversations() -> dict[str, SimulationResult]:
     async with asyncio.TaskGroup() as tasks:
         tasks_by_case = {case.name: tasks.create_task(run_conversation(case)) for case in CASES}
     return {name: task.result() for name, task in tasks_by_case.items()}
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _hurried_voice() -> Iterator[None]:
+def _fast_voice() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rehearsal, "WORD_MS", WORD_MS)
+        patch.setattr(simulation, "WORD_MS", WORD_MS)
         yield
 
 
-class Log(logging.Handler):
+class LogRecorder(logging.Handler):
     """Stores all log records."""
 
     def __init__(self) -> None:
@@ -171,129 +172,129 @@ class Log(logging.Handler):
 
 
 @dataclass(frozen=True, slots=True)
-class Evening:
+class FaultRun:
     """The results of all conversations, and the log records."""
 
-    performances: dict[str, Performance]
+    results: dict[str, SimulationResult]
     logged: list[str]
 
 
 @pytest.fixture(scope="module")
-def evening(_hurried_voice: None) -> Evening:
-    log, root = Log(), logging.getLogger()
+def fault_run(_fast_voice: None) -> FaultRun:
+    log, root = LogRecorder(), logging.getLogger()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(root, "level", logging.INFO)
         root.addHandler(log)
         try:
-            return Evening(asyncio.run(run_all_conversations()), log.lines)
+            return FaultRun(run_virtual(run_all_conversations(), sockets=True), log.lines)
         finally:
             root.removeHandler(log)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 class TestFault:
-    def test_is_reported_in_one_sentence(self, evening: Evening, case: Case) -> None:
-        performance = evening.performances[case.name]
-        assert tuple(performance.units[: len(case.units)]) == case.units
+    def test_is_reported_in_one_sentence(self, fault_run: FaultRun, case: Case) -> None:
+        result = fault_run.results[case.name]
+        assert tuple(result.chunks[: len(case.chunks)]) == case.chunks
 
-    def test_is_in_the_trace_once_and_names_the_endpoint(self, evening: Evening, case: Case) -> None:
-        performance = evening.performances[case.name]
-        assert [record.turn for record in performance.records] == [1, 2]
-        record = performance.records[0]
+    def test_is_in_the_trace_once_and_names_the_endpoint(self, fault_run: FaultRun, case: Case) -> None:
+        result = fault_run.results[case.name]
+        assert [record.turn for record in result.records] == [1, 2]
+        record = result.records[0]
         assert record.outcome == "answered"
         assert record.error is not None
         assert repr(case.name) in record.error
         assert case.error in record.error
         assert record.engines["answered_by"] == case.name
-        assert performance.troubles == [record.error]
+        assert result.problems == [record.error]
 
-    def test_has_a_complete_latency_breakdown(self, evening: Evening, case: Case) -> None:
-        for record in evening.performances[case.name].records:
+    def test_has_a_complete_latency_breakdown(self, fault_run: FaultRun, case: Case) -> None:
+        for record in fault_run.results[case.name].records:
             assert record.response_latency_ms is not None
-            adds_up(record)
+            check_stages(record)
 
-    def test_does_not_end_the_conversation(self, evening: Evening, case: Case) -> None:
-        performance = evening.performances[case.name]
-        assert performance.units[len(case.units) :] == ["It is ten o'clock."]
-        record = performance.records[1]
+    def test_does_not_end_the_conversation(self, fault_run: FaultRun, case: Case) -> None:
+        result = fault_run.results[case.name]
+        assert result.chunks[len(case.chunks) :] == ["It is ten o'clock."]
+        record = result.records[1]
         assert (record.outcome, record.error) == ("answered", None)
         assert record.response_latency_ms is not None
         assert record.response_latency_ms < NORMAL_MS
 
-    def test_does_not_repeat_the_users_words(self, evening: Evening, case: Case) -> None:
-        performance = evening.performances[case.name]
-        told = [*performance.troubles, *performance.units, *(record.to_json() for record in performance.records)]
+    def test_does_not_repeat_the_users_words(self, fault_run: FaultRun, case: Case) -> None:
+        result = fault_run.results[case.name]
+        told = [*result.problems, *result.chunks, *(record.to_json() for record in result.records)]
         assert not [text for text in told if SECRET in text.casefold()]
 
 
-def test_log_entries_do_not_refer_to_the_log(evening: Evening) -> None:
-    told = [record.error or "" for each in evening.performances.values() for record in each.records]
-    assert not [text for text in [*told, *evening.logged] if "the server's log" in text]
+def test_log_entries_do_not_refer_to_the_log(fault_run: FaultRun) -> None:
+    told = [record.error or "" for each in fault_run.results.values() for record in each.records]
+    assert not [text for text in [*told, *fault_run.logged] if "the server's log" in text]
 
 
-def test_users_words_are_not_logged(evening: Evening) -> None:
-    assert not [line for line in evening.logged if SECRET in line.casefold()]
+def test_users_words_are_not_logged(fault_run: FaultRun) -> None:
+    assert not [line for line in fault_run.logged if SECRET in line.casefold()]
 
 
-WHOLE = event(finish="stop") + DONE
-HALVES = {
-    "of an escape": event("It is fine \ud83d") + WHOLE,
-    "of bytes": event("It is fine @").replace(b"@", "é".encode()[:1]) + WHOLE,
+WHOLE_ANSWER = event(finish="stop") + DONE
+SPLIT_CHARACTERS = {
+    "of an escape": event("It is fine \ud83d") + WHOLE_ANSWER,
+    "of bytes": event("It is fine @").replace(b"@", "é".encode()[:1]) + WHOLE_ANSWER,
     "of bytes, then the other": event("It is fine @").replace(b"@", "é".encode()[:1])
     + event("@").replace(b"@", "é".encode()[1:])
-    + WHOLE,
+    + WHOLE_ANSWER,
 }
 
 
-async def answered(body: bytes) -> Performance:
+async def answered(body: bytes) -> SimulationResult:
     async with AsyncExitStack() as stack:
         server = await stack.enter_async_context(serving((HEAD, chunk(body), LAST_CHUNK)))
         model = chat("home", server.url)
         stack.push_async_callback(model.aclose)
-        return await scripted([ASKS], 1000, model, TURNS).perform()
+        return await scripted([ASKS], 1000, model, TURNS).run()
 
 
-async def halves_answered() -> dict[str, Performance]:
+async def split_answers() -> dict[str, SimulationResult]:
     async with asyncio.TaskGroup() as tasks:
-        tasks_by_case = {name: tasks.create_task(answered(body)) for name, body in HALVES.items()}
+        tasks_by_case = {name: tasks.create_task(answered(body)) for name, body in SPLIT_CHARACTERS.items()}
     return {name: task.result() for name, task in tasks_by_case.items()}
 
 
 def test_half_a_character_does_not_break_an_answer() -> None:
-    for name, performance in asyncio.run(halves_answered()).items():
-        assert " ".join(performance.units).replace("\ufffd", "").strip() == "It is fine", name
-        (record,) = performance.records
+    for name, result in run_virtual(split_answers(), sockets=True).items():
+        assert " ".join(result.chunks).replace("\ufffd", "").strip() == "It is fine", name
+        (record,) = result.records
         assert record.error is None, name
-        adds_up(record)
+        check_stages(record)
 
 
-async def beside_a_stall(stalled: int) -> tuple[list[Performance], list[Performance]]:
+async def run_beside_a_stall(stalled: int) -> tuple[list[SimulationResult], list[SimulationResult]]:
     """Half of the conversations have an endpoint that stalls in the first turn. All share one HTTP client."""
     good = answer("It is ten ", "o'clock.")
-    asks_first, asks = Says(200, 600, "hello"), Says(1000, 1400, "what time is it")
+    asks_first, asks = Utterance(200, 600, "hello"), Utterance(1000, 1400, "what time is it")
     async with AsyncExitStack() as stack:
         server = await stack.enter_async_context(serving(*[(HEAD, Wait(5))] * stalled, good))
         model = chat("shared", server.url, first_token_timeout_s=1.5)
         stack.push_async_callback(model.aclose)
         async with asyncio.TaskGroup() as tasks:
             waiting, normal = (
-                [tasks.create_task(scripted([says], 2500, model, TURNS).perform()) for _ in range(stalled)]
-                for says in (asks_first, asks)
+                [tasks.create_task(scripted([utterance], 2500, model, TURNS).run()) for _ in range(stalled)]
+                for utterance in (asks_first, asks)
             )
     return [task.result() for task in waiting], [task.result() for task in normal]
 
 
 def test_stalled_endpoint_does_not_delay_other_conversations() -> None:
-    waiting, normal = asyncio.run(beside_a_stall(3))
-    for performance in waiting:
-        (record,) = performance.records
+    waiting, normal = run_virtual(run_beside_a_stall(3), sockets=True)
+    for result in waiting:
+        (record,) = result.records
         assert record.error is not None
         assert "first_token_timeout_s" in record.error
         assert record.response_latency_ms is not None
         assert record.response_latency_ms > 1500
-    for performance in normal:
-        (record,) = performance.records
-        assert performance.units == ["It is ten o'clock."]
+    for result in normal:
+        (record,) = result.records
+        assert result.chunks == ["It is ten o'clock."]
         assert record.error is None
         assert record.response_latency_ms is not None
         assert record.response_latency_ms < NORMAL_MS

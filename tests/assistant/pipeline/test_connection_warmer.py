@@ -2,7 +2,7 @@
 
 import asyncio
 
-from rehearsal import Rehearsal, Says
+from simulation import Simulation, Utterance
 from virtual_time import run_virtual
 
 from assistant.pipeline.connection_warmer import MAX_KEEP_ALIVES, ConnectionWarmer
@@ -83,17 +83,17 @@ def test_close_cancels_a_running_keep_alive() -> None:
 
 
 def test_session_starts_keep_alives_at_speech_onset() -> None:
-    rehearsal = Rehearsal([Says(1000, 2000, "what time is it")])
+    simulation = Simulation([Utterance(1000, 2000, "what time is it")])
     seen: list[float] = []
 
     def listen() -> None:
         async def warm() -> None:
             seen.append(asyncio.get_running_loop().time() - 1000.0)
 
-        rehearsal.session._audio_input._connection_warmer = ConnectionWarmer(warm)
-        rehearsal.session._audio_input._connection_warmer.tasks = rehearsal.session._tasks
+        simulation.session._audio_input._connection_warmer = ConnectionWarmer(warm)
+        simulation.session._audio_input._connection_warmer.tasks = simulation.session._tasks
 
-    rehearsal.at(500, listen)
-    rehearsal.perform()
+    simulation.at(500, listen)
+    simulation.run()
     assert len(seen) == 1
     assert 1.0 <= seen[0] < 1.3

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from real_time import Hold
-from rehearsal import (
+from real_time_conversation import RealTimeConversation
+from simulation import (
     NOON,
     LoudnessVad,
-    Says,
-    ScriptedHearing,
     ScriptedMicrophone,
     ScriptedModel,
-    ScriptedTranscriber,
+    ScriptedRecognizer,
+    ScriptedStream,
     ScriptedVoice,
+    Utterance,
 )
 from virtual_time import run_virtual
 
@@ -59,7 +59,7 @@ class RecordingEstimator:
         return EndOfTurnEstimate(0.5, evidence.silence_ms, 650.0, "")
 
 
-def engines_with(turn_end: EndOfTurnEstimator, recognizer: ScriptedTranscriber) -> Engines:
+def engines_with(turn_end: EndOfTurnEstimator, recognizer: ScriptedRecognizer) -> Engines:
     """Engines of a scripted conversation with up to eight replies."""
     model = ScriptedModel(("It is ten o'clock and all is well.",) * 8)
     effects = SkillEffects(lambda _messages: None, lambda: NOON)
@@ -68,69 +68,73 @@ def engines_with(turn_end: EndOfTurnEstimator, recognizer: ScriptedTranscriber) 
     )
 
 
-def pause_stats_of(*says: Says, turns: TurnSettings = FIXED_400, greeting: str = "") -> list[SpeakerPauseStats]:
+def pause_stats_of(
+    *utterances: Utterance, turns: TurnSettings = FIXED_400, greeting: str = ""
+) -> list[SpeakerPauseStats]:
     """Returns the pause statistics of the estimates, without repetitions."""
     asked = RecordingEstimator()
-    engines = engines_with(asked, ScriptedTranscriber(list(says)))
+    engines = engines_with(asked, ScriptedRecognizer(list(utterances)))
     engines = replace(engines, voice=ScriptedVoice(first_chunk_ms=500.0 if greeting else 10.0))
-    microphone = ScriptedMicrophone(list(says), says[-1].end_ms + 4000)
+    microphone = ScriptedMicrophone(list(utterances), utterances[-1].end_ms + 4000)
     greets = SessionSettings(greeting=greeting)
-    run_virtual(Hold(microphone, engines, turns, greets, keep_words=False).perform())
+    run_virtual(RealTimeConversation(microphone, engines, turns, greets, keep_words=False).run())
     return [found for at, found in enumerate(asked.habits) if at == 0 or found != asked.habits[at - 1]]
 
 
 def test_pause_is_counted_in_the_next_silence_of_the_turn() -> None:
-    first, second = pause_stats_of(Says(1000, 1800, "a small coffee"), Says(2140, 2700, "with milk"))
+    first, second = pause_stats_of(Utterance(1000, 1800, "a small coffee"), Utterance(2140, 2700, "with milk"))
     assert first == SpeakerPauseStats()
     assert (second.pauses, second.turns, second.paused) == (1, 0, True)
     assert list(second.pauses_ms) == pytest.approx([340], abs=45)
 
 
 def test_continuing_after_commit_counts_as_a_pause() -> None:
-    first, second = pause_stats_of(Says(1000, 1800, "a small coffee"), Says(2300, 2900, "with milk"), turns=FIXED_400)
+    first, second = pause_stats_of(
+        Utterance(1000, 1800, "a small coffee"), Utterance(2300, 2900, "with milk"), turns=FIXED_400
+    )
     assert first == SpeakerPauseStats()
     assert (second.pauses, second.turns, second.paused) == (1, 0, True), "what was taken for an end was none"
 
 
 def test_continuing_at_reply_onset_counts_as_a_pause() -> None:
-    first, second = pause_stats_of(Says(1000, 1800, "a small coffee"), Says(2700, 3400, "with milk"))
+    first, second = pause_stats_of(Utterance(1000, 1800, "a small coffee"), Utterance(2700, 3400, "with milk"))
     assert first == SpeakerPauseStats()
     assert (second.pauses, second.turns, second.paused, second.recent) == (1, 0, True, ())
     assert list(second.pauses_ms) == pytest.approx([900], abs=45), "from the end of their words to the next ones"
 
 
 def test_cough_during_reply_does_not_shorten_the_pause() -> None:
-    coughs = Says(2400, 2440, "")
-    second = pause_stats_of(Says(1000, 1800, "a small coffee"), coughs, Says(2700, 3400, "with milk"))[-1]
+    coughs = Utterance(2400, 2440, "")
+    second = pause_stats_of(Utterance(1000, 1800, "a small coffee"), coughs, Utterance(2700, 3400, "with milk"))[-1]
     assert list(second.pauses_ms) == pytest.approx([900], abs=45)
 
 
 def test_noise_that_interrupts_a_reply_does_not_count_as_a_pause() -> None:
-    says = [Says(1000, 1800, "a small coffee"), Says(2140, 2700, "with milk")]
-    last = Says(9000, 9800, "thank you")
-    assert pause_stats_of(*says, Says(3600, 3900, ""), last)[-1] == pause_stats_of(*says, last)[-1]
+    utterances = [Utterance(1000, 1800, "a small coffee"), Utterance(2140, 2700, "with milk")]
+    last = Utterance(9000, 9800, "thank you")
+    assert pause_stats_of(*utterances, Utterance(3600, 3900, ""), last)[-1] == pause_stats_of(*utterances, last)[-1]
 
 
 def test_later_interruption_does_not_count_as_a_pause() -> None:
-    first, second = pause_stats_of(Says(1000, 1800, "a small coffee"), Says(3300, 4000, "with milk"))
+    first, second = pause_stats_of(Utterance(1000, 1800, "a small coffee"), Utterance(3300, 4000, "with milk"))
     assert first == SpeakerPauseStats()
     assert (second.pauses, second.turns, second.paused, second.recent) == (0, 1, False, (False,))
 
 
 def test_speech_before_the_greeting_does_not_count_as_a_pause() -> None:
-    (only,) = pause_stats_of(Says(100, 900, "a small coffee"), greeting="Welcome.")
-    assert only == SpeakerPauseStats(), "nobody had been taken for done"
+    (only,) = pause_stats_of(Utterance(100, 900, "a small coffee"), greeting="Welcome.")
+    assert only == SpeakerPauseStats(), "no turn had ended before"
 
 
 def test_new_turn_starts_without_pauses() -> None:
-    first, second = pause_stats_of(Says(1000, 1800, "a small coffee"), Says(6000, 6800, "thank you"))
+    first, second = pause_stats_of(Utterance(1000, 1800, "a small coffee"), Utterance(6000, 6800, "thank you"))
     assert first == SpeakerPauseStats()
     assert (second.pauses, second.turns, second.paused) == (0, 1, False)
 
 
 @dataclass
 class SmartTurnStub:
-    """A stand-in for Smart Turn that records how much audio it gets."""
+    """Replaces Smart Turn and records how much audio it gets."""
 
     heard_ms: list[float] = field(default_factory=list)
 
@@ -139,13 +143,17 @@ class SmartTurnStub:
         return 0.5
 
 
-@pytest.mark.parametrize(("pause_ms", "asked"), [(40, 1), (80, 1), (240, 2), (400, 2)])
+@pytest.mark.parametrize(
+    ("pause_ms", "asked"),
+    [(40, 1), (80, 1), (240, 2), (400, 2)],
+    ids=["40 ms pause", "80 ms pause", "240 ms pause", "400 ms pause"],
+)
 def test_smart_turn_is_asked_once_per_long_silence(pause_ms: int, asked: int) -> None:
     listening = SmartTurnStub()
-    says = [Says(1000, 1800, "a small coffee"), Says(1800 + pause_ms, 2800, "with milk")]
-    engines = replace(engines_with(RecordingEstimator(), ScriptedTranscriber(says)), audio_end_of_turn=listening)
+    utterances = [Utterance(1000, 1800, "a small coffee"), Utterance(1800 + pause_ms, 2800, "with milk")]
+    engines = replace(engines_with(RecordingEstimator(), ScriptedRecognizer(utterances)), audio_end_of_turn=listening)
     turns = replace(FIXED_400, speculate_after_ms=40)
-    run_virtual(Hold(ScriptedMicrophone(says, 6800), engines, turns, keep_words=False).perform())
+    run_virtual(RealTimeConversation(ScriptedMicrophone(utterances, 6800), engines, turns, keep_words=False).run())
     assert len(listening.heard_ms) == asked
 
 
@@ -164,7 +172,7 @@ def test_pitch_is_tracked_only_during_a_turn() -> None:
         nonlocal at, edge
         edge = at
         for _ in range(0, ms, 20):
-            pcm = voice[at % MIC_RATE_HZ :][:FRAME_SAMPLES]  # also where nobody speaks: a radio
+            pcm = voice[at % MIC_RATE_HZ :][:FRAME_SAMPLES]  # also without user speech: a radio
             frame, voicing = Frame(at, pcm), VadResult(speaking, edge, float(speaking))
             collector.process(frame, voicing)
             plain.push(frame, voicing)
@@ -180,7 +188,7 @@ def test_pitch_is_tracked_only_during_a_turn() -> None:
     hear(600, speaking=True)
     hear(100, speaking=False)
     ended = edge
-    collector.start_silence(SegmentId(0), ended)
+    collector.start_estimation(SegmentId(0), ended)
     assert not asked.prosody, "what was begun at the silence is waited for, and goes first"
     hear(20, speaking=False)
     assert asked.prosody == [prosody_at(plain, onset, ended)]
@@ -191,27 +199,27 @@ def test_pitch_is_tracked_only_during_a_turn() -> None:
 
 
 @dataclass
-class Slow(ScriptedTranscriber):
+class Slow(ScriptedRecognizer):
     """Records when transcripts are requested."""
 
     order: list[str] = field(default_factory=list)
 
-    def open(self, segment: SegmentId, on_interim: Callable[[Transcript], None]) -> "SlowHearing":
-        return SlowHearing(segment, self, on_interim)
+    def open(self, segment: SegmentId, on_interim: Callable[[Transcript], None]) -> "SlowStream":
+        return SlowStream(segment, self, on_interim)
 
 
 @dataclass
-class SlowHearing(ScriptedHearing):
+class SlowStream(ScriptedStream):
     async def transcript(
         self, speech_end: Samples | None = None, *, early: bool = False, draft: bool = False
     ) -> Transcript:
-        assert isinstance(self.transcriber, Slow)
-        self.transcriber.order.append("asked")
+        assert isinstance(self.recognizer, Slow)
+        self.recognizer.order.append("asked")
         return await super().transcript(speech_end, early=early, draft=draft)
 
 
 @dataclass
-class Noting:
+class OrderRecorder:
     """Records when it is asked."""
 
     order: list[str]
@@ -221,23 +229,28 @@ class Noting:
         return EndOfTurnEstimate(0.5, evidence.silence_ms, 650.0, "")
 
 
-@pytest.mark.parametrize("delay_ms", [0.0, 60.0])
+@pytest.mark.parametrize("delay_ms", [0.0, 60.0], ids=["immediate transcript", "transcript after 60 ms"])
 def test_recognizer_decodes_while_the_silence_is_estimated(delay_ms: float) -> None:
-    says = [Says(1000, 1800, "what time is it")]
+    utterances = [Utterance(1000, 1800, "what time is it")]
     order: list[str] = []
-    engines = engines_with(Noting(order), Slow(says, delay_ms=delay_ms, order=order))
-    run_virtual(Hold(ScriptedMicrophone(says, 5800), engines, FIXED_400, keep_words=False).perform())
+    engines = engines_with(OrderRecorder(order), Slow(utterances, delay_ms=delay_ms, order=order))
+    run_virtual(RealTimeConversation(ScriptedMicrophone(utterances, 5800), engines, FIXED_400, keep_words=False).run())
     # Once, with the next frame and the transcript available by then.
     assert order == (["asked", "judged", "judged with words"] if delay_ms else ["asked", "judged with words"])
 
 
 def test_silence_is_estimated_once_and_without_the_draft() -> None:
-    says = [Says(1000, 1800, "what time is it")]
+    utterances = [Utterance(1000, 1800, "what time is it")]
     order: list[str] = []
-    recognizer = Slow(says, delay_ms=40.0, order=order, draft_lacks=1)
+    recognizer = Slow(utterances, delay_ms=40.0, order=order, draft_missing_words=1)
     turns = TurnSettings(hangover_ms=400, speculate_after_ms=40, settle_ms=160)
     run_virtual(
-        Hold(ScriptedMicrophone(says, 5800), engines_with(Noting(order), recognizer), turns, keep_words=False).perform()
+        RealTimeConversation(
+            ScriptedMicrophone(utterances, 5800),
+            engines_with(OrderRecorder(order), recognizer),
+            turns,
+            keep_words=False,
+        ).run()
     )
     # The draft, which is available at once, and the transcript after it.
     assert order[:4] == ["asked", "asked", "judged", "judged with words"]
@@ -254,7 +267,7 @@ class EvidenceRecorder:
         return EndOfTurnEstimate(0.5, evidence.silence_ms, 650.0, "")
 
 
-@pytest.mark.parametrize("reads", [True, False])
+@pytest.mark.parametrize("reads", [True, False], ids=["known language", "unknown language"])
 def test_expected_punctuation_counts_only_in_known_languages(reads: bool) -> None:
     reading, punctuation = EvidenceRecorder(), Punctuation(sentence_end=0.75, continuation=0.125)
     collector = EvidenceCollector(
@@ -265,10 +278,10 @@ def test_expected_punctuation_counts_only_in_known_languages(reads: bool) -> Non
         collector.process(
             Frame(Samples(start), one_second_of_voice()[:FRAME_SAMPLES]), VadResult(True, Samples(0), 1.0)
         )
-    collector.start_silence(SegmentId(0), Samples(30 * FRAME_SAMPLES))
+    collector.start_estimation(SegmentId(0), Samples(30 * FRAME_SAMPLES))
     quiet = VadResult(False, Samples(30 * FRAME_SAMPLES), 0.0)
-    says = [(None, None), ("a table for two", punctuation), ("a table for two, please", None)]
-    for frame, (text, expected) in enumerate(says, 32):
+    transcripts = [(None, None), ("a table for two", punctuation), ("a table for two, please", None)]
+    for frame, (text, expected) in enumerate(transcripts, 32):
         if text is not None:
             collector.add_transcript(SegmentId(0), text, expected)
         assert len(reading.seen) == frame - 32, "the request that is begun with them goes first"
@@ -297,7 +310,7 @@ for start in range(0, sound.size - FRAME_SAMPLES, FRAME_SAMPLES):
     result = VadResult(start % (25 * FRAME_SAMPLES) != FRAME_SAMPLES, Samples(0), 1.0)
     judge.process(Frame(Samples(start), sound[start : start + FRAME_SAMPLES]), result)
     if start % (25 * FRAME_SAMPLES) == 0:
-        judge.start_silence(SegmentId(start), Samples(start))
+        judge.start_estimation(SegmentId(start), Samples(start))
         judge.add_transcript(SegmentId(start), "a table for two")
 print(len(estimates) > 10, *sorted(set(sys.modules) - loaded))
 """
@@ -326,15 +339,18 @@ BEGINS_MS = [1000 + 8000 * number for number in range(4)]
 
 def turns_with_pauses(patience: EndOfTurnProfile) -> list[TurnRecord]:
     """Returns the records of four turns, each with a pause of 600 ms."""
-    says = [
+    utterances = [
         said
         for begin in BEGINS_MS
-        for said in (Says(begin, begin + 800, "a small coffee"), Says(begin + 1400, begin + 2000, "with milk"))
+        for said in (
+            Utterance(begin, begin + 800, "a small coffee"),
+            Utterance(begin + 1400, begin + 2000, "with milk"),
+        )
     ]
-    engines = engines_with(ConstantEstimator(), ScriptedTranscriber(says))
+    engines = engines_with(ConstantEstimator(), ScriptedRecognizer(utterances))
     turns = TurnSettings(speculate_after_ms=100, patience=patience)
-    hold = Hold(ScriptedMicrophone(says, BEGINS_MS[-1] + 6000), engines, turns, keep_words=False)
-    return run_virtual(hold.perform()).records
+    hold = RealTimeConversation(ScriptedMicrophone(utterances, BEGINS_MS[-1] + 6000), engines, turns, keep_words=False)
+    return run_virtual(hold.run()).records
 
 
 def interrupted_turns(patience: EndOfTurnProfile) -> list[bool]:

@@ -8,12 +8,12 @@ import grpc
 import grpc_server
 import llm_server
 import pytest
-import rehearsal
+import simulation
 from aws_server import own_environment, refusal, serving_aws
 from endpoint_services import ALL_KINDS, script_of, serving_kind, table_of
 from llm_server import Abort, status
-from real_time import scripted
-from rehearsal import Performance, Says, adds_up
+from real_time_conversation import scripted
+from simulation import SimulationResult, Utterance, check_stages
 
 from assistant.config.endpoint_settings import EndpointKind
 from assistant.config.loading import load_settings
@@ -23,7 +23,7 @@ from assistant.turns.settings import TurnSettings
 
 pytestmark = pytest.mark.slow
 
-ASKS = Says(200, 600, "what is the tallest mountain")
+ASKS = Utterance(200, 600, "what is the tallest mountain")
 TURNS = TurnSettings(hangover_ms=200)
 ANSWER = ("Mount", " Everest.")
 
@@ -32,7 +32,7 @@ ANSWER = ("Mount", " Everest.")
 def _environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     own_environment(monkeypatch, tmp_path)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(rehearsal, "WORD_MS", 60)
+    monkeypatch.setattr(simulation, "WORD_MS", 60)
 
 
 def engine_loader(tables: str) -> EngineLoader:
@@ -41,47 +41,47 @@ def engine_loader(tables: str) -> EngineLoader:
     return EngineLoader(load_settings(file, {}, ()).settings, {})
 
 
-async def run_turn(tables: str) -> Performance:
+async def run_turn(tables: str) -> SimulationResult:
     """Runs one turn with a model built from the configuration."""
     async with AsyncExitStack() as stack:
         model = build.routed(engine_loader(tables).settings, {})
         stack.push_async_callback(model.aclose)
         await model.load()
-        return await scripted([ASKS], 1600, model, TURNS).perform()
+        return await scripted([ASKS], 1600, model, TURNS).run()
 
 
-def check_answer(performance: Performance, by: str) -> None:
+def check_answer(result: SimulationResult, by: str) -> None:
     """Checks that the answer was heard, without errors and with a complete latency breakdown."""
-    assert performance.units == ["Mount Everest."]
-    assert performance.troubles == []
-    (record,) = performance.records
+    assert result.chunks == ["Mount Everest."]
+    assert result.problems == []
+    (record,) = result.records
     assert (record.outcome, record.error) == ("answered", None)
     assert record.engines["answered_by"] == by
     assert record.response_latency_ms is not None
-    adds_up(record)
+    check_stages(record)
 
 
 def test_every_endpoint_kind_is_audible() -> None:
-    async def one(kind: EndpointKind) -> Performance:
+    async def one(kind: EndpointKind) -> SimulationResult:
         async with serving_kind(kind, *ANSWER) as service:
             return await run_turn(service.table)
 
-    async def all_of_them() -> dict[EndpointKind, Performance]:
+    async def all_of_them() -> dict[EndpointKind, SimulationResult]:
         async with asyncio.TaskGroup() as tasks:
             holding = {kind: tasks.create_task(one(kind)) for kind in ALL_KINDS}
         return {kind: task.result() for kind, task in holding.items()}
 
-    for kind, performance in asyncio.run(all_of_them()).items():
-        check_answer(performance, kind)
+    for kind, result in asyncio.run(all_of_them()).items():
+        check_answer(result, kind)
 
 
-def requests_made(performance: Performance) -> list[str]:
+def requests_made(result: SimulationResult) -> list[str]:
     """Returns the trace's description of each request."""
-    (record,) = performance.records
+    (record,) = result.records
     return [event.detail for event in record.events if event.name == "tried"]
 
 
-async def failed_over(first: EndpointKind, second: EndpointKind) -> Performance:
+async def failed_over(first: EndpointKind, second: EndpointKind) -> SimulationResult:
     """The first endpoint returns its service's rate-limit error; the second one answers."""
     async with AsyncExitStack() as stack:
         if first == "grpc":
@@ -109,14 +109,14 @@ PAIRS: tuple[tuple[EndpointKind, EndpointKind], ...] = (
 
 
 def test_any_endpoint_kind_replaces_any_other() -> None:
-    async def all_of_them() -> list[Performance]:
+    async def all_of_them() -> list[SimulationResult]:
         async with asyncio.TaskGroup() as tasks:
             holding = [tasks.create_task(failed_over(*pair)) for pair in PAIRS]
         return [task.result() for task in holding]
 
-    for (first, second), performance in zip(PAIRS, asyncio.run(all_of_them()), strict=True):
-        check_answer(performance, second)
-        asked = requests_made(performance)
+    for (first, second), result in zip(PAIRS, asyncio.run(all_of_them()), strict=True):
+        check_answer(result, second)
+        asked = requests_made(result)
         assert ": first: " in asked[0], first
         assert "failed" in asked[0]
         assert f": {second}: " in asked[-1]
@@ -124,7 +124,7 @@ def test_any_endpoint_kind_replaces_any_other() -> None:
 
 
 def test_endpoint_that_fails_before_the_first_word_is_replaced() -> None:
-    async def main() -> Performance:
+    async def main() -> SimulationResult:
         head = script_of("tgi", "x")[:1]
         async with llm_server.serving((*head, Abort())) as torn, serving_kind("grpc", *ANSWER) as service:
             first = table_of("tgi", torn.url.removesuffix("/v1"), name="first")

@@ -34,7 +34,11 @@ def played(timing: PlayoutTiming, blocks: int, first_block: int = 0, *, gone: bo
         timing.on_played(number * BLOCK, ReplySamples(end), leaves_at_s, finished=finished)
 
 
-@pytest.mark.parametrize(("filled_blocks", "silent_blocks"), [(0, 0), (0, 7), (7, 0), (3, 4)])
+@pytest.mark.parametrize(
+    ("filled_blocks", "silent_blocks"),
+    [(0, 0), (0, 7), (7, 0), (3, 4)],
+    ids=["immediate", "after silence", "after inserted audio", "after both"],
+)
 def test_playout_starts_at_the_first_sustained_sound(filled_blocks: int, silent_blocks: int) -> None:
     timing = new_timing(filled_blocks=filled_blocks, silent_blocks=silent_blocks)
     played(timing, filled_blocks + silent_blocks)

@@ -40,7 +40,11 @@ class Slow:
         return Transcript(SEGMENT, Samples(0), "yes", low_confidence=False)
 
 
-@pytest.mark.parametrize(("stall_s", "answer_s", "heard"), [(3.0, 1.5, True), (3.0, 3.9, True), (0.0, 2.5, False)])
+@pytest.mark.parametrize(
+    ("stall_s", "answer_s", "heard"),
+    [(3.0, 1.5, True), (3.0, 3.9, True), (0.0, 2.5, False)],
+    ids=["answer during the stall", "answer just after the stall", "answer too late without stall"],
+)
 def test_stalled_event_loop_does_not_lose_the_transcript(stall_s: float, answer_s: float, heard: bool) -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()

@@ -1,7 +1,7 @@
-"""Tests of the assignment of facts to turns, and of the wait between end of turn and commit."""
+"""Tests of the assignment of events to turns, and of the wait between end of turn and commit."""
 
 import pytest
-from rehearsal import Rehearsal, Says
+from simulation import Simulation, Utterance
 
 from assistant.pipeline.recorder import Recorder
 from assistant.trace.latency import Span
@@ -57,12 +57,12 @@ def test_wait_for_transcript_after_end_of_turn_counts_as_stt(
 
 
 def test_reply_error_is_not_recorded_on_the_overlapping_turn() -> None:
-    says = [Says(1000, 1800, "what time is it"), Says(5900, 6900, "what is the date")]
+    utterances = [Utterance(1000, 1800, "what time is it"), Utterance(5900, 6900, "what is the date")]
     torn = LlmBroken("home", "home: torn", spoken="The connection broke.", retryable=True)
     reply = "It is ten o'clock. All is well in town, and in the country, and everywhere else."
-    rehearsal = Rehearsal(says, length_ms=12000, replies=((reply, torn), "It is Monday."))
-    rehearsal.model.token_ms = 100.0
-    first, second = rehearsal.perform().records
+    simulation = Simulation(utterances, length_ms=12000, replies=((reply, torn), "It is Monday."))
+    simulation.model.token_ms = 100.0
+    first, second = simulation.run().records
     (error_ms,) = [event.at_ms for event in first.events if event.name == "error"]
     assert first.error == "home: torn"
     assert second.speech_start_ms is not None

@@ -3,8 +3,9 @@
 import math
 
 import pytest
-import rehearsal
-from rehearsal import NOON, Performance, Rehearsal, Says, ScriptedModel
+import simulation
+from simulation import NOON, ScriptedModel, Simulation, SimulationResult, Utterance
+from text_cases import text_cases
 
 from assistant.events import ChunkSpoken, ReplyStopped
 from assistant.history.items import AssistantMessage, UserMessage
@@ -20,27 +21,27 @@ from llm.routing.endpoint_selection import Endpoint, Routing
 from llm.routing.hedging import HedgeBudget
 from llm.routing.router import Router
 
-TIME = Says(1000, 1600, "what time is it")
+TIME = Utterance(1000, 1600, "what time is it")
 BROKEN = LlmBroken("home", "home: torn", spoken="The connection broke.", retryable=True)
 APOLOGY = f"{ANSWER_BROKE_OFF} The connection broke."
 
 
 def units(text: str) -> list[str]:
     """Returns the chunks heard of a broken answer, and of its repetition."""
-    rehearsal = Rehearsal([TIME], length_ms=30_000, replies=((text, BROKEN),))
-    rehearsal.at(20_000, lambda: rehearsal.session.repeat())  # noqa: PLW0108 - there is no session yet
-    performance = rehearsal.perform()
-    assert performance.records[0].error == "home: torn"
-    first, again = (item.text for item in performance.history.items if isinstance(item, AssistantMessage))
+    simulation = Simulation([TIME], length_ms=30_000, replies=((text, BROKEN),))
+    simulation.at(20_000, lambda: simulation.session.repeat())  # noqa: PLW0108 - there is no session yet
+    result = simulation.run()
+    assert result.records[0].error == "home: torn"
+    first, again = (item.text for item in result.history.items if isinstance(item, AssistantMessage))
     assert again == first
-    return [fact.text for _, fact in performance.facts if isinstance(fact, ChunkSpoken) and fact.reply.turn == 1]
+    return [event.text for _, event in result.events if isinstance(event, ChunkSpoken) and event.reply.turn == 1]
 
 
 def test_broken_answer_ends_with_its_last_whole_sentence() -> None:
     assert units("It is ten o'clock.") == ["It is ten o'clock.", APOLOGY]
 
 
-@pytest.mark.parametrize("torn", ["And then the", "It costs 3.", "We"])
+@text_cases("torn", ["And then the", "It costs 3.", "We"])
 def test_broken_answer_does_not_end_with_half_a_sentence(torn: str) -> None:
     assert units(f"It is ten o'clock. {torn}") == ["It is ten o'clock.", APOLOGY]
 
@@ -70,15 +71,15 @@ def router_of(*models: ScriptedModel, share: float = 1.0) -> Router:
     return Router(models, routing, first_token_timeout_s=8.0)
 
 
-def answered_by(router: Router) -> Rehearsal:
-    rehearsal = Rehearsal([TIME])
-    rehearsal.model = router  # type: ignore[assignment]
-    return rehearsal
+def answered_by(router: Router) -> Simulation:
+    simulation = Simulation([TIME])
+    simulation.model = router  # type: ignore[assignment]
+    return simulation
 
 
 def test_hedged_request_is_traced_and_stages_add_up() -> None:
     router = router_of(ScriptedModel((None,), name="near"), ScriptedModel(("It is ten.",), name="far"))
-    (record,) = answered_by(router).perform().records
+    (record,) = answered_by(router).run().records
     assert record.engines["answered_by"] == "far"
     tried = [event.detail for event in record.events if event.name == "tried"]
     assert any("near: first, overtaken after 500 ms" in detail and "tokens in vain" in detail for detail in tried)
@@ -94,9 +95,9 @@ def test_hedged_request_is_traced_and_stages_add_up() -> None:
 def test_failover_is_traced_and_loses_no_turn() -> None:
     down = LlmUnreachable("near", "near: refused", spoken="No.", retryable=True)
     router = router_of(ScriptedModel((down,), name="near"), ScriptedModel(("It is ten.",), name="far"))
-    performance = answered_by(router).perform()
-    (record,) = performance.records
-    assert performance.units == ["It is ten."]
+    result = answered_by(router).run()
+    (record,) = result.records
+    assert result.chunks == ["It is ten."]
     assert record.error is None
     assert [event.detail.split(": ", 1)[1][:12] for event in record.events if event.name == "tried"]
 
@@ -104,14 +105,14 @@ def test_failover_is_traced_and_loses_no_turn() -> None:
 def test_error_after_the_first_words_starts_no_failover() -> None:
     far = ScriptedModel(("It is eleven.",), name="far")
     router = router_of(ScriptedModel((("It is ten o'clock. And then the", BROKEN),), name="near"), far)
-    performance = answered_by(router).perform()
-    assert performance.units == ["It is ten o'clock.", APOLOGY]
+    result = answered_by(router).run()
+    assert result.chunks == ["It is ten o'clock.", APOLOGY]
     assert far.asked == []
 
 
 def test_single_model_has_a_complete_latency_breakdown() -> None:
-    rehearsal = Rehearsal([TIME])
-    (record,) = rehearsal.perform().records
+    simulation = Simulation([TIME])
+    (record,) = simulation.run().records
     assert record.stages["llm_first_token"].ms + record.stages["llm_network"].ms <= 100.1
     assert not [event for event in record.events if event.name == "tried"]
 
@@ -119,7 +120,7 @@ def test_single_model_has_a_complete_latency_breakdown() -> None:
 # ---- the loudspeaker is gone ----
 
 
-class GoneSpeaker(WavSpeaker):
+class UnpluggedSpeaker(WavSpeaker):
     """A speaker without a device for some samples of every reply."""
 
     gone: tuple[int, int] = (0, 0)
@@ -136,11 +137,11 @@ class GoneSpeaker(WavSpeaker):
         )
 
 
-def without_loudspeaker(since: int, until: int, monkeypatch: pytest.MonkeyPatch) -> tuple[Performance, Rehearsal]:
-    monkeypatch.setattr(GoneSpeaker, "gone", (since, until))
-    monkeypatch.setattr(rehearsal, "WavSpeaker", GoneSpeaker)
-    scene = Rehearsal([TIME])
-    return scene.perform(), scene
+def without_loudspeaker(since: int, until: int, monkeypatch: pytest.MonkeyPatch) -> tuple[SimulationResult, Simulation]:
+    monkeypatch.setattr(UnpluggedSpeaker, "gone", (since, until))
+    monkeypatch.setattr(simulation, "WavSpeaker", UnpluggedSpeaker)
+    scene = Simulation([TIME])
+    return scene.run(), scene
 
 
 def heard_after(gone_samples: int, monkeypatch: pytest.MonkeyPatch) -> TurnRecord:
@@ -148,51 +149,54 @@ def heard_after(gone_samples: int, monkeypatch: pytest.MonkeyPatch) -> TurnRecor
     return record
 
 
-def answered(performance: Performance) -> AssistantMessage:
-    (item,) = [item for item in performance.history.items if isinstance(item, AssistantMessage)]
+def answered(result: SimulationResult) -> AssistantMessage:
+    (item,) = [item for item in result.history.items if isinstance(item, AssistantMessage)]
     return item
 
 
 @pytest.mark.parametrize(
     ("since", "heard", "cut_ms"),
     [(0, "", 0.0), (9_600, "It is", 400.0), (12_000, "It is", 500.0)],
+    ids=["nothing heard", "400 ms heard", "500 ms heard"],
 )
 def test_unheard_words_do_not_enter_the_history(
     since: int, heard: str, cut_ms: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    performance, _ = without_loudspeaker(since, 1_000_000, monkeypatch)
-    (record,) = performance.records
-    item = answered(performance)
+    result, _ = without_loudspeaker(since, 1_000_000, monkeypatch)
+    (record,) = result.records
+    item = answered(result)
     assert (item.text, item.complete) == (heard, False)
-    assert performance.told(ReplyStopped) == [ReplyStopped(ReplyId(1, 1), heard, cut_ms, "unheard")]
+    assert result.events_of(ReplyStopped) == [ReplyStopped(ReplyId(1, 1), heard, cut_ms, "unheard")]
     assert record.words is not None
     assert record.words.assistant == heard
     assert record.outcome == ("answered" if heard else "failed")
     assert [event.name for event in record.events].count("unheard") == 1
-    assert (PARTLY_HEARD.format(s=1.2 - since / 24_000) in performance.troubles) == bool(heard)
+    assert (PARTLY_HEARD.format(s=1.2 - since / 24_000) in result.problems) == bool(heard)
     assert (record.response_latency_ms is None) == (not heard)
 
 
 def test_unheard_gap_is_marked_in_the_history(monkeypatch: pytest.MonkeyPatch) -> None:
-    performance, _ = without_loudspeaker(4_800, 9_600, monkeypatch)
-    assert (answered(performance).text, answered(performance).complete) == ("It … ten o'clock. Anything else?", False)
-    assert performance.told(ReplyStopped) == []
-    assert performance.troubles == [PARTLY_HEARD.format(s=0.2)]
+    result, _ = without_loudspeaker(4_800, 9_600, monkeypatch)
+    assert (answered(result).text, answered(result).complete) == ("It … ten o'clock. Anything else?", False)
+    assert result.events_of(ReplyStopped) == []
+    assert result.problems == [PARTLY_HEARD.format(s=0.2)]
 
 
 def test_speech_without_loudspeaker_interrupts_and_keeps_effects(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The unheard reply does not enter the history, but its effects stay."""
-    monkeypatch.setattr(GoneSpeaker, "gone", (0, 1_000_000))
-    monkeypatch.setattr(rehearsal, "WavSpeaker", GoneSpeaker)
-    scene = Rehearsal([TIME, Says(2600, 3400, "hello")], replies=("It is louder. Anything else to be done?", "Yes."))
-    scene.deeds = SkillEffects(lambda messages: ChangeVolume(6.0) if len(messages) == 2 else None, lambda: NOON)
-    performance = scene.perform()
-    said = [item.text for item in performance.history.items if isinstance(item, UserMessage | AssistantMessage)]
+    monkeypatch.setattr(UnpluggedSpeaker, "gone", (0, 1_000_000))
+    monkeypatch.setattr(simulation, "WavSpeaker", UnpluggedSpeaker)
+    scene = Simulation(
+        [TIME, Utterance(2600, 3400, "hello")], replies=("It is louder. Anything else to be done?", "Yes.")
+    )
+    scene.skill_effects = SkillEffects(lambda messages: ChangeVolume(6.0) if len(messages) == 2 else None, lambda: NOON)
+    result = scene.run()
+    said = [item.text for item in result.history.items if isinstance(item, UserMessage | AssistantMessage)]
     assert said == ["what time is it", "", "hello", ""]
-    assert performance.records[0].outcome == "interrupted"
-    assert scene.deeds.gain_db == 6.0
+    assert result.records[0].outcome == "interrupted"
+    assert scene.skill_effects.gain_db == 6.0
 
 
 def test_reply_without_loudspeaker_is_not_audible(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from contextlib import aclosing
 from itertools import pairwise
 
 import pytest
-from rehearsal import LoudnessVad, Performance, Rehearsal, Says, ScriptedMicrophone
+from simulation import LoudnessVad, ScriptedMicrophone, Simulation, SimulationResult, Utterance
 from virtual_time import run_virtual
 
 from assistant.events import ReplySent, ReplyStopped, SpeechStarted, TurnFinished, UserTurnCommitted
@@ -26,22 +26,22 @@ from audio.units import Samples, samples_of_ms
 from llm.chat import Message
 from llm.errors import LlmBroken, LlmError, LlmFiltered, LlmUnreachable
 
-TIME = Says(1000, 1800, "what time is it")
+TIME = Utterance(1000, 1800, "what time is it")
 UNREACHABLE = LlmUnreachable("home", "home: refused", spoken="I can't reach my language model.", retryable=True)
 FILTERED = LlmFiltered("home", "home: filtered", spoken="My language model declined to answer that.", retryable=False)
 BROKEN = LlmBroken("home", "home: torn", spoken="The connection broke.", retryable=True)
 
 
-def stages_ms(performance: Performance, turn: int = 0) -> dict[str, float]:
-    return {stage: round(share.ms, 3) for stage, share in performance.records[turn].stages.items() if share.ms > 0.001}
+def stages_ms(result: SimulationResult, turn: int = 0) -> dict[str, float]:
+    return {stage: round(share.ms, 3) for stage, share in result.records[turn].stages.items() if share.ms > 0.001}
 
 
 def test_plain_turn_is_answered_with_a_complete_breakdown() -> None:
-    performance = Rehearsal([TIME]).perform()
-    (record,) = performance.records
+    result = Simulation([TIME]).run()
+    (record,) = result.records
     assert record.outcome == "answered"
     assert (record.speech_start_ms, record.speech_end_ms, record.endpoint_ms) == pytest.approx((1000, 1800, 2200))
-    stages = stages_ms(performance)
+    stages = stages_ms(result)
     playout_ms = stages.pop("playout")
     # "It is ten o'clock." is known to be a sentence when " Anything" comes: 4 tokens of 20 ms after the first.
     assert stages == {
@@ -60,44 +60,44 @@ def test_plain_turn_is_answered_with_a_complete_breakdown() -> None:
 
 def test_ready_reply_is_held_while_the_user_may_resume() -> None:
     """The reply of the turn above is ready at 2410 ms."""
-    plain = Rehearsal([TIME]).perform()
-    performance = Rehearsal([TIME], vad=LoudnessVad(stirs=[(2380, 2460)])).perform()
-    (record,) = performance.records
+    plain = Simulation([TIME]).run()
+    result = Simulation([TIME], vad=LoudnessVad(possible_onsets=[(2380, 2460)])).run()
+    (record,) = result.records
     assert record.outcome == "answered"
     waited_ms = 2480 - 2410  # the next frame without speech arrives at 2480
-    assert stages_ms(performance)["endpoint_wait"] == 400.0 + waited_ms
-    begins_ms, began_ms = performance.sound_from_ms(), plain.sound_from_ms()
+    assert stages_ms(result)["endpoint_wait"] == 400.0 + waited_ms
+    begins_ms, began_ms = result.sound_from_ms(), plain.sound_from_ms()
     assert began_ms is not None
     assert begins_ms == pytest.approx(began_ms + waited_ms, abs=10)
     assert [span.name for span in record.spans if round(span.end_ms) == 2480] == ["look"]
 
 
 def test_hold_times_out_when_frames_stop() -> None:
-    rehearsal = Rehearsal([TIME])
-    rehearsal.at(2405, lambda: rehearsal.session._reply_manager.hold(ReplyId(1, 1)))  # and nothing releases it
-    performance = rehearsal.perform()
-    assert performance.records[0].outcome == "answered"
-    assert performance.sound_from_ms() == pytest.approx(2410 + MAX_HOLD_S * 1000, abs=25)
+    simulation = Simulation([TIME])
+    simulation.at(2405, lambda: simulation.session._reply_manager.hold(ReplyId(1, 1)))  # and nothing releases it
+    result = simulation.run()
+    assert result.records[0].outcome == "answered"
+    assert result.sound_from_ms() == pytest.approx(2410 + MAX_HOLD_S * 1000, abs=25)
 
 
-@pytest.mark.parametrize("slower_ms", range(0, 161, 20))
+@pytest.mark.parametrize("slower_ms", range(0, 161, 20), ids="{} ms later".format)
 def test_frame_with_possible_onset_is_not_batched(slower_ms: int) -> None:
     """A possible onset 30 ms before the reply is ready, after a commit at 2220 ms, holds the reply."""
     ready_ms = 2410 + slower_ms
-    stirs = [(ready_ms - 30, ready_ms + 50)]
-    rehearsal = Rehearsal([TIME], vad=LoudnessVad(stirs=stirs))
-    rehearsal.model.first_token_ms += slower_ms
-    (record,) = rehearsal.perform().records
+    possible_onsets = [(ready_ms - 30, ready_ms + 50)]
+    simulation = Simulation([TIME], vad=LoudnessVad(possible_onsets=possible_onsets))
+    simulation.model.first_token_ms += slower_ms
+    (record,) = simulation.run().records
     assert [span.start_ms for span in record.spans if span.name == "look"] == [pytest.approx(ready_ms, abs=1)]
 
 
 def test_reply_is_retracted_when_the_user_resumes_during_hold() -> None:
-    more = Says(2460, 3200, "and the date")
-    heard = Rehearsal([TIME, more]).perform()
+    more = Utterance(2460, 3200, "and the date")
+    heard = Simulation([TIME, more]).run()
     assert heard.sound_from_ms(2400.0) == pytest.approx(2420, abs=15)
-    performance = Rehearsal([TIME, more], vad=LoudnessVad(stirs=[(2380, 2460)])).perform()
-    assert performance.sound_from_ms() == performance.sound_from_ms(3600.0)
-    (record,) = performance.records
+    result = Simulation([TIME, more], vad=LoudnessVad(possible_onsets=[(2380, 2460)])).run()
+    assert result.sound_from_ms() == result.sound_from_ms(3600.0)
+    (record,) = result.records
     assert record.words is not None
     assert record.words.user == "what time is it and the date"
 
@@ -105,10 +105,10 @@ def test_reply_is_retracted_when_the_user_resumes_during_hold() -> None:
 class BatchingMicrophone(ScriptedMicrophone):
     """Records at which ms of loop time the session changed how frames are batched."""
 
-    def __init__(self, says: Sequence[Says], length_ms: int) -> None:
+    def __init__(self, utterances: Sequence[Utterance], length_ms: int) -> None:
         self.notes: list[tuple[float, Batching]] = []
         self._batching = Batching.OFF
-        super().__init__(says, length_ms)
+        super().__init__(utterances, length_ms)
 
     @property
     def batching(self) -> Batching:
@@ -121,11 +121,11 @@ class BatchingMicrophone(ScriptedMicrophone):
 
 
 def test_frames_are_batched_only_when_latency_does_not_matter() -> None:
-    says = [TIME, Says(3500, 3560, "mhm")]  # the second one overlaps the reply
-    rehearsal = Rehearsal(says, length_ms=9000, replies=("It is ten o'clock. " * 6,))
-    rehearsal.microphone = microphone = BatchingMicrophone(says, 9000)
-    performance = rehearsal.perform()
-    (record,) = performance.records
+    utterances = [TIME, Utterance(3500, 3560, "mhm")]  # the second one overlaps the reply
+    simulation = Simulation(utterances, length_ms=9000, replies=("It is ten o'clock. " * 6,))
+    simulation.microphone = microphone = BatchingMicrophone(utterances, 9000)
+    result = simulation.run()
+    (record,) = result.records
     assert record.outcome == "answered"
     zero_ms = microphone.clock.to_loop_s(Samples(0)) * 1000
     notes = [(round(at_ms - zero_ms), batching) for at_ms, batching in microphone.notes]
@@ -143,8 +143,8 @@ def test_frames_are_batched_only_when_latency_does_not_matter() -> None:
 
 
 def test_session_events_come_in_order() -> None:
-    performance = Rehearsal([TIME]).perform()
-    shown = [(type(fact).__name__, at_ms) for at_ms, fact in performance.facts]
+    result = Simulation([TIME]).run()
+    shown = [(type(event).__name__, at_ms) for at_ms, event in result.events]
     names = [name for name, _ in shown]
     assert [name for name in names if name != "WordsTimed"] == [
         "SpeechStarted",
@@ -157,85 +157,91 @@ def test_session_events_come_in_order() -> None:
     ]
     item = ItemId("item_1")
     said = UserMessage(item, "what time is it", spoken=True)
-    assert performance.told(SpeechStarted) == [SpeechStarted(1, 1000.0, item)]
-    (taken,) = performance.told(UserTurnCommitted)
+    assert result.events_of(SpeechStarted) == [SpeechStarted(1, 1000.0, item)]
+    (taken,) = result.events_of(UserTurnCommitted)
     assert taken == UserTurnCommitted(1, "what time is it", False, said, 1800.0, "spoken")
-    assert performance.units == ["It is ten o'clock.", "Anything else?"]
-    assert performance.told(ReplySent) == [
+    assert result.chunks == ["It is ten o'clock.", "Anything else?"]
+    assert result.events_of(ReplySent) == [
         ReplySent(ReplyId(1, 1), "It is ten o'clock. Anything else?", None, None, None, None)
     ]
 
 
 def test_playout_time_in_trace_matches_the_audio() -> None:
-    performance = Rehearsal([TIME]).perform()
-    heard_ms = performance.sound_from_ms()
-    assert heard_ms == pytest.approx(performance.records[0].playout_start_ms, abs=2.0)
+    result = Simulation([TIME]).run()
+    heard_ms = result.sound_from_ms()
+    assert heard_ms == pytest.approx(result.records[0].playout_start_ms, abs=2.0)
 
 
 def test_speculation_hides_work_behind_the_silence_timeout() -> None:
-    rehearsal = Rehearsal([TIME], turns=TurnSettings(hangover_ms=400, speculate_after_ms=100))
-    performance = rehearsal.perform()
-    stages = stages_ms(performance)
+    simulation = Simulation([TIME], turns=TurnSettings(hangover_ms=400, speculate_after_ms=100))
+    result = simulation.run()
+    stages = stages_ms(result)
     playout_ms = stages.pop("playout")
     assert stages == {"endpoint_wait": 400.0}
     assert playout_ms <= 20.0
-    assert performance.records[0].stages["endpoint_wait"].slack_ms == pytest.approx(400 - 210, abs=1)
-    assert rehearsal.model.asked == [(Message("system", "Be brief."), Message("user", "what time is it"))]
+    assert result.records[0].stages["endpoint_wait"].slack_ms == pytest.approx(400 - 210, abs=1)
+    assert simulation.model.asked == [(Message("system", "Be brief."), Message("user", "what time is it"))]
 
 
-@pytest.mark.parametrize(("lacks", "asked"), [(0, ["what time is it"]), (1, ["what time is", "what time is it"])])
+@pytest.mark.parametrize(
+    ("lacks", "asked"),
+    [(0, ["what time is it"]), (1, ["what time is", "what time is it"])],
+    ids=["complete draft", "draft without the last word"],
+)
 def test_llm_request_starts_with_the_draft(lacks: int, asked: list[str]) -> None:
     """A decode takes 100 ms. A correct draft hides it; a wrong one gains nothing."""
     latencies = list[float]()
-    for draft_lacks in (None, lacks):
+    for draft_missing_words in (None, lacks):
         turns = TurnSettings(hangover_ms=250, speculate_after_ms=40, settle_ms=160)
-        rehearsal = Rehearsal([TIME], turns=turns)
-        rehearsal.transcriber.delay_ms, rehearsal.transcriber.draft_lacks = 100, draft_lacks
-        performance = rehearsal.perform()
-        (record,) = performance.records
+        simulation = Simulation([TIME], turns=turns)
+        simulation.recognizer.delay_ms, simulation.recognizer.draft_missing_words = 100, draft_missing_words
+        result = simulation.run()
+        (record,) = result.records
         assert record.response_latency_ms is not None
         latencies.append(record.response_latency_ms)
-    assert [messages[-1].content for messages in rehearsal.model.asked] == asked
-    assert [item.text for item in performance.history.items if isinstance(item, UserMessage)] == ["what time is it"]
+    assert [messages[-1].content for messages in simulation.model.asked] == asked
+    assert [item.text for item in result.history.items if isinstance(item, UserMessage)] == ["what time is it"]
     without, with_draft = latencies
     assert with_draft == pytest.approx(without if lacks else without - 80, abs=25)
 
 
 def test_dropped_attempt_is_neither_heard_nor_in_the_history() -> None:
-    says = [Says(1000, 1800, "a small coffee"), Says(2040, 2600, "with milk")]
-    rehearsal = Rehearsal(says, turns=TurnSettings(hangover_ms=400, speculate_after_ms=100))
-    performance = rehearsal.perform()
-    (record,) = performance.records
+    utterances = [Utterance(1000, 1800, "a small coffee"), Utterance(2040, 2600, "with milk")]
+    simulation = Simulation(utterances, turns=TurnSettings(hangover_ms=400, speculate_after_ms=100))
+    result = simulation.run()
+    (record,) = result.records
     assert record.attempts == 2
-    assert [message.content for message in rehearsal.model.asked[-1]] == ["Be brief.", "a small coffee with milk"]
-    assert rehearsal.model.cancelled == 1
-    assert performance.sound_from_ms() == pytest.approx(record.playout_start_ms, abs=2.0)
+    assert [message.content for message in simulation.model.asked[-1]] == ["Be brief.", "a small coffee with milk"]
+    assert simulation.model.cancelled == 1
+    assert result.sound_from_ms() == pytest.approx(record.playout_start_ms, abs=2.0)
     assert {span.attempt for span in record.spans if span.dropped} == {1}
     assert record.response_latency_ms == pytest.approx(400, abs=25)
 
 
 def test_speech_before_reply_onset_continues_the_turn() -> None:
-    says = [Says(1000, 1800, "a small coffee"), Says(2300, 2900, "with milk")]
-    rehearsal = Rehearsal(says, length_ms=9000)
-    performance = rehearsal.perform()
-    (record,) = performance.records
+    utterances = [Utterance(1000, 1800, "a small coffee"), Utterance(2300, 2900, "with milk")]
+    simulation = Simulation(utterances, length_ms=9000)
+    result = simulation.run()
+    (record,) = result.records
     assert [event.name for event in record.events].count("retracted") == 1
-    assert [message.content for message in rehearsal.model.asked[-1]] == ["Be brief.", "a small coffee with milk"]
-    assert performance.sound_from_ms() == pytest.approx(record.playout_start_ms, abs=2.0)
+    assert [message.content for message in simulation.model.asked[-1]] == ["Be brief.", "a small coffee with milk"]
+    assert result.sound_from_ms() == pytest.approx(record.playout_start_ms, abs=2.0)
     assert len(record.hearings) == 2
 
 
 def test_interruption_cuts_history_at_the_last_whole_word() -> None:
-    says = [TIME, Says(3200, 4000, "what is the date")]
-    rehearsal = Rehearsal(says, length_ms=9000, replies=("It is ten o'clock and all is well in town.", "It is Monday."))
-    performance = rehearsal.perform()
-    first, second = performance.records
+    utterances = [TIME, Utterance(3200, 4000, "what is the date")]
+    simulation = Simulation(
+        utterances, length_ms=9000, replies=("It is ten o'clock and all is well in town.", "It is Monday.")
+    )
+    result = simulation.run()
+    first, second = result.records
     assert (first.outcome, second.outcome) == ("interrupted", "answered")
     # Audible from about 2.6 s on, at five words a second; interrupted at 3.5 s.
     assert first.words is not None
     assert first.words.assistant == "It is ten o'clock"
-    assert performance.told(ReplyStopped) == [ReplyStopped(ReplyId(1, 1), "It is ten o'clock", 990.0, "voice")]
-    assert rehearsal.model.asked[1] == (
+    assert result.events_of(ReplyStopped) == [ReplyStopped(ReplyId(1, 1), "It is ten o'clock", 990.0, "voice")]
+    assert simulation.model.asked[1] == (
         Message("system", "Be brief."),
         Message("user", "what time is it"),
         Message("assistant", "It is ten o'clock"),
@@ -243,14 +249,14 @@ def test_interruption_cuts_history_at_the_last_whole_word() -> None:
     )
     silent_from = second.speech_start_ms
     assert silent_from is not None
-    after_cut = performance.sound_from_ms(silent_from + 320)
+    after_cut = result.sound_from_ms(silent_from + 320)
     assert after_cut == pytest.approx(second.playout_start_ms, abs=2.0), "the old reply was silent after the cut"
 
 
 def test_cough_ducks_the_reply_and_does_not_stop_it() -> None:
-    says = [TIME, Says(3000, 3160, "")]
-    performance = Rehearsal(says).perform()
-    (record,) = performance.records
+    utterances = [TIME, Utterance(3000, 3160, "")]
+    result = Simulation(utterances).run()
+    (record,) = result.records
     assert record.outcome == "answered"
     assert [event.name for event in record.events if event.name in {"duck", "unduck", "interrupt"}] == [
         "duck",
@@ -263,11 +269,13 @@ def test_cough_ducks_the_reply_and_does_not_stop_it() -> None:
 STORY = "It is ten o'clock and all is well in town. And there is a long story behind that. Anything else?"
 
 
-def interrupted_by(says: Says, trouble: Callable[[Rehearsal], None] = lambda _: None) -> tuple[Rehearsal, Performance]:
+def interrupted_by(
+    utterance: Utterance, trouble: Callable[[Simulation], None] = lambda _: None
+) -> tuple[Simulation, SimulationResult]:
     """Speaks over a long reply that is audible from about 2.6 s on, at five words a second."""
-    rehearsal = Rehearsal([TIME, says], length_ms=12_000, replies=(STORY, "Bye."))
-    rehearsal.at(2900, lambda: trouble(rehearsal))
-    return rehearsal, rehearsal.perform()
+    simulation = Simulation([TIME, utterance], length_ms=12_000, replies=(STORY, "Bye."))
+    simulation.at(2900, lambda: trouble(simulation))
+    return simulation, simulation.run()
 
 
 def ducking(record: TurnRecord) -> list[str]:
@@ -275,89 +283,95 @@ def ducking(record: TurnRecord) -> list[str]:
 
 
 def test_short_word_interrupts_once_transcribed() -> None:
-    rehearsal, performance = interrupted_by(Says(3000, 3160, "quit"))
-    first, second = performance.records
+    simulation, result = interrupted_by(Utterance(3000, 3160, "quit"))
+    first, second = result.records
     assert (first.outcome, second.outcome) == ("interrupted", "answered")
     assert ducking(first) == ["duck", "interrupt"]
-    _, started = [ms for ms, fact in performance.facts if isinstance(fact, SpeechStarted)]
+    _, started = [ms for ms, event in result.events if isinstance(event, SpeechStarted)]
     assert started == pytest.approx(3350, abs=21), "160 ms of silence, and the words take 20"
-    assert rehearsal.model.asked[-1][-1] == Message("user", "quit")
+    assert simulation.model.asked[-1][-1] == Message("user", "quit")
     assert second.response_latency_ms == pytest.approx(540, abs=25), "400 of silence, 20 for words, 120 for an answer"
 
 
 def test_echo_of_the_reply_does_not_interrupt_it() -> None:
-    _, performance = interrupted_by(Says(3000, 3160, "Is ten"))
-    (record,) = performance.records
+    _, result = interrupted_by(Utterance(3000, 3160, "Is ten"))
+    (record,) = result.records
     assert ducking(record) == ["duck", "unduck"]
 
 
 def test_low_confidence_overlap_is_transcribed_again() -> None:
-    _, performance = interrupted_by(
-        Says(3000, 3160, "quit"), lambda rehearsal: setattr(rehearsal.transcriber, "early_rough", True)
+    _, result = interrupted_by(
+        Utterance(3000, 3160, "quit"), lambda simulation: setattr(simulation.recognizer, "early_low_confidence", True)
     )
-    first, _ = performance.records
+    first, _ = result.records
     assert ducking(first) == ["duck", "interrupt"]
-    _, started = [ms for ms, fact in performance.facts if isinstance(fact, SpeechStarted)]
+    _, started = [ms for ms, event in result.events if isinstance(event, SpeechStarted)]
     assert started == pytest.approx(3370, abs=21)
 
 
 def test_word_not_yet_played_is_not_an_echo() -> None:
-    _, performance = interrupted_by(Says(3000, 3160, "story"))
-    first, _ = performance.records
+    _, result = interrupted_by(Utterance(3000, 3160, "story"))
+    first, _ = result.records
     assert ducking(first) == ["duck", "interrupt"]
 
 
-@pytest.mark.parametrize(("said", "answers"), [("quit", 1), ("", 0)])
+@pytest.mark.parametrize(("said", "answers"), [("quit", 1), ("", 0)], ids=["with words", "without words"])
 def test_uncertain_short_speech_is_answered_if_it_has_words(said: str, answers: int) -> None:
-    rehearsal = Rehearsal([Says(1000, 1200, said)], replies=("Bye.",), vad=LoudnessVad(sure=0.6))
-    performance = rehearsal.perform()
-    assert [record.outcome for record in performance.records] == ["answered"] * answers
-    assert len(performance.told(SpeechStarted)) == answers
-    assert [messages[-1].content for messages in rehearsal.model.asked] == ["quit"] * answers
-    assert all(record.response_latency_ms == pytest.approx(540, abs=25) for record in performance.records)
+    simulation = Simulation([Utterance(1000, 1200, said)], replies=("Bye.",), vad=LoudnessVad(probability=0.6))
+    result = simulation.run()
+    assert [record.outcome for record in result.records] == ["answered"] * answers
+    assert len(result.events_of(SpeechStarted)) == answers
+    assert [messages[-1].content for messages in simulation.model.asked] == ["quit"] * answers
+    assert all(record.response_latency_ms == pytest.approx(540, abs=25) for record in result.records)
 
 
-@pytest.mark.parametrize(("trouble", "swells_up_ms"), [("hangs", 4120), ("breaks", 3330)])
+@pytest.mark.parametrize(
+    ("trouble", "swells_up_ms"),
+    [("hangs", 4120), ("raises_bug", 3330)],
+    ids=["hanging recognizer", "failing recognizer"],
+)
 def test_overlap_with_lost_transcript_does_not_stop_the_reply(trouble: str, swells_up_ms: float) -> None:
-    _, performance = interrupted_by(
-        Says(3000, 3160, "quit"), lambda rehearsal: setattr(rehearsal.transcriber, trouble, True)
+    _, result = interrupted_by(
+        Utterance(3000, 3160, "quit"), lambda simulation: setattr(simulation.recognizer, trouble, True)
     )
-    (record,) = performance.records
+    (record,) = result.records
     assert ducking(record) == ["duck", "unduck"]
     [unducked] = [event.at_ms for event in record.events if event.name == "unduck"]
     assert unducked == pytest.approx(swells_up_ms, abs=21)
-    assert bool(performance.troubles) == (trouble == "breaks"), "nobody waits for words that are not wanted any more"
+    assert bool(result.problems) == (trouble == "raises_bug"), "a transcript that is no longer needed is not awaited"
 
 
 def test_leaving_cancels_a_pending_overlap_transcription() -> None:
-    rehearsal = Rehearsal([TIME, Says(3000, 3160, "quit")], length_ms=3600, replies=(STORY,))
-    rehearsal.at(2900, lambda: setattr(rehearsal.transcriber, "delay_ms", 700.0))
-    rehearsal.at(3500, lambda: rehearsal.session.leave())  # noqa: PLW0108 - there is no session yet
-    performance = rehearsal.perform()
-    assert [record.outcome for record in performance.records] == ["interrupted"]
-    assert not performance.troubles
+    simulation = Simulation([TIME, Utterance(3000, 3160, "quit")], length_ms=3600, replies=(STORY,))
+    simulation.at(2900, lambda: setattr(simulation.recognizer, "delay_ms", 700.0))
+    simulation.at(3500, lambda: simulation.session.announce_end())  # noqa: PLW0108 - there is no session yet
+    result = simulation.run()
+    assert [record.outcome for record in result.records] == ["interrupted"]
+    assert not result.problems
 
 
 def test_echo_after_the_reply_is_not_answered() -> None:
-    rehearsal = Rehearsal([TIME, Says(3420, 3580, "Thursday")], replies=("It is Monday. Until Thursday.", "Bye."))
-    rehearsal.vad = LoudnessVad(sure=0.74)
-    performance = rehearsal.perform()
-    assert [record.outcome for record in performance.records] == ["answered"]
+    simulation = Simulation(
+        [TIME, Utterance(3420, 3580, "Thursday")], replies=("It is Monday. Until Thursday.", "Bye.")
+    )
+    simulation.vad = LoudnessVad(probability=0.74)
+    result = simulation.run()
+    assert [record.outcome for record in result.records] == ["answered"]
 
 
-def spoken_text(performance: Performance) -> list[str]:
-    return [item.text for item in performance.history.items if isinstance(item, AssistantMessage)]
+def spoken_text(result: SimulationResult) -> list[str]:
+    return [item.text for item in result.history.items if isinstance(item, AssistantMessage)]
 
 
 def test_reply_resumes_at_the_sentence_a_cough_interrupted() -> None:
     text = "It is ten o'clock. And this goes on for quite a while longer."
-    rehearsal = Rehearsal([TIME, Says(3400, 3900, "")], length_ms=12_000, replies=(text,))
-    rehearsal.at(9000, lambda: rehearsal.session.repeat())  # noqa: PLW0108 - there is no session yet
-    performance = rehearsal.perform()
-    first, cough, rest, _ = performance.records
+    simulation = Simulation([TIME, Utterance(3400, 3900, "")], length_ms=12_000, replies=(text,))
+    simulation.at(9000, lambda: simulation.session.repeat())  # noqa: PLW0108 - there is no session yet
+    result = simulation.run()
+    first, cough, rest, _ = result.records
     assert (first.outcome, cough.outcome, rest.outcome) == ("interrupted", "no words", "answered")
     assert rest.no_latency_reason == "resumed"
-    assert spoken_text(performance) == [
+    assert spoken_text(result) == [
         "It is ten o'clock. And this",
         "And this goes on for quite a while longer.",
         text,
@@ -369,55 +383,55 @@ SHORT_STORY = "It is ten o'clock. And this goes on for quite a while longer."
 
 @pytest.mark.parametrize("said", ["Yeah.", "Right.", "Mm hmm.", "Uh-huh.", "Okay.", "Genau.", "D'accord.", "Vale."])
 def test_reply_resumes_after_a_backchannel(said: str) -> None:
-    rehearsal = Rehearsal([TIME, Says(3400, 3900, said)], length_ms=12_000, replies=(SHORT_STORY, "No."))
-    performance = rehearsal.perform()
-    first, aside, rest = performance.records
+    simulation = Simulation([TIME, Utterance(3400, 3900, said)], length_ms=12_000, replies=(SHORT_STORY, "No."))
+    result = simulation.run()
+    first, aside, rest = result.records
     assert (first.outcome, aside.outcome, rest.outcome) == ("interrupted", "backchannel", "answered")
     assert rest.no_latency_reason == "resumed"
-    assert spoken_text(performance) == ["It is ten o'clock. And this", "And this goes on for quite a while longer."]
-    assert len(rehearsal.model.asked) == 1
-    assert all(said not in getattr(item, "text", "") for item in performance.history.items)
+    assert spoken_text(result) == ["It is ten o'clock. And this", "And this goes on for quite a while longer."]
+    assert len(simulation.model.asked) == 1
+    assert all(said not in getattr(item, "text", "") for item in result.history.items)
 
 
 @pytest.mark.parametrize("said", ["Stop.", "No.", "Wait.", "Yeah but why?", "Okay stop."])
 def test_more_than_a_backchannel_is_answered(said: str) -> None:
-    rehearsal = Rehearsal([TIME, Says(3400, 3900, said)], length_ms=12_000, replies=(SHORT_STORY, "Fine."))
-    performance = rehearsal.perform()
-    assert spoken_text(performance)[-1] == "Fine."
-    assert len(rehearsal.model.asked) == 2
+    simulation = Simulation([TIME, Utterance(3400, 3900, said)], length_ms=12_000, replies=(SHORT_STORY, "Fine."))
+    result = simulation.run()
+    assert spoken_text(result)[-1] == "Fine."
+    assert len(simulation.model.asked) == 2
 
 
-@pytest.mark.parametrize("begins", [3400, 8000])
+@pytest.mark.parametrize("begins", [3400, 8000], ids=["during the reply", "after the reply"])
 def test_backchannel_that_answers_a_question_is_a_turn(begins: int) -> None:
     text = "Shall I go on? And this goes on for quite a while longer." if begins < 4000 else "Ten. Shall I go on?"
-    says = [TIME, Says(begins, begins + 500, "Yeah.")]
-    rehearsal = Rehearsal(says, length_ms=14_000, replies=(text, "Fine."))
-    performance = rehearsal.perform()
-    assert spoken_text(performance)[-1] == "Fine."
-    assert len(rehearsal.model.asked) == 2
+    utterances = [TIME, Utterance(begins, begins + 500, "Yeah.")]
+    simulation = Simulation(utterances, length_ms=14_000, replies=(text, "Fine."))
+    result = simulation.run()
+    assert spoken_text(result)[-1] == "Fine."
+    assert len(simulation.model.asked) == 2
 
 
 def test_repeat_says_the_last_reply() -> None:
-    says = [TIME, Says(6000, 6600, "is it late")]
-    rehearsal = Rehearsal(says, length_ms=13_000, replies=("It is ten o'clock. Yes.", "Yes."))
-    rehearsal.at(10_000, lambda: rehearsal.session.repeat())  # noqa: PLW0108 - there is no session yet
-    assert spoken_text(rehearsal.perform()) == ["It is ten o'clock. Yes.", "Yes.", "Yes."]
+    utterances = [TIME, Utterance(6000, 6600, "is it late")]
+    simulation = Simulation(utterances, length_ms=13_000, replies=("It is ten o'clock. Yes.", "Yes."))
+    simulation.at(10_000, lambda: simulation.session.repeat())  # noqa: PLW0108 - there is no session yet
+    assert spoken_text(simulation.run()) == ["It is ten o'clock. Yes.", "Yes.", "Yes."]
 
 
 def test_repeat_of_a_resumed_reply_says_all_of_it() -> None:
     text = "It is ten o'clock. And this goes on for quite a while longer."
-    rehearsal = Rehearsal([TIME, Says(3400, 3900, "")], length_ms=14_000, replies=(text,))
-    rehearsal.at(5600, lambda: rehearsal.session.repeat())  # noqa: PLW0108 - there is no session yet
-    assert spoken_text(rehearsal.perform())[-1] == text
+    simulation = Simulation([TIME, Utterance(3400, 3900, "")], length_ms=14_000, replies=(text,))
+    simulation.at(5600, lambda: simulation.session.repeat())  # noqa: PLW0108 - there is no session yet
+    assert spoken_text(simulation.run())[-1] == text
 
 
 def test_long_reply_interrupted_by_a_cough_resumes_completely() -> None:
     text = " ".join(f"This is sentence number {number}." for number in range(40))
-    rehearsal = Rehearsal([TIME, Says(3400, 3900, "")], length_ms=90_000, replies=(text,))
-    rehearsal.model.token_ms = 5
-    performance = rehearsal.perform()
-    assert [record.no_latency_reason for record in performance.records][-1] == "resumed"
-    cut, rest = spoken_text(performance)
+    simulation = Simulation([TIME, Utterance(3400, 3900, "")], length_ms=90_000, replies=(text,))
+    simulation.model.token_ms = 5
+    result = simulation.run()
+    assert [record.no_latency_reason for record in result.records][-1] == "resumed"
+    cut, rest = spoken_text(result)
     assert rest.endswith("This is sentence number 39.")
     assert text.startswith(cut)
     assert text.endswith(rest)
@@ -425,130 +439,139 @@ def test_long_reply_interrupted_by_a_cough_resumes_completely() -> None:
 
 
 def test_incomplete_reply_interrupted_by_a_cough_is_requested_again() -> None:
-    rehearsal = Rehearsal([TIME, Says(3400, 3900, "")], replies=("It is ten o'clock. " * 20, "Yes, ten."))
-    rehearsal.model.token_ms = 100
-    performance = rehearsal.perform()
-    assert [record.outcome for record in performance.records] == ["interrupted", "no words", "answered"]
-    (_, again) = rehearsal.model.asked
+    simulation = Simulation([TIME, Utterance(3400, 3900, "")], replies=("It is ten o'clock. " * 20, "Yes, ten."))
+    simulation.model.token_ms = 100
+    result = simulation.run()
+    assert [record.outcome for record in result.records] == ["interrupted", "no words", "answered"]
+    (_, again) = simulation.model.asked
     assert [message.role for message in again] == ["system", "user", "assistant"]
-    assert spoken_text(performance)[-1] == "Yes, ten."
+    assert spoken_text(result)[-1] == "Yes, ten."
 
 
 LONG_STORY = "Half past ten. " + "And there is a long story behind that. " * 6
 
 
-@pytest.mark.parametrize("token_ms", [20.0, 60.0])
+@pytest.mark.parametrize("token_ms", [20.0, 60.0], ids="{} ms per token".format)
 def test_stopped_reply_does_not_resume_an_earlier_one(token_ms: float) -> None:
     """A cough interrupts the first reply. A timer rings before it resumes, and is interrupted too."""
-    says = [TIME, Says(3400, 3900, ""), Says(5600, 6400, "tell me a story"), Says(9200, 9800, "no stop that")]
+    utterances = [
+        TIME,
+        Utterance(3400, 3900, ""),
+        Utterance(5600, 6400, "tell me a story"),
+        Utterance(9200, 9800, "no stop that"),
+    ]
     text = "It is ten o'clock. And this goes on for quite a while longer."
-    rehearsal = Rehearsal(says, length_ms=16_000, replies=(text, LONG_STORY, "Fine."))
-    rehearsal.model.token_ms = token_ms
+    simulation = Simulation(utterances, length_ms=16_000, replies=(text, LONG_STORY, "Fine."))
+    simulation.model.token_ms = token_ms
     ringing = SetTimer(4.6, None, "Your pasta timer is done. Please look after it soon.")
-    rehearsal.at(0, lambda: rehearsal.deeds.timers.apply(ringing, 1000.0))
-    performance = rehearsal.perform()
-    assert [record.no_latency_reason for record in performance.records[2:]] == ["announcement", None, None]
-    assert spoken_text(performance)[-1] == "Fine."
-    assert len(rehearsal.model.asked) == 3
+    simulation.at(0, lambda: simulation.skill_effects.timers.apply(ringing, 1000.0))
+    result = simulation.run()
+    assert [record.no_latency_reason for record in result.records[2:]] == ["announcement", None, None]
+    assert spoken_text(result)[-1] == "Fine."
+    assert len(simulation.model.asked) == 3
 
 
 def test_speech_longer_than_the_turn_limit_loses_no_word() -> None:
     told = [f"word{number}" for number in range(60)]
-    rehearsal = Rehearsal([Says(1000, 13_000, " ".join(told))], 18_000, turns=TurnSettings(max_turn_s=5))
-    rehearsal.transcriber.word_by_word = True
-    rehearsal.transcriber.delay_ms = 200
-    (record,) = rehearsal.perform().records
+    simulation = Simulation([Utterance(1000, 13_000, " ".join(told))], 18_000, turns=TurnSettings(max_turn_s=5))
+    simulation.recognizer.word_by_word = True
+    simulation.recognizer.delay_ms = 200
+    (record,) = simulation.run().records
     assert record.words is not None
     assert record.words.user.split() == told
 
 
 def test_reply_heard_completely_does_not_resume() -> None:
-    performance = Rehearsal([TIME, Says(2950, 3450, "")], replies=("It is ten.",)).perform()
-    assert "resumed" not in [record.no_latency_reason for record in performance.records]
-    assert spoken_text(performance) == ["It is ten."]
+    result = Simulation([TIME, Utterance(2950, 3450, "")], replies=("It is ten.",)).run()
+    assert "resumed" not in [record.no_latency_reason for record in result.records]
+    assert spoken_text(result) == ["It is ten."]
 
 
-def loudness(performance: Performance, from_ms: float, to_ms: float) -> float:
-    blocks = [float(abs(pcm.astype(float)).mean()) for at_ms, pcm in performance.sound if from_ms <= at_ms < to_ms]
+def loudness(result: SimulationResult, from_ms: float, to_ms: float) -> float:
+    blocks = [float(abs(pcm.astype(float)).mean()) for at_ms, pcm in result.sound if from_ms <= at_ms < to_ms]
     return sum(blocks) / len(blocks)
 
 
 def test_ducking_lowers_the_audio() -> None:
-    performance = Rehearsal([TIME, Says(3000, 3160, "")]).perform()
-    assert loudness(performance, 3060, 3160) < 0.3 * loudness(performance, 2800, 2980)
-    assert loudness(performance, 3400, 3500) == pytest.approx(loudness(performance, 2800, 2980), rel=0.1)
+    result = Simulation([TIME, Utterance(3000, 3160, "")]).run()
+    assert loudness(result, 3060, 3160) < 0.3 * loudness(result, 2800, 2980)
+    assert loudness(result, 3400, 3500) == pytest.approx(loudness(result, 2800, 2980), rel=0.1)
 
 
 def test_speech_without_words_is_not_answered() -> None:
-    rehearsal = Rehearsal([Says(1000, 1500, "")])
-    performance = rehearsal.perform()
-    (record,) = performance.records
+    simulation = Simulation([Utterance(1000, 1500, "")])
+    result = simulation.run()
+    (record,) = result.records
     assert (record.outcome, record.response_latency_ms, record.no_latency_reason) == ("no words", None, "no words")
-    assert rehearsal.model.asked == []
-    assert performance.sound_from_ms() is None
+    assert simulation.model.asked == []
+    assert result.sound_from_ms() is None
 
 
 def test_recognizer_that_fails_during_speech_loses_nothing() -> None:
-    rehearsal = Rehearsal([TIME])
-    rehearsal.at(1500, lambda: setattr(rehearsal.transcriber, "dead", True))
-    performance = rehearsal.perform()
-    (record,) = performance.records
+    simulation = Simulation([TIME])
+    simulation.at(1500, lambda: setattr(simulation.recognizer, "dead", True))
+    result = simulation.run()
+    (record,) = result.records
     assert record.words is not None
     assert record.words.user == "what time is it"
-    assert rehearsal.transcriber.loads == 1
+    assert simulation.recognizer.loads == 1
     assert [event.name for event in record.events].count("error") == 1
-    assert "the recognizer has died" in performance.troubles[0]
+    assert "the recognizer has died" in result.problems[0]
     assert "the recognizer has died" in next(event.detail for event in record.events if event.name == "error")
 
 
 def test_recognizer_that_fails_in_a_long_turn_is_restarted_once() -> None:
-    story = [Says(1000, 8000, "once upon a time"), Says(8160, 8600, "there was"), Says(8760, 9200, "a king")]
-    rehearsal = Rehearsal([*story, Says(14_000, 14_800, "what is the date")], length_ms=20_000)
-    rehearsal.turns = TurnSettings(speculate_after_ms=60.0)  # a transcript is requested in every pause
-    rehearsal.at(7500, lambda: setattr(rehearsal.transcriber, "dead", True))
-    performance = rehearsal.perform()
-    first, second = performance.records
-    assert rehearsal.transcriber.loads == 1
-    assert [what.partition(":")[0] for what in performance.troubles] == [
+    story = [
+        Utterance(1000, 8000, "once upon a time"),
+        Utterance(8160, 8600, "there was"),
+        Utterance(8760, 9200, "a king"),
+    ]
+    simulation = Simulation([*story, Utterance(14_000, 14_800, "what is the date")], length_ms=20_000)
+    simulation.turns = TurnSettings(speculate_after_ms=60.0)  # a transcript is requested in every pause
+    simulation.at(7500, lambda: setattr(simulation.recognizer, "dead", True))
+    result = simulation.run()
+    first, second = result.records
+    assert simulation.recognizer.loads == 1
+    assert [what.partition(":")[0].partition(",")[0] for what in result.problems] == [
         "speech recognition failed",
-        "scripted ears came back too late for what is being said",
+        "your last words were lost while scripted recognizer restarted; please repeat them",
         "speech recognition failed",  # reported by the reply
     ]
     assert (first.error, second.error) == ("speech recognition failed", None)
 
 
 def test_slow_recognizer_restart_gives_an_apology() -> None:
-    rehearsal = Rehearsal([TIME, Says(12_000, 12_800, "what is the date")], length_ms=18_000)
-    rehearsal.transcriber.load_s = 6.0
-    rehearsal.at(1500, lambda: setattr(rehearsal.transcriber, "dead", True))
-    performance = rehearsal.perform()
-    first, second = performance.records
-    assert performance.units[:2] == RECOGNIZER_FAILED.replace(". ", ".|").split("|")
+    simulation = Simulation([TIME, Utterance(12_000, 12_800, "what is the date")], length_ms=18_000)
+    simulation.recognizer.load_s = 6.0
+    simulation.at(1500, lambda: setattr(simulation.recognizer, "dead", True))
+    result = simulation.run()
+    first, second = result.records
+    assert result.chunks[:2] == RECOGNIZER_FAILED.replace(". ", ".|").split("|")
     assert first.error == "speech recognition failed"
     assert second.error is None
     assert second.words is not None
     assert second.words.user == "what is the date"
-    assert rehearsal.transcriber.loads == 1
+    assert simulation.recognizer.loads == 1
 
 
 def test_failed_recognizer_restart_is_repeated_in_the_next_turn() -> None:
-    rehearsal = Rehearsal([TIME, Says(9000, 9800, "what is the date")], length_ms=15_000)
-    rehearsal.transcriber.failing_loads = 2
-    rehearsal.at(1500, lambda: setattr(rehearsal.transcriber, "dead", True))
-    performance = rehearsal.perform()
-    first, second = performance.records
+    simulation = Simulation([TIME, Utterance(9000, 9800, "what is the date")], length_ms=15_000)
+    simulation.recognizer.failing_loads = 2
+    simulation.at(1500, lambda: setattr(simulation.recognizer, "dead", True))
+    result = simulation.run()
+    first, second = result.records
     assert first.error == "speech recognition failed"
     assert second.words is not None
     assert second.words.user == "what is the date"
-    assert any("could not be restarted: its model has gone" in trouble for trouble in performance.troubles)
+    assert any("could not be restarted: its model has gone" in trouble for trouble in result.problems)
 
 
 def test_hanging_recognizer_times_out() -> None:
-    rehearsal = Rehearsal(
-        [TIME, Says(9000, 9800, "what is the date")], length_ms=15_000, settings=SessionSettings(stt_timeout_s=1.0)
+    simulation = Simulation(
+        [TIME, Utterance(9000, 9800, "what is the date")], length_ms=15_000, settings=SessionSettings(stt_timeout_s=1.0)
     )
-    rehearsal.at(1500, lambda: setattr(rehearsal.transcriber, "hangs", True))
-    first, second = rehearsal.perform().records
+    simulation.at(1500, lambda: setattr(simulation.recognizer, "hangs", True))
+    first, second = simulation.run().records
     assert first.error == "speech recognition failed"
     assert first.stages["stt"].ms == pytest.approx(1000, abs=1)
     assert second.outcome == "answered"
@@ -556,18 +579,18 @@ def test_hanging_recognizer_times_out() -> None:
 
 
 def test_unreachable_model_is_reported() -> None:
-    performance = Rehearsal([TIME], replies=(UNREACHABLE,)).perform()
-    (record,) = performance.records
-    assert performance.units == ["I can't reach my language model."]
+    result = Simulation([TIME], replies=(UNREACHABLE,)).run()
+    (record,) = result.records
+    assert result.chunks == ["I can't reach my language model."]
     assert record.error == "home: refused"
     assert record.outcome == "answered"
     assert record.response_latency_ms is not None
 
 
 def test_broken_answer_ends_at_a_sentence() -> None:
-    performance = Rehearsal([TIME], replies=(("It is ten o'clock. And then the", BROKEN),)).perform()
-    assert performance.units == ["It is ten o'clock.", "Sorry, my answer breaks off there. The connection broke."]
-    assert performance.records[0].error == "home: torn"
+    result = Simulation([TIME], replies=(("It is ten o'clock. And then the", BROKEN),)).run()
+    assert result.chunks == ["It is ten o'clock.", "Sorry, my answer breaks off there. The connection broke."]
+    assert result.records[0].error == "home: torn"
 
 
 @pytest.mark.parametrize(
@@ -581,79 +604,85 @@ def test_broken_answer_ends_at_a_sentence() -> None:
         (("And then", FILTERED), ["My language model declined to answer that."], None),
         (FILTERED, ["My language model declined to answer that."], "home: filtered"),
     ],
+    ids=["after a sentence", "within the first sentence", "before any text"],
 )
 def test_answer_stopped_by_a_filter_is_incomplete(
     reply: LlmError | tuple[str, LlmError], units: list[str], error: str | None
 ) -> None:
-    performance = Rehearsal([TIME], replies=(reply,)).perform()
-    (sent,) = performance.told(ReplySent)
+    result = Simulation([TIME], replies=(reply,)).run()
+    (sent,) = result.events_of(ReplySent)
     assert isinstance(sent, ReplySent)
     assert (sent.error, sent.incomplete) == (error, None if error else "content_filter")
-    assert performance.units == units
-    assert performance.records[0].error == "home: filtered"
+    assert result.chunks == units
+    assert result.records[0].error == "home: filtered"
 
 
 def test_empty_answer_is_reported() -> None:
-    performance = Rehearsal([TIME], replies=("",)).perform()
-    assert performance.units == ["My language model gave an empty answer."]
-    assert performance.records[0].error is not None
-    assert "'scripted model' ended its answer without any text" in performance.records[0].error
+    result = Simulation([TIME], replies=("",)).run()
+    assert result.chunks == ["My language model gave an empty answer."]
+    assert result.records[0].error is not None
+    assert "'scripted model' ended its answer without any text" in result.records[0].error
 
 
 def test_silent_model_ends_the_turn_as_stuck() -> None:
-    rehearsal = Rehearsal([TIME, Says(14_000, 14_800, "hello")], length_ms=20_000, replies=(None, "Hello there."))
-    first, second = rehearsal.perform().records
+    simulation = Simulation(
+        [TIME, Utterance(14_000, 14_800, "hello")], length_ms=20_000, replies=(None, "Hello there.")
+    )
+    first, second = simulation.run().records
     assert (first.outcome, first.response_latency_ms) == ("stuck", None)
     assert second.outcome == "answered"
-    assert rehearsal.model.cancelled == 1
+    assert simulation.model.cancelled == 1
 
 
 def test_failed_voice_shows_the_reply_and_is_restarted() -> None:
-    rehearsal = Rehearsal([TIME, Says(6000, 6800, "what is the date")], length_ms=12_000)
-    rehearsal.voice.fails = True
-    performance = rehearsal.perform()
-    first, second = performance.records
+    simulation = Simulation([TIME, Utterance(6000, 6800, "what is the date")], length_ms=12_000)
+    simulation.voice.fails = True
+    result = simulation.run()
+    first, second = result.records
     assert first.outcome == "failed"
     assert first.error == "the voice has died"
-    assert "not spoken: It is ten o'clock." in performance.troubles[1]
+    assert "not spoken: It is ten o'clock." in result.problems[1]
     assert second.outcome == "answered"
-    assert rehearsal.voice.loads == 1
+    assert simulation.voice.loads == 1
 
 
 def test_failed_vad_is_replaced_and_reported() -> None:
-    rehearsal = Rehearsal([TIME, Says(6000, 6800, "what is the date")], length_ms=12_000)
-    rehearsal.vad = LoudnessVad("fragile", fails_at_ms=4500)
-    performance = rehearsal.perform()
-    assert [record.outcome for record in performance.records] == ["answered", "answered"]
-    assert performance.troubles == ["vad: spare, in place of a detector that failed: the detector's model is broken"]
-    assert performance.records[1].fallbacks == tuple(performance.troubles)
-    assert performance.records[1].engines["vad"] == "spare"
+    simulation = Simulation([TIME, Utterance(6000, 6800, "what is the date")], length_ms=12_000)
+    simulation.vad = LoudnessVad("fragile", fails_at_ms=4500)
+    result = simulation.run()
+    assert [record.outcome for record in result.records] == ["answered", "answered"]
+    assert result.problems == ["speech detection failed (the detector's model is broken); spare is used instead"]
+    fallback = "vad: spare, instead of a detector that failed: the detector's model is broken"
+    assert result.records[1].fallbacks == (fallback,)
+    assert result.records[1].engines["vad"] == "spare"
 
 
 def test_greeting_is_spoken_and_has_no_latency() -> None:
-    rehearsal = Rehearsal([Says(3000, 3800, "what time is it")], settings=SessionSettings(greeting="Hello, I am here."))
-    performance = rehearsal.perform()
-    first, second = performance.records
+    simulation = Simulation(
+        [Utterance(3000, 3800, "what time is it")], settings=SessionSettings(greeting="Hello, I am here.")
+    )
+    result = simulation.run()
+    first, second = result.records
     assert (first.outcome, first.response_latency_ms, first.no_latency_reason) == ("answered", None, "greeting")
     assert second.outcome == "answered"
     assert (first.attempts, second.attempts) == (1, 1), "an answer was begun"
-    assert rehearsal.model.asked[0][1] == Message("assistant", "Hello, I am here.")
+    assert simulation.model.asked[0][1] == Message("assistant", "Hello, I am here.")
 
 
 def test_trace_has_no_words_by_default() -> None:
-    rehearsal = Rehearsal([TIME], keep_words=False)
-    line = rehearsal.perform().records[0].to_json()
+    simulation = Simulation([TIME], keep_words=False)
+    line = simulation.run().records[0].to_json()
     assert "time" not in line.replace('"no_latency_reason"', "")
     assert "clock." not in line
 
 
 def test_many_turns_in_a_row_are_answered() -> None:
-    says = [Says(1000 + 4000 * turn, 1600 + 4000 * turn, f"question number {turn}") for turn in range(20)]
-    rehearsal = Rehearsal(says, length_ms=84_000, replies=("Yes.",))
-    performance = rehearsal.perform()
-    assert [record.turn for record in performance.records] == list(range(1, 21))
-    assert {record.outcome for record in performance.records} == {"answered"}
-    latencies = [record.response_latency_ms for record in performance.records]
+    utterances = [Utterance(1000 + 4000 * turn, 1600 + 4000 * turn, f"question number {turn}") for turn in range(20)]
+    simulation = Simulation(utterances, length_ms=84_000, replies=("Yes.",))
+    result = simulation.run()
+    assert [record.turn for record in result.records] == list(range(1, 21))
+    assert {record.outcome for record in result.records} == {"answered"}
+    latencies = [record.response_latency_ms for record in result.records]
     assert max(filter(None, latencies)) - min(filter(None, latencies)) <= 20, "one playout block, no drift"
 
 
@@ -662,10 +691,10 @@ def test_many_turns_in_a_row_are_answered() -> None:
 
 def test_voice_failure_during_retraction_leaves_no_error() -> None:
     for resumes_ms in range(2000, 2260, 20):
-        says = [Says(1000, 1800, "a small coffee"), Says(resumes_ms, 2700, "with milk")]
-        rehearsal = Rehearsal(says, turns=TurnSettings(hangover_ms=500, speculate_after_ms=100))
-        rehearsal.voice.fails = True
-        (record,) = rehearsal.perform().records
+        utterances = [Utterance(1000, 1800, "a small coffee"), Utterance(resumes_ms, 2700, "with milk")]
+        simulation = Simulation(utterances, turns=TurnSettings(hangover_ms=500, speculate_after_ms=100))
+        simulation.voice.fails = True
+        (record,) = simulation.run().records
         assert record.outcome in {"answered", "failed"}, "as the failing attempt was dropped or committed"
 
 
@@ -681,179 +710,183 @@ class DyingMicrophone(ScriptedMicrophone):
 
 
 def test_heard_words_are_kept_when_the_conversation_breaks_off() -> None:
-    rehearsal = Rehearsal([TIME], replies=("It is ten o'clock. " + "And this goes on for quite a while longer. " * 4,))
-    rehearsal.microphone = DyingMicrophone(rehearsal.says, rehearsal.length_ms)
+    simulation = Simulation(
+        [TIME], replies=("It is ten o'clock. " + "And this goes on for quite a while longer. " * 4,)
+    )
+    simulation.microphone = DyingMicrophone(simulation.utterances, simulation.length_ms)
     with pytest.raises(ExceptionGroup):
-        rehearsal.perform()
-    heard = rehearsal.session.history.items[-1]
+        simulation.run()
+    heard = simulation.session.history.items[-1]
     assert isinstance(heard, AssistantMessage)
     assert heard.text == "It is ten o'clock. And this goes on"
-    (finished,) = (fact for _, fact, _ in rehearsal.seen if isinstance(fact, TurnFinished))
+    (finished,) = (event for _, event, _ in simulation.events_with_history if isinstance(event, TurnFinished))
     assert finished.record.outcome == "failed"
-    assert finished.record.error == "the conversation broke off (ExceptionGroup)"
+    assert finished.record.error == "the conversation ended with an error (ExceptionGroup)"
     assert finished.record.words is not None
     assert finished.record.words.assistant == heard.text
 
 
 def test_leaving_during_speech_writes_a_record() -> None:
-    rehearsal = Rehearsal([TIME, Says(5000, 7000, "this is what I say")], length_ms=6000)
-    rehearsal.at(5500, lambda: rehearsal.session.leave())  # noqa: PLW0108 - there is no session yet
-    assert [record.outcome for record in rehearsal.perform().records] == ["answered", "cleared"]
+    simulation = Simulation([TIME, Utterance(5000, 7000, "this is what I say")], length_ms=6000)
+    simulation.at(5500, lambda: simulation.session.announce_end())  # noqa: PLW0108 - there is no session yet
+    assert [record.outcome for record in simulation.run().records] == ["answered", "cleared"]
 
 
 def test_client_measurement_before_speech_end_is_ignored() -> None:
-    rehearsal = Rehearsal([TIME])
+    simulation = Simulation([TIME])
 
     def measured() -> None:
-        assert rehearsal.session.turns.replying is not None
-        rehearsal.session.on_client_latency(rehearsal.session.turns.replying, -0.5, 0.0)
+        assert simulation.session.turns.replying is not None
+        simulation.session.on_client_latency(simulation.session.turns.replying, -0.5, 0.0)
 
-    rehearsal.at(2350, measured)
-    (record,) = rehearsal.perform().records
+    simulation.at(2350, measured)
+    (record,) = simulation.run().records
     assert record.response_latency_ms is not None
     assert record.response_latency_ms > 0
 
 
 def test_hanging_cleanup_is_cancelled_again() -> None:
-    rehearsal = Rehearsal([TIME, Says(14_000, 14_800, "hello")], length_ms=20_000, replies=(None, "Hello."))
-    rehearsal.model.clean_up_s = 7200.0
-    first, second = rehearsal.perform().records
+    simulation = Simulation([TIME, Utterance(14_000, 14_800, "hello")], length_ms=20_000, replies=(None, "Hello."))
+    simulation.model.clean_up_s = 7200.0
+    first, second = simulation.run().records
     assert (first.outcome, second.outcome) == ("stuck", "answered")
 
 
 def test_stuck_reply_is_reported_without_speech_events() -> None:
-    performance = Rehearsal([TIME], length_ms=14_000, replies=(None,)).perform()
-    (record,) = performance.records
-    assert performance.troubles == ["the reply by scripted model got stuck and was given up"]
-    assert record.error == performance.troubles[0]
-    assert performance.told(SpeechStarted) == [SpeechStarted(1, 1000.0, ItemId("item_1"))]
+    result = Simulation([TIME], length_ms=14_000, replies=(None,)).run()
+    (record,) = result.records
+    assert result.problems == ["the reply by scripted model made no progress and was stopped"]
+    assert record.error == result.problems[0]
+    assert result.events_of(SpeechStarted) == [SpeechStarted(1, 1000.0, ItemId("item_1"))]
     assert "llm_first_token" in [span.name for span in record.spans], "what was waited for is in the trace"
 
 
 def test_microphone_that_ends_during_a_word_loses_no_turn() -> None:
-    performance = Rehearsal([Says(1000, 3000, "what time is it")], length_ms=2500).perform()
-    assert [record.outcome for record in performance.records] == ["answered"]
+    result = Simulation([Utterance(1000, 3000, "what time is it")], length_ms=2500).run()
+    assert [record.outcome for record in result.records] == ["answered"]
 
 
 def test_endless_last_reply_is_cut_and_recorded() -> None:
-    performance = Rehearsal([TIME], length_ms=3000, replies=("well " * 500 + "done.",)).perform()
-    (record,) = performance.records
+    result = Simulation([TIME], length_ms=3000, replies=("well " * 500 + "done.",)).run()
+    (record,) = result.records
     assert record.outcome == "interrupted"
     assert record.words is not None
     assert record.words.assistant.startswith("well well")
-    assert "cut off" in performance.troubles[-1]
+    assert "cut off" in result.problems[-1]
 
 
 def test_microphone_without_frames_ends_at_once() -> None:
-    performance = Rehearsal([], length_ms=0).perform()
-    assert performance.records == []
+    result = Simulation([], length_ms=0).run()
+    assert result.records == []
 
 
 def test_recognizer_bug_does_not_end_the_session_or_leak_words() -> None:
-    rehearsal = Rehearsal([TIME, Says(8000, 8800, "what is the date")], length_ms=14_000)
-    rehearsal.transcriber.breaks = True
-    performance = rehearsal.perform()
-    first, second = performance.records
+    simulation = Simulation([TIME, Utterance(8000, 8800, "what is the date")], length_ms=14_000)
+    simulation.recognizer.raises_bug = True
+    result = simulation.run()
+    first, second = result.records
     assert first.error == "speech recognition failed"
     assert second.outcome == "answered"
-    assert "internal error (RuntimeError)" in performance.troubles[0]
-    assert not any("time is it" in trouble for trouble in performance.troubles)
+    assert "internal error (RuntimeError)" in result.problems[0]
+    assert not any("time is it" in trouble for trouble in result.problems)
 
 
 def test_empty_answer_counts_as_model_time() -> None:
-    performance = Rehearsal([TIME], replies=("",)).perform()
-    assert stages_ms(performance)["llm_first_token"] == pytest.approx(90, abs=1)
+    result = Simulation([TIME], replies=("",)).run()
+    assert stages_ms(result)["llm_first_token"] == pytest.approx(90, abs=1)
 
 
 def test_text_without_audio_is_shown_but_not_in_the_history() -> None:
-    rehearsal = Rehearsal([TIME, Says(8000, 8800, "hello")], length_ms=14_000, replies=("It is ten o'clock. Yes.",))
-    rehearsal.voice.silent = {"Yes."}
-    performance = rehearsal.perform()
-    first, _ = performance.records
+    simulation = Simulation(
+        [TIME, Utterance(8000, 8800, "hello")], length_ms=14_000, replies=("It is ten o'clock. Yes.",)
+    )
+    simulation.voice.silent = {"Yes."}
+    result = simulation.run()
+    first, _ = result.records
     assert first.outcome == "answered"
     assert first.words is not None
     assert first.words.assistant == "It is ten o'clock."
-    assert "not spoken: Yes." in performance.troubles
-    assert rehearsal.model.asked[1][2] == Message("assistant", "It is ten o'clock.")
+    assert "not spoken: Yes." in result.problems
+    assert simulation.model.asked[1][2] == Message("assistant", "It is ten o'clock.")
 
 
 def test_answer_without_audio_fails_and_is_reported() -> None:
-    rehearsal = Rehearsal([TIME], replies=("Yes.",))
-    rehearsal.voice.silent = {"Yes."}
-    performance = rehearsal.perform()
-    (record,) = performance.records
+    simulation = Simulation([TIME], replies=("Yes.",))
+    simulation.voice.silent = {"Yes."}
+    result = simulation.run()
+    (record,) = result.records
     assert record.outcome == "failed"
     assert record.error is not None
-    assert "not spoken: Yes." in performance.troubles
+    assert "not spoken: Yes." in result.problems
 
 
 def test_error_of_a_dropped_attempt_is_not_recorded_on_the_turn() -> None:
-    says = [Says(1000, 1800, "a small coffee"), Says(2300, 2900, "with milk")]
-    rehearsal = Rehearsal(says, length_ms=9000, turns=TurnSettings(hangover_ms=700, speculate_after_ms=100))
-    rehearsal.transcriber.breaks = True
-    (record,) = rehearsal.perform().records
+    utterances = [Utterance(1000, 1800, "a small coffee"), Utterance(2300, 2900, "with milk")]
+    simulation = Simulation(utterances, length_ms=9000, turns=TurnSettings(hangover_ms=700, speculate_after_ms=100))
+    simulation.recognizer.raises_bug = True
+    (record,) = simulation.run().records
     assert record.attempts == 2
     assert record.error is None
 
 
 def test_speech_at_the_end_of_a_reply_starts_a_turn() -> None:
-    performance = Rehearsal([TIME, Says(3460, 4200, "hello")], replies=("It is ten o'clock.",)).perform()
-    assert [record.outcome for record in performance.records] == ["answered", "answered"]
-    assert len(performance.told(SpeechStarted)) == 2
+    result = Simulation([TIME, Utterance(3460, 4200, "hello")], replies=("It is ten o'clock.",)).run()
+    assert [record.outcome for record in result.records] == ["answered", "answered"]
+    assert len(result.events_of(SpeechStarted)) == 2
 
 
 def test_cough_is_recorded_on_the_interrupted_turn() -> None:
-    performance = Rehearsal([TIME, Says(3000, 3160, ""), Says(6000, 6800, "hello")], length_ms=12_000).perform()
-    first, second = performance.records
+    result = Simulation([TIME, Utterance(3000, 3160, ""), Utterance(6000, 6800, "hello")], length_ms=12_000).run()
+    first, second = result.records
     assert [round(hearing.onset_ms) for hearing in first.hearings] == [1000, 3000]
     assert [round(hearing.onset_ms) for hearing in second.hearings] == [6000]
 
 
 def test_dropped_attempt_keeps_its_spans() -> None:
-    says = [Says(1000, 1800, "a small coffee"), Says(1960, 2600, "with milk")]
-    rehearsal = Rehearsal(says, turns=TurnSettings(hangover_ms=400, speculate_after_ms=100))
-    (record,) = rehearsal.perform().records
+    utterances = [Utterance(1000, 1800, "a small coffee"), Utterance(1960, 2600, "with milk")]
+    simulation = Simulation(utterances, turns=TurnSettings(hangover_ms=400, speculate_after_ms=100))
+    (record,) = simulation.run().records
     (wasted,) = [span for span in record.spans if span.dropped and span.name == "llm_first_token"]
     assert wasted.end_ms == pytest.approx(1980, abs=25)
 
 
 def test_failed_voice_is_restarted_once_and_awaited() -> None:
-    rehearsal = Rehearsal([TIME, Says(4000, 4600, "hello")], length_ms=12_000)
-    rehearsal.voice.fails, rehearsal.voice.load_s = True, 2.5
-    first, second = rehearsal.perform().records
+    simulation = Simulation([TIME, Utterance(4000, 4600, "hello")], length_ms=12_000)
+    simulation.voice.fails, simulation.voice.load_s = True, 2.5
+    first, second = simulation.run().records
     assert (first.outcome, second.outcome) == ("failed", "answered")
-    assert rehearsal.voice.loads == 1
+    assert simulation.voice.loads == 1
 
 
 @pytest.mark.parametrize("fails", ["recognizer", "voice"])
 def test_session_end_does_not_wait_for_a_restarting_engine(fails: str) -> None:
-    rehearsal = Rehearsal([TIME], length_ms=3000)
-    rehearsal.transcriber.load_s = rehearsal.voice.load_s = 25.0
-    rehearsal.transcriber.dead, rehearsal.voice.fails = fails == "recognizer", fails == "voice"
+    simulation = Simulation([TIME], length_ms=3000)
+    simulation.recognizer.load_s = simulation.voice.load_s = 25.0
+    simulation.recognizer.dead, simulation.voice.fails = fails == "recognizer", fails == "voice"
 
     async def lasts_s() -> float:
         began_s = asyncio.get_running_loop().time()
-        await rehearsal._perform()
+        await simulation._run()
         return asyncio.get_running_loop().time() - began_s
 
-    assert run_virtual(lasts_s()) < 12, "the apology is heard out, and nothing else"
+    assert run_virtual(lasts_s()) < 12, "only the apology is played to its end"
 
 
 def test_spoken_text_is_not_listed_as_unspoken() -> None:
-    rehearsal = Rehearsal([TIME], replies=("It is ten o'clock. And all is well. Good night to you.",))
-    rehearsal.at(2450, lambda: setattr(rehearsal.voice, "fails", True))
-    performance = rehearsal.perform()
-    told = next(trouble for trouble in performance.troubles if trouble.startswith("not spoken"))
+    simulation = Simulation([TIME], replies=("It is ten o'clock. And all is well. Good night to you.",))
+    simulation.at(2450, lambda: setattr(simulation.voice, "fails", True))
+    result = simulation.run()
+    told = next(trouble for trouble in result.problems if trouble.startswith("not spoken"))
     assert told == "not spoken: And all is well."
-    assert performance.records[0].outcome == "answered"
+    assert result.records[0].outcome == "answered"
 
 
 # ---- side effects of replies ----
 
 
-def timer_rehearsal(says: list[Says], **more: object) -> Rehearsal:
+def timer_simulation(utterances: list[Utterance], **more: object) -> Simulation:
     """The second attempt sets a longer timer than the first."""
-    rehearsal = Rehearsal(says, **more)  # type: ignore[arg-type]
+    simulation = Simulation(utterances, **more)  # type: ignore[arg-type]
 
     def effect_of(messages: Sequence[Message]) -> SkillEffect | None:
         words = messages[-1].content
@@ -863,70 +896,70 @@ def timer_rehearsal(says: list[Says], **more: object) -> Rehearsal:
             return None
         return SetTimer(8 if "eight" in words else 3, None, f"Ring: {words}.")
 
-    rehearsal.deeds.effect_of = effect_of
-    return rehearsal
+    simulation.skill_effects.effect_of = effect_of
+    return simulation
 
 
 def test_timer_rings_in_the_conversation() -> None:
-    says = [Says(1000, 1800, "set a timer for three seconds")]
-    performance = timer_rehearsal(says, length_ms=9000, replies=("It is set.",)).perform()
-    first, second = performance.records
-    assert performance.units == ["It is set.", "Ring: set a timer for three seconds."]
+    utterances = [Utterance(1000, 1800, "set a timer for three seconds")]
+    result = timer_simulation(utterances, length_ms=9000, replies=("It is set.",)).run()
+    first, second = result.records
+    assert result.chunks == ["It is set.", "Ring: set a timer for three seconds."]
     assert (second.response_latency_ms, second.no_latency_reason) == (None, "announcement")
     commit_ms = next(event.at_ms for event in first.events if event.name == "commit")
     assert second.playout_start_ms == pytest.approx(commit_ms + 3000, abs=60)
 
 
 def test_timer_rings_after_a_voice_restart() -> None:
-    rehearsal = timer_rehearsal([], length_ms=9000)
-    rehearsal.at(100, lambda: rehearsal.deeds.timers.apply(SetTimer(3, None, "Ring."), 1000.1))
-    rehearsal.at(2900, lambda: setattr(rehearsal.voice, "fails", True))
-    performance = rehearsal.perform()
-    assert [record.outcome for record in performance.records] == ["failed", "answered"]
-    assert performance.units == ["Ring."]
+    simulation = timer_simulation([], length_ms=9000)
+    simulation.at(100, lambda: simulation.skill_effects.timers.apply(SetTimer(3, None, "Ring."), 1000.1))
+    simulation.at(2900, lambda: setattr(simulation.voice, "fails", True))
+    result = simulation.run()
+    assert [record.outcome for record in result.records] == ["failed", "answered"]
+    assert result.chunks == ["Ring."]
 
 
 def test_timer_due_during_speech_waits_for_the_reply() -> None:
-    says = [Says(1000, 1800, "set a timer for three seconds"), Says(4800, 6000, "what time is it")]
-    performance = timer_rehearsal(says, length_ms=14_000, replies=("It is set.", "It is ten o'clock.")).perform()
-    assert performance.units == ["It is set.", "It is ten o'clock.", "Ring: set a timer for three seconds."]
+    utterances = [Utterance(1000, 1800, "set a timer for three seconds"), Utterance(4800, 6000, "what time is it")]
+    result = timer_simulation(utterances, length_ms=14_000, replies=("It is set.", "It is ten o'clock.")).run()
+    assert result.chunks == ["It is set.", "It is ten o'clock.", "Ring: set a timer for three seconds."]
 
 
 def test_retracted_turn_cancels_its_timer() -> None:
-    says = [Says(1000, 1800, "set a timer for"), Says(2300, 2900, "eight seconds")]
-    rehearsal = timer_rehearsal(says, length_ms=16_000, replies=("It is set.",))
-    performance = rehearsal.perform()
-    assert performance.units == ["It is set.", "Ring: set a timer for eight seconds."]
+    utterances = [Utterance(1000, 1800, "set a timer for"), Utterance(2300, 2900, "eight seconds")]
+    simulation = timer_simulation(utterances, length_ms=16_000, replies=("It is set.",))
+    result = simulation.run()
+    assert result.chunks == ["It is set.", "Ring: set a timer for eight seconds."]
 
 
 def test_speculative_reply_sets_no_timer() -> None:
-    says = [Says(1000, 1800, "set a timer for"), Says(2040, 2600, "eight seconds")]
+    utterances = [Utterance(1000, 1800, "set a timer for"), Utterance(2040, 2600, "eight seconds")]
     settings = TurnSettings(hangover_ms=400, speculate_after_ms=100)
-    performance = timer_rehearsal(says, length_ms=16_000, replies=("It is set.",), turns=settings).perform()
-    assert performance.units == ["It is set.", "Ring: set a timer for eight seconds."]
+    result = timer_simulation(utterances, length_ms=16_000, replies=("It is set.",), turns=settings).run()
+    assert result.chunks == ["It is set.", "Ring: set a timer for eight seconds."]
 
 
 def test_louder_takes_effect_with_its_reply() -> None:
-    says = [TIME, Says(5000, 5800, "louder")]
-    performance = timer_rehearsal(says, length_ms=11_000, replies=("It is ten o'clock.", "Louder.")).perform()
-    first, second = (record.playout_start_ms for record in performance.records)
+    utterances = [TIME, Utterance(5000, 5800, "louder")]
+    result = timer_simulation(utterances, length_ms=11_000, replies=("It is ten o'clock.", "Louder.")).run()
+    first, second = (record.playout_start_ms for record in result.records)
     assert first is not None
     assert second is not None
-    before, after = loudness(performance, first + 50, first + 150), loudness(performance, second + 20, second + 120)
+    before, after = loudness(result, first + 50, first + 150), loudness(result, second + 20, second + 120)
     assert after == pytest.approx(2 * before, rel=0.1)
 
 
 LONG_REPLY = "one two three four five six seven eight nine ten eleven twelve"
 
 
-def requested_into_a_reply(*says: Says, cancelled: Callable[[Session], None] | None = None) -> Rehearsal:
+def requested_into_a_reply(*utterances: Utterance, cancelled: Callable[[Session], None] | None = None) -> Simulation:
     """Requests a reply during one that starts at 2.2 s, and optionally cancels 200 ms later."""
-    rehearsal = Rehearsal([TIME, *says], length_ms=12_000, replies=(LONG_REPLY, "Two.", "Three."))
-    rehearsal.at(2600, lambda: rehearsal.session.request(after_reply=True))
+    simulation = Simulation([TIME, *utterances], length_ms=12_000, replies=(LONG_REPLY, "Two.", "Three."))
+    simulation.at(2600, lambda: simulation.session.request(after_reply=True))
     if cancelled is not None:
-        rehearsal.at(2800, lambda: cancelled(rehearsal.session))
-    rehearsal.perform()
-    return rehearsal
+        simulation.at(2800, lambda: cancelled(simulation.session))
+    simulation.run()
+    return simulation
 
 
 def test_request_waits_for_the_end_of_the_reply() -> None:
@@ -935,11 +968,12 @@ def test_request_waits_for_the_end_of_the_reply() -> None:
 
 def test_pending_request_is_answered_with_the_next_speech() -> None:
     """Otherwise the speech would be answered twice."""
-    assert len(requested_into_a_reply(Says(3200, 4000, "no wait")).model.asked) == 2
+    assert len(requested_into_a_reply(Utterance(3200, 4000, "no wait")).model.asked) == 2
 
 
 def test_pending_request_starts_when_the_reply_is_cancelled() -> None:
-    assert len(requested_into_a_reply(cancelled=lambda session: session.cancel()).model.asked) == 2
+    assert len(requested_into_a_reply(cancelled=lambda session: session.cancel_reply()).model.asked) == 2
     assert (
-        len(requested_into_a_reply(cancelled=lambda session: session.cancel(including_request=True)).model.asked) == 1
+        len(requested_into_a_reply(cancelled=lambda session: session.cancel_reply(including_request=True)).model.asked)
+        == 1
     )

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from rehearsal import WORD_MS, LoudnessVad, Performance, Rehearsal, Says
+from simulation import WORD_MS, LoudnessVad, Simulation, SimulationResult, Utterance
 
 from assistant.events import (
     ChunkSpoken,
@@ -51,36 +51,36 @@ class Action:
     what: str  # type, repeat, cancel, mute, unmute, press, release, clear
 
 
-def utterances(says: Sequence[tuple[int, int]], longer: int = 0) -> list[Says]:
+def utterances(says: Sequence[tuple[int, int]], longer: int = 0) -> list[Utterance]:
     """Returns utterances: for each, its number of 200 ms words and the pause before it, on the time grid.
 
     `longer`: time for this many more words is left after each.
     """
-    spoken, at_ms = list[Says](), 400
+    spoken, at_ms = list[Utterance](), 400
     for number, (words, pause) in enumerate(says):
         at_ms += pause * GRID_MS
         text = " ".join(f"said{number}x{word}" for word in range(words))
-        spoken.append(Says(at_ms, at_ms + words * GRID_MS, text))
+        spoken.append(Utterance(at_ms, at_ms + words * GRID_MS, text))
         at_ms = spoken[-1].end_ms + longer * GRID_MS
     return spoken
 
 
-class Watched:
-    """A rehearsal that stores the history at each event."""
+class CheckedSimulation:
+    """A simulation that stores the history at each event."""
 
-    def __init__(self, rehearsal: Rehearsal, actions: Sequence[Action]) -> None:
-        self.rehearsal = rehearsal
+    def __init__(self, simulation: Simulation, actions: Sequence[Action]) -> None:
+        self.simulation = simulation
         self.kept: list[Item] = []
         self.typed: list[tuple[int, str]] = []
-        rehearsal.transcriber.word_by_word = True
+        simulation.recognizer.word_by_word = True
         for number, one in enumerate(actions):
-            rehearsal.at(one.at_ms, lambda one=one, number=number: self._do(one, number))  # type: ignore[misc]
-        self.performance = rehearsal.perform()
-        self.floor = rehearsal.session.turns.phase
+            simulation.at(one.at_ms, lambda one=one, number=number: self._do(one, number))  # type: ignore[misc]
+        self.result = simulation.run()
+        self.floor = simulation.session.turns.phase
         self._keep()
 
     def _do(self, actions: Action, number: int) -> None:
-        session = self.rehearsal.session
+        session = self.simulation.session
         match actions.what:
             case "type":
                 self.typed.append((actions.at_ms, f"typed{number}"))
@@ -88,24 +88,24 @@ class Watched:
             case "repeat":
                 session.repeat()
             case "cancel":
-                session.cancel(including_request=True)
+                session.cancel_reply(including_request=True)
             case "mute" | "unmute":
-                self.rehearsal.microphone.muted = actions.what == "mute"
+                self.simulation.microphone.muted = actions.what == "mute"
             case "press" | "release":
                 session.set_push_to_talk(pressed=actions.what == "press")
             case "clear":
-                session.clear()
+                session.clear_input()
 
     def _keep(self) -> None:
         """Passes the events to a conversation store."""
         memory = ConversationStore(Path("nowhere"), "one", "", pytest.fail)
-        for _, fact, items in self.rehearsal.seen:
-            memory.record(fact, items)
+        for _, event, items in self.simulation.events_with_history:
+            memory.record(event, items)
         self.kept = list(memory._writer._waiting)
 
 
 @dataclass(slots=True)
-class ReplyFacts:
+class ObservedReply:
     """One reply, from its session events."""
 
     reply: ReplyId
@@ -117,41 +117,41 @@ class ReplyFacts:
     text: str = ""
 
 
-def reply_facts(performance: Performance) -> list[ReplyFacts]:
-    found: dict[ReplyId, ReplyFacts] = {}
+def observed_replies(result: SimulationResult) -> list[ObservedReply]:
+    found: dict[ReplyId, ObservedReply] = {}
     origin = ""
-    for at_ms, fact in performance.facts:
-        match fact:
+    for at_ms, event in result.events:
+        match event:
             case UserTurnCommitted():
-                origin = fact.origin
+                origin = event.origin
             case ReplyStarted():
-                assert fact.reply not in found, "begun twice"
-                found[fact.reply] = ReplyFacts(fact.reply, fact.item, at_ms, origin)
+                assert event.reply not in found, "begun twice"
+                found[event.reply] = ObservedReply(event.reply, event.item, at_ms, origin)
             case ChunkSpoken():
-                found[fact.reply].text += (" " if found[fact.reply].text else "") + fact.text
+                found[event.reply].text += (" " if found[event.reply].text else "") + event.text
             case ReplyStopped():
-                found[fact.reply].ended_ms = at_ms
-                found[fact.reply].retracted = fact.reason == "went on"
+                found[event.reply].ended_ms = at_ms
+                found[event.reply].retracted = event.reason == "went on"
             case TurnFinished():
                 for course in found.values():
-                    if course.reply.turn == fact.record.turn:
+                    if course.reply.turn == event.record.turn:
                         course.ended_ms = min(course.ended_ms, at_ms)
     return list(found.values())
 
 
-def check(watched: Watched) -> None:
-    performance = watched.performance
-    replies = reply_facts(performance)
-    nothing_unconfirmed_is_heard(performance, replies)
-    nothing_unheard_is_remembered(performance, replies)
-    every_turn_ends_once(performance, replies)
-    every_word_is_answered(watched, replies)
+def check(watched: CheckedSimulation) -> None:
+    result = watched.result
+    replies = observed_replies(result)
+    check_unconfirmed_reply_is_silent(result, replies)
+    check_history_was_heard(result, replies)
+    check_turn_ends_once(result, replies)
+    check_every_word_is_answered(watched, replies)
     store_contains_the_final_history(watched)
     assert watched.floor is Phase.IDLE, "stuck"
 
 
-def nothing_unconfirmed_is_heard(performance: Performance, replies: list[ReplyFacts]) -> None:
-    for at_ms, pcm in performance.sound:
+def check_unconfirmed_reply_is_silent(result: SimulationResult, replies: list[ObservedReply]) -> None:
+    for at_ms, pcm in result.sound:
         if np.abs(pcm).max() > 300:
             assert any(one.begun_ms - 1 <= at_ms + BLOCK_MS and at_ms <= one.ended_ms + BLOCK_MS for one in replies), (
                 f"sound at {at_ms:.0f} ms that belongs to no reply"
@@ -160,36 +160,36 @@ def nothing_unconfirmed_is_heard(performance: Performance, replies: list[ReplyFa
         assert one.ended_ms <= after.begun_ms, "two replies at once"
 
 
-def nothing_unheard_is_remembered(performance: Performance, replies: list[ReplyFacts]) -> None:
-    texts = {item.id: item.text for item in performance.history.items if isinstance(item, AssistantMessage)}
-    assert set(texts) == {one.item for one in replies if not one.retracted}, "what nobody heard is in the history"
+def check_history_was_heard(result: SimulationResult, replies: list[ObservedReply]) -> None:
+    texts = {item.id: item.text for item in result.history.items if isinstance(item, AssistantMessage)}
+    assert set(texts) == {one.item for one in replies if not one.retracted}, "an inaudible reply is in the history"
     for one in replies:
         heard = texts.get(one.item, "")
         assert one.text.startswith(heard), "the history holds other words than the reply"
         assert len(heard.split()) * WORD_MS <= one.ended_ms - one.begun_ms + BLOCK_MS, "remembered before it was heard"
 
 
-def every_turn_ends_once(performance: Performance, replies: list[ReplyFacts]) -> None:
-    finished = [record.turn for record in performance.records]
+def check_turn_ends_once(result: SimulationResult, replies: list[ObservedReply]) -> None:
+    finished = [record.turn for record in result.records]
     assert len(finished) == len(set(finished)), "a turn was finished twice"
     overheard = {
-        fact.turn for _, fact in performance.facts if isinstance(fact, SpeechDiscarded) and fact.reason == "overheard"
+        event.turn for _, event in result.events if isinstance(event, SpeechDiscarded) and event.reason == "overheard"
     }
-    begun = {fact.turn for _, fact in performance.facts if isinstance(fact, SpeechStarted | UserTurnCommitted)}
+    begun = {event.turn for _, event in result.events if isinstance(event, SpeechStarted | UserTurnCommitted)}
     assert begun == set(finished) | overheard, "a turn was lost"
-    for record in performance.records:
+    for record in result.records:
         answers = [one for one in replies if one.reply.turn == record.turn and not one.retracted]
         wanted = record.outcome in {"answered", "interrupted", "failed", "stuck"}
         assert len(answers) == wanted, f"{record.outcome}, with {len(answers)} answers"
 
 
-def every_word_is_answered(watched: Watched, replies: list[ReplyFacts]) -> None:
+def check_every_word_is_answered(watched: CheckedSimulation, replies: list[ObservedReply]) -> None:
     """Checks that each word is answered, by the reply to its own turn or to a later turn that interrupted it."""
-    items = [item.text for item in watched.performance.history.items if isinstance(item, UserMessage)]
+    items = [item.text for item in watched.result.history.items if isinstance(item, UserMessage)]
     spoken = [
-        (at_ms, fact.item.text)
-        for at_ms, fact in watched.performance.facts
-        if isinstance(fact, UserTurnCommitted) and isinstance(fact.item, UserMessage)
+        (at_ms, event.item.text)
+        for at_ms, event in watched.result.events
+        if isinstance(event, UserTurnCommitted) and isinstance(event.item, UserMessage)
     ]
     assert sorted(items) == sorted(text for _, text in [*spoken, *watched.typed]), "words came in twice, or were lost"
     for at_ms, text in [*spoken, *watched.typed]:
@@ -201,8 +201,8 @@ def every_word_is_answered(watched: Watched, replies: list[ReplyFacts]) -> None:
         assert answered, f"{text} was never answered"
 
 
-def store_contains_the_final_history(watched: Watched) -> None:
-    history = list(watched.performance.history.items)
+def store_contains_the_final_history(watched: CheckedSimulation) -> None:
+    history = list(watched.result.history.items)
     assert watched.kept == history, "what is in the file is not what was said and heard"
     assert list(parse_conversation(b"\n" + item_lines(watched.kept)).items) == history
 
@@ -218,16 +218,16 @@ def actions(*what: str) -> st.SearchStrategy[list[Action]]:
     return st.lists(one, max_size=5).map(lambda found: sorted(found, key=lambda one: one.at_ms))
 
 
-def end_ms(spoken: Sequence[Says], acts: Sequence[Action]) -> int:
+def end_ms(spoken: Sequence[Utterance], acts: Sequence[Action]) -> int:
     return max([part.end_ms for part in spoken] + [act.at_ms for act in acts]) + 600
 
 
-def rehearsed(
-    spoken: Sequence[Says], acts: Sequence[Action], turns: TurnSettings, delay_ms: float, **more: object
-) -> Rehearsal:
-    rehearsal = Rehearsal(spoken, end_ms(spoken, acts), REPLIES, turns, **more)  # type: ignore[arg-type]
-    rehearsal.transcriber.delay_ms = delay_ms
-    return rehearsal
+def simulated_records(
+    spoken: Sequence[Utterance], acts: Sequence[Action], turns: TurnSettings, delay_ms: float, **more: object
+) -> Simulation:
+    simulation = Simulation(spoken, end_ms(spoken, acts), REPLIES, turns, **more)  # type: ignore[arg-type]
+    simulation.recognizer.delay_ms = delay_ms
+    return simulation
 
 
 @settings(max_examples=40)
@@ -246,14 +246,18 @@ def test_open_microphone_invariants(
     acts: list[Action],
     delay_ms: float,
     speculate_ms: float | None,
-    stirs: list[tuple[int, int]],
+    possible_onsets: list[tuple[int, int]],
 ) -> None:
     acts = [*acts, Action(6_100, "unmute")]
     spoken = [
         replace(part, words="" if cough else part.words) for part, cough in zip(utterances(parts), coughs, strict=False)
     ]
-    vad = LoudnessVad(stirs=[(20 * since, 20 * (since + frames)) for since, frames in stirs])
-    check(Watched(rehearsed(spoken, acts, TurnSettings(speculate_after_ms=speculate_ms), delay_ms, vad=vad), acts))
+    vad = LoudnessVad(possible_onsets=[(20 * since, 20 * (since + frames)) for since, frames in possible_onsets])
+    check(
+        CheckedSimulation(
+            simulated_records(spoken, acts, TurnSettings(speculate_after_ms=speculate_ms), delay_ms, vad=vad), acts
+        )
+    )
 
 
 @settings(max_examples=40)
@@ -271,8 +275,8 @@ def test_no_spoken_word_is_lost(
     typed_at: list[int],
     delay_ms: float,
     speculate_ms: float | None,
-    early_lack: int,
-    draft_lacks: int | None,
+    early_missing_words: int,
+    draft_missing_words: int | None,
 ) -> None:
     """Typing at any moment of an utterance, repeatedly, with early transcripts, while one is pending,
     or with a draft: every word appears once and is answered."""
@@ -280,11 +284,14 @@ def test_no_spoken_word_is_lost(
     moments = sorted({spoken[0].start_ms + 120 + number % words * GRID_MS for number in typed_at})
     acts = [Action(at_ms, "type") for at_ms in moments]
     turns = TurnSettings(speculate_after_ms=speculate_ms, settle_ms=160.0)
-    rehearsal = rehearsed(spoken, acts, turns, delay_ms)
-    rehearsal.transcriber.early_lack, rehearsal.transcriber.draft_lacks = early_lack, draft_lacks
-    watched = Watched(rehearsal, acts)
+    simulation = simulated_records(spoken, acts, turns, delay_ms)
+    simulation.recognizer.early_missing_words, simulation.recognizer.draft_missing_words = (
+        early_missing_words,
+        draft_missing_words,
+    )
+    watched = CheckedSimulation(simulation, acts)
     check(watched)
-    said = [item.text for item in watched.performance.history.items if isinstance(item, UserMessage) and item.spoken]
+    said = [item.text for item in watched.result.history.items if isinstance(item, UserMessage) and item.spoken]
     assert " ".join(said) == spoken[0].words
 
 
@@ -305,10 +312,10 @@ def test_wake_phrase_invariants(
     delay_ms: float,
     listen_s: float,
     partials: bool,
-    draft_lacks: int | None,
+    draft_missing_words: int | None,
 ) -> None:
     """Speech that is not addressed reaches no model, history, screen or trace, not even as timing."""
-    spoken, secret = list[Says](), set[str]()
+    spoken, secret = list[Utterance](), set[str]()
     for part, how in zip(utterances(parts, longer=4), named, strict=False):
         words = part.words.split()
         if how == "named":
@@ -316,34 +323,34 @@ def test_wake_phrase_invariants(
         else:  # "within": it follows a sentence that is not addressed to the assistant
             said = [*words[:-1], f"{words[-1]}.", "hey", "computer", "what"] if how == "within" else words
             secret |= set(words)
-        spoken.append(Says(part.start_ms, part.start_ms + len(said) * GRID_MS, " ".join(said)))
+        spoken.append(Utterance(part.start_ms, part.start_ms + len(said) * GRID_MS, " ".join(said)))
     attention = WakePhraseGate(WakePhrase("hey computer"), samples_of_s(listen_s))
     interrupted_by = InterruptedBy.VOICE if listen_s else InterruptedBy.WAKE_PHRASE
     turns = TurnSettings(speculate_after_ms=60.0, interrupted_by=interrupted_by)
-    rehearsal = rehearsed(spoken, acts, turns, delay_ms, attention=attention)
-    rehearsal.transcriber.partials, rehearsal.transcriber.draft_lacks = partials, draft_lacks
-    watched = Watched(rehearsal, acts)
+    simulation = simulated_records(spoken, acts, turns, delay_ms, wake_phrase=attention)
+    simulation.recognizer.partials, simulation.recognizer.draft_missing_words = partials, draft_missing_words
+    watched = CheckedSimulation(simulation, acts)
     check(watched)
     if not listen_s and not any(act.what == "mute" for act in acts):  # muting may cut off all but the phrase
         check_absent(watched, secret - said_on(spoken))
 
 
-def said_on(spoken: Sequence[Says]) -> set[str]:
+def said_on(spoken: Sequence[Utterance]) -> set[str]:
     """Speech after the wake phrase, without a pause that ends the turn, is addressed to the assistant."""
     found, addressed = set[str](), False
-    for before, part in pairwise([Says(-9000, -9000, ""), *spoken]):
+    for before, part in pairwise([Utterance(-9000, -9000, ""), *spoken]):
         addressed = ("hey" in before.words or addressed) and part.start_ms - before.end_ms < 700
         found |= {word.strip(".") for word in part.words.split()} if addressed else set()
     return found
 
 
-def check_absent(watched: Watched, words: set[str]) -> None:
-    performance = watched.performance
+def check_absent(watched: CheckedSimulation, words: set[str]) -> None:
+    result = watched.result
     everything = (
-        repr([fact for _, fact in performance.facts if not isinstance(fact, TurnFinished)]),
-        repr(watched.rehearsal.model.asked),
-        repr(performance.history.items),
-        json.dumps([record.to_json() for record in performance.records]),
+        repr([event for _, event in result.events if not isinstance(event, TurnFinished)]),
+        repr(watched.simulation.model.asked),
+        repr(result.history.items),
+        json.dumps([record.to_json() for record in result.records]),
     )
     for word in words:
         assert not any(word in one for one in everything), f"{word} was for somebody else"
@@ -369,7 +376,9 @@ def test_push_to_talk_invariants(
         acts += [Action((at + apart) * GRID_MS, "press"), Action((at + apart + length) * GRID_MS, "release")]
         at += apart + length
     turns = TurnSettings(speculate_after_ms=60.0, ends_turn=EndsTurn.PUSH_TO_TALK)
-    watched = Watched(rehearsed(spoken, acts, turns, delay_ms, push_to_talk=PushToTalk(), late_ms=[0, *late_ms]), acts)
+    watched = CheckedSimulation(
+        simulated_records(spoken, acts, turns, delay_ms, push_to_talk=PushToTalk(), late_ms=[0, *late_ms]), acts
+    )
     check(watched)
     inside = []
     for part in spoken:
@@ -381,10 +390,7 @@ def test_push_to_talk_invariants(
                     inside.append(word)
                     break
     said = [
-        word
-        for item in watched.performance.history.items
-        if isinstance(item, UserMessage)
-        for word in item.text.split()
+        word for item in watched.result.history.items if isinstance(item, UserMessage) for word in item.text.split()
     ]
     assert said == inside
 
@@ -396,7 +402,9 @@ def test_push_to_talk_with_other_actions_invariants(
 ) -> None:
     acts = [*acts, Action(6_100, "release"), Action(6_100, "unmute")]
     turns = TurnSettings(speculate_after_ms=60.0, ends_turn=EndsTurn.PUSH_TO_TALK)
-    check(Watched(rehearsed(utterances(parts), acts, turns, delay_ms, push_to_talk=PushToTalk()), acts))
+    check(
+        CheckedSimulation(simulated_records(utterances(parts), acts, turns, delay_ms, push_to_talk=PushToTalk()), acts)
+    )
 
 
 @settings(max_examples=40)
@@ -404,18 +412,18 @@ def test_push_to_talk_with_other_actions_invariants(
 @example([(4, 3), (2, 3)], 0.0)
 def test_coughs_do_not_shorten_the_reply(coughs: list[tuple[int, int]], delay_ms: float) -> None:
     """At any position and any number of times."""
-    says, at_ms = [Says(400, 1000, "what time is it")], 1000
+    says, at_ms = [Utterance(400, 1000, "what time is it")], 1000
     for apart, length in coughs:
         at_ms += apart * GRID_MS
-        says.append(Says(at_ms, at_ms + length * 100, ""))
+        says.append(Utterance(at_ms, at_ms + length * 100, ""))
         at_ms += length * 100
     sentences = ["It is ten.", "And one, two, three, four, five, six.", "Seven, eight, nine, or ten.", "That is all."]
     text = " ".join(sentences)
-    rehearsal = rehearsed(says, [], TurnSettings(speculate_after_ms=60.0), delay_ms)
-    rehearsal.model.replies, rehearsal.model.token_ms = (text,), 0.1
-    watched = Watched(rehearsal, [])
+    simulation = simulated_records(says, [], TurnSettings(speculate_after_ms=60.0), delay_ms)
+    simulation.model.replies, simulation.model.token_ms = (text,), 0.1
+    watched = CheckedSimulation(simulation, [])
     check(watched)
-    answers = [item for item in watched.performance.history.items if isinstance(item, AssistantMessage)]
+    answers = [item for item in watched.result.history.items if isinstance(item, AssistantMessage)]
     said, begins = 0, [text.index(sentence) for sentence in sentences]
     for answer in answers:  # each starts at the sentence in which the previous one was interrupted
         since = max(begin for begin in begins if begin <= said)

@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from rehearsal import Says
-from trace_samples import TIME, demo_records, rehearsed, slower, written
+from simulation import Utterance
+from trace_samples import TIME, demo_records, simulated_records, slower, write_trace
 from typer.testing import CliRunner
 
 from assistant.commands.trace import trace
@@ -30,8 +30,8 @@ from assistant.turns.settings import TurnSettings
 def held(hangover_ms: float = 700) -> Sequence[Record]:
     """Returns a short turn that is answered after a long wait, and one with a pause of 340 ms."""
     turns = TurnSettings(hangover_ms=hangover_ms, speculate_after_ms=40)
-    says = [TIME, Says(6000, 6700, "a small coffee"), Says(7040, 7600, "with milk")]
-    return rehearsed(says, length_ms=11000, turns=turns, replies=("Ten.", "Here you are."))
+    utterances = [TIME, Utterance(6000, 6700, "a small coffee"), Utterance(7040, 7600, "with milk")]
+    return simulated_records(utterances, length_ms=11000, turns=turns, replies=("Ten.", "Here you are."))
 
 
 def evidence(records: Sequence[Record], times: int = 1, replays: int = 0) -> AdviceInputs:
@@ -80,7 +80,7 @@ def test_longer_wait_is_advised_if_it_saves_cut_ins() -> None:
 
 def test_advice_states_that_no_other_wait_helps() -> None:
     turns = TurnSettings(hangover_ms=200, speculate_after_ms=40)
-    records = rehearsed([TIME], turns=turns, replies=("Ten.",))
+    records = simulated_records([TIME], turns=turns, replies=("Ten.",))
     (finding,) = findings_of(advice(evidence(records, times=10, replays=10)), "endpoint_wait")
     assert finding.says.startswith("None of the 8 other settings")
     assert finding.gain == {}
@@ -117,24 +117,30 @@ def advice_on_change(was_ms: Sequence[float], now_ms: Sequence[float]) -> Advice
 
 
 @pytest.mark.parametrize(
-    ("slow_now_ms", "quick_now_ms", "says"),
+    ("slow_now_ms", "quick_now_ms", "wording"),
     [
         (500, 300, "as soon as now in the median and 400 ms sooner at p95, with no more cut-ins: set"),
         (500, 300.3, "as soon as now in the median and 400 ms sooner at p95, with no more cut-ins: set"),
         (1200, 200, "100 ms sooner in the median and 300 ms later at p95, with no more cut-ins: set"),
         (500, 200, "100 ms sooner in the median, with no more cut-ins: set"),
     ],
+    ids=[
+        "equal median, faster tail",
+        "nearly equal median, faster tail",
+        "faster median, slower tail",
+        "faster median and tail",
+    ],
 )
-def test_median_and_tail_are_both_shown_if_they_disagree(slow_now_ms: float, quick_now_ms: float, says: str) -> None:
+def test_median_and_tail_are_both_shown_if_they_disagree(slow_now_ms: float, quick_now_ms: float, wording: str) -> None:
     finding = advice_on_change([300] * 180 + [900] * 20, [quick_now_ms] * 180 + [slow_now_ms] * 20)
-    assert finding.says.startswith(f"Answers would come {says}")
+    assert finding.says.startswith(f"Answers would come {wording}")
     assert "matter more" not in finding.says
 
 
 def test_gain_with_too_few_turns_is_not_denied() -> None:
     finding = advice_on_change([300, 310, 900], [300, 310, 500])
     assert (finding.certainty, finding.gain) == ("cannot tell", {})
-    assert finding.says.endswith("is known to answer sooner, or to cut in less: for p95 it takes 59 turns.")
+    assert finding.says.endswith("is proven to answer sooner or to cut in less: p95 needs 59 turns.")
 
 
 def test_proven_gain_comes_before_larger_possible_gain() -> None:
@@ -151,7 +157,7 @@ def test_few_turns_give_no_advice() -> None:
 
 
 def test_conversation_without_beginning_is_reported(tmp_path: Path) -> None:
-    beheaded = written(tmp_path / "beheaded.jsonl", held()[1:])
+    beheaded = write_trace(tmp_path / "beheaded.jsonl", held()[1:])
     done = CliRunner().invoke(trace, ["advise", str(beheaded)])
     assert "The beginning of the conversation is missing" in done.stdout
     assert "of this version" not in done.stdout
@@ -160,12 +166,13 @@ def test_conversation_without_beginning_is_reported(tmp_path: Path) -> None:
 def test_old_traces_are_reported_as_not_replayable() -> None:
     (finding,) = findings_of(advice(evidence(demo_records())), "endpoint_wait")
     assert finding.certainty == "cannot tell"
-    assert "nothing that turns could be decided again from" in finding.says
+    assert "lack the events that a replay needs" in finding.says
 
 
 @pytest.mark.parametrize(
     ("stage", "key"),
     [("stt", "stt.engine"), ("llm_first_token", "llm.endpoints"), ("tts", "tts.voice"), ("transport", "")],
+    ids=["stt", "llm_first_token", "tts", "transport"],
 )
 def test_stage_that_makes_slow_turns_slow_comes_first(stage: str, key: str) -> None:
     slow = slower(demo_records(), stage, 300)
@@ -211,7 +218,7 @@ def test_answers_without_model_are_not_compared_with_models() -> None:
             record["stages"]["llm_first_token"]["slack_ms"] = 100.0
             records.append(record)
     (finding,) = findings_of(advice(evidence(records, times=4)), "llm_first_token")
-    assert "These traces hold one endpoint, so nothing to compare it with." in finding.says
+    assert "These traces hold one endpoint, so there is nothing to compare it with." in finding.says
 
 
 def test_unused_tokens_include_all_requested_endpoints() -> None:
@@ -222,8 +229,7 @@ def test_unused_tokens_include_all_requested_endpoints() -> None:
     records[0]["events"] += [{"name": "tried", "at_ms": 0.0, "detail": f"attempt 1: {tried}"} for tried in tries]
     (finding,) = findings_of(advice(evidence(records)), "llm_first_token")
     assert finding.says.endswith(
-        "A second endpoint was asked beside the first once (llm.hedge_share bounds that); of all that were asked, "
-        "137 tokens were in vain."
+        "A second endpoint was asked, too, once (llm.hedge_share limits that); of all requests, 137 tokens were wasted."
     )
 
 
@@ -239,8 +245,8 @@ def test_advice_is_for_the_last_of_two_recognizers() -> None:
     assert found.engines == {"recognizers": {"faster-whisper": 24, "pocketsphinx": 4}}
     (finding,) = findings_of(found, "stt")
     assert "These traces hold 2 recognizers: faster-whisper, pocketsphinx." in finding.says
-    assert "To compare them, of pocketsphinx 1 more turn is needed." in finding.says
-    assert "What follows is of faster-whisper, which served last." in finding.says
+    assert "To compare them, 1 more turn is needed with pocketsphinx." in finding.says
+    assert "The gain is for faster-whisper, which was used last." in finding.says
     assert finding.turns == 24
     assert finding.gain[50].value == pytest.approx(100, abs=1)
     assert "recognizers: faster-whisper (24 turns), pocketsphinx (4 turns)" in "\n".join(advice_lines(found))
@@ -273,7 +279,7 @@ def test_other_output_device_is_advised_only_if_one_was_slow(
     assert any("another output device" in finding.says for finding in found.findings) is advised
 
 
-@pytest.mark.parametrize("times", [1, 2, 3])
+@pytest.mark.parametrize("times", [1, 2, 3], ids=["once", "twice", "three times"])
 def test_remedy_is_given_only_for_proven_gain(times: int) -> None:
     slow = slower(demo_records()[:1], "first_sentence", 300)
     for record in slow:
@@ -283,7 +289,7 @@ def test_remedy_is_given_only_for_proven_gain(times: int) -> None:
         assert finding.certainty == "cannot tell" or finding.gain[50].enough
         if finding.certainty == "cannot tell":
             assert ": set " not in finding.says
-            assert "take a faster endpoint" not in finding.says
+            assert "use a faster endpoint" not in finding.says
     unproven = findings_of(found, "endpoint_wait")[-1]
     assert "Cannot tell yet: " in unproven.says or unproven.certainty == "measured"
 
@@ -297,9 +303,9 @@ def test_turns_missing_for_advice_are_counted() -> None:
 
 def test_failed_turns_give_no_advice(tmp_path: Path) -> None:
     failed = [record | {"error": "the endpoint failed"} for record in held()]
-    done = CliRunner().invoke(trace, ["advise", str(written(tmp_path / "failed.jsonl", failed))])
+    done = CliRunner().invoke(trace, ["advise", str(write_trace(tmp_path / "failed.jsonl", failed))])
     assert done.exit_code == 2
-    assert "no turn with a response latency in it" in done.stderr
+    assert "no turn has a response latency" in done.stderr
 
 
 def test_json_holds_complete_advice() -> None:
@@ -309,7 +315,7 @@ def test_json_holds_complete_advice() -> None:
 
 
 def test_advise_and_replay_commands(tmp_path: Path) -> None:
-    path = written(tmp_path / "a.jsonl", held())
+    path = write_trace(tmp_path / "a.jsonl", held())
 
     def run(*arguments: str) -> tuple[int, str]:
         done = CliRunner().invoke(trace, [*arguments])
@@ -317,12 +323,12 @@ def test_advise_and_replay_commands(tmp_path: Path) -> None:
 
     code, out = run("advise", str(path))
     assert code == 0
-    assert out.startswith("2 turns with a response latency, 2 turns decided again\n")
+    assert out.startswith("2 turns with a response latency, 2 of them replayed\n")
     assert json.loads(run("advise", str(path), "--json")[1])["replayed"] == 2
     code, out = run("replay", str(path), "--set", "turn.hangover_ms=200")
     assert code == 0
-    assert "2 spoken turns of 1 conversation, decided with turn.hangover_ms=200: 2 otherwise" in out
-    assert "with its own settings every turn is decided as recorded, in the same order (when, is not compared)" in out
+    assert "2 spoken turns of 1 conversation, replayed with turn.hangover_ms=200: 2 decided differently" in out
+    assert "with the recorded settings every decision is as recorded, in the same order (times are not compared)" in out
     assert "now 1 of" in out
     plain = json.loads(run("replay", str(path), "--set", "turn.hangover_ms=200", "--json")[1])
     assert [turn["now"]["cut_ins"] for turn in plain["turns"]] == [0, 1]
@@ -330,18 +336,18 @@ def test_advise_and_replay_commands(tmp_path: Path) -> None:
 
 
 def test_errors_are_one_line(tmp_path: Path) -> None:
-    old = written(tmp_path / "old.jsonl", demo_records())
-    beheaded = written(tmp_path / "beheaded.jsonl", held()[1:])
-    empty = written(tmp_path / "empty.jsonl", [])
-    unplaced = written(tmp_path / "unplaced.jsonl", [{k: v for k, v in held()[0].items() if k != "told_before"}])
+    old = write_trace(tmp_path / "old.jsonl", demo_records())
+    beheaded = write_trace(tmp_path / "beheaded.jsonl", held()[1:])
+    empty = write_trace(tmp_path / "empty.jsonl", [])
+    unplaced = write_trace(tmp_path / "unplaced.jsonl", [{k: v for k, v in held()[0].items() if k != "told_before"}])
     for arguments, said in (
         (("replay", str(beheaded)), "the beginning of the conversation is missing"),
-        (("replay", str(empty)), f"{empty}: no turn in it."),
+        (("replay", str(empty)), f"{empty}: it has no turns."),
         (
             ("advise", str(unplaced)),
-            "line 1, or a later one of its conversation, is no record as docs/lab/trace-record.md has it",
+            "line 1, or a later one of its conversation, is not a record as in docs/lab/trace-record.md",
         ),
-        (("replay", str(old)), "no turn that can be replayed"),
+        (("replay", str(old)), "no turn can be replayed"),
         (("replay", str(old), "--set", "stt.threads=4"), "stt.threads cannot be replayed"),
     ):
         done = CliRunner().invoke(trace, list(arguments))
@@ -353,7 +359,7 @@ def test_errors_are_one_line(tmp_path: Path) -> None:
 def test_only_latest_turns_are_replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spoken = list(held())
     files = [
-        written(tmp_path / f"{number}.jsonl", [record | {"conversation": str(number)} for record in spoken])
+        write_trace(tmp_path / f"{number}.jsonl", [record | {"conversation": str(number)} for record in spoken])
         for number in range(6)
     ]
     replayed: list[str] = []

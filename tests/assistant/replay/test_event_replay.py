@@ -10,17 +10,17 @@ from dataclasses import replace
 import pytest
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
-from real_time import Hold
-from rehearsal import (
+from real_time_conversation import RealTimeConversation
+from simulation import (
     NOON,
     LoudnessVad,
-    Rehearsal,
-    Says,
-    ScriptedHearing,
     ScriptedMicrophone,
     ScriptedModel,
-    ScriptedTranscriber,
+    ScriptedRecognizer,
+    ScriptedStream,
     ScriptedVoice,
+    Simulation,
+    Utterance,
 )
 from virtual_time import run_virtual
 
@@ -68,26 +68,26 @@ class UnsureVad(LoudnessVad):
         return replace(found, probability=probability, possible_end=fading)
 
 
-class Talkative(ScriptedHearing):
-    """Reports interim transcripts while words are spoken, rough at first; the listener's "mhm" comes before them."""
+class TalkativeStream(ScriptedStream):
+    """Reports interim transcripts while somebody speaks: first the listener's "mhm", then words of low confidence."""
 
     def feed(self, pcm: Pcm) -> None:
-        ScriptedHearing.feed(self, pcm)
-        if self.until // 320 % 10 == 9:
-            text = "Mhm." if self.until < samples_of_ms(700) else self.text()
-            until = Samples(self.segment + self.until)
-            self.on_interim(Transcript(self.segment, until, text, low_confidence=self.until < samples_of_ms(500)))
+        ScriptedStream.feed(self, pcm)
+        if self.fed_samples // 320 % 10 == 9:
+            text = "Mhm." if self.fed_samples < samples_of_ms(700) else self.text()
+            until = Samples(self.segment + self.fed_samples)
+            self.on_interim(Transcript(self.segment, until, text, low_confidence=self.fed_samples < samples_of_ms(500)))
 
 
-class Partials(ScriptedTranscriber):
+class TalkativeRecognizer(ScriptedRecognizer):
     """Its streams report interim transcripts."""
 
-    def open(self, segment: SegmentId, on_interim: Callable[[Transcript], None]) -> ScriptedHearing:
-        self.hearings.append(Talkative(segment, self, on_interim))
-        return self.hearings[-1]
+    def open(self, segment: SegmentId, on_interim: Callable[[Transcript], None]) -> ScriptedStream:
+        self.streams.append(TalkativeStream(segment, self, on_interim))
+        return self.streams[-1]
 
 
-class Smart:
+class DelayedSmartTurn:
     """Answers after a delay."""
 
     async def probability(self, pcm: Pcm) -> float:
@@ -96,7 +96,7 @@ class Smart:
 
 
 @contextmanager
-def overheard() -> Iterator[list[Decision]]:
+def recorded_decisions() -> Iterator[list[Decision]]:
     """Records the decisions of turn taking and their samples."""
     found: list[Decision] = []
     handle_event = TurnTaking.handle
@@ -111,7 +111,7 @@ def overheard() -> Iterator[list[Decision]]:
         yield found
 
 
-def worded(effect: Effect) -> Effect:
+def without_words(effect: Effect) -> Effect:
     """Replaces words, which a trace does not hold, by whether there were any."""
     match effect:
         case PrepareReply():
@@ -130,10 +130,10 @@ def decisions_of(steps: Sequence[Step]) -> list[Decision]:
     return found
 
 
-def same_again(records: Sequence[TurnRecord], overheard_then: list[Decision]) -> list[Step]:
+def check_replay(records: Sequence[TurnRecord], overheard_then: list[Decision]) -> list[Step]:
     steps = replay_events(parse_entries([entry for record in records for entry in record.told]))
-    again = [(at, worded(effect)) for at, effect in decisions_of(steps)]
-    then = [(at, worded(effect)) for at, effect in overheard_then]
+    again = [(at, without_words(effect)) for at, effect in decisions_of(steps)]
+    then = [(at, without_words(effect)) for at, effect in overheard_then]
     assert again == then[: len(again)]
     # What is not in the trace came after the end of the last turn.
     assert all(at >= max((at for at, _ in again), default=Samples(0)) for at, _ in then[len(again) :])
@@ -160,12 +160,14 @@ SETTINGS = st.builds(
 
 
 @st.composite
-def speech(draw: st.DrawFn) -> list[Says]:
+def speech(draw: st.DrawFn) -> list[Utterance]:
     at, said = 400, []
     for number in range(draw(st.integers(1, 5))):
         at += draw(st.sampled_from([60, 120, 240, 400, 620, 1500, 3000]))
         long = draw(st.sampled_from([100, 300, 700, 2500]))
-        said.append(Says(at, at + long, draw(st.sampled_from(["", "what time is it", "mhm", "...", f"word {number}"]))))
+        said.append(
+            Utterance(at, at + long, draw(st.sampled_from(["", "what time is it", "mhm", "...", f"word {number}"])))
+        )
         at += long
     return said
 
@@ -178,47 +180,52 @@ def speech(draw: st.DrawFn) -> list[Says]:
     SETTINGS,
     st.integers(0, 9),
     st.sampled_from([5.0, 60.0, 300.0]),
-    st.lists(st.tuples(st.integers(0, 4000), st.sampled_from(["request", "submit", "clear", "cancel"])), max_size=2),
+    st.lists(
+        st.tuples(st.integers(0, 4000), st.sampled_from(["request", "end_user_turn", "clear_input", "cancel_reply"])),
+        max_size=2,
+    ),
 )
 def test_replay_gives_same_decisions(
-    says: list[Says], turns: TurnSettings, seed: int, words_ms: float, cues: list[tuple[int, str]]
+    says: list[Utterance], turns: TurnSettings, seed: int, words_ms: float, cues: list[tuple[int, str]]
 ) -> None:
-    rehearsal = Rehearsal(says, says[-1].end_ms + 2000, (REPLY, "Monday."), turns, vad=UnsureVad(seed))
-    rehearsal.transcriber = Partials(says, words_ms, draft_lacks=(None, 0, 1)[seed % 3])
+    simulation = Simulation(says, says[-1].end_ms + 2000, (REPLY, "Monday."), turns, vad=UnsureVad(seed))
+    simulation.recognizer = TalkativeRecognizer(says, words_ms, draft_missing_words=(None, 0, 1)[seed % 3])
     for ms, what in cues:
-        rehearsal.at(ms, lambda what=what: getattr(rehearsal.session, what)())  # type: ignore[misc]
-    with overheard() as then:
-        performance = rehearsal.perform()
-    same_again(performance.records, then)
+        simulation.at(ms, lambda what=what: getattr(simulation.session, what)())  # type: ignore[misc]
+    with recorded_decisions() as then:
+        result = simulation.run()
+    check_replay(result.records, then)
 
 
-def judged(says: list[Says], turns: TurnSettings, seed: int = 1) -> Hold:
+def judged(utterances: list[Utterance], turns: TurnSettings, seed: int = 1) -> RealTimeConversation:
     """Returns a conversation with EOT estimates, including Smart Turn's."""
-    deeds = SkillEffects(lambda _messages: None, lambda: NOON)
-    ears, model = Partials(says, 40.0), ScriptedModel((REPLY, "Monday."))
+    skill_effects = SkillEffects(lambda _messages: None, lambda: NOON)
+    recognizer, model = TalkativeRecognizer(utterances, 40.0), ScriptedModel((REPLY, "Monday."))
     engines = Engines(
         UnsureVad(seed),
         LoudnessVad("spare"),
-        ears,
+        recognizer,
         model,
         ScriptedVoice(),
-        deeds,
+        skill_effects,
         end_of_turn=fitted_turn_end(),
-        audio_end_of_turn=Smart(),
+        audio_end_of_turn=DelayedSmartTurn(),
     )
-    return Hold(ScriptedMicrophone(says, says[-1].end_ms + 2000), engines, turns, keep_words=False)
+    return RealTimeConversation(
+        ScriptedMicrophone(utterances, utterances[-1].end_ms + 2000), engines, turns, keep_words=False
+    )
 
 
 # A cough into the rest of a reply that another cough had cut: no words are simulated for it.
-COUGHS = [Says(460, 560, "what time is it"), Says(960, 1260, ""), Says(2760, 2860, "")]
+COUGHS = [Utterance(460, 560, "what time is it"), Utterance(960, 1260, ""), Utterance(2760, 2860, "")]
 
 # Speech that pauses as the reply ends into which it was spoken: a turn that begins in silence.
-INTO_THE_END = [Says(460, 560, "what time is it"), Says(3560, 3660, ""), Says(3720, 3820, "")]
+INTO_THE_END = [Utterance(460, 560, "what time is it"), Utterance(3560, 3660, ""), Utterance(3720, 3820, "")]
 
 # A transcript request that was dropped before its result: no EOT estimate is simulated with it.
-GOES_ON = [Says(460, 560, ""), Says(620, 720, "what time is it"), Says(840, 940, "")]
+GOES_ON = [Utterance(460, 560, ""), Utterance(620, 720, "what time is it"), Utterance(840, 940, "")]
 # Speech that continues when its turn reaches the maximum length: the frames before that are not batched.
-ON_AND_ON = [Says(520, 3020, "")]
+ON_AND_ON = [Utterance(520, 3020, "")]
 BRIEF = TurnSettings(200.0, 40.0, 60.0, 60.0, max_turn_s=2.0, stuck_after_s=2.0)
 
 
@@ -231,15 +238,15 @@ BRIEF = TurnSettings(200.0, 40.0, 60.0, 60.0, max_turn_s=2.0, stuck_after_s=2.0)
 @example(ON_AND_ON, replace(BRIEF, speculate_after_ms=None, patience=EndOfTurnProfile(160, 400, 400, 0.3)), 0)
 @given(speech(), SETTINGS, st.integers(0, 9))
 def test_replay_with_end_of_turn_estimates_gives_same_decisions(
-    says: list[Says], turns: TurnSettings, seed: int
+    says: list[Utterance], turns: TurnSettings, seed: int
 ) -> None:
-    with overheard() as then:
-        performance = run_virtual(judged(says, turns, seed).perform())
-    same_again(performance.records, then)
-    if not performance.records:
+    with recorded_decisions() as then:
+        result = run_virtual(judged(says, turns, seed).run())
+    check_replay(result.records, then)
+    if not result.records:
         return
     # Turn by turn, too, nothing is simulated, and every latency is the recorded one.
-    conversation = conversation_of([json.loads(record.to_json()) for record in performance.records])
+    conversation = conversation_of([json.loads(record.to_json()) for record in result.records])
     assert (conversation.left_out, conversation.disagree) == (0, ())
     for (found,) in conversation.replayed([lambda recorded: recorded]):
         assert found.same
@@ -250,11 +257,11 @@ def test_replay_with_end_of_turn_estimates_gives_same_decisions(
 
 
 def test_requests_and_estimates_are_found_by_silence() -> None:
-    says = [Says(1000, 1800, "what time is it")]
-    performance = run_virtual(
-        judged(says, TurnSettings(speculate_after_ms=40, settle_ms=160, patience=BALANCED)).perform()
+    utterances = [Utterance(1000, 1800, "what time is it")]
+    result = run_virtual(
+        judged(utterances, TurnSettings(speculate_after_ms=40, settle_ms=160, patience=BALANCED)).run()
     )
-    found = index_recording(parse_entries([entry for record in performance.records for entry in record.told]))
+    found = index_recording(parse_entries([entry for record in result.records for entry in record.told]))
     (silence,) = {ask.silence for ask in found.requests.values()}
     assert silence == samples_of_ms(1800)
     assert [ask.ordinal for ask in found.requests_in(silence)] == [0, 1, 2]
@@ -282,11 +289,11 @@ def as_judged_before(told: Iterable[LoggedEvent]) -> list[LoggedEvent]:
 
 
 def test_older_trace_with_immediate_estimates_is_read_alike() -> None:
-    says = [Says(1000, 1800, "what time is it")]
-    performance = run_virtual(
-        judged(says, TurnSettings(speculate_after_ms=40, settle_ms=160, patience=BALANCED)).perform()
+    utterances = [Utterance(1000, 1800, "what time is it")]
+    result = run_virtual(
+        judged(utterances, TurnSettings(speculate_after_ms=40, settle_ms=160, patience=BALANCED)).run()
     )
-    told = as_judged_before(parse_entries([entry for record in performance.records for entry in record.told]))
+    told = as_judged_before(parse_entries([entry for record in result.records for entry in record.told]))
     found = index_recording(told)
     (silence,) = {ask.silence for ask in found.requests.values()}
     sources = [judgement.source for judgement in found.estimates_in(silence)]

@@ -28,6 +28,16 @@ RECORDED = turn_settings(Settings(), "pocketsphinx")
         (["turn.interrupt_after_ms=300", "turn.max_turn_s=10"], TurnSection(interrupt_after_ms=300, max_turn_s=10)),
         (["turn.stuck_after_s=3"], TurnSection(stuck_after_s=3)),
     ],
+    ids=[
+        "default",
+        "profile",
+        "hangover",
+        "hangover reset",
+        "no speculation",
+        "speculation and profile",
+        "interruption and turn limit",
+        "stuck limit",
+    ],
 )
 def test_replayed_settings_equal_configured_settings(overrides: list[str], section: TurnSection) -> None:
     changed = change_of(overrides)(RECORDED)
@@ -50,7 +60,9 @@ def test_profile_of_old_trace_or_slow_card_is_recognized() -> None:
     assert profile_of(TurnSettings(patience=adapt_to_card(BALANCED, 300))) == "balanced"
 
 
-@pytest.mark.parametrize("override", ["turn.pre_roll_ms=100", "stt.threads=4", "llm.hedge_share=0.2"])
+@pytest.mark.parametrize(
+    "override", ["turn.pre_roll_ms=100", "stt.threads=4", "llm.hedge_share=0.2"], ids=["turn", "stt", "llm"]
+)
 def test_other_settings_are_rejected_with_list_of_replayable(override: str) -> None:
     with pytest.raises(TraceError) as refused:
         change_of([override])
@@ -61,6 +73,7 @@ def test_other_settings_are_rejected_with_list_of_replayable(override: str) -> N
 @pytest.mark.parametrize(
     ("override", "said"),
     [("turn.profile=hasty", '"eager"'), ("turn.hangover_ms=20", "100 to 3000"), ("turn.profil=eager", "turn.profile")],
+    ids=["unknown choice", "below minimum", "misspelled key"],
 )
 def test_invalid_values_are_rejected_as_in_configuration(override: str, said: str) -> None:
     with pytest.raises(TraceError, match=said):

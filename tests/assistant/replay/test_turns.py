@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from rehearsal import LoudnessVad, Rehearsal, Says
-from trace_samples import TIME, demo_records, rehearsed
+from simulation import LoudnessVad, Simulation, Utterance
+from trace_samples import TIME, demo_records, simulated_records
 
 from assistant.pipeline.session import Session
 from assistant.replay.course import Change
@@ -18,7 +18,7 @@ from assistant.turns.settings import TurnSettings
 TURNS = TurnSettings(hangover_ms=400, speculate_after_ms=40)
 SHORT = "It is ten o'clock and all is well."
 LONG = "It is ten o'clock and all is well in town, and in the country, too."
-MILK = [Says(1000, 1800, "a small coffee"), Says(2140, 2700, "with milk")]
+MILK = [Utterance(1000, 1800, "a small coffee"), Utterance(2140, 2700, "with milk")]
 """A pause of 340 ms inside a turn."""
 
 
@@ -34,8 +34,8 @@ def replayed(records: Sequence[Record], change: Change) -> list[Replayed]:
 
 @pytest.fixture(scope="module")
 def plain() -> list[Record]:
-    return rehearsed(
-        [TIME, Says(6000, 6800, "what is the date")], length_ms=9500, turns=TURNS, replies=(LONG, "Monday.")
+    return simulated_records(
+        [TIME, Utterance(6000, 6800, "what is the date")], length_ms=9500, turns=TURNS, replies=(LONG, "Monday.")
     )
 
 
@@ -47,10 +47,10 @@ def test_replay_with_recorded_settings_changes_nothing(plain: list[Record]) -> N
         assert found.now.latency_ms == record["response_latency_ms"]
 
 
-@pytest.mark.parametrize("hangover_ms", [100, 200, 300, 800])
+@pytest.mark.parametrize("hangover_ms", [100, 200, 300, 800], ids="{} ms".format)
 def test_other_wait_moves_end_of_turn_and_answer(plain: list[Record], hangover_ms: int) -> None:
-    again = rehearsed(
-        [TIME, Says(6000, 6800, "what is the date")],
+    again = simulated_records(
+        [TIME, Utterance(6000, 6800, "what is the date")],
         length_ms=9500,
         turns=replace(TURNS, hangover_ms=float(hangover_ms)),
         replies=(LONG, "Monday."),
@@ -62,21 +62,28 @@ def test_other_wait_moves_end_of_turn_and_answer(plain: list[Record], hangover_m
         assert found.now.latency_ms == pytest.approx(held["response_latency_ms"], abs=20)
 
 
-@pytest.mark.parametrize("stirs", [(2100, 2140), (2100, 2180), (2200, 2320)])
-def test_answer_is_held_while_user_may_resume(stirs: tuple[int, int]) -> None:
+@pytest.mark.parametrize(
+    "possible_onsets", [(2100, 2140), (2100, 2180), (2200, 2320)], ids=["short onset", "longer onset", "late onset"]
+)
+def test_answer_is_held_while_user_may_resume(possible_onsets: tuple[int, int]) -> None:
     recorded, held = (
-        rehearsed([TIME], turns=replace(TURNS, hangover_ms=wait_ms), vad=LoudnessVad(stirs=[stirs]), replies=(SHORT,))
+        simulated_records(
+            [TIME],
+            turns=replace(TURNS, hangover_ms=wait_ms),
+            vad=LoudnessVad(possible_onsets=[possible_onsets]),
+            replies=(SHORT,),
+        )
         for wait_ms in (400.0, 300.0)
     )
     ((found,), (record,)) = replayed(recorded, settings(hangover_ms=300.0)), held
     waited = any(span["name"] == "look" for span in record["spans"])
-    assert waited == (stirs[0] == 2100), "the answer leaves at 2130"
+    assert waited == (possible_onsets[0] == 2100), "the answer leaves at 2130"
     assert found.now.latency_ms == pytest.approx(record["response_latency_ms"], abs=20)
 
 
 def test_without_attempts_work_adds_to_latency(plain: list[Record]) -> None:
-    again = rehearsed(
-        [TIME, Says(6000, 6800, "what is the date")],
+    again = simulated_records(
+        [TIME, Utterance(6000, 6800, "what is the date")],
         length_ms=9500,
         turns=replace(TURNS, speculate_after_ms=None),
         replies=(LONG, "Monday."),
@@ -86,32 +93,34 @@ def test_without_attempts_work_adds_to_latency(plain: list[Record]) -> None:
 
 
 def test_shorter_wait_cuts_in_where_user_continued() -> None:
-    records = rehearsed(MILK, turns=TURNS)
+    records = simulated_records(MILK, turns=TURNS)
     (found,) = replayed(records, settings(hangover_ms=200.0))
     assert (found.was.cut_ins, found.now.cut_ins) == (0, 1)
     assert found.now.answered
     assert found.now.latency_ms is not None
-    held = rehearsed(MILK, turns=replace(TURNS, hangover_ms=200.0))
+    held = simulated_records(MILK, turns=replace(TURNS, hangover_ms=200.0))
     assert sum(facts_of(record).cut_ins for record in held) == 1
 
 
 def test_longer_wait_saves_cut_in() -> None:
-    records = rehearsed(MILK, turns=replace(TURNS, hangover_ms=200.0), length_ms=9000)
+    records = simulated_records(MILK, turns=replace(TURNS, hangover_ms=200.0), length_ms=9000)
     found = replayed(records, settings(hangover_ms=600.0))
     assert [sum(turn.was.cut_ins for turn in found), sum(turn.now.cut_ins for turn in found)] == [1, 0]
     assert sum(facts_of(record).cut_ins for record in records) == 1
 
 
 def test_speech_within_longer_wait_continues_the_turn() -> None:
-    says = [TIME, Says(2700, 3500, "and the date")]
-    records = rehearsed(says, turns=TURNS, replies=("Ten.", "Monday."), length_ms=9000)
+    utterances = [TIME, Utterance(2700, 3500, "and the date")]
+    records = simulated_records(utterances, turns=TURNS, replies=("Ten.", "Monday."), length_ms=9000)
     first = replayed(records, settings(hangover_ms=1500.0))[0]
     assert first.was.answered
     assert not first.now.answered
 
 
 def test_time_to_interrupt_is_measured() -> None:
-    records = rehearsed([TIME, Says(3600, 5000, "stop")], turns=TURNS, replies=(LONG, "Yes."), length_ms=9000)
+    records = simulated_records(
+        [TIME, Utterance(3600, 5000, "stop")], turns=TURNS, replies=(LONG, "Yes."), length_ms=9000
+    )
     sooner, later = (replayed(records, settings(interrupt_after_ms=float(ms)))[0].now for ms in (100, 600))
     assert (sooner.interruptions, later.interruptions) == (1, 1)
     assert sooner.yielded_ms == pytest.approx(100, abs=20)
@@ -119,9 +128,9 @@ def test_time_to_interrupt_is_measured() -> None:
 
 
 def test_reply_ended_by_client_is_not_interrupted() -> None:
-    rehearsal = Rehearsal([TIME], turns=TURNS, replies=(LONG,))
-    rehearsal.at(2750, lambda: Session.cancel(rehearsal.session))
-    record = json.loads(rehearsal.perform().records[0].to_json())
+    simulation = Simulation([TIME], turns=TURNS, replies=(LONG,))
+    simulation.at(2750, lambda: Session.cancel_reply(simulation.session))
+    record = json.loads(simulation.run().records[0].to_json())
     assert record["outcome"] == "interrupted"
     found = replayed([record], settings(speculate_after_ms=200))[0]
     assert (found.was.interruptions, found.was.cut_ins) == (0, 0)
@@ -129,21 +138,23 @@ def test_reply_ended_by_client_is_not_interrupted() -> None:
 
 
 def test_cough_interrupts_only_with_short_interrupt_time() -> None:
-    records = rehearsed([TIME, Says(3600, 3760, "")], turns=TURNS, replies=(LONG,), length_ms=9000)
+    records = simulated_records([TIME, Utterance(3600, 3760, "")], turns=TURNS, replies=(LONG,), length_ms=9000)
     assert replayed(records, settings())[0].now.interruptions == 0
     impatient = replayed(records, settings(interrupt_after_ms=60.0))[0]
     assert impatient.now.interruptions == 1
-    assert impatient.now.given == 1, "nobody answers a cough"
+    assert impatient.now.given == 1, "a cough is not answered"
     assert impatient.now.latency_ms == records[0]["response_latency_ms"]
 
 
-@pytest.mark.parametrize("into_reply", [True, False])
+@pytest.mark.parametrize("into_reply", [True, False], ids=["during the reply", "before the reply"])
 def test_unconfirmed_onset_with_words_interrupts_in_replay(*, into_reply: bool) -> None:
-    says = [TIME, Says(3600, 3760, "stop")] if into_reply else [Says(1000, 1200, "stop")]
+    utterances = [TIME, Utterance(3600, 3760, "stop")] if into_reply else [Utterance(1000, 1200, "stop")]
     sure = 1.0 if into_reply else 0.6
-    rehearsal = Rehearsal(says, turns=TURNS, replies=(LONG, "Yes."), length_ms=9000, vad=LoudnessVad(sure=sure))
-    records = [json.loads(record.to_json()) for record in rehearsal.perform().records]
-    assert [record["outcome"] for record in records] == ["interrupted", "answered"][-len(says) :]
+    simulation = Simulation(
+        utterances, turns=TURNS, replies=(LONG, "Yes."), length_ms=9000, vad=LoudnessVad(probability=sure)
+    )
+    records = [json.loads(record.to_json()) for record in simulation.run().records]
+    assert [record["outcome"] for record in records] == ["interrupted", "answered"][-len(utterances) :]
     for found, record in zip(replayed(records, settings()), records, strict=True):
         assert found.was == found.now
         assert found.now.answered
@@ -151,14 +162,16 @@ def test_unconfirmed_onset_with_words_interrupts_in_replay(*, into_reply: bool) 
 
 
 def test_onset_without_recorded_request_has_no_words() -> None:
-    records = rehearsed([TIME, Says(3600, 4200, "stop")], turns=TURNS, replies=(LONG, "Yes."), length_ms=9000)
+    records = simulated_records(
+        [TIME, Utterance(3600, 4200, "stop")], turns=TURNS, replies=(LONG, "Yes."), length_ms=9000
+    )
     assert records[0]["outcome"] == "interrupted"
     later = replayed(records, settings(interrupt_after_ms=1000.0))[0]
     assert later.now.interruptions == 0
 
 
 def test_last_turn_is_decided_after_end_of_trace() -> None:
-    records = rehearsed([TIME], turns=TURNS, replies=("Ten.",))
+    records = simulated_records([TIME], turns=TURNS, replies=("Ten.",))
     (found,) = replayed(records, settings(hangover_ms=3000.0))
     assert found.now.wait_ms == 3000
     assert "silence after the end" in found.assumed

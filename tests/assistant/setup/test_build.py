@@ -70,7 +70,9 @@ def test_skills_answer_as_a_fallback_without_endpoints() -> None:
     assert by == "skills"
     assert text.startswith("It's ")
     assert [chosen.stage for chosen in loader.chosen] == ["tts", "llm", "turn", "stt", "vad"]
-    assert "llm: skills, in place of a language model: no [[llm.endpoints]] in config.toml" in loader.fallbacks
+    assert (
+        "llm: skills, instead of a language model, because none is configured in [[llm.endpoints]]" in loader.fallbacks
+    )
 
 
 @pytest.mark.slow
@@ -91,9 +93,13 @@ def test_missing_models_are_reported_with_remedies(tmp_path: Path, monkeypatch: 
 @pytest.mark.parametrize(
     ("voice", "lacks"),
     [
-        ("en_US-amy-medium", "missing: repartee models pull en_US-amy-medium"),
-        ("./gone/eva.onnx", "missing: there is no gone/eva.onnx; correct tts.voice"),
+        (
+            "en_US-amy-medium",
+            "the Piper voice en_US-amy-medium is not downloaded; fetch it: repartee models pull en_US-amy-medium",
+        ),
+        ("./gone/eva.onnx", "the Piper voice is missing: there is no gone/eva.onnx; correct tts.voice"),
     ],
+    ids=["catalogue voice", "path"],
 )
 def test_espeak_replaces_a_missing_piper_voice(
     voice: str, lacks: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -106,7 +112,7 @@ def test_espeak_replaces_a_missing_piper_voice(
 
     loader = loader_of(f"tts.voice={voice}")
     asyncio.run(scene(loader))
-    assert loader.fallbacks == [f"tts: espeak-ng, in place of piper: {lacks}"]
+    assert loader.fallbacks == [f"tts: espeak-ng, instead of piper, because {lacks}"]
     with pytest.raises(EngineLoadError, match="espeak-ng has no voice"):
         asyncio.run(scene(loader_of("tts.engine=espeak-ng", f"tts.voice={voice}")))
 
@@ -141,7 +147,7 @@ class _Slow:
 def test_engine_that_does_not_load_in_time_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("assistant.setup.engine_loader.LOAD_TIMEOUT_S", 0.01)
     monkeypatch.setattr(build, "skills", _Slow)
-    with pytest.raises(EngineLoadError, match=r"^skills did not load within 0\.01 s: see `repartee doctor`"):
+    with pytest.raises(EngineLoadError, match=r"^skills did not load within 0\.01 s: run `repartee doctor`"):
         asyncio.run(loader_of().open())
 
 
@@ -157,6 +163,7 @@ def test_configured_engine_is_no_fallback() -> None:
 @pytest.mark.parametrize(
     ("override", "told"),
     [("stt.engine=faster-whisper", "models pull tiny.en"), ("tts.engine=piper", "models pull en_US")],
+    ids=["faster-whisper", "piper"],
 )
 def test_engine_without_its_model_is_refused_with_the_remedy(
     override: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -172,6 +179,12 @@ def test_engine_without_its_model_is_refused_with_the_remedy(
 @pytest.mark.parametrize(
     ("before", "messages", "by"),
     [("true", WHAT_TIME, "skills"), ("true", STORY, "near"), ("false", WHAT_TIME, "near"), ("false", STORY, "near")],
+    ids=[
+        "skills first, known request",
+        "skills first, other request",
+        "model first, known request",
+        "model first, other request",
+    ],
 )
 def test_skills_before_the_model_is_a_setting(before: str, messages: Sequence[Message], by: str) -> None:
     async def scene() -> tuple[str, str]:
@@ -197,10 +210,14 @@ def test_skills_before_the_model_is_a_setting(before: str, messages: Sequence[Me
         ((endpoint("http://127.0.0.1:9/v1", api_key_env="MY_KEY"),), "MY_KEY is not set"),
         (("tts.voice=nobody",), "tts.voice"),
         (("assistant.language=de",), "pocketsphinx understands English only"),
-        (("assistant.language=de", "stt.engine=faster-whisper"), r'tiny.en knows English only: set stt.model = "tiny"'),
+        (
+            ("assistant.language=de", "stt.engine=faster-whisper"),
+            r'tiny.en supports only English: set stt.model = "tiny"',
+        ),
     ],
+    ids=["nothing answers", "missing key", "unknown voice", "language of the recognizer", "language of the model"],
 )
-def test_unusable_settings_are_one_sentence(overrides: tuple[str, ...], told: str) -> None:
+def test_error_for_unusable_settings_is_one_sentence(overrides: tuple[str, ...], told: str) -> None:
     with pytest.raises(EngineLoadError, match=told) as refused:
         asyncio.run(loader_of(*overrides).engines())
     assert "\n" not in str(refused.value)
@@ -307,16 +324,19 @@ def test_tools_without_model_or_server_are_reported() -> None:
         return next(line for line in loader.fallbacks if line.startswith("tools: "))
 
     alone = asyncio.run(fallback())
-    assert alone == "tools: none, in place of [[tools.servers]]: skills call none; add [[llm.endpoints]] to config.toml"
+    assert (
+        alone
+        == "tools: none, instead of [[tools.servers]], because only a language model calls tools; add [[llm.endpoints]]"
+    )
     lost = asyncio.run(fallback(endpoint("http://127.0.0.1:9/v1")))
-    assert lost.startswith("tools: mcp, not all of them: the tool server notes is not there (no such program)")
+    assert lost.startswith("tools: mcp, with problems: the tool server notes is not available (no such program)")
 
 
 @pytest.mark.slow
 def test_tools_require_an_endpoint_with_function_calls() -> None:
     near = endpoint("http://127.0.0.1:9/", kind="tgi", template="chatml")
     loader = loader_of("stt.engine=pocketsphinx", "tts.engine=espeak-ng", NOTES, near)
-    with pytest.raises(EngineLoadError, match=re.escape("no endpoint takes functions (near: kind tgi or triton or")):
+    with pytest.raises(EngineLoadError, match=re.escape("no endpoint supports functions (near: kind tgi or triton or")):
         asyncio.run(loader.open())
 
 
@@ -363,7 +383,9 @@ def test_talk_modes_reach_recognizer_and_turn_taking() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("phrase", "lacks"), [("hey computer", ""), ("Hey Cortana", '"cortana"'), ("xyzzy plugh", '"xyzzy", "plugh"')]
+    ("phrase", "lacks"),
+    [("hey computer", ""), ("Hey Cortana", '"cortana"'), ("xyzzy plugh", '"xyzzy", "plugh"')],
+    ids=["known words", "one unknown word", "two unknown words"],
 )
 def test_wake_phrase_outside_the_dictionary_is_a_fallback(phrase: str, lacks: str) -> None:
     async def scene(loader: EngineLoader) -> list[str]:
@@ -373,8 +395,8 @@ def test_wake_phrase_outside_the_dictionary_is_a_fallback(phrase: str, lacks: st
 
     wanted = ("stt.engine=pocketsphinx", "talk.mode=wake", f"talk.wake_phrase={phrase}")
     told = (
-        f"stt: pocketsphinx, as configured; its dictionary lacks {lacks} of talk.wake_phrase, so that it cannot be "
-        "called by it: choose other words, as hey computer"
+        f"stt: pocketsphinx, as configured; its dictionary lacks {lacks} of talk.wake_phrase, so it cannot "
+        "recognize the phrase: choose other words, such as hey computer"
     )
     loader = loader_of(*wanted)
     assert asyncio.run(scene(loader)) == []
@@ -390,4 +412,6 @@ def test_slow_smart_turn_is_a_fallback(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr("audio.end_of_turn.smart_turn_service._answer_s", lambda _network: 0.262)
     loader = loader_of()
     assert asyncio.run(loader._make_end_of_turn_model()) is not None
-    assert loader.fallbacks == ["turn: estimate, Smart Turn hears 4 s in place of 8, of which it takes 262 ms here"]
+    assert loader.fallbacks == [
+        "turn: estimate, Smart Turn uses 4 s of speech: for 8 s it takes 262 ms on this machine"
+    ]

@@ -51,16 +51,16 @@ def test_conversations_share_the_whisper_model(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(LoadedWhisper, "__init__", loading)
 
     async def scene() -> None:
-        workshop = EngineLoader(load_settings(None, {}, overrides).settings, {})
-        await workshop.open()
+        loader = EngineLoader(load_settings(None, {}, overrides).settings, {})
+        await loader.open()
         assert len(loadings) == 1, "before the first conversation"
-        many = await asyncio.gather(*(workshop.engines() for _ in range(8)))
+        many = await asyncio.gather(*(loader.engines() for _ in range(8)))
         texts = await asyncio.gather(*(heard(engines, number % 4 + 1) for number, engines in enumerate(many)))
         assert texts == [" ".join(WORDS[: number % 4 + 1]) for number in range(8)]
         await close_engine(many[0].recognizer, pytest.fail)
         assert await heard(many[1], 2) == "what time"
-        assert [chosen.name for chosen in workshop.chosen if chosen.stage == "stt"] == ["faster-whisper"]
-        await workshop.aclose(pytest.fail)
+        assert [chosen.name for chosen in loader.chosen if chosen.stage == "stt"] == ["faster-whisper"]
+        await loader.aclose(pytest.fail)
         with pytest.raises(EngineLoadError, match="stopped by its owner"):
             await many[1].recognizer.load()
         assert len(loadings) == 1
@@ -82,13 +82,13 @@ def test_whisper_is_used_if_its_model_is_installed(tmp_path: Path, monkeypatch: 
 
     async def scene() -> None:
         overrides = ["stt.model=base.en", "stt.device=cpu", "tts.engine=espeak-ng"]
-        workshop = EngineLoader(load_settings(None, {}, overrides).settings, {})
-        engines = await workshop.engines()
+        loader = EngineLoader(load_settings(None, {}, overrides).settings, {})
+        engines = await loader.engines()
         assert await heard(engines, 2) == "what time"
-        (chosen,) = (chosen for chosen in workshop.chosen if chosen.stage == "stt")
-        assert (chosen.why, chosen.fallback) == ("auto: its model is at hand", False)
+        (chosen,) = (chosen for chosen in loader.chosen if chosen.stage == "stt")
+        assert (chosen.why, chosen.fallback) == ("auto: its model is downloaded", False)
         assert chosen.detail.startswith("faster-whisper base.en, ")
-        await workshop.aclose(pytest.fail)
+        await loader.aclose(pytest.fail)
 
     asyncio.run(scene())
 
@@ -106,9 +106,9 @@ def test_missing_whisper_model_is_refused_with_its_command(tmp_path: Path, monke
             transcriber(settings, "faster-whisper")
         return str(why.value)
 
-    assert refused("base.en") == "the Whisper model base.en is not at hand; fetch it: repartee models pull base.en."
-    assert refused("./base.en").endswith("(missing: base.en lacks model.bin; correct stt.model).")
-    assert "stt.model = 'bose' is not known; known are tiny.en, " in refused("bose")
+    assert refused("base.en") == "the Whisper model base.en is not downloaded; fetch it: repartee models pull base.en."
+    assert refused("./base.en").endswith("is missing: base.en lacks model.bin; correct stt.model.")
+    assert "stt.model = 'bose' is not known; the known names are tiny.en, " in refused("bose")
 
 
 def write_nothing(folder: Path) -> None:
@@ -118,19 +118,23 @@ def write_nothing(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("overrides", "says"),
+    ("overrides", "message"),
     [
-        (["stt.model=base"], "and the Whisper model base is not at hand; fetch it: repartee models pull base;"),
-        (["stt.model=base.en"], 'base.en knows English only: set stt.model = "base", then repartee models pull base;'),
-        (["stt.model=/no/such"], "(missing: there is no /no/such; correct stt.model);"),
+        (["stt.model=base"], "and the Whisper model base is not downloaded; fetch it: repartee models pull base;"),
+        (
+            ["stt.model=base.en"],
+            'base.en supports only English: set stt.model = "base", then repartee models pull base;',
+        ),
+        (["stt.model=/no/such"], "is missing: there is no /no/such; correct stt.model;"),
         (
             ["stt.engine=pocketsphinx", "stt.model=base"],
-            'set stt.engine = "auto" (the Whisper model base is not at hand;',
+            'set stt.engine = "auto" (the Whisper model base is not downloaded;',
         ),
     ],
+    ids=["model not downloaded", "English-only model", "missing path", "other recognizer"],
 )
 def test_missing_recognizer_suggests_only_changes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overrides: list[str], says: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overrides: list[str], message: str
 ) -> None:
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     monkeypatch.chdir(tmp_path)
@@ -138,7 +142,7 @@ def test_missing_recognizer_suggests_only_changes(
     with pytest.raises(EngineLoadError) as why:
         asyncio.run(EngineLoader(settings, {})._make_recognizer())
     assert str(why.value).startswith("pocketsphinx understands English only, not 'de'")
-    assert says in str(why.value)
+    assert message in str(why.value)
     assert str(why.value).endswith('or set assistant.language = "en".')
     assert f'set stt.model = "{settings.stt.model}"' not in str(why.value)
     assert f'set stt.engine = "{settings.stt.engine}"' not in str(why.value)

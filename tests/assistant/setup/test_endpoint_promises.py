@@ -197,11 +197,12 @@ def test_kind_supports_tools_as_documented(kind: EndpointKind) -> None:
         ("sagemaker", 'template = "chatml"'),
         ("bedrock", 'api = "invoke"\nfamily = "llama"\ntemplate = "chatml"'),
     ],
+    ids=["sagemaker", "bedrock"],
 )
 def test_endpoint_with_template_refuses_tools(kind: EndpointKind, more: str) -> None:
     told = {"sagemaker": "without `template`", "bedrock": "yes, but for Llama by `invoke`"}
     assert CELLS[kind]["tools"] == told[kind]
-    with pytest.raises(LlmRefused, match="takes no functions"):
+    with pytest.raises(LlmRefused, match="does not support functions"):
         heard(kind, body(kind, text="Hi"), more, options=CALLING)
 
 

@@ -66,7 +66,9 @@ def test_each_kind_answers(kind: EndpointKind) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "more"), [("grpc", ()), ("sagemaker", ('template = "chatml"',)), ("tgi", ()), ("triton", ())]
+    ("kind", "more"),
+    [("grpc", ()), ("sagemaker", ('template = "chatml"',)), ("tgi", ()), ("triton", ())],
+    ids=["grpc", "sagemaker", "tgi", "triton"],
 )
 def test_template_makes_the_prompt_and_ends_the_answer(kind: EndpointKind, more: tuple[str, ...]) -> None:
     async def scene() -> tuple[str, str]:
@@ -106,12 +108,12 @@ def test_template_file_may_use_the_date(tmp_path: Path) -> None:
 
 def test_missing_key_is_named() -> None:
     told = refusal(table_of("tgi", "http://127.0.0.1:9", 'api_key_env = "MY_KEY"'), {"OTHER": "k"})
-    assert "the environment variable MY_KEY is not set; put the key there" in told
+    assert "the environment variable MY_KEY is not set; set it to the key" in told
 
 
 def test_missing_template_is_named() -> None:
     told = refusal(table_of("triton", "http://127.0.0.1:9").replace("chatml", "gone.jinja"))
-    assert "template 'gone.jinja': there is no such file: check the path" in told
+    assert "template 'gone.jinja': the file does not exist: check the path" in told
 
 
 def test_missing_region_is_requested() -> None:

@@ -7,22 +7,17 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loaded_skills import loaded_skills
 from num2words import num2words
+from text_cases import text_cases
 
 from assistant.skills import Running, SkillContext, TimerState
 from assistant.skills.en.numerals import NUMERALS
 from assistant.skills.en.phrases import PHRASES
 from assistant.skills.numerals import find_numbers
-from assistant.skills.skills import Skills
 
 CONTEXT = SkillContext(datetime(2026, 11, 20, 22, 43, tzinfo=UTC))
 SIGNS = {"plus": "+", "minus": "-", "times": "*", "divided by": "/"}
-
-
-def loaded_skills() -> Skills:
-    skills = Skills()
-    skills.load()
-    return skills
 
 
 SKILLS = loaded_skills()
@@ -91,7 +86,7 @@ def test_decimals_in_words(whole: int, decimals: int) -> None:
     assert find_numbers(words, NUMERALS).numbers == (Fraction(f"{whole}.{decimals}"),)
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("said", "numbers"),
     [
         ("two and a half", ["2.5"]),
@@ -121,7 +116,7 @@ def test_numbers_are_found_in_words(said: str, numbers: list[str]) -> None:
     assert find_numbers(tuple(said.split()), NUMERALS).numbers == tuple(Fraction(number) for number in numbers)
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("value", "words"),
     [
         (Fraction(0), "zero"),
@@ -138,6 +133,7 @@ def test_numbers_are_found_in_words(said: str, numbers: list[str]) -> None:
         (Fraction(1, 10**12), "ten to the power of minus twelve"),
         (Fraction(10**400 - 1), "about ten to the power of four hundred"),
     ],
+    columns=(1,),
 )
 def test_numbers_are_spoken_with_rounding(value: Fraction, words: str) -> None:
     assert PHRASES.number(value) == words
@@ -155,7 +151,9 @@ HUGE = "two" + " trillion" * 27
 
 
 @pytest.mark.parametrize(
-    "said", [f"square root of {HUGE}", f"cube root of minus {HUGE}", f"{HUGE} to the power of zero point five"]
+    "said",
+    [f"square root of {HUGE}", f"cube root of minus {HUGE}", f"{HUGE} to the power of zero point five"],
+    ids=["square root", "cube root", "fractional power"],
 )
 def test_float_overflow_is_refused(said: str) -> None:
     assert answer_to(said) == "That number is too big for me."
@@ -167,6 +165,7 @@ def test_float_overflow_is_refused(said: str) -> None:
         (f"what is {HUGE} feet in feet", "two times ten to the power of three hundred and twenty-four feet"),
         (f"cancel the {HUGE} minute timer", "That is too long: a timer runs for twenty-four hours at most."),
     ],
+    ids=["conversion", "timer"],
 )
 def test_huge_numbers_do_not_break_other_skills(said: str, told: str) -> None:
     timer = TimerState(1, None, 600, 300)

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Sequence
 from datetime import UTC, datetime
 
 import pytest
+from text_cases import text_cases
 
 from assistant.skills import Running, SetAlarm, SetTimer, SkillContext
 from assistant.skills.chat import SkillsChat, SkillsFirst
@@ -136,7 +137,7 @@ def test_model_answers_other_requests(skills: Skills) -> None:
     assert script.requests == [messages]
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("language", "missing", "own"),
     [
         ("en", "turn on the kitchen light", "snooze the alarm"),
@@ -146,6 +147,7 @@ def test_model_answers_other_requests(skills: Skills) -> None:
         ("fr", "Quel temps fait-il demain ?", "Snooze"),
         ("es", "Cierra las persianas", "Pospón la alarma"),
     ],
+    columns=(0, 1),
 )
 def test_missing_function_goes_to_the_model_or_is_refused(
     skills: Skills, language: str, missing: str, own: str
@@ -222,7 +224,7 @@ def test_sentence_is_matched_once(skills: Skills, monkeypatch: pytest.MonkeyPatc
     assert found == ["what is three plus four", "tell me a story"]
 
 
-@pytest.mark.parametrize("in_front", [False, True])
+@pytest.mark.parametrize("in_front", [False, True], ids=["model first", "skills first"])
 def test_effect_is_not_applied_by_streaming(skills: Skills, in_front: bool) -> None:
     timers = Timers()
 

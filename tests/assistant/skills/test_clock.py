@@ -4,6 +4,8 @@ from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
+from loaded_skills import loaded_skills
+from text_cases import text_cases
 
 from assistant.skills import SkillContext
 from assistant.skills.en.phrases import PHRASES, say_time
@@ -12,12 +14,10 @@ from assistant.skills.skills import Skills
 
 @pytest.fixture(scope="module")
 def skills() -> Skills:
-    loaded = Skills()
-    loaded.load()
-    return loaded
+    return loaded_skills()
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("moment", "words"),
     [
         (time(0, 0), "midnight"),
@@ -30,6 +30,7 @@ def skills() -> Skills:
         (time(15, 40), "three forty PM"),
         (time(23, 10), "eleven ten PM"),
     ],
+    columns=(1,),
 )
 def test_time_of_day_in_words(moment: time, words: str) -> None:
     assert say_time(moment) == words
@@ -40,13 +41,14 @@ def test_every_minute_of_the_day_is_distinct() -> None:
     assert len({say_time(minute) for minute in minutes}) == 1440
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("day", "words"),
     [
         (date(2026, 11, 20), "Friday, November twentieth"),
         (date(2024, 2, 29), "Thursday, February twenty-ninth"),
         (date(2027, 1, 1), "Friday, January first"),
     ],
+    columns=(1,),
 )
 def test_date_in_words(day: date, words: str) -> None:
     assert PHRASES.full_date(day) == words
@@ -57,7 +59,7 @@ def test_years_in_words() -> None:
     assert PHRASES.year(2000) == "two thousand"
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("now", "said", "text"),
     [
         ("2026-12-31T23:30:00", "what day is tomorrow", "Tomorrow is Friday, January first."),
@@ -68,6 +70,7 @@ def test_years_in_words() -> None:
         ("2026-06-15T02:00:00", "what time is it in los angeles", "It's five PM on Sunday in Los Angeles."),
         ("2026-06-15T02:00:00", "what time is it in berlin", "It's two AM in Berlin."),
     ],
+    columns=(1, 0),
 )
 def test_days_and_places_are_answered(skills: Skills, now: str, said: str, text: str) -> None:
     moment = datetime.fromisoformat(now).replace(tzinfo=ZoneInfo("Europe/Berlin"))

@@ -6,6 +6,8 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loaded_skills import loaded_skills
+from text_cases import text_cases
 
 from assistant.skills import SkillContext
 from assistant.skills.measures import UNIT_OF, UNITS, MeasureUnit, convert, unit_names
@@ -17,9 +19,7 @@ PAIRS = [(a, b) for a in UNITS for b in UNITS if a.dimension is b.dimension]
 
 @pytest.fixture(scope="module")
 def skills() -> Skills:
-    loaded = Skills()
-    loaded.load()
-    return loaded
+    return loaded_skills()
 
 
 @given(st.sampled_from(PAIRS), st.fractions(min_value=-1000, max_value=10**6))
@@ -28,7 +28,7 @@ def test_conversion_round_trip_is_exact(pair: tuple[MeasureUnit, MeasureUnit], v
     assert convert(convert(value, source, target), target, source) == value
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("value", "source", "target", "expected"),
     [
         ("1", "inch", "millimeter", "25.4"),
@@ -45,6 +45,7 @@ def test_conversion_round_trip_is_exact(pair: tuple[MeasureUnit, MeasureUnit], v
         ("0", "kelvin", "fahrenheit", "-459.67"),
         ("1", "week", "second", "604800"),
     ],
+    columns=(1, 2),
 )
 def test_known_conversions(value: str, source: str, target: str, expected: str) -> None:
     assert convert(Fraction(value), UNIT_OF[source], UNIT_OF[target]) == Fraction(expected)
@@ -68,7 +69,7 @@ def test_every_unit_name_is_understood(skills: Skills, name: str) -> None:
     assert answer.text.startswith(f"Seven {UNIT_OF[name].many} ")
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("said", "text"),
     [
         ("five feet and two pounds in meters", None),

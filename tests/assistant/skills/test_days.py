@@ -3,9 +3,10 @@
 from datetime import UTC, datetime
 
 import pytest
+from loaded_skills import loaded_skills
+from text_cases import text_cases
 
 from assistant.skills import SkillContext
-from assistant.skills.language import LANGUAGES
 from assistant.skills.skills import Skills
 
 NOW = datetime(2026, 11, 20, 22, 43, tzinfo=UTC)
@@ -13,13 +14,10 @@ NOW = datetime(2026, 11, 20, 22, 43, tzinfo=UTC)
 
 @pytest.fixture(scope="module")
 def skills() -> Skills:
-    loaded = Skills()
-    for code in LANGUAGES:
-        loaded.load(code)
-    return loaded
+    return loaded_skills()
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("code", "said", "text"),
     [
         # past tense means the latest such day, present and future the next
@@ -56,6 +54,7 @@ def skills() -> Skills:
         ),
         ("es", "¿Cuándo es San Valentín este año?", "San Valentín cayó el sábado, catorce de febrero."),
     ],
+    columns=(0, 1),
 )
 def test_weekday_answer_respects_tense_and_year(skills: Skills, code: str, said: str, text: str) -> None:
     answer = skills.answer(said, SkillContext(NOW, language=code))

@@ -6,6 +6,8 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
+from loaded_skills import loaded_skills
+from text_cases import text_cases
 
 from assistant.skills import SkillContext
 from assistant.skills.language import LANGUAGES, load_language
@@ -41,13 +43,10 @@ ROWS = [(code, *row) for code in LANGUAGES for row in rows(EXAMPLES, SECTIONS[co
 
 @pytest.fixture(scope="module")
 def skills() -> Skills:
-    loaded = Skills()
-    for code in LANGUAGES:
-        loaded.load(code)
-    return loaded
+    return loaded_skills()
 
 
-@pytest.mark.parametrize(("code", "skill", "said", "text"), [*ROWS, *(("en", *row) for row in GUIDE_ROWS)])
+@text_cases(("code", "skill", "said", "text"), [*ROWS, *(("en", *row) for row in GUIDE_ROWS)], columns=(0, 2))
 def test_example_in_docs_is_true(skills: Skills, code: str, skill: str, said: str, text: str) -> None:
     answer = skills.answer(said, SkillContext(NOW, LAST_REPLIES[code], language=code, rng=random.Random(1)))
     assert answer is not None

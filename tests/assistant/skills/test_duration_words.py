@@ -6,10 +6,11 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loaded_skills import loaded_skills
+from text_cases import text_cases
 
 from assistant.skills import SetAlarm, SetTimer, SkillContext, SkillEffect
 from assistant.skills.language import LANGUAGES
-from assistant.skills.skills import Skills
 
 NOW = datetime(2026, 11, 20, 15, 59, tzinfo=ZoneInfo("Europe/Berlin"))
 TIMER = {
@@ -278,14 +279,7 @@ OTHER_ALARMS = [
 ]
 
 
-def loaded() -> Skills:
-    skills = Skills()
-    for code in LANGUAGES:
-        skills.load(code)
-    return skills
-
-
-SKILLS = loaded()
+SKILLS = loaded_skills()
 
 
 def effect_of(code: str, said: str) -> SkillEffect | None:
@@ -293,14 +287,14 @@ def effect_of(code: str, said: str) -> SkillEffect | None:
     return None if answer is None else answer.effect
 
 
-@pytest.mark.parametrize(("code", "length", "seconds"), LENGTHS)
+@text_cases(("code", "length", "seconds"), LENGTHS, columns=(0, 1))
 def test_timer_is_set_for_every_duration_form(code: str, length: str, seconds: int) -> None:
     effect = effect_of(code, TIMER[code].format(length))
     assert isinstance(effect, SetTimer)
     assert (effect.seconds, effect.name) == (seconds, None)
 
 
-@pytest.mark.parametrize(("code", "said", "expected"), IN_OTHER_SENTENCES)
+@text_cases(("code", "said", "expected"), IN_OTHER_SENTENCES, columns=(0, 1))
 def test_duration_is_understood_in_other_sentences(code: str, said: str, expected: SetTimer | SetAlarm) -> None:
     effect = effect_of(code, said)
     if isinstance(expected, SetTimer):
@@ -311,19 +305,19 @@ def test_duration_is_understood_in_other_sentences(code: str, said: str, expecte
         assert effect.at == expected.at
 
 
-@pytest.mark.parametrize("said", NO_LENGTHS)
+@text_cases("said", NO_LENGTHS)
 def test_other_words_are_not_a_duration(said: str) -> None:
     assert SKILLS.answer(said, SkillContext(NOW)) is None
 
 
-@pytest.mark.parametrize(("code", "said", "at"), ALARMS)
+@text_cases(("code", "said", "at"), ALARMS, columns=(0, 1))
 def test_leading_zero_means_24_hour_time(code: str, said: str, at: str) -> None:
     effect = effect_of(code, said)
     assert isinstance(effect, SetAlarm)
     assert effect.at == datetime.fromisoformat(at)
 
 
-@pytest.mark.parametrize(("code", "said", "at"), OTHER_ALARMS)
+@text_cases(("code", "said", "at"), OTHER_ALARMS, columns=(0, 1))
 def test_hour_without_leading_zero_is_not_24_hour_time(code: str, said: str, at: str) -> None:
     effect = effect_of(code, said)
     assert isinstance(effect, SetAlarm)

@@ -17,8 +17,10 @@ from hassil.expression import Sequence as WordSequence
 from hassil.intents import Intents, RangeSlotList, TextSlotList
 from hypothesis import given
 from hypothesis import strategies as st
+from loaded_skills import loaded_skills
 from num2words import num2words
 from stopwatch import slowness
+from text_cases import text_cases
 
 from assistant.skills import (
     AlarmState,
@@ -51,10 +53,7 @@ EIGHT = AlarmState(9, LOCAL_NOW.replace(day=22, hour=20, minute=15, second=0))
 
 @pytest.fixture(scope="module")
 def skills() -> Skills:
-    loaded = Skills()
-    for code in LANGUAGES:
-        loaded.load(code)
-    return loaded
+    return loaded_skills()
 
 
 def ask(skills: Skills, code: str, said: str, *running: TimerState | AlarmState) -> SkillAnswer:
@@ -65,7 +64,7 @@ def ask(skills: Skills, code: str, said: str, *running: TimerState | AlarmState)
     return answer
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("code", "said", "at"),
     [
         ("de", "Weck mich morgen Abend um zwölf", "2026-11-22T00:00"),
@@ -77,6 +76,7 @@ def ask(skills: Skills, code: str, said: str, *running: TimerState | AlarmState)
         ("es", "Pon una alarma para mañana por la noche a las doce", "2026-11-22T00:00"),
         ("es", "Pon una alarma para mañana por la noche a las diez", "2026-11-21T22:00"),
     ],
+    columns=(0, 1),
 )
 def test_night_includes_hours_after_midnight(skills: Skills, code: str, said: str, at: str) -> None:
     effect = ask(skills, code, said).effect
@@ -84,19 +84,20 @@ def test_night_includes_hours_after_midnight(skills: Skills, code: str, said: st
     assert effect.at == datetime.fromisoformat(at)
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("code", "said"),
     [
         ("de", "Weck mich heute Nacht um zehn"),
         ("fr", "Réveille-moi cette nuit à dix heures"),
         ("es", "Pon una alarma para esta noche a las diez"),
     ],
+    columns=(0, 1),
 )
 def test_tonight_is_not_tomorrow_night(skills: Skills, code: str, said: str) -> None:
     assert ask(skills, code, said) == SkillAnswer(load_language(code).say("alarm_has_passed"), "alarms")
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("code", "both", "everything", "first"),
     [
         ("de", "Lösche beide Timer", "Lösche alle Timer", "Lösche den ersten Timer"),
@@ -112,9 +113,10 @@ def test_ambiguous_timer_request_asks_which(
     assert ask(skills, code, everything, TEN, EGGS, LONG).effect == CancelTimers((3, 5, 8))
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("code", "said"),
     [("de", "Lösche beide Wecker"), ("fr", "Annule la première alarme"), ("es", "Cancela ambas alarmas")],
+    columns=(0, 1),
 )
 def test_ambiguous_alarm_request_asks_which(skills: Skills, code: str, said: str) -> None:
     nine = AlarmState(11, LOCAL_NOW.replace(day=23, hour=9, minute=0))
@@ -194,7 +196,7 @@ def test_spoken_numbers_are_understood(code: str, whole: int, thousandths: int) 
     assert find_numbers(words, language.numerals).numbers == (value,)
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("code", "said", "number"),
     [
         ("de", "anderthalb", "1.5"),
@@ -211,6 +213,7 @@ def test_spoken_numbers_are_understood(code: str, whole: int, thousandths: int) 
         ("es", "doscientas", "200"),
         ("es", "1.234,5", "1234.5"),
     ],
+    columns=(0, 1),
 )
 def test_numbers_are_found_in_words(code: str, said: str, number: str) -> None:
     words = plain_words(said, WORDINGS[code])
@@ -227,7 +230,7 @@ def test_every_minute_of_the_day_is_distinct(code: str) -> None:
     assert len({phrases.time_is(minute) for minute in minutes}) == 1440
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("code", "moment", "said"),
     [
         ("de", "00:00", "es ist Mitternacht"),
@@ -243,12 +246,13 @@ def test_every_minute_of_the_day_is_distinct(code: str) -> None:
         ("es", "12:00", "son las doce del mediodía"),
         ("es", "22:43", "son las diez y cuarenta y tres de la noche"),
     ],
+    columns=(0, 1),
 )
 def test_alarm_time_in_words(code: str, moment: str, said: str) -> None:
     assert load_language(code).phrases.time_is(datetime.fromisoformat(f"2026-01-01T{moment}").time()) == said
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("code", "said", "hour", "minute"),
     [
         ("de", "stell den wecker auf halb eins mittags", 12, 30),
@@ -264,6 +268,7 @@ def test_alarm_time_in_words(code: str, moment: str, said: str) -> None:
         ("es", "pon una alarma a la una menos diez de la tarde", 12, 50),
         ("es", "pon una alarma a las 15:30", 15, 30),
     ],
+    columns=(0, 1),
 )
 def test_time_of_day_is_interpreted(skills: Skills, code: str, said: str, hour: int, minute: int) -> None:
     effect = ask(skills, code, said).effect
@@ -273,7 +278,7 @@ def test_time_of_day_is_interpreted(skills: Skills, code: str, said: str, hour: 
 # ---- with timers and alarms set ----
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("code", "said", "text"),
     [
         ("de", "Wie lange läuft der Timer noch?", "Noch vier Minuten und zweiundzwanzig Sekunden."),
@@ -286,12 +291,13 @@ def test_time_of_day_is_interpreted(skills: Skills, code: str, said: str, hour: 
         ("fr", "Mets le minuteur en pause", "Le minuteur de dix minutes est en pause."),
         ("es", "Pausa el temporizador", "El temporizador de diez minutos está en pausa."),
     ],
+    columns=(0, 1),
 )
 def test_requests_with_one_timer(skills: Skills, code: str, said: str, text: str) -> None:
     assert ask(skills, code, said, TEN).text == text
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("code", "said", "text"),
     [
         ("en", "how much time is left", "About one hour is left. The timer is paused."),
@@ -299,12 +305,13 @@ def test_requests_with_one_timer(skills: Skills, code: str, said: str, text: str
         ("fr", "Combien de temps reste-t-il ?", "Il reste environ une heure. Le minuteur est en pause."),
         ("es", "¿Cuánto tiempo queda?", "Queda aproximadamente una hora. El temporizador está en pausa."),
     ],
+    columns=(0, 1),
 )
 def test_rounded_hour_is_singular(skills: Skills, code: str, said: str, text: str) -> None:
     assert ask(skills, code, said, LONG).text == text
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("code", "said", "text"),
     [
         (
@@ -330,12 +337,13 @@ def test_rounded_hour_is_singular(skills: Skills, code: str, said: str, text: st
         ("fr", "Annule le minuteur pizza", "Le minuteur pizza est annulé."),
         ("es", "Cancela el temporizador de la pizza", "El temporizador para pizza está cancelado."),
     ],
+    columns=(0, 1),
 )
 def test_requests_with_two_timers(skills: Skills, code: str, said: str, text: str) -> None:
     assert ask(skills, code, said, TEN, EGGS).text == text
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("code", "said", "text"),
     [
         ("de", "Wann klingelt mein Wecker?", "Ein Wecker ist gestellt: morgen um sieben Uhr."),
@@ -345,12 +353,13 @@ def test_requests_with_two_timers(skills: Skills, code: str, said: str, text: st
         ("fr", "Annule l'alarme", "L'alarme prévue demain à sept heures est annulée."),
         ("es", "Cancela la alarma", "La alarma prevista para mañana a las siete de la mañana está cancelada."),
     ],
+    columns=(0, 1),
 )
 def test_requests_with_one_alarm(skills: Skills, code: str, said: str, text: str) -> None:
     assert ask(skills, code, said, SEVEN).text == text
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("code", "said", "text"),
     [
         ("de", "Lösche alle Wecker", "Beide Wecker sind gelöscht."),
@@ -362,12 +371,13 @@ def test_requests_with_one_alarm(skills: Skills, code: str, said: str, text: str
             "Du hast zwei Wecker: morgen um sieben Uhr und übermorgen um zwanzig Uhr fünfzehn.",
         ),
     ],
+    columns=(0, 1),
 )
 def test_requests_with_two_alarms(skills: Skills, code: str, said: str, text: str) -> None:
     assert ask(skills, code, said, SEVEN, EIGHT).text == text
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("code", "said", "steps"),
     [
         ("en", "slower", -2),
@@ -379,6 +389,7 @@ def test_requests_with_two_alarms(skills: Skills, code: str, said: str, text: st
         ("es", "Habla más despacio", -2),
         ("es", "Habla un poco más rápido", 1),
     ],
+    columns=(0, 1),
 )
 def test_speed_changes_in_steps(skills: Skills, code: str, said: str, steps: int) -> None:
     assert ask(skills, code, said).effect == ChangeSpeed(steps)
@@ -417,7 +428,7 @@ async def first_text(model: SkillsChat, said: str) -> str:
     return "".join([getattr(event, "text", "") async for event in model.stream([Message("user", said)])]).strip()
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("language", "said", "text"),
     [
         ("de-CH", "Wie spät ist es?", "Es ist zweiundzwanzig Uhr dreiundvierzig."),
@@ -425,6 +436,7 @@ async def first_text(model: SkillsChat, said: str) -> str:
         ("es_MX", "¿Qué hora es?", "Son las diez y cuarenta y tres de la noche."),
         ("de", "Erzähl mir eine Geschichte", no_model_answer("x", "de")),
     ],
+    columns=(0, 1),
 )
 def test_answer_is_in_the_conversation_language(language: str, said: str, text: str) -> None:
     assert asyncio.run(first_text(SkillsChat(Skills(), lambda: NOW, language), said)) == text
@@ -442,13 +454,6 @@ def test_answer_without_a_model_names_the_remedy(code: str) -> None:
 def test_any_text_never_raises(code: str, said: str) -> None:
     answer = LOADED.answer(said, SkillContext(NOW, language=code))
     assert answer is None or answer.text
-
-
-def loaded_skills() -> Skills:
-    loaded = Skills()
-    for code in LANGUAGES:
-        loaded.load(code)
-    return loaded
 
 
 LOADED = loaded_skills()

@@ -5,9 +5,11 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loaded_skills import loaded_skills
+from text_cases import text_cases
 
 from assistant.skills import SkillContext
-from assistant.skills.skills import Skills, no_model_answer
+from assistant.skills.skills import no_model_answer
 
 CONTEXT = SkillContext(datetime(2026, 11, 20, 22, 43, tzinfo=UTC), "Hello.")
 
@@ -255,17 +257,11 @@ NOT_UNDERSTOOD = (
 )
 
 
-def loaded_skills() -> Skills:
-    skills = Skills()
-    skills.load()
-    return skills
-
-
 SKILLS = loaded_skills()
 
 
-@pytest.mark.parametrize("said", NOT_UNDERSTOOD)
-def test_sentence_is_not_understood(said: str) -> None:
+@text_cases("said", NOT_UNDERSTOOD)
+def test_no_skill_answers_sentence(said: str) -> None:
     assert SKILLS.answer(said, CONTEXT) is None
 
 
@@ -282,7 +278,11 @@ def test_additional_words_prevent_a_match(said: str, more: str) -> None:
     assert SKILLS.answer(f"{said} {more}", CONTEXT) is None
 
 
-@pytest.mark.parametrize("said", ["", "   ", "?!", "👍", "what time is it " * 50, "two plus " * 100])
+@pytest.mark.parametrize(
+    "said",
+    ["", "   ", "?!", "👍", "what time is it " * 50, "two plus " * 100],
+    ids=["empty", "blank", "punctuation", "emoji", "repeated question", "long sum"],
+)
 def test_empty_and_overlong_text_is_not_understood(said: str) -> None:
     assert SKILLS.answer(said, CONTEXT) is None
 

@@ -7,6 +7,7 @@ import home_assistant_intents
 import pytest
 from hassil.intents import Intents
 from hassil.sample import sample_sentence
+from text_cases import text_cases
 
 from assistant.skills import SkillContext
 from assistant.skills.clock import load_zones
@@ -80,7 +81,7 @@ def test_home_assistant_sentences_are_understood(skills: Skills, intent: str) ->
     assert checked > 1
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("text", "words"),
     [
         ("What's THE time?!", "what is the time"),
@@ -105,7 +106,7 @@ def test_spelling_variants_are_unified(sentences: SentenceTemplates, text: str, 
     assert " ".join(plain_words(text, sentences.wording)) == words
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("said", "bare"),
     [
         ("hey can you please tell me the time thank you", "the time"),

@@ -5,6 +5,8 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 import pytest
+from loaded_skills import loaded_skills
+from text_cases import text_cases
 
 from assistant.skills import SkillContext
 from assistant.skills.language import load_language
@@ -452,9 +454,7 @@ NOT_UNDERSTOOD = (
 
 @pytest.fixture(scope="module")
 def skills() -> Skills:
-    loaded = Skills()
-    loaded.load("es")
-    return loaded
+    return loaded_skills()
 
 
 @pytest.fixture(scope="module")
@@ -466,7 +466,7 @@ def context() -> SkillContext:
     return SkillContext(NOW, LAST_REPLY, language="es", rng=random.Random(1))
 
 
-@pytest.mark.parametrize(("said", "skill", "slots", "text"), UNDERSTOOD)
+@text_cases(("said", "skill", "slots", "text"), UNDERSTOOD)
 def test_sentence_is_understood_and_answered(
     skills: Skills, sentences: SentenceTemplates, said: str, skill: str, slots: dict[str, str], text: str
 ) -> None:
@@ -478,7 +478,7 @@ def test_sentence_is_understood_and_answered(
     assert heard == slots
 
 
-@pytest.mark.parametrize("said", NOT_UNDERSTOOD)
+@text_cases("said", NOT_UNDERSTOOD)
 def test_sentence_is_left_to_a_model(skills: Skills, said: str) -> None:
     assert skills.answer(said, context()) is None
 

@@ -24,7 +24,7 @@ def test_six_steps_double_the_speed_and_are_reversible() -> None:
     assert effects.speed == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize(("steps", "limit"), [(4, FASTEST), (-4, SLOWEST)])
+@pytest.mark.parametrize(("steps", "limit"), [(4, FASTEST), (-4, SLOWEST)], ids=["fastest", "slowest"])
 def test_speed_is_limited(steps: int, limit: float) -> None:
     effects = skill_effects()
     for _ in range(9):

@@ -85,7 +85,9 @@ def test_alarm_follows_the_wall_clock_across_time_zones() -> None:
 
 
 @pytest.mark.parametrize(
-    ("effect", "most", "kind"), [(timer(5), MAX_TIMERS, "timers"), (SetAlarm(NOON, "x"), MAX_ALARMS, "alarms")]
+    ("effect", "most", "kind"),
+    [(timer(5), MAX_TIMERS, "timers"), (SetAlarm(NOON, "x"), MAX_ALARMS, "alarms")],
+    ids=["timers", "alarms"],
 )
 def test_number_of_timers_and_alarms_is_limited(effect: TimerEffect, most: int, kind: str) -> None:
     timers = Timers()
@@ -95,7 +97,9 @@ def test_number_of_timers_and_alarms_is_limited(effect: TimerEffect, most: int, 
 
 
 @pytest.mark.parametrize(
-    "effect", [timer(5), CancelTimers((1,)), PauseTimers((1,)), SetAlarm(NOON, "x"), CancelAlarms((2,))]
+    "effect",
+    [timer(5), CancelTimers((1,)), PauseTimers((1,)), SetAlarm(NOON, "x"), CancelAlarms((2,))],
+    ids=["set timer", "cancel timer", "pause timer", "set alarm", "cancel alarm"],
 )
 def test_last_effect_can_be_undone_once(effect: TimerEffect) -> None:
     timers = Timers()

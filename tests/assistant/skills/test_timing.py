@@ -5,6 +5,8 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
+from loaded_skills import loaded_skills
+from text_cases import text_cases
 
 from assistant.skills import (
     AlarmState,
@@ -36,9 +38,7 @@ SEVEN, EIGHT = (
 
 @pytest.fixture(scope="module")
 def skills() -> Skills:
-    loaded = Skills()
-    loaded.load()
-    return loaded
+    return loaded_skills()
 
 
 def ask(skills: Skills, said: str, *running: TimerState | AlarmState, now: datetime = NOW) -> SkillAnswer:
@@ -49,7 +49,7 @@ def ask(skills: Skills, said: str, *running: TimerState | AlarmState, now: datet
     return answer
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("said", "effect"),
     [
         ("set a timer for ten minutes", SetTimer(600, None, "Your ten minute timer is done.")),
@@ -73,12 +73,12 @@ def test_request_has_expected_effect(skills: Skills, said: str, effect: SkillEff
     assert ask(skills, said).effect == effect
 
 
-@pytest.mark.parametrize("said", ["set a timer", "set a timer for two days", "cancel the timer", "what time is it"])
+@text_cases("said", ["set a timer", "set a timer for two days", "cancel the timer", "what time is it"])
 def test_refusals_and_lists_have_no_effect(skills: Skills, said: str) -> None:
     assert ask(skills, said).effect is None
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("said", "text", "effect"),
     [
         ("cancel the egg timer", "Your timer for eggs is cancelled.", CancelTimers((5,))),
@@ -148,7 +148,7 @@ def test_more_than_twenty_timers_are_refused(skills: Skills) -> None:
     assert answer == SkillAnswer("You have twenty alarms already. Please cancel one first.", "alarms")
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("said", "text", "effect"),
     [
         ("cancel the seven o'clock alarm", "Your alarm for seven AM tomorrow is cancelled.", CancelAlarms((7,))),
@@ -168,7 +168,7 @@ def test_requests_with_two_alarms(skills: Skills, said: str, text: str, effect: 
     assert (answer.text, answer.effect) == (text, effect)
 
 
-@pytest.mark.parametrize(
+@text_cases(
     "said",
     [
         "cancel the alarm at twenty five",
@@ -183,7 +183,7 @@ def test_no_alarm_is_cancelled_for_an_invalid_time(skills: Skills, said: str) ->
     assert ask(skills, said, SEVEN) == SkillAnswer("That is no time of day.", "alarms")
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("now", "said", "at"),
     [
         ("2026-11-20T10:00", "set an alarm for seven thirty", "2026-11-20T19:30"),
@@ -212,6 +212,7 @@ def test_no_alarm_is_cancelled_for_an_invalid_time(skills: Skills, said: str) ->
         # the clocks go forward in this night; six stays six
         ("2026-03-28T22:00", "wake me up at six", "2026-03-29T06:00"),
     ],
+    columns=(1,),
 )
 def test_alarm_time_is_interpreted(skills: Skills, now: str, said: str, at: str) -> None:
     moment = datetime.fromisoformat(now).replace(tzinfo=ZoneInfo("Europe/Berlin"))
@@ -220,7 +221,7 @@ def test_alarm_time_is_interpreted(skills: Skills, now: str, said: str, at: str)
     assert effect.at == datetime.fromisoformat(at)
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("now", "said", "text", "minutes"),
     [
         ("2026-10-25T00:50", "wake me up in twenty minutes", "Your alarm is set for two ten AM.", 20),
@@ -231,6 +232,7 @@ def test_alarm_time_is_interpreted(skills: Skills, now: str, said: str, at: str)
         ("2027-03-28T00:50", "wake me up in twenty minutes", "Your alarm is set for three ten AM.", 20),
         ("2027-03-27T21:00", "set an alarm in eight hours", "Your alarm is set for seven AM tomorrow.", 480),
     ],
+    columns=(0, 1),
 )
 def test_alarm_after_a_duration_ignores_clock_changes(
     skills: Skills, now: str, said: str, text: str, minutes: int

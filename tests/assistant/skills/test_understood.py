@@ -5,6 +5,8 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 import pytest
+from loaded_skills import loaded_skills
+from text_cases import text_cases
 
 from assistant.skills import SkillContext
 from assistant.skills.skills import Skills
@@ -605,12 +607,10 @@ CASES = [(said, skill, text) for (skill, text), sentences in UNDERSTOOD.items() 
 
 @pytest.fixture(scope="module")
 def skills() -> Skills:
-    loaded = Skills()
-    loaded.load()
-    return loaded
+    return loaded_skills()
 
 
-@pytest.mark.parametrize(("said", "skill", "text"), CASES)
+@text_cases(("said", "skill", "text"), CASES)
 def test_sentence_is_understood_and_answered(skills: Skills, said: str, skill: str, text: str) -> None:
     answer = skills.answer(said, SkillContext(NOW, LAST_REPLY, rng=random.Random(1)))
     assert answer is not None

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rehearsal import Rehearsal, Says
+from simulation import Simulation, Utterance
 
 from assistant.events import ReplyStarted, TurnFinished
 from assistant.history.history import History
@@ -85,12 +85,13 @@ def test_incomplete_line_is_skipped_and_reported(tmp_path: Path) -> None:
     complaints: list[str] = []
     again = ConversationStore.open(tmp_path, "one", "two", BEGAN, complaints.append)
     assert again.items == history(2)[:-1]
-    assert complaints == ["one: a line of the conversation could not be read, and what it said is left out"]
+    assert complaints == ["one: a line is damaged and left out of the conversation"]
 
 
 @pytest.mark.parametrize(
     ("wanted", "error"),
     [("x", 'no conversation begins with "x"'), ("on", "2 conversations begin with")],
+    ids=["unknown", "ambiguous"],
 )
 def test_ambiguous_conversation_name_is_rejected(tmp_path: Path, wanted: str, error: str) -> None:
     with pytest.raises(ResumeError, match=r"talk\.remember"):
@@ -108,7 +109,7 @@ def test_ambiguous_conversation_name_is_rejected(tmp_path: Path, wanted: str, er
 
 def test_file_of_a_newer_version_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "one.jsonl").write_text('{"conversation":9,"began_at":"","continues":""}\n')
-    with pytest.raises(ResumeError, match="newer repartee"):
+    with pytest.raises(ResumeError, match="newer version"):
         ConversationStore.open(tmp_path, "one", "two", BEGAN, pytest.fail)
 
 
@@ -158,7 +159,7 @@ def test_deleted_file_is_not_created_again(tmp_path: Path) -> None:
                 assert "talk.remember = false" in await said.get()
             writer.cancel()
         assert not memory.path.exists()
-        assert said.get_nowait().endswith("the end of the conversation is not kept.")
+        assert said.get_nowait().endswith("the end of the conversation is not stored.")
 
     asyncio.run(converse())
 
@@ -180,9 +181,9 @@ def test_unwritable_folder_is_reported_in_advance(tmp_path: Path, monkeypatch: p
     assert list(tmp_path.iterdir()) == []
     file = tmp_path / "conversations"
     file.touch()
-    remedy = "nothing of the conversation is kept."
+    remedy = "the conversation is not stored."
     assert unwritable(file) == f"{file} is a file: {remedy} Remove it, or set talk.remember = false."
-    with pytest.raises(ResumeError, match=rf"^{file} is a file, and no folder of conversations: remove it\.$"):
+    with pytest.raises(ResumeError, match=rf"^{file} is a file, not a folder of conversations: remove it\.$"):
         ConversationStore.open(file, "", "two", BEGAN, pytest.fail)
 
     def full(**_: object) -> None:
@@ -213,7 +214,7 @@ def test_failed_first_write_loses_the_whole_conversation(tmp_path: Path, monkeyp
             writer.cancel()
 
     asyncio.run(main())
-    assert complaints[-1].endswith("; nothing of the conversation is kept.")
+    assert complaints[-1].endswith("; the conversation is not stored.")
 
 
 CONVERSATION = textwrap.dedent("""
@@ -255,20 +256,21 @@ def test_finished_turns_survive_sigkill(tmp_path: Path) -> None:
 
 
 def test_turn_is_stored_only_when_finished(tmp_path: Path) -> None:
-    rehearsal = Rehearsal(
-        [Says(500, 1500, "what time is it"), Says(5500, 6500, "and the date")], replies=["Ten.", "The first of May."]
+    simulation = Simulation(
+        [Utterance(500, 1500, "what time is it"), Utterance(5500, 6500, "and the date")],
+        replies=["Ten.", "The first of May."],
     )
-    performance = rehearsal.perform()
+    result = simulation.run()
 
     async def told() -> list[int]:
         memory = ConversationStore.create(tmp_path, "one", BEGAN, pytest.fail)
-        items = performance.history.items
+        items = result.history.items
         waiting: list[int] = []
-        for _, fact in performance.facts:
+        for _, event in result.events:
             # The history as it is in the end holds the second turn from the beginning on: `tell` is not to take it.
-            if isinstance(fact, ReplyStarted | TurnFinished):
+            if isinstance(event, ReplyStarted | TurnFinished):
                 seen = items[:2] if not waiting or waiting[-1] < 2 else items
-                memory.record(fact, seen)
+                memory.record(event, seen)
                 waiting.append(len(memory._writer._waiting))
         return waiting
 
@@ -276,7 +278,7 @@ def test_turn_is_stored_only_when_finished(tmp_path: Path) -> None:
 
 
 def test_items_of_a_running_reply_are_not_stored_yet(tmp_path: Path) -> None:
-    record = Rehearsal([Says(500, 1500, "what time is it")]).perform().records[0]
+    record = Simulation([Utterance(500, 1500, "what time is it")]).run().records[0]
 
     async def told() -> list[Item]:
         memory = ConversationStore.create(tmp_path, "one", BEGAN, pytest.fail)

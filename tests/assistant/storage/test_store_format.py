@@ -81,6 +81,18 @@ def test_any_content_can_be_parsed(content: bytes) -> None:
         b'{"other":"a","id":"a"}',
         b"[" * 100_000,
     ],
+    ids=[
+        "list",
+        "number",
+        "empty",
+        "number as text",
+        "number as boolean",
+        "object as tool calls",
+        "incomplete tool call",
+        "number as tool call",
+        "unknown kind",
+        "deeply nested",
+    ],
 )
 def test_invalid_item_is_counted(line: bytes) -> None:
     assert parse_conversation(heading_line(HEADING) + line + b"\n").lost == 1

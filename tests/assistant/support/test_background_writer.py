@@ -47,14 +47,14 @@ class Disk:
         return [entry for entries in self.written for entry in entries]
 
 
-def behind(disk: Disk, report_problem: Callable[[str], None] = pytest.fail) -> BackgroundWriter[int]:
+def writer_for(disk: Disk, report_problem: Callable[[str], None] = pytest.fail) -> BackgroundWriter[int]:
     return BackgroundWriter(
         FILE, disk.write, report_problem, waits="numbers wait.", lost=lambda count: f"{count} of the numbers are lost."
     )
 
 
 @asynccontextmanager
-async def running(lines: BackgroundWriter[int]) -> AsyncIterator[None]:
+async def running_writer(lines: BackgroundWriter[int]) -> AsyncIterator[None]:
     """Runs the writer inside the context and stops it at the end."""
     async with asyncio.TaskGroup() as tasks:
         writer = tasks.create_task(lines.run(), name="writer")
@@ -62,7 +62,7 @@ async def running(lines: BackgroundWriter[int]) -> AsyncIterator[None]:
         writer.cancel()
 
 
-async def settled(lines: BackgroundWriter[int]) -> None:
+async def wait_until_written(lines: BackgroundWriter[int]) -> None:
     async with asyncio.timeout(10):
         await lines.settle()
 
@@ -71,11 +71,11 @@ def test_entries_are_written_in_order_and_flushed_at_the_end() -> None:
     disk = Disk()
 
     async def scene() -> None:
-        lines = behind(disk)
-        await settled(lines)  # nothing must be written yet
-        async with running(lines):
+        lines = writer_for(disk)
+        await wait_until_written(lines)  # nothing must be written yet
+        async with running_writer(lines):
             lines.put([1, 2])
-            await settled(lines)
+            await wait_until_written(lines)
             assert disk.written == [(1, 2)]
             lines.put([])
             lines.put([3])
@@ -91,8 +91,8 @@ def test_slow_disk_delays_nothing_and_loses_nothing() -> None:
 
     async def scene() -> None:
         loop = asyncio.get_running_loop()
-        lines = behind(disk)
-        async with running(lines):
+        lines = writer_for(disk)
+        async with running_writer(lines):
             lines.put([0])
             await asyncio.sleep(0.05)
             began_s = loop.time()
@@ -100,7 +100,7 @@ def test_slow_disk_delays_nothing_and_loses_nothing() -> None:
                 lines.put([number])
             assert loop.time() - began_s < 0.05
             disk.free.set()
-            await settled(lines)
+            await wait_until_written(lines)
 
     asyncio.run(scene())
     assert disk.all == list(range(50))
@@ -111,11 +111,11 @@ def test_outage_is_reported_once_and_loses_nothing(refuses: list[bool], parts: l
     disk, complaints = Disk(refuses), list[str]()
 
     async def scene() -> None:
-        lines = behind(disk, complaints.append)
-        async with running(lines):
+        lines = writer_for(disk, complaints.append)
+        async with running_writer(lines):
             for part in parts:
                 lines.put(range(part))
-                await settled(lines)
+                await wait_until_written(lines)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(background_writer, "RETRY_S", 0.001)
@@ -130,14 +130,14 @@ def test_oldest_entries_are_dropped_counted_and_reported() -> None:
     disk, complaints = Disk(), list[str]()
 
     async def scene() -> None:
-        lines = behind(disk, complaints.append)
+        lines = writer_for(disk, complaints.append)
         lines.put(range(MAX_WAITING))
         lines.put([MAX_WAITING])
         assert lines.dropped == 1
-        async with running(lines):
-            await settled(lines)
+        async with running_writer(lines):
+            await wait_until_written(lines)
             lines.put([7])
-            await settled(lines)
+            await wait_until_written(lines)
 
     asyncio.run(scene())
     assert disk.all == [*range(1, MAX_WAITING + 1), 7]
@@ -145,7 +145,7 @@ def test_oldest_entries_are_dropped_counted_and_reported() -> None:
 
 
 @pytest.mark.real_time
-@pytest.mark.parametrize("under_way", [0, 2])
+@pytest.mark.parametrize("under_way", [0, 2], ids=["nothing being written", "two being written"])
 def test_entries_lost_to_a_hanging_disk_are_reported(monkeypatch: pytest.MonkeyPatch, under_way: int) -> None:
     disk, complaints = Disk(), list[str]()
     disk.free.clear()
@@ -153,9 +153,9 @@ def test_entries_lost_to_a_hanging_disk_are_reported(monkeypatch: pytest.MonkeyP
 
     async def scene() -> float:
         loop = asyncio.get_running_loop()
-        lines = behind(disk, complaints.append)
+        lines = writer_for(disk, complaints.append)
         try:
-            async with running(lines):
+            async with running_writer(lines):
                 lines.put(range(under_way))
                 await asyncio.sleep(0.05)
                 lines.put([7])
@@ -173,11 +173,11 @@ def test_entries_lost_to_a_full_disk_are_reported() -> None:
     disk, complaints = Disk([True, True]), list[str]()
 
     async def scene() -> None:
-        lines = behind(disk, complaints.append)
-        async with running(lines):
+        lines = writer_for(disk, complaints.append)
+        async with running_writer(lines):
             lines.put([1])
             async with asyncio.timeout(5):
-                while not complaints:  # noqa: ASYNC110 - a list tells nobody
+                while not complaints:  # noqa: ASYNC110 - a list has no event
                     await asyncio.sleep(0.01)
             lines.put([2])
 
@@ -190,8 +190,8 @@ def test_failed_write_during_stop_is_retried() -> None:
     disk.free.clear()
 
     async def scene() -> None:
-        lines = behind(disk)
-        async with running(lines):
+        lines = writer_for(disk)
+        async with running_writer(lines):
             lines.put([1])
             await asyncio.sleep(0.05)
             lines.put([2])
@@ -226,16 +226,20 @@ def counted(disk: Disk, losses: Losses) -> BackgroundWriter[int]:
     )
 
 
-@pytest.mark.parametrize("entries", [1, 12, MAX_WAITING, MAX_WAITING + 5])
+@pytest.mark.parametrize(
+    "entries",
+    [1, 12, MAX_WAITING, MAX_WAITING + 5],
+    ids=["1 entry", "12 entries", "full queue", "more than the queue holds"],
+)
 def test_every_entry_is_written_or_counted_as_lost(entries: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(background_writer, "RETRY_S", 0.001)
     disk, losses = Disk([False, *[True] * 10_000]), Losses()
 
     async def scene() -> BackgroundWriter[int]:
         lines = counted(disk, losses)
-        async with running(lines):
+        async with running_writer(lines):
             lines.put([0])
-            await settled(lines)
+            await wait_until_written(lines)
             for entry in range(1, entries):
                 lines.put([entry])
             await asyncio.sleep(0.02)

@@ -18,7 +18,7 @@ print(len(os.listdir("/proc/self/task")))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="threads are counted in /proc")
-@pytest.mark.parametrize(("wanted", "threads"), [(None, 1), ("2", 2)])
+@pytest.mark.parametrize(("wanted", "threads"), [(None, 1), ("2", 2)], ids=["default", "variable set"])
 def test_program_runs_without_blas_threads_by_default(wanted: str | None, threads: int) -> None:
     """BLAS threads spin after each product, on cores that the engines need."""
     if (os.cpu_count() or 1) < threads:

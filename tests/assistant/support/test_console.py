@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from program import repartee
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
@@ -18,8 +19,6 @@ from typer.main import get_group
 
 from assistant.commands.cli import app
 from assistant.support.console import REPLACED, guarded, safe, safe_json, terminal
-
-REPARTEE = Path(sys.executable).with_name("repartee")
 
 HOSTILE = "\x1b]0;pwned\x07\x1b[31mred\x1b[2J\x9b1A\x9d0;x\x9c\x08\r\u202eback\u2066iso\u2069"
 HOSTILE += "\u200bzw\u2028ls\u2029ps\ufeff\x7f"
@@ -114,17 +113,7 @@ ALL = sorted(commands(get_group(app)))
 def run(folder: Path, *arguments: str, **environ: str) -> "subprocess.CompletedProcess[str]":
     env = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()} | {"COLUMNS": "200"}
     env |= {"HF_HUB_OFFLINE": "1", "XDG_DATA_HOME": str(folder), **environ}
-    done = subprocess.run(
-        [REPARTEE, *arguments],
-        capture_output=True,
-        timeout=100,
-        check=False,
-        cwd=folder,
-        env=env,
-        stdin=subprocess.DEVNULL,
-    )
-    out, error = (stream.decode(errors="replace").replace("\r\n", "\n") for stream in (done.stdout, done.stderr))
-    return subprocess.CompletedProcess(arguments, done.returncode, out, error)
+    return repartee(*arguments, cwd=folder, env=env, timeout_s=100)
 
 
 @pytest.mark.slow

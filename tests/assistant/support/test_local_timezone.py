@@ -27,6 +27,12 @@ def berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ("2027-03-28T00:59:59", "2027-03-28T01:59:59+01:00"),
         ("2027-03-28T01:00:00", "2027-03-28T03:00:00+02:00"),
     ],
+    ids=[
+        "summer time, repeated hour",
+        "winter time, repeated hour",
+        "before the clock is put forward",
+        "after the clock is put forward",
+    ],
 )
 def test_conversion_to_utc_and_back_is_exact(moment: str, local: str) -> None:
     utc = datetime.fromisoformat(moment).replace(tzinfo=UTC)

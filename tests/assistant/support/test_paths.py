@@ -22,7 +22,7 @@ def test_home_folder_is_expanded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_unknown_user_is_reported() -> None:
-    with pytest.raises(HomeError, match=r"^~nobody-of-this-name/m: nobody's home folder is called that; correct"):
+    with pytest.raises(HomeError, match=r"^~nobody-of-this-name/m: there is no such home folder; correct"):
         at_home("~nobody-of-this-name/m")
 
 
@@ -40,7 +40,9 @@ def homeless(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("homeless")
 @pytest.mark.parametrize(
-    "ask", [lambda: folder_of("whisper"), lambda: folder_of("piper"), lambda: conversations_folder({})]
+    "ask",
+    [lambda: folder_of("whisper"), lambda: folder_of("piper"), lambda: conversations_folder({})],
+    ids=["Whisper models", "Piper voices", "conversations"],
 )
 def test_missing_home_names_the_variables(ask: Callable[[], Path]) -> None:
     with pytest.raises(HomeError, match=r"^~/\..*: no home folder is known\. Set HOME; or XDG_DATA_HOME.*HF_HOME"):

@@ -45,7 +45,7 @@ def ended_by(number: int, once: bytes, command: Sequence[str | Path], folder: Pa
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
 def test_cursor_is_restored_if_a_loading_demo_is_terminated(number: int, tmp_path: Path) -> None:
     command: list[str | Path] = [Path(sys.executable).with_name("repartee"), "demo", "--set", f"trace.dir={tmp_path}"]
     code, wrote = ended_by(number, HIDDEN, command, tmp_path)

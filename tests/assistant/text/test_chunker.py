@@ -5,9 +5,10 @@ import time
 import timeit
 
 import pytest
+from chunker_cases import BEFORE_DOT, BEHIND_DOT, CASES, EARLY
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from spoken_cases import BEFORE_DOT, BEHIND_DOT, CASES, EARLY
+from text_cases import text_cases
 
 from assistant.text.chunker import Chunker, TextChunk
 from assistant.text.speakable import speakable
@@ -39,7 +40,7 @@ def words(text: str) -> list[str]:
     return [letters(word) for word in re.split(r"[\s!?—，。]+", text) if letters(word)]
 
 
-@pytest.mark.parametrize(("text", "expected"), CASES)
+@text_cases(("text", "expected"), CASES)
 def test_text_is_split_into_expected_chunks(text: str, expected: list[str]) -> None:
     assert "".join(tokens_of(text)) == text
     chunks = chunks_of(tokens_of(text))
@@ -47,7 +48,7 @@ def test_text_is_split_into_expected_chunks(text: str, expected: list[str]) -> N
     assert [chunk.index for chunk in chunks] == list(range(len(chunks)))
 
 
-@pytest.mark.parametrize(("reply", "token_count", "first"), EARLY)
+@text_cases(("reply", "token_count", "first"), EARLY)
 def test_first_chunk_is_early(reply: str, token_count: int, first: str) -> None:
     chunker = Chunker()
     for number, token in enumerate(tokens_of(reply), start=1):
@@ -64,13 +65,13 @@ def test_short_sentence_is_joined_only_with_a_complete_next_one() -> None:
     assert [chunk.text for chunk in chunks_of(tokens_of(text))][:1] == ["Yes."]
 
 
-@pytest.mark.parametrize("cut", range(1, 12))
+@pytest.mark.parametrize("cut", range(1, 12), ids="after {} characters".format)
 def test_number_across_tokens_is_not_split(cut: int) -> None:
     text = "It is 3.5 m"
     assert [chunk.text for chunk in chunks_of([text[:cut], text[cut:]])] == [text]
 
 
-@pytest.mark.parametrize("before", BEFORE_DOT)
+@text_cases("before", BEFORE_DOT)
 def test_sentence_end_does_not_depend_on_token_boundaries(before: str) -> None:
     for after in BEHIND_DOT:
         head = f"Here it is now.\nThen we saw {before}"
@@ -122,7 +123,7 @@ def test_end_mark_completes_the_chunk_immediately() -> None:
     assert chunker.finish() == ()
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("head", "immediately"),
     [
         ("It is open in the morning,", True),
@@ -152,7 +153,9 @@ def test_minimum_words_of_first_clause_is_configurable() -> None:
     assert chunks_of(tokens, first_unit_min_words=3)[0].text != "Sure,"
 
 
-@pytest.mark.parametrize(("first_unit_min_words", "max_unit_chars"), [(0, 300), (3, 19)])
+@pytest.mark.parametrize(
+    ("first_unit_min_words", "max_unit_chars"), [(0, 300), (3, 19)], ids=["no minimum words", "short maximum length"]
+)
 def test_invalid_settings_are_rejected(first_unit_min_words: int, max_unit_chars: int) -> None:
     with pytest.raises(ValueError, match=f"= {first_unit_min_words} and max_unit_chars = {max_unit_chars}"):
         Chunker(first_unit_min_words, max_unit_chars)
@@ -185,7 +188,7 @@ def test_chunks_are_bounded_and_speakable(text: str, max_unit_chars: int) -> Non
         assert "\n" not in chunk.text
 
 
-@pytest.mark.parametrize(
+@text_cases(
     "piece",
     [
         "Here is a **list**, as I said. ",
@@ -202,12 +205,14 @@ def test_chunks_are_bounded_and_speakable(text: str, max_unit_chars: int) -> Non
         "(laughs) ",
     ],
 )
-@pytest.mark.parametrize("token_chars", [4, 100_000])
+@pytest.mark.parametrize("token_chars", [4, 100_000], ids=["short tokens", "one token"])
 def test_cost_is_linear_in_text_length(piece: str, token_chars: int) -> None:
     def seconds(chars: int) -> float:
         text = (piece * chars)[:chars]
         tokens = [text[at : at + token_chars] for at in range(0, chars, token_chars)]
-        return min(timeit.repeat(lambda: chunks_of(tokens), timer=time.thread_time, number=1, repeat=5))
+        return timeit.timeit(lambda: chunks_of(tokens), timer=time.thread_time, number=1)
 
-    # Ten times the text may take ten times as long; a quadratic search would take a hundred times as long.
-    assert seconds(30_000) < 50 * seconds(3_000) + 0.01
+    # Ten times the text may take ten times as long; a quadratic search would take a hundred times as long. The fastest
+    # of five runs counts, so the first one that is fast enough decides.
+    limit_s = 50 * min(seconds(3_000) for _ in range(5)) + 0.01
+    assert any(seconds(30_000) < limit_s for _ in range(5))

@@ -6,6 +6,7 @@ import timeit
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from text_cases import text_cases
 
 from assistant.text.speakable import Speakable, speakable
 
@@ -33,7 +34,7 @@ def stream(text: str, sizes: list[int]) -> str:
     return (said + out.finish()).strip()
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("text", "said"),
     [
         ("# Title\nText", "Title\n\nText"),
@@ -105,7 +106,7 @@ def test_markup_is_removed_or_spoken(text: str, said: str) -> None:
     assert speakable(text) == said
 
 
-@pytest.mark.parametrize(
+@text_cases(
     "text",
     [
         "$5 and $10",
@@ -141,7 +142,7 @@ def test_code_note_is_spoken_once() -> None:
     assert speakable(text, "") == "b"
 
 
-@pytest.mark.parametrize(
+@text_cases(
     "mark",
     [
         "*",
@@ -200,7 +201,7 @@ def test_result_has_no_markup_or_invisible_characters(text: str) -> None:
     assert not set(speakable(text)) & set("`[]*_\\^|\u200b\ufeff\x00")
 
 
-@pytest.mark.parametrize(
+@text_cases(
     "piece",
     [
         "*",
@@ -222,11 +223,13 @@ def test_result_has_no_markup_or_invisible_characters(text: str) -> None:
         ". *ab ",
     ],
 )
-@pytest.mark.parametrize("token_chars", [4, 100_000])
+@pytest.mark.parametrize("token_chars", [4, 100_000], ids=["short tokens", "one token"])
 def test_cost_is_linear_in_text_length(piece: str, token_chars: int) -> None:
     def seconds(chars: int) -> float:
         text = (piece * chars)[:chars]
-        return min(timeit.repeat(lambda: stream(text, [token_chars]), timer=time.thread_time, number=1, repeat=5))
+        return timeit.timeit(lambda: stream(text, [token_chars]), timer=time.thread_time, number=1)
 
-    # Ten times the text may take ten times as long; scanning it repeatedly would take a hundred times as long.
-    assert seconds(30_000) < 50 * seconds(3_000) + 0.01
+    # Ten times the text may take ten times as long; scanning it repeatedly would take a hundred times as long. The
+    # fastest of five runs counts, so the first one that is fast enough decides.
+    limit_s = 50 * min(seconds(3_000) for _ in range(5)) + 0.01
+    assert any(seconds(30_000) < limit_s for _ in range(5))

@@ -87,7 +87,7 @@ def test_program_is_started_listed_and_called() -> None:
 def test_servers_may_share_tool_names_and_offer_some_tools() -> None:
     async def test() -> None:
         async with tools_of(section(only="weather"), section("work", only="weather gone")) as (tools, told):
-            assert told == ["the tool server work has no tool gone: see its key `only`"]
+            assert told == ["the tool server work has no tool gone: check its key `only`"]
             assert [function.name for function in tools.functions] == ["home_weather", "work_weather"]
             assert await tools.call("work_weather", '{"place": "Bonn"}') == "In Bonn it is sunny."
             assert tools.detail == "2 tools: home (1), work (1)"
@@ -111,7 +111,7 @@ def test_no_tool_is_offered_if_the_selected_ones_are_missing() -> None:
     async def test() -> None:
         async with tools_of(section(only="gone")) as (tools, told):
             assert tools.functions == ()
-            assert told == ["the tool server home has no tool gone: see its key `only`"]
+            assert told == ["the tool server home has no tool gone: check its key `only`"]
 
     run(test)
 
@@ -136,7 +136,7 @@ def test_lost_server_is_reported_and_reconnected(monkeypatch: pytest.MonkeyPatch
             with pytest.raises(ToolError, match="home"):
                 await tools.call("home_die", "{}")
             await until(lambda: bool(told))
-            assert told[0].startswith("the tool server home is not there (")
+            assert told[0].startswith("the tool server home is not available (")
             assert tools.functions == before, "prompts would change"
             with pytest.raises(ToolError, match="not there at the moment"):
                 await tools.call("home_weather", '{"place": "Bonn"}')
@@ -151,7 +151,7 @@ def test_unreachable_server_does_not_affect_the_others() -> None:
     async def test() -> None:
         async with tools_of(section("gone", "/nowhere/at/all", ""), section()) as (tools, told):
             assert len(tools.functions) == 6
-            assert told == ["the tool server gone is not there (no such program): its tools cannot be called"]
+            assert told == ["the tool server gone is not available (no such program): its tools cannot be called"]
 
     run(test)
 
@@ -185,7 +185,7 @@ def test_server_can_be_stopped_after_a_cancelled_load(monkeypatch: pytest.Monkey
             async with asyncio.timeout(0.1):
                 await tools.load()
         if look_s < 1:
-            await until(lambda: tools.troubles == ["the tool server silent is not there yet"])
+            await until(lambda: tools.troubles == ["the tool server silent is not available yet"])
         await stopped(tools)
         await asyncio.sleep(0)  # lets the last message of the thread arrive
 
@@ -244,19 +244,34 @@ def test_busy_single_threaded_server_is_not_considered_lost(monkeypatch: pytest.
 @pytest.mark.parametrize(
     ("status", "kind", "token_env", "reason"),
     [
-        (401, "application/json", "", "it wants a token; name the variable that holds it as token_env"),
-        (403, "text/html", "TOOL_SECRET", "it wants another token; correct TOOL_SECRET"),
-        (404, "text/html", "", "nothing of MCP is at its address; correct its url"),
-        (405, "text/plain", "", "nothing of MCP is at its address; correct its url"),
-        (200, "text/html; charset=utf-8", "", "a web page is at its address; correct its url"),
+        (401, "application/json", "", "it requires a token; set token_env to the variable that holds it"),
+        (403, "text/html", "TOOL_SECRET", "it rejects the token; correct TOOL_SECRET"),
+        (404, "text/html", "", "there is no MCP server at its address; correct its url"),
+        (405, "text/plain", "", "there is no MCP server at its address; correct its url"),
+        (200, "text/html; charset=utf-8", "", "there is a web page at its address; correct its url"),
         (503, "text/plain", "", "it answers with status 503; see its log"),
         (400, "application/json", "", "it answers with status 400; correct its url, or see its log"),
         (302, "text/plain", "", "it answers with status 302; correct its url, or see its log"),
-        (407, "text/plain", "", f"a proxy before it says no; {CHECK_PROXY}"),
-        (429, "application/json", "", "it takes no more requests for now; wait, or raise its quota"),
-        (200, "application/json", "", "what it answers is no MCP; correct its url or command"),
-        (200, "text/plain", "", "what it answers is no MCP; correct its url or command"),
+        (407, "text/plain", "", f"a proxy in front of it refuses; {CHECK_PROXY}"),
+        (429, "application/json", "", "it accepts no more requests for now; wait, or raise its quota"),
+        (200, "application/json", "", "its answer is not MCP; correct its url or command"),
+        (200, "text/plain", "", "its answer is not MCP; correct its url or command"),
         (None, "", "", "no connection; start it, or correct its url"),
+    ],
+    ids=[
+        "token required",
+        "wrong token",
+        "not found",
+        "method not allowed",
+        "web page",
+        "server error",
+        "bad request",
+        "redirect",
+        "proxy authentication",
+        "too many requests",
+        "other JSON",
+        "plain text",
+        "no connection",
     ],
 )
 def test_refusing_address_has_a_remedy(status: int | None, kind: str, token_env: str, reason: str) -> None:
@@ -276,7 +291,7 @@ def test_refusing_address_has_a_remedy(status: int | None, kind: str, token_env:
             _,
             told,
         ):
-            assert told == [f"the tool server far is not there ({reason}): its tools cannot be called"]
+            assert told == [f"the tool server far is not available ({reason}): its tools cannot be called"]
         listener.close()
 
     run(test)
@@ -300,7 +315,7 @@ def test_untrusted_certificate_is_reported_and_can_be_trusted(monkeypatch: pytes
                 assert "its certificate is not trusted; correct its url, or set SSL_CERT_FILE" in told[0]
             monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
             async with tools_of(server) as (_, told):
-                assert "nothing of MCP is at its address" in told[0]
+                assert "there is no MCP server at its address" in told[0]
 
     run(test)
 
@@ -308,18 +323,31 @@ def test_untrusted_certificate_is_reported_and_can_be_trusted(monkeypatch: pytes
 @pytest.mark.parametrize(
     ("name", "value", "reason"),
     [
-        ("ALL_PROXY", "socks5://me:secret@127.0.0.1:1", "the proxy in the environment: install httpx[socks]"),
-        ("HTTPS_PROXY", "http://me:secret@[::1", "the proxy in the environment is no http:// address: correct HTTP"),
-        ("SSL_CERT_FILE", "/nowhere/ca.pem", "the environment's SSL_CERT_FILE (/nowhere/ca.pem) holds no certificates"),
-        ("HTTPS_PROXY", "http://me:secret@127.0.0.1:9", f"no connection to the proxy before it; {CHECK_PROXY}"),
+        (
+            "ALL_PROXY",
+            "socks5://me:secret@127.0.0.1:1",
+            "the proxy in the environment needs a package: install httpx[socks]",
+        ),
+        (
+            "HTTPS_PROXY",
+            "http://me:secret@[::1",
+            "HTTPS_PROXY in the environment is not a valid proxy address",
+        ),
+        (
+            "SSL_CERT_FILE",
+            "/nowhere/ca.pem",
+            "SSL_CERT_FILE in the environment (/nowhere/ca.pem) contains no readable certificates",
+        ),
+        ("HTTPS_PROXY", "http://me:secret@127.0.0.1:9", f"no connection to the proxy in front of it; {CHECK_PROXY}"),
     ],
+    ids=["SOCKS proxy", "invalid proxy", "missing certificates", "unreachable proxy"],
 )
 def test_unusable_environment_is_reported(monkeypatch: pytest.MonkeyPatch, name: str, value: str, reason: str) -> None:
     monkeypatch.setenv(name, value)
 
     async def test() -> None:
         async with tools_of(ToolServerSection(name="far", url="https://far.example/mcp")) as (_, told):
-            assert told[0].startswith(f"the tool server far is not there ({reason}")
+            assert told[0].startswith(f"the tool server far is not available ({reason}")
             assert "secret" not in told[0]
 
     run(test)

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from rehearsal import Performance, Rehearsal, Says
-from rehearsed_tools import ADD, WEATHER, CallingModel, Calls, ScriptedTools, as_text, calls, last_user, looked_up
+from scripted_tools import ADD, WEATHER, CallingModel, Calls, ScriptedTools, as_text, calls, last_user, looked_up
+from simulation import Simulation, SimulationResult, Utterance
 
 from assistant.events import FunctionCalled, ReplySent, ReplyStopped
 from assistant.history.history import History
@@ -19,7 +19,7 @@ from assistant.turns.events import ReplyId
 from assistant.turns.settings import TurnSettings
 from llm.chat import ChatOptions, Finished, Function, Message
 
-ASKS = (Says(500, 1500, "what is the weather"),)
+ASKS = (Utterance(500, 1500, "what is the weather"),)
 SETTINGS = SessionSettings(tools=ToolSettings(moment="One moment."))
 
 
@@ -27,11 +27,14 @@ def looks_it_up(messages: Sequence[Message], _options: ChatOptions) -> str | Cal
     return "It is sunny." if looked_up(messages) else calls()
 
 
-def rehearsal(
-    model: CallingModel, tools: ScriptedTools | None = None, says: Sequence[Says] = ASKS, length_ms: int = 9000
-) -> Rehearsal:
+def simulation(
+    model: CallingModel,
+    tools: ScriptedTools | None = None,
+    utterances: Sequence[Utterance] = ASKS,
+    length_ms: int = 9000,
+) -> Simulation:
     turns = TurnSettings(hangover_ms=400, speculate_after_ms=100)
-    piece = Rehearsal(says, length_ms, settings=SETTINGS, turns=turns, tools=tools or ScriptedTools())
+    piece = Simulation(utterances, length_ms, settings=SETTINGS, turns=turns, tools=tools or ScriptedTools())
     piece.model = model
     return piece
 
@@ -50,33 +53,33 @@ def tool_messages(conversation: History) -> list[Message]:
     return found
 
 
-def spans_of(performance: Performance, turn: int = 0) -> dict[str, float]:
-    return {span.name: span.end_ms - span.start_ms for span in performance.records[turn].spans if not span.dropped}
+def spans_of(result: SimulationResult, turn: int = 0) -> dict[str, float]:
+    return {span.name: span.end_ms - span.start_ms for span in result.records[turn].spans if not span.dropped}
 
 
 def test_tool_result_continues_the_reply() -> None:
     model, tools = calling(), ScriptedTools()
-    performance = rehearsal(model, tools).perform()
-    assert performance.units == ["It is sunny."]
+    result = simulation(model, tools).run()
+    assert result.chunks == ["It is sunny."]
     assert [arguments for _, _, arguments in tools.called] == ['{"place":"here"}']
-    answered = performance.history.items[-1]
+    answered = result.history.items[-1]
     assert isinstance(answered, AssistantMessage)
     assert (answered.text, answered.complete) == ("It is sunny.", True)
-    assert [message.role for message in performance.history.messages()] == [
+    assert [message.role for message in result.history.messages()] == [
         "system",
         "user",
         "assistant",
         "tool",
         "assistant",
     ]
-    assert performance.told(FunctionCalled) == []  # the client must not see it
-    assert performance.records[0].outcome == "answered"
+    assert result.events_of(FunctionCalled) == []  # the client must not see it
+    assert result.records[0].outcome == "answered"
 
 
 def test_tool_wait_is_traced_and_stages_sum_up() -> None:
-    performance = rehearsal(calling(), ScriptedTools(takes_s=0.4)).perform()
-    record = performance.records[0]
-    spans = spans_of(performance)
+    result = simulation(calling(), ScriptedTools(takes_s=0.4)).run()
+    record = result.records[0]
+    spans = spans_of(result)
     assert spans["tool home_weather (1)"] == pytest.approx(400, abs=1)
     assert record.stages["queue"].ms == pytest.approx(400, abs=2)
     assert spans["llm_first_token 2"] == pytest.approx(90, abs=2)
@@ -87,22 +90,22 @@ def test_tool_wait_is_traced_and_stages_sum_up() -> None:
 
 
 def test_speculative_attempt_calls_no_tool() -> None:
-    says = (Says(500, 1500, "what is the weather"), Says(1700, 2500, "in Berlin"))
+    utterances = (Utterance(500, 1500, "what is the weather"), Utterance(1700, 2500, "in Berlin"))
     model, tools = calling(), ScriptedTools()
-    performance = rehearsal(model, tools, says).perform()
+    result = simulation(model, tools, utterances).run()
     assert len(model.asked) > 2, "nothing was prepared in the pause"
     assert len(tools.called) == 1
-    commit = next(event for event in performance.records[0].events if event.name == "commit")
+    commit = next(event for event in result.records[0].events if event.name == "commit")
     assert tools.called[0][0] * 1000 >= commit.at_ms
     assert model.asked[-1][last_user(model.asked[-1])].content == "what is the weather in Berlin"
 
 
 def test_tokens_of_all_rounds_are_summed() -> None:
-    performance = rehearsal(calling()).perform()
-    (sent,) = performance.told(ReplySent)
+    result = simulation(calling()).run()
+    (sent,) = result.events_of(ReplySent)
     assert isinstance(sent, ReplySent)
     assert (sent.prompt_tokens, sent.completion_tokens) == (200, 20)
-    answer = performance.records[0].answers[-1]
+    answer = result.records[0].answers[-1]
     assert (answer.prompt_tokens, answer.completion_tokens, answer.cached_tokens) == (200, 20, 100)
 
 
@@ -115,15 +118,15 @@ def test_unknown_token_count_makes_the_sum_unknown() -> None:
 
 
 def test_slow_tool_is_announced_by_a_moment() -> None:
-    performance = rehearsal(calling(), ScriptedTools(takes_s=3)).perform()
-    record = performance.records[0]
+    result = simulation(calling(), ScriptedTools(takes_s=3)).run()
+    record = result.records[0]
     assert record.speech_end_ms is not None
     moment = next(event.at_ms for event in record.events if event.name == "moment")
-    first_sound_ms = performance.sound_from_ms()
+    first_sound_ms = result.sound_from_ms()
     assert first_sound_ms is not None
     assert moment <= first_sound_ms <= moment + 100
-    assert performance.units == ["It is sunny."]
-    assert "moment" not in json.dumps([str(item) for item in performance.history.items])
+    assert result.chunks == ["It is sunny."]
+    assert "moment" not in json.dumps([str(item) for item in result.history.items])
     # It is not the reply, which plays after the tool has returned.
     assert record.response_latency_ms is not None
     assert record.response_latency_ms > 3000
@@ -131,27 +134,27 @@ def test_slow_tool_is_announced_by_a_moment() -> None:
 
 
 def test_moment_is_not_the_measured_latency_of_a_client() -> None:
-    piece = rehearsal(calling(), ScriptedTools(takes_s=3))
+    piece = simulation(calling(), ScriptedTools(takes_s=3))
     piece.at(4500, lambda: piece.session.on_client_latency(ReplyId(1, 1), 1.9, 0.01))
-    (record,) = piece.perform().records
+    (record,) = piece.run().records
     assert record.response_latency_ms is not None
     assert record.response_latency_ms > 3000
 
 
 def test_fast_tool_has_no_moment() -> None:
-    performance = rehearsal(calling(), ScriptedTools(takes_s=1.3)).perform()
-    assert [event for event in performance.records[0].events if event.name == "moment"] == []
+    result = simulation(calling(), ScriptedTools(takes_s=1.3)).run()
+    assert [event for event in result.records[0].events if event.name == "moment"] == []
 
 
 def test_reply_with_text_before_a_call_has_no_moment() -> None:
     model = calling(lambda messages, _options: "Sunny." if looked_up(messages) else calls(text="Let me look that up."))
-    performance = rehearsal(model, ScriptedTools(takes_s=3)).perform()
-    assert performance.units == ["Let me look that up.", "Sunny."]
-    assert [event for event in performance.records[0].events if event.name == "moment"] == []
-    first = spans_of(performance)
+    result = simulation(model, ScriptedTools(takes_s=3)).run()
+    assert result.chunks == ["Let me look that up.", "Sunny."]
+    assert [event for event in result.records[0].events if event.name == "moment"] == []
+    first = spans_of(result)
     assert "llm_first_token 2" not in first, "the second round held nothing up"
-    assert performance.records[0].stages["queue"].ms == pytest.approx(0, abs=1)
-    said = performance.history.messages()
+    assert result.records[0].stages["queue"].ms == pytest.approx(0, abs=1)
+    said = result.history.messages()
     assert [message.content for message in said[2:]] == ["Let me look that up.", "sunny", "Sunny."]
     assert said[2].calls
 
@@ -160,22 +163,22 @@ def test_reply_with_text_before_a_call_has_no_moment() -> None:
 
 
 def test_continued_speech_cancels_a_call_and_is_answered() -> None:
-    says = (*ASKS, Says(2600, 3400, "in Berlin"))
+    utterances = (*ASKS, Utterance(2600, 3400, "in Berlin"))
     model, tools = calling(), ScriptedTools(takes_s=2)
-    performance = rehearsal(model, tools, says, 12000).perform()
+    result = simulation(model, tools, utterances, 12000).run()
     assert (tools.cancelled, tools.returned) == (1, 1)
     assert model.asked[-1][last_user(model.asked[-1])].content == "what is the weather in Berlin"
-    assert len(tool_messages(performance.history)) == 2
+    assert len(tool_messages(result.history)) == 2
     assert all(_valid(asked) for asked in model.asked)
 
 
 def test_completed_call_is_kept_when_the_user_continues() -> None:
-    says = (Says(500, 1500, "put milk on the list"), Says(2100, 3000, "and eggs"))
+    utterances = (Utterance(500, 1500, "put milk on the list"), Utterance(2100, 3000, "and eggs"))
     model = calling(lambda messages, _options: "Done." if looked_up(messages) else calls("home_add", "{}"))
     model.first_token_ms = 300
     tools = ScriptedTools(takes_s=0.01, result="milk is on the list")
-    performance = rehearsal(model, tools, says, 10000).perform()
-    (cut,) = performance.told(ReplyStopped)
+    result = simulation(model, tools, utterances, 10000).run()
+    (cut,) = result.events_of(ReplyStopped)
     assert isinstance(cut, ReplyStopped)
     assert cut.reason == "went on"
     last = model.asked[-1]
@@ -185,21 +188,21 @@ def test_completed_call_is_kept_when_the_user_continues() -> None:
 
 
 def test_speech_during_a_moment_is_not_cut_off() -> None:
-    says = (*ASKS, Says(3700, 4500, "in Berlin"))
+    utterances = (*ASKS, Utterance(3700, 4500, "in Berlin"))
     tools = ScriptedTools(takes_s=6)
     model = calling()
-    performance = rehearsal(model, tools, says, 14000).perform()
+    result = simulation(model, tools, utterances, 14000).run()
     assert tools.cancelled == 1
-    assert "duck" in [event.name for event in performance.records[0].events]
+    assert "duck" in [event.name for event in result.records[0].events]
     assert model.asked[-1][last_user(model.asked[-1])].content == "what is the weather in Berlin"
 
 
 @pytest.mark.slow
 def test_long_call_is_not_considered_stuck() -> None:
-    piece = rehearsal(calling(), ScriptedTools(takes_s=25), length_ms=32000)
+    piece = simulation(calling(), ScriptedTools(takes_s=25), length_ms=32000)
     piece.settings = SessionSettings(tools=ToolSettings(timeout_s=30, moment=""))
-    performance = piece.perform()
-    assert [record.outcome for record in performance.records] == ["answered"]
+    result = piece.run()
+    assert [record.outcome for record in result.records] == ["answered"]
 
 
 # Concurrent calls
@@ -217,9 +220,9 @@ def test_signed_calls_are_returned_together() -> None:
     model = calling(both_then_one)
     model.signs = True
     tools = ScriptedTools(waits_s={'{"place":"here"}': 0.5})
-    performance = rehearsal(model, tools).perform()
-    assert performance.units == ["Both are sunny."]
-    for asked in (model.asked[-1], performance.history.messages()):
+    result = simulation(model, tools).run()
+    assert result.chunks == ["Both are sunny."]
+    for asked in (model.asked[-1], result.history.messages()):
         here, there, add = [call for message in asked for call in message.calls]
         assert [call.extra is not None for call in (here, there, add)] == [True, False, True]
         assert [(message.calls, message.call_id) for message in asked[2:7]] == [
@@ -233,7 +236,7 @@ def test_signed_calls_are_returned_together() -> None:
 
 def test_unsigned_calls_are_returned_one_by_one() -> None:
     model = calling(both_then_one)
-    rehearsal(model, ScriptedTools(waits_s={'{"place":"here"}': 0.5})).perform()
+    simulation(model, ScriptedTools(waits_s={'{"place":"here"}': 0.5})).run()
     assert all(_valid(asked) for asked in model.asked)
     assert [call.arguments for message in model.asked[-1] for call in message.calls][:2] == [
         arguments for _, arguments in BOTH.calls
@@ -244,24 +247,25 @@ def test_unsigned_calls_are_returned_one_by_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tools", "result"),
+    ("tools", "tool_result"),
     [
         (ScriptedTools(fails=True), "error: the tool server home is not there at the moment; say so"),
         (ScriptedTools(takes_s=100), "error: no answer within 8 s"),
         (ScriptedTools(result="x" * 5000), f"{'x' * 4000} … (cut: 5000 characters, 4000 are kept)"),
     ],
+    ids=["failed tool", "slow tool", "long result"],
 )
-def test_model_receives_the_result_of_a_call(tools: ScriptedTools, result: str) -> None:
+def test_model_receives_the_result_of_a_call(tools: ScriptedTools, tool_result: str) -> None:
     model = calling()
-    performance = rehearsal(model, tools, length_ms=14000).perform()
-    assert model.asked[-1][-1].content == result
-    assert performance.records[0].outcome == "answered"
+    result = simulation(model, tools, length_ms=14000).run()
+    assert model.asked[-1][-1].content == tool_result
+    assert result.records[0].outcome == "answered"
 
 
 def test_invalid_arguments_are_not_passed_on() -> None:
     model = calling(lambda messages, _options: "Sorry." if looked_up(messages) else calls(arguments="[1"))
     tools = ScriptedTools()
-    rehearsal(model, tools).perform()
+    simulation(model, tools).run()
     assert tools.called == []
     assert model.asked[-1][-1].content == "error: not done: the arguments are no JSON object"
     assert model.asked[-1][-2].calls[0].arguments == "{}"
@@ -271,43 +275,43 @@ def test_model_is_told_about_too_many_calls() -> None:
     many = Calls((("home_weather", "{}"),) * (MAX_CALLS + 2))
     model = calling(lambda messages, _options: "Fine." if looked_up(messages) else many)
     tools = ScriptedTools()
-    performance = rehearsal(model, tools).perform()
+    result = simulation(model, tools).run()
     assert len(tools.called) == MAX_CALLS
-    told = tool_messages(performance.history)
+    told = tool_messages(result.history)
     assert len(told) == 2 * (MAX_CALLS + 2)
     assert sum("at most" in message.content for message in told) == 2
 
 
 def test_model_that_never_stops_calling_is_stopped() -> None:
     model, tools = calling(lambda _messages, _options: calls()), ScriptedTools()
-    performance = rehearsal(model, tools).perform()
+    result = simulation(model, tools).run()
     assert len(tools.called) == 3
     assert [options.choice for options in model.options[-4:]] == ["auto", "auto", "auto", "none"]
-    assert performance.records[0].error is not None
-    assert "tools.max_rounds" in performance.records[0].error
-    assert performance.units == ["I looked several things up and came to no answer."]
-    tool_messages(performance.history)
+    assert result.records[0].error is not None
+    assert "tools.max_rounds" in result.records[0].error
+    assert result.chunks == ["I looked several things up and came to no answer."]
+    tool_messages(result.history)
 
 
 def test_invented_tool_is_reported_to_the_model() -> None:
     model = calling(lambda messages, _options: "Sorry." if looked_up(messages) else calls("get weather()", "{}"))
     tools = ScriptedTools()
-    performance = rehearsal(model, tools).perform()
-    assert performance.units == ["Sorry."]
+    result = simulation(model, tools).run()
+    assert result.chunks == ["Sorry."]
     assert tools.called == []
-    assert performance.told(FunctionCalled) == []
+    assert result.events_of(FunctionCalled) == []
     called, returned = model.asked[-1][-2:]
     assert called.calls[0].name == "get_weather__"  # services reject other characters, also in a history
     assert returned.content == "error: there is no tool of that name"
-    assert "get weather" not in performance.records[0].to_json()
+    assert "get weather" not in result.records[0].to_json()
 
 
 def test_call_without_offered_functions_is_no_answer() -> None:
-    piece = Rehearsal(ASKS, 9000, turns=TurnSettings(hangover_ms=400, speculate_after_ms=100))
+    piece = Simulation(ASKS, 9000, turns=TurnSettings(hangover_ms=400, speculate_after_ms=100))
     piece.model = calling(lambda _messages, _options: calls("home_weather", "{}"))
-    performance = piece.perform()
-    assert performance.told(FunctionCalled) == []
-    assert performance.units == [EMPTY_ANSWER]
+    result = piece.run()
+    assert result.events_of(FunctionCalled) == []
+    assert result.chunks == [EMPTY_ANSWER]
 
 
 # A client's own functions
@@ -316,37 +320,38 @@ def test_call_without_offered_functions_is_no_answer() -> None:
 def test_client_function_precedes_a_tool_of_the_same_name() -> None:
     theirs = Function("home_weather", "The client's.", "{}")
     model, tools = calling(), ScriptedTools()
-    piece = rehearsal(model, tools)
+    piece = simulation(model, tools)
     piece.at(
         10,
         lambda: setattr(
             piece.session, "reply_options", replace(piece.session.reply_options, options=ChatOptions((theirs,)))
         ),
     )
-    performance = piece.perform()
+    result = piece.run()
     assert [function.description for function in model.options[-1].functions] == ["The client's.", ADD.description]
     assert tools.called == []
-    assert len(performance.told(FunctionCalled)) == 1
+    assert len(result.events_of(FunctionCalled)) == 1
 
 
 def test_tool_and_client_calls_wait_for_the_client() -> None:
     theirs = Function("lamp", "Switches a lamp.", "{}")
     both = Calls((("home_weather", "{}"), ("lamp", "{}")))
     model, tools = calling(lambda _messages, _options: both), ScriptedTools()
-    piece = rehearsal(model, tools)
+    piece = simulation(model, tools)
     forced = ChatOptions((theirs,), choice="required")
     piece.at(10, lambda: setattr(piece.session, "reply_options", replace(piece.session.reply_options, options=forced)))
-    performance = piece.perform()
+    result = piece.run()
     assert tools.returned == 1
-    assert [fact.item.name for fact in performance.told(FunctionCalled) if isinstance(fact, FunctionCalled)] == ["lamp"]
-    assert isinstance(performance.history.items[-1], FunctionCallItem)
+    called = [event.item.name for event in result.events_of(FunctionCalled) if isinstance(event, FunctionCalled)]
+    assert called == ["lamp"]
+    assert isinstance(result.history.items[-1], FunctionCallItem)
     assert {function.name for function in model.options[0].functions} == {"lamp", WEATHER.name, ADD.name}
     assert all(options.choice == "required" for options in model.options)
 
 
 def test_subscription_ends_with_the_conversation() -> None:
     tools = ScriptedTools()
-    rehearsal(calling(), tools).perform()
+    simulation(calling(), tools).run()
     assert tools.listening == 0
 
 
@@ -369,18 +374,18 @@ def common(one: str, other: str) -> int:
     )
 
 
-def conversation_of(turns: int) -> list[Says]:
+def conversation_of(turns: int) -> list[Utterance]:
     """Every fourth turn continues after its commit; every fifth interrupts the previous reply."""
-    says = []
+    utterances = []
     at_ms = 500
     for turn in range(turns):
-        says.append(Says(at_ms, at_ms + 1000, f"question {turn} about the weather"))
+        utterances.append(Utterance(at_ms, at_ms + 1000, f"question {turn} about the weather"))
         at_ms += 1000
         if turn % 4 == 3:
-            says.append(Says(at_ms + 500, at_ms + 1100, f"and more of {turn}"))
+            utterances.append(Utterance(at_ms + 500, at_ms + 1100, f"and more of {turn}"))
             at_ms += 1100
         at_ms += 1700 if turn % 5 == 4 else 5000
-    return says
+    return utterances
 
 
 def by_number(messages: Sequence[Message], _options: ChatOptions) -> str | Calls:
@@ -393,16 +398,16 @@ def by_number(messages: Sequence[Message], _options: ChatOptions) -> str | Calls
 
 @pytest.mark.slow
 def test_each_prompt_extends_the_previous_one() -> None:
-    says = conversation_of(30)
+    utterances = conversation_of(30)
     model = calling(by_number)
-    piece = rehearsal(model, ScriptedTools(), says, says[-1].end_ms + 9000)
+    piece = simulation(model, ScriptedTools(), utterances, utterances[-1].end_ms + 9000)
     piece.max_history_tokens = 600
     model.first_token_ms = 500
-    performance = piece.perform()
-    assert any(isinstance(fact, ReplyStopped) and fact.reason == "went on" for _, fact in performance.facts), (
+    result = piece.run()
+    assert any(isinstance(event, ReplyStopped) and event.reason == "went on" for _, event in result.events), (
         "no retraction"
     )
-    assert any(record.outcome == "interrupted" for record in performance.records), "no interruption"
+    assert any(record.outcome == "interrupted" for record in result.records), "no interruption"
     assert all(_valid(asked) for asked in model.asked)
 
     cuts = 0
@@ -413,14 +418,14 @@ def test_each_prompt_extends_the_previous_one() -> None:
         # What follows the user's last words is new or was cut; all before it was sent already.
         known = len(earlier.encode()) - sum(len(as_text(one).encode()) for one in before[last_user(before) :])
         assert common(earlier, later) >= known
-    turns = len({record.turn for record in performance.records})
+    turns = len({record.turn for record in result.records})
     assert 1 <= cuts <= turns / 5, f"the history was cut {cuts} times in {turns} turns"
 
 
 def test_fully_heard_answer_is_sent_back_unchanged() -> None:
-    says = (*ASKS, Says(6000, 7000, "and tomorrow"))
+    utterances = (*ASKS, Utterance(6000, 7000, "and tomorrow"))
     model = calling(lambda messages, _options: "It is sunny." if looked_up(messages) else calls(text="Let me look."))
-    rehearsal(model, ScriptedTools(), says, 12000).perform()
+    simulation(model, ScriptedTools(), utterances, 12000).run()
     second_round = next(at for at, asked in enumerate(model.asked) if asked[-1].role == "tool")
     later = model.wired[-1]
     assert later.startswith(model.wired[second_round])

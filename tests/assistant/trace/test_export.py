@@ -4,26 +4,25 @@ import asyncio
 import ssl
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import ClassVar
 
-import httpx
 import otlp_collector
 import pytest
 from grpc_server import self_signed
-from llm_server import Close, Script, Server, Wait, serving
-from rehearsal import Rehearsal, ScriptedModel
+from llm_server import Close, Drip, Script, Server, Wait, serving
+from opentelemetry.proto.trace.v1.trace_pb2 import SpanFlags, Status
+from simulation import ScriptedModel, Simulation
 from trace_samples import TIME
-from virtual_time import run_virtual
 
 from assistant.config.settings import Settings, TraceSection
 from assistant.setup.build import span_export as built
 from assistant.trace import export
 from assistant.trace.export import MAX_BATCH, MAX_WAITING, SpanExport
+from assistant.trace.otlp_session import CollectorSession
 from assistant.trace.record import TurnRecord
 from assistant.trace.spans import EndpointDetails, spans_of
 from audio.errors import EngineLoadError
@@ -34,19 +33,30 @@ SECRET = "sk-very-secret"
 TAKEN = otlp_collector.answer()
 
 
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes the export send each turn at once."""
+    monkeypatch.setattr(export, "SEND_EVERY_S", 0.01)
+
+
+@pytest.fixture
+def impatient(soon: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes the SDK give up at once, before its first pause of 0.8 s or more, and the export try again soon."""
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "0.75")
+    monkeypatch.setattr(export, "RETRY_AFTER_S", 0.05)
+
+
 @pytest.fixture(scope="module")
 def record() -> TurnRecord:
-    (made,) = Rehearsal([TIME]).perform().records
+    (made,) = Simulation([TIME]).run().records
     return made
 
 
 @asynccontextmanager
-async def exporting(
-    url: str, complaints: list[str] | None = None, environ: dict[str, str] | None = None
-) -> AsyncGenerator[SpanExport]:
+async def exporting(url: str, complaints: list[str] | None = None) -> AsyncGenerator[SpanExport]:
     """Runs an export and stops it at the end."""
     said: list[str] = [] if complaints is None else complaints
-    export = SpanExport(url, environ or {}, ENDPOINTS, said.append)
+    export = SpanExport(url, ENDPOINTS, said.append)
     async with asyncio.TaskGroup() as tasks:
         sender = tasks.create_task(export.run())
         yield export
@@ -57,17 +67,17 @@ async def exporting(
 
 async def until(server: Server, requests: int, export: SpanExport | None = None) -> None:
     """Waits for this many requests and, with an export, until it has nothing to send."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(10):
         while len(server.posts) < requests or (export is not None and export.waiting):  # noqa: ASYNC110 - nobody tells
             await asyncio.sleep(0.005)
 
 
-def exported(records: Sequence[TurnRecord], *scripts: Script, environ: dict[str, str] | None = None) -> Server:
+def exported(records: Sequence[TurnRecord], *scripts: Script) -> Server:
     """Returns a collector that has received these turns."""
 
     async def main() -> Server:
         async with serving(*scripts) as server:
-            async with exporting(server.url.removesuffix("/v1"), environ=environ) as export:
+            async with exporting(server.url.removesuffix("/v1")) as export:
                 for record in records:
                     export.put(record)
                 await until(server, 1, export)
@@ -94,7 +104,10 @@ def test_collector_receives_all_spans_of_a_turn(record: TurnRecord) -> None:
         assert [(event.name, event.time_unix_nano) for event in read.events] == [
             (moment.name, moment.at_ns) for moment in mine.events
         ]
-        assert read.flags & 1 == 1
+        # The SDK sends the flags about the parent, and not W3C's "sampled": a span that is exported was sampled.
+        assert read.flags == SpanFlags.SPAN_FLAGS_CONTEXT_HAS_IS_REMOTE_MASK
+        assert read.status == Status()
+        assert read.kind == (3 if mine.kind == "client" else 1)
 
 
 def test_exported_numbers_equal_the_json(record: TurnRecord) -> None:
@@ -113,16 +126,13 @@ def test_words_are_not_exported(record: TurnRecord) -> None:
     assert "ten o'clock" not in text
 
 
-def test_headers_and_names_come_from_standard_variables(record: TurnRecord) -> None:
-    environ = {
-        "OTEL_EXPORTER_OTLP_HEADERS": f"x-honeycomb-team={SECRET},x-b=a%20b",
-        "OTEL_EXPORTER_OTLP_TRACES_HEADERS": "x-b=traces",
-        "OTEL_SERVICE_NAME": "kitchen",
-        "OTEL_RESOURCE_ATTRIBUTES": "deployment.environment.name=home,service.name=other",
-    }
-    server = exported([record], TAKEN, environ=environ)
+def test_headers_and_names_come_from_standard_variables(record: TurnRecord, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", f"x-honeycomb-team={SECRET},x-b=a%20b")
+    monkeypatch.setenv("OTEL_SERVICE_NAME", "kitchen")
+    monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=home,service.name=other")
+    server = exported([record], TAKEN)
     assert server.posts[0].headers["x-honeycomb-team"] == SECRET
-    assert server.posts[0].headers["x-b"] == "traces"
+    assert server.posts[0].headers["x-b"] == "a b"
     resource = otlp_collector.resource(otlp_collector.requests(server)[0])
     assert resource["service.name"] == "kitchen"
     assert resource["deployment.environment.name"] == "home"
@@ -130,36 +140,85 @@ def test_headers_and_names_come_from_standard_variables(record: TurnRecord) -> N
     assert SECRET not in otlp_collector.written(server)
 
 
+def test_service_name_is_repartee_by_default(record: TurnRecord) -> None:
+    server = exported([record], TAKEN)
+    assert otlp_collector.resource(otlp_collector.requests(server)[0])["service.name"] == "repartee"
+
+
+def test_headers_for_traces_replace_those_for_all_signals(record: TurnRecord, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As OpenTelemetry's specification says of every variable for one signal."""
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", f"x-all={SECRET},x-b=all")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "x-b=traces")
+    (seen,) = exported([record], TAKEN).posts
+    assert seen.headers["x-b"] == "traces"
+    assert "x-all" not in seen.headers
+
+
+def test_password_file_does_not_replace_the_configured_key(
+    record: TurnRecord, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine 127.0.0.1 login someone password other\n", encoding="utf-8")
+    netrc.chmod(0o600)
+    monkeypatch.setenv("NETRC", str(netrc))
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", f"authorization=Bearer {SECRET}")
+    assert exported([record], TAKEN).posts[0].headers["authorization"] == f"Bearer {SECRET}"
+
+
+def test_local_collector_is_reached_without_the_proxy(record: TurnRecord, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    assert len(exported([record], TAKEN).posts) == 1
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
         ("OTEL_EXPORTER_OTLP_HEADERS", SECRET),
         ("OTEL_EXPORTER_OTLP_HEADERS", f"x-a={SECRET}%0d%0ax-b: 1"),
+        ("OTEL_EXPORTER_OTLP_HEADERS", f"x-a={SECRET}%0d%0ax-b:1"),
         ("OTEL_EXPORTER_OTLP_HEADERS", f"x a={SECRET}"),
+        ("OTEL_EXPORTER_OTLP_TRACES_HEADERS", f'x-a="{SECRET}"'),
         ("OTEL_RESOURCE_ATTRIBUTES", "=x"),
     ],
 )
-def test_invalid_variables_are_named_without_their_value(name: str, value: str) -> None:
+def test_invalid_variables_are_named_without_their_value(
+    name: str,
+    value: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv(name, value)
     settings = replace(Settings(), trace=TraceSection(otlp_url="http://127.0.0.1:4318"))
     with pytest.raises(EngineLoadError, match=name) as caught:
-        built(settings, {name: value}, pytest.fail)
-    assert SECRET not in str(caught.value)
+        built(settings, pytest.fail)
+    assert SECRET not in f"{caught.value}{caplog.text}{capfd.readouterr()}"
 
 
 def test_unusable_proxy_is_reported_before_the_first_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:1")
     settings = replace(Settings(), trace=TraceSection(otlp_url="http://collector.example:4318"))
     with pytest.raises(EngineLoadError, match=r"^trace\.otlp_url: the proxy in the environment"):
-        built(settings, {}, pytest.fail)
+        built(settings, pytest.fail)
 
 
+def test_unreadable_certificates_are_reported_before_the_first_turn(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none.pem"))
+    settings = replace(Settings(), trace=TraceSection(otlp_url="https://collector.example"))
+    with pytest.raises(EngineLoadError, match=r"^trace\.otlp_url: SSL_CERT_FILE in the environment"):
+        built(settings, pytest.fail)
+
+
+@pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "OTEL_EXPORTER_OTLP_CERTIFICATE"])
 def test_local_collector_may_use_its_own_certificate(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, record: TurnRecord
+    variable: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, record: TurnRecord
 ) -> None:
     key, certificate = self_signed(tmp_path)
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificate, key)
-    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    monkeypatch.setenv(variable, str(certificate))
 
     async def main() -> None:
         script = Server([TAKEN])
@@ -173,7 +232,7 @@ def test_local_collector_may_use_its_own_certificate(
 
 
 def test_no_export_without_an_address() -> None:
-    assert built(Settings(), {}, pytest.fail) is None
+    assert built(Settings(), pytest.fail) is None
 
 
 def test_many_turns_are_sent_in_order_in_few_requests(record: TurnRecord) -> None:
@@ -182,10 +241,10 @@ def test_many_turns_are_sent_in_order_in_few_requests(record: TurnRecord) -> Non
     assert len(server.posts) == 3
     roots = [span for span in otlp_collector.spans(server) if not span.parent_span_id]
     assert [int(span.trace_id.hex(), 16) for span in roots] == [record.turn for record in records]
+    assert server.connections == 1
 
 
-def test_returning_collector_receives_queued_turns(record: TurnRecord, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(export, "FIRST_PAUSE_S", 0.02)
+def test_returning_collector_receives_queued_turns(record: TurnRecord, impatient: None) -> None:
     complaints: list[str] = []
 
     async def main() -> None:
@@ -202,8 +261,13 @@ def test_returning_collector_receives_queued_turns(record: TurnRecord, monkeypat
     assert "trace.otlp_url) answers 503" in complaint
 
 
-@pytest.mark.parametrize("code", [400, 401, 413])
-def test_refused_spans_are_counted_and_not_sent_again(record: TurnRecord, code: int) -> None:
+def test_short_refusal_is_not_worth_a_report(record: TurnRecord) -> None:
+    """The SDK's exporter tries again on its own."""
+    assert len(exported([record], otlp_collector.answer(503), TAKEN).posts) == 2
+
+
+@pytest.mark.parametrize("code", [301, 400, 401, 413])
+def test_refused_spans_are_counted_and_not_sent_again(record: TurnRecord, soon: None, code: int) -> None:
     complaints: list[str] = []
 
     async def main() -> None:
@@ -224,7 +288,7 @@ def test_refused_spans_are_counted_and_not_sent_again(record: TurnRecord, code: 
     assert "secret-path" not in complaint
 
 
-def test_rejected_spans_are_reported(record: TurnRecord) -> None:
+def test_rejected_spans_are_reported(record: TurnRecord, soon: None) -> None:
     complaints: list[str] = []
 
     async def main() -> None:
@@ -233,6 +297,7 @@ def test_rejected_spans_are_reported(record: TurnRecord) -> None:
             for number in (1, 2):
                 export.put(record)
                 await until(server, number, export)
+            assert export.dropped == 0
 
     asyncio.run(main())
     (complaint,) = complaints
@@ -240,49 +305,136 @@ def test_rejected_spans_are_reported(record: TurnRecord) -> None:
 
 
 def test_missing_collector_is_reported_once_and_drops_are_counted(
-    record: TurnRecord, monkeypatch: pytest.MonkeyPatch
+    record: TurnRecord, impatient: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two minutes of virtual time, with as many tries as the pauses allow."""
-
-    async def at_once(work: Callable[[Sequence[TurnRecord]], bytes], records: Sequence[TurnRecord]) -> bytes:
-        return work(records)
-
-    monkeypatch.setattr(asyncio, "to_thread", at_once)  # threads do not work in virtual time
+    monkeypatch.setattr(export, "RETRY_AFTER_S", 0.2)
     complaints: list[str] = []
-    tried_at_s: list[float] = []
+    tries: list[object] = []
+    send = CollectorSession.send
 
-    async def refuse(request: httpx.Request) -> httpx.Response:
-        tried_at_s.append(asyncio.get_running_loop().time())
-        raise httpx.ConnectError("refused", request=request)
+    def noting(session: CollectorSession, *args: object, **options: object) -> object:
+        tries.append(args)
+        return send(session, *args, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(CollectorSession, "send", noting)
 
     async def main() -> SpanExport:
         loop = asyncio.get_running_loop()
-        export = SpanExport("http://h:4318", {}, {}, complaints.append, transport=httpx.MockTransport(refuse))
-        async with asyncio.TaskGroup() as tasks:
-            sender = tasks.create_task(export.run())
+        async with exporting("http://127.0.0.1:9", complaints) as export:
+            longest_s = 0.0
             for _ in range(MAX_WAITING + 5):
                 began_s = loop.time()
                 export.put(record)
-                assert loop.time() == began_s
-            await asyncio.sleep(120)
-            sender.cancel()
+                longest_s = max(longest_s, loop.time() - began_s)
+            assert longest_s < 0.5
+            assert (export.waiting, export.dropped) == (MAX_WAITING, 5)
+            await asyncio.sleep(1)
+            assert export.waiting == MAX_WAITING
+            # Each time two tries, because the first may have used a connection that the collector had closed.
+            assert 2 <= len(tries) <= 2 * 6
         return export
 
-    export = run_virtual(main())
-    assert export.dropped == MAX_WAITING + 5
+    assert asyncio.run(main()).dropped == MAX_WAITING + 5
     (complaint,) = complaints
-    assert "http://h:4318 (trace.otlp_url) cannot be reached (ConnectError)" in complaint
-    pauses_s = [later - sooner for sooner, later in pairwise(tried_at_s)]
-    assert [round(pause_s) for pause_s in pauses_s[:6]] == [1, 2, 4, 8, 16, 30]
+    assert "http://127.0.0.1:9 (trace.otlp_url) " in complaint
 
 
-def test_hanging_collector_times_out_at_the_end(record: TurnRecord, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reason_of_an_unreachable_collector_is_reported(record: TurnRecord, impatient: None) -> None:
+    complaints: list[str] = []
+
+    async def main() -> None:
+        async with exporting("http://127.0.0.1:9", complaints) as export:
+            export.put(record)
+            async with asyncio.timeout(10):
+                while not complaints:  # noqa: ASYNC110 - nobody tells
+                    await asyncio.sleep(0.01)
+
+    asyncio.run(main())
+    (complaint,) = complaints
+    assert "http://127.0.0.1:9 (trace.otlp_url) cannot be reached (ConnectionError)" in complaint
+
+
+def test_problem_is_reported_again_after_a_recovery(record: TurnRecord, soon: None) -> None:
+    complaints: list[str] = []
+
+    async def main() -> None:
+        refused = otlp_collector.answer(401)
+        async with serving(refused, refused, TAKEN, refused) as server, exporting(server.url, complaints) as export:
+            for number in (1, 2, 3, 4):
+                export.put(record)
+                await until(server, number, export)
+            assert export.dropped == 3
+
+    asyncio.run(main())
+    assert len(complaints) == 2
+
+
+def test_event_loop_runs_on_while_a_collector_is_slow(record: TurnRecord, soon: None) -> None:
+    complaints: list[str] = []
+    ticks = 0
+
+    async def main() -> None:
+        nonlocal ticks
+        async with serving((Wait(0.3), *TAKEN)) as server, exporting(server.url, complaints) as export:
+            export.put(record)
+            while export.waiting:
+                await asyncio.sleep(0.01)
+                ticks += 1
+
+    asyncio.run(main())
+    assert ticks > 10
+    assert complaints == []
+
+
+def test_missing_certificate_is_named(
+    record: TurnRecord, impatient: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_CERTIFICATE", str(tmp_path / "none.pem"))
+    complaints: list[str] = []
+
+    async def main() -> None:
+        async with exporting("https://127.0.0.1:9", complaints) as export:
+            export.put(record)
+            async with asyncio.timeout(10):
+                while not complaints:  # noqa: ASYNC110 - nobody tells
+                    await asyncio.sleep(0.01)
+
+    asyncio.run(main())
+    assert (
+        f"cannot be reached (Could not find a suitable TLS CA certificate bundle, invalid path: {tmp_path}"
+        in complaints[0]
+    )
+
+
+def test_failures_leave_nothing_in_the_log(
+    record: TurnRecord, soon: None, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The SDK logs each failure, and some with a traceback."""
+    complaints: list[str] = []
+
+    async def main() -> None:
+        collector = serving(otlp_collector.answer(400), otlp_collector.answer(503), (Close(),), TAKEN)
+        async with collector as server, exporting(server.url, complaints) as export:
+            for number in (1, 4):
+                export.put(record)
+                await until(server, number, export)
+
+    with caplog.at_level("INFO"):
+        asyncio.run(main())
+    assert caplog.text == ""
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("hanging", [(Wait(30),), (b"HTTP/1.1 200 OK\r\n", Drip(b"x-a: b\r\n", 0.05))])
+def test_hanging_collector_times_out_at_the_end(
+    record: TurnRecord, hanging: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(export, "LAST_SEND_TIMEOUT_S", 0.1)
     complaints: list[str] = []
 
     async def main() -> None:
         loop = asyncio.get_running_loop()
-        async with serving((Wait(30),)) as server:
+        async with serving(hanging) as server:
             async with exporting(server.url, complaints) as export:
                 export.put(record)
                 await until(server, 1)
@@ -291,7 +443,8 @@ def test_hanging_collector_times_out_at_the_end(record: TurnRecord, monkeypatch:
             assert export.dropped == 1
 
     asyncio.run(main())
-    assert len(complaints) == 1
+    (complaint,) = complaints
+    assert "did not answer in time" in complaint
 
 
 def test_remaining_turns_are_sent_when_the_export_stops(record: TurnRecord) -> None:
@@ -306,7 +459,7 @@ def test_remaining_turns_are_sent_when_the_export_stops(record: TurnRecord) -> N
     asyncio.run(main())
 
 
-def test_bug_in_the_export_costs_only_spans(record: TurnRecord, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bug_in_the_export_costs_only_spans(record: TurnRecord, soon: None) -> None:
     complaints: list[str] = []
 
     async def main() -> None:
@@ -314,7 +467,7 @@ def test_bug_in_the_export_costs_only_spans(record: TurnRecord, monkeypatch: pyt
             async with exporting(server.url.removesuffix("/v1"), complaints) as export:
                 export.put(replace(record, started_at="yesterday"))
                 export.put(record)
-                await asyncio.sleep(0.05)
+                await until(server, 0, export)
                 export.put(record)
                 await until(server, 1, export)
             assert export.dropped == 2
@@ -327,17 +480,17 @@ def test_bug_in_the_export_costs_only_spans(record: TurnRecord, monkeypatch: pyt
 
 def test_missing_extra_is_named() -> None:
     script = (
-        "import sys; sys.modules['opentelemetry.proto'] = None\n"
+        "import sys; sys.modules['opentelemetry.sdk'] = None\n"
         "from assistant.setup.build import span_export\n"
         "from assistant.config.settings import Settings, TraceSection\n"
         "try:\n"
-        "    span_export(Settings(trace=TraceSection(otlp_url='http://h:4318')), {}, print)\n"
+        "    span_export(Settings(trace=TraceSection(otlp_url='http://h:4318')), print)\n"
         "except Exception as error:\n"
         "    print(type(error).__name__, error)\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=15)
     assert done.stdout == (
-        "EngineLoadError trace.otlp_url needs OpenTelemetry's messages: "
+        "EngineLoadError trace.otlp_url needs OpenTelemetry's SDK: "
         "run `.venv/bin/pip install -e '.[otel]'` in Repartee's folder\n"
     )
 
@@ -353,12 +506,12 @@ class _Overheard(ScriptedModel):
 
 
 def told(*, exports: bool) -> tuple[TurnRecord, list[str]]:
-    """Returns the record of a rehearsed turn and the trace headers of its requests."""
-    rehearsal = Rehearsal([TIME])
-    rehearsal.model = model = _Overheard(rehearsal.replies)
+    """Returns the record of a simulated turn and the trace headers of its requests."""
+    simulation = Simulation([TIME])
+    simulation.model = model = _Overheard(simulation.replies)
     model.heard.clear()
-    rehearsal.at(100, lambda: setattr(rehearsal.session.recorder, "exports", exports))
-    (record,) = rehearsal.perform().records
+    simulation.at(100, lambda: setattr(simulation.session.recorder, "exports", exports))
+    (record,) = simulation.run().records
     return record, list(model.heard)
 
 

@@ -129,7 +129,7 @@ def test_records_lost_on_a_full_disk_are_reported_at_the_end(tmp_path: Path, mon
             writer = tasks.create_task(trace.run())
             trace.put(record(1))
             async with asyncio.timeout(5):
-                while not complaints:  # noqa: ASYNC110 - a list tells nobody
+                while not complaints:  # noqa: ASYNC110 - a list has no event
                     await asyncio.sleep(0.01)
             trace.put(record(2))
             writer.cancel()

@@ -78,7 +78,9 @@ class _Record:
         return "{}"
 
 
-@pytest.mark.parametrize(("limits", "kept"), [(RetentionLimits(max_days=30), False), (KEEP_ALL, True)])
+@pytest.mark.parametrize(
+    ("limits", "kept"), [(RetentionLimits(max_days=30), False), (KEEP_ALL, True)], ids=["limit of 30 days", "no limit"]
+)
 def test_first_record_removes_expired_traces(limits: RetentionLimits, kept: bool, tmp_path: Path) -> None:
     old = make(tmp_path / "20161201-080000-0123abcd.jsonl", 3650)
 

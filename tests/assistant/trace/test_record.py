@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 import trace_texts
-from rehearsal import Rehearsal, Says
+from simulation import Simulation, Utterance
 
 from assistant.trace import record as records
 from assistant.trace.latency import STAGES
@@ -17,12 +17,12 @@ from assistant.trace.record import SCHEMA, EventName, Outcome, TurnRecord
 
 @pytest.fixture(scope="module")
 def record() -> TurnRecord:
-    says = [Says(1000, 1800, "what time is it")]
-    (made,) = Rehearsal(says, keep_words=True).perform().records
+    utterances = [Utterance(1000, 1800, "what time is it")]
+    (made,) = Simulation(utterances, keep_words=True).run().records
     return made
 
 
-def test_a_record_is_one_line_of_json_with_every_field(record: TurnRecord) -> None:
+def test_record_is_one_line_of_json_with_every_field(record: TurnRecord) -> None:
     line = record.to_json()
     assert "\n" not in line
     read = json.loads(line)

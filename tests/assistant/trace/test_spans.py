@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
-from rehearsal import Rehearsal, Says
+from simulation import Simulation, Utterance
 from trace_samples import TIME
 
 from assistant.trace.context import answer_span_id
@@ -18,15 +18,15 @@ ENDPOINTS = {"scripted model": EndpointDetails("openai", "m7")}
 SLOW = TurnSettings(hangover_ms=400, speculate_after_ms=100)
 
 
-def record_of(says: list[Says], **more: object) -> TurnRecord:
-    return Rehearsal(says, **more).perform().records[0]  # type: ignore[arg-type]
+def record_of(utterances: list[Utterance], **more: object) -> TurnRecord:
+    return Simulation(utterances, **more).run().records[0]  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
 def record() -> TurnRecord:
     """A turn whose first attempt was dropped because the user went on."""
-    says = [Says(1000, 1800, "a small coffee"), Says(2040, 2600, "with milk")]
-    return record_of(says, turns=SLOW)
+    utterances = [Utterance(1000, 1800, "a small coffee"), Utterance(2040, 2600, "with milk")]
+    return record_of(utterances, turns=SLOW)
 
 
 def one(spans: list[OtelSpan], name: str) -> OtelSpan:
@@ -150,7 +150,7 @@ def test_failed_turn_has_an_error_status() -> None:
     error = LlmUnreachable("near", "llm endpoint 'near' is away: start it", spoken="It is away.", retryable=True)
     root = spans_of(record_of([TIME], replies=(error,)), ENDPOINTS)[0]
     assert root.failure == "llm endpoint 'near' is away: start it"
-    silent = spans_of(record_of([Says(1000, 1500, "")]), ENDPOINTS)[0]
+    silent = spans_of(record_of([Utterance(1000, 1500, "")]), ENDPOINTS)[0]
     assert silent.failure is None
     assert silent.attributes["repartee.no_latency_reason"] == "no words"
 
@@ -163,16 +163,16 @@ def test_unfinished_answer_ends_at_its_last_known_time(record: TurnRecord) -> No
 
 
 def test_time_zero_is_the_wall_clock_of_the_first_sample() -> None:
-    rehearsal = Rehearsal([TIME])
+    simulation = Simulation([TIME])
 
     def later() -> None:
-        recorder = rehearsal.session.recorder
+        recorder = simulation.session.recorder
         # 5 s before the first sample, because the microphone may start later than the conversation.
-        recorder.started_s = rehearsal.session.microphone.clock.to_loop_s(0) - 5.0  # type: ignore[arg-type]
+        recorder.started_s = simulation.session.microphone.clock.to_loop_s(0) - 5.0  # type: ignore[arg-type]
         recorder.started_at = datetime(2026, 1, 1, 12, 0, tzinfo=UTC).isoformat()
 
-    rehearsal.at(500, later)
-    (record,) = rehearsal.perform().records
+    simulation.at(500, later)
+    (record,) = simulation.run().records
     assert record.started_at == "2026-01-01T12:00:05.000+00:00"
 
 
@@ -185,6 +185,7 @@ def test_time_zero_is_the_wall_clock_of_the_first_sample() -> None:
         ("triton-grpc", "gpu1", "triton"),
         ("tgi", "gpu1", "tgi"),
     ],
+    ids=["OpenAI", "Azure", "Bedrock", "Triton", "TGI"],
 )
 def test_provider_names_follow_the_conventions(kind: str, host: str, provider: str) -> None:
     assert provider_of(kind, host) == provider

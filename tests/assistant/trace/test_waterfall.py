@@ -27,7 +27,7 @@ def test_bar_contains_only_stages_that_took_time() -> None:
     assert [(part.stage, part.cells) for part in bar] == [("endpoint_wait", 32), ("stt", 1), ("playout", 2)]
 
 
-def test_no_bar_without_latency() -> None:
+def test_turn_without_latency_has_no_bar() -> None:
     assert segments(cast("TurnRecord", _Stages({})), 60) == []
 
 
@@ -40,9 +40,11 @@ def test_cells_sum_to_the_latency_and_fit_the_width(values: list[float], width: 
 
 
 @pytest.mark.parametrize(
-    ("ms", "said"), [(199.9, "sooner"), (200.0, "within"), (500.0, "within"), (500.1, "later"), (3000.0, "later")]
+    ("ms", "said"),
+    [(199.9, "faster"), (200.0, "within"), (500.0, "within"), (500.1, "slower"), (3000.0, "slower")],
+    ids=["below the band", "lower bound", "upper bound", "above the band", "far above the band"],
 )
-def test_verdict(ms: float, said: str) -> None:
+def test_verdict_compares_latency_with_the_target_band(ms: float, said: str) -> None:
     assert verdict(ms).startswith(said)
 
 

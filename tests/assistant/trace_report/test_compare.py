@@ -41,12 +41,16 @@ def test_faster_stage_is_better_and_gate_passes() -> None:
     assert not is_worse(found)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(5), ids="seed {}".format)
 def test_random_difference_cannot_be_told(seed: int) -> None:
     assert not is_worse(compare(varied_turns(200, seed), varied_turns(200, seed + 100)))
 
 
-@pytest.mark.parametrize(("percent", "turns"), [(50, 5), (50, 60), (95, 59), (95, 200)])
+@pytest.mark.parametrize(
+    ("percent", "turns"),
+    [(50, 5), (50, 60), (95, 59), (95, 200)],
+    ids=["p50 of 5 turns", "p50 of 60 turns", "p95 of 59 turns", "p95 of 200 turns"],
+)
 def test_false_verdicts_are_as_rare_as_the_interval_states(percent: int, turns: int) -> None:
     """One end of a 95 % interval is 2.5 %. In 600 draws: 1.2 to 4 %, allowing for the p95's coarse steps."""
     chance = np.random.default_rng(1)
@@ -62,7 +66,7 @@ def test_tiny_difference_cannot_be_told() -> None:
 def test_few_turns_give_no_verdict_on_p95() -> None:
     found = compare(varied_turns(40, 1), varied_turns(40, 2, later_ms=400))
     assert verdicts(found, "response_latency") == ["worse", "cannot tell"]
-    assert notes(found)[1] == "p95 cannot be told from fewer than 59 turns in each"
+    assert notes(found)[1] == "p95 needs 59 turns or more in each set"
     assert is_worse(found)
 
 

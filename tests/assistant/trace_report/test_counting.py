@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from trace_samples import demo_records, slower, written
+from trace_samples import demo_records, slower, write_trace
 
 from assistant.trace_report import counting as trace_counting
 from assistant.trace_report.counting import Slowest, count_turns, split_files
@@ -24,7 +24,7 @@ def folder_of_conversations(folder: Path) -> list[Path]:
     paths = []
     for number in range(6):
         records = [record | {"conversation": str(number)} for record in slower(demo_records(), "tts", number * 10)]
-        paths.append(written(folder / f"{number}.jsonl", records))
+        paths.append(write_trace(folder / f"{number}.jsonl", records))
     return paths
 
 
@@ -44,11 +44,11 @@ def test_several_processes_give_same_figures_as_one(tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.slow
-def test_error_in_subprocess_is_the_same_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_in_subprocess_reaches_caller_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = folder_of_conversations(tmp_path)
     files[3].write_text("hello\n")
     monkeypatch.setattr(trace_counting, "PORTION_BYTES", 50_000)
-    with pytest.raises(TraceError, match=r"3\.jsonl, line 1 is no JSON"):
+    with pytest.raises(TraceError, match=r"3\.jsonl, line 1 is not JSON"):
         count_turns(files, 0, pytest.fail)
 
 

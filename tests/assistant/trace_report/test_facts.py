@@ -1,12 +1,12 @@
-"""Tests the facts of turns, from real and rehearsed traces."""
+"""Tests the facts of turns, from real and simulated traces."""
 
 import json
 from collections.abc import Callable
 
 import pytest
-from rehearsal import Rehearsal, Says
-from rehearsed_tools import CallingModel, ScriptedTools, calls, looked_up
-from trace_samples import TIME, demo_records, rehearsed
+from scripted_tools import CallingModel, ScriptedTools, calls, looked_up
+from simulation import Simulation, Utterance
+from trace_samples import TIME, demo_records, simulated_records
 
 from assistant.pipeline.engines import SessionSettings
 from assistant.pipeline.session import Session
@@ -42,14 +42,18 @@ def test_stages_are_in_order_and_sum_to_latency() -> None:
 
 
 def test_speech_before_commit_wastes_attempt() -> None:
-    (record,) = rehearsed([Says(1000, 1800, "a small coffee"), Says(2040, 2600, "with milk")], turns=SLOW)
+    (record,) = simulated_records(
+        [Utterance(1000, 1800, "a small coffee"), Utterance(2040, 2600, "with milk")], turns=SLOW
+    )
     facts = facts_of(record)
     assert (facts.dropped, facts.confirmed, facts.cut_ins, facts.given, facts.committed) == (1, 0, 0, 1, True)
     assert facts.ahead_ms == pytest.approx(300, abs=25)
 
 
 def test_retracted_reply_is_cut_in() -> None:
-    (record,) = rehearsed([Says(1000, 1800, "a small coffee"), Says(2300, 2900, "with milk")], length_ms=9000)
+    (record,) = simulated_records(
+        [Utterance(1000, 1800, "a small coffee"), Utterance(2300, 2900, "with milk")], length_ms=9000
+    )
     facts = facts_of(record)
     assert "retracted" in [event["name"] for event in record["events"]]
     assert (facts.cut_ins, facts.given, facts.committed) == (1, 2, True)
@@ -57,8 +61,12 @@ def test_retracted_reply_is_cut_in() -> None:
 
 
 def test_retracted_replies_count_as_in_replay() -> None:
-    says = [Says(1000, 1800, "a small coffee"), Says(2300, 2900, "with milk"), Says(3400, 4000, "and sugar")]
-    (record,) = rehearsed(says, length_ms=9000)
+    utterances = [
+        Utterance(1000, 1800, "a small coffee"),
+        Utterance(2300, 2900, "with milk"),
+        Utterance(3400, 4000, "and sugar"),
+    ]
+    (record,) = simulated_records(utterances, length_ms=9000)
     assert [event["name"] for event in record["events"]].count("retracted") == 2
     facts = facts_of(record)
     assert (facts.cut_ins, facts.given) == (2, 3)
@@ -73,29 +81,29 @@ def test_answer_requested_after_end_of_turn_has_negative_lead() -> None:
     # The stages are accounted this way: the silence ends with the EOT decision; what follows counts as transcript time.
     asked["at_ms"], silence["end_ms"] = record["endpoint_ms"] + 547.0, record["endpoint_ms"]
     assert facts_of(record).ahead_ms == pytest.approx(-547)
-    assert "speculation  lost: the answer was begun 547 ms after the endpoint" in waterfall(record)
+    assert "speculation  lost: the answer was begun 547 ms after the end of turn" in waterfall(record)
 
 
-@pytest.mark.parametrize(("onset_ms", "cut_ins"), [(2720, 1), (3600, 0)])
+@pytest.mark.parametrize(("onset_ms", "cut_ins"), [(2720, 1), (3600, 0)], ids=["immediately", "later"])
 def test_only_immediate_interruption_is_cut_in(onset_ms: int, cut_ins: int) -> None:
-    says = [TIME, Says(onset_ms, onset_ms + 800, "what is the date")]
+    utterances = [TIME, Utterance(onset_ms, onset_ms + 800, "what is the date")]
     replies = ("It is ten o'clock and all is well in town, and in the country, too.", "It is Monday.")
-    first = rehearsed(says, length_ms=9000, replies=replies)[0]
+    first = simulated_records(utterances, length_ms=9000, replies=replies)[0]
     facts = facts_of(first)
     (interrupt,) = [event for event in first["events"] if event["name"] == "interrupt"]
     assert facts.interrupted
     assert facts.cut_ins == cut_ins, interrupt["at_ms"] - first["playout_start_ms"]
 
 
-CUTS: dict[str, Callable[[Session], object]] = {"client": Session.cancel, "requested": Session.request}
+CUTS: dict[str, Callable[[Session], object]] = {"client": Session.cancel_reply, "requested": Session.request}
 
 
 @pytest.mark.parametrize("why", ["client", "requested", "the end"])
 def test_reply_stopped_without_speech_is_not_interrupted(why: str) -> None:
     reply = "It is ten o'clock and all is well in town, and in the country, too."
-    rehearsal = Rehearsal([TIME], replies=(reply, reply), length_ms=8000 if why in CUTS else 3000)
-    rehearsal.at(2750, lambda: CUTS.get(why, Session.leave)(rehearsal.session))
-    record = json.loads(rehearsal.perform().records[0].to_json())
+    simulation = Simulation([TIME], replies=(reply, reply), length_ms=8000 if why in CUTS else 3000)
+    simulation.at(2750, lambda: CUTS.get(why, Session.announce_end)(simulation.session))
+    record = json.loads(simulation.run().records[0].to_json())
     assert record["outcome"] == "interrupted"
     assert [event["detail"] for event in record["events"] if event["name"] == "interrupt"] == ([why] * (why in CUTS))
     facts = facts_of(record)
@@ -103,7 +111,7 @@ def test_reply_stopped_without_speech_is_not_interrupted(why: str) -> None:
 
 
 def test_turn_without_words_has_no_answer_facts() -> None:
-    (record,) = rehearsed([Says(1000, 1500, "")])
+    (record,) = simulated_records([Utterance(1000, 1500, "")])
     facts = facts_of(record)
     assert facts.latency_ms is None
     assert facts.stages_ms == ()
@@ -111,7 +119,7 @@ def test_turn_without_words_has_no_answer_facts() -> None:
 
 
 def test_failed_turn_counts_as_failed() -> None:
-    (record,) = rehearsed([TIME], replies=("",))
+    (record,) = simulated_records([TIME], replies=("",))
     assert facts_of(record).failed
 
 
@@ -143,11 +151,11 @@ def test_unused_endpoint_requests_are_not_work_of_answer() -> None:
 
 def test_hidden_work_of_turn_with_tool_call() -> None:
     turns = TurnSettings(hangover_ms=400, speculate_after_ms=100)
-    rehearsal = Rehearsal(
+    simulation = Simulation(
         [TIME], 9000, settings=SessionSettings(tools=ToolSettings()), turns=turns, tools=ScriptedTools(takes_s=0.4)
     )
-    rehearsal.model = CallingModel((), rule=lambda messages, _options: "Sunny." if looked_up(messages) else calls())
-    record = json.loads(rehearsal.perform().records[0].to_json())
+    simulation.model = CallingModel((), rule=lambda messages, _options: "Sunny." if looked_up(messages) else calls())
+    record = json.loads(simulation.run().records[0].to_json())
     took_ms = {span["name"]: span["end_ms"] - span["start_ms"] for span in record["spans"] if not span["dropped"]}
     # The transcript and the first LLM request follow the EOT decision; the tool and the second request follow nothing.
     model_ms = took_ms["llm_network"] + took_ms["llm_first_token"]

@@ -6,8 +6,8 @@ from itertools import chain
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rehearsal import Says
-from trace_samples import TIME, demo_records, rehearsed, slower
+from simulation import Utterance
+from trace_samples import TIME, demo_records, simulated_records, slower
 
 from assistant.trace.latency import STAGES
 from assistant.trace_report.facts import facts_of
@@ -87,7 +87,7 @@ def test_too_few_turns_have_no_tail() -> None:
 
 
 def test_turns_without_latency_do_not_change_percentiles() -> None:
-    silent = rehearsed([Says(1000, 1500, "")])
+    silent = simulated_records([Utterance(1000, 1500, "")])
     found = figures(demo_records() + silent)
     assert found.turns == 6
     assert found.conversations == 2
@@ -140,8 +140,10 @@ def test_requested_endpoints_are_compared() -> None:
 
 
 def test_cut_ins_are_counted_among_begun_replies() -> None:
-    taken_back = rehearsed([Says(1000, 1800, "a small coffee"), Says(2300, 2900, "with milk")], length_ms=9000)
-    found = figures(taken_back + rehearsed([TIME]) + rehearsed([Says(1000, 1500, "")]))
+    taken_back = simulated_records(
+        [Utterance(1000, 1800, "a small coffee"), Utterance(2300, 2900, "with milk")], length_ms=9000
+    )
+    found = figures(taken_back + simulated_records([TIME]) + simulated_records([Utterance(1000, 1500, "")]))
     assert found.cut_ins is not None
     assert (found.cut_ins.count, found.cut_ins.of) == (1, 3)
 

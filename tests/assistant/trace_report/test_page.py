@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from trace_samples import DEMO, demo_records, printed, slower, written
+from trace_samples import DEMO, demo_records, printed, slower, write_trace
 
 from assistant.trace_report.commands import ReportFormats, report
 from assistant.trace_report.counting import count_turns
@@ -13,7 +13,7 @@ from assistant.trace_report.page import page
 from assistant.trace_report.reading import Record, TraceError
 
 pytestmark = pytest.mark.slow
-"""Each test draws some pages, which take half a second each."""
+"""Most tests draw a page, which takes half a second."""
 
 
 def page_of(path: Path, slowest: int = 10) -> str:
@@ -47,17 +47,22 @@ class Elements(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_page_fetches_and_runs_nothing() -> None:
-    elements = Elements(page_of(DEMO))
+@pytest.fixture(scope="module")
+def demo_page() -> str:
+    return page_of(DEMO)
+
+
+def test_page_fetches_and_runs_nothing(demo_page: str) -> None:
+    elements = Elements(demo_page)
     assert elements.open == []
     assert not {"script", "link", "img", "iframe", "object"} & set(elements.names)
     named = {value for name, value in elements.attributes if name in {"src", "href", "xlink:href", "data"}}
     assert all(value.startswith("#") for value in named)
-    assert not re.search(r"@import|url\((?!#)", page_of(DEMO))
+    assert not re.search(r"@import|url\((?!#)", demo_page)
 
 
-def test_page_has_plots_for_all_turns_and_each_slowest_turn() -> None:
-    text = page_of(DEMO)
+def test_page_has_plots_for_all_turns_and_each_slowest_turn(demo_page: str) -> None:
+    text = demo_page
     assert Elements(text).names.count("svg") == 2 + 5
     headings = re.findall(r"<h3>turn (\d)", text)
     assert headings == ["5", "1", "2", "3", "4"]
@@ -65,7 +70,7 @@ def test_page_has_plots_for_all_turns_and_each_slowest_turn() -> None:
 
 def test_at_most_ten_turns_are_drawn_singly(tmp_path: Path) -> None:
     records: list[Record] = [record for ms in range(4) for record in slower(demo_records(), "tts", ms * 50)]
-    path = written(tmp_path / "many.jsonl", records)
+    path = write_trace(tmp_path / "many.jsonl", records)
     page_file = tmp_path / "page.html"
     printed(lambda console: report([path], ReportFormats(html=page_file), console))
     assert page_file.read_text(encoding="utf-8").count("<h3>") == 10
@@ -80,20 +85,20 @@ def test_names_from_trace_stay_text(tmp_path: Path) -> None:
         tried = f"attempt 1: {hostile}: first, answered after 80 ms"
         record["events"].append({"name": "tried", "at_ms": 0.0, "detail": tried})
         record["spans"][0]["name"] = "<b>" if record["spans"][0]["name"] != "endpoint" else "endpoint"
-    text = page_of(written(tmp_path / "hostile.jsonl", records))
+    text = page_of(write_trace(tmp_path / "hostile.jsonl", records))
     assert "Endpoints asked" in text
     elements = Elements(text)
     assert not {"script", "b"} & set(elements.names)
     assert elements.open == []
 
 
-def test_page_is_reproducible() -> None:
-    assert page_of(DEMO) == page_of(DEMO)
+def test_page_is_reproducible(demo_page: str) -> None:
+    assert page_of(DEMO) == demo_page
 
 
 def test_turns_without_latency_have_a_page(tmp_path: Path) -> None:
     silent = demo_records()[0] | {"response_latency_ms": None, "stages": {}, "no_latency_reason": "no words"}
-    text = page_of(written(tmp_path / "silent.jsonl", [silent]))
+    text = page_of(write_trace(tmp_path / "silent.jsonl", [silent]))
     assert "none of them has a response latency" in text
     assert "svg" not in Elements(text).names
 
@@ -103,20 +108,24 @@ def test_invalid_slow_turn_is_named(tmp_path: Path) -> None:
     for span in records[0]["spans"]:
         del span["after"]
     with pytest.raises(
-        TraceError, match=r"a\.jsonl, line 1 is no record as docs/lab/trace-record\.md has it: 'after' is missing\.$"
+        TraceError, match=r"a\.jsonl, line 1 is not a record as in docs/lab/trace-record\.md: 'after' is missing\.$"
     ):
-        page_of(written(tmp_path / "a.jsonl", records))
+        page_of(write_trace(tmp_path / "a.jsonl", records))
 
 
 def test_turn_without_speech_times_is_drawn(tmp_path: Path) -> None:
     records = demo_records()[:1]
     del records[0]["playout_start_ms"]
-    assert "<h3>turn 1" in page_of(written(tmp_path / "a.jsonl", records))
+    assert "<h3>turn 1" in page_of(write_trace(tmp_path / "a.jsonl", records))
 
 
-@pytest.mark.parametrize("more", [{"name": "a $x_{$ b"}, {"name": "天気"}, {"stage": "a newer stage"}])
+@pytest.mark.parametrize(
+    "more",
+    [{"name": "a $x_{$ b"}, {"name": "天気"}, {"stage": "a newer stage"}],
+    ids=["formula characters", "Japanese", "unknown stage"],
+)
 def test_any_endpoint_name_can_be_drawn(tmp_path: Path, more: Record) -> None:
     records = demo_records()[:1]
     records[0]["spans"][0] |= more
-    drawn = page_of(written(tmp_path / "a.jsonl", records))
+    drawn = page_of(write_trace(tmp_path / "a.jsonl", records))
     assert more.get("name", "silence") in drawn

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from forbidden_folder import forbid
-from trace_samples import DEMO, demo_records, written
+from trace_samples import DEMO, demo_records, write_trace
 
 from assistant.trace.record import SCHEMA
 from assistant.trace_report.reading import TraceError, convert_record, distinct, parse_line, read_records, trace_files
@@ -14,8 +14,8 @@ from assistant.trace_report.reading import TraceError, convert_record, distinct,
 
 def test_folder_stands_for_its_traces_oldest_first(tmp_path: Path) -> None:
     for name in ("20260102-b.jsonl", "20260101-a.jsonl", "notes.txt"):
-        written(tmp_path / name, demo_records()[:1])
-    single = written(tmp_path / "notes.txt", demo_records())
+        write_trace(tmp_path / name, demo_records()[:1])
+    single = write_trace(tmp_path / "notes.txt", demo_records())
     names = [path.name for path in trace_files([tmp_path, single])]
     assert names == ["20260101-a.jsonl", "20260102-b.jsonl", "notes.txt"]
 
@@ -23,12 +23,12 @@ def test_folder_stands_for_its_traces_oldest_first(tmp_path: Path) -> None:
 def test_missing_path_is_reported_with_remedy(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match=r"missing does not exist.*trace\.dir"):
         trace_files([tmp_path / "missing"])
-    with pytest.raises(TraceError, match="holds no traces"):
+    with pytest.raises(TraceError, match="contains no traces"):
         trace_files([tmp_path])
 
 
 def test_unreadable_path_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    trace = written(tmp_path / "a.jsonl", demo_records())
+    trace = write_trace(tmp_path / "a.jsonl", demo_records())
     forbid(tmp_path, monkeypatch)
     for path in (tmp_path, trace):
         with pytest.raises(TraceError, match=rf"^{path} cannot be read \(Permission denied\)\.$"):
@@ -39,7 +39,11 @@ def test_records_are_read_unchanged() -> None:
     assert list(read_records([DEMO], pytest.fail)) == demo_records()
 
 
-@pytest.mark.parametrize("kept", [1, 9, 10, 11, 300, -2])
+@pytest.mark.parametrize(
+    "kept",
+    [1, 9, 10, 11, 300, -2],
+    ids=["1 byte kept", "9 bytes kept", "10 bytes kept", "11 bytes kept", "300 bytes kept", "2 bytes missing"],
+)
 def test_torn_last_line_is_skipped_wherever_it_is_torn(kept: int, tmp_path: Path) -> None:
     first, second = DEMO.read_bytes().splitlines(keepends=True)[:2]
     path = tmp_path / "torn.jsonl"
@@ -47,7 +51,7 @@ def test_torn_last_line_is_skipped_wherever_it_is_torn(kept: int, tmp_path: Path
     warnings: list[str] = []
     assert [record["turn"] for record in read_records([path], warnings.append)] == [1]
     (warning,) = warnings
-    assert f"{path}, line 2 is torn" in warning
+    assert f"{path}, line 2 is incomplete" in warning
 
 
 def test_torn_line_in_the_middle_is_skipped(tmp_path: Path) -> None:
@@ -62,14 +66,15 @@ def test_torn_line_in_the_middle_is_skipped(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("hello\n", "line 1 is no JSON"),
-        ('{"scheme": 1', "line 1 is no JSON"),
-        ("[1, 2]\n", "line 1 is no turn's record"),
-        ('{"turn": 1}\n', "line 1 is no turn's record"),
-        ('{"schema": "1"}\n', "line 1 is no turn's record"),
+        ("hello\n", "line 1 is not JSON"),
+        ('{"scheme": 1', "line 1 is not JSON"),
+        ("[1, 2]\n", "line 1 is not a turn record"),
+        ('{"turn": 1}\n', "line 1 is not a turn record"),
+        ('{"schema": "1"}\n', "line 1 is not a turn record"),
         ('{"schema": 1, "turn": 1}\n', "line 1 lacks attempts, conversation, endpoint_ms"),
-        (b"\xff\xfe\x00", "line 1 is no JSON"),
+        (b"\xff\xfe\x00", "line 1 is not JSON"),
     ],
+    ids=["text", "torn JSON", "list", "turn without schema", "schema as a text", "missing fields", "binary"],
 )
 def test_file_that_is_no_trace_is_named(text: str | bytes, said: str, tmp_path: Path) -> None:
     path = tmp_path / "wrong.jsonl"
@@ -81,7 +86,7 @@ def test_file_that_is_no_trace_is_named(text: str | bytes, said: str, tmp_path: 
 
 def test_newer_fields_are_kept_and_reported_once_per_file(tmp_path: Path) -> None:
     newer = [record | {"schema": SCHEMA + 1, "mood": "calm"} for record in demo_records()]
-    path = written(tmp_path / "newer.jsonl", newer)
+    path = write_trace(tmp_path / "newer.jsonl", newer)
     warnings: list[str] = []
     assert list(read_records([path], warnings.append)) == newer
     (warning,) = warnings
@@ -91,26 +96,26 @@ def test_newer_fields_are_kept_and_reported_once_per_file(tmp_path: Path) -> Non
 def test_invalid_field_error_names_line_or_turn(tmp_path: Path) -> None:
     record = demo_records()[0]
     with pytest.raises(
-        TraceError, match=rf"^turn 1 of {record['conversation']} is no record as docs/lab/trace-record.md has it"
+        TraceError, match=rf"^turn 1 of {record['conversation']} is not a record as in docs/lab/trace-record.md"
     ):
         convert_record(lambda found: found["stages"]["endpoint_wait"] + 1, record)
-    path = written(tmp_path / "a.jsonl", demo_records())
+    path = write_trace(tmp_path / "a.jsonl", demo_records())
     for found in read_records([path], pytest.fail):
         second = found
         if found["turn"] == 2:
             break
     with pytest.raises(
-        TraceError, match=rf"^{path}, line 2 is no record as docs/lab/trace-record.md has it: 'lag' is missing\.$"
+        TraceError, match=rf"^{path}, line 2 is not a record as in docs/lab/trace-record.md: 'lag' is missing\.$"
     ):
         convert_record(lambda found: found["lag"], second)
 
 
 def test_longest_of_files_with_same_first_turn_is_counted(tmp_path: Path) -> None:
     records = demo_records()
-    begun = written(tmp_path / "a.jsonl", records[:2])
-    whole = written(tmp_path / "b.jsonl", records)
-    scrubbed = written(tmp_path / "c.jsonl", [record | {"events": [{}] * 99} for record in records[:4]])
-    later = written(tmp_path / "d.jsonl", records[2:])
+    begun = write_trace(tmp_path / "a.jsonl", records[:2])
+    whole = write_trace(tmp_path / "b.jsonl", records)
+    scrubbed = write_trace(tmp_path / "c.jsonl", [record | {"events": [{}] * 99} for record in records[:4]])
+    later = write_trace(tmp_path / "d.jsonl", records[2:])
     torn = tmp_path / "e.jsonl"
     torn.write_bytes(b'{"schema":1,"conv')
     pipe = tmp_path / "f.jsonl"
@@ -120,7 +125,7 @@ def test_longest_of_files_with_same_first_turn_is_counted(tmp_path: Path) -> Non
         whole, later, torn, pipe
     ]  # fmt: skip
     left_out = f"{begun} ({whole}), {scrubbed} ({whole}), {torn} ({torn})"
-    assert warnings == [f"left out, as the same turns are in another file: {left_out}."]
+    assert warnings == [f"left out, because another file has the same turns: {left_out}."]
     # A pipe that is named twice is counted once, and is not read for that.
     assert distinct([pipe, later, pipe], warnings.append) == [pipe, later]
 
@@ -132,7 +137,7 @@ def test_empty_line_is_ignored() -> None:
 
 def test_lone_surrogate_does_not_lose_turn(tmp_path: Path) -> None:
     said = {"user": "well \ud83d", "assistant": "\ud83d\ude00"}
-    path = written(tmp_path / "a.jsonl", [record | {"words": said} for record in demo_records()])
+    path = write_trace(tmp_path / "a.jsonl", [record | {"words": said} for record in demo_records()])
     found = list(read_records([path], pytest.fail))
     assert len(found) == 5
     assert found[0]["words"] == {"user": "well ?", "assistant": "\U0001f600"}
@@ -143,7 +148,7 @@ def test_zero_bytes_are_a_torn_line(tmp_path: Path) -> None:
     path.write_bytes(DEMO.read_bytes() + b"\0" * 4096)
     told: list[str] = []
     assert len(list(read_records([path], told.append))) == 5
-    assert "line 6 is torn" in told[0]
+    assert "line 6 is incomplete" in told[0]
 
 
 def test_nonstandard_json_is_rejected(tmp_path: Path) -> None:

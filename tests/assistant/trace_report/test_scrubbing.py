@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from trace_samples import DEMO, demo_records, written
+from trace_samples import DEMO, demo_records, write_trace
 
 from assistant.trace.record import SCHEMA
 from assistant.trace_report.reading import Record, TraceError
@@ -29,7 +29,7 @@ def read(path: Path) -> list[Record]:
 
 
 def test_scrubbing_removes_words_and_keeps_the_rest(tmp_path: Path) -> None:
-    path = written(tmp_path / "words.jsonl", with_words())
+    path = write_trace(tmp_path / "words.jsonl", with_words())
     assert scrub(path, pytest.fail) == Scrubbed(turns=5, held_words=3)
     assert "555" not in path.read_text()
     assert read(path) == demo_records()
@@ -44,7 +44,7 @@ def test_all_words_are_removed_and_unknown_fields_kept(
     tmp_path_factory: pytest.TempPathFactory, said: str, more: dict[str, object]
 ) -> None:
     record = more | demo_records()[0]
-    path = written(tmp_path_factory.mktemp("scrub") / "words.jsonl", [record | {"words": {"user": said}}])
+    path = write_trace(tmp_path_factory.mktemp("scrub") / "words.jsonl", [record | {"words": {"user": said}}])
     assert scrub(path, pytest.fail).held_words == 1
     assert read(path) == [record | {"words": None}]
     assert list(read(path)[0]) == list(record)
@@ -60,7 +60,7 @@ def test_trace_without_words_is_not_touched(tmp_path: Path) -> None:
 
 
 def test_torn_line_is_removed(tmp_path: Path) -> None:
-    path = written(tmp_path / "torn.jsonl", with_words())
+    path = write_trace(tmp_path / "torn.jsonl", with_words())
     line = path.read_bytes().splitlines()[1]
     path.write_bytes(path.read_bytes() + line[: line.index(b"1234") + 2])
     warnings: list[str] = []
@@ -70,7 +70,7 @@ def test_torn_line_is_removed(tmp_path: Path) -> None:
 
 
 def test_file_times_and_permissions_are_kept(tmp_path: Path) -> None:
-    path = written(tmp_path / "words.jsonl", with_words())
+    path = write_trace(tmp_path / "words.jsonl", with_words())
     path.chmod(0o640)
     os.utime(path, (1000, 2000))
     scrub(path, pytest.fail)
@@ -80,7 +80,7 @@ def test_file_times_and_permissions_are_kept(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("fails", ["fsync", "utime"])
 def test_disk_error_leaves_trace_unchanged(fails: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = written(tmp_path / "words.jsonl", with_words())
+    path = write_trace(tmp_path / "words.jsonl", with_words())
 
     def full(*_arguments: object, **_more: object) -> None:
         raise OSError(28, os.strerror(28))
@@ -93,7 +93,7 @@ def test_disk_error_leaves_trace_unchanged(fails: str, tmp_path: Path, monkeypat
 
 
 def test_growing_trace_is_left_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = written(tmp_path / "words.jsonl", with_words())
+    path = write_trace(tmp_path / "words.jsonl", with_words())
     fsync = os.fsync
 
     def grows(descriptor: int) -> None:
@@ -108,7 +108,7 @@ def test_growing_trace_is_left_unchanged(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_newer_schema_is_rejected(tmp_path: Path) -> None:
-    path = written(tmp_path / "newer.jsonl", [demo_records()[0] | {"schema": SCHEMA + 1}])
+    path = write_trace(tmp_path / "newer.jsonl", [demo_records()[0] | {"schema": SCHEMA + 1}])
     with pytest.raises(TraceError, match=f"schema {SCHEMA + 1}"):
         scrub(path, pytest.fail)
 
@@ -116,13 +116,13 @@ def test_newer_schema_is_rejected(tmp_path: Path) -> None:
 def test_file_that_is_no_trace_is_not_rewritten(tmp_path: Path) -> None:
     path = tmp_path / "notes.jsonl"
     path.write_text("dear diary\n")
-    with pytest.raises(TraceError, match="no JSON"):
+    with pytest.raises(TraceError, match="not JSON"):
         scrub(path, pytest.fail)
     assert path.read_text() == "dear diary\n"
 
 
 def test_target_of_link_is_scrubbed(tmp_path: Path) -> None:
-    real, link = written(tmp_path / "real.jsonl", with_words()), tmp_path / "link.jsonl"
+    real, link = write_trace(tmp_path / "real.jsonl", with_words()), tmp_path / "link.jsonl"
     link.symlink_to(real)
     assert scrub(link, pytest.fail) == Scrubbed(5, 3)
     assert "555" not in real.read_text()
@@ -130,16 +130,16 @@ def test_target_of_link_is_scrubbed(tmp_path: Path) -> None:
 
 
 def test_hard_links_are_reported(tmp_path: Path) -> None:
-    path = written(tmp_path / "a.jsonl", with_words())
+    path = write_trace(tmp_path / "a.jsonl", with_words())
     os.link(path, tmp_path / "b.jsonl")
     told: list[str] = []
     scrub(path, told.append)
-    assert "has 1 more names (hard links)" in told[0]
+    assert "has other hard links (1)" in told[0]
     assert "555" in (tmp_path / "b.jsonl").read_text(), "what the warning is about"
 
 
 def test_lone_surrogate_is_removed_with_words(tmp_path: Path) -> None:
     said = {"user": "555 \ud83d", "assistant": ""}
-    path = written(tmp_path / "a.jsonl", [record | {"words": said} for record in demo_records()])
+    path = write_trace(tmp_path / "a.jsonl", [record | {"words": said} for record in demo_records()])
     assert scrub(path, pytest.fail) == Scrubbed(5, 5)
     assert read(path) == demo_records()

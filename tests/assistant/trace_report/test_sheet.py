@@ -31,13 +31,14 @@ def shown(sheet: Sheet, width: int) -> Iterator[str]:
         (42, ["p95", "the one far away 2345 (2300–2400)"]),
         (30, ["p95", "the one far 2345 (2300–2400)", "away"]),
     ],
+    ids=["61 columns", "60 columns", "42 columns", "30 columns"],
 )
 def test_columns_are_left_out_in_order_and_no_figure_is_cut(width: int, lines: list[str]) -> None:
     assert SHEET.width == 61
     assert [" ".join(line.split()) for line in shown(SHEET, width)] == lines
 
 
-@pytest.mark.parametrize("width", [50, 80, 100, 160])
+@pytest.mark.parametrize("width", [50, 80, 100, 160], ids="{} columns".format)
 def test_report_is_never_cut(width: int) -> None:
     for sheet in sheets(count_turns([DEMO], 0, lambda what: None)[0].figures()):
         lines = list(shown(sheet, width))

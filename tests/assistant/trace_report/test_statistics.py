@@ -65,8 +65,8 @@ def resampled(values: Values, percent: int) -> Values:
     return np.array([percentile(np.sort(row), percent) for row in drawn], np.float32)
 
 
-@pytest.mark.parametrize("percent", PERCENTS)
-@pytest.mark.parametrize("count", [1, 7, 120])
+@pytest.mark.parametrize("percent", PERCENTS, ids="p{}".format)
+@pytest.mark.parametrize("count", [1, 7, 120], ids="{} turns".format)
 def test_replicates_match_actual_resampling(count: int, percent: int) -> None:
     values = ordered(np.random.default_rng(3).exponential(100, count).tolist())
     short, long = replicates(values, percent, 1), resampled(values, percent)
@@ -75,7 +75,7 @@ def test_replicates_match_actual_resampling(count: int, percent: int) -> None:
         assert (short <= value).mean() == pytest.approx((long <= value).mean(), abs=0.05)
 
 
-@pytest.mark.parametrize("percent", [50, 90])
+@pytest.mark.parametrize("percent", [50, 90], ids="p{}".format)
 def test_intervals_have_stated_coverage(percent: int) -> None:
     random = np.random.default_rng(5)
     truth = -100 * np.log(1 - percent / 100)
@@ -83,7 +83,9 @@ def test_intervals_have_stated_coverage(percent: int) -> None:
     assert np.mean([each.low <= truth <= each.high for each in found]) == pytest.approx(LEVEL, abs=0.035)
 
 
-@pytest.mark.parametrize(("percent", "turns"), [(50, 5), (90, 29), (95, 59), (99, 299)])
+@pytest.mark.parametrize(
+    ("percent", "turns"), [(50, 5), (90, 29), (95, 59), (99, 299)], ids=["p50", "p90", "p95", "p99"]
+)
 def test_least_turns_for_percentiles(percent: int, turns: int) -> None:
     assert min_turns(percent) == turns
     below = percent / 100

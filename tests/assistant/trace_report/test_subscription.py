@@ -13,6 +13,7 @@ import pytest
 from grpc_server import self_signed
 from hypothesis import given
 from hypothesis import strategies as st
+from text_cases import text_cases
 from trace_samples import DEMO, demo_records
 
 from assistant.trace_report.reading import Record, TraceError
@@ -42,7 +43,7 @@ def refusal(status: int, message: str = "no") -> httpx.Response:
     return httpx.Response(status, json={"error": {"message": message}})
 
 
-class Followed:
+class SubscriptionHarness:
     """Follows a server that gives these responses in order; stops after the last."""
 
     def __init__(self, *answers: httpx.Response | Exception, token: str = "") -> None:
@@ -77,7 +78,7 @@ class Followed:
             raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("address", "url"),
     [
         ("http://127.0.0.1:8765", "http://127.0.0.1:8765/traces"),
@@ -91,7 +92,7 @@ def test_any_server_address_is_accepted(address: str, url: str) -> None:
     assert stream_url(address) == url
 
 
-@pytest.mark.parametrize(
+@text_cases(
     "address",
     [
         *("ftp://host", "http://", "http://host:99999", "http://me:secret@host", "http://["),
@@ -99,15 +100,15 @@ def test_any_server_address_is_accepted(address: str, url: str) -> None:
     ],
 )
 def test_invalid_address_is_reported_without_password(address: str) -> None:
-    with pytest.raises(TraceError, match="is no server's address") as refused:
+    with pytest.raises(TraceError, match="is not the address of a server") as refused:
         stream_url(address)
     assert "secret" not in str(refused.value)
 
 
-@pytest.mark.parametrize("token", ["geheimnüs", "two\nlines"])
+@pytest.mark.parametrize("token", ["geheimnüs", "two\nlines"], ids=["non-ASCII", "line break"])
 def test_invalid_token_is_reported_but_not_shown(token: str) -> None:
-    with pytest.raises(TraceError, match=r"^REPARTEE_TOKEN has a sign that HTTP cannot carry") as refused:
-        Followed(traces(LINES), token=token).all()
+    with pytest.raises(TraceError, match=r"^REPARTEE_TOKEN has a character that HTTP does not allow") as refused:
+        SubscriptionHarness(traces(LINES), token=token).all()
     assert token not in str(refused.value)
 
 
@@ -115,13 +116,15 @@ def test_invalid_token_is_reported_but_not_shown(token: str) -> None:
 def test_lines_may_be_split_anywhere(cuts: list[int]) -> None:
     places = [0, *sorted(cuts), len(LINES)]
     chunks = [LINES[start:end] for start, end in pairwise(places)]
-    assert Followed(traces(b"\n", *chunks)).all() == demo_records()
+    assert SubscriptionHarness(traces(b"\n", *chunks)).all() == demo_records()
 
 
 def test_broken_stream_is_retried_with_growing_delays() -> None:
     first, *others = LINES.splitlines(keepends=True)
     gone = httpx.ConnectError("refused")
-    followed = Followed(traces(first, breaks=True), gone, refusal(503), gone, traces(*others), token="t" * 16)
+    followed = SubscriptionHarness(
+        traces(first, breaks=True), gone, refusal(503), gone, traces(*others), token="t" * 16
+    )
     assert followed.all() == demo_records()
     assert followed.waited_s == [1.0, 2.0, 4.0, 8.0, 1.0]
     assert "cannot be reached (ReadTimeout); trying again in 1 s" in followed.warned[0]
@@ -136,30 +139,42 @@ def test_broken_stream_is_retried_with_growing_delays() -> None:
     [
         (refusal(401), "put it into the environment variable REPARTEE_TOKEN"),
         (refusal(403, "pages of x may not use this server"), "answers 403: pages of x may not"),
-        (refusal(404), "no `repartee serve`, or one without a stream"),
-        (refusal(503, "8 follow already"), "answers 503: 8 follow already"),
+        (refusal(404), "not a `repartee serve`, or it has no stream"),
+        (refusal(503, "8 clients already follow"), "answers 503: 8 clients already follow"),
         (httpx.Response(302, headers={"Location": "http://elsewhere/"}), "answers 302"),
         (httpx.Response(500, content=b"<html>"), "answers 500"),
         (httpx.Response(200, text="<html>"), "answers, but not with traces"),
-        (traces(b'{"hello": 1}\n'), "is no turn's record"),
+        (traces(b'{"hello": 1}\n'), "is not a turn record"),
         (traces(b"x" * 5_000_000), "a line of more than 4 MB"),
         (httpx.ConnectError("refused"), r"cannot be reached \(ConnectError\); is `repartee serve` running there"),
     ],
+    ids=[
+        "token missing",
+        "foreign page",
+        "no stream",
+        "too many followers",
+        "redirect",
+        "server error",
+        "web page",
+        "other JSON",
+        "endless line",
+        "unreachable",
+    ],
 )
 def test_refusal_is_reported_once(answer: httpx.Response | Exception, said: str) -> None:
-    followed = Followed(answer)
+    followed = SubscriptionHarness(answer)
     with pytest.raises(TraceError, match=said):
         followed.all()
     assert followed.waited_s == []
 
 
 def test_lost_turns_are_reported() -> None:
-    followed = Followed(traces(b'{"lost": 3}\n', LINES, b'{"lost": "many"}'))
+    followed = SubscriptionHarness(traces(b'{"lost": 3}\n', LINES, b'{"lost": "many"}'))
     assert followed.all() == demo_records()
-    assert followed.warned[0] == "3 turns are not shown: they came faster than they were read."
+    assert followed.warned[0] == "3 turns are not shown, because turns arrived faster than they were read."
 
 
-class Answering(BaseHTTPRequestHandler):
+class StubTraceServer(BaseHTTPRequestHandler):
     """A server, or a proxy in its place."""
 
     asked: ClassVar[list[str]] = []
@@ -175,12 +190,16 @@ class Answering(BaseHTTPRequestHandler):
         pass
 
 
-@pytest.mark.parametrize(("address", "through"), [("http://voice.example", True), ("http://localhost:9", False)])
+@pytest.mark.parametrize(
+    ("address", "through"),
+    [("http://voice.example", True), ("http://localhost:9", False)],
+    ids=["remote server", "local server"],
+)
 def test_remote_server_is_reached_through_environment_proxy(
     address: str, through: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Answering.asked.clear()
-    with HTTPServer(("127.0.0.1", 0), Answering) as proxy, ThreadPoolExecutor() as threads:
+    StubTraceServer.asked.clear()
+    with HTTPServer(("127.0.0.1", 0), StubTraceServer) as proxy, ThreadPoolExecutor() as threads:
         proxy.timeout = 1
         answering = threads.submit(proxy.handle_request)
         monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{proxy.server_port}")
@@ -191,7 +210,7 @@ def test_remote_server_is_reached_through_environment_proxy(
             with pytest.raises(TraceError, match="is `repartee serve` running there"):
                 next(records)
         answering.result()
-    assert Answering.asked == ([f"{address}/traces"] if through else [])
+    assert StubTraceServer.asked == ([f"{address}/traces"] if through else [])
 
 
 def test_custom_certificate_is_trusted_on_loopback(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -199,7 +218,7 @@ def test_custom_certificate_is_trusted_on_loopback(monkeypatch: pytest.MonkeyPat
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificate, key)
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-    with HTTPServer(("127.0.0.1", 0), Answering) as server, ThreadPoolExecutor() as threads:
+    with HTTPServer(("127.0.0.1", 0), StubTraceServer) as server, ThreadPoolExecutor() as threads:
         server.socket = context.wrap_socket(server.socket, server_side=True)
         server.timeout = 5
         answering = threads.submit(server.handle_request)
@@ -210,7 +229,9 @@ def test_custom_certificate_is_trusted_on_loopback(monkeypatch: pytest.MonkeyPat
 
 def test_invalid_proxy_is_reported_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "ftp://me:secret@proxy.example:21")
-    with pytest.raises(TraceError, match=r"^the proxy in the environment is no http:// address.*NO_PROXY\.$"):
+    with pytest.raises(
+        TraceError, match=r"^HTTP_PROXY in the environment is not a valid proxy address .*: correct or unset it\.$"
+    ):
         next(subscribe("http://voice.example", {}, lambda _what: None, lambda _s: None))
 
 
@@ -218,7 +239,7 @@ def test_compressed_stream_is_rejected() -> None:
     answer = httpx.Response(
         200, headers={"Content-Type": CONTENT_TYPE, "Content-Encoding": "gzip"}, stream=Stream([b""])
     )
-    followed = Followed(answer)
+    followed = SubscriptionHarness(answer)
     with pytest.raises(TraceError, match="Content-Encoding: gzip"):
         followed.all()
     assert followed.asked[0].headers["accept-encoding"] == "identity"

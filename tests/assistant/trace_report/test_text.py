@@ -5,7 +5,7 @@ import io
 import json
 from pathlib import Path
 
-from trace_samples import DEMO, demo_records, slower, written
+from trace_samples import DEMO, demo_records, slower, write_trace
 
 from assistant.trace.latency import STAGES
 from assistant.trace_report.counting import count_turns
@@ -47,14 +47,14 @@ def test_slowest_turn_is_named() -> None:
 
 def test_tail_of_one_turn_is_singular(tmp_path: Path) -> None:
     records = [record for ms in range(4) for record in slower(demo_records(), "tts", ms)]
-    found = count_turns([written(tmp_path / "a.jsonl", records)], 0, lambda what: None)[0].figures()
+    found = count_turns([write_trace(tmp_path / "a.jsonl", records)], 0, lambda what: None)[0].figures()
     assert sentences(found)[0].startswith("slow tail         the slowest turn, from ")
     assert sentences(found)[1].strip() == "(it exceeds its own median by the most in 1 of 1)"
 
 
 def test_enough_turns_give_no_warning(tmp_path: Path) -> None:
     records = [record for ms in range(60) for record in slower(demo_records(), "tts", ms)]
-    found = count_turns([written(tmp_path / "many.jsonl", records)], 0, lambda what: None)[0].figures()
+    found = count_turns([write_trace(tmp_path / "many.jsonl", records)], 0, lambda what: None)[0].figures()
     assert not any(line.startswith("too few turns") for line in sentences(found))
     assert any("stt dominates" in line for line in sentences(found))
     assert headline(found)[0].startswith("300 turns of 1 conversation:")

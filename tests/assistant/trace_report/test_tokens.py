@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
 import pytest
-from rehearsal import Rehearsal, Says, ScriptedModel
+from simulation import ScriptedModel, Simulation, Utterance
 from trace_samples import TIME, demo_records
 
 from assistant.trace_report.facts import facts_of
@@ -36,10 +36,10 @@ def record(*answers: dict[str, Any], networked: Sequence[int] = (1, 2, 3)) -> Re
     return {"answers": list(answers), "spans": [{"attempt": each, "name": "llm_network"} for each in networked]}
 
 
-def records_with_tokens(says: list[Says], **more: Any) -> list[Record]:
-    rehearsal = Rehearsal(says, **more)
-    rehearsal.model = CountingModel(rehearsal.replies)
-    return [json.loads(made.to_json()) for made in rehearsal.perform().records]
+def records_with_tokens(utterances: list[Utterance], **more: Any) -> list[Record]:
+    simulation = Simulation(utterances, **more)
+    simulation.model = CountingModel(simulation.replies)
+    return [json.loads(made.to_json()) for made in simulation.run().records]
 
 
 def test_record_holds_token_counts_of_answer() -> None:
@@ -57,9 +57,9 @@ def test_record_holds_token_counts_of_answer() -> None:
 
 
 def test_dropped_attempt_keeps_known_counts() -> None:
-    says = [Says(1000, 1800, "a small coffee"), Says(2140, 2700, "with milk")]
+    utterances = [Utterance(1000, 1800, "a small coffee"), Utterance(2140, 2700, "with milk")]
     (made,) = records_with_tokens(
-        says, turns=SLOW, replies=("It is ten o'clock and all is well in town, and elsewhere, too.",)
+        utterances, turns=SLOW, replies=("It is ten o'clock and all is well in town, and elsewhere, too.",)
     )
     dropped, *_, heard = made["answers"]
     assert dropped["dropped"]
@@ -119,7 +119,7 @@ def test_report_shows_tokens() -> None:
     figures = tally.figures()
     text = "\n".join(sentences(figures))
     assert figures.tokens is not None
-    assert f"tokens            {figures.tokens.prompt:,} asked, {figures.tokens.completion:,} answered, " in text
+    assert f"tokens            {figures.tokens.prompt:,} in prompts, {figures.tokens.completion:,} in answers, " in text
     assert "80.0% of the prompts were cached by their service" in text
     assert json.loads(as_json(figures))["tokens"]["cached_share"] == 0.8
 
@@ -136,7 +136,9 @@ def test_tts_real_time_factor_is_work_per_sound() -> None:
 
 def test_recognizer_real_time_factor_counts_every_attempt() -> None:
     tally = Tally()
-    (made,) = records_with_tokens([Says(1000, 1800, "a small coffee"), Says(2040, 2600, "with milk")], turns=SLOW)
+    (made,) = records_with_tokens(
+        [Utterance(1000, 1800, "a small coffee"), Utterance(2040, 2600, "with milk")], turns=SLOW
+    )
     tally.add("c", facts_of(made))
     (recognizer,) = tally.figures().recognizers.values()
     waits_ms = [span["end_ms"] - span["start_ms"] for span in made["spans"] if span["name"] == "stt"]

@@ -5,8 +5,8 @@ from collections import defaultdict
 from itertools import pairwise
 
 import pytest
-from rehearsal import Rehearsal, Says
-from trace_samples import RECORDINGS, TIME, demo_records, goldens, rehearsed
+from simulation import Simulation, Utterance
+from trace_samples import RECORDINGS, TIME, demo_records, goldens, simulated_records
 
 from assistant.pipeline.session import Session
 from assistant.trace.latency import STAGES
@@ -34,16 +34,16 @@ def test_paid_intervals_of_demo_equal_its_stages() -> None:
         assert_paid_is_what_the_record_says(record)
 
 
-@pytest.mark.parametrize("resumes_ms", [1900, 2040, 2180, 2220, 2300, 2500])
-def test_paid_intervals_of_rehearsed_turns_equal_their_stages(resumes_ms: int) -> None:
-    says = [Says(1000, 1800, "a small coffee"), Says(resumes_ms, resumes_ms + 600, "with milk")]
-    for record in rehearsed(says, length_ms=9000):
+@pytest.mark.parametrize("resumes_ms", [1900, 2040, 2180, 2220, 2300, 2500], ids="resumes at {} ms".format)
+def test_paid_intervals_of_simulated_turns_equal_their_stages(resumes_ms: int) -> None:
+    utterances = [Utterance(1000, 1800, "a small coffee"), Utterance(resumes_ms, resumes_ms + 600, "with milk")]
+    for record in simulated_records(utterances, length_ms=9000):
         if record["response_latency_ms"] is not None:
             assert_paid_is_what_the_record_says(record)
 
 
 def test_every_span_has_one_line_that_fits() -> None:
-    for record in demo_records() + rehearsed([TIME], length_ms=14_000, replies=(None,)):
+    for record in demo_records() + simulated_records([TIME], length_ms=14_000, replies=(None,)):
         lines = waterfall(record)
         drawn = [line for line in lines if any(mark in line for mark in "█▒░▏") and "░ dropped" not in line]
         assert len(drawn) == len(record["spans"])
@@ -60,10 +60,10 @@ def test_pieces_cover_span_without_gaps() -> None:
 
 
 def test_stuck_turn_shows_reason() -> None:
-    (record,) = rehearsed([TIME], length_ms=14_000, replies=(None,))
+    (record,) = simulated_records([TIME], length_ms=14_000, replies=(None,))
     text = "\n".join(waterfall(record))
     assert "no latency" in text
-    assert "error        the reply by scripted model got stuck and was given up" in text
+    assert "error        the reply by scripted model made no progress and was stopped" in text
     assert line_of(record).endswith("–     stuck")
 
 
@@ -86,12 +86,12 @@ def test_nonzero_counters_are_shown() -> None:
 
 
 def test_turn_without_speech_counts_from_its_start() -> None:
-    rehearsal = Rehearsal([], length_ms=4000)
-    rehearsal.at(500, lambda: Session.request(rehearsal.session))
-    record = json.loads(rehearsal.perform().records[0].to_json())
+    simulation = Simulation([], length_ms=4000)
+    simulation.at(500, lambda: Session.request(simulation.session))
+    record = json.loads(simulation.run().records[0].to_json())
     text = "\n".join(waterfall(record))
     assert record["speech_end_ms"] is None
-    assert "ms after it began" in text
+    assert "ms after its beginning" in text
     assert "end of speech" not in text
     assert "hidden" not in text
 
@@ -105,9 +105,9 @@ def test_span_just_before_end_of_speech_is_drawn_there() -> None:
 
 
 def test_turn_without_work_is_shown() -> None:
-    (record,) = rehearsed([TIME])
+    (record,) = simulated_records([TIME])
     empty = record | {"spans": [], "stages": {}, "response_latency_ms": None, "speech_end_ms": None, "events": []}
-    assert "no work was begun" in waterfall(empty)
+    assert "no work was started" in waterfall(empty)
 
 
 def test_turn_is_shown_in_one_line() -> None:

@@ -1,6 +1,7 @@
 """Tests of backchannels, echoes and questions in short texts."""
 
 import pytest
+from text_cases import text_cases
 
 from assistant.turns.backchannel import ends_with_question, is_backchannel, is_echo
 
@@ -15,12 +16,13 @@ from assistant.turns.backchannel import ends_with_question, is_backchannel, is_e
         ("", "The fossil fuels include - coal.", False),
         ("...", "", False),
     ],
+    ids=["two words", "across a dash", "skipped word", "part of a word", "empty", "no words"],
 )
 def test_echo_is_a_run_of_words_of_the_reply(text: str, said: str, *, echo: bool) -> None:
     assert is_echo(text, said) is echo
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("text", "expected"),
     [
         *[(text, True) for text in ("Uh-huh, right.", "Mhm", "Yeah.", "mm hmm", "Genau!", "D’accord.", "¡Vale!", "OK")],
@@ -31,7 +33,7 @@ def test_backchannel_has_only_backchannel_words(text: str, *, expected: bool) ->
     assert is_backchannel(text) is expected
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("heard", "expected"),
     [
         ("Shall I go on?", True),

@@ -48,7 +48,11 @@ def test_speech_that_becomes_louder_than_background_interrupts() -> None:
     assert scene.speech(20)[-1] == InterruptReply(reply)
 
 
-@pytest.mark.parametrize(("rough", "why"), [(False, InterruptReply), (True, DiscardSegment)])
+@pytest.mark.parametrize(
+    ("rough", "why"),
+    [(False, InterruptReply), (True, DiscardSegment)],
+    ids=["confident transcript", "low-confidence transcript"],
+)
 def test_transcript_of_long_background_speech_is_requested(rough: bool, why: type[Effect]) -> None:
     scene = Scene(SHORT_INTERRUPT)
     scene.commit_reply(words_heard=3, audible=True)

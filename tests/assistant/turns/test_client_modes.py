@@ -143,7 +143,7 @@ def test_committed_silence_is_discarded() -> None:
     assert scene.handle(InputCommitted(at(500))) == (TurnDiscarded(1, at(500), at(500), "no words", submitted=True),)
 
 
-@pytest.mark.parametrize("lost", [False, True])
+@pytest.mark.parametrize("lost", [False, True], ids=["empty transcript", "failed transcript"])
 def test_committed_speech_is_discarded_unless_transcript_failed(*, lost: bool) -> None:
     scene = Scene(TurnSettings(ends_turn=EndsTurn.CLIENT))
     scene.speech(500)

@@ -20,8 +20,8 @@ from assistant.turns.settings import InterruptedBy, TurnSettings
 from audio.stt import SegmentId
 
 
-@pytest.mark.parametrize("behind_ms", [0, 300, 700])
-@pytest.mark.parametrize("probability", [0.5, 0.58])
+@pytest.mark.parametrize("behind_ms", [0, 300, 700], ids="{} ms after onset".format)
+@pytest.mark.parametrize("probability", [0.5, 0.58], ids="probability {}".format)
 def test_early_uncertain_speech_retracts_reply(behind_ms: int, probability: float) -> None:
     scene = Scene()
     reply = scene.commit_reply(audible=True)

@@ -156,7 +156,7 @@ def test_speech_beyond_maximum_turn_interrupts_audible_reply() -> None:
     assert scene.speech(300)[-2:] == (TurnStarted(2, at(2000)), InterruptReply(FIRST))
 
 
-@pytest.mark.parametrize(("text", "rough"), [("", False), ("blah", True)])
+@pytest.mark.parametrize(("text", "rough"), [("", False), ("blah", True)], ids=["no words", "low-confidence words"])
 def test_endless_speech_without_words_is_ignored_until_it_pauses(text: str, *, rough: bool) -> None:
     scene = overlong_turn(text, rough=rough)
     assert scene.speech(3000) == ()  # nor does it interrupt
@@ -174,7 +174,11 @@ def score(scene: Scene, probability: float, silence_ms: float, segment: int = 0)
 PROFILE = EndOfTurnProfile(floor_ms=180, ceiling_ms=900, unfinished_ms=900, threshold=0.8)
 
 
-@pytest.mark.parametrize(("probability", "silence_ms"), [(0.99, 180), (0.5, 720), (0.01, 900)])
+@pytest.mark.parametrize(
+    ("probability", "silence_ms"),
+    [(0.99, 180), (0.5, 720), (0.01, 900)],
+    ids=["high probability", "medium probability", "low probability"],
+)
 def test_high_probability_shortens_silence_timeout(probability: float, silence_ms: int) -> None:
     scene = Scene(TurnSettings(hangover_ms=400, speculate_after_ms=40, patience=PROFILE))
     scene.speech(800)

@@ -94,6 +94,33 @@ def frame(number: int, vad: VadResult) -> FrameProcessed:
         InterimTranscript(AT, words(""), was_requested=True),
         InterimTranscript(AT, words(""), was_requested=True, is_echo=True),
     ],
+    ids=[
+        "EOT estimate",
+        "EOT estimate with pausing share",
+        "transcript failed",
+        "playback progress",
+        "reply ended",
+        "greeting requested",
+        "reply requested",
+        "repeat requested",
+        "resumed reply requested",
+        "input committed",
+        "key pressed",
+        "input cleared",
+        "reply cancelled",
+        "reply and request cancelled",
+        "final transcript without words",
+        "draft without words",
+        "side talk draft",
+        "side talk",
+        "called with low confidence",
+        "low-confidence backchannel",
+        "interim transcript",
+        "interim transcript with wake phrase",
+        "requested low-confidence transcript",
+        "requested transcript without words",
+        "requested echo",
+    ],
 )
 def test_event_survives_round_trip(event: Event) -> None:
     assert list(parse_entries(log(event).drain().entries)) == [SETTINGS, event]
@@ -224,7 +251,9 @@ def test_modes_of_schema_1_are_read(flags: dict[str, bool], modes: tuple[EndsTur
 
 
 @pytest.mark.parametrize(
-    "entry", ["nonsense 1", "words 1 2", "hear 640 2 1 0 - AA==", "asked 1 somebody 1", "cancelled"]
+    "entry",
+    ["nonsense 1", "words 1 2", "hear 640 2 1 0 - AA==", "asked 1 somebody 1", "cancelled"],
+    ids=["unknown name", "too few fields", "invalid probabilities", "unknown origin", "missing fields"],
 )
 def test_malformed_entry_raises(entry: str) -> None:
     with pytest.raises(ValueError, match=r"frames|told|unpack"):

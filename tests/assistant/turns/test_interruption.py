@@ -56,7 +56,11 @@ def test_uncertain_speech_interrupts_when_its_transcript_arrives() -> None:
     ] == (2, at(2960))
 
 
-@pytest.mark.parametrize(("text", "rough"), [("", False), ("Mhm.", False), ("the", True)])
+@pytest.mark.parametrize(
+    ("text", "rough"),
+    [("", False), ("Mhm.", False), ("the", True)],
+    ids=["no words", "backchannel", "low-confidence word"],
+)
 def test_transcript_that_does_not_interrupt_unducks_reply(text: str, *, rough: bool) -> None:
     scene = Scene()
     reply = scene.commit_reply(words_heard=3, audible=True)
@@ -102,7 +106,11 @@ def test_two_coughs_have_two_segments() -> None:
     assert len(segments) == len(set(segments)) == 3
 
 
-@pytest.mark.parametrize(("probability", "stops"), [(0.49, False), (0.5, True), (0.6, True)])
+@pytest.mark.parametrize(
+    ("probability", "stops"),
+    [(0.49, False), (0.5, True), (0.6, True)],
+    ids=["probability 0.49", "probability 0.5", "probability 0.6"],
+)
 def test_likely_speech_above_noise_counts_in_full(probability: float, *, stops: bool) -> None:
     scene = Scene()
     reply = scene.commit_reply(words_heard=3, audible=True)

@@ -132,7 +132,7 @@ def test_low_confidence_recheck_confirms_same_words() -> None:
     assert any(isinstance(effect, CommitTurn) for effect in scene.silence(400))
 
 
-@pytest.mark.parametrize("guesses", [(True, False), (False, True)])
+@pytest.mark.parametrize("guesses", [(True, False), (False, True)], ids=["second is confident", "first is confident"])
 def test_one_confident_transcript_of_two_is_enough(guesses: tuple[bool, bool]) -> None:
     scene = Scene(TurnSettings(hangover_ms=400, speculate_after_ms=40, settle_ms=100))
     scene.speech(300)
@@ -169,7 +169,7 @@ def test_low_confidence_recheck_of_uncertain_speech_stays_noise() -> None:
     assert not [effect for effect in scene.effects if isinstance(effect, PrepareReply)]
 
 
-@pytest.mark.parametrize("answers", [True, False])
+@pytest.mark.parametrize("answers", [True, False], ids=["commit", "request"])
 def test_low_confidence_transcript_is_answered_on_request(answers: bool) -> None:
     scene = Scene(TurnSettings(has_client=True, answers=answers))
     scene.uncertain_speech(600, 0.7)
@@ -195,7 +195,7 @@ def test_low_confidence_transcript_is_recorded_without_auto_reply() -> None:
     ] == ["the"]
 
 
-@pytest.mark.parametrize("during_a_reply", [True, False])
+@pytest.mark.parametrize("during_a_reply", [True, False], ids=["during a reply", "without a reply"])
 def test_wake_phrase_makes_low_confidence_transcript_valid(during_a_reply: bool) -> None:
     scene = Scene(TurnSettings(interrupted_by=InterruptedBy.WAKE_PHRASE))
     if during_a_reply:
@@ -242,7 +242,7 @@ def test_silent_frames_do_not_raise_certainty() -> None:
     assert TurnDiscarded(1, at(1020), at(600), "noise") in low_confidence_transcript(scene, FIRST)
 
 
-@pytest.mark.parametrize("words_heard", [0, 2])
+@pytest.mark.parametrize("words_heard", [0, 2], ids=["unheard reply", "partly heard reply"])
 def test_certainty_of_overlap_counts_for_the_turn(words_heard: int) -> None:
     scene = Scene()
     scene.commit_reply(words_heard=words_heard, audible=True)

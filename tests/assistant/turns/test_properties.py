@@ -67,7 +67,7 @@ CLIENT: list[Callable[[Samples], Event]] = [
 
 
 def frames_of(stretches: list[tuple[int, int]], sure: list[float]) -> list[float]:
-    """Returns the speech probability of each frame. Speech stretches take their values from `sure` in turn."""
+    """Returns the speech probability of each frame. Speech stretches take their values from `sure` in sequence."""
     course = zip(stretches, cycle(sure), strict=False)
     return [frame for (voiced, silent), voice in course for frame in [voice] * voiced + [0.0] * silent]
 

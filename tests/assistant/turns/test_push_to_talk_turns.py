@@ -43,7 +43,7 @@ def test_announcement_waits_while_key_is_down() -> None:
     assert ring in fresh.silence(20)
 
 
-@pytest.mark.parametrize(("words_heard", "again"), [(0, 2), (1, 1)])
+@pytest.mark.parametrize(("words_heard", "again"), [(0, 2), (1, 1)], ids=["unheard", "heard"])
 def test_announcement_interrupted_by_key_is_repeated_if_unheard(words_heard: int, again: int) -> None:
     scene = unheard_announcement(PUSH_TO_TALK)
     scene.progress(FIRST, words_heard)

@@ -76,7 +76,7 @@ def announcement_after_interruption(words_heard: int) -> Scene:
     return scene
 
 
-@pytest.mark.parametrize("words_heard", [0, 2])
+@pytest.mark.parametrize("words_heard", [0, 2], ids=["unheard announcement", "partly heard announcement"])
 def test_reply_does_not_resume_after_words_during_announcement(words_heard: int) -> None:
     scene = announcement_after_interruption(words_heard)
     asking = interrupt_briefly(scene)
@@ -89,7 +89,11 @@ def test_reply_does_not_resume_after_words_during_announcement(words_heard: int)
     assert not has_resumed(scene)
 
 
-@pytest.mark.parametrize(("words_heard", "rest_of"), [(0, FIRST), (2, ReplyId(3, 1))])
+@pytest.mark.parametrize(
+    ("words_heard", "rest_of"),
+    [(0, FIRST), (2, ReplyId(3, 1))],
+    ids=["unheard announcement", "partly heard announcement"],
+)
 def test_interrupted_announcement_resumes_instead_if_it_was_heard(words_heard: int, rest_of: ReplyId) -> None:
     scene = announcement_after_interruption(words_heard)
     scene.transcript(interrupt_briefly(scene), "")

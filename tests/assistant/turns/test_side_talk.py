@@ -107,8 +107,8 @@ def test_two_deferred_overlaps_get_one_reply() -> None:
     assert scene.silence(2000) == ()
 
 
-@pytest.mark.parametrize("text", ["more", ""])
-def test_speech_at_end_of_reply_is_answered_with_deferred_overlap(text: str) -> None:
+@pytest.mark.parametrize("text", ["more", ""], ids=["with words", "without words"])
+def test_speech_at_end_of_reply_and_deferred_overlap_are_answered_together(text: str) -> None:
     scene, _ = deferred_overlap()
     scene.speech(400)
     assert scene.handle(ReplyEnded(at(scene.now_ms), FIRST)) == ()
@@ -200,7 +200,7 @@ def test_continued_side_talk_is_transcribed_again() -> None:
     assert scene.transcript(ReplyId(2, 2), "stop it")[0] == InterruptReply(FIRST)
 
 
-@pytest.mark.parametrize("goes_on", [False, True])
+@pytest.mark.parametrize("goes_on", [False, True], ids=["ended", "continuing"])
 def test_pending_side_talk_becomes_turn_when_reply_ends(*, goes_on: bool) -> None:
     scene = pending_side_talk()
     if goes_on:

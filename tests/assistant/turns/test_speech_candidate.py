@@ -43,7 +43,7 @@ def test_candidate_with_words_begins_turn() -> None:
     assert Transcribe(FIRST, SegmentId(at(700)), at(1200)) in scene.silence(400)
 
 
-@pytest.mark.parametrize(("text", "rough"), [("", False), ("the", True)])
+@pytest.mark.parametrize(("text", "rough"), [("", False), ("the", True)], ids=["no words", "low-confidence word"])
 def test_candidate_without_clear_words_begins_no_turn(text: str, *, rough: bool) -> None:
     scene = Scene()
     scene.silence(1000)

@@ -35,8 +35,10 @@ def test_intermittent_uncertain_speech_ducks_for_one_second() -> None:
     assert ducks == [DuckReply, UnduckReply] * 3 + [DuckReply], "three segments are over"
 
 
-@pytest.mark.parametrize("silence_ms", [20, 160])
-@pytest.mark.parametrize(("text", "said"), [("quit", (TurnStarted(2, at(2800)),)), ("", ())])
+@pytest.mark.parametrize("silence_ms", [20, 160], ids="{} ms of silence".format)
+@pytest.mark.parametrize(
+    ("text", "said"), [("quit", (TurnStarted(2, at(2800)),)), ("", ())], ids=["with words", "without words"]
+)
 def test_overlap_pending_at_end_of_reply_is_turn_if_it_has_words(
     silence_ms: float, text: str, said: tuple[Effect, ...]
 ) -> None:
@@ -75,7 +77,7 @@ def test_long_uncertain_speech_is_discarded_without_transcript() -> None:
     assert scene.uncertain_speech(20)[0] == DuckReply(reply)
 
 
-@pytest.mark.parametrize("beside", [False, True])
+@pytest.mark.parametrize("beside", [False, True], ids=["reply to a turn", "requested reply"])
 def test_reply_without_progress_is_stuck_during_uncertain_speech(*, beside: bool) -> None:
     scene = Scene()
     if beside:
@@ -94,7 +96,7 @@ def test_reply_without_progress_is_stuck_during_uncertain_speech(*, beside: bool
     assert any(isinstance(effect, InterruptReply) and effect.reason == "stuck" for effect in effects)
 
 
-@pytest.mark.parametrize(("text", "rough"), [("", False), ("the", True)])
+@pytest.mark.parametrize(("text", "rough"), [("", False), ("the", True)], ids=["no words", "low-confidence word"])
 def test_segment_starts_at_unclear_prefix(text: str, *, rough: bool) -> None:
     """A soft first word that was not understood alone belongs to the following speech."""
     scene = Scene()
@@ -114,6 +116,7 @@ def test_segment_starts_at_unclear_prefix(text: str, *, rough: bool) -> None:
 @pytest.mark.parametrize(
     ("silence_ms", "text", "echo", "clears"),
     [(240, "", False, False), (160, "", True, False), (160, "", False, True), (160, "Mhm.", False, False)],
+    ids=["longer silence", "echo", "cleared", "backchannel"],
 )
 def test_segment_does_not_include_other_prefixes(silence_ms: float, text: str, *, echo: bool, clears: bool) -> None:
     scene = Scene()

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from text_cases import text_cases
 
 from assistant.turns.settings import WakePhraseThresholds
 from assistant.turns.wake_phrase import FILLERS, AddressedSpeech, WakePhrase, WakePhraseGate
@@ -16,7 +17,7 @@ def gate_with_window(listen_s: float = 8.0) -> WakePhraseGate:
     return WakePhraseGate(HEY, samples_of_s(listen_s))
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("text", "asked"),
     [
         ("hey computer what time is it", "what time is it"),
@@ -39,7 +40,7 @@ def test_text_after_wake_phrase_is_returned(text: str, asked: str) -> None:
     assert HEY.text_after(text) == asked
 
 
-@pytest.mark.parametrize(
+@text_cases(
     "text",
     [
         "",
@@ -71,7 +72,9 @@ def test_wake_phrase_without_letters_raises() -> None:
         WakePhrase("--")
 
 
-@pytest.mark.parametrize("phrase", ["ok haus", "hé l'ordi", "компьютер", "你好电脑"])
+@pytest.mark.parametrize(
+    "phrase", ["ok haus", "hé l'ordi", "компьютер", "你好电脑"], ids=["German", "French", "Russian", "Chinese"]
+)
 def test_wake_phrase_in_other_languages_matches(phrase: str) -> None:
     assert WakePhrase(phrase).text_after(f"{phrase.upper()}, stop") == "stop"
 

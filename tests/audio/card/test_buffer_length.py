@@ -1,4 +1,4 @@
-"""When the loudspeaker's buffer is made longer, in virtual time."""
+"""Tests when the loudspeaker's buffer is lengthened, in virtual time."""
 
 import pytest
 from hypothesis import given
@@ -29,6 +29,14 @@ def after_underruns(buffer: BufferLength, *at_s: float) -> BufferLength:
         ((5.0, 14.0, 16.0, 18.0), True),  # the last three are close together
         ((0.1, 0.2, STEADY_S / 2, 5.0, 6.0), False),  # within the first second after opening
     ],
+    ids=[
+        "three underruns",
+        "two underruns",
+        "three within the window",
+        "three beyond the window",
+        "three later ones",
+        "underruns at the start",
+    ],
 )
 def test_repeated_underruns_make_buffer_too_short(at_s: tuple[float, ...], too_short: bool) -> None:
     assert after_underruns(opened(), *at_s).too_short is too_short
@@ -52,7 +60,7 @@ def test_buffer_that_does_not_grow_is_not_lengthened_again() -> None:
     assert not after_underruns(buffer, 15.0, 16.0, 17.0).too_short
 
 
-@pytest.mark.parametrize("holds_ms", [0.0, MAX_BUFFER_MS])
+@pytest.mark.parametrize("holds_ms", [0.0, MAX_BUFFER_MS], ids=["unknown", "maximal"])
 def test_unknown_or_maximal_buffer_is_not_lengthened(holds_ms: float) -> None:
     assert not after_underruns(opened(holds_ms), 5.0, 6.0, 7.0).too_short
 

@@ -27,7 +27,9 @@ def test_single_outlier_does_not_change_capture_time() -> None:
     assert captured_s == pytest.approx(49.99)
 
 
-@pytest.mark.parametrize("first_s", [0.0, 10.0, 10.5, 1.0, -3.0])
+@pytest.mark.parametrize(
+    "first_s", [0.0, 10.0, 10.5, 1.0, -3.0], ids=["zero", "arrival", "future", "long ago", "negative"]
+)
 def test_block_with_invalid_time_is_dated_by_arrival(first_s: float) -> None:
     clock = CardClock(0.04)
     assert clock.captured_s(50.0, 10.0, first_s, 0.04) == 50.0

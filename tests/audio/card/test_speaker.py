@@ -18,227 +18,227 @@ from audio.units import Pcm
 LATENCY_S = 0.03
 
 
-class Room:
+class SpeakerHarness:
     """A loudspeaker with the audio and reports it produced. It is its own echo reference."""
 
     def __init__(self, library: FakeLibrary) -> None:
         self.portaudio = library
         self.said: list[str] = []
         self.blocks: list[tuple[float, Pcm]] = []
-        self.along: list[tuple[float, Pcm, int]] = []
+        self.reference_blocks: list[tuple[float, Pcm, int]] = []
         self.played: list[tuple[Hashable, int, float, bool]] = []
         self.speaker = CardSpeaker(report=self.said.append, echo_reference=self, library=library)
         self.speaker.on_played = lambda *what: self.played.append(what)
 
     def add_reference(self, pcm: Pcm, rate_hz: int, leaves_s: float) -> None:
-        self.along.append((leaves_s, pcm.copy(), rate_hz))
+        self.reference_blocks.append((leaves_s, pcm.copy(), rate_hz))
 
     @property
     def sound(self) -> Pcm:
         return np.concatenate([pcm for _, pcm in self.blocks])
 
 
-def with_room(script: Callable[[Room], Awaitable[None]], *, rate_hz: int = 24_000) -> Room:
-    async def run() -> Room:
-        room = Room(FakeLibrary(device("desk", default=True, rate_hz=rate_hz)))
+def run_with_speaker(script: Callable[[SpeakerHarness], Awaitable[None]], *, rate_hz: int = 24_000) -> SpeakerHarness:
+    async def run() -> SpeakerHarness:
+        harness = SpeakerHarness(FakeLibrary(device("desk", default=True, rate_hz=rate_hz)))
         async with asyncio.TaskGroup() as tasks:
-            playing = tasks.create_task(room.speaker.run())
-            heard: Callable[[Pcm, float], None] = lambda pcm, at_s: room.blocks.append((at_s, pcm))  # noqa: E731
-            card = tasks.create_task(run_card(room.portaudio, playback(heard, LATENCY_S)))
-            await script(room)
-            await room.speaker.aclose()
+            playing = tasks.create_task(harness.speaker.run())
+            heard: Callable[[Pcm, float], None] = lambda pcm, at_s: harness.blocks.append((at_s, pcm))  # noqa: E731
+            card = tasks.create_task(run_card(harness.portaudio, playback(heard, LATENCY_S)))
+            await script(harness)
+            await harness.speaker.aclose()
             await playing
             card.cancel()
-        return room
+        return harness
 
-    room = run_virtual(run())
-    assert room.portaudio.streams == []
-    return room
+    harness = run_virtual(run())
+    assert harness.portaudio.streams == []
+    return harness
 
 
 def level(n: int, value: int = 1000) -> Pcm:
     return np.full(n, value, np.int16)
 
 
-@pytest.mark.parametrize("rate_hz", [24_000, 48_000, 44_100, 16_000])
+@pytest.mark.parametrize("rate_hz", [24_000, 48_000, 44_100, 16_000], ids="{} Hz".format)
 def test_reply_is_played_and_dated(rate_hz: int) -> None:
-    async def script(room: Room) -> None:
+    async def script(harness: SpeakerHarness) -> None:
         await asyncio.sleep(0.5)
-        room.speaker.open("a")
-        assert await room.speaker.play("a", level(12_000))
-        room.speaker.end("a")
+        harness.speaker.open("a")
+        assert await harness.speaker.play("a", level(12_000))
+        harness.speaker.end("a")
         await asyncio.sleep(1.0)
 
-    room = with_room(script, rate_hz=rate_hz)
-    key, total, _, finished = room.played[-1]
+    harness = run_with_speaker(script, rate_hz=rate_hz)
+    key, total, _, finished = harness.played[-1]
     assert (key, total, finished) == ("a", 12_000, True)
-    assert room.speaker.counts.underruns == 0
+    assert harness.speaker.counts.underruns == 0
     # Compares the real start and end of the audio in the card's blocks with the reported ones.
-    loud = np.flatnonzero(abs(room.sound) > 500)
+    loud = np.flatnonzero(abs(harness.sound) > 500)
     assert len(loud) / rate_hz == pytest.approx(0.5, abs=0.002)
-    begun_s = room.blocks[0][0]
-    assert room.played[0][2] == pytest.approx(begun_s + loud[0] / rate_hz, abs=0.002)
-    along = [at_s for at_s, pcm, _ in room.along if pcm.any()]
-    assert along[0] == pytest.approx(room.played[0][2])
-    assert room.along[0][2] == 24_000
-    assert np.diff([at_s for at_s, _, _ in room.along][5:]) == pytest.approx(0.01, abs=0.005)
+    begun_s = harness.blocks[0][0]
+    assert harness.played[0][2] == pytest.approx(begun_s + loud[0] / rate_hz, abs=0.002)
+    reference_blocks = [at_s for at_s, pcm, _ in harness.reference_blocks if pcm.any()]
+    assert reference_blocks[0] == pytest.approx(harness.played[0][2])
+    assert harness.reference_blocks[0][2] == 24_000
+    assert np.diff([at_s for at_s, _, _ in harness.reference_blocks][5:]) == pytest.approx(0.01, abs=0.005)
 
 
 def test_duck_and_close_take_effect_within_one_block() -> None:
-    async def script(room: Room) -> None:
-        room.speaker.open("a")
-        await room.speaker.play("a", level(40_000, 10_000))
+    async def script(harness: SpeakerHarness) -> None:
+        harness.speaker.open("a")
+        await harness.speaker.play("a", level(40_000, 10_000))
         await asyncio.sleep(0.5)
-        room.speaker.duck()
-        at = len(room.blocks)
+        harness.speaker.duck()
+        at = len(harness.blocks)
         await asyncio.sleep(0.1)
-        assert room.blocks[at][1][-1] < 7000
-        assert room.blocks[at + 2][1][-1] == pytest.approx(1259, abs=2)
-        room.speaker.unduck()
+        assert harness.blocks[at][1][-1] < 7000
+        assert harness.blocks[at + 2][1][-1] == pytest.approx(1259, abs=2)
+        harness.speaker.unduck()
         await asyncio.sleep(0.1)
-        taken = room.speaker.close("a")
-        at = len(room.blocks)
+        taken = harness.speaker.close("a")
+        at = len(harness.blocks)
         await asyncio.sleep(0.1)
-        assert np.count_nonzero(room.blocks[at][1]) == 120  # the fade
-        assert not room.blocks[at + 1][1].any()
-        assert room.played[-1][1] == taken
-        assert not await room.speaker.play("a", level(10))
+        assert np.count_nonzero(harness.blocks[at][1]) == 120  # the fade
+        assert not harness.blocks[at + 1][1].any()
+        assert harness.played[-1][1] == taken
+        assert not await harness.speaker.play("a", level(10))
 
-    with_room(script)
+    run_with_speaker(script)
 
 
 def test_play_waits_for_room_and_close_ends_wait() -> None:
-    async def script(room: Room) -> None:
+    async def script(harness: SpeakerHarness) -> None:
         loop = asyncio.get_running_loop()
-        room.speaker.open("a")
+        harness.speaker.open("a")
         begun_s = loop.time()
-        assert await room.speaker.play("a", level(72_000))
+        assert await harness.speaker.play("a", level(72_000))
         assert loop.time() - begun_s == pytest.approx(1.0, abs=0.05)
         async with asyncio.TaskGroup() as tasks:
-            waiting = tasks.create_task(room.speaker.play("a", level(72_000)))
+            waiting = tasks.create_task(harness.speaker.play("a", level(72_000)))
             await asyncio.sleep(0.1)
-            room.speaker.close("a")
+            harness.speaker.close("a")
         assert not waiting.result()
 
-    with_room(script)
+    run_with_speaker(script)
 
 
 def test_reply_continues_silently_while_card_is_lost() -> None:
-    async def script(room: Room) -> None:
-        before = room.portaudio.devices
+    async def script(harness: SpeakerHarness) -> None:
+        before = harness.portaudio.devices
         await asyncio.sleep(6.0)
-        room.speaker.open("a")
-        await room.speaker.play("a", level(36_000))
-        room.speaker.end("a")
+        harness.speaker.open("a")
+        await harness.speaker.play("a", level(36_000))
+        harness.speaker.end("a")
         await asyncio.sleep(0.5)
-        room.portaudio.unplug()
+        harness.portaudio.unplug()
         await asyncio.sleep(0.9)
-        assert not room.played[-1][3]  # in real time
+        assert not harness.played[-1][3]  # in real time
         await asyncio.sleep(0.3)
-        assert room.played[-1][1:4:2] == (36_000, True)
-        assert room.played[-1][2] == math.inf  # it is not audible
-        assert room.speaker.silent_samples == pytest.approx(24_000, abs=600)
-        assert "replies go on in silence" in room.said[0]
-        room.portaudio.devices = before
+        assert harness.played[-1][1:4:2] == (36_000, True)
+        assert harness.played[-1][2] == math.inf  # it is not audible
+        assert harness.speaker.silent_samples == pytest.approx(24_000, abs=600)
+        assert "replies are silent" in harness.said[0]
+        harness.portaudio.devices = before
         await asyncio.sleep(5.0)
-        assert room.said[-1] == 'the loudspeaker "desk" is back'
-        at = len(room.blocks)
-        room.speaker.open("b")
-        await room.speaker.play("b", level(2400))
-        room.speaker.end("b")
+        assert harness.said[-1] == 'the loudspeaker "desk" is back'
+        at = len(harness.blocks)
+        harness.speaker.open("b")
+        await harness.speaker.play("b", level(2400))
+        harness.speaker.end("b")
         await asyncio.sleep(0.2)
-        assert sum(np.count_nonzero(pcm) for _, pcm in room.blocks[at:]) == 2400
+        assert sum(np.count_nonzero(pcm) for _, pcm in harness.blocks[at:]) == 2400
 
-    with_room(script)
+    run_with_speaker(script)
 
 
 def test_interruption_by_other_card_is_not_reported() -> None:
-    async def script(room: Room) -> None:
+    async def script(harness: SpeakerHarness) -> None:
         await asyncio.sleep(1.0)
-        room.portaudio.streams[0].interrupted = True
-        room.portaudio.streams[0].lane.ended()
+        harness.portaudio.streams[0].interrupted = True
+        harness.portaudio.streams[0].lane.ended()
         await asyncio.sleep(0.2)
-        assert room.speaker.opened is not None
-        assert len(room.portaudio.opens) == 2
-        assert room.said == []
+        assert harness.speaker.opened is not None
+        assert len(harness.portaudio.opens) == 2
+        assert harness.said == []
 
-    with_room(script)
+    run_with_speaker(script)
 
 
 def test_chime_plays_only_without_reply() -> None:
-    async def script(room: Room) -> None:
+    async def script(harness: SpeakerHarness) -> None:
         await asyncio.sleep(0.1)
-        room.speaker.chime(level(1000, 500))
+        harness.speaker.chime(level(1000, 500))
         await asyncio.sleep(0.1)
-        assert np.count_nonzero(room.sound) == 1000
-        assert room.played == []
-        room.speaker.chime(level(24_000, 500))
+        assert np.count_nonzero(harness.sound) == 1000
+        assert harness.played == []
+        harness.speaker.chime(level(24_000, 500))
         await asyncio.sleep(0.1)
-        room.speaker.open("a")
-        await room.speaker.play("a", level(2400, 1000))
-        room.speaker.end("a")
-        at = len(room.blocks)
+        harness.speaker.open("a")
+        await harness.speaker.play("a", level(2400, 1000))
+        harness.speaker.end("a")
+        at = len(harness.blocks)
         await asyncio.sleep(0.5)
-        assert np.count_nonzero(np.concatenate([pcm for _, pcm in room.blocks[at:]])) == 2400
-        assert room.played[-1][1] == 2400
+        assert np.count_nonzero(np.concatenate([pcm for _, pcm in harness.blocks[at:]])) == 2400
+        assert harness.played[-1][1] == 2400
 
-    with_room(script)
+    run_with_speaker(script)
 
 
 def test_underflow_is_counted() -> None:
-    async def script(room: Room) -> None:
+    async def script(harness: SpeakerHarness) -> None:
         await asyncio.sleep(0.1)
-        room.speaker.open("a")
-        await room.speaker.play("a", level(4800))
+        harness.speaker.open("a")
+        await harness.speaker.play("a", level(4800))
         await asyncio.sleep(0.05)
-        room.portaudio.streams[0].lane.block(bytearray(480), 240, 0.0, 0.0, flagged=True)
-        assert room.speaker.underflows == 1
-        assert room.speaker.counts.underruns == 1
+        harness.portaudio.streams[0].lane.block(bytearray(480), 240, 0.0, 0.0, flagged=True)
+        assert harness.speaker.underflows == 1
+        assert harness.speaker.counts.underruns == 1
 
-    with_room(script)
+    run_with_speaker(script)
 
 
 def test_failure_to_open_at_start_is_raised() -> None:
     async def run() -> None:
         library = FakeLibrary()
         library.refusing = DeviceError("busy")
-        room = Room(library)
+        harness = SpeakerHarness(library)
         with pytest.raises(DeviceError, match="busy"):
-            await room.speaker.run()
-        room.speaker.open("a")
-        assert not await room.speaker.play("a", level(10))
+            await harness.speaker.run()
+        harness.speaker.open("a")
+        assert not await harness.speaker.play("a", level(10))
 
     run_virtual(run())
 
 
-@pytest.mark.parametrize("after_s", [0.2, 0.41, 0.42, 0.43, 0.44, 0.47])
-@pytest.mark.parametrize("how", ["used", "followed"])
+@pytest.mark.parametrize("after_s", [0.2, 0.41, 0.42, 0.43, 0.44, 0.47], ids="after {} s".format)
+@pytest.mark.parametrize("how", ["used", "followed"], ids=["device selected", "default device changed"])
 def test_device_change_keeps_count_of_played_samples(how: str, after_s: float) -> None:
     """The old stream is called until it is closed a little later; it must not pull audio or report the end."""
 
-    async def script(room: Room) -> None:
-        library = room.portaudio
+    async def script(harness: SpeakerHarness) -> None:
+        library = harness.portaudio
         # The default device is checked 3 s after opening, and found 0.1 s later.
         await asyncio.sleep(1.0 if how == "used" else 3.15 - after_s)
         library.takes_s = 0.05
-        room.speaker.open("a")
+        harness.speaker.open("a")
         begun_s = asyncio.get_running_loop().time()
-        await room.speaker.play("a", level(12_000))
-        room.speaker.end("a")
+        await harness.speaker.play("a", level(12_000))
+        harness.speaker.end("a")
         await asyncio.sleep(after_s)
         library.devices = (device("desk"), device("headset", default=True, index=1))
         if how == "used":
-            await room.speaker.use("headset")
+            await harness.speaker.use("headset")
         await asyncio.sleep(4.0)
-        assert room.speaker.opened is not None
-        assert room.speaker.opened.device == "headset"
-        totals = [total for _, total, _, _ in room.played]
+        assert harness.speaker.opened is not None
+        assert harness.speaker.opened.device == "headset"
+        totals = [total for _, total, _, _ in harness.played]
         assert totals == sorted(totals)
         assert totals[-1] == 12_000
-        assert [finished for *_, finished in room.played].count(True) == 1
-        assert room.played[-1][2] - begun_s < 1.0
+        assert [finished for *_, finished in harness.played].count(True) == 1
+        assert harness.played[-1][2] - begun_s < 1.0
 
-    with_room(script)
+    run_with_speaker(script)
 
 
 def test_only_one_stream_pulls_from_a_reply() -> None:
@@ -247,7 +247,7 @@ def test_only_one_stream_pulls_from_a_reply() -> None:
 
     async def run() -> None:
         library = FakeLibrary(device("desk", default=True, rate_hz=24_000), device("headset", index=1, rate_hz=24_000))
-        room = Room(library)
+        harness = SpeakerHarness(library)
 
         def tell(lane: StreamCallback, frames: int, now_s: float) -> None:
             data = np.zeros(frames, np.int16)
@@ -255,15 +255,15 @@ def test_only_one_stream_pulls_from_a_reply() -> None:
             heard.append((id(lane), bool(data.any())))
 
         async with asyncio.TaskGroup() as tasks:
-            playing = tasks.create_task(room.speaker.run())
+            playing = tasks.create_task(harness.speaker.run())
             card = tasks.create_task(run_card(library, tell))
             await asyncio.sleep(0.1)
             library.takes_s = 0.1
-            room.speaker.open("a")
-            await room.speaker.play("a", level(36_000))
-            await room.speaker.use("headset")
+            harness.speaker.open("a")
+            await harness.speaker.play("a", level(36_000))
+            await harness.speaker.use("headset")
             await asyncio.sleep(0.5)
-            await room.speaker.aclose()
+            await harness.speaker.aclose()
             await playing
             card.cancel()
 
@@ -275,136 +275,136 @@ def test_only_one_stream_pulls_from_a_reply() -> None:
 
 
 def test_late_end_does_not_stop_chime() -> None:
-    async def script(room: Room) -> None:
+    async def script(harness: SpeakerHarness) -> None:
         await asyncio.sleep(0.1)
-        room.speaker.open("a")
-        await room.speaker.play("a", level(240))
+        harness.speaker.open("a")
+        await harness.speaker.play("a", level(240))
         await asyncio.sleep(0.1)
-        at = len(room.blocks)
-        room.speaker.chime(level(1000, 500))
-        room.speaker.end("a")
+        at = len(harness.blocks)
+        harness.speaker.chime(level(1000, 500))
+        harness.speaker.end("a")
         await asyncio.sleep(0.2)
-        assert np.count_nonzero(np.concatenate([pcm for _, pcm in room.blocks[at:]])) == 1000
-        assert room.played[-1][3]
+        assert np.count_nonzero(np.concatenate([pcm for _, pcm in harness.blocks[at:]])) == 1000
+        assert harness.played[-1][3]
 
-    with_room(script)
+    run_with_speaker(script)
 
 
-def flag(room: Room, times: int = 1) -> None:
+def flag(harness: SpeakerHarness, times: int = 1) -> None:
     """The card reports an underrun."""
-    lane = room.portaudio.streams[0].lane
+    lane = harness.portaudio.streams[0].lane
     for _ in range(times):
         lane.block(bytearray(480), 240, 0.0, 0.0, flagged=True)
 
 
-async def underrun_repeatedly(room: Room) -> None:
+async def underrun_repeatedly(harness: SpeakerHarness) -> None:
     for _ in range(3):
-        flag(room)
+        flag(harness)
         await asyncio.sleep(0.2)
 
 
 def test_repeated_underruns_lengthen_buffer_between_replies() -> None:
-    async def script(room: Room) -> None:
+    async def script(harness: SpeakerHarness) -> None:
         await asyncio.sleep(1.2)
-        room.speaker.open("a")
-        await room.speaker.play("a", level(24_000))
-        room.speaker.end("a")
-        await underrun_repeatedly(room)
-        assert len(room.portaudio.opens) == 1  # not during a reply
+        harness.speaker.open("a")
+        await harness.speaker.play("a", level(24_000))
+        harness.speaker.end("a")
+        await underrun_repeatedly(harness)
+        assert len(harness.portaudio.opens) == 1  # not during a reply
         await asyncio.sleep(1.2)
-        assert room.played[-1][1:4:2] == (24_000, True)
-        assert room.speaker.opened is not None
-        assert [wish.buffer_ms for wish in room.portaudio.opens] == [0.0, 40.0]
-        assert room.speaker.opened.latency_ms == 40.0
-        (said,) = room.said
-        assert '"desk" ran dry 3 times in 10 s' in said
-        assert "buffer is 40 ms now, not 20" in said
-        assert room.speaker.underflows == 3
+        assert harness.played[-1][1:4:2] == (24_000, True)
+        assert harness.speaker.opened is not None
+        assert [wish.buffer_ms for wish in harness.portaudio.opens] == [0.0, 40.0]
+        assert harness.speaker.opened.latency_ms == 40.0
+        (said,) = harness.said
+        assert '"desk" had gaps 3 times in 10 s' in said
+        assert "buffer is now 40 ms instead of 20" in said
+        assert harness.speaker.underflows == 3
         # A recovered device keeps the length.
-        before = room.portaudio.devices
-        room.portaudio.unplug()
+        before = harness.portaudio.devices
+        harness.portaudio.unplug()
         await asyncio.sleep(0.5)
-        room.portaudio.devices = before
+        harness.portaudio.devices = before
         await asyncio.sleep(5.0)
-        assert room.speaker.opened is not None
-        assert room.speaker.opened.latency_ms == 40.0
+        assert harness.speaker.opened is not None
+        assert harness.speaker.opened.latency_ms == 40.0
         # Nothing is known about another device.
-        room.portaudio.devices = (device("desk", default=True), device("headset", index=1))
-        await room.speaker.use("headset")
-        assert room.speaker.opened.latency_ms == 20.0
+        harness.portaudio.devices = (device("desk", default=True), device("headset", index=1))
+        await harness.speaker.use("headset")
+        assert harness.speaker.opened.latency_ms == 20.0
 
-    with_room(script)
+    run_with_speaker(script)
 
 
 def test_new_default_device_starts_with_own_buffer_length() -> None:
-    async def script(room: Room) -> None:
+    async def script(harness: SpeakerHarness) -> None:
         await asyncio.sleep(1.2)
-        await underrun_repeatedly(room)
+        await underrun_repeatedly(harness)
         await asyncio.sleep(0.5)
-        assert room.speaker.opened is not None
-        assert room.speaker.opened.latency_ms == 40.0
-        room.portaudio.devices = (device("desk"), device("headset", default=True, index=1))
+        assert harness.speaker.opened is not None
+        assert harness.speaker.opened.latency_ms == 40.0
+        harness.portaudio.devices = (device("desk"), device("headset", default=True, index=1))
         await asyncio.sleep(4.0)
-        assert (room.speaker.opened.device, room.speaker.opened.latency_ms) == ("headset", 20.0)
-        assert len(room.said) == 2  # longer, and another device: not that it grows no more
-        await underrun_repeatedly(room)
+        assert (harness.speaker.opened.device, harness.speaker.opened.latency_ms) == ("headset", 20.0)
+        assert len(harness.said) == 2  # longer, and another device: not that it is at its maximum
+        await underrun_repeatedly(harness)
         await asyncio.sleep(0.5)
-        assert room.speaker.opened.latency_ms == 40.0
+        assert harness.speaker.opened.latency_ms == 40.0
 
-    with_room(script)
+    run_with_speaker(script)
 
 
-@pytest.mark.parametrize("begins_s", [0.4, 0.45, 0.55])
+@pytest.mark.parametrize("begins_s", [0.4, 0.45, 0.55], ids="reply at {} s".format)
 def test_reply_during_buffer_lengthening_is_played_completely(begins_s: float) -> None:
-    async def script(room: Room) -> None:
+    async def script(harness: SpeakerHarness) -> None:
         await asyncio.sleep(1.2)
-        room.portaudio.takes_s = 0.2
-        flag(room)
+        harness.portaudio.takes_s = 0.2
+        flag(harness)
         await asyncio.sleep(0.05)
-        flag(room)
+        flag(harness)
         await asyncio.sleep(0.05)
-        flag(room)
+        flag(harness)
         await asyncio.sleep(begins_s - 0.3)
-        at = len(room.blocks)
-        room.speaker.open("a")
-        await room.speaker.play("a", level(12_000))
-        room.speaker.end("a")
+        at = len(harness.blocks)
+        harness.speaker.open("a")
+        await harness.speaker.play("a", level(12_000))
+        harness.speaker.end("a")
         await asyncio.sleep(2.0)
-        assert room.speaker.opened is not None
-        assert room.speaker.opened.latency_ms == 40.0
-        assert room.speaker.silent_samples == 0
-        assert sum(np.count_nonzero(pcm) for _, pcm in room.blocks[at:]) == 12_000
-        assert room.played[-1][1:4:2] == (12_000, True)
-        assert math.isfinite(room.played[-1][2])
+        assert harness.speaker.opened is not None
+        assert harness.speaker.opened.latency_ms == 40.0
+        assert harness.speaker.silent_samples == 0
+        assert sum(np.count_nonzero(pcm) for _, pcm in harness.blocks[at:]) == 12_000
+        assert harness.played[-1][1:4:2] == (12_000, True)
+        assert math.isfinite(harness.played[-1][2])
 
-    with_room(script)
+    run_with_speaker(script)
 
 
 def test_longer_buffer_is_requested_once_if_card_ignores_it() -> None:
-    async def script(room: Room) -> None:
-        room.portaudio.most_ms = 20.0
+    async def script(harness: SpeakerHarness) -> None:
+        harness.portaudio.most_ms = 20.0
         await asyncio.sleep(1.2)
-        await underrun_repeatedly(room)
+        await underrun_repeatedly(harness)
         await asyncio.sleep(2.0)
-        assert "its buffer of 20 ms grows no more" in room.said[0].lower()
-        await underrun_repeatedly(room)
+        assert "its buffer of 20 ms is at its maximum" in harness.said[0].lower()
+        await underrun_repeatedly(harness)
         await asyncio.sleep(2.0)
-        assert (len(room.portaudio.opens), len(room.said)) == (2, 1)
+        assert (len(harness.portaudio.opens), len(harness.said)) == (2, 1)
 
-    with_room(script)
+    run_with_speaker(script)
 
 
 def test_refused_longer_buffer_is_not_requested_again() -> None:
-    async def script(room: Room) -> None:
+    async def script(harness: SpeakerHarness) -> None:
         await asyncio.sleep(1.2)
-        room.portaudio.refusing = DeviceError("too long")
-        await underrun_repeatedly(room)
-        assert room.speaker.opened is None
-        room.portaudio.refusing = None
+        harness.portaudio.refusing = DeviceError("too long")
+        await underrun_repeatedly(harness)
+        assert harness.speaker.opened is None
+        harness.portaudio.refusing = None
         await asyncio.sleep(2.0)
-        assert room.speaker.opened is not None
-        assert [wish.buffer_ms for wish in room.portaudio.opens][:3] == [0.0, 40.0, 0.0]
-        assert room.speaker.opened.latency_ms == 20.0
-        assert room.said[0] == "too long"
+        assert harness.speaker.opened is not None
+        assert [wish.buffer_ms for wish in harness.portaudio.opens][:3] == [0.0, 40.0, 0.0]
+        assert harness.speaker.opened.latency_ms == 20.0
+        assert harness.said[0] == "too long"
 
-    with_room(script)
+    run_with_speaker(script)

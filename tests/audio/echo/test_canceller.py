@@ -90,7 +90,7 @@ def test_echo_is_cancelled_after_two_seconds(room: Room) -> None:
     assert loss_db(raw, cleaned, 2.0, 6.0) >= 25
 
 
-@pytest.mark.parametrize("ppm", [-100.0, 100.0])
+@pytest.mark.parametrize("ppm", [-100.0, 100.0], ids="{} ppm".format)
 def test_clock_drift_costs_little_cancellation(ppm: float) -> None:
     raw, cleaned = scene(EchoCanceller(), Room(gain_db=0.0, drift_ppm=ppm), 20.0)
     assert loss_db(raw, cleaned, 15.0, 20.0) >= 25
@@ -104,7 +104,7 @@ def test_without_reference_microphone_is_unchanged() -> None:
     assert abs(loss_db(sound, np.concatenate(heard), 0.4, 2.0)) < 1.5
 
 
-def test_double_talk_passes() -> None:
+def test_user_speech_during_playback_passes() -> None:
     """Speech as loud as the echo, after the canceller has settled."""
     speech = person()
     raw, cleaned = scene(EchoCanceller(), Room(gain_db=-10.0), 6.0, speech=speech, speech_at=4 * MIC_RATE_HZ)
@@ -133,7 +133,7 @@ def test_input_frame_is_not_modified() -> None:
     cleaned = EchoCanceller().clean(frame, 0.0)
     assert cleaned.shape == frame.shape
     assert cleaned is not frame
-    with pytest.raises(ValueError, match=r"a frame holds 320 samples, this one \(100,\)"):
+    with pytest.raises(ValueError, match=r"a frame has 320 samples, but this one has the shape \(100,\)"):
         EchoCanceller().clean(np.zeros(100, np.int16), 0.0)
 
 
@@ -144,7 +144,7 @@ def test_library_failure_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
         raise RuntimeError("no")
 
     monkeypatch.setattr(canceller._module, "process_stream", fails)
-    with pytest.raises(AudioError, match="Echo cancellation failed inside livekit: restart, or use"):
+    with pytest.raises(AudioError, match="Echo cancellation failed inside livekit: restart Repartee, or set"):
         canceller.clean(np.zeros(FRAME_SAMPLES, np.int16), 0.0)
 
 

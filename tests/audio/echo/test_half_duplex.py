@@ -60,7 +60,7 @@ def test_mute_lasts_for_configured_tail() -> None:
     gate.add_reference(np.full(BLOCK, 3000, np.int16), RATE_HZ, 1.0)
     assert not gate.clean(FRAME, 1.1).any()
     assert gate.clean(FRAME, 1.1101).any()
-    with pytest.raises(ValueError, match="the tail is a length of time, 0 s or more, not -1"):
+    with pytest.raises(ValueError, match="tail_s must be at least 0 s, not -1"):
         HalfDuplex(tail_s=-1)
 
 

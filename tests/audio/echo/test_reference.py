@@ -35,15 +35,19 @@ def follow(rate_hz: int, block: int, ppm: float, seconds: float, jitter_s: float
     return line, np.concatenate(read)
 
 
-@pytest.mark.parametrize(("rate_hz", "block"), [(24_000, 240), (48_000, 1024), (44_100, 441), (16_000, 320)])
-def test_reads_audio_played_at_given_time(rate_hz: int, block: int) -> None:
+@pytest.mark.parametrize(
+    ("rate_hz", "block"),
+    [(24_000, 240), (48_000, 1024), (44_100, 441), (16_000, 320)],
+    ids=["24000 Hz", "48000 Hz", "44100 Hz", "16000 Hz"],
+)
+def test_read_returns_audio_played_at_the_given_time(rate_hz: int, block: int) -> None:
     line, read = follow(rate_hz, block, 0.0, 2.0)
     expected = tone(0.0, len(read), MIC_RATE_HZ)
     assert np.abs(read[1600:].astype(int) - expected[1600:]).max() < 40  # of 8000: -46 dB
     assert (line.gaps, line.steps, line.late_samples) == (0, 0, 0)
 
 
-@pytest.mark.parametrize("ppm", [-200.0, -100.0, 100.0, 200.0])
+@pytest.mark.parametrize("ppm", [-200.0, -100.0, 100.0, 200.0], ids="{} ppm".format)
 def test_clock_drift_is_followed(ppm: float) -> None:
     line, read = follow(24_000, 240, ppm, 60.0)
     at_s = np.arange(len(read)) / MIC_RATE_HZ / (1 + ppm * 1e-6)
@@ -93,7 +97,7 @@ def test_late_reference_is_silence_and_counted() -> None:
     assert line.late_samples == 160  # the loudspeaker is silent: nothing is late
 
 
-def test_before_first_block_is_silence() -> None:
+def test_reference_before_the_first_block_is_silence() -> None:
     line = ReferenceLine()
     line.push(np.zeros(0, np.int16), 24_000, 0.0)
     assert not line.read(5.0, FRAME_SAMPLES).any()

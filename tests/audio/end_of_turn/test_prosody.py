@@ -28,7 +28,7 @@ def voice(pitch_hz: npt.NDArray[np.float64], level: float = 3000) -> Pcm:
     return np.asarray(level * sound, dtype=np.int16)
 
 
-@pytest.mark.parametrize("pitch_hz", [75.0, 110.0, 180.0, 240.0, 350.0])
+@pytest.mark.parametrize("pitch_hz", [75.0, 110.0, 180.0, 240.0, 350.0], ids="{} Hz".format)
 def test_pitch_of_steady_voice(pitch_hz: float) -> None:
     track = track_of(voice(np.full(MIC_RATE_HZ, pitch_hz)))
     steady = track.pitch[-80:]

@@ -51,11 +51,11 @@ def test_fading_and_cut_ends_differ() -> None:
     assert fading.level_fall_db > cut.level_fall_db
 
 
-def test_syllable_rate() -> None:
+def test_syllables_per_second_are_counted() -> None:
     assert after(sound(hz_from=150, hz_to=150, speech_ms=2000)).rate_hz == pytest.approx(5, abs=1)
 
 
-def test_features_of_silence() -> None:
+def test_features_describe_the_current_silence() -> None:
     short, long = after(sound(hz_from=150, hz_to=150), 100), after(sound(hz_from=150, hz_to=150), 400)
     assert short.breath_db <= long.breath_db
     assert long.vad_silence == 0.0

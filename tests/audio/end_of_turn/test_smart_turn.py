@@ -66,7 +66,9 @@ def test_other_network_is_refused(tmp_path: Path) -> None:
         SmartTurn(file, short=True)
 
 
-@pytest.mark.parametrize(("too_slow_s", "short"), [(0.0, True), (60.0, False)])
+@pytest.mark.parametrize(
+    ("too_slow_s", "short"), [(0.0, True), (60.0, False)], ids=["slow processor", "fast processor"]
+)
 def test_slow_processor_uses_short_network_and_reports_it(tmp_path: Path, too_slow_s: float, *, short: bool) -> None:
     file = tmp_path / "counting.onnx"
     file.write_bytes(counting_network())
@@ -78,7 +80,7 @@ def test_slow_processor_uses_short_network_and_reports_it(tmp_path: Path, too_sl
         return await desk.probability(pcm)
 
     assert asyncio.run(asked()) == SmartTurn(file, short=short).probability(pcm)
-    told = r"Smart Turn hears 4 s in place of 8, of which it takes \d+ ms here" if short else ""
+    told = r"Smart Turn uses 4 s of speech: for 8 s it takes \d+ ms on this machine" if short else ""
     assert re.fullmatch(told, desk.slow)
 
 
@@ -95,7 +97,7 @@ def test_broken_network_is_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("short", [False, True])
+@pytest.mark.parametrize("short", [False, True], ids=["full network", "short network"])
 def test_complete_command_scores_higher_than_first_half(*, short: bool) -> None:
     path = installed(SMART_TURN)
     if path is None:

@@ -11,7 +11,7 @@ from audio.end_of_turn.smart_turn_graph import NotSmartTurnError, shortened
 from audio.onnx_messages import NotReadableError, fields, message, number, numbers, text
 
 
-@pytest.mark.parametrize("positions", [100, 200, 400])
+@pytest.mark.parametrize("positions", [100, 200, 400], ids="{} positions".format)
 def test_short_network_computes_last_positions_identically(positions: int) -> None:
     session = onnxruntime.InferenceSession(shortened(counting_network(), positions), providers=["CPUExecutionProvider"])
     assert session.get_inputs()[0].shape == [1, MELS, 2 * positions]

@@ -38,7 +38,7 @@ def test_other_systems_need_no_configuration() -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="no signal ends a process there")
 def test_aborted_listing_process_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ALSA_CONFIG_PATH", "/nowhere")
-    with pytest.raises(DeviceError, match=r"ALSA ends every program .* names /nowhere, .* unset it"):
+    with pytest.raises(DeviceError, match=r"ALSA crashes every program .* names /nowhere, .* unset it"):
         DeviceWatcher(ENDS_ITSELF).look()
 
 
@@ -56,4 +56,4 @@ def test_program_ends_with_error_message() -> None:
         timeout=30,
     )
     assert done.returncode == 2
-    assert done.stderr.startswith("repartee: ALSA ends every program")
+    assert done.stderr.startswith("repartee: ALSA crashes every program")

@@ -27,7 +27,7 @@ def test_preferred_host_apis_have_parameters() -> None:
     assert set(PREFERRED) <= set(PARAMETERS)
 
 
-def test_order_of_rates() -> None:
+def test_native_rate_is_tried_first_if_the_host_api_prefers_it() -> None:
     assert rates_of(PARAMETERS["ALSA"], 16_000, 44_100) == (44_100, 16_000, 48_000)
     assert rates_of(PARAMETERS["MME"], 24_000, 48_000) == (24_000, 48_000, 44_100)
     assert rates_of(PARAMETERS["MME"], 24_000, 0) == (24_000, 48_000, 44_100)

@@ -119,27 +119,28 @@ def test_rates_and_channels_are_tried_until_one_works(owner: Owner) -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "says"),
+    ("error", "message"),
     [
-        (PortAudioError("Device unavailable", -9985), "is busy: another program holds it"),
+        (PortAudioError("Device unavailable", -9985), "is busy: another program uses it"),
         (PortAudioError("x", -9999, (0, -16, "Device or resource busy")), "is busy"),
         (
             PortAudioError("Invalid sample rate", -9997),
-            r"refuses every rate that was tried \(44100 Hz, 24000 Hz, 48000",
+            r"accepts none of the sample rates 44100 Hz, 24000 Hz, 48000",
         ),
         (
             PortAudioError("x", -9999, (0, -5, "Input/output error")),
-            r"cannot be opened \(Input/output error\): see wheth",
+            r"cannot be opened \(Input/output error\): check that",
         ),
-        (PortAudioError("Invalid device", -9996), "has gone"),
+        (PortAudioError("Invalid device", -9996), "is gone"),
         (RuntimeError("odd"), "the sound system failed"),
     ],
+    ids=["device unavailable", "resource busy", "invalid rate", "input/output error", "invalid device", "other error"],
 )
-def test_failure_is_reported(owner: Owner, error: Exception, says: str) -> None:
+def test_failure_is_reported(owner: Owner, error: Exception, message: str) -> None:
     owner.module.refuse = lambda _: error
 
     async def run() -> None:
-        with pytest.raises(DeviceError, match=says):
+        with pytest.raises(DeviceError, match=message):
             await owner.portaudio.open(OUT, RecordingCallback)
 
     asyncio.run(run())
@@ -369,7 +370,7 @@ def test_watcher_process_is_reused_and_restarted() -> None:
     assert lookout.look() == ()
     with pytest.raises(DeviceError, match="no library"):
         lookout.look()
-    with pytest.raises(DeviceError, match="could not be looked at"):  # the process has died
+    with pytest.raises(DeviceError, match="could not be listed"):  # the process has died
         lookout.look()
     assert lookout.look() == ()
     lookout.close()
@@ -393,7 +394,7 @@ def test_failure_of_watcher_process_is_reported(
 def test_watcher_process_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("audio.portaudio.device_watcher.LIMIT_S", 0.3)
     lookout = DeviceWatcher((sys.executable, "-c", "import time; time.sleep(60)"))
-    with pytest.raises(DeviceError, match="could not be looked at"):
+    with pytest.raises(DeviceError, match="could not be listed"):
         lookout.look()
 
 

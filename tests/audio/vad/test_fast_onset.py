@@ -45,7 +45,9 @@ class Peeking:
         return speaking
 
 
-@pytest.mark.parametrize(("score", "opens"), [(0.34, False), (0.35, True)])
+@pytest.mark.parametrize(
+    ("score", "opens"), [(0.34, False), (0.35, True)], ids=["just below the threshold", "at the threshold"]
+)
 def test_half_likely_score_opens_if_audio_is_loud(score: float, opens: bool) -> None:
     scene = Peeking(score)
     assert not any(scene.hear(50, QUIET))

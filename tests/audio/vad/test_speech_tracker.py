@@ -54,7 +54,7 @@ def test_end_is_dated_by_scores_if_audio_continues() -> None:
     assert voicings[-1].boundary == 52 * FRAME_SAMPLES
 
 
-@pytest.mark.parametrize("bias_ms", [-10.0, 30.0])
+@pytest.mark.parametrize("bias_ms", [-10.0, 30.0], ids="bias of {} ms".format)
 def test_bias_is_subtracted_from_end_only(bias_ms: float) -> None:
     pcm, voiced = sound(80, (8_000, 20_000, 4_000)), set(range(26, 52))
     plain = results(SpeechTracker(SETTINGS), pcm, voiced)
@@ -127,12 +127,14 @@ SPOKEN = dict.fromkeys(range(26, 50), 1.0)
 """Scores of a second's half, of sound from 8 000 to 16 000: from frame 54 on it is known to be over."""
 
 
-@pytest.mark.parametrize(("score", "stirs"), [(0.24, []), (0.25, [60]), (0.49, [60])])
+@pytest.mark.parametrize(
+    ("score", "stirs"), [(0.24, []), (0.25, [60]), (0.49, [60])], ids=["score 0.24", "score 0.25", "score 0.49"]
+)
 def test_half_likely_score_is_possible_onset(score: float, stirs: list[int]) -> None:
     assert possible_onsets(sound(80, (8_000, 16_000, 4_000)), SPOKEN | {60: score}) == stirs
 
 
-@pytest.mark.parametrize(("amplitude", "stirs"), [(10.0, []), (60.0, [60])])
+@pytest.mark.parametrize(("amplitude", "stirs"), [(10.0, []), (60.0, [60])], ids=["soft", "loud"])
 def test_level_above_silence_is_possible_onset(amplitude: float, stirs: list[int]) -> None:
     burst = (60 * FRAME_SAMPLES, 61 * FRAME_SAMPLES, amplitude)
     assert possible_onsets(sound(80, (8_000, 16_000, 4_000), burst), SPOKEN) == stirs
@@ -179,7 +181,9 @@ def frames_of(first: int, last: int, amplitude: float) -> tuple[int, int, float]
     return first * FRAME_SAMPLES, (last + 1) * FRAME_SAMPLES - 4, amplitude  # levels use the four preceding samples
 
 
-@pytest.mark.parametrize(("amplitude", "clear"), [(20.0, []), (60.0, [40, 41, 42])])
+@pytest.mark.parametrize(
+    ("amplitude", "clear"), [(20.0, []), (60.0, [40, 41, 42])], ids=["less than 10 dB", "more than 10 dB"]
+)
 def test_10_db_above_silence_is_above_noise(amplitude: float, clear: list[int]) -> None:
     assert above_noise_frames(sound(80, frames_of(40, 42, amplitude)), set()) == clear
 
@@ -235,7 +239,7 @@ def test_room_level_is_known_after_speech_too() -> None:
     assert background_frames(sound(140, noise), voices) == [*range(61, 83), *range(91, 113)]
 
 
-@pytest.mark.parametrize(("known", "murmurs"), [(14, False), (15, True)])
+@pytest.mark.parametrize(("known", "murmurs"), [(14, False), (15, True)], ids=["14 frames known", "15 frames known"])
 def test_immediate_speech_is_not_background_level(known: int, murmurs: bool) -> None:
     voiced = set(range(known - 1, known + 20))
     pcm = sound(80, frames_of(0, 79, 300))

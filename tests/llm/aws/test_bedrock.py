@@ -118,7 +118,7 @@ def test_wait_for_token_counts_is_bounded(monkeypatch: pytest.MonkeyPatch) -> No
     assert heard == [Token("Hi"), Finished("end_turn")]
 
 
-@pytest.mark.parametrize("model", [NOVA, PROVISIONED])
+@pytest.mark.parametrize("model", [NOVA, PROVISIONED], ids=["model", "provisioned throughput"])
 def test_boto3_receives_the_same_answer(model: str) -> None:
     def by_boto3(url: str) -> str:
         client = boto3_client("bedrock-runtime", url, token=TOKEN)
@@ -260,6 +260,15 @@ def test_fault_after_last_text_loses_only_counts() -> None:
         (fault("modelStreamErrorException", message="x", originalStatusCode=400), LlmRefused),
         (fault("modelTimeoutException", message="x"), LlmTooSlow),
     ],
+    ids=[
+        "throttling",
+        "service unavailable",
+        "internal server error",
+        "validation",
+        "model stream error 500",
+        "model stream error 400",
+        "model timeout",
+    ],
 )
 def test_refusal_inside_stream(frame: bytes, kind: type[LlmError]) -> None:
     error = failure(answer(said("Hi") + frame))
@@ -274,13 +283,26 @@ def test_refusal_inside_stream(frame: bytes, kind: type[LlmError]) -> None:
         (429, "ModelNotReadyException", "", "not ready"),
         (503, "ServiceUnavailableException", "", "not ready"),
         (400, "ServiceQuotaExceededException", "", "raise its quota"),
-        (408, "ModelTimeoutException", "", "took longer than it may"),
+        (408, "ModelTimeoutException", "", "its model took too long"),
         (400, "ValidationException", "messages: too long", 'check what eu.amazon.nova-lite-v1:0 accepts: "mess'),
         (400, "ValidationException", "The provided model identifier is invalid.", "finds no eu.amazon.nova"),
         (404, "ResourceNotFoundException", "", "finds no eu.amazon.nova"),
         (403, "AccessDeniedException", "You don't have access", "may be used in eu-central-1"),
         (424, "ModelErrorException", "", "see the model's log"),
         (500, "InternalServerException", "", "failed (internalserver)"),
+    ],
+    ids=[
+        "throttling",
+        "model not ready",
+        "service unavailable",
+        "quota exceeded",
+        "model timeout",
+        "validation",
+        "invalid model",
+        "not found",
+        "access denied",
+        "model error",
+        "internal server error",
     ],
 )
 def test_refusal_before_stream(code: int, kind: str, message: str, expected_text: str) -> None:
@@ -372,7 +394,7 @@ def test_llama_by_invoke_refuses_functions() -> None:
     async def main() -> None:
         chat = BedrockChat("cloud", LLAMA, region=REGION, api="invoke", prompt=lambda _: "")
         async with aclosing(chat.stream(HELLO, ChatOptions((WEATHER,)))) as events:
-            with pytest.raises(LlmRefused, match="takes no functions: use api converse") as refusal:
+            with pytest.raises(LlmRefused, match="does not support functions: use api 'converse'") as refusal:
                 await anext(events)
         assert refusal.value.retryable
         await chat.aclose()

@@ -167,6 +167,7 @@ def test_cancelled_turn_leaves_lookup_running() -> None:
         (None, "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, or a role"),
         (OSError("no"), r"could not get its AWS credentials \(OSError\)"),
     ],
+    ids=["none found", "look-up failed"],
 )
 def test_missing_credentials_are_not_looked_up_each_turn(failure: Exception | None, expected_text: str) -> None:
     async def main() -> None:
@@ -208,8 +209,9 @@ def test_credentials_from_environment_and_profile(monkeypatch: pytest.MonkeyPatc
         ("nobody", "", "names a profile that is not in ~/.aws"),
         ("a", "[profile a]\nrole_arn = arn:aws:iam::1:role/r\nsource_profile = nobody\n", "could not get its AWS"),
         ("a", "[profile a\n", "cannot be read"),
-        ("a", "[profile a]\naws_access_key_id = x\n", "has only one half of a key"),
+        ("a", "[profile a]\naws_access_key_id = x\n", "has only half of a key"),
     ],
+    ids=["unknown profile", "incomplete role", "damaged file", "half a key"],
 )
 def test_unusable_profile_is_reported(tmp_path: Path, profile: str, config: str, expected_text: str) -> None:
     (tmp_path / "config").write_text(config, encoding="utf-8")
@@ -217,7 +219,7 @@ def test_unusable_profile_is_reported(tmp_path: Path, profile: str, config: str,
         first_keys(profile)
 
 
-def test_missing_credentials() -> None:
+def test_missing_credentials_are_reported() -> None:
     with pytest.raises(LlmRefused, match="set AWS_ACCESS_KEY_ID"):
         first_keys()
 

@@ -22,6 +22,7 @@ def error_of(code: str, message: str = "", status: int | None = None) -> LlmErro
         ({}, {"__type": "com.amazon.coral.service#ThrottlingException", "message": "slow"}),
         ({}, {"code": "Throttling", "Message": "slow"}),
     ],
+    ids=["header", "body type", "body code"],
 )
 def test_error_code_is_found_in_headers_and_body(headers: dict[str, str], body: dict[str, str]) -> None:
     assert fault_of_answer(400, headers, json.dumps(body).encode()) == AwsFault("throttling", "slow", 400)
@@ -46,7 +47,7 @@ def test_error_frame_has_message_in_header() -> None:
         ("The request signature we calculated does not match", "check the secret key, the region"),
         ("20240101T000000Z 20240101T000005Z", "check the secret key"),
         ("Signature expired: 20261399T250000Z is now earlier than 20260101T000000Z", "check the secret key"),
-    ],
+    ], ids=['clock slow', 'clock fast', 'wrong key', 'times without skew', 'invalid time'],
 )  # fmt: skip
 def test_clock_skew_differs_from_wrong_key(message: str, expected_text: str) -> None:
     assert expected_text in str(error_of("invalidsignature", message))

@@ -204,6 +204,21 @@ def test_chat_calls_are_assembled() -> None:
         (b'{"outputs": []}\n', LlmBroken, True),
         (b"x" * ((1 << 20) + 1), LlmBroken, True),
     ],
+    ids=[
+        "overloaded",
+        "validation",
+        "engine error",
+        "bad parameter",
+        "error beside text",
+        "finish reason error in stream",
+        "finish reason error",
+        "number as text",
+        "invalid JSON in event",
+        "web page",
+        "empty",
+        "other outputs",
+        "too long",
+    ],
 )
 def test_invalid_answer(body: bytes, kind: type[LlmError], retryable: bool) -> None:
     error = failure("auto", body)

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 import pytest
 from aws_server import KEY_ID, REGION, SECRET, TOKEN, own_environment, signature_of
 from llm_server import Seen
+from text_cases import text_cases
 
 from llm.aws.request import BEDROCK, SAGEMAKER, AwsApi, signed_headers
 from llm.aws.service import path_part
@@ -14,8 +15,8 @@ from llm.aws.service import path_part
 REGIONS = ("us-east-1", "eu-central-1", "ap-south-1", "us-gov-west-1", "cn-north-1")
 
 
-@pytest.mark.parametrize("api", [SAGEMAKER, BEDROCK])
-@pytest.mark.parametrize("region", [*REGIONS, "us-iso-east-1", "us-isob-east-1", "eusc-de-east-1"])
+@pytest.mark.parametrize("api", [SAGEMAKER, BEDROCK], ids=["sagemaker", "bedrock"])
+@text_cases("region", [*REGIONS, "us-iso-east-1", "us-isob-east-1", "eusc-de-east-1"])
 def test_addresses_match_botocore(
     api: AwsApi, region: str, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -29,8 +30,12 @@ def test_addresses_match_botocore(
     assert api.signing_name == signing
 
 
-@pytest.mark.parametrize("token", [TOKEN, None])
-@pytest.mark.parametrize("name", ["plain", "arn:aws:bedrock:eu-central-1:1:provisioned-model/abc", "a b~%+é"])
+@pytest.mark.parametrize("token", [TOKEN, None], ids=["with token", "without token"])
+@pytest.mark.parametrize(
+    "name",
+    ["plain", "arn:aws:bedrock:eu-central-1:1:provisioned-model/abc", "a b~%+é"],
+    ids=["plain name", "ARN", "special characters"],
+)
 def test_signature_matches_botocore_for_encoded_names(name: str, token: str | None) -> None:
     keys = SimpleNamespace(access_key=KEY_ID, secret_key=SECRET, token=token)
     url = f"https://vpce-1.example:8443/model/{path_part(name)}/converse-stream?a=b"

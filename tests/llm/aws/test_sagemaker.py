@@ -192,7 +192,7 @@ def test_wrong_secret_is_refused_by_server(monkeypatch: pytest.MonkeyPatch) -> N
 # Cancellation and deadlines.
 
 
-@pytest.mark.parametrize("tokens", [0, 1])
+@pytest.mark.parametrize("tokens", [0, 1], ids=["before the first token", "after it"])
 def test_closing_stream_disconnects(tokens: int) -> None:
     first = part(TGI[: TGI.index(b"\n") + 1])
 
@@ -248,7 +248,7 @@ def test_functions_are_refused_with_prompt() -> None:
         model = SageMakerChat("far", "e", region=REGION, prompt=lambda _: "")
         options = ChatOptions((Function("weather", "", "{}"),))
         async with aclosing(model.stream(HELLO, options)) as events:
-            with pytest.raises(LlmRefused, match="takes no functions: use an endpoint") as refusal:
+            with pytest.raises(LlmRefused, match="does not support functions: use an endpoint") as refusal:
                 await anext(events)
         assert refusal.value.retryable
         await model.aclose()
@@ -267,14 +267,19 @@ def test_functions_are_refused_with_prompt() -> None:
         (400, "ThrottlingException", {"message": "Rate exceeded"}, True, 'no more requests for now (throttling): wait'),
         (400, "ValidationError", {"message": "bad header"}, True, "rejects the request (validationerror)"),
         (400, "ValidationError", {"message": "Endpoint my-endpoint of account 1 not found."}, True, "finds no my-end"),
-        (424, "ModelError", {"OriginalStatusCode": 422, "OriginalMessage": "inputs too long"}, True, "model says 422"),
+        (424, "ModelError", {"OriginalStatusCode": 422, "OriginalMessage": "inputs too long"}, True, "model: HTTP 422"),
         (424, "ModelError", {"OriginalStatusCode": 400}, True, "check what my-endpoint accepts"),
-        (424, "ModelError", {"OriginalStatusCode": 503}, True, "its model says 503"),
+        (424, "ModelError", {"OriginalStatusCode": 503}, True, "model: HTTP 503"),
         (424, "ModelError", {"OriginalStatusCode": 500, "Message": "boom"}, True, 'failed with 500: see the model'),
         (500, "InternalFailure", {}, True, "failed (internalfailure)"),
         (403, "AccessDeniedException", {"Message": "User: x"}, True, "allow sagemaker:InvokeEndpointWith"),
         (403, "ExpiredTokenException", {}, True, "credentials that expired"),
         (403, "UnrecognizedClientException", {}, True, "does not accept its AWS credentials"),
+    ],
+    ids=[
+        "model not ready", "service unavailable", "throttling", "validation", "endpoint not found",
+        "model says 422", "model says 400", "model says 503", "model says 500", "internal failure",
+        "access denied", "expired token", "unrecognized client",
     ],
 )  # fmt: skip
 def test_refusal_before_stream(
@@ -307,6 +312,7 @@ def test_question_is_never_quoted() -> None:
         (fault("ModelStreamError", Message="x", ErrorCode="ModelInvocationTimeExceeded"), LlmTooSlow, False),
         (fault("InternalStreamFailure", Message="x"), LlmRefused, True),
     ],
+    ids=["stream broken", "model timeout", "internal failure"],
 )
 def test_refusal_inside_stream_follows_earlier_text(frame: bytes, kind: type[LlmError], retryable: bool) -> None:
     heard: list[ChatEvent] = []

@@ -40,6 +40,14 @@ def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
         ("SSL_CERT_FILE", "/nowhere/ca.pem", "SSL_CERT_FILE"),
         ("SSL_CERT_FILE", __file__, "SSL_CERT_FILE"),
     ],
+    ids=[
+        "FTP proxy",
+        "invalid IPv6 proxy",
+        "invalid port",
+        "SOCKS proxy",
+        "missing certificates",
+        "file without certificates",
+    ],
 )
 def test_unusable_environment_is_reported(monkeypatch: pytest.MonkeyPatch, name: str, value: str, named: str) -> None:
     monkeypatch.setenv(name, value)
@@ -54,6 +62,14 @@ def test_unusable_environment_is_reported(monkeypatch: pytest.MonkeyPatch, name:
 @pytest.mark.parametrize(
     "no_proxy",
     ["localhost,127.0.0.1,::1,[::1]", "10.0.0.0/8,fd00::/8", "[::1", "http://me:secret@[", "a b,,;,%%,://", "*"],
+    ids=[
+        "addresses",
+        "networks",
+        "invalid IPv6 address",
+        "invalid address with password",
+        "blanks and separators",
+        "star",
+    ],
 )
 @pytest.mark.parametrize("name", ["NO_PROXY", "no_proxy"])
 def test_any_no_proxy_value_is_accepted(monkeypatch: pytest.MonkeyPatch, name: str, no_proxy: str) -> None:
@@ -99,18 +115,26 @@ def test_unreachable_proxy_is_named_instead_of_server(monkeypatch: pytest.Monkey
     with pytest.raises(LlmUnreachable) as refused:
         asyncio.run(ask_for_models("near", f"{scheme}://llm.example/v1", api_key=None, timeout_s=5))
     where = f"llm endpoint 'near' at {scheme}://llm.example/v1"
-    assert str(refused.value) == f"{where} lies behind a proxy that refuses connections: {CHECK_PROXY}"
+    assert str(refused.value) == f"{where} is behind a proxy that refuses connections: {CHECK_PROXY}"
 
 
 @pytest.mark.parametrize(
     ("error", "expected_text"),
     [
         (socket.gaierror(-2, "secret"), "proxy that has a name that cannot be looked up"),
-        (httpx.ConnectTimeout("secret"), "proxy that did not take the connection in time"),
-        (httpx.ConnectError("secret"), "proxy that cannot be connected to"),
-        (httpx.ProxyError("secret"), "proxy that says no"),
+        (httpx.ConnectTimeout("secret"), "proxy that did not accept the connection in time"),
+        (httpx.ConnectError("secret"), "proxy that cannot be reached"),
+        (httpx.ProxyError("secret"), "proxy that refuses the connection"),
         (ssl.SSLCertVerificationError("secret"), "certificate that is not trusted: check its url"),
         (httpx.ReadError("secret"), "closed the connection without an answer: check that its url"),
+    ],
+    ids=[
+        "unknown proxy name",
+        "proxy timeout",
+        "proxy unreachable",
+        "proxy refuses",
+        "untrusted certificate",
+        "closed connection",
     ],
 )
 def test_failure_behind_proxy_names_who_failed(
@@ -135,12 +159,12 @@ def test_proxy_password_request_names_proxy(monkeypatch: pytest.MonkeyPatch) -> 
         async with serving(no) as proxy:
             proxy.models = no
             monkeypatch.setenv("HTTP_PROXY", proxy.url.removesuffix("/v1"))
-            says = f"at http://llm.example/v1 lies behind a proxy that says no: {CHECK_PROXY}"
-            with pytest.raises(LlmRefused, match=says):
+            message = f"at http://llm.example/v1 is behind a proxy that refuses the connection: {CHECK_PROXY}"
+            with pytest.raises(LlmRefused, match=message):
                 await ask_for_models("near", "http://llm.example/v1", api_key=None, timeout_s=5)
             model = OpenAIChat("near", "http://llm.example/v1", "m7")
             try:
-                with pytest.raises(LlmRefused, match=says):
+                with pytest.raises(LlmRefused, match=message):
                     await ask(model)
             finally:
                 await model.aclose()
@@ -151,6 +175,7 @@ def test_proxy_password_request_names_proxy(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize(
     ("name", "value"),
     [("NO_PROXY", "fd00::/8"), ("SSL_CERT_FILE", "/nowhere/ca.pem"), ("HTTP_PROXY", "http://proxy.example:70000")],
+    ids=["NO_PROXY", "SSL_CERT_FILE", "HTTP_PROXY"],
 )
 def test_loopback_server_ignores_unusable_environment(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
     monkeypatch.setenv(name, value)

@@ -45,7 +45,9 @@ def test_compressed_answer_is_refused_unread(coding: str, status: int) -> None:
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("coding", ["", "identity", " Identity "])
+@pytest.mark.parametrize(
+    "coding", ["", "identity", " Identity "], ids=["no coding", "identity", "identity with blanks"]
+)
 def test_plain_answer_is_read(coding: str) -> None:
     assert not coding_of({"content-encoding": coding})
 

@@ -20,7 +20,7 @@ def test_parameters_override_fields_and_tables_are_merged() -> None:
 
 
 def test_reserved_parameter_is_refused() -> None:
-    with pytest.raises(ValueError, match="llm endpoint 'near': parameters: messages is filled in by the program"):
+    with pytest.raises(ValueError, match="llm endpoint 'near': parameters: messages is set by the program"):
         checked("near", {"top_p": 0.9, "messages": []}, reserved={"messages"})
 
 
@@ -28,7 +28,7 @@ def test_flat_service_refuses_lists_and_tables() -> None:
     single = {"top_p": 0.9, "seed": 3, "best": True, "name": "x"}
     assert checked("near", single, reserved=(), flat=True) == single
     for value in (["x"], {"a": 1}):
-        with pytest.raises(ValueError, match="parameters: stop: this service takes single texts"):
+        with pytest.raises(ValueError, match="parameters: stop: this service accepts strings"):
             checked("near", {"stop": value}, reserved=(), flat=True)
         assert checked("near", {"stop": value}, reserved=()) == {"stop": value}
 

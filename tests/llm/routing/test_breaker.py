@@ -80,13 +80,13 @@ def test_open_time_doubles_and_resets() -> None:
     breaker, now_s, spells = Breaker(), 0.0, []
     for _ in range(8):
         failed(breaker, now_s, certain=True)
-        spells.append(breaker.opens_at_s() - now_s)
-        now_s = breaker.opens_at_s()
+        spells.append(breaker.may_be_asked_at_s() - now_s)
+        now_s = breaker.may_be_asked_at_s()
     assert spells == [5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 300.0, 300.0]
     breaker.succeeded(now_s)
     now_s += RESET_AFTER_S + 2 * MAX_OPEN_S
     failed(breaker, now_s, certain=True)
-    assert breaker.opens_at_s() - now_s == OPEN_S
+    assert breaker.may_be_asked_at_s() - now_s == OPEN_S
 
 
 def test_fast_failure_has_shorter_maximum() -> None:
@@ -102,14 +102,14 @@ def test_requests_started_before_opening_are_ignored() -> None:
     breaker.failed(1.0, 0.4, certain=True)
     breaker.failed(1.1, 0.4, certain=True)
     breaker.failed(1.3, 0.4, certain=True)
-    assert breaker.opens_at_s() == 1.0 + OPEN_S
+    assert breaker.may_be_asked_at_s() == 1.0 + OPEN_S
 
 
 def test_answer_started_before_opening_is_false_alarm() -> None:
     breaker = Breaker()
     for at_s in (1.0, 3.0, 5.0):
         breaker.failed(at_s, 0.4, certain=True)
-        assert breaker.opens_at_s() - at_s == OPEN_S
+        assert breaker.may_be_asked_at_s() - at_s == OPEN_S
         breaker.succeeded(at_s - 0.1)
         assert breaker.closed(at_s)
 
@@ -117,11 +117,11 @@ def test_answer_started_before_opening_is_false_alarm() -> None:
 def test_many_answers_reset_open_time() -> None:
     breaker = Breaker()
     for answers, spell_s in ((0, OPEN_S), (RESET_AFTER_ANSWERS - 1, 2 * OPEN_S), (RESET_AFTER_ANSWERS, OPEN_S)):
-        now_s = breaker.opens_at_s()
+        now_s = breaker.may_be_asked_at_s()
         for _ in range(answers):
             breaker.succeeded(now_s)
         failed(breaker, now_s + 1.5, certain=True)
-        assert breaker.opens_at_s() - now_s - 1.5 == spell_s
+        assert breaker.may_be_asked_at_s() - now_s - 1.5 == spell_s
 
 
 @given(st.lists(st.tuples(st.sampled_from(["asked", "ok", "failed", "surely", "let go"]), st.floats(0, 100))))

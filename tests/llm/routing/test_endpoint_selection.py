@@ -52,7 +52,7 @@ def test_latency_uses_configured_order_until_measured() -> None:
     assert route.order(NOW_S) == [1, 2, 0]
 
 
-def test_favourite_is_replaced_only_by_clearly_faster() -> None:
+def test_favourite_is_replaced_only_by_clearly_faster_endpoint() -> None:
     route = routing()
     measured(route, 0.100, 0.110, 0.3)
     assert plan(route).first == 0
@@ -145,7 +145,7 @@ def test_stale_endpoint_is_measured_within_budget() -> None:
     assert 1 <= len(raced) <= 0.03 * len(plans)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.02, 0.03])
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.03], ids="share {}".format)
 def test_small_budget_measures_with_occasional_turn(share: float) -> None:
     route = routing(share=share)
     measured(route, 0.1, 0.15, 0.2)
@@ -193,5 +193,5 @@ def test_slow_or_other_tier_is_no_alternative() -> None:
 
 
 def test_routing_requires_an_endpoint() -> None:
-    with pytest.raises(ValueError, match="no endpoint"):
+    with pytest.raises(ValueError, match="no LLM endpoint"):
         Routing((), "latency", HedgeBudget(0.1), lambda: 0.0)

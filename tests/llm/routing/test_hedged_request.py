@@ -24,7 +24,7 @@ from llm.routing.hedging import LOSER_TOKENS, UNMEASURED_DELAY_S, UNMEASURED_PAT
 POLICIES: tuple[Policy, ...] = ("latency", "ordered", "weighted")
 PROMPT_TOKENS = 100
 
-What = str
+Outcome = str
 """The next step: an event of an endpoint, an error, the passage of time, or the consumer's leaving."""
 
 
@@ -33,12 +33,12 @@ def routing_of(count: int, policy: Policy, share: float, seed: int) -> Routing:
     return Routing(endpoints, policy, HedgeBudget(share), random.Random(seed).random)
 
 
-def error(name: str, what: What) -> LlmError:
+def error(name: str, what: Outcome) -> LlmError:
     kind = LlmUnreachable if what == "unreachable" else LlmRefused
     return kind(name, what, spoken="", retryable=what != "wrong")
 
 
-class Listener:
+class ProgressRecorder:
     """Performs the effects and checks that they are consistent."""
 
     def __init__(self, hedged: HedgedRequest) -> None:
@@ -52,13 +52,13 @@ class Listener:
         self.passed: list[ChatEvent] = []
         self.tried: list[EndpointTried] = []
 
-    def perform(self, effects: list[Effect], of: int | None = None) -> None:
+    def run_scene(self, effects: list[Effect], of: int | None = None) -> None:
         for effect in effects:
             assert not self.failed, "nothing comes after the error"
             match effect:
                 case AskEndpoint(number):
-                    assert self.winner is None, "nobody is asked once something was said"
-                    assert number not in self.asked, "nobody is asked twice"
+                    assert self.winner is None, "no endpoint is asked after the first content"
+                    assert number not in self.asked, "no endpoint is asked twice"
                     self.asked.append(number)
                     self.running.add(number)
                 case CloseRequest(number):
@@ -71,7 +71,7 @@ class Listener:
                 case PassOn(event):
                     self._hear(event, of)
         if self.winner is not None or self.failed:
-            assert self.running <= {self.winner}, "whoever lost is closed at once"
+            assert self.running <= {self.winner}, "the other requests are closed at once"
         assert len(self.running) <= 2
 
     def _hear(self, event: ChatEvent, of: int | None) -> None:
@@ -105,7 +105,7 @@ STEPS = st.lists(
     st.lists(STEPS, min_size=1, max_size=12),
 )
 def test_any_event_order_is_handled(
-    policy: Policy, count: int, share: float, seed: int, questions: list[list[tuple[What, int, float]]]
+    policy: Policy, count: int, share: float, seed: int, questions: list[list[tuple[Outcome, int, float]]]
 ) -> None:
     routing, now_s = routing_of(count, policy, share, seed), 1000.0
     for steps in questions:
@@ -115,16 +115,16 @@ def test_any_event_order_is_handled(
         assert budget.hedges == 1 or budget.extra_tokens <= share * budget.tokens
 
 
-def hold(routing: Routing, steps: list[tuple[What, int, float]], now_s: float) -> float:
+def hold(routing: Routing, steps: list[tuple[Outcome, int, float]], now_s: float) -> float:
     hedged = HedgedRequest(routing, PROMPT_TOKENS, now_s + 8.0)
-    listener = Listener(hedged)
-    listener.perform(hedged.begin(now_s))
+    listener = ProgressRecorder(hedged)
+    listener.run_scene(hedged.begin(now_s))
     for what, which, later_s in steps:
         if listener.failed or (not listener.running and hedged.wake_s is None):
             break
         if what in {"time", "later"} or not listener.running:
             now_s = now_s + later_s if what == "later" or hedged.wake_s is None else max(now_s, hedged.wake_s)
-            listener.perform(hedged.tick(now_s))
+            listener.run_scene(hedged.tick(now_s))
             continue
         now_s += later_s / 20
         number = sorted(listener.running)[which % len(listener.running)]
@@ -133,22 +133,22 @@ def hold(routing: Routing, steps: list[tuple[What, int, float]], now_s: float) -
             if number == listener.winner and not listener.said:
                 listener.winner = None
                 listener.broken_calls += 1
-            listener.perform(hedged.failed(number, error(f"e{number}", what), now_s))
+            listener.run_scene(hedged.failed(number, error(f"e{number}", what), now_s))
         elif what == "ended":
             effects = hedged.ended(number, now_s)
             listener.running.discard(number)
             if effects is None:
                 assert number == listener.winner
                 break
-            listener.perform(effects)
+            listener.run_scene(effects)
         else:
-            events: dict[What, ChatEvent] = {
+            events: dict[Outcome, ChatEvent] = {
                 "queued": SlotAcquired(),
                 "sent": RequestSent(0.01),
                 "token": Token("a"),
                 "calling": CallInProgress(),
             }
-            listener.perform(hedged.on_event(number, events.get(what, Finished("stop")), now_s), number)
+            listener.run_scene(hedged.on_event(number, events.get(what, Finished("stop")), now_s), number)
             if what == "finished":
                 listener.winner, listener.said = number, True
     hedged.close(now_s)
@@ -275,7 +275,7 @@ def test_silent_endpoint_is_given_up_and_breaker_opens() -> None:
     assert not routing.breakers[0].closed(1002.1)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.1])
+@pytest.mark.parametrize("share", [0.0, 0.1], ids=["no hedging", "hedging"])
 def test_configured_patience_is_respected(share: float) -> None:
     """A slow endpoint that is asked first on purpose would otherwise never be measured."""
     endpoints = [Endpoint("slow", patience_s=5.0), Endpoint("quick", tier=2)]
@@ -291,7 +291,7 @@ def test_configured_patience_is_respected(share: float) -> None:
         hedged.close(asked_at_s + 4)
 
 
-@pytest.mark.parametrize("winner", [1, 2])
+@pytest.mark.parametrize("winner", [1, 2], ids=["second endpoint answers", "third endpoint answers"])
 def test_two_silent_endpoints_are_replaced(winner: int) -> None:
     hedged, _ = question()
     hedged.begin(1000.0)
@@ -380,7 +380,7 @@ def test_empty_stream_is_a_failure() -> None:
     assert AskEndpoint(1) in effects
 
 
-@pytest.mark.parametrize("hedge_allowed", [True, False])
+@pytest.mark.parametrize("hedge_allowed", [True, False], ids=["budget left", "budget spent"])
 def test_budget_is_checked_again(hedge_allowed: bool) -> None:
     routing = routing_of(2, "ordered", 0.1, 1)
     routing.budget.hedge(routing.budget.ask(10), 10)  # the advance

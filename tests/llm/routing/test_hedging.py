@@ -93,7 +93,11 @@ def test_tokens_count_only_once() -> None:
     assert budget.may_hedge(last, 200)
 
 
-@pytest.mark.parametrize(("share", "explores"), [(0.0, False), (0.02, False), (0.03, False), (0.04, True), (0.1, True)])
+@pytest.mark.parametrize(
+    ("share", "explores"),
+    [(0.0, False), (0.02, False), (0.03, False), (0.04, True), (0.1, True)],
+    ids=["no budget", "2 %", "3 %", "4 %", "10 %"],
+)
 def test_small_budget_permits_no_exploration(share: float, explores: bool) -> None:
     budget = HedgeBudget(share)
     questions = [budget.ask(1000) for _ in range(10 * WINDOW)]
@@ -117,7 +121,7 @@ def test_hedge_beyond_budget_raises() -> None:
         budget.hedge(budget.ask(100), 100)
 
 
-@pytest.mark.parametrize("share", [-0.1, 1.1])
+@pytest.mark.parametrize("share", [-0.1, 1.1], ids=["negative", "above one"])
 def test_invalid_share_is_refused(share: float) -> None:
     with pytest.raises(ValueError, match="hedge_share"):
         HedgeBudget(share)

@@ -97,7 +97,7 @@ def router_of(*models: Scripted, share: float = 1.0, policy: Policy = "ordered",
 
 
 @dataclass
-class Asked:
+class Question:
     """The outcome of one question; times are relative to its start."""
 
     events: list[ChatEvent]
@@ -121,9 +121,9 @@ class Asked:
         return next(at_s for event, at_s in zip(self.events, self.at_s, strict=True) if isinstance(event, Token))
 
 
-async def ask(router: Router) -> Asked:
+async def ask(router: Router) -> Question:
     loop = asyncio.get_running_loop()
-    began_s, asked = loop.time(), Asked([], [], None)
+    began_s, asked = loop.time(), Question([], [], None)
     try:
         async with aclosing(router.stream(HELLO)) as events:
             async for event in events:
@@ -134,7 +134,7 @@ async def ask(router: Router) -> Asked:
     return asked
 
 
-def asked_once(*models: Scripted, share: float = 1.0) -> Asked:
+def asked_once(*models: Scripted, share: float = 1.0) -> Question:
     return run_virtual(ask(router_of(*models, share=share)))
 
 
@@ -158,7 +158,9 @@ def test_function_call_wins_like_a_token() -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [unreachable("near"), refused("near"), LlmBroken("near", "", spoken="", retryable=True)]
+    "error",
+    [unreachable("near"), refused("near"), LlmBroken("near", "", spoken="", retryable=True)],
+    ids=["unreachable", "refused", "broken"],
 )
 def test_failure_before_first_token_fails_over(error: LlmError) -> None:
     near, far = Scripted("near", error=error), Scripted("far")
@@ -178,7 +180,7 @@ def test_first_refusal_is_reported_with_the_last() -> None:
     near, far = Scripted("near", error=refused("near")), Scripted("far", error=unreachable("far"))
     asked = run_virtual(ask(router_of(near, far)))
     assert isinstance(asked.error, LlmUnreachable)
-    assert str(asked.error) == "far: nobody there; before it, near: refused"
+    assert str(asked.error) == "far: nobody there; earlier, near: refused"
     assert asked.error.spoken == "Nobody there."
 
 
@@ -214,7 +216,7 @@ def test_error_after_first_token_is_raised() -> None:
 def test_silent_endpoint_is_hedged_and_closed() -> None:
     near, far = Scripted("near", first_token_s=SILENT), Scripted("far", first_token_s=0.1)
 
-    async def scene() -> tuple[Asked, float]:
+    async def scene() -> tuple[Question, float]:
         asked = await ask(router_of(near, far))
         return asked, asyncio.get_running_loop().time()
 
@@ -367,7 +369,7 @@ def test_measurements_are_shared_between_conversations() -> None:
     near, far = Scripted("near", error=unreachable("near")), Scripted("far")
     router = router_of(near, far)
 
-    async def scene() -> list[Asked]:
+    async def scene() -> list[Question]:
         return [await ask(router), await ask(router)]
 
     _, second = run_virtual(scene())

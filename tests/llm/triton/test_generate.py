@@ -155,7 +155,7 @@ def test_load_opens_two_connections() -> None:
 def test_functions_are_refused_before_request() -> None:
     async def test(server: Server, model: TritonChat) -> None:
         options = ChatOptions(functions=(Function("weather", "", "{}"),))
-        with pytest.raises(LlmRefused, match="carries no functions"):
+        with pytest.raises(LlmRefused, match="does not support functions"):
             async with aclosing(model.stream(HELLO, options)) as stream:
                 await anext(stream)
         assert server.seen == []
@@ -215,6 +215,7 @@ def test_stalled_answer_is_too_slow() -> None:
         (404, "was not found"),
         (503, "failed"),
     ],
+    ids=["status 400", "status 404", "status 503"],
 )
 def test_refusal_before_inference(code: int, expected_text: str) -> None:
     _, fault = TRITON.failing(status(code, {"error": "the model is not ready"}))
@@ -245,6 +246,7 @@ def test_lost_connection_is_broken() -> None:
         ("", "http://127.0.0.1:1", "model must name a model"),
         ("m7", "x", "url must look like http://127.0.0.1:8000, not"),
     ],
+    ids=["no model", "address"],
 )
 def test_invalid_settings_are_refused_at_construction(model: str, url: str, fault: str) -> None:
     with pytest.raises(ValueError, match=f"llm endpoint 'near': {fault}"):

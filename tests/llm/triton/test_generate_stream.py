@@ -95,7 +95,9 @@ def test_errors_with_status_200(before: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "pieces", [(output("[INST] q? [/INST]Hi"),), (output("[INST] q"), output("? [/INST]"), output("Hi"))]
+    "pieces",
+    [(output("[INST] q? [/INST]Hi"),), (output("[INST] q"), output("? [/INST]"), output("Hi"))],
+    ids=["one event", "several events"],
 )
 def test_echoed_prompt_is_removed(pieces: tuple[bytes, ...]) -> None:
     assert read(*pieces, echo="[INST] q? [/INST]") == [Token("Hi"), Finished("done")]

@@ -116,7 +116,7 @@ async def ask_and_cancel(triton: Triton, model: TritonGrpcChat) -> None:
     before = len(triton.seen)
     asking = asyncio.create_task(ask(model))
     async with asyncio.timeout(5):
-        while len(triton.seen) == before:  # noqa: ASYNC110 - a list tells nobody
+        while len(triton.seen) == before:  # noqa: ASYNC110 - a list has no event
             await asyncio.sleep(0.005)
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -216,7 +216,7 @@ def test_wait_for_end_mark_after_reason_is_bounded() -> None:
     run(test, (Part(b"Hi", more=(("finish_reason", b"stop"),)), Wait(10)), details=True)
 
 
-@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("plain", [False, True], ids=["raw contents", "plain contents"])
 def test_character_split_over_two_responses(*, plain: bool) -> None:
     whole = "né 😀".encode()
     for cut in range(len(whole) + 1):
@@ -396,7 +396,7 @@ def test_cancelling_one_answer_keeps_the_other() -> None:
         await model.load()
         async with asyncio.timeout(10), asyncio.TaskGroup() as both:
             other = both.create_task(ask(model))
-            while not triton.seen:  # noqa: ASYNC110 - a list tells nobody
+            while not triton.seen:  # noqa: ASYNC110 - a list has no event
                 await asyncio.sleep(0.005)
             await ask_and_cancel(triton, model)
             assert not other.done()
@@ -413,7 +413,7 @@ def test_cancelling_one_answer_keeps_the_other() -> None:
     [
         (Part(error="Request for unknown model: 'm7' is not found"), LlmRefused, "check its url"),
         (Part(error="unexpected inference input 'x' for model 'm7'"), LlmRefused, "rejects the request"),
-        (Part(error="Exceeds maximum queue size"), LlmRefused, "takes no more requests"),
+        (Part(error="Exceeds maximum queue size"), LlmRefused, "accepts no more requests"),
         (Part(error="Request was cancelled"), LlmBroken, "broke off"),
         (Part(error=f"bad: {ASKED} {KEY}"), LlmRefused, "see the log of its model server"),
         (Fail(grpc.StatusCode.UNAUTHENTICATED, f"not {KEY}"), LlmRefused, "api_key_env"),
@@ -423,6 +423,20 @@ def test_cancelling_one_answer_keeps_the_other() -> None:
         (Fail(grpc.StatusCode.UNAVAILABLE, "engine is not healthy"), LlmRefused, "engine is not healthy"),
         (Fail(grpc.StatusCode.INTERNAL), LlmRefused, "INTERNAL"),
         (Fail(grpc.StatusCode.CANCELLED), LlmBroken, "broke off"),
+    ],
+    ids=[
+        "unknown model",
+        "unknown input",
+        "full queue",
+        "cancelled request",
+        "private text",
+        "UNAUTHENTICATED",
+        "NOT_FOUND",
+        "INVALID_ARGUMENT",
+        "RESOURCE_EXHAUSTED",
+        "UNAVAILABLE",
+        "INTERNAL",
+        "CANCELLED",
     ],
 )
 def test_error_codes_are_refused(step: Part | Fail, kind: type[LlmError], expected_text: str) -> None:
@@ -485,7 +499,7 @@ def test_first_token_deadline_counts_content_only(script: Script) -> None:
     assert 0.14 < took_s < 2
 
 
-def test_gap_deadline_counts_content_only() -> None:
+def test_empty_parts_do_not_extend_token_gap_deadline() -> None:
     script = (Part(b"a"), Wait(0.3), Part(b"b"), Wait(0.3), Part(b""), Wait(5))
     events, error, took_s = failing(script, token_gap_timeout_s=0.8)
     assert isinstance(error, LlmTooSlow)
@@ -596,7 +610,7 @@ def test_closing_client_ends_running_calls() -> None:
         said: list[ChatEvent] = []
         async with asyncio.timeout(10), asyncio.TaskGroup() as group:
             asking = group.create_task(failure_of(model, said))
-            while not texts(said):  # noqa: ASYNC110 - a list tells nobody
+            while not texts(said):  # noqa: ASYNC110 - a list has no event
                 await asyncio.sleep(0.005)
             await model.aclose()
             await model.aclose()
@@ -691,6 +705,23 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         ("grpc://h", {"model": ""}, "model"),
         ("grpcs://h", {"ca_file": Path("gone.pem")}, "ca_file"),
     ],
+    ids=[
+        "no scheme",
+        "ftp",
+        "path in address",
+        "password in address",
+        "port too large",
+        "zero gap timeout",
+        "zero connect timeout",
+        "zero keep-alive",
+        "unknown backend",
+        "invalid key",
+        "invalid header",
+        "parameter out of range",
+        "details for tensorrt_llm",
+        "no model",
+        "missing certificate file",
+    ],
 )
 def test_invalid_settings_are_named(url: str, settings: dict[str, object], named: str) -> None:
     making: Callable[..., TritonGrpcChat] = TritonGrpcChat
@@ -706,6 +737,7 @@ def test_invalid_settings_are_named(url: str, settings: dict[str, object], named
         ("grpcs://h.example", "h.example:443", True),
         ("https://[::1]:8443", "[::1]:8443", True),
     ],
+    ids=["default port", "http", "grpcs", "IPv6"],
 )
 def test_addresses_are_parsed(url: str, target: str, *, secure: bool) -> None:
     assert grpc_channel.target_of("near", url) == (target, secure)
@@ -714,7 +746,7 @@ def test_addresses_are_parsed(url: str, target: str, *, secure: bool) -> None:
 def test_functions_are_refused() -> None:
     async def test(triton: Triton, model: TritonGrpcChat) -> None:
         options = ChatOptions(functions=(Function("f", "", "{}"),))
-        with pytest.raises(LlmRefused, match="takes no functions"):
+        with pytest.raises(LlmRefused, match="does not support functions"):
             await anext(model.stream(HELLO, options))
         assert triton.seen == []
 
@@ -727,7 +759,9 @@ def test_detail_has_kind_model_and_address() -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "package"), [(grpc_channel.__file__, "grpc"), (kserve_messages.__file__, "google.protobuf")]
+    ("file", "package"),
+    [(grpc_channel.__file__, "grpc"), (kserve_messages.__file__, "google.protobuf")],
+    ids=["grpcio", "protobuf"],
 )
 def test_missing_extra_names_install_command(file: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, package, None)

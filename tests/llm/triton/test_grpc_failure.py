@@ -1,6 +1,7 @@
 """Conversion of status codes and error texts into errors with a remedy."""
 
 import pytest
+from text_cases import text_cases
 
 from llm.errors import LlmBroken, LlmError, LlmRefused, LlmUnreachable
 from llm.triton.grpc_failure import failed_in_stream, failed_with_code, is_lost, too_slow_to_connect, unreachable
@@ -14,7 +15,7 @@ def failed(code: str, details: str = "", *, connected: bool = True, begun: bool 
     )
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("code", "kind", "spoken"),
     [
         ("UNAUTHENTICATED", LlmRefused, "key"),
@@ -57,6 +58,7 @@ def test_error_text_is_quoted_except_about_keys() -> None:
         ("Trying to connect an http1.x server", "8001"),
         ("anything else", "check its url and the network"),
     ],
+    ids=["connection refused", "unknown host", "untrusted certificate", "HTTP server", "other"],
 )
 def test_unreachable_names_reason(details: str, expected_text: str) -> None:
     assert expected_text in str(unreachable("near", "grpc://h:1", details))
@@ -83,6 +85,15 @@ def test_slow_connection_is_unreachable() -> None:
         ("Exceeds maximum queue size", "(RESOURCE_EXHAUSTED)"),
         ("Error generating stream: CUDA out of memory", "(UNKNOWN)"),
     ],
+    ids=[
+        "unknown model",
+        "no version",
+        "unknown input",
+        "wrong shape",
+        "prompt too long",
+        "full queue",
+        "out of memory",
+    ],
 )
 def test_error_texts_without_code_are_classified(message: str, expected_text: str) -> None:
     error = failed_in_stream("near", message, where="grpc://h:1", model="m7", private=())
@@ -100,6 +111,7 @@ def test_error_texts_without_code_are_classified(message: str, expected_text: st
         ("the model is overloaded, ask later", False),
         ("", False),
     ],
+    ids=["socket closed", "reset", "GOAWAY", "overloaded", "empty"],
 )
 def test_lost_connection_is_recognized(details: str, *, lost: bool) -> None:
     assert is_lost(details) is lost

@@ -61,7 +61,7 @@ def test_stream_without_marks_ends_with_call() -> None:
     assert events_of(Part(b"Hi", final=None)) == [Token("Hi"), Finished("done")]
 
 
-def test_finishing_after_finish_reason() -> None:
+def test_stream_is_finishing_after_finish_reason() -> None:
     stream = parser()
     assert not stream.finishing
     going_on, over = (Part(b"a", more=(("finish_reason", reason),)) for reason in (b"None", b"stop"))
@@ -91,11 +91,12 @@ def test_text_before_error_is_passed_on() -> None:
         ((), "without any text"),
         ((LAST,), "without any text"),
         ((Part(b"", more=(("finish_reason", b"length"),), final=True),), "raise llm.max_tokens"),
-        ((Part(b"a"),), "mark of a last response"),
+        ((Part(b"a"),), "without marking the last response"),
         ((Part(b"a", request_id="2"),), "another request"),
         ((Part(b"a", more=(("finish_reason", b"abort"),)),), "abort"),
         ((Part(b"a" * 300_000),), "set max_tokens"),
     ],
+    ids=["nothing", "end mark only", "no text at the limit", "no end mark", "other request", "aborted", "endless"],
 )
 def test_invalid_answer(parts: tuple[Part, ...], expected_text: str) -> None:
     with pytest.raises(LlmBroken, match=expected_text) as caught:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from rehearsal import Rehearsal, Says, ScriptedMicrophone
+from simulation import ScriptedMicrophone, Simulation, Utterance
 from wire_client import SERVICE
 
 from assistant.commands.talk import panels
@@ -45,21 +45,21 @@ TONE = np.full(2400, 3000, np.int16)
 WORDS = (TimedWord("It's", 0.0, 200.0, estimated=False), TimedWord("noon.", 200.0, 400.0, estimated=False))
 
 
-class Line:
+class ConnectedPair:
     """Server and client side, connected directly."""
 
     def __init__(self) -> None:
         self.server = Realtime(ALL, SERVICE, session_id="s1")
-        self.here = RemoteConversation()
+        self.remote = RemoteConversation()
         self.server.begin()
         self.greeting = self.fetch()
 
     def fetch(self) -> list[Effect]:
-        return [effect for text in self.server.to_send() for effect in self.here.handle(json.loads(text))]
+        return [effect for text in self.server.to_send() for effect in self.remote.handle(json.loads(text))]
 
-    def tell(self, *facts: Any, inserted_ms: float | None = 0.0) -> list[Effect]:
-        for fact in facts:
-            self.server.on_event(fact, inserted_ms)
+    def tell(self, *events: Any, inserted_ms: float | None = 0.0) -> list[Effect]:
+        for event in events:
+            self.server.on_event(event, inserted_ms)
         return self.fetch()
 
     def sound(self, reply: ReplyId = REPLY) -> list[Effect]:
@@ -68,13 +68,13 @@ class Line:
 
     def again(self, history: Sequence[Item] = ()) -> list[Effect]:
         """Resumes the conversation on another connection."""
-        self.here.lost()
+        self.remote.connection_lost()
         self.server = Realtime(ALL, SERVICE, session_id="s1")
         self.server.begin(history, resumed=True, heard_ms=500.0)
         return self.fetch()
 
 
-def asked(line: Line, reply: ReplyId = REPLY) -> list[Effect]:
+def asked(line: ConnectedPair, reply: ReplyId = REPLY) -> list[Effect]:
     said = UserMessage(USER, "what time is it", spoken=True)
     return line.tell(
         SpeechStarted(reply.turn, 100.0, USER),
@@ -87,7 +87,7 @@ def asked(line: Line, reply: ReplyId = REPLY) -> list[Effect]:
     )
 
 
-def answered(line: Line) -> list[Effect]:
+def answered(line: ConnectedPair) -> list[Effect]:
     effects = line.tell(ChunkSpoken(REPLY, "It's noon."), WordsTimed(REPLY, WORDS))
     effects += line.sound()
     return effects + line.tell(ReplySent(REPLY, "It's noon.", None, None, 11, 7))
@@ -98,7 +98,7 @@ def kinds(effects: Sequence[Effect]) -> list[str]:
 
 
 def test_whole_turn_is_converted_unchanged() -> None:
-    line = Line()
+    line = ConnectedPair()
     assert kinds(line.greeting) == ["SessionOpened"]
     heard = asked(line)
     assert heard == [
@@ -111,7 +111,7 @@ def test_whole_turn_is_converted_unchanged() -> None:
         ),
         ReplyStarted(REPLY, ItemId(""), spoken=True),
     ]
-    assert line.here.thinking
+    assert line.remote.reply_pending
     effects = answered(line)
     assert kinds(effects) == ["ChunkSpoken", "WordsTimed", "Sound", "SoundEnded", "SoundEnded", "ReplySent"]
     assert [effect for effect in effects if not isinstance(effect, Sound | SoundEnded)] == [
@@ -122,11 +122,11 @@ def test_whole_turn_is_converted_unchanged() -> None:
     sound = next(effect for effect in effects if isinstance(effect, Sound))
     assert sound.reply == REPLY
     assert np.array_equal(sound.pcm, TONE)
-    assert not line.here.thinking
+    assert not line.remote.reply_pending
 
 
 def test_session_created_greets_with_its_facts() -> None:
-    (greeted,) = Line().greeting
+    (greeted,) = ConnectedPair().greeting
     assert isinstance(greeted, SessionOpened)
     assert not greeted.resumed
     assert greeted.detection == {
@@ -135,14 +135,18 @@ def test_session_created_greets_with_its_facts() -> None:
     assert [(one.stage, one.name, one.fallback) for one in greeted.engines] == [("vad", "silero", False)]
 
 
-@pytest.mark.parametrize("session", [{}, {"repartee": {"version": "0.0"}}, {"repartee": None}])
+@pytest.mark.parametrize(
+    "session",
+    [{}, {"repartee": {"version": "0.0"}}, {"repartee": None}],
+    ids=["no extensions", "other version", "null"],
+)
 def test_server_without_extensions_is_refused(session: dict[str, Any]) -> None:
-    with pytest.raises(UnsupportedServerError, match="no Repartee server, or one of an older version"):
+    with pytest.raises(UnsupportedServerError, match="not a Repartee server, or its version is too old"):
         RemoteConversation().handle({"type": "session.created", "session": session})
 
 
 def test_interrupted_reply_is_cut_at_heard_position() -> None:
-    line = Line()
+    line = ConnectedPair()
     asked(line)
     line.tell(ChunkSpoken(REPLY, "It's noon."), WordsTimed(REPLY, WORDS))
     line.sound()
@@ -156,7 +160,7 @@ def test_interrupted_reply_is_cut_at_heard_position() -> None:
 
 
 def test_sent_reply_may_still_be_cut_while_it_plays() -> None:
-    line = Line()
+    line = ConnectedPair()
     asked(line)
     answered(line)
     assert line.tell(ReplyStopped(REPLY, "It's", 250.0, "voice")) == [
@@ -166,7 +170,7 @@ def test_sent_reply_may_still_be_cut_while_it_plays() -> None:
 
 
 def test_continued_turn_retracts_reply_and_joins_words() -> None:
-    line = Line()
+    line = ConnectedPair()
     asked(line)
     line.tell(ChunkSpoken(REPLY, "It's noon."))
     effects = line.tell(SpeechStarted(1, 1100.0, USER_2), ReplyStopped(REPLY, "", 0.0, "went on"))
@@ -185,32 +189,32 @@ def test_continued_turn_retracts_reply_and_joins_words() -> None:
 
 
 def test_reply_without_words_is_cut() -> None:
-    line = Line()
+    line = ConnectedPair()
     asked(line)
     assert line.tell(ReplyStopped(REPLY, "", 0.0, "client"))[-1] == ReplyStopped(REPLY, "", 0.0, "client")
 
 
 @pytest.mark.parametrize("why", ["no words", "noise", "stuck"])
 def test_speech_without_words_is_discarded_with_reason(why: AbandonReason) -> None:
-    line = Line()
+    line = ConnectedPair()
     effects = line.tell(SpeechStarted(1, 100.0, USER), SpeechDiscarded(1, 400.0, why))
     assert effects[-1] == SpeechDiscarded(1, 400.0, why)
-    assert not line.here.hearing
-    assert not line.here.thinking
+    assert not line.remote.hearing
+    assert not line.remote.reply_pending
 
 
 def test_typed_text_is_shown_once() -> None:
-    line = Line()
+    line = ConnectedPair()
     typed = {"id": "item_9", "type": "message", "role": "user", "content": [{"type": "input_text", "text": "hello"}]}
     event = {"type": "conversation.item.added", "previous_item_id": None, "item": typed}
-    (taken,) = line.here.handle(event)
+    (taken,) = line.remote.handle(event)
     assert isinstance(taken, UserTurnCommitted)
     assert (taken.text, taken.speech_end_ms, taken.origin) == ("hello", None, "requested")
-    assert line.here.handle(event) == []
+    assert line.remote.handle(event) == []
 
 
 def test_failed_reply_has_its_error() -> None:
-    line = Line()
+    line = ConnectedPair()
     asked(line)
     effects = line.tell(ReplySent(REPLY, "", "the model's service refused: quota", None, None, None))
     sent = next(effect for effect in effects if isinstance(effect, ReplySent))
@@ -218,19 +222,19 @@ def test_failed_reply_has_its_error() -> None:
 
 
 def test_notices_and_errors_are_shown_except_harmless_ones() -> None:
-    line = Line()
+    line = ConnectedPair()
     assert line.tell(Problem("the disk is full")) == [Problem("the disk is full")]
     error = {"type": "error", "error": {"code": "invalid_value", "message": "speed is 2"}}
-    assert line.here.handle(error) == [Problem("the server: speed is 2")]
+    assert line.remote.handle(error) == [Problem("the server reports: speed is 2")]
     error["error"] = {"code": "response_cancel_not_active", "message": "nothing to cancel"}
-    assert line.here.handle(error) == []
+    assert line.remote.handle(error) == []
 
 
 # ---- lost connections ----
 
 
 def test_resent_reply_is_shown_once() -> None:
-    line = Line()
+    line = ConnectedPair()
     asked(line)
     line.tell(ChunkSpoken(REPLY, "It's"), WordsTimed(REPLY, WORDS[:1]))
     line.sound()
@@ -241,7 +245,7 @@ def test_resent_reply_is_shown_once() -> None:
 
 
 def test_resent_complete_reply_is_shown_once() -> None:
-    line = Line()
+    line = ConnectedPair()
     asked(line)
     whole = (ChunkSpoken(REPLY, "It's noon."), WordsTimed(REPLY, WORDS))
     sent = ReplySent(REPLY, "It's noon.", None, None, None, None)
@@ -253,7 +257,7 @@ def test_resent_complete_reply_is_shown_once() -> None:
 
 
 def test_reply_that_ended_during_disconnect_is_over() -> None:
-    line = Line()
+    line = ConnectedPair()
     asked(line)
     line.tell(ChunkSpoken(REPLY, "It's noon."))
     line.sound()
@@ -264,11 +268,11 @@ def test_reply_that_ended_during_disconnect_is_over() -> None:
     assert kinds(line.again(history)) == ["SessionOpened"]
     effects = line.tell(Problem("something else"))
     assert kinds(effects) == ["StopPlayback", "ReplyStopped", "Problem"]
-    assert not line.here.thinking
+    assert not line.remote.reply_pending
 
 
 def test_after_resume_only_new_messages_are_shown() -> None:
-    line = Line()
+    line = ConnectedPair()
     asked(line)
     effects = line.again(
         [UserMessage(USER, "what time is it", spoken=True), UserMessage(USER_2, "and in Rome", spoken=True)]
@@ -299,10 +303,10 @@ KINDS = st.sampled_from(
 
 @given(st.lists(st.tuples(KINDS, FIELDS), max_size=12))
 def test_any_server_events_are_handled(events: list[tuple[str, dict[str, Any]]]) -> None:
-    here = RemoteConversation()
+    remote = RemoteConversation()
     for kind, fields in events:
         try:
-            here.handle({**fields, "type": kind})
+            remote.handle({**fields, "type": kind})
         except UnsupportedServerError:
             assert kind == "session.created"
 
@@ -318,7 +322,7 @@ def test_any_server_events_leave_client_and_screen_working(events: list[tuple[st
         view = View()
         speaker = WavSpeaker(lambda _at_s, _pcm: None)
         microphone = ScriptedMicrophone([], 20)
-        talk = RemoteTalk(address_of("ws://127.0.0.1"), None, microphone, speaker, lambda fact: view.apply(fact, ""))
+        talk = RemoteTalk(address_of("ws://127.0.0.1"), None, microphone, speaker, lambda event: view.apply(event, ""))
         for kind, fields in events:
             try:
                 talk.event({**fields, "type": kind})
@@ -330,11 +334,11 @@ def test_any_server_events_leave_client_and_screen_working(events: list[tuple[st
 
 
 def test_invalid_event_is_reported_once() -> None:
-    here = RemoteConversation()
-    (trouble,) = here.handle({"type": "response.created"})
+    remote = RemoteConversation()
+    (trouble,) = remote.handle({"type": "response.created"})
     assert isinstance(trouble, Problem)
     assert "response.created" in trouble.text
-    assert here.handle({"type": "response.created"}) == []
+    assert remote.handle({"type": "response.created"}) == []
 
 
 def test_trace_event_becomes_a_turn_record() -> None:
@@ -358,9 +362,9 @@ def test_trace_event_becomes_a_turn_record() -> None:
 
 
 def test_real_record_is_unchanged_except_replay_inputs() -> None:
-    says = [Says(200, 1200, "what time is it"), Says(2600, 3000, "and now")]
-    record = Rehearsal(says, length_ms=5000).perform().records[0]
-    line = Line()
+    utterances = [Utterance(200, 1200, "what time is it"), Utterance(2600, 3000, "and now")]
+    record = Simulation(utterances, length_ms=5000).run().records[0]
+    line = ConnectedPair()
     (finished,) = line.tell(TurnFinished(record))
     assert isinstance(finished, TurnFinished)
     assert finished.record.response_latency_ms is not None

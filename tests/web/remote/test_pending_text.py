@@ -15,21 +15,21 @@ def test_text_waits_until_arrival_and_is_owed_until_answered() -> None:
     assert typed.unsent == [("typed_2", "two")]
     typed.arrived("typed_1")
     typed.answered()
-    assert typed.owed  # the second text has not arrived yet
+    assert typed.reply_due  # the second text has not arrived yet
     typed.sent("typed_2")
     typed.arrived("typed_2")
     typed.answered()
-    assert not typed.owed
-    assert not typed.lost()
+    assert not typed.reply_due
+    assert not typed.connection_lost()
 
 
 def test_lost_connection_reports_uncertain_texts_once() -> None:
     typed = PendingText()
     typed.add("one")
-    assert not typed.lost()
+    assert not typed.connection_lost()
     typed.sent("typed_1")
-    assert typed.lost()
-    assert not typed.lost()
+    assert typed.connection_lost()
+    assert not typed.connection_lost()
     assert typed.unsent == [("typed_1", "one")]
 
 
@@ -37,7 +37,7 @@ def test_waiting_texts_are_limited_and_counted_on_give_up() -> None:
     typed = PendingText()
     assert all(typed.add("x") for _ in range(MAX_WAITING))
     assert not typed.add("x")
-    assert (typed.give_up(), typed.give_up(), typed.owed) == (MAX_WAITING, 0, False)
+    assert (typed.give_up(), typed.give_up(), typed.reply_due) == (MAX_WAITING, 0, False)
 
 
 @given(st.lists(st.sampled_from(["add", "send", "half", "arrive", "answer", "lost"]), max_size=40))
@@ -62,7 +62,7 @@ def test_every_text_arrives_despite_lost_connections(course: list[str]) -> None:
             case "answer":
                 typed.answered()
             case "lost":
-                typed.lost()
+                typed.connection_lost()
                 sent.clear()
     assert sorted(there.values()) == sorted(words)
     assert typed.unsent == []

@@ -31,16 +31,16 @@ class PlaybackHarness:
         if played.finished:
             self.over.append(reply)
 
-    def pieces(self, reply: ReplyId, n: int) -> None:
+    def send_pieces(self, reply: ReplyId, n: int) -> None:
         for _ in range(n):
             self.playback.sound(reply, np.full(PIECE, 1000, np.int16))
 
-    async def trickle(self, reply: ReplyId, n: int, every_s: float = 0.02) -> None:
+    async def send_slowly(self, reply: ReplyId, n: int, every_s: float = 0.02) -> None:
         for _ in range(n):
-            self.pieces(reply, 1)
+            self.send_pieces(reply, 1)
             await asyncio.sleep(every_s)
 
-    def sounding(self) -> list[tuple[float, float]]:
+    def audible_spans(self) -> list[tuple[float, float]]:
         """Returns start and end of the audible stretches in seconds, separated by gaps of 5 ms and more."""
         loud = np.concatenate([round(at_s * REPLY_RATE_HZ) + np.flatnonzero(pcm) for at_s, pcm in self.blocks])
         cuts = np.flatnonzero(np.diff(loud) > 120)
@@ -48,7 +48,7 @@ class PlaybackHarness:
         return [(a / REPLY_RATE_HZ, (b + 1) / REPLY_RATE_HZ) for a, b in zip(firsts, lasts, strict=True)]
 
 
-def run_script(script: Callable[[PlaybackHarness], Awaitable[None]]) -> PlaybackHarness:
+def run_with_playback(script: Callable[[PlaybackHarness], Awaitable[None]]) -> PlaybackHarness:
     async def run() -> PlaybackHarness:
         harness = PlaybackHarness()
         async with asyncio.TaskGroup() as tasks:
@@ -63,13 +63,13 @@ def run_script(script: Callable[[PlaybackHarness], Awaitable[None]]) -> Playback
 
 def test_even_network_is_played_without_buffering() -> None:
     async def script(harness: PlaybackHarness) -> None:
-        harness.pieces(ONE, 3)
-        await harness.trickle(ONE, 47)
+        harness.send_pieces(ONE, 3)
+        await harness.send_slowly(ONE, 47)
         harness.playback.end(ONE)
         await asyncio.sleep(0.5)
 
-    harness = run_script(script)
-    ((begins_s, ends_s),) = harness.sounding()
+    harness = run_with_playback(script)
+    ((begins_s, ends_s),) = harness.audible_spans()
     assert begins_s <= 0.03
     assert round(ends_s - begins_s, 3) == 1.0
     assert harness.over == [ONE]
@@ -80,19 +80,19 @@ def test_underrun_buffers_before_reply_continues() -> None:
     """Without buffering each late piece would be a gap of its own: one underrun becomes ten."""
 
     async def script(harness: PlaybackHarness) -> None:
-        harness.pieces(ONE, 1)
+        harness.send_pieces(ONE, 1)
         await asyncio.sleep(0.3)
         # The network is back with 15 ms of jitter: without a buffer every second piece would be late.
         for _ in range(20):
-            harness.pieces(ONE, 1)
+            harness.send_pieces(ONE, 1)
             await asyncio.sleep(0.035)
-            harness.pieces(ONE, 1)
+            harness.send_pieces(ONE, 1)
             await asyncio.sleep(0.005)
         harness.playback.end(ONE)
         await asyncio.sleep(0.5)
 
-    harness = run_script(script)
-    assert len(harness.sounding()) == 2
+    harness = run_with_playback(script)
+    assert len(harness.audible_spans()) == 2
     assert harness.playback.jitter_buffer.underruns == 1
     rings_out = round(0.005 * REPLY_RATE_HZ)  # fade at the underrun
     assert sum(np.count_nonzero(pcm) for _, pcm in harness.blocks) == 41 * PIECE + rings_out
@@ -101,74 +101,74 @@ def test_underrun_buffers_before_reply_continues() -> None:
 
 def test_next_reply_starts_buffered_and_halves_the_buffer() -> None:
     async def script(harness: PlaybackHarness) -> None:
-        harness.pieces(ONE, 1)
+        harness.send_pieces(ONE, 1)
         await asyncio.sleep(0.2)
-        harness.pieces(ONE, 5)
+        harness.send_pieces(ONE, 5)
         harness.playback.end(ONE)
         await asyncio.sleep(0.5)
         assert harness.playback.jitter_buffer.samples == 3 * PIECE
         begun_s = len(harness.blocks) / 100
-        await harness.trickle(TWO, 20)
+        await harness.send_slowly(TWO, 20)
         harness.playback.end(TWO)
         await asyncio.sleep(0.5)
-        assert 0.04 <= harness.sounding()[2][0] - begun_s <= 0.08
-        assert len(harness.sounding()) == 3
+        assert 0.04 <= harness.audible_spans()[2][0] - begun_s <= 0.08
+        assert len(harness.audible_spans()) == 3
         assert harness.playback.jitter_buffer.samples == 0
 
-    assert run_script(script).over == [ONE, TWO]
+    assert run_with_playback(script).over == [ONE, TWO]
 
 
 def test_buffering_ends_with_the_reply_or_time_limit() -> None:
     """Less audio than the buffer size is played at the end of the reply or after the time limit."""
 
     async def script(harness: PlaybackHarness) -> None:
-        harness.pieces(ONE, 1)
+        harness.send_pieces(ONE, 1)
         await asyncio.sleep(0.2)
-        harness.pieces(ONE, 1)
+        harness.send_pieces(ONE, 1)
         await asyncio.sleep(0.02)
         harness.playback.end(ONE)
         await asyncio.sleep(0.2)
         assert harness.over == [ONE]
-        harness.pieces(TWO, 1)
+        harness.send_pieces(TWO, 1)
         await asyncio.sleep(0.2)
-        harness.pieces(TWO, 1)
+        harness.send_pieces(TWO, 1)
         await asyncio.sleep(3.0)
-        assert len(harness.sounding()) == 3  # one piece is less than the buffer: it is played late
+        assert len(harness.audible_spans()) == 3  # one piece is less than the buffer: it is played late
         harness.playback.end(TWO)
         await asyncio.sleep(0.2)
         assert harness.over == [ONE, TWO]
 
-    run_script(script)
+    run_with_playback(script)
 
 
 def test_reply_cut_while_buffering_is_not_played() -> None:
     async def script(harness: PlaybackHarness) -> None:
-        harness.pieces(ONE, 1)
+        harness.send_pieces(ONE, 1)
         await asyncio.sleep(0.2)
-        harness.pieces(ONE, 1)
+        harness.send_pieces(ONE, 1)
         await asyncio.sleep(0.01)
         harness.playback.stop()
-        harness.pieces(ONE, 10)
-        harness.pieces(TWO, 10)
+        harness.send_pieces(ONE, 10)
+        harness.send_pieces(TWO, 10)
         harness.playback.end(TWO)
         await asyncio.sleep(1.0)
         assert harness.over == [TWO]
-        assert len(harness.sounding()) == 2
+        assert len(harness.audible_spans()) == 2
 
-    run_script(script)
+    run_with_playback(script)
 
 
 def test_last_reply_is_repeated_at_once() -> None:
     async def script(harness: PlaybackHarness) -> None:
-        harness.pieces(ONE, 1)
+        harness.send_pieces(ONE, 1)
         await asyncio.sleep(0.2)
-        harness.pieces(ONE, 9)
+        harness.send_pieces(ONE, 9)
         harness.playback.end(ONE)
         await asyncio.sleep(0.5)
         assert harness.playback.again()
         await asyncio.sleep(0.5)
 
-    harness = run_script(script)
-    begins_s, ends_s = harness.sounding()[-1]
+    harness = run_with_playback(script)
+    begins_s, ends_s = harness.audible_spans()[-1]
     assert round(ends_s - begins_s, 3) == 0.2
     assert harness.troubles == []

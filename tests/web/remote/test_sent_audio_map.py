@@ -28,7 +28,7 @@ def test_audio_lost_with_connection_does_not_count_as_sent() -> None:
     sent = SentAudioMap()
     sent.add(Samples(0), 1600)
     sent.add(Samples(16_000), 1600)
-    sent.lost(50.0)
+    sent.drop_unreceived(50.0)
     assert sent.ms == 50
     sent.add(Samples(32_000), 1600)
     assert sent.captured(60.0) == 32_160

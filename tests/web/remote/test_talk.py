@@ -10,8 +10,8 @@ from typing import TypeVar
 
 import numpy as np
 import pytest
-from rehearsal import Says, ScriptedMicrophone
-from served import ScriptedEngineLoader, Served, eventually, served, settings_for
+from session_server import ScriptedEngineLoader, SessionServer, eventually, session_server, settings_for
+from simulation import ScriptedMicrophone, Utterance
 
 from assistant.events import (
     ChunkSpoken,
@@ -31,26 +31,26 @@ from web.remote.talk import SENT_AGAIN, TOO_SHORT, RemoteTalk
 
 pytestmark = [pytest.mark.slow, pytest.mark.real_time]
 
-Of = TypeVar("Of")
+EventType = TypeVar("EventType")
 
 TEN = "One two three. Four five six. Seven eight nine. Ten."
 """2 s."""
 
 
 @dataclass
-class Here:
+class TalkHarness:
     """A client, what it showed and what it played."""
 
     talk: RemoteTalk
-    facts: list[SessionEvent] = field(default_factory=list)
+    events: list[SessionEvent] = field(default_factory=list)
     sound: list[tuple[float, Pcm]] = field(default_factory=list)
 
-    def of(self, kind: type[Of]) -> list[Of]:
-        return [fact for fact in self.facts if isinstance(fact, kind)]
+    def events_of(self, kind: type[EventType]) -> list[EventType]:
+        return [event for event in self.events if isinstance(event, kind)]
 
     @property
-    def troubles(self) -> list[str]:
-        return [trouble.text for trouble in self.of(Problem)]
+    def problems(self) -> list[str]:
+        return [problem.text for problem in self.events_of(Problem)]
 
     def heard(self) -> Pcm:
         """The played audio from the loudspeaker's sample 0; ticks that a busy machine missed are silence."""
@@ -61,54 +61,54 @@ class Here:
         return line
 
 
-def here(server: Served, says: list[Says], length_ms: int = 60_000) -> Here:
+def talk_harness(server: SessionServer, utterances: list[Utterance], length_ms: int = 60_000) -> TalkHarness:
     sound: list[tuple[float, Pcm]] = []
-    facts: list[SessionEvent] = []
+    events: list[SessionEvent] = []
     speaker = WavSpeaker(lambda at_s, pcm: sound.append((at_s, pcm.copy())))
     address = address_of(f"ws://127.0.0.1:{server.port}")
-    talk = RemoteTalk(address, None, ScriptedMicrophone(says, length_ms), speaker, facts.append)
-    return Here(talk, facts, sound)
+    talk = RemoteTalk(address, None, ScriptedMicrophone(utterances, length_ms), speaker, events.append)
+    return TalkHarness(talk, events, sound)
 
 
 def run(
     folder: Path,
-    says: list[Says],
-    course: Callable[[Here, Served, ScriptedEngineLoader], Coroutine[None, None, None]],
+    utterances: list[Utterance],
+    course: Callable[[TalkHarness, SessionServer, ScriptedEngineLoader], Coroutine[None, None, None]],
     *assignments: str,
     answers: tuple[str, ...] = ("It is ten o'clock.",),
-) -> Here:
+) -> TalkHarness:
     """Runs a conversation with `course` beside it; it ends when `course` ends."""
-    kept: list[Here] = []
+    kept: list[TalkHarness] = []
 
     async def main() -> None:
-        loader = ScriptedEngineLoader(settings_for(folder, "turn.hangover_ms=200", *assignments), os.environ)
-        loader.answers = answers
-        async with asyncio.timeout(60), served(loader) as server:
-            one = here(server, says)
+        engine_loader = ScriptedEngineLoader(settings_for(folder, "turn.hangover_ms=200", *assignments), os.environ)
+        engine_loader.answers = answers
+        async with asyncio.timeout(60), session_server(engine_loader) as server:
+            one = talk_harness(server, utterances)
             kept.append(one)
             async with asyncio.TaskGroup() as tasks:
                 talking = tasks.create_task(one.talk.run())
-                await course(one, server, loader)
+                await course(one, server, engine_loader)
                 one.talk.leave()
                 await talking
-            await eventually(lambda: server.session_limits.current == 0)
+            await eventually(lambda: server.limits.current == 0)
 
     asyncio.run(main())
     return kept[0]
 
 
 def test_question_is_answered_with_correct_latency(tmp_path: Path) -> None:
-    says = [Says(600, 1500, "what time is it")]
+    utterances = [Utterance(600, 1500, "what time is it")]
 
-    async def course(one: Here, _server: Served, _loader: ScriptedEngineLoader) -> None:
-        await eventually(lambda: bool(one.of(TurnFinished)))
+    async def course(one: TalkHarness, _server: SessionServer, _engine_loader: ScriptedEngineLoader) -> None:
+        await eventually(lambda: bool(one.events_of(TurnFinished)))
 
-    one = run(tmp_path, says, course)
-    (taken,) = one.of(UserTurnCommitted)
+    one = run(tmp_path, utterances, course)
+    (taken,) = one.events_of(UserTurnCommitted)
     assert taken.text == "what time is it"
-    assert [unit.text for unit in one.of(ChunkSpoken)] == ["It is ten o'clock."]
-    assert one.of(WordsTimed)
-    (finished,) = one.of(TurnFinished)
+    assert [unit.text for unit in one.events_of(ChunkSpoken)] == ["It is ten o'clock."]
+    assert one.events_of(WordsTimed)
+    (finished,) = one.events_of(TurnFinished)
     record = finished.record
     assert record.outcome == "answered"
     assert record.response_latency_ms is not None
@@ -121,72 +121,72 @@ def test_question_is_answered_with_correct_latency(tmp_path: Path) -> None:
     assert record.response_latency_ms == pytest.approx((first_s - said_s) * 1000, abs=25)
     assert sum(share.ms for share in record.stages.values()) == pytest.approx(record.response_latency_ms, abs=0.1)
     assert {"transport", "playout"} <= {span.stage for span in record.spans}
-    assert one.troubles == []
+    assert one.problems == []
 
 
 def test_interruption_stops_playback_at_heard_position(tmp_path: Path) -> None:
-    says = [Says(400, 900, "count"), Says(1900, 2900, "stop")]
+    utterances = [Utterance(400, 900, "count"), Utterance(1900, 2900, "stop")]
 
-    async def course(one: Here, _server: Served, _loader: ScriptedEngineLoader) -> None:
-        await eventually(lambda: len(one.of(TurnFinished)) >= 1)
-        await eventually(lambda: len(one.of(ReplyStarted)) >= 2)
+    async def course(one: TalkHarness, _server: SessionServer, _engine_loader: ScriptedEngineLoader) -> None:
+        await eventually(lambda: len(one.events_of(TurnFinished)) >= 1)
+        await eventually(lambda: len(one.events_of(ReplyStarted)) >= 2)
 
-    one = run(tmp_path, says, course, answers=(TEN, "Yes."))
-    cut = one.of(ReplyStopped)[0]
+    one = run(tmp_path, utterances, course, answers=(TEN, "Yes."))
+    cut = one.events_of(ReplyStopped)[0]
     assert cut.reason == "voice"
     assert TEN.startswith(cut.heard)
-    record = one.of(TurnFinished)[0].record
+    record = one.events_of(TurnFinished)[0].record
     assert record.outcome == "interrupted"
     assert 200 < cut.heard_ms < 2000
 
 
 def test_typed_text_is_answered_and_reply_is_repeated(tmp_path: Path) -> None:
-    async def course(one: Here, _server: Served, loader: ScriptedEngineLoader) -> None:
+    async def course(one: TalkHarness, _server: SessionServer, engine_loader: ScriptedEngineLoader) -> None:
         await eventually(lambda: one.talk.wire.open)
         assert not one.talk.repeat()
         one.talk.type("hello")
-        await eventually(lambda: bool(one.of(TurnFinished)))
-        assert loader.models[0].asked[0][-1].content == "hello"
+        await eventually(lambda: bool(one.events_of(TurnFinished)))
+        assert engine_loader.models[0].asked[0][-1].content == "hello"
         played = int(np.count_nonzero(one.heard()))
         one.talk.repeat()
         await eventually(lambda: int(np.count_nonzero(one.heard())) >= 2 * played)
-        assert len(loader.models[0].asked) == 1
+        assert len(engine_loader.models[0].asked) == 1
 
     one = run(tmp_path, [], course)
-    assert [taken.text for taken in one.of(UserTurnCommitted)] == ["hello"]
-    assert one.of(TurnFinished)[0].record.response_latency_ms is None
+    assert [taken.text for taken in one.events_of(UserTurnCommitted)] == ["hello"]
+    assert one.events_of(TurnFinished)[0].record.response_latency_ms is None
 
 
 def test_text_typed_into_broken_connection_is_answered_once(tmp_path: Path) -> None:
     """The socket is dead and neither side knows it yet: texts typed then do not arrive."""
 
-    async def course(one: Here, server: Served, loader: ScriptedEngineLoader) -> None:
+    async def course(one: TalkHarness, server: SessionServer, engine_loader: ScriptedEngineLoader) -> None:
         await eventually(lambda: one.talk.wire.open and not one.talk._greeting)
         (conversation,) = server.connections._conversations.values()
         assert conversation.client_socket is not None
         closing = asyncio.ensure_future(conversation.client_socket.socket.close(1011))
         one.talk.type("hello")
         await closing
-        await eventually(lambda: bool(one.of(TurnFinished)))
+        await eventually(lambda: bool(one.events_of(TurnFinished)))
         one.talk.type("and again")
-        await eventually(lambda: len(one.of(TurnFinished)) == 2)
-        assert [message.content for message in loader.models[0].asked[-1] if message.role == "user"] == [
+        await eventually(lambda: len(one.events_of(TurnFinished)) == 2)
+        assert [message.content for message in engine_loader.models[0].asked[-1] if message.role == "user"] == [
             "hello",
             "and again",
         ]
 
     one = run(tmp_path, [], course)
-    assert [taken.text for taken in one.of(UserTurnCommitted)] == ["hello", "and again"]
-    assert SENT_AGAIN in one.troubles
+    assert [taken.text for taken in one.events_of(UserTurnCommitted)] == ["hello", "and again"]
+    assert SENT_AGAIN in one.problems
 
 
-@pytest.mark.parametrize("interrupts", [False, True])
+@pytest.mark.parametrize("interrupts", [False, True], ids=["not interrupted", "interrupted"])
 def test_unheard_words_are_not_in_server_history(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, interrupts: bool
 ) -> None:
     """The loudspeaker disappears after 700 ms, when three words were completely heard."""
 
-    async def course(one: Here, _server: Served, loader: ScriptedEngineLoader) -> None:
+    async def course(one: TalkHarness, _server: SessionServer, engine_loader: ScriptedEngineLoader) -> None:
         told = one.talk.speaker.on_played
 
         def gone(key: Hashable, total: ReplySamples, leaves_at_s: float, finished: bool) -> None:
@@ -198,50 +198,50 @@ def test_unheard_words_are_not_in_server_history(
         if interrupts:
             await eventually(lambda: (one.talk.playback.played_ms or 0) > 1200)
             one.talk.interrupt()
-        await eventually(lambda: bool(one.of(TurnFinished)) and bool(one.of(ReplyStopped)))
+        await eventually(lambda: bool(one.events_of(TurnFinished)) and bool(one.events_of(ReplyStopped)))
         await asyncio.sleep(0.1)
         one.talk.type("go on")
-        await eventually(lambda: len(loader.models[0].asked) == 2)
-        said = [message.content for message in loader.models[0].asked[1] if message.role == "assistant"]
+        await eventually(lambda: len(engine_loader.models[0].asked) == 2)
+        said = [message.content for message in engine_loader.models[0].asked[1] if message.role == "assistant"]
         assert said == ["One two three."]
 
     one = run(tmp_path, [], course, answers=(TEN, "Yes."))
-    assert [(cut.reason, cut.heard) for cut in one.of(ReplyStopped)][:1] == [("unheard", "One two three.")]
+    assert [(cut.reason, cut.heard) for cut in one.events_of(ReplyStopped)][:1] == [("unheard", "One two three.")]
 
 
 def test_key_interrupt_is_reported_as_client(tmp_path: Path) -> None:
-    async def course(one: Here, _server: Served, _loader: ScriptedEngineLoader) -> None:
+    async def course(one: TalkHarness, _server: SessionServer, _engine_loader: ScriptedEngineLoader) -> None:
         await eventually(lambda: one.talk.wire.open)
         one.talk.type("count")
         await eventually(lambda: (one.talk.playback.played_ms or 0) > 300)
         one.talk.interrupt()
         assert not one.talk.playback.sounding
-        await eventually(lambda: bool(one.of(TurnFinished)))
+        await eventually(lambda: bool(one.events_of(TurnFinished)))
 
     one = run(tmp_path, [], course, answers=(TEN,))
-    assert [cut.reason for cut in one.of(ReplyStopped)] == ["client"]
-    assert one.of(TurnFinished)[0].record.outcome == "interrupted"
+    assert [cut.reason for cut in one.events_of(ReplyStopped)] == ["client"]
+    assert one.events_of(TurnFinished)[0].record.outcome == "interrupted"
 
 
 def test_push_to_talk_sends_audio_only_while_key_is_down(tmp_path: Path) -> None:
-    says = [Says(300, 1000, "not for you"), Says(1500, 2200, "what time is it")]
+    utterances = [Utterance(300, 1000, "not for you"), Utterance(1500, 2200, "what time is it")]
 
-    async def course(one: Here, server: Served, loader: ScriptedEngineLoader) -> None:
+    async def course(one: TalkHarness, server: SessionServer, engine_loader: ScriptedEngineLoader) -> None:
         one.talk.push_to_talk = True
         clock = one.talk.microphone.clock
         await eventually(lambda: clock.running and clock.to_position(asyncio.get_running_loop().time()) > 1.3 * 16_000)
         one.talk.set_push_to_talk(True)
         one.talk.set_push_to_talk(False)
-        await eventually(lambda: one.troubles == [TOO_SHORT])
+        await eventually(lambda: one.problems == [TOO_SHORT])
         one.talk.set_push_to_talk(True)
         await eventually(lambda: clock.to_position(asyncio.get_running_loop().time()) > 2.2 * 16_000)
         one.talk.set_push_to_talk(False)
-        await eventually(lambda: any(done.record.outcome == "answered" for done in one.of(TurnFinished)))
+        await eventually(lambda: any(done.record.outcome == "answered" for done in one.events_of(TurnFinished)))
 
-    one = run(tmp_path, says, course)
-    assert [taken.text for taken in one.of(UserTurnCommitted)] == ["what time is it"]
+    one = run(tmp_path, utterances, course)
+    assert [taken.text for taken in one.events_of(UserTurnCommitted)] == ["what time is it"]
     # The client requests the answer before the transcript arrives: it is the answer to it.
-    record = one.of(TurnFinished)[-1].record
+    record = one.events_of(TurnFinished)[-1].record
     assert record.no_latency_reason is None
     # From the end of the speech, not from the key release.
     begun_s = one.talk.speaker.begun_s  # type: ignore[attr-defined]
@@ -252,32 +252,32 @@ def test_push_to_talk_sends_audio_only_while_key_is_down(tmp_path: Path) -> None
 
 
 def test_reply_is_complete_after_reconnect(tmp_path: Path) -> None:
-    async def course(one: Here, server: Served, _loader: ScriptedEngineLoader) -> None:
+    async def course(one: TalkHarness, server: SessionServer, _engine_loader: ScriptedEngineLoader) -> None:
         await eventually(lambda: one.talk.wire.open)
         one.talk.type("count")
         await eventually(lambda: (one.talk.playback.played_ms or 0) > 300)
         (conversation,) = server.connections._conversations.values()
         assert conversation.client_socket is not None
         await conversation.client_socket.socket.close(1011)
-        await eventually(lambda: bool(one.of(TurnFinished)))
+        await eventually(lambda: bool(one.events_of(TurnFinished)))
 
     one = run(tmp_path, [], course, answers=(TEN,))
-    assert len(one.of(ReplyStarted)) == 1
-    assert " ".join(unit.text for unit in one.of(ChunkSpoken)) == TEN
-    record = one.of(TurnFinished)[0].record
+    assert len(one.events_of(ReplyStarted)) == 1
+    assert " ".join(unit.text for unit in one.events_of(ChunkSpoken)) == TEN
+    record = one.events_of(TurnFinished)[0].record
     assert record.outcome == "answered"
     assert np.count_nonzero(one.heard()) == pytest.approx(
         2 * REPLY_RATE_HZ * 59 / 60, rel=0.01
     )  # its tone is 0 in one of 60
-    assert len(one.troubles) == 1
-    assert one.troubles[0].endswith("Trying again.")
+    assert len(one.problems) == 1
+    assert one.problems[0].endswith("Trying again.")
 
 
-@pytest.mark.parametrize("answer", [TEN, "One two three. Four."])
+@pytest.mark.parametrize("answer", [TEN, "One two three. Four."], ids=["long reply", "short reply"])
 def test_reply_stopped_while_disconnected_stops_at_server(tmp_path: Path, answer: str) -> None:
     """The reply is still being sent, or completely sent and only played."""
 
-    async def course(one: Here, server: Served, loader: ScriptedEngineLoader) -> None:
+    async def course(one: TalkHarness, server: SessionServer, engine_loader: ScriptedEngineLoader) -> None:
         await eventually(lambda: one.talk.wire.open)
         one.talk.type("count")
         await eventually(lambda: (one.talk.playback.played_ms or 0) > 300)
@@ -286,13 +286,13 @@ def test_reply_stopped_while_disconnected_stops_at_server(tmp_path: Path, answer
         await conversation.client_socket.socket.close(1011)
         await eventually(lambda: not one.talk.wire.open)
         one.talk.interrupt()
-        await eventually(lambda: bool(one.of(TurnFinished)))
+        await eventually(lambda: bool(one.events_of(TurnFinished)))
         one.talk.type("go on")
-        await eventually(lambda: len(loader.models[0].asked) == 2)
-        (said,) = [message.content for message in loader.models[0].asked[1] if message.role == "assistant"]
+        await eventually(lambda: len(engine_loader.models[0].asked) == 2)
+        (said,) = [message.content for message in engine_loader.models[0].asked[1] if message.role == "assistant"]
         assert said
         assert "One two three.".startswith(said)
 
     one = run(tmp_path, [], course, answers=(answer, "Yes."))
-    assert [cut.reason for cut in one.of(ReplyStopped)][:1] == ["client"]
-    assert one.of(TurnFinished)[0].record.outcome == "interrupted"
+    assert [cut.reason for cut in one.events_of(ReplyStopped)][:1] == ["client"]
+    assert one.events_of(TurnFinished)[0].record.outcome == "interrupted"

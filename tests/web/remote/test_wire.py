@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from served import eventually
+from session_server import eventually
 from starlette.websockets import WebSocket
-from web_server import ScriptedEnginePool, running
+from text_cases import text_cases
+from web_server import ScriptedEnginePool, running_server
 from websockets.exceptions import ConnectionClosedError, InvalidStatus
 from websockets.frames import Close
 
@@ -27,7 +28,7 @@ TOKEN = "a-token-of-enough-letters"
 
 
 @dataclass
-class Ear:
+class EventRecorder:
     """Records the events of a wire."""
 
     on_event: Callable[[Mapping[str, Any]], None] = lambda _event: None
@@ -43,7 +44,7 @@ class Ear:
     def resume(self) -> Mapping[str, str]:
         return self.query
 
-    def lost(self, ending: CloseReason) -> None:
+    def connection_lost(self, ending: CloseReason) -> None:
         self.endings.append(ending)
         self.on_lost(ending)
 
@@ -56,7 +57,7 @@ def run(main: Coroutine[None, None, None]) -> None:
     asyncio.run(within())
 
 
-async def greets(websocket: WebSocket) -> None:
+async def greet_and_echo(websocket: WebSocket) -> None:
     """A conversation that sends a greeting, then echoes every message."""
     await websocket.send_json({"type": "session.created", "query": websocket.url.query})
     while True:
@@ -66,14 +67,14 @@ async def greets(websocket: WebSocket) -> None:
 async def refusal(url: str, token: str | None = None) -> str:
     """Returns why connecting failed."""
     with pytest.raises(ServerLostError) as caught:
-        await RemoteWire(address_of(url), token, Ear()).run()
+        await RemoteWire(address_of(url), token, EventRecorder()).run()
     return str(caught.value)
 
 
 # ---- addresses ----
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("text", "url"),
     [
         ("ws://127.0.0.1:8765", "ws://127.0.0.1:8765/v1/realtime?model=repartee"),
@@ -88,7 +89,7 @@ def test_address_is_converted_to_url(text: str, url: str) -> None:
     assert address_of(text).url({}) == url
 
 
-@pytest.mark.parametrize("text", ["", "ftp://x", "ws://", "ws://a b", "ws://host:port", "ws://host:99999"])
+@text_cases("text", ["", "ftp://x", "ws://", "ws://a b", "ws://host:port", "ws://host:99999"])
 def test_invalid_address_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="an address looks like"):
         address_of(text)
@@ -105,10 +106,10 @@ def test_password_in_address_is_refused_and_not_shown() -> None:
 
 def test_refused_connection_is_explained() -> None:
     async def main() -> None:
-        async with running() as server:
+        async with running_server() as server:
             port = server.port
         assert await refusal(f"ws://127.0.0.1:{port}") == (
-            f"ws://127.0.0.1:{port}: nothing listens there; start `repartee serve`, or check the port."
+            f"ws://127.0.0.1:{port}: no server listens there; start `repartee serve`, or check the port."
         )
 
     run(main())
@@ -116,14 +117,14 @@ def test_refused_connection_is_explained() -> None:
 
 def test_unknown_host_is_explained() -> None:
     async def main() -> None:
-        assert "there is no such host" in await refusal("ws://nobody.invalid")
+        assert "the host was not found" in await refusal("ws://nobody.invalid")
 
     run(main())
 
 
 def test_wrong_path_is_explained() -> None:
     async def main() -> None:
-        async with running(converse=greets) as server:
+        async with running_server(converse=greet_and_echo) as server:
             said = await refusal(f"ws://127.0.0.1:{server.port}/elsewhere")
         assert said.endswith("has nothing at /elsewhere; the path of `repartee serve` is /v1/realtime.")
 
@@ -133,7 +134,7 @@ def test_wrong_path_is_explained() -> None:
 def test_proxy_without_websockets_shows_server_message() -> None:
     async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
-        told = b'{"error": {"code": "no_websocket", "message": "this address speaks WebSocket"}}'
+        told = b'{"error": {"code": "no_websocket", "message": "this address accepts WebSocket only"}}'
         writer.write(b"HTTP/1.1 426 Upgrade Required\r\ncontent-length: %d\r\n\r\n%b" % (len(told), told))
         await writer.drain()
         writer.close()
@@ -141,7 +142,7 @@ def test_proxy_without_websockets_shows_server_message() -> None:
     async def main() -> None:
         async with await asyncio.start_server(refuse, "127.0.0.1", 0) as proxy:
             address = f"ws://127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
-            assert await refusal(address) == f"{address}: this address speaks WebSocket."
+            assert await refusal(address) == f"{address}: this address accepts WebSocket only."
 
     run(main())
 
@@ -156,7 +157,7 @@ def test_other_web_server_is_explained() -> None:
     async def main() -> None:
         async with await asyncio.start_server(page, "127.0.0.1", 0) as other:
             address = f"ws://127.0.0.1:{other.sockets[0].getsockname()[1]}"
-            said = f"{address} is a web server, and no `repartee serve`; check the address (200)."
+            said = f"{address} is a web server, but not `repartee serve`; check the address (200)."
             assert await refusal(address) == said
 
     run(main())
@@ -165,22 +166,22 @@ def test_other_web_server_is_explained() -> None:
 def test_token_is_requested_and_accepted() -> None:
     async def main() -> None:
         engine_pool = ScriptedEnginePool([EngineState("stt", "ready", "scripted")])
-        async with running(engine_pool, greets, token=TOKEN) as server:
-            assert "wants its token: set REPARTEE_TOKEN" in await refusal(server.ws)
-            assert "has another token" in await refusal(server.ws, "not-the-token-of-it")
-            ear = Ear()
-            wire = RemoteWire(address_of(server.ws), TOKEN, ear)
-            ear.on_event = lambda _event: wire.leave()
+        async with running_server(engine_pool, greet_and_echo, token=TOKEN) as server:
+            assert "requires its token: set REPARTEE_TOKEN" in await refusal(server.ws)
+            assert "does not accept this token" in await refusal(server.ws, "not-the-token-of-it")
+            recorder = EventRecorder()
+            wire = RemoteWire(address_of(server.ws), TOKEN, recorder)
+            recorder.on_event = lambda _event: wire.leave()
             await wire.run()
-            assert ear.events[0]["type"] == "session.created"
+            assert recorder.events[0]["type"] == "session.created"
 
     run(main())
 
 
 def test_tls_to_plain_port_is_explained() -> None:
     async def main() -> None:
-        async with running(converse=greets) as server:
-            assert "speaks no TLS" in await refusal(f"wss://127.0.0.1:{server.port}")
+        async with running_server(converse=greet_and_echo) as server:
+            assert "does not use TLS" in await refusal(f"wss://127.0.0.1:{server.port}")
 
     run(main())
 
@@ -193,7 +194,7 @@ def test_non_http_server_is_explained() -> None:
 
         async with await asyncio.start_server(gibberish, "127.0.0.1", 0) as other:
             port = other.sockets[0].getsockname()[1]
-            assert "is no server of WebSockets" in await refusal(f"ws://127.0.0.1:{port}")
+            assert "is not a WebSocket server" in await refusal(f"ws://127.0.0.1:{port}")
 
     run(main())
 
@@ -205,7 +206,7 @@ def test_silent_server_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
         await websocket.receive_text()
 
     async def main() -> None:
-        async with running(converse=silent) as server:
+        async with running_server(converse=silent) as server:
             assert "does not answer" in await refusal(server.ws)
 
     run(main())
@@ -213,15 +214,15 @@ def test_silent_server_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_foreign_realtime_server_is_explained() -> None:
     async def main() -> None:
-        async with running(converse=greets) as server:
-            ear = Ear()
+        async with running_server(converse=greet_and_echo) as server:
+            recorder = EventRecorder()
 
             def refuse(_event: Mapping[str, Any]) -> None:
-                raise UnsupportedServerError("it is no Repartee server.")
+                raise UnsupportedServerError("it is not a Repartee server.")
 
-            ear.on_event = refuse
-            with pytest.raises(ServerLostError, match="answers, but it is no Repartee server"):
-                await RemoteWire(address_of(server.ws), None, ear).run()
+            recorder.on_event = refuse
+            with pytest.raises(ServerLostError, match="answers, but it is not a Repartee server"):
+                await RemoteWire(address_of(server.ws), None, recorder).run()
 
     run(main())
 
@@ -240,6 +241,18 @@ def test_foreign_realtime_server_is_explained() -> None:
         "nonsense",
         "7",
     ],
+    ids=[
+        "deeply nested",
+        "error as text",
+        "error as list",
+        "NaN",
+        "infinity",
+        "number too large",
+        "401 digits",
+        "5001 digits",
+        "no JSON",
+        "number",
+    ],
 )
 def test_invalid_message_does_not_end_the_connection(message: str) -> None:
     async def main() -> None:
@@ -250,13 +263,13 @@ def test_invalid_message_does_not_end_the_connection(message: str) -> None:
             with contextlib.suppress(Exception):
                 await websocket.receive_text()
 
-        async with running(converse=odd) as server:
-            ear = Ear()
-            wire = RemoteWire(address_of(server.ws), None, ear)
-            ear.on_event = lambda event: wire.leave() if event["type"] == "last" else None
+        async with running_server(converse=odd) as server:
+            recorder = EventRecorder()
+            wire = RemoteWire(address_of(server.ws), None, recorder)
+            recorder.on_event = lambda event: wire.leave() if event["type"] == "last" else None
             await wire.run()
-        assert ear.endings == []
-        assert all(event["type"] in {"session.created", "error", "last"} for event in ear.events)
+        assert recorder.endings == []
+        assert all(event["type"] in {"session.created", "error", "last"} for event in recorder.events)
 
     run(main())
 
@@ -283,10 +296,10 @@ def test_retries_slow_down_if_server_dies_after_greeting() -> None:
         await websocket.close(1011)
 
     async def main() -> None:
-        async with running(converse=dies) as server:
-            ear = Ear()
-            wire = RemoteWire(address_of(server.ws), None, ear)
-            ear.on_lost = lambda _ending: wire.leave() if len(ear.endings) == 4 else None
+        async with running_server(converse=dies) as server:
+            recorder = EventRecorder()
+            wire = RemoteWire(address_of(server.ws), None, recorder)
+            recorder.on_lost = lambda _ending: wire.leave() if len(recorder.endings) == 4 else None
             await wire.run()
         gaps = [later - earlier for earlier, later in itertools.pairwise(connections)]
         assert gaps[0] < gaps[1] < gaps[2]
@@ -297,18 +310,18 @@ def test_retries_slow_down_if_server_dies_after_greeting() -> None:
 
 def test_full_server_is_retried() -> None:
     async def main() -> None:
-        async with running(converse=greets, section=ServerSection(port=0, max_sessions=1)) as server:
-            first = RemoteWire(address_of(server.ws), None, Ear())
-            ear = Ear()
-            second = RemoteWire(address_of(server.ws), None, ear)
-            ear.on_lost = lambda _ending: first.leave()
-            ear.on_event = lambda event: second.leave() if event["type"] == "session.created" else None
+        async with running_server(converse=greet_and_echo, section=ServerSection(port=0, max_sessions=1)) as server:
+            first = RemoteWire(address_of(server.ws), None, EventRecorder())
+            recorder = EventRecorder()
+            second = RemoteWire(address_of(server.ws), None, recorder)
+            recorder.on_lost = lambda _ending: first.leave()
+            recorder.on_event = lambda event: second.leave() if event["type"] == "session.created" else None
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(first.run())
                 await eventually(lambda: first.open)
                 tasks.create_task(second.run())
-        assert [ending.sentence for ending in ear.endings] == [
-            f"{address_of(server.ws).place} is full: as many conversations as it takes are under way."
+        assert [ending.sentence for ending in recorder.endings] == [
+            f"{address_of(server.ws).place} is full: all its sessions are in use."
         ]
 
     run(main())
@@ -326,19 +339,19 @@ def test_lost_connection_reconnects_with_resume_parameters() -> None:
             await websocket.receive_text()
 
     async def main() -> None:
-        async with running(converse=breaks_once) as server:
-            ear = Ear(query={})
-            wire = RemoteWire(address_of(server.ws), None, ear)
+        async with running_server(converse=breaks_once) as server:
+            recorder = EventRecorder(query={})
+            wire = RemoteWire(address_of(server.ws), None, recorder)
 
             def greeted(_event: Mapping[str, Any]) -> None:
-                ear.query = {"resume": "abc"}
+                recorder.query = {"resume": "abc"}
                 if len(connections) == 2:
                     wire.leave()
 
-            ear.on_event = greeted
+            recorder.on_event = greeted
             await wire.run()
         assert connections == ["model=repartee", "model=repartee&resume=abc"]
-        assert [ending.again for ending in ear.endings] == [True]
+        assert [ending.again for ending in recorder.endings] == [True]
 
     run(main())
 
@@ -352,15 +365,15 @@ def test_queued_messages_are_sent_before_hanging_up() -> None:
             heard.append(await websocket.receive_text())
 
     async def main() -> None:
-        async with running(converse=listens) as server:
-            ear = Ear()
-            wire = RemoteWire(address_of(server.ws), None, ear)
+        async with running_server(converse=listens) as server:
+            recorder = EventRecorder()
+            wire = RemoteWire(address_of(server.ws), None, recorder)
 
             def greeted(_event: Mapping[str, Any]) -> None:
                 assert wire.send(json.dumps({"type": "last"}))
                 wire.leave()
 
-            ear.on_event = greeted
+            recorder.on_event = greeted
             await wire.run()
         assert heard == ['{"type": "last"}']
         assert not wire.send("too late")
@@ -378,7 +391,7 @@ def test_leave_does_not_wait_for_silent_server() -> None:
 
         async with await asyncio.start_server(says_nothing, "127.0.0.1", 0) as other:
             port = other.sockets[0].getsockname()[1]
-            wire = RemoteWire(address_of(f"ws://127.0.0.1:{port}"), None, Ear())
+            wire = RemoteWire(address_of(f"ws://127.0.0.1:{port}"), None, EventRecorder())
             async with asyncio.timeout(4), asyncio.TaskGroup() as tasks:
                 tasks.create_task(wire.run())
                 await asyncio.sleep(0.2)
@@ -391,10 +404,10 @@ def test_leave_after_end_does_not_hide_the_reason() -> None:
     """Closing the rest of the conversation must not hide why it ended."""
 
     async def main() -> None:
-        async with running() as server:
+        async with running_server() as server:
             port = server.port
-        wire = RemoteWire(address_of(f"ws://127.0.0.1:{port}"), None, Ear())
-        with pytest.raises(ServerLostError, match="nothing listens there"):
+        wire = RemoteWire(address_of(f"ws://127.0.0.1:{port}"), None, EventRecorder())
+        with pytest.raises(ServerLostError, match="no server listens there"):
             await wire.run()
         wire.leave()
 
@@ -405,9 +418,9 @@ def test_unsent_audio_is_dropped_and_counted(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("web.remote.wire.MAX_WAITING_SOUND", 3)
 
     async def main() -> None:
-        async with running(converse=greets) as server:
-            ear = Ear()
-            wire = RemoteWire(address_of(server.ws), None, ear)
+        async with running_server(converse=greet_and_echo) as server:
+            recorder = EventRecorder()
+            wire = RemoteWire(address_of(server.ws), None, recorder)
 
             def greeted(event: Mapping[str, Any]) -> None:
                 if event["type"] == "session.created":
@@ -416,7 +429,7 @@ def test_unsent_audio_is_dropped_and_counted(monkeypatch: pytest.MonkeyPatch) ->
                 if event["type"] == "control":
                     wire.leave()
 
-            ear.on_event = greeted
+            recorder.on_event = greeted
             await wire.run()
             assert wire.dropped == 2
 
@@ -429,10 +442,11 @@ def test_unsent_audio_is_dropped_and_counted(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     ("reason", "farewell", "said", "again"),
     [
-        ("session_idle: x", "", "nothing came for too long", False),
-        ("", "server_draining", "is going down", True),
+        ("session_idle: x", "", "nothing for too long", False),
+        ("", "server_draining", "is shutting down", True),
         ("", "", "was lost", True),
     ],
+    ids=["close reason", "close event", "neither"],
 )
 def test_close_reason_is_explained(reason: str, farewell: str, said: str, again: bool) -> None:
     error = ConnectionClosedError(Close(1012, reason), None)
@@ -447,7 +461,9 @@ def test_temporary_failure_is_retried_only_after_conversation() -> None:
         assert why_not(error, address_of("ws://h"), connected_before=True).again
 
 
-@pytest.mark.parametrize(("host", "followed"), [("127.0.0.1", True), ("localhost", False)])
+@pytest.mark.parametrize(
+    ("host", "followed"), [("127.0.0.1", True), ("localhost", False)], ids=["same host", "other host"]
+)
 def test_redirect_to_another_origin_is_not_followed(host: str, followed: bool) -> None:
     asked: list[str] = []
 

@@ -11,7 +11,7 @@
 export const PROBLEMS = {
   "no-microphone": {
     what: "No microphone was found.",
-    remedy: "Connect one: the page then uses it. Until then you can type.",
+    remedy: "Connect one, and the page will use it. Until then you can type.",
     action: "microphone",
   },
   "denied": {
@@ -35,8 +35,8 @@ export const PROBLEMS = {
   },
   "insecure": {
     what: "Browsers allow a microphone only on secure pages, and this page was loaded over plain HTTP.",
-    remedy: "Open http://localhost:8765: on the server's machine directly, here after ssh -L 8765:localhost:8765 HOST. "
-      + "Or put HTTPS in front of the server.",
+    remedy: "On the server's own machine, open http://localhost:8765. On another machine, first run "
+      + "ssh -L 8765:localhost:8765 HOST, then open http://localhost:8765 there. Or put HTTPS in front of the server.",
   },
   "no-worklet": {
     what: "This browser has no AudioWorklet, so the page can neither record nor play sound.",
@@ -59,16 +59,16 @@ export const PROBLEMS = {
   },
   "lost": {
     what: "The connection was lost.",
-    remedy: "The page is reconnecting. The server keeps the conversation for a minute, so it can continue.",
+    remedy: "The page is reconnecting. The server keeps the conversation for a limited time, so that it can continue.",
     action: "reconnect",
   },
   "slow": {
-    what: "The network is too slow for your voice.",
-    remedy: "Speech arrives late or is lost. Typed text needs less bandwidth.",
+    what: "The network is too slow to send your voice in time.",
+    remedy: "Some words may arrive late or be lost. Typed text needs less bandwidth.",
   },
   "not-kept": {
     what: "The server no longer has the previous conversation.",
-    remedy: "It keeps one for a minute. This is a new conversation without the text above.",
+    remedy: "It keeps a conversation only for a limited time. This is a new conversation, without the text above.",
   },
   "full": {
     what: "The server is full: it accepts no more conversations.",
@@ -97,12 +97,13 @@ export const PROBLEMS = {
   },
   "token": {
     what: "This server requires a token.",
-    remedy: "Ask the person who runs the server: it is the value of REPARTEE_TOKEN.",
+    remedy: "Ask the person who runs the server for the token. It is the value of REPARTEE_TOKEN.",
     action: "token",
   },
   "refused": {
     what: "The server refused the connection.",
-    remedy: "Open the page at the server's own address, or add the address you use to server.allowed_hosts.",
+    remedy: "Open the page at the server's own address, or ask the person who runs the server to add this address to "
+      + "server.allowed_hosts.",
     action: "start",
   },
   "ended": {
@@ -111,8 +112,8 @@ export const PROBLEMS = {
     action: "start",
   },
   "overflow": {
-    what: "The server sends sound faster than the page can store it.",
-    remedy: "A part of the reply is missing. Ask for a shorter reply.",
+    what: "The reply is longer than this page can store.",
+    remedy: "A part of it is missing. Ask for a shorter reply.",
   },
 };
 

@@ -1,6 +1,7 @@
 /** Records the turns of this page and the response latency of each. Pure: times are passed in. */
 
 import { nearestRankPercentile, rateLatency } from "./latency-stats.js";
+import { computeLatency } from "./response-latency.js";
 
 const RESPONSE_ID = /^resp_(\d+)_\d+$/;
 const MAX_TURNS = 1000;
@@ -81,7 +82,7 @@ export class TurnLog {
   setReplyOnset(turn, leavesS, deviceMs) {
     turn.leaves_s = leavesS;
     turn.device_ms = deviceMs;
-    computeLatency(turn);
+    turn.latency_ms = computeLatency(turn.captured_s, turn.leaves_s);
   }
 
   /**
@@ -91,7 +92,7 @@ export class TurnLog {
    */
   setSpeechEnd(turn, capturedS) {
     turn.captured_s = capturedS;
-    computeLatency(turn);
+    turn.latency_ms = computeLatency(turn.captured_s, turn.leaves_s);
   }
 
   /**
@@ -145,10 +146,4 @@ export class TurnLog {
 export function turnRecord(turn, page) {
   const { trace, ...measured } = turn;
   return { page: { ...measured, ...page }, trace };
-}
-
-function computeLatency(turn) {
-  if (turn.captured_s !== null && turn.leaves_s !== null) {
-    turn.latency_ms = Math.round((turn.leaves_s - turn.captured_s) * 1e6) / 1000;
-  }
 }

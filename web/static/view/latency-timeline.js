@@ -1,12 +1,12 @@
 /** Draws the response latency by stage, from the end of the user's speech to the first audible sample of the reply. */
 
-import { BAND_MS, turnRating } from "../timing/latency-stats.js";
+import { BAND_MS, BAND_TEXTS, turnRating } from "../timing/latency-stats.js";
 import { stagesOfLatency, STAGES } from "../timing/stages.js";
 import { byId, formatMs, makeElement } from "./dom.js";
 
 const MIN_LENGTH_MS = 700; // the timeline shows at least this length
 const TICK_MS = 100;
-const RATING_TEXTS = { sooner: "sooner than 200–500 ms", within: "within 200–500 ms", later: "later than 200–500 ms", failed: "the turn failed, so it is not counted" };
+const RATING_TEXTS = { ...BAND_TEXTS, failed: "the turn failed, so it is not counted" };
 
 export class LatencyTimeline {
   constructor() {
@@ -15,6 +15,7 @@ export class LatencyTimeline {
       const ms = makeElement("span", { class: "ms", text: "–" });
       const cell = makeElement("li", { class: "stage", "data-stage": stage, title: meaning }, makeElement("span", { class: "name", text: name }), ms);
       byId("stages").append(cell);
+      byId("stage-meanings").append(makeElement("dt", { text: name }), makeElement("dd", { text: meaning }));
       this._cells.set(stage, { cell, ms });
     }
     this._length = Infinity; // before the first reply nothing fits on the timeline

@@ -1,6 +1,6 @@
 /** Draws all turns: percentiles, a dot plot, the list, and the waterfall of the selected turn. */
 
-import { BAND_MS, rateLatency, turnRating } from "../timing/latency-stats.js";
+import { BAND_MS, BAND_TEXTS, rateLatency, turnRating } from "../timing/latency-stats.js";
 import { turnRecord } from "../timing/turn-log.js";
 import { byId, makeElement, makeSvgElement } from "./dom.js";
 import { drawWaterfall } from "./waterfall.js";
@@ -76,7 +76,7 @@ export class TurnPanel {
     }
     byId("dot-plot").replaceChildren(...parts);
     byId("dot-plot").setAttribute("aria-label", summary
-      ? `${turnCount(summary.count)}: p50 ${Math.round(summary.p50_ms)} ms, p95 ${Math.round(summary.p95_ms)} ms, ${summary.within} within 200 to 500 ms`
+      ? `${turnCount(summary.count)}: median ${Math.round(summary.p50_ms)} ms, 95th percentile ${Math.round(summary.p95_ms)} ms, ${summary.within} within 200 to 500 ms`
       : "No turns yet");
   }
 
@@ -92,7 +92,7 @@ export class TurnPanel {
     const rating = turnRating(turn);
     const shown = rating === "failed" ? "failed" : rating === "untimed" ? "–" : String(Math.round(turn.latency_ms));
     // The accessible name contains the visible text in its order, because users of voice control say what they see.
-    const spoken = rating === "failed" ? "" : rating === "untimed" ? " no latency" : ` ms, ${rating === "within" ? "within the band" : rating}`;
+    const spoken = rating === "failed" ? "" : rating === "untimed" ? " no latency" : ` ms, ${BAND_TEXTS[rating]}`;
     const button = makeElement("button", {
       type: "button", class: `turn ${rating}`, "data-number": String(turn.number), "aria-pressed": String(turn === this.selected),
     }, screenReaderText("Turn "), makeElement("span", { class: "turn-number", text: String(turn.number) }), screenReaderText(" "), makeElement("span", { text: shown }), screenReaderText(spoken));
@@ -114,9 +114,9 @@ export class TurnPanel {
     try {
       await navigator.clipboard.writeText(text);
     } catch {
-      done = false; // not a secure page, or not allowed; "Download all" still works
+      done = false; // not a secure page, or not allowed; "Download all turns" still works
     }
-    byId("copy").textContent = done ? "Copied" : "Could not copy. Use Download all.";
+    byId("copy").textContent = done ? "Copied" : "Could not copy. Use Download all turns.";
     setTimeout(() => (byId("copy").textContent = "Copy JSON"), 2000);
   }
 

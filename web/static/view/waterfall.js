@@ -7,6 +7,20 @@ import { byId, makeElement, formatMs } from "./dom.js";
 const MIN_WIDTH_MS = 600;
 const MAX_BEFORE_MS = 300; // time before the end of speech that is shown at most
 
+/** What the outcomes of a turn mean, docs/lab/trace-record.md. */
+const OUTCOME_TEXTS = {
+  "interrupted": "The reply was interrupted",
+  "failed": "The turn failed",
+  "no words": "No words were recognized",
+  "noise": "The sound was taken for noise",
+  "stuck": "The turn made no progress and was stopped",
+  "requested": "Another reply was requested",
+  "cleared": "The speech was discarded",
+  "taken down": "The speech was saved without a reply",
+  "called": "Only the wake phrase was said",
+  "backchannel": "The user only signalled attention, for example with “mhm”",
+};
+
 /** @param {import("../timing/turn-log.js").Turn | undefined} turn */
 export function drawWaterfall(turn) {
   const box = byId("waterfall");
@@ -46,11 +60,13 @@ function makeRow({ name, stage, dropped, attempt, from_ms, to_ms }, x, severalAt
 
 function turnNote({ trace, latency_ms, device_ms }) {
   const notes = [];
-  if (latency_ms !== null) notes.push(`measured on this page ${formatMs(latency_ms)} ms`);
-  if (device_ms !== null && latency_ms !== null) notes.push(`${formatMs(device_ms)} of it in this page’s buffer and the sound device`);
-  if (trace?.response_latency_ms != null) notes.push(`in the server’s record ${formatMs(trace.response_latency_ms)} ms`);
-  if (trace?.outcome && trace.outcome !== "answered") notes.push(trace.outcome);
-  if (trace?.engines?.answered_by) notes.push(`answered by ${trace.engines.answered_by}`);
-  if (trace?.error) notes.push(trace.error);
-  return notes.join(" · ");
+  if (latency_ms !== null) {
+    const device = device_ms === null ? "" : `, of which ${formatMs(device_ms)} ms in its buffer and the sound device`;
+    notes.push(`Measured on this page: ${formatMs(latency_ms)} ms${device}.`);
+  }
+  if (trace?.response_latency_ms != null) notes.push(`Measured by the server: ${formatMs(trace.response_latency_ms)} ms.`);
+  if (trace?.outcome && trace.outcome !== "answered") notes.push(`${OUTCOME_TEXTS[trace.outcome] ?? trace.outcome}.`);
+  if (trace?.engines?.answered_by) notes.push(`Answered by ${trace.engines.answered_by}.`);
+  if (trace?.error) notes.push(`Error: ${trace.error}`);
+  return notes.join(" ");
 }

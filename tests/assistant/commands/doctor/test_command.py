@@ -7,7 +7,6 @@ import asyncio
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from llm_server import answer, serving
+from program import REPARTEE, repartee
 from synthetic_piper import tone_voice
 
 from assistant.commands.doctor.measures import measure_model, measure_vad, measure_voice, sound
@@ -22,8 +22,6 @@ from assistant.config.loading import load_settings
 from assistant.setup import build, engine_catalog
 from assistant.setup.engine_catalog import ENGINES
 from assistant.setup.engine_loader import EngineLoader
-
-REPARTEE = Path(sys.executable).with_name("repartee")
 
 
 def doctor(*arguments: str, environ: dict[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
@@ -38,7 +36,7 @@ def doctor(*arguments: str, environ: dict[str, str] | None = None) -> "subproces
 
 
 @dataclass(frozen=True, slots=True)
-class Runs:
+class DoctorRuns:
     """Runs in progress; each test awaits its own.
 
     Attributes:
@@ -52,12 +50,12 @@ class Runs:
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DoctorRuns]:
     home = tmp_path_factory.mktemp("home")
     homes = {"HF_HUB_CACHE": str(home), "XDG_DATA_HOME": str(home)}
     dead = '[{name="dead", url="http://127.0.0.1:9/v1", model="m"}]'
     with ThreadPoolExecutor(1) as pool:
-        yield Runs(
+        yield DoctorRuns(
             home,
             pool.submit(doctor, "--json", "--set", f"trace.dir={home / 'traces'}", environ=homes),
             pool.submit(doctor, "--set", f"llm.endpoints={dead}"),
@@ -72,18 +70,18 @@ async def with_an_endpoint() -> "subprocess.CompletedProcess[str]":
 
 
 def test_invalid_configuration_exits_with_2() -> None:
-    done = doctor("--set", "tts.sped=2")
+    done = repartee("doctor", "--set", "tts.sped=2")
     assert done.returncode == 2
     assert done.stderr.startswith("repartee: ")
     assert "tts.sped" in done.stderr
-    as_json = doctor("--json", "--set", "tts.sped=2")
+    as_json = repartee("doctor", "--json", "--set", "tts.sped=2")
     assert as_json.returncode == 2
     assert "tts.sped" in json.loads(as_json.stdout)["problems"][0]
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(90)
-def test_doctor_checks_this_machine_and_changes_nothing(runs: Runs) -> None:
+def test_doctor_checks_this_machine_and_changes_nothing(runs: DoctorRuns) -> None:
     done = runs.as_it_is.result()
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads(done.stdout)
@@ -101,7 +99,7 @@ def test_doctor_checks_this_machine_and_changes_nothing(runs: Runs) -> None:
         "configuration",
     ]
     lines = {line["name"]: line for line in found["sections"]["engines"]}
-    assert set(lines) == {*(f"{stage} {name}" for stage, name in ENGINES), "all together"}
+    assert set(lines) == {*(f"{stage} {name}" for stage, name in ENGINES), "all engines"}
     assert lines["vad silero"]["facts"]["in_use"] is True
     assert lines["stt pocketsphinx"]["facts"]["fallback"] is True
     assert lines["stt faster-whisper"]["remedy"] == "repartee models pull tiny.en"
@@ -123,22 +121,22 @@ def _left_behind(mark: bytes) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(90)
-def test_endpoint_that_refuses_exits_with_1(runs: Runs) -> None:
+def test_endpoint_that_refuses_exits_with_1(runs: DoctorRuns) -> None:
     done = runs.refusing.result()
     assert done.returncode == 1
     assert "✗ fail  llm dead" in done.stdout
     assert "→ start the server, or check the port in its url" in done.stdout
-    assert "✗ Not ready: no conversation can be held. who answers: none of" in done.stdout
+    assert "✗ Not ready: no conversation can be held. answers: none of" in done.stdout
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(90)
-def test_endpoint_answer_is_timed(runs: Runs) -> None:
+def test_endpoint_answer_is_timed(runs: DoctorRuns) -> None:
     done = runs.answering.result()
     assert done.returncode == 0, done.stdout
     lines = {line["name"]: line for line in json.loads(done.stdout)["sections"]["endpoints"]}
     assert lines["llm near: answer"]["ms"] > 0
-    assert lines["who answers"]["level"] == "ok"
+    assert lines["answers"]["level"] == "ok"
 
 
 @pytest.mark.slow

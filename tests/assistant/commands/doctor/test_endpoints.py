@@ -40,7 +40,7 @@ def test_every_step_of_a_working_endpoint_is_timed() -> None:
 
 def test_refused_key_names_its_variable() -> None:
     found = probed(status(401, {"error": {"message": "bad key"}}), key="NEAR_KEY", environ={"NEAR_KEY": "k-123456789"})
-    assert "wants a valid key" in found.failure
+    assert "requires a valid key" in found.failure
     assert "k-123456789" not in repr(found)
 
 

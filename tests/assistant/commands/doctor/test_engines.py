@@ -19,7 +19,7 @@ CHOSEN = {
         {
             "stage": "stt",
             "name": "pocketsphinx",
-            "why": "in place of x: missing: pull x",
+            "why": "instead of x, because the x model is not downloaded; fetch it: pull x",
             "fallback": True,
             "load_ms": 9.0,
         },
@@ -27,7 +27,9 @@ CHOSEN = {
     "error": "",
 }
 CONFIGURED = {"espeak-ng": InUse("as configured", fallback=False)}
-STAND_IN = {"espeak-ng": InUse("in place of piper: missing: pull it", fallback=True)}
+STAND_IN = {
+    "espeak-ng": InUse("instead of piper, because the voice is not downloaded; fetch it: pull it", fallback=True)
+}
 
 
 @pytest.mark.parametrize(
@@ -39,6 +41,7 @@ STAND_IN = {"espeak-ng": InUse("in place of piper: missing: pull it", fallback=T
         (CONFIGURED, {"rtf": 1.5}, "warn"),
         (CONFIGURED, {"ok": False}, "warn"),
     ],
+    ids=["configured", "fallback", "not configured", "slower than real time", "wrong answer"],
 )
 def test_working_engine_has_its_level(in_use: Mapping[str, InUse], more: Mapping[str, object], level: str) -> None:
     finding = engine_finding("tts", "espeak-ng", ProbeResult({**MEASURED, **more}), in_use, "")
@@ -62,6 +65,7 @@ def test_engine_without_audio_has_no_real_time_factor() -> None:
         (CONFIGURED, ProbeResult({}, "not tried", unfinished=True), "warn"),
         ({"piper": InUse("", fallback=False)}, ProbeResult({}, "crashed (SIGILL)"), "info"),
     ],
+    ids=["configured engine crashed", "configured engine not tried", "other engine crashed"],
 )
 def test_failing_engine_has_its_level(in_use: Mapping[str, InUse], answer: ProbeResult, level: str) -> None:
     finding = engine_finding("tts", "espeak-ng", answer, in_use, "")
@@ -87,15 +91,15 @@ def test_failing_conversation_is_essential() -> None:
     assert chosen_of(ProbeResult(CHOSEN))["stt"]["pocketsphinx"].fallback
 
 
-class Asked(ProbeRunner):
+class ProbeRecorder(ProbeRunner):
     """Records the requested checks instead of running them."""
 
     async def examine(self, what: str, limit_s: float) -> ProbeResult:
-        asked.append((what, limit_s))
+        recorder.append((what, limit_s))
         return ProbeResult(CHOSEN) if what == "conversation" else ProbeResult(MEASURED)
 
 
-asked: list[tuple[str, float]] = []
+recorder: list[tuple[str, float]] = []
 
 
 def test_engines_in_use_are_checked_first_and_missing_ones_skipped(
@@ -103,14 +107,14 @@ def test_engines_in_use_are_checked_first_and_missing_ones_skipped(
 ) -> None:
     monkeypatch.setenv("HF_HOME", str(tmp_path))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    asked.clear()
-    section = asyncio.run(engines(Asked("", (), 0.0), Settings()))
-    order = [what for what, _ in asked]
+    recorder.clear()
+    section = asyncio.run(engines(ProbeRecorder("", (), 0.0), Settings()))
+    order = [what for what, _ in recorder]
     assert order[:3] == ["conversation", "vad silero", "stt pocketsphinx"]
     assert not {"stt faster-whisper", "tts piper"} & set(order)
     names = [finding.name for finding in section.findings]
     assert names[:2] == ["vad silero", "vad cascade"]
-    assert names[-1] == "all together"
+    assert names[-1] == "all engines"
     assert all(len(finding.cells) == len(section.columns) for finding in section.findings)
 
 

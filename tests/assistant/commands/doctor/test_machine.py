@@ -59,16 +59,21 @@ def test_more_threads_than_cores_is_a_warning() -> None:
     assert remedies["OMP_NUM_THREADS"] == "unset OMP_NUM_THREADS, or set it to 4 or less"
 
 
-@pytest.mark.parametrize("value", ["", "0", "-1", "all", "²", "9" * 5000])
+@pytest.mark.parametrize(
+    "value",
+    ["", "0", "-1", "all", "²", "9" * 5000],
+    ids=["empty", "zero", "negative", "word", "superscript digit", "5000 digits"],
+)
 def test_invalid_thread_variable_is_reported(value: str) -> None:
     found = threads(Cores(4, None), 0.5, 0, {"OMP_NUM_THREADS": value}).findings[-1]
     assert (found.name, found.level) == ("OMP_NUM_THREADS", "warn")
-    assert "which is no number of threads" in found.text
+    assert "which is not a number of threads" in found.text
 
 
 @pytest.mark.parametrize(
     ("usable", "quota", "whisper", "piper"),
     [(1, None, 1, 1), (2, None, 1, 2), (4, None, 2, 2), (32, None, 4, 2), (16, 3.9, 2, 2)],
+    ids=["1 core", "2 cores", "4 cores", "32 cores", "quota of 3.9 of 16 cores"],
 )
 def test_thread_counts_follow_the_cores(usable: int, quota: float | None, whisper: int, piper: int) -> None:
     found = Cores(usable, quota)
@@ -76,13 +81,15 @@ def test_thread_counts_follow_the_cores(usable: int, quota: float | None, whispe
     assert (whisper_threads(3, found), piper_threads(3, found)) == (3, 3)
     row = {finding.name: finding for finding in threads(found, 0.5, 0, {}).findings}["stt.threads"]
     assert row.level == "ok"
-    assert row.text.startswith(f"0, by the cores: {whisper} for faster-whisper (ctranslate2), {piper} for piper")
+    assert row.text.startswith(
+        f"0, chosen by the number of cores: {whisper} for faster-whisper (ctranslate2), {piper} for piper"
+    )
 
 
 def test_container_quota_limits_the_cores() -> None:
     found = threads(Cores(16, 1.4), 5.0, 2, {})
     assert levels(found) == {"cores": "warn", "switch interval": "warn", "stt.threads": "warn"}
-    assert "leaves 1.4" in found.findings[0].text
+    assert "limited to 1.4" in found.findings[0].text
     assert cores().usable >= 1
 
 
@@ -106,7 +113,7 @@ def test_missing_portaudio_names_its_package() -> None:
 def test_trace_folder_check_leaves_no_file(tmp_path: Path) -> None:
     fine = trace_finding(tmp_path / "not" / "yet")
     assert fine.level == "ok"
-    assert "made when the first turn ends" in fine.text
+    assert "created when the first turn ends" in fine.text
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "file").write_text("")
     assert trace_finding(tmp_path / "file").level == "warn"
@@ -128,4 +135,4 @@ def test_changed_settings_are_listed(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text("[turn]\nprofile = 'patient'\n[tts]\nspeed = 1.0\n")
     finding = configuration(load_settings(file, {}, [])).findings[0]
-    assert finding.text == f"{file}; not the default: turn.profile"
+    assert finding.text == f"{file}; changed: turn.profile"

@@ -74,7 +74,7 @@ def test_hanging_check_is_killed_with_its_children(tmp_path: Path, monkeypatch: 
     assert all(gone(int(pid)) for pid in pids.read_text().split())
 
 
-@pytest.mark.parametrize("end", ["os._exit(0)", "os.kill(os.getpid(), 9)"])
+@pytest.mark.parametrize("end", ["os._exit(0)", "os.kill(os.getpid(), 9)"], ids=["exit", "killed"])
 def test_children_of_a_finished_check_are_killed(end: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     module(
         tmp_path,
@@ -97,7 +97,7 @@ def test_crashed_check_is_named_by_its_signal(tmp_path: Path, monkeypatch: pytes
 
 def test_check_without_time_left_is_not_started(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor_process, "CHILD", "no_such_module_here")
-    assert examined("anything", left_s=0.0) == ProbeResult({}, "not tried: no time was left", unfinished=True)
+    assert examined("anything", left_s=0.0) == ProbeResult({}, "not checked: no time was left", unfinished=True)
 
 
 def test_output_of_a_finished_process_is_interpreted() -> None:
@@ -105,10 +105,10 @@ def test_output_of_a_finished_process_is_interpreted() -> None:
     assert read_answer(b'{"error": "a\\nb"}', "", 0) == ProbeResult({}, "a b")
     assert read_answer(b"", "Timeout (0:00:01)!\nThread 1", 1).unfinished
     assert read_answer(b"nonsense", "Traceback\n  File\nMemoryError\n", 1).error == "ended with status 1: MemoryError"
-    assert read_answer(b"", "", 3).error == "ended with status 3: no word of why"
+    assert read_answer(b"", "", 3).error == "ended with status 3: it printed no reason"
 
 
-@pytest.mark.parametrize(("limit_s", "leaves"), [(0.5, False), (15.0, True)])
+@pytest.mark.parametrize(("limit_s", "leaves"), [(0.5, False), (15.0, True)], ids=["time limit", "parent ended"])
 def test_child_ends_at_its_limit_and_with_its_parent(tmp_path: Path, limit_s: float, *, leaves: bool) -> None:
     (tmp_path / "endless.py").write_text("import time\ntime.sleep(60)\n")
     order: dict[str, object] = {"what": "imports endless", "config": None, "overrides": [], "limit_s": limit_s}

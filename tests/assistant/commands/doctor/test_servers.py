@@ -43,6 +43,16 @@ def test_working_endpoint_has_ok_results() -> None:
         ({"token_ms": None, "failure": "x: y"}, ["ok", "ok", "fail"]),
         ({"list_ms": None, "failure": "x: y"}, ["fail"]),
     ],
+    ids=[
+        "model not listed",
+        "no models",
+        "no model list",
+        "model list failed",
+        "slow first token",
+        "immediate first token",
+        "request failed",
+        "unreachable",
+    ],
 )
 def test_endpoint_problems_have_their_levels(changed: Mapping[str, object], found: list[str]) -> None:
     assert levels(answer(**changed)) == found
@@ -58,7 +68,7 @@ def test_failure_is_split_into_problem_and_remedy() -> None:
     (finding,) = endpoint_findings(NEAR, ProbeResult(asdict(EndpointProbe(failure=text))))
     assert finding.text == "m at http://127.0.0.1:1/v1 refuses connections"
     assert finding.remedy == "start the server"
-    (finding,) = endpoint_findings(NEAR, ProbeResult({}, "not tried: no time was left"))
+    (finding,) = endpoint_findings(NEAR, ProbeResult({}, "not checked: no time was left"))
     assert finding.level == "fail"
 
 

@@ -41,20 +41,20 @@ def test_program_is_started_and_its_tools_are_counted() -> None:
     assert found.failure == ""
     assert sorted(found.tools) == ["home_wait", "home_weather"]
     assert found.ms is not None
-    assert found.remarks == ["the tool server home has no tool gone: see its key `only`"]
+    assert found.remarks == ["the tool server home has no tool gone: check its key `only`"]
 
 
 @pytest.mark.slow
 def test_unreachable_server_has_a_remedy() -> None:
     found = probed(ToolServerSection(name="notes", command="no-such-program-anywhere --x secret"))
-    assert found.failure.startswith("the tool server notes is not there (no such program): run no-such-program-any")
+    assert found.failure.startswith("the tool server notes is not available (no such program): run no-such-program-any")
     assert "secret" not in found.failure
     assert not found.fatal
     found = probed(ToolServerSection(name="notes", command="false"))
-    said = "the tool server notes is not there (it ended, or closed the connection, before it had answered)"
+    said = "the tool server notes is not available (it ended, or closed the connection, before it had answered)"
     assert found.failure.startswith(said)
     found = probed(HOME, {"HOME_TOKEN": "s3cret"})
-    assert found.failure.startswith("the tool server home is not there (")
+    assert found.failure.startswith("the tool server home is not available (")
     assert "start it, or check its url" in found.failure
     assert "s3cret" not in found.failure
 
@@ -68,7 +68,7 @@ def test_silent_server_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_unset_variable_is_fatal() -> None:
     found = probed(HOME)
-    assert found.failure.startswith("the environment variable HOME_TOKEN is not set: put its value there")
+    assert found.failure.startswith("the environment variable HOME_TOKEN is not set: set it, or remove")
     assert found.fatal
 
 
@@ -90,11 +90,11 @@ def test_working_server_is_ok() -> None:
 
 
 def test_server_problems_have_their_levels() -> None:
-    failure = "the tool server notes is not there (no such program): run notes-server by hand"
+    failure = "the tool server notes is not available (no such program): run notes-server by hand"
     (line,) = server_findings(NOTES, answer(ToolProbe(failure=failure)))
     assert (line.level, line.text, line.remedy) == (
         "fail",
-        "is not there (no such program)",
+        "is not available (no such program)",
         "run notes-server by hand",
     )
     assert not line.essential
@@ -104,10 +104,10 @@ def test_server_problems_have_their_levels() -> None:
     assert (line.level, line.essential) == ("fail", False)
     assert "notes-server" in line.remedy
     (line,) = server_findings(NOTES, answer(ToolProbe(ms=3.0)))
-    assert (line.level, line.text) == ("warn", "it is there and offers no tool")
-    remark = "the tool server notes has no tool gone: see its key `only`"
+    assert (line.level, line.text) == ("warn", "it is connected but offers no tool")
+    remark = "the tool server notes has no tool gone: check its key `only`"
     _, line = server_findings(NOTES, answer(ToolProbe(["a"], 1.0, [remark])))
-    assert (line.level, line.text, line.remedy) == ("warn", "has no tool gone", "see its key `only`")
+    assert (line.level, line.text, line.remedy) == ("warn", "has no tool gone", "check its key `only`")
 
 
 def test_tools_need_a_model_that_can_call_them() -> None:
@@ -116,9 +116,9 @@ def test_tools_need_a_model_that_can_call_them() -> None:
         return line.name, line.level, line.essential
 
     assert last(NEAR) == ("tools notes", "ok", False)
-    assert last() == ("who calls them", "warn", False)
-    assert last(TGI) == ("who calls them", "fail", True)
-    assert last(TGI, NEAR) == ("who calls them", "info", False)
+    assert last() == ("tool calls", "warn", False)
+    assert last(TGI) == ("tool calls", "fail", True)
+    assert last(TGI, NEAR) == ("tool calls", "info", False)
 
 
 def test_no_server_is_no_problem() -> None:

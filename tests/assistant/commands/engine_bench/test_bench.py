@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from program import repartee
 from synthetic_piper import tone_voice
 from synthetic_whisper import scripted_whisper
 
@@ -38,7 +39,7 @@ RECORDINGS = Path(__file__).parent.parent.parent.parent / "recordings"
 NO_MODELS = {"HF_HUB_CACHE": "none", "XDG_DATA_HOME": "none"}
 
 
-class FakeHearing:
+class FakeStream:
     """Returns `words` as the final transcript, and an interim transcript after the tenth frame."""
 
     def __init__(self, words: str, on_interim: Callable[[Transcript], None]) -> None:
@@ -69,13 +70,13 @@ class FakeHearing:
         return
 
 
-class FakeTranscriber:
+class FakeRecognizer:
     name = detail = "fake"
 
     def __init__(self, words: str = "what time is it", failure: Exception | None = None) -> None:
         self._words = words
         self._failure = failure
-        self.hearings: list[FakeHearing] = []
+        self.hearings: list[FakeStream] = []
         self.closed = False
 
     async def load(self) -> None:
@@ -85,7 +86,7 @@ class FakeTranscriber:
     def open(self, segment: SegmentId, on_interim: Callable[[Transcript], None]) -> RecognitionStream:
         if self._failure is not None:
             raise self._failure
-        self.hearings.append(FakeHearing(self._words, on_interim))
+        self.hearings.append(FakeStream(self._words, on_interim))
         return self.hearings[-1]
 
     async def aclose(self) -> None:
@@ -137,7 +138,7 @@ def measured(bench: Bench) -> BenchReport:
     return asyncio.run(measure(bench, lambda _what: None))
 
 
-def heard(monkeypatch: pytest.MonkeyPatch, engine: FakeTranscriber) -> BenchRow:
+def heard(monkeypatch: pytest.MonkeyPatch, engine: FakeRecognizer) -> BenchRow:
     monkeypatch.setattr(engine_bench, "transcriber", lambda _settings, _name: engine)
     (row,) = measured(Bench({}, overrides=["turn.hangover_ms=100"], stt=["pocketsphinx"])).rows
     return row
@@ -198,6 +199,7 @@ def test_missing_model_is_a_row_with_the_remedy() -> None:
         ("", "bar", "no such voice (known: espeak-ng, piper, en_US-ljspeech-medium, "),
         ("", "base.en", "no such voice (known: espeak-ng, piper, "),
     ],
+    ids=["misspelled recognizer", "voice as recognizer", "unknown voice", "recognizer as voice"],
 )
 def test_unknown_name_is_refused_with_the_known_ones(stt: str, tts: str, said: str) -> None:
     with pytest.raises(ConfigError) as error:
@@ -212,7 +214,7 @@ def test_unknown_name_is_refused_with_the_known_ones(stt: str, tts: str, said: s
 
 @pytest.mark.usefixtures("one_clip")
 def test_recognizer_is_measured_in_real_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    engine = FakeTranscriber()
+    engine = FakeRecognizer()
     row = heard(monkeypatch, engine)
     assert row.wait is not None
     assert 30 <= row.wait.p50_ms < 600
@@ -232,7 +234,7 @@ def test_recognizer_is_measured_in_real_time(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_clip_without_transcript_has_times_only(monkeypatch: pytest.MonkeyPatch, one_clip: Label) -> None:
     monkeypatch.setattr(engine_bench, "read_labels", lambda _manifest: [replace(one_clip, transcript=None)])
-    row = heard(monkeypatch, FakeTranscriber())
+    row = heard(monkeypatch, FakeRecognizer())
     assert row.wait is not None
     assert (row.words, row.note) == (None, "no transcripts")
 
@@ -241,7 +243,7 @@ def test_clip_without_transcript_has_times_only(monkeypatch: pytest.MonkeyPatch,
 def test_recording_is_counted_as_lost_if_the_engine_fails(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    engine = FakeTranscriber()
+    engine = FakeRecognizer()
     opened = engine.open
 
     def dies_once(segment: SegmentId, on_interim: Callable[[Transcript], None]) -> RecognitionStream:
@@ -265,9 +267,10 @@ def test_recording_is_counted_as_lost_if_the_engine_fails(
         (SttError("it died"), "it died"),
         (TimeoutError(), "too slow: no answer in time"),
     ],
+    ids=["load error", "engine error", "timeout"],
 )
 def test_failing_engine_has_a_row(monkeypatch: pytest.MonkeyPatch, failure: Exception, note: str) -> None:
-    engine = FakeTranscriber(failure=failure)
+    engine = FakeRecognizer(failure=failure)
     row = heard(monkeypatch, engine)
     assert (row.note, row.wait, row.words) == (note, None, None)
     assert engine.closed
@@ -286,7 +289,7 @@ def test_voice_is_timed_to_its_first_audio(monkeypatch: pytest.MonkeyPatch) -> N
 def test_silent_voice_is_a_row_without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_bench, "voice", lambda _settings, _name: FakeVoice(chunks=0))
     (row,) = measured(Bench({}, tts=["espeak-ng"])).rows
-    assert (row.note, row.wait, row.real_time_factor) == ("it said nothing", None, None)
+    assert (row.note, row.wait, row.real_time_factor) == ("it produced no audio", None, None)
 
 
 @pytest.mark.usefixtures("one_clip")
@@ -295,10 +298,10 @@ def test_random_weights_have_no_word_error_rate(monkeypatch: pytest.MonkeyPatch,
     (model / RANDOM_WEIGHTS).touch()
     first: Variant = next(variants(settings(), [str(model)], ()))
     monkeypatch.setattr(engine_bench, "variants", lambda *_: [first])
-    monkeypatch.setattr(engine_bench, "transcriber", lambda _settings, _name: FakeTranscriber())
+    monkeypatch.setattr(engine_bench, "transcriber", lambda _settings, _name: FakeRecognizer())
     (row,) = measured(Bench({}, stt=[str(model)])).rows
     assert row.wait is not None
-    assert (row.words, row.note) == (None, "no real weights")
+    assert (row.words, row.note) == (None, "random weights")
 
 
 # The command.
@@ -307,15 +310,8 @@ def test_random_weights_have_no_word_error_rate(monkeypatch: pytest.MonkeyPatch,
 @pytest.mark.parametrize("form", [(), ("--json",)], ids=["tables", "json"])
 def test_results_are_shown_even_if_they_cannot_be_written(form: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "out").touch()
-    done = subprocess.run(
-        [str(REPARTEE), "bench", "engines", "--tts", "en_GB-alan-medium", *form],
-        cwd=tmp_path,
-        env={**os.environ, **NO_MODELS},
-        capture_output=True,
-        text=True,
-        timeout=90,
-        check=False,
-    )
+    arguments = ("bench", "engines", "--tts", "en_GB-alan-medium", *form)
+    done = repartee(*arguments, cwd=tmp_path, env={**os.environ, **NO_MODELS})
     assert done.returncode == 2
     assert "missing: repartee models pull" in done.stdout
     assert done.stderr == "repartee: out cannot be written (File exists); name another folder with --out.\n"

@@ -55,7 +55,7 @@ def test_lines_without_speech_are_skipped(tmp_path: Path) -> None:
     assert (label.name, label.file, label.transcript) == ("b", tmp_path / "a" / "b.wav", None)
 
 
-@pytest.mark.parametrize("rate_hz", [16_000, 44_100])
+@pytest.mark.parametrize("rate_hz", [16_000, 44_100], ids="{} Hz".format)
 def test_clip_has_pre_roll_speech_and_trailing_silence(tmp_path: Path, rate_hz: int) -> None:
     recorded(tmp_path, rate_hz=rate_hz)
     clip = cut(tmp_path, SPEECH)
@@ -66,7 +66,7 @@ def test_clip_has_pre_roll_speech_and_trailing_silence(tmp_path: Path, rate_hz: 
     assert abs(loud[-1] - samples_of_ms(1300)) < samples_of_ms(25)
 
 
-@pytest.mark.parametrize("rate_hz", [8_000, 24_000, 48_000])
+@pytest.mark.parametrize("rate_hz", [8_000, 24_000, 48_000], ids="{} Hz".format)
 def test_clip_starts_at_its_label_despite_inserted_silence(tmp_path: Path, rate_hz: int) -> None:
     step = np.concatenate((np.zeros(rate_hz), np.full(rate_hz, 0.25)))
     soundfile.write(tmp_path / "tone.wav", step, rate_hz)
@@ -92,6 +92,15 @@ def test_clip_is_shorter_before_and_padded_after_at_the_edges(tmp_path: Path) ->
         ({"file": "a.wav", "speech_start_s": 2, "speech_end_s": 1}, "from 2 to 1 s"),
         ({"file": "a.wav", "speech_start_s": "soon", "speech_end_s": 1}, "soon"),
         ({"file": "a.wav"}, "no line with speech_start_s"),
+    ],
+    ids=[
+        "invalid JSON",
+        "deeply nested",
+        "list",
+        "missing file",
+        "end before start",
+        "start is a word",
+        "missing start",
     ],
 )
 def test_invalid_manifest_is_refused(tmp_path: Path, line: object, told: str) -> None:

@@ -3,11 +3,12 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from text_cases import text_cases
 
 from assistant.commands.engine_bench.words import WordErrors, edits, plain_words, word_errors
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("written", "words"),
     [
         ("What time is it?", "what time is it"),
@@ -36,6 +37,7 @@ def test_numbers_are_normalized_in_the_given_language() -> None:
         ("", "a b", 2),
         ("a", "", 1),
     ],
+    ids=["equal", "one deleted", "one inserted", "one replaced", "all inserted", "all deleted"],
 )
 def test_edit_distance_is_the_least_number_of_edits(said: str, heard: str, count: int) -> None:
     assert edits(said.split(), heard.split()) == count

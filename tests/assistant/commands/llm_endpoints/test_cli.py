@@ -3,25 +3,16 @@
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
+import program
 import pytest
 
-REPARTEE = Path(sys.executable).with_name("repartee")
 CLOSED = "http://127.0.0.1:9/v1"
 
 
 def repartee(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [REPARTEE, *arguments],
-        capture_output=True,
-        text=True,
-        timeout=50,
-        check=False,
-        cwd=folder,
-        env={**os.environ, "COLUMNS": "160"},
-    )
+    return program.repartee(*arguments, cwd=folder, env={**os.environ, "COLUMNS": "160"})
 
 
 @pytest.fixture
@@ -49,7 +40,7 @@ def test_endpoint_is_added_listed_and_removed(folder: Path) -> None:
 
 def test_another_file_can_be_named(folder: Path) -> None:
     done = repartee(folder, "endpoints", "add", "near", "--url", CLOSED, "--model", "m", "--config", "new.toml")
-    assert "made new.toml: near" in done.stdout
+    assert "created new.toml: near" in done.stdout
     assert "near" not in (folder / "config.toml").read_text(encoding="utf-8")
     assert "near" in repartee(folder, "endpoints", "--config", "new.toml").stdout
 
@@ -58,7 +49,7 @@ def test_endpoint_of_another_kind_is_added_with_its_keys(folder: Path) -> None:
     flags = ("--kind", "tgi", "--url", "http://127.0.0.1:9", "--model", "m", "--set", "template=llama3")
     done = repartee(folder, "endpoints", "add", "near", *flags)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "taken at your word: tgi lists no models" in done.stdout
+    assert "not verified: a service of kind tgi lists no models" in done.stdout
     text = (folder / "config.toml").read_text(encoding="utf-8")
     assert 'kind = "tgi"\n' in text
     assert 'template = "llama3"\n' in text
@@ -68,10 +59,10 @@ def test_endpoint_of_another_kind_is_added_with_its_keys(folder: Path) -> None:
     assert "refuses connections" in endpoint["problem"]
     drawn = repartee(folder, "endpoints", "--requests", "0", "--svg", "waits.svg")
     assert drawn.stderr == "repartee: waits.svg: no endpoint answered, so there is nothing to draw\n"
-    assert "takes no connection: start the server" in drawn.stdout
+    assert "accepts no connection: start the server" in drawn.stdout
     over = repartee(folder, "endpoints", "--png", "./config.toml")
     assert (over.returncode, over.stdout) == (2, "")
-    assert over.stderr == "repartee: config.toml holds the settings; name another file for the picture\n"
+    assert over.stderr == "repartee: config.toml is the configuration file; name another file for the picture\n"
     assert (folder / "config.toml").read_text(encoding="utf-8") == text
 
 
@@ -80,12 +71,12 @@ def test_endpoint_of_another_kind_is_added_with_its_keys(folder: Path) -> None:
     [
         (("endpoints", "add", "near", "--kind", "vllm"), '--kind "vllm": must be one of openai, tgi, triton, grpc'),
         (("endpoints", "add", "near", "--kind", "tgi", "--set", "templat=a"), "did you mean template?"),
-        (("endpoints", "add", "near", "--kind", "tgi", "--url", CLOSED), "model must be a text, not empty"),
+        (("endpoints", "add", "near", "--kind", "tgi", "--url", CLOSED), "model must be a text that is not empty"),
         (
             ("endpoints", "add", "near", "--kind", "tgi", "--url", CLOSED, "--model", "m"),
             'template is missing: kind "tgi" needs it',
         ),
-        (("endpoints", "remove", "near"), 'config.toml: "near": no such endpoint; there is none'),
+        (("endpoints", "remove", "near"), 'config.toml: there is no endpoint "near", because none is configured'),
         (("endpoints", "add", "near", "--url", CLOSED), "refuses connections"),
         (
             ("endpoints", "add", "near", "--url", "h:1"),
@@ -93,7 +84,19 @@ def test_endpoint_of_another_kind_is_added_with_its_keys(folder: Path) -> None:
         ),
         (("endpoints", "--config", "gone.toml"), "gone.toml: cannot be read"),
         (("endpoints", "remove", "near", "--config", "gone.toml"), "gone.toml: cannot be read (No such file"),
-        (("demo", "--llm", "near"), '--llm "near": no such endpoint (known: auto, skills)'),
+        (("demo", "--llm", "near"), '--llm "near": no such endpoint; the known names are auto, skills'),
+    ],
+    ids=[
+        "unknown kind",
+        "unknown key",
+        "missing model",
+        "missing template",
+        "remove unknown endpoint",
+        "unreachable server",
+        "address without scheme",
+        "missing file",
+        "remove from missing file",
+        "unknown endpoint for demo",
     ],
 )
 def test_user_error_is_one_line(arguments: tuple[str, ...], said: str, folder: Path) -> None:

@@ -100,7 +100,7 @@ def test_one_of_several_servers_must_be_named(file: Path) -> None:
     two = (lists("a"), lists("b", owner="vllm"))
     said = refused(NewEndpoint(), file, *two)
     command = f"`repartee endpoints add ollama --config {file}`"
-    assert said.startswith(f"several are found: say which, as in {command}, or give its --url: ")
+    assert said.startswith(f"several servers were found; name one, as in {command}, or give its --url: ")
     assert "ollama: Ollama at http://127.0.0.1:" in said
     assert "vllm: vLLM at http://127.0.0.1:" in said
     added(NewEndpoint(name="vllm"), file, *two)
@@ -114,7 +114,7 @@ def test_server_without_chat_models_is_not_a_choice(file: Path) -> None:
 
 def test_one_of_several_models_must_be_named(file: Path) -> None:
     said = refused(NewEndpoint(), file, lists("a", "b:latest", "bge-m3"))
-    assert said.endswith("has several models: name one with --model: a, b:latest")
+    assert said.endswith("has several models; name one with --model: a, b:latest")
     said = refused(NewEndpoint(model="c"), file, lists("a", "b:latest"))
     assert said.endswith('has no model "c"; it has a, b:latest')
     added(NewEndpoint(model="b"), file, lists("a", "b:latest"))
@@ -127,20 +127,39 @@ def test_one_of_several_models_must_be_named(file: Path) -> None:
         (
             NewEndpoint(),
             (),
-            "no language model found on localhost (ports ); start one (Ollama, llama.cpp, vLLM, LM Studio)",
+            "no language model was found on localhost (ports ); start one (Ollama, llama.cpp, vLLM, LM Studio)",
         ),
         (NewEndpoint("vllm"), (), "vllm is not running on localhost; start it, or give its --url"),
         (NewEndpoint("vllm"), (lists("m"),), "vllm is not running on localhost; found: Ollama at http://127.0.0.1:"),
         (NewEndpoint(), (lists(),), "has no model: load a chat model there first"),
         (NewEndpoint(), (lists("bge-m3"),), "has no chat model, only bge-m3: load a chat model there first"),
-        (NewEndpoint(), (lists("bge-m3"), LOCKED), "no language model found on localhost"),
-        (NewEndpoint(), (LOCKED,), "wants a key: put it into an environment variable and name that with --api-key-env"),
-        (NewEndpoint("auto"), (lists("m"),), '"auto" is a word of --llm'),
-        (NewEndpoint("skills"), (lists("m"),), '"skills" is a word of --llm'),
-        (NewEndpoint(""), (lists("m"),), "name must be a text, not empty"),
+        (NewEndpoint(), (lists("bge-m3"), LOCKED), "no language model was found on localhost"),
+        (
+            NewEndpoint(),
+            (LOCKED,),
+            "requires a key: put it into an environment variable and name the variable with --api-key-env",
+        ),
+        (NewEndpoint("auto"), (lists("m"),), '"auto" is reserved for --llm'),
+        (NewEndpoint("skills"), (lists("m"),), '"skills" is reserved for --llm'),
+        (NewEndpoint(""), (lists("m"),), "name must be a text that is not empty"),
         (NewEndpoint(url="localhost:8000"), (), "url must be an http:// or https:// address"),
         (NewEndpoint(url="http://me:secret@h/v1"), (), "url must be an http:// or https:// address"),
         (NewEndpoint(api_key_env="sk-123"), (lists("m"),), "api_key_env must be the name of an environment variable"),
+    ],
+    ids=[
+        "no server",
+        "vllm not running",
+        "other server than vllm",
+        "no model loaded",
+        "embedding model only",
+        "embedding model and locked server",
+        "locked server",
+        "name auto",
+        "name skills",
+        "empty name",
+        "address without scheme",
+        "password in address",
+        "key instead of its variable",
     ],
 )
 def test_user_error_is_one_line_and_changes_nothing(
@@ -157,13 +176,13 @@ def test_name_must_be_unique(file: Path) -> None:
     for wanted in (NewEndpoint(), NewEndpoint(name="ollama"), NewEndpoint(name="ollama", url=CLOSED, model="m")):
         said = refused(wanted, file, lists("m"))
         remedy = f"give another NAME, or `repartee endpoints remove ollama --config {file}` first"
-        assert said == f'{file}: the endpoint "ollama" is there already; {remedy}'
+        assert said == f'{file}: the endpoint "ollama" already exists; {remedy}'
 
 
 def test_further_endpoint_explains_how_to_use_it_alone(file: Path) -> None:
     added(NewEndpoint(), file, lists("m"))
     said, _ = added(NewEndpoint(name="my other"), file, lists("n"))
-    alone = f"`repartee demo --llm 'my other' --config {file}` asks this one alone"
+    alone = f"`repartee demo --llm 'my other' --config {file}` uses this one alone"
     assert f"it is the last of 2 endpoints; {alone}" in said
 
 
@@ -176,7 +195,7 @@ def test_key_unlocks_a_server_that_requires_one(file: Path) -> None:
             server.models = LOCKED
             port = int(server.url.removesuffix("/v1").rpartition(":")[2])
             console = Console(file=screen, width=200)
-            with pytest.raises(ConfigError, match="wants another key: correct MY_KEY"):
+            with pytest.raises(ConfigError, match="rejects the key: correct MY_KEY"):
                 await add(NewEndpoint(api_key_env="MY_KEY"), file, {"MY_KEY": "k"}, console, ports=[port])
             assert [seen.headers.get("authorization") for seen in server.seen] == [None, "Bearer k"]
             server.models = lists("m", owner="vllm")
@@ -211,7 +230,7 @@ def test_base_path_is_added_to_an_address(file: Path) -> None:
         assert endpoints(file)[0].url == f"http://127.0.0.1:{port}/v1"
         return screen.getvalue()
 
-    assert "that is taken for the address" in asyncio.run(run())
+    assert "so this address is used" in asyncio.run(run())
 
 
 async def _particular(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -226,7 +245,7 @@ async def _particular(reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 def test_unreachable_server_is_added_as_described(file: Path) -> None:
     assert "refuses connections" in refused(NewEndpoint("far", CLOSED), file, kind=LlmError)
     said, _ = added(NewEndpoint("far", CLOSED, "m"), file)
-    assert "taken at your word: llm endpoint 'far' at http://127.0.0.1:9/v1 refuses connections" in said
+    assert "not verified: llm endpoint 'far' at http://127.0.0.1:9/v1 refuses connections" in said
     assert endpoints(file) == (EndpointSection(name="far", url=CLOSED, model="m"),)
     wanted = NewEndpoint(url="http://127.0.0.1:{0}/v1")
     assert "answers, but lists no models; name one with --model" in refused(wanted, file, status(404, {"error": "x"}))
@@ -244,9 +263,9 @@ def test_unverified_endpoint_suggests_a_check(wanted: NewEndpoint, file: Path) -
 
 def test_missing_key_is_reported(file: Path) -> None:
     wanted = NewEndpoint("far", CLOSED, api_key_env="MY_KEY")
-    assert refused(wanted, file) == "the environment variable MY_KEY is not set; put the key there"
+    assert refused(wanted, file) == "the environment variable MY_KEY is not set; set it to the key"
     said, _ = added(NewEndpoint("far", CLOSED, "m", "MY_KEY"), file)
-    assert "taken at your word" in said
+    assert "not verified" in said
     assert "before the next start, put its key into MY_KEY" in said
 
 
@@ -264,6 +283,7 @@ def test_key_in_the_address_is_hidden(file: Path) -> None:
         ("gpt-4o-2024-08-06", "azure", "our-deployment", True),
         ("/models/qwen.gguf", "llamacpp", "qwen", True),
     ],
+    ids=["gemini with prefix", "openrouter variant", "azure deployment", "llama.cpp alias"],
 )
 def test_unlisted_model_is_accepted_if_the_list_may_be_incomplete(
     file: Path, listed: str, owner: str, wanted: str, *, warned: bool
@@ -276,15 +296,17 @@ def test_unlisted_model_is_accepted_if_the_list_may_be_incomplete(
 @pytest.mark.parametrize("name", ["auto", "skills"])
 def test_reserved_host_name_is_not_used_as_a_name(name: str, file: Path) -> None:
     unasked = NewEndpoint(url=f"http://{name}/v1", model="m", api_key_env="NOT_SET")
-    assert refused(unasked, file).startswith(f'"{name}" is a word of --llm; give')
+    assert refused(unasked, file).startswith(f'"{name}" is reserved for --llm; give')
 
 
-@pytest.mark.parametrize("wanted", [NewEndpoint("far", CLOSED, "m"), NewEndpoint("far", model="m", kind="sagemaker")])
+@pytest.mark.parametrize(
+    "wanted", [NewEndpoint("far", CLOSED, "m"), NewEndpoint("far", model="m", kind="sagemaker")], ids=["address", "AWS"]
+)
 def test_success_is_not_reported_if_the_file_cannot_be_written(wanted: NewEndpoint, tmp_path: Path) -> None:
     screen = io.StringIO()
     with pytest.raises(ConfigError, match="cannot be written"):
         asyncio.run(add(wanted, tmp_path / "nowhere" / "mine.toml", {}, Console(file=screen, width=200)))
-    assert "taken at your word: " in screen.getvalue()
+    assert "not verified: " in screen.getvalue()
     assert "added" not in screen.getvalue()
 
 
@@ -297,13 +319,13 @@ def test_unlisted_model_is_refused_if_the_list_is_complete(file: Path, owner: st
 
 def test_variable_that_overrides_the_file_is_reported(file: Path) -> None:
     said, _ = added(NewEndpoint(), file, lists("m"), environ={"REPARTEE_LLM_ENDPOINTS": "[]"})
-    assert "but REPARTEE_LLM_ENDPOINTS is set, and replaces the endpoints of the file" in said
+    assert "but the environment variable REPARTEE_LLM_ENDPOINTS is set and replaces the endpoints of the file" in said
 
 
 def test_missing_file_is_created(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     said, _ = added(NewEndpoint(), file, lists("m"))
-    assert f"made {file}: ollama (m at http://127.0.0.1:" in said
+    assert f"created {file}: ollama (m at http://127.0.0.1:" in said
     assert len(endpoints(file)) == 1
 
 

@@ -32,7 +32,7 @@ def test_servers_found_during_the_block_are_returned() -> None:
     asyncio.run(run())
 
 
-def test_slow_server_does_not_delay_the_block() -> None:
+def test_slow_server_does_not_delay_end_of_search() -> None:
     async def run() -> None:
         async with serving() as server:
             server.models = (Wait(30),)
@@ -87,5 +87,5 @@ def test_run_without_its_configured_endpoints_reports_it() -> None:
     console = Console(file=StringIO(), width=200)
     asked = asyncio.run(with_llm_choice(loaded, "skills", console, ports=()))
     assert asked.settings.llm.endpoints == ()
-    assert console.file.getvalue() == "no language model, as asked: skills answer\n"  # type: ignore[attr-defined]
+    assert console.file.getvalue() == "no language model, as requested: the built-in skills answer\n"  # type: ignore[attr-defined]
     assert asyncio.run(with_llm_choice(loaded, None, console, ports=())).settings == loaded.settings

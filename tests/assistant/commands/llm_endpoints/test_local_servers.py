@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from text_cases import text_cases
 
 from assistant.commands.llm_endpoints.local_servers import (
     choose,
@@ -51,14 +52,14 @@ def test_auto_uses_the_first_usable_server() -> None:
 def test_auto_without_a_server_reports_what_answers_instead() -> None:
     choice = choose(DEFAULTS, "auto", (), (8000, 1234))
     assert choice.settings == DEFAULTS
-    assert choice.said == "no language model found on localhost (ports 8000, 1234); skills answer"
+    assert choice.said == "no language model was found on localhost (ports 8000, 1234); the built-in skills answer"
     assert choice.fallback
     choice = choose(BOTH, "auto", (LOCKED, EMBEDDER), (8080,))
     assert choice.settings == BOTH
     assert choice.said == (
-        "no language model found on localhost (ports 8080); "
-        "an OpenAI-compatible server at http://127.0.0.1:8080/v1 (wants a key); "
-        "Ollama at http://127.0.0.1:11434/v1 (no chat model, only bge-m3); what is configured answers (near, far)"
+        "no language model was found on localhost (ports 8080); "
+        "an OpenAI-compatible server at http://127.0.0.1:8080/v1 (requires a key); "
+        "Ollama at http://127.0.0.1:11434/v1 (no chat model, only bge-m3); the configured endpoints answer (near, far)"
     )
     assert choice.fallback
 
@@ -73,23 +74,24 @@ def test_name_selects_only_that_endpoint() -> None:
 def test_skills_select_no_endpoint() -> None:
     choice = choose(BOTH, "skills", ())
     assert choice.settings.llm.endpoints == ()
-    assert choice.said == "no language model, as asked: skills answer"
+    assert choice.said == "no language model, as requested: the built-in skills answer"
     assert not choice.fallback
 
 
 @pytest.mark.parametrize(
     ("settings", "llm", "said"),
     [
-        (BOTH, "fra", '--llm "fra": no such endpoint; did you mean far? (known: near, far, auto, skills)'),
+        (BOTH, "fra", '--llm "fra": no such endpoint; did you mean far? The known names are near, far, auto, skills'),
         (
             DEFAULTS,
             "near",
-            '--llm "near": no such endpoint (known: auto, skills); `repartee endpoints add` writes one into config',
+            '--llm "near": no such endpoint; the known names are auto, skills; `repartee endpoints add` writes one',
         ),
-        (DEFAULTS, "", '--llm "": no such endpoint (known: auto, skills)'),
-        (WITHOUT_SKILLS, "skills", "--llm: no language model would answer, and skills.enabled is false"),
-        (WITHOUT_SKILLS, "auto", "--llm: no language model would answer, and skills.enabled is false"),
+        (DEFAULTS, "", '--llm "": no such endpoint; the known names are auto, skills'),
+        (WITHOUT_SKILLS, "skills", "--llm: without a language model and skills, nothing can answer"),
+        (WITHOUT_SKILLS, "auto", "--llm: without a language model and skills, nothing can answer"),
     ],
+    ids=["misspelled endpoint", "no endpoint configured", "empty name", "skills disabled", "auto without skills"],
 )
 def test_user_error_is_reported(settings: Settings, llm: str, said: str) -> None:
     with pytest.raises(ConfigError) as refused:
@@ -128,10 +130,10 @@ def test_long_lists_are_shortened() -> None:
     assert shortened(("a", "b", "c")) == "a, b, c"
     assert shortened(("a", "b", "c", "d", "e")) == "a, b, c and 2 more"
     assert offers(replace(OLLAMA, models=())) == "no model"
-    assert described(LOCKED) == "an OpenAI-compatible server at http://127.0.0.1:8080/v1 (wants a key)"
+    assert described(LOCKED) == "an OpenAI-compatible server at http://127.0.0.1:8080/v1 (requires a key)"
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("url", "port"),
     [
         ("http://127.0.0.1:8000/v1", 8000),

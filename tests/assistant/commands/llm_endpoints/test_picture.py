@@ -66,15 +66,15 @@ measured (5 short answers each, on a warm connection)
 name  region          ms   ms          ms       p50 / p95   per s  1000 turns
 far   overseas       145  301         145       268 / 300      50           –
 edge  same city      6.2   13         6.4       128 / 150      50        0.40
-price: 1000 turns of 600 tokens asked and 40 answered, nothing cached
+price: 1000 turns of 600 prompt tokens and 40 answer tokens, nothing cached
 
-first token, quickest first (▒ network, █ model, ─ to p95)
+first token, fastest first (▒ network, █ model, ─ to p95)
 edge  ▒██████████████████───                        128 ms
 far   ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒██████████████████─────  268 ms
 
-no server of language models on localhost (ports 8000)
+no language-model server was found on localhost (ports 8000)
 
-1 of 3 endpoints is broken; repair what you need, or take it out:
+1 of 3 endpoints is broken; repair those you need, or remove them:
   down: start the server (repartee endpoints remove down)
 next: repartee demo
 """
@@ -101,8 +101,8 @@ def test_screen_uses_ascii_if_needed() -> None:
 def test_table_without_questions_says_so() -> None:
     asked = EndpointMeasurement(EDGE.endpoint, EDGE.state, address=EDGE.address, handshake=EDGE.handshake)
     shown = screen(Survey((asked,), (), ()))
-    assert "measured (nothing was asked)" in shown
-    assert "first token, quickest first" not in shown
+    assert "measured (no answers were requested)" in shown
+    assert "first token, fastest first" not in shown
 
 
 def test_json_has_all_figures() -> None:
@@ -137,7 +137,7 @@ def test_round_trip_is_limited_to_the_median() -> None:
     assert "█" not in bar
 
 
-@pytest.mark.parametrize(("form", "head"), [("svg", b"<?xml"), ("png", b"\x89PNG")])
+@pytest.mark.parametrize(("form", "head"), [("svg", b"<?xml"), ("png", b"\x89PNG")], ids=["svg", "png"])
 def test_picture_is_reproducible(form: str, head: bytes, tmp_path: Path) -> None:
     first, second = tmp_path / "a", tmp_path / "b"
     for file in (first, second):

@@ -65,7 +65,7 @@ def test_no_question_is_sent_if_none_is_requested() -> None:
     assert found.round_trip_ms is not None
 
 
-@pytest.mark.parametrize("requests", [0, 1])
+@pytest.mark.parametrize("requests", [0, 1], ids=["no request", "one request"])
 @pytest.mark.parametrize("kind", [kind for kind in ALL_KINDS if kind != "openai"])
 def test_unreachable_endpoint_is_reported(kind: EndpointKind, requests: int) -> None:
     scheme = "grpc" if kind == "grpc" else "http"
@@ -78,7 +78,7 @@ def test_unreachable_endpoint_is_reported(kind: EndpointKind, requests: int) -> 
 
 def test_invalid_endpoint_is_reported_without_a_request() -> None:
     found = asyncio.run(probed(table_of("tgi", "http://127.0.0.1:9").replace("chatml", "gone.jinja")))
-    assert "there is no such file" in found.problem
+    assert "the file does not exist" in found.problem
     text = '[[llm.endpoints]]\nname = "cloud"\nkind = "bedrock"\nmodel = "m"\n'
     found = asyncio.run(probed(text))
     assert (found.state, found.address) == ("not asked", "")
@@ -89,7 +89,7 @@ def test_unset_key_is_reported() -> None:
     found = asyncio.run(probed(table_of("tgi", "http://127.0.0.1:9", 'api_key_env = "KEY"')))
     assert (found.state, found.problem) == (
         "not asked: no key",
-        "tgi: the environment variable KEY is not set; put the key there",
+        "tgi: the environment variable KEY is not set; set it to the key",
     )
 
 
@@ -128,7 +128,11 @@ def test_proxy_is_reported_instead_of_times(monkeypatch: pytest.MonkeyPatch) -> 
     assert made.connect_ms is None
 
 
-@pytest.mark.parametrize("address", ["http://a..b/v1", "grpc://xn--zz", "grpc://\N{SNOWMAN}:8001"])
+@pytest.mark.parametrize(
+    "address",
+    ["http://a..b/v1", "grpc://xn--zz", "grpc://\N{SNOWMAN}:8001"],
+    ids=["empty label", "invalid punycode", "emoji"],
+)
 def test_invalid_host_name_has_no_figures(address: str) -> None:
     assert asyncio.run(measure_handshake(address)) == Handshake()
 

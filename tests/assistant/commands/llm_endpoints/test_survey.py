@@ -60,11 +60,11 @@ def test_configured_and_local_servers_are_asked_and_shown() -> None:
     states = {check.endpoint.name: check for check in seen.configured}
     assert states["good"].problem == ""
     assert states["good"].state.startswith("answers in ")
-    assert states["typo"].problem == "typo: its models are llama3.2:latest; correct model"
+    assert states["typo"].problem == "typo: the server has llama3.2:latest; correct its model"
     assert "refuses connections: start the server" in states["down"].problem
-    assert states["closed"].problem == "closed: wants a key: name the variable that holds it as its api_key_env"
-    assert states["wrong"].problem == "wrong: wants another key: correct KEY"
-    assert states["unset"].problem == "unset: the environment variable OTHER is not set; put the key there"
+    assert states["closed"].problem == "closed: requires a key: set its api_key_env to the variable that holds it"
+    assert states["wrong"].problem == "wrong: rejects the key: correct KEY"
+    assert states["unset"].problem == "unset: the environment variable OTHER is not set; set it to the key"
     screen = shown(seen)
     assert "configured (mine.toml)" in screen
     assert "found on localhost" in screen
@@ -140,14 +140,14 @@ def test_source_of_the_endpoints_is_shown(tmp_path: Path) -> None:
 
 def test_unanswered_questions_are_not_shown_as_unasked() -> None:
     found = EndpointMeasurement(endpoint("mute", CLOSED), "no answer", handshake=Handshake(1.0, 2.0))
-    assert "measured (asked, and not answered)" in shown(Survey((found,), (), (), requests=5))
-    assert "measured (nothing was asked)" in shown(Survey((found,), (), ()))
+    assert "measured (no endpoint answered)" in shown(Survey((found,), (), (), requests=5))
+    assert "measured (no answers were requested)" in shown(Survey((found,), (), ()))
 
 
 def test_empty_survey_suggests_what_to_start() -> None:
     screen = shown(Survey((), (), (8000, 1234)))
     assert "no endpoint is configured (mine.toml)" in screen
-    assert "no server of language models on localhost (ports 8000, 1234)" in screen
+    assert "no language-model server was found on localhost (ports 8000, 1234)" in screen
     assert "start a server (Ollama, llama.cpp, vLLM, LM Studio), or add one elsewhere" in screen
     assert "until then the built-in skills answer" in screen
 
@@ -162,7 +162,7 @@ def test_next_step_is_a_command() -> None:
         "add it: repartee endpoints add ollama --model MODEL",
         "add it: repartee endpoints add vllm",
         "add it: repartee endpoints add local-8080 --api-key-env VARIABLE (the variable holds its key)",
-        "or only once: repartee demo --llm auto",
+        "or for one run: repartee demo --llm auto",
         "until then the built-in skills answer",
     ]
 
@@ -178,7 +178,7 @@ REPAIR = "start the server, or check the port in its url"
 def test_broken_endpoints_are_counted_and_listed_first() -> None:
     seen = (EndpointMeasurement(endpoint("mine", CLOSED), "answers in 2 ms"), down("near"), down("my far"))
     assert next_steps(Survey(seen, (server("Ollama", 11434, "a"),), ()), None) == [
-        "2 of 3 endpoints are broken; repair what you need, or take it out:",
+        "2 of 3 endpoints are broken; repair those you need, or remove them:",
         f"  near: {REPAIR} (repartee endpoints remove near)",
         f"  my far: {REPAIR} (repartee endpoints remove 'my far')",
         "add it: repartee endpoints add ollama",
@@ -188,7 +188,7 @@ def test_broken_endpoints_are_counted_and_listed_first() -> None:
 
 def test_demo_is_not_suggested_without_a_working_endpoint() -> None:
     steps = next_steps(Survey((down("near"),), (), ()), Path("my.toml"))
-    assert steps[0] == "1 of 1 endpoints is broken; repair what you need, or take it out:"
+    assert steps[0] == "1 of 1 endpoints is broken; repair those you need, or remove them:"
     assert steps[-1] == "or without a language model: repartee demo --llm skills --config my.toml"
     assert not [step for step in steps if step.startswith("next:")]
 
@@ -196,12 +196,12 @@ def test_demo_is_not_suggested_without_a_working_endpoint() -> None:
 @pytest.mark.parametrize(
     ("problem", "remedy"),
     [
-        ("near: the environment variable KEY is not set; put the key there", "put the key there"),
-        ("near: wants another key: correct KEY", "correct KEY"),
-        ("near: its models are a, b; correct model", "correct model"),
+        ("near: the environment variable KEY is not set; set it to the key", "set it to the key"),
+        ("near: rejects the key: correct KEY", "correct KEY"),
+        ("near: the server has a, b; correct its model", "the server has a, b; correct its model"),
         ('llm endpoint \'near\' failed (HTTP 500) at h: see the log of its model server: "no: memory"', "see the"),
         ("llm endpoint 'near' ended its answer without any text (stop), it sent only blanks: check its", "check its"),
-    ],
+    ], ids=['key not set', 'wrong key', 'unknown model', 'server error', 'empty answer'],
 )  # fmt: skip
 def test_repair_is_the_remedy_of_the_problem(problem: str, remedy: str) -> None:
     step = next_steps(Survey((EndpointMeasurement(endpoint("near", CLOSED), "no answer", problem),), (), ()), None)[1]
@@ -255,8 +255,8 @@ def test_endpoint_given_up_by_the_router_is_named(others: Sequence[str], *, said
         for name in ("local", *others)
     )
     lines = next_steps(Survey(checks, (), ()), None)
-    notice = "local takes 2500 ms to its first token, and beside others is given up after 2 s: "
-    notice += "raise its patience_s, take a smaller model, or ask it alone (--llm local)"
+    notice = "local takes 2500 ms to its first token; with other endpoints configured it is abandoned after 2 s: "
+    notice += "raise its patience_s, use a smaller model, or use it alone (--llm local)"
     assert lines == [*([notice] if said else []), "next: repartee demo"]
 
 

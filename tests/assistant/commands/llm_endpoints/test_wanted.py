@@ -22,8 +22,9 @@ def test_further_keys_are_parsed_by_type() -> None:
         ("tmplate=x", "--set tmplate: no such setting; did you mean template?"),
         ("url=http://h", "--set url: no such setting"),
         ("tier=10", "--set tier: must be a whole number from 1 to 9"),
-        ("api_key=sk-1", "put the key in an environment variable"),
+        ("api_key=sk-1", "put the key into an environment variable"),
     ],
+    ids=["no equals sign", "misspelled key", "key of another kind", "value out of range", "secret"],
 )
 def test_user_error_is_one_line(pair: str, told: str) -> None:
     with pytest.raises(ConfigError) as refused:

@@ -81,7 +81,7 @@ def test_loudspeaker_may_disconnect_and_return(card: VirtualCard, tmp_path: Path
         app.until("repartee:")
         card.unplug(SPEAKER)
         card.unplug(VOICE)  # otherwise PulseAudio moves the stream there, and nothing is lost
-        app.until(f'the loudspeaker "{SPEAKER}" has gone')
+        app.until(f'the loudspeaker "{SPEAKER}" is gone')
         card.plug(SPEAKER)
         card.plug(VOICE)
         app.until(f'the loudspeaker "{SPEAKER}" is back')
@@ -89,11 +89,11 @@ def test_loudspeaker_may_disconnect_and_return(card: VirtualCard, tmp_path: Path
         app.until("repartee:", count=2)
         app.say("/quit")
         assert app.ends_within_s(2.0) == 0
-    assert sum("has gone" in line and SPEAKER in line for line in app.lines if line.startswith("trouble ")) == 1
+    assert sum("is gone" in line and SPEAKER in line for line in app.lines if line.startswith("problem ")) == 1
 
 
 @pytest.mark.skipif(os.name != "posix", reason="how a terminal ends a program here")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
 def test_signal_ends_talk_with_all_files_written(card: VirtualCard, tmp_path: Path, number: int) -> None:
     with talking(tmp_path, card.environ, "--set", "talk.remember=true") as app:
         app.until("ready:")
@@ -122,7 +122,7 @@ def test_stored_conversation_is_resumed(card: VirtualCard, tmp_path: Path) -> No
     assert not [line for line in converse("--set", "talk.remember=true") if line.startswith("resumed: ")]
     (first,) = folder.glob("*.jsonl")
     lines = converse("--resume")
-    assert [line for line in lines if line.startswith(f"resumed: {first.stem}, begun 20")]
+    assert [line for line in lines if line.startswith(f"resumed: {first.stem}, started 20")]
     assert "you (earlier): what time is it" in lines
     converse("--resume", first.stem[:-3])
     assert sorted(path.read_text().count("what time is it") for path in folder.glob("*.jsonl")) == [1, 2, 2]

@@ -48,7 +48,7 @@ def test_typed_text_is_answered_repeated_and_interrupted(card: VirtualCard, tmp_
     with talking(tmp_path, card.environ) as app:
         app.until("ready:")
         app.say("/repeat")
-        app.until("nothing was said yet that could be said again")
+        app.until("there is no reply to repeat yet")
         app.say("what is two plus three")
         app.until("five.")
         recorded(app, 1)
@@ -161,7 +161,7 @@ def test_both_devices_may_be_unplugged_and_returned(card: VirtualCard, tmp_path:
         for name in (SPEAKER, VOICE):  # after unplugging only one, PulseAudio moves the streams to the other
             card.unplug(name)
         for what in (f'loudspeaker "{SPEAKER}"', f'microphone "{MICROPHONE}"'):
-            app.until(f"the {what} has gone")
+            app.until(f"the {what} is gone")
         app.until("loudspeaker: gone")
         app.say("what time is it")
         recorded(app, 1)
@@ -189,7 +189,7 @@ def test_restarted_sound_server_is_awaited(card: VirtualCard, tmp_path: Path) ->
         app.until("loudspeaker: default, ALSA")
         card.kill()
         for what in ("loudspeaker", "microphone"):
-            app.until(f'the {what} "default" has gone')
+            app.until(f'the {what} "default" is gone')
         card.start()
         for what in ("loudspeaker", "microphone"):
             app.until(f'the {what} "default" is back')
@@ -198,5 +198,5 @@ def test_restarted_sound_server_is_awaited(card: VirtualCard, tmp_path: Path) ->
         recorded(app, 1)
         app.say("/quit")
         assert app.ends_within_s(2.0) == 0
-    assert any(line.startswith("trouble ") for line in app.lines)
+    assert any(line.startswith("problem ") for line in app.lines)
     assert app.records()[0]["outcome"] == "answered"

@@ -10,7 +10,11 @@ from assistant.commands.talk.patience import MIN_CEILING_MS, adapt_to_card
 from assistant.end_of_turn.estimator import BALANCED, EAGER, PATIENT
 
 
-@pytest.mark.parametrize(("card_ms", "ceiling_ms"), [(0, 440), (20, 440), (40, 440), (70, 410), (100, 380), (300, 380)])
+@pytest.mark.parametrize(
+    ("card_ms", "ceiling_ms"),
+    [(0, 440), (20, 440), (40, 440), (70, 410), (100, 380), (300, 380)],
+    ids=["no latency", "20 ms", "40 ms", "70 ms", "100 ms", "300 ms"],
+)
 def test_card_latency_is_subtracted_from_the_ceiling(card_ms: float, ceiling_ms: float) -> None:
     assert adapt_to_card(BALANCED, card_ms) == replace(BALANCED, ceiling_ms=ceiling_ms)
 

@@ -47,23 +47,23 @@ def test_conversation_is_printed_as_lines() -> None:
         plain.engines(ENGINES[:2])
         plain.engines(ENGINES)
         plain.ready()
-        for fact in CONVERSATION:
-            plain.show(fact)
+        for event in CONVERSATION:
+            plain.show(event)
 
     printed, done = talked("", converse)
     assert printed[:5] == [
         "vad: silero, 20 ms frames",
         "stt: faster-whisper, tiny.en, int8_float32 on CPU",
         "llm: local, http://127.0.0.1:8000/v1",
-        "tts: espeak-ng, English (Great Britain) (fallback: in place of piper: missing: "
-        "repartee models pull en_US-ljspeech-medium)",
-        "ready: speak, or type; /help names the commands",
+        "tts: espeak-ng, English (Great Britain) (fallback: instead of piper, because the Piper voice "
+        "en_US-ljspeech-medium is not downloaded; fetch it: repartee models pull en_US-ljspeech-medium)",
+        "ready: speak, or type; /help lists the commands",
     ]
     assert "you: what time is it" in printed
     assert "repartee: It's ten past two." in printed
     assert "latency: 246 ms, within 200–500 ms: wait 228, playout 18" in printed
-    assert "latency: 587 ms, later than 200–500 ms: wait 420, stt 22, model 95, voice 30, playout 20" in printed
-    assert any(line.startswith("trouble 14:10:07: the loudspeaker has gone") for line in printed)
+    assert "latency: 587 ms, slower than 500 ms: wait 420, stt 22, model 95, voice 30, playout 20" in printed
+    assert any(line.startswith("problem 14:10:07: the loudspeaker has gone") for line in printed)
     assert f"microphone: {STATUS.input}" in printed
     assert any("p50 272 ms" in line and "over 4 turns" in line for line in printed)
     assert not any("█" in line for line in printed)
@@ -121,8 +121,8 @@ def test_talk_command_requires_push_to_talk() -> None:
 
 def test_unknown_command_is_reported() -> None:
     printed, done = talked("/fly\n/use speaker\n/devices\n/help\n")
-    assert "unknown: there is no command /fly; /help names those there are" in printed
-    assert any(line.startswith("use: say which") for line in printed)
+    assert "unknown: there is no command /fly; /help lists the commands" in printed
+    assert any(line.startswith("use: write /use input") for line in printed)
     assert "input: Built-in Audio Analog Stereo (in use)" in printed
     assert any(line.startswith("/interrupt") for line in printed)
     assert done == [("quit",)]
@@ -179,14 +179,15 @@ def test_final_table_keeps_its_columns() -> None:
 @pytest.mark.parametrize(
     ("outcomes", "said"),
     [
-        ([], "no turn was answered: nothing was heard that sounded like words"),
-        (["no words"], "no turn was answered: nothing was heard that sounded like words"),
+        ([], "no turn was answered: no words were recognized"),
+        (["no words"], "no turn was answered: no words were recognized"),
         (["answered"], "1 turn was answered, none with a response latency (requested)"),
         (["answered", "interrupted"], "2 turns were answered, none with a response latency (requested)"),
     ],
+    ids=["no turns", "turn without words", "one answered", "two answered"],
 )
 def test_answered_turns_without_latency_are_counted(outcomes: list[Outcome], said: str) -> None:
-    (timed,) = [fact for fact in CONVERSATION if isinstance(fact, TurnFinished)][:1]
+    (timed,) = [event for event in CONVERSATION if isinstance(event, TurnFinished)][:1]
 
     def converse(plain: TalkPlain) -> None:
         plain.engines(ENGINES)
@@ -284,7 +285,7 @@ def test_device_that_is_not_open_yet_is_not_printed() -> None:
 def test_held_back_lines_are_printed_in_order(how: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
     lines = started(**how)
     assert lines[0].startswith("vad: ")
-    assert lines[len(ENGINES)].startswith("trouble ")
+    assert lines[len(ENGINES)].startswith("problem ")
     assert capsys.readouterr().err == "repartee: N\n"
 
 
@@ -297,7 +298,7 @@ def test_resumed_conversation_is_printed_first() -> None:
         "resumed: one, 1 turn:",
         "you (earlier): what time is it",
         "repartee (earlier): Ten past two.",
-        "ready: speak, or type; /help names the commands",
+        "ready: speak, or type; /help lists the commands",
     ]
 
 
@@ -332,10 +333,11 @@ def test_thread_waiting_for_input_does_not_keep_the_program() -> None:
         ({"TERM": "xterm-256color"}, {}, ""),
         ({}, {}, ""),  # as on Windows
         ({"TERM": "dumb"}, {}, "TERM=dumb"),
-        ({}, {"terminal": False}, "the output, or standard error, is not a terminal"),
+        ({}, {"terminal": False}, "the output or standard error is not a terminal"),
         ({}, {"keys": False}, "the input is not a terminal"),
         ({}, {"encoding": "latin-1"}, "encoding is latin-1"),
     ],
+    ids=["xterm", "TERM unset", "TERM=dumb", "output to a pipe", "input from a pipe", "latin-1"],
 )
 def test_screen_problem_is_explained(environ: dict[str, str], changed: dict[str, object], said: str) -> None:
     reason = screen_problem(environ, **{**FIT, **changed})  # type: ignore[arg-type]

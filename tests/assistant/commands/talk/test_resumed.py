@@ -19,7 +19,7 @@ def exchange(number: int, *, continues: bool = False) -> list[Item]:
 def test_last_turns_are_shown_and_all_are_counted() -> None:
     items = [item for number in range(7) for item in exchange(number)]
     past = resumed("20260131-093000", BEGAN, items, UTC)
-    assert past.heading == "20260131-093000, begun 2026-01-31 09:30, 7 turns; the last 3:"
+    assert past.heading == "20260131-093000, started 2026-01-31 09:30, 7 turns; the last 3:"
     assert [text for _, text in past.last] == [
         text for number in (4, 5, 6) for text in (f"question {number}", f"Answer {number}.")
     ]
@@ -29,13 +29,13 @@ def test_last_turns_are_shown_and_all_are_counted() -> None:
 @pytest.mark.parametrize(
     ("items", "began_at", "heading"),
     [
-        pytest.param(exchange(0), BEGAN, "one, begun 2026-01-31 09:30, 1 turn:", id="one turn"),
+        pytest.param(exchange(0), BEGAN, "one, started 2026-01-31 09:30, 1 turn:", id="one turn"),
         pytest.param([*exchange(0), *exchange(1, continues=True)], "", "one, 1 turn:", id="went on"),
         pytest.param(exchange(0), "", "one, 1 turn:", id="no first line"),
         pytest.param(exchange(0), "yesterday", "one, 1 turn:", id="no date"),
-        pytest.param([], BEGAN, "one, begun 2026-01-31 09:30, nothing was said in it", id="empty"),
-        pytest.param([SystemMessage(ItemId("a"), "be kind")], "", "one, nothing was said in it", id="system only"),
-        pytest.param([AssistantMessage(ItemId("a"), "Hello.")], "", "one, no turn of yours:", id="a greeting only"),
+        pytest.param([], BEGAN, "one, started 2026-01-31 09:30, it is empty", id="empty"),
+        pytest.param([SystemMessage(ItemId("a"), "be kind")], "", "one, it is empty", id="system only"),
+        pytest.param([AssistantMessage(ItemId("a"), "Hello.")], "", "one, no user turn:", id="a greeting only"),
     ],
 )  # fmt: skip
 def test_heading_has_name_start_and_length(items: list[Item], began_at: str, heading: str) -> None:
@@ -61,7 +61,7 @@ def test_screen_shows_the_past_before_new_words() -> None:
     view.resumed(resumed("one", BEGAN, exchange(0), UTC), "14:10:07")
     view.typed("and now")
     assert [(entry.who, entry.text, entry.mark) for entry in view.entries] == [
-        ("resumed", "one, begun 2026-01-31 09:30, 1 turn:", ""),
+        ("resumed", "one, started 2026-01-31 09:30, 1 turn:", ""),
         ("you", "question 0", "earlier"),
         ("repartee", "Answer 0.", "earlier"),
         ("you", "and now", "typed"),

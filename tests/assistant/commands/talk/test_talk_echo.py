@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from complete_lines import complete_lines
 from virtual_card import SPEAKER, VOICE, VirtualCard, virtual_card
-from written import whole_lines
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.alone,
+    pytest.mark.calm,
     pytest.mark.real_time,
     pytest.mark.timeout(300),
 ]
@@ -52,7 +52,7 @@ class App:
 
     def records(self) -> list[dict[str, Any]]:
         files = sorted((self.folder / "traces").glob("*.jsonl"))
-        return [json.loads(line) for file in files for line in whole_lines(file)]
+        return [json.loads(line) for file in files for line in complete_lines(file)]
 
     def first_record(self, within_s: float = 40.0) -> dict[str, Any]:
         deadline_s = time.monotonic() + within_s
@@ -100,7 +100,7 @@ def card() -> Generator[VirtualCard]:
         yield one
 
 
-def spoken_to_its_own_ear(folder: Path, card: VirtualCard, echo: str) -> dict[str, Any]:
+def long_reply_with_echo(folder: Path, card: VirtualCard, echo: str) -> dict[str, Any]:
     """Returns the record of a long reply without any user speech."""
     with talking(folder, card, echo) as app:
         app.until("ready:")
@@ -113,11 +113,11 @@ def spoken_to_its_own_ear(folder: Path, card: VirtualCard, echo: str) -> dict[st
 
 def test_echo_canceller_prevents_self_interruption(card: VirtualCard, tmp_path: Path) -> None:
     pytest.importorskip("livekit.rtc")
-    record = spoken_to_its_own_ear(tmp_path, card, "cancel")
+    record = long_reply_with_echo(tmp_path, card, "cancel")
     assert record["engines"]["echo"] == "cancel"
     assert record["outcome"] == "answered"
 
 
 def test_headphones_mode_with_a_loudspeaker_interrupts_itself(card: VirtualCard, tmp_path: Path) -> None:
     """The echo is really there: without echo control the same reply is interrupted."""
-    assert spoken_to_its_own_ear(tmp_path, card, "headphones")["outcome"] == "interrupted"
+    assert long_reply_with_echo(tmp_path, card, "headphones")["outcome"] == "interrupted"

@@ -6,7 +6,7 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rehearsal import Performance, Rehearsal, Says
+from simulation import Simulation, SimulationResult, Utterance
 from virtual_time import run_virtual
 
 from assistant.events import InterimWords, ReplyStarted, ReplyStopped, SpeechDiscarded, SpeechStarted, UserTurnCommitted
@@ -26,31 +26,33 @@ def listener(listen_s: float = 4.0) -> WakePhraseGate:
     return WakePhraseGate(WakePhrase("hey computer"), samples_of_s(listen_s))
 
 
-def asked(rehearsal: Rehearsal) -> list[str]:
+def asked(simulation: Simulation) -> list[str]:
     """Returns the last message of every request to the model."""
-    return [messages[-1].content for messages in rehearsal.model.asked]
+    return [messages[-1].content for messages in simulation.model.asked]
 
 
-def said(performance: Performance) -> list[str]:
-    return [item.text for item in performance.history.items if isinstance(item, UserMessage)]
+def said(result: SimulationResult) -> list[str]:
+    return [item.text for item in result.history.items if isinstance(item, UserMessage)]
 
 
-def partial(rehearsal: Rehearsal, text: str) -> None:
+def report_interim(simulation: Simulation, text: str) -> None:
     """Sets the interim words of the recognizer."""
-    hearing = rehearsal.transcriber.hearings[-1]
-    hearing.on_interim(Transcript(hearing.segment, Samples(hearing.segment + hearing.until), text))
+    stream = simulation.recognizer.streams[-1]
+    stream.on_interim(Transcript(stream.segment, Samples(stream.segment + stream.fed_samples), text))
 
 
 # ---- the wake phrase ----
 
 
 def test_only_addressed_speech_is_answered_and_other_only_counted() -> None:
-    secret = Says(500, 1500, "the doctor said it is serious")
-    rehearsal = Rehearsal([secret, Says(3000, 4000, "hey computer what time is it")], attention=listener(), turns=EAGER)
-    performance = rehearsal.perform()
-    assert asked(rehearsal) == ["what time is it"]
-    assert said(performance) == ["what time is it"]
-    (record,) = performance.records
+    secret = Utterance(500, 1500, "the doctor said it is serious")
+    simulation = Simulation(
+        [secret, Utterance(3000, 4000, "hey computer what time is it")], wake_phrase=listener(), turns=EAGER
+    )
+    result = simulation.run()
+    assert asked(simulation) == ["what time is it"]
+    assert said(result) == ["what time is it"]
+    (record,) = result.records
     assert (record.outcome, record.counters["overheard"]) == ("answered", 1)
     assert record.words is not None
     assert record.words.user == "what time is it"
@@ -59,73 +61,75 @@ def test_only_addressed_speech_is_answered_and_other_only_counted() -> None:
     assert all(int(end) > 3000 * 16 for _, end, *_ in voiced), "the trace tells how somebody else spoke"
     assert record.told_before > 0, "the gap is to be seen"
     assert "doctor" not in json.dumps(record.to_json())
-    assert [fact.reason for fact in performance.told(SpeechDiscarded) if isinstance(fact, SpeechDiscarded)] == [
+    assert [event.reason for event in result.events_of(SpeechDiscarded) if isinstance(event, SpeechDiscarded)] == [
         "overheard"
     ]
 
 
 def test_window_after_a_reply_needs_no_phrase_and_closes() -> None:
-    rehearsal = Rehearsal(
+    simulation = Simulation(
         [
-            Says(500, 1500, "hey computer what time is it"),
-            Says(5500, 6000, "and the date"),
-            Says(15000, 15500, "dinner is ready"),
+            Utterance(500, 1500, "hey computer what time is it"),
+            Utterance(5500, 6000, "and the date"),
+            Utterance(15000, 15500, "dinner is ready"),
         ],
         length_ms=17000,
-        attention=listener(),
+        wake_phrase=listener(),
         turns=EAGER,
     )
-    performance = rehearsal.perform()
-    assert asked(rehearsal) == ["what time is it", "and the date"]
-    assert [record.outcome for record in performance.records] == ["answered", "answered"]
+    result = simulation.run()
+    assert asked(simulation) == ["what time is it", "and the date"]
+    assert [record.outcome for record in result.records] == ["answered", "answered"]
 
 
 def test_phrase_alone_is_acknowledged_and_next_speech_is_answered() -> None:
-    rehearsal = Rehearsal(
-        [Says(500, 1200, "hey computer"), Says(3000, 3800, "what time is it")], attention=listener(0), turns=EAGER
+    simulation = Simulation(
+        [Utterance(500, 1200, "hey computer"), Utterance(3000, 3800, "what time is it")],
+        wake_phrase=listener(0),
+        turns=EAGER,
     )
-    performance = rehearsal.perform()
-    assert asked(rehearsal) == ["what time is it"]
-    assert [fact.reason for fact in performance.told(SpeechDiscarded) if isinstance(fact, SpeechDiscarded)] == [
+    result = simulation.run()
+    assert asked(simulation) == ["what time is it"]
+    assert [event.reason for event in result.events_of(SpeechDiscarded) if isinstance(event, SpeechDiscarded)] == [
         "called"
     ]
-    assert [record.outcome for record in performance.records] == ["called", "answered"]
+    assert [record.outcome for record in result.records] == ["called", "answered"]
 
 
 def test_side_talk_is_hidden_and_its_recognition_errors_are_silent() -> None:
-    rehearsal = Rehearsal([Says(500, 1500, "the doctor said")], attention=listener(), turns=EAGER)
-    rehearsal.at(1000, lambda: partial(rehearsal, "the doctor"))
-    rehearsal.at(1400, lambda: setattr(rehearsal.transcriber, "breaks", True))
-    performance = rehearsal.perform()
-    assert performance.told(InterimWords) == []
-    assert (rehearsal.voice.spoken, performance.records) == ([], [])
+    simulation = Simulation([Utterance(500, 1500, "the doctor said")], wake_phrase=listener(), turns=EAGER)
+    simulation.at(1000, lambda: report_interim(simulation, "the doctor"))
+    simulation.at(1400, lambda: setattr(simulation.recognizer, "raises_bug", True))
+    result = simulation.run()
+    assert result.events_of(InterimWords) == []
+    assert (simulation.voice.spoken, result.records) == ([], [])
 
 
 def test_only_words_after_the_phrase_are_shown() -> None:
     heard = "the doctor said it is serious. hey computer what time is it"
-    rehearsal = Rehearsal([Says(500, 1500, heard)], attention=listener(), turns=EAGER)
-    rehearsal.at(1300, lambda: partial(rehearsal, "the doctor said it is serious. hey computer"))
-    rehearsal.at(1400, lambda: partial(rehearsal, heard))
-    performance = rehearsal.perform()
-    assert [fact.text for fact in performance.told(InterimWords) if isinstance(fact, InterimWords)] == [
+    simulation = Simulation([Utterance(500, 1500, heard)], wake_phrase=listener(), turns=EAGER)
+    simulation.at(1300, lambda: report_interim(simulation, "the doctor said it is serious. hey computer"))
+    simulation.at(1400, lambda: report_interim(simulation, heard))
+    result = simulation.run()
+    assert [event.text for event in result.events_of(InterimWords) if isinstance(event, InterimWords)] == [
         "hey computer",
         "what time is it",
     ]
-    assert said(performance) == ["what time is it"]
-    assert [partial.words for partial in performance.records[0].hearings[0].partials] == [2, 4]
+    assert said(result) == ["what time is it"]
+    assert [partial.words for partial in result.records[0].hearings[0].partials] == [2, 4]
 
 
-@pytest.mark.parametrize("until_ms", [3500, 9000])
+@pytest.mark.parametrize("until_ms", [3500, 9000], ids=["ends during the reply", "ends after the reply"])
 def test_side_talk_during_a_reply_is_in_no_record(until_ms: int) -> None:
     """The side talk may end before or after the reply."""
-    rehearsal = Rehearsal(
-        [Says(500, 1500, "hey computer tell me a story"), Says(3000, until_ms, "the doctor said")],
+    simulation = Simulation(
+        [Utterance(500, 1500, "hey computer tell me a story"), Utterance(3000, until_ms, "the doctor said")],
         length_ms=11000,
         replies=["Once upon a time there was a king who had three sons and a castle."],
-        attention=listener(0),
+        wake_phrase=listener(0),
         turns=BY_NAME,
     )
-    (record,) = rehearsal.perform().records
+    (record,) = simulation.run().records
     voiced = [entry.split() for entry in record.told if entry.startswith("hear") and entry.split()[3] == "1"]
     assert [end for _, end, *_ in voiced if int(end) > 1600 * 16] == []
     assert len(record.hearings) == 1
@@ -135,16 +139,16 @@ def test_side_talk_during_a_reply_is_in_no_record(until_ms: int) -> None:
 def test_side_talk_after_an_interruption_is_in_no_record(cut_by: str) -> None:
     """The user may type meanwhile, or the side talk may be longer than a turn may be."""
     longest_s = 60.0 if cut_by == "typing" else 2.0
-    rehearsal = Rehearsal(
-        [Says(500, 4500, "the doctor said it is serious"), Says(6000, 7000, "hey computer what time is it")],
+    simulation = Simulation(
+        [Utterance(500, 4500, "the doctor said it is serious"), Utterance(6000, 7000, "hey computer what time is it")],
         length_ms=11000,
         replies=["One two three four."] * 2,
-        attention=listener(0),
+        wake_phrase=listener(0),
         turns=TurnSettings(speculate_after_ms=100.0, max_turn_s=longest_s),
     )
     if cut_by == "typing":
-        rehearsal.at(1500, lambda: rehearsal.session.type("what time is it"))
-    records = rehearsal.perform().records
+        simulation.at(1500, lambda: simulation.session.type("what time is it"))
+    records = simulation.run().records
     assert [record.outcome for record in records] == ["answered"] * len(records)
     told = [entry.split() for record in records for entry in record.told if entry.startswith("hear")]
     voiced = [int(end) for _, end, _, speaking, *_ in told if speaking == "1"]
@@ -152,44 +156,48 @@ def test_side_talk_after_an_interruption_is_in_no_record(cut_by: str) -> None:
 
 
 def test_aborted_conversation_contains_no_side_talk() -> None:
-    rehearsal = Rehearsal([Says(500, 5500, "the doctor said")], attention=listener(), turns=EAGER)
+    simulation = Simulation([Utterance(500, 5500, "the doctor said")], wake_phrase=listener(), turns=EAGER)
 
     async def break_off() -> None:
         async with asyncio.timeout(3):
-            await rehearsal._perform()
+            await simulation._run()
 
     with pytest.raises(TimeoutError):
         run_virtual(break_off())
-    facts = [fact for _, fact, _ in rehearsal.seen]
-    assert [type(fact) for fact in facts] == [SpeechStarted], "and no record"
+    events = [event for _, event, _ in simulation.events_with_history]
+    assert [type(event) for event in events] == [SpeechStarted], "and no record"
 
 
 def test_speech_interrupts_within_the_window() -> None:
-    rehearsal = Rehearsal(
-        [Says(500, 1500, "hey computer tell me a story"), Says(3500, 4500, "stop it")],
+    simulation = Simulation(
+        [Utterance(500, 1500, "hey computer tell me a story"), Utterance(3500, 4500, "stop it")],
         replies=["Once upon a time there was a king who had three sons and a castle.", "All right."],
-        attention=listener(),
+        wake_phrase=listener(),
         turns=EAGER,
     )
-    rehearsal.perform()
-    assert asked(rehearsal) == ["tell me a story", "stop it"]
+    simulation.run()
+    assert asked(simulation) == ["tell me a story", "stop it"]
 
 
-@pytest.mark.parametrize("partial_ms", [3700, None])
-@pytest.mark.parametrize(("heard", "outcome"), [("stop it please", "answered"), ("hey computer stop", "interrupted")])
+@pytest.mark.parametrize("partial_ms", [3700, None], ids=["with interim transcript", "without interim transcript"])
+@pytest.mark.parametrize(
+    ("heard", "outcome"),
+    [("stop it please", "answered"), ("hey computer stop", "interrupted")],
+    ids=["without phrase", "with phrase"],
+)
 def test_only_the_phrase_interrupts_without_a_window(heard: str, outcome: str, partial_ms: int | None) -> None:
-    rehearsal = Rehearsal(
-        [Says(500, 1500, "hey computer tell me a story"), Says(3000, 4000, heard)],
+    simulation = Simulation(
+        [Utterance(500, 1500, "hey computer tell me a story"), Utterance(3000, 4000, heard)],
         replies=["Once upon a time there was a king who had three sons and a castle.", "All right."],
-        attention=listener(0),
+        wake_phrase=listener(0),
         turns=BY_NAME,
     )
     if partial_ms is not None:
-        rehearsal.at(partial_ms, lambda: partial(rehearsal, heard))
-    performance = rehearsal.perform()
-    assert performance.records[0].outcome == outcome
-    assert asked(rehearsal)[1:] == (["stop"] if outcome == "interrupted" else [])
-    hearings = performance.records[0].hearings
+        simulation.at(partial_ms, lambda: report_interim(simulation, heard))
+    result = simulation.run()
+    assert result.records[0].outcome == outcome
+    assert asked(simulation)[1:] == (["stop"] if outcome == "interrupted" else [])
+    hearings = result.records[0].hearings
     assert len(hearings) == 1, "of a voice that was not meant for us nothing is kept"
 
 
@@ -199,12 +207,12 @@ def test_only_addressed_words_reach_the_model(turns: list[tuple[bool, int]]) -> 
     """Each speaks for a second, the next after a pause of any length; the window is three seconds."""
     says, at_ms = [], 500
     for number, (named, pause_s) in enumerate(turns):
-        says.append(Says(at_ms, at_ms + 1000, f"{'hey computer ' if named else ''}number {number}"))
+        says.append(Utterance(at_ms, at_ms + 1000, f"{'hey computer ' if named else ''}number {number}"))
         at_ms += 2600 + pause_s * 1000
-    rehearsal = Rehearsal(says, length_ms=at_ms + 2000, replies=["Yes."], attention=listener(3), turns=EAGER)
-    performance = rehearsal.perform()
+    simulation = Simulation(says, length_ms=at_ms + 2000, replies=["Yes."], wake_phrase=listener(3), turns=EAGER)
+    result = simulation.run()
     expected, open_until_ms = [], 0.0
-    begun = [at_ms for at_ms, fact in performance.facts if isinstance(fact, ReplyStarted)]
+    begun = [at_ms for at_ms, event in result.events if isinstance(event, ReplyStarted)]
     for number, ((named, _), part) in enumerate(zip(turns, says, strict=True)):
         if not named and abs(part.start_ms - open_until_ms) <= 300:
             return  # at the edge: the end of the reply is not known exactly enough here
@@ -212,199 +220,206 @@ def test_only_addressed_words_reach_the_model(turns: list[tuple[bool, int]]) -> 
             expected.append(f"number {number}")
             over_ms = next(at_ms for at_ms in begun if at_ms > part.start_ms) + 500
             open_until_ms = over_ms + 3000
-    assert said(performance) == expected
-    assert {messages[-1].content for messages in rehearsal.model.asked} == set(expected)
+    assert said(result) == expected
+    assert {messages[-1].content for messages in simulation.model.asked} == set(expected)
 
 
 # ---- push-to-talk ----
 
 
-def held(rehearsal: Rehearsal, *spans: tuple[int, int]) -> None:
+def held(simulation: Simulation, *spans: tuple[int, int]) -> None:
     for press_ms, release_ms in spans:
-        rehearsal.at(press_ms, lambda: rehearsal.session.set_push_to_talk(pressed=True))
-        rehearsal.at(release_ms, lambda: rehearsal.session.set_push_to_talk(pressed=False))
+        simulation.at(press_ms, lambda: simulation.session.set_push_to_talk(pressed=True))
+        simulation.at(release_ms, lambda: simulation.session.set_push_to_talk(pressed=False))
 
 
 def test_turn_is_the_speech_while_the_key_was_held() -> None:
-    rehearsal = Rehearsal(
+    simulation = Simulation(
         [
-            Says(200, 700, "not for you"),
-            Says(1500, 2500, "what time"),
-            Says(3500, 4000, "is it"),
-            Says(5000, 9000, "no"),
+            Utterance(200, 700, "not for you"),
+            Utterance(1500, 2500, "what time"),
+            Utterance(3500, 4000, "is it"),
+            Utterance(5000, 9000, "no"),
         ],
         length_ms=10000,
         turns=HELD,
         push_to_talk=PushToTalk(),
     )
-    held(rehearsal, (1400, 4300))
-    performance = rehearsal.perform()
-    assert said(performance) == ["what time is it"]
-    (record,) = performance.records
+    held(simulation, (1400, 4300))
+    result = simulation.run()
+    assert said(result) == ["what time is it"]
+    (record,) = result.records
     assert record.speech_end_ms == pytest.approx(4000, abs=40)
     assert record.endpoint_ms == pytest.approx(4300, abs=21), "the pause of a second ended nothing, the release did"
     assert record.response_latency_ms is not None
     assert record.response_latency_ms < 360, "the reply was prepared before the release"
 
 
-@pytest.mark.parametrize("late_ms", [0, 60, 140])
+@pytest.mark.parametrize("late_ms", [0, 60, 140], ids="{} ms late".format)
 def test_late_transcript_includes_speech_up_to_the_release(late_ms: int) -> None:
     """The key is released at the end of the last word; the last frames have not arrived by then."""
-    rehearsal = Rehearsal([Says(1000, 2000, "what time is it")], turns=HELD, push_to_talk=PushToTalk())
+    simulation = Simulation([Utterance(1000, 2000, "what time is it")], turns=HELD, push_to_talk=PushToTalk())
 
     def release() -> None:
-        session = rehearsal.session
-        session.microphone.clock.observe(Samples(session._at + late_ms * 16), session._now_s())
+        session = simulation.session
+        session.microphone.clock.observe(Samples(session._position + late_ms * 16), session._now_s())
         session.set_push_to_talk(pressed=False)
 
-    rehearsal.at(900, lambda: rehearsal.session.set_push_to_talk(pressed=True))
-    rehearsal.at(2000 - late_ms, release)
-    performance = rehearsal.perform()
-    assert said(performance) == ["what time is it"]
-    (record,) = performance.records
+    simulation.at(900, lambda: simulation.session.set_push_to_talk(pressed=True))
+    simulation.at(2000 - late_ms, release)
+    result = simulation.run()
+    assert said(result) == ["what time is it"]
+    (record,) = result.records
     speech_end = [float(entry.split()[1]) / 16 for entry in record.told if entry.startswith("submitted")]
     assert speech_end == [pytest.approx(2000, abs=21)], "the end of what was said was cut off"
 
 
-@pytest.mark.parametrize("begins_ms", [1780, 1860, 1940])
+@pytest.mark.parametrize("begins_ms", [1780, 1860, 1940], ids="onset at {} ms".format)
 def test_word_starting_just_before_the_release_is_kept(begins_ms: int) -> None:
     """A word of 250 ms; the key is released at 1960 ms, and the reply waits only for the end of the word."""
-    says = [Says(1000, 1500, "lights"), Says(begins_ms, begins_ms + 250, "on")]
-    rehearsal = Rehearsal(says, turns=HELD, push_to_talk=PushToTalk())
-    rehearsal.transcriber.word_by_word = True
-    held(rehearsal, (900, 1960))
-    performance = rehearsal.perform()
-    assert said(performance) == ["lights on"]
-    assert performance.records[0].endpoint_ms == pytest.approx(begins_ms + 250, abs=41)
+    utterances = [Utterance(1000, 1500, "lights"), Utterance(begins_ms, begins_ms + 250, "on")]
+    simulation = Simulation(utterances, turns=HELD, push_to_talk=PushToTalk())
+    simulation.recognizer.word_by_word = True
+    held(simulation, (900, 1960))
+    result = simulation.run()
+    assert said(result) == ["lights on"]
+    assert result.records[0].endpoint_ms == pytest.approx(begins_ms + 250, abs=41)
 
 
 def test_speech_after_the_release_adds_at_most_a_word() -> None:
-    says = [Says(1000, 1900, "what time is it"), Says(1900, 4900, "none of this is meant for anybody here")]
-    rehearsal = Rehearsal(says, turns=HELD, push_to_talk=PushToTalk())
-    rehearsal.transcriber.word_by_word = True
-    held(rehearsal, (900, 1900))
-    performance = rehearsal.perform()
-    assert said(performance) == ["what time is it none"]  # 375 ms each
-    assert performance.records[0].endpoint_ms == pytest.approx(2200, abs=41)
+    utterances = [
+        Utterance(1000, 1900, "what time is it"),
+        Utterance(1900, 4900, "none of this is meant for anybody here"),
+    ]
+    simulation = Simulation(utterances, turns=HELD, push_to_talk=PushToTalk())
+    simulation.recognizer.word_by_word = True
+    held(simulation, (900, 1900))
+    result = simulation.run()
+    assert said(result) == ["what time is it none"]  # 375 ms each
+    assert result.records[0].endpoint_ms == pytest.approx(2200, abs=41)
 
 
 def test_touching_the_key_stops_a_reply_without_a_turn() -> None:
-    rehearsal = Rehearsal(
-        [Says(500, 1500, "tell me a story"), Says(4000, 4500, "not for you")],
+    simulation = Simulation(
+        [Utterance(500, 1500, "tell me a story"), Utterance(4000, 4500, "not for you")],
         replies=["Once upon a time there was a king who had three sons and a castle."],
         turns=HELD,
         push_to_talk=PushToTalk(),
     )
-    held(rehearsal, (400, 1600), (4100, 4160))
-    performance = rehearsal.perform()
-    assert [record.outcome for record in performance.records] == ["interrupted", "cleared"]
-    assert said(performance) == ["tell me a story"]
+    held(simulation, (400, 1600), (4100, 4160))
+    result = simulation.run()
+    assert [record.outcome for record in result.records] == ["interrupted", "cleared"]
+    assert said(result) == ["tell me a story"]
 
 
 def test_key_released_too_early_and_pressed_again_continues() -> None:
-    rehearsal = Rehearsal(
-        [Says(500, 1500, "what time"), Says(1700, 2500, "is it in paris")], turns=HELD, push_to_talk=PushToTalk()
+    simulation = Simulation(
+        [Utterance(500, 1500, "what time"), Utterance(1700, 2500, "is it in paris")],
+        turns=HELD,
+        push_to_talk=PushToTalk(),
     )
-    rehearsal.transcriber.delay_ms = 300
-    held(rehearsal, (400, 1500), (1600, 2600))
-    performance = rehearsal.perform()
-    assert said(performance) == ["what time is it in paris"]
-    assert rehearsal.model.asked[-1][-1].content == "what time is it in paris"
+    simulation.recognizer.delay_ms = 300
+    held(simulation, (400, 1500), (1600, 2600))
+    result = simulation.run()
+    assert said(result) == ["what time is it in paris"]
+    assert simulation.model.asked[-1][-1].content == "what time is it in paris"
 
 
 def test_held_key_without_speech_is_no_turn() -> None:
-    rehearsal = Rehearsal([Says(5000, 5500, "later")], turns=HELD, push_to_talk=PushToTalk())
-    held(rehearsal, (500, 2000))
-    performance = rehearsal.perform()
-    assert performance.records == []
-    assert said(performance) == []
-    assert performance.told(SpeechStarted) == []
+    simulation = Simulation([Utterance(5000, 5500, "later")], turns=HELD, push_to_talk=PushToTalk())
+    held(simulation, (500, 2000))
+    result = simulation.run()
+    assert result.records == []
+    assert said(result) == []
+    assert result.events_of(SpeechStarted) == []
 
 
 def test_end_of_the_microphone_ends_the_held_turn() -> None:
-    rehearsal = Rehearsal([Says(500, 1500, "what time is it")], length_ms=2000, turns=HELD, push_to_talk=PushToTalk())
-    rehearsal.at(400, lambda: rehearsal.session.set_push_to_talk(pressed=True))
-    performance = rehearsal.perform()
-    assert said(performance) == ["what time is it"]
-    assert [record.outcome for record in performance.records] == ["answered"]
+    simulation = Simulation(
+        [Utterance(500, 1500, "what time is it")], length_ms=2000, turns=HELD, push_to_talk=PushToTalk()
+    )
+    simulation.at(400, lambda: simulation.session.set_push_to_talk(pressed=True))
+    result = simulation.run()
+    assert said(result) == ["what time is it"]
+    assert [record.outcome for record in result.records] == ["answered"]
 
 
 # ---- other actions of the user ----
 
 
 def test_last_reply_is_repeated_without_a_request() -> None:
-    rehearsal = Rehearsal([Says(500, 1500, "what time is it")], length_ms=9000)
+    simulation = Simulation([Utterance(500, 1500, "what time is it")], length_ms=9000)
     again: list[bool] = []
-    rehearsal.at(100, lambda: again.append(rehearsal.session.repeat()))
-    rehearsal.at(5000, lambda: again.append(rehearsal.session.repeat()))
-    performance = rehearsal.perform()
+    simulation.at(100, lambda: again.append(simulation.session.repeat()))
+    simulation.at(5000, lambda: again.append(simulation.session.repeat()))
+    result = simulation.run()
     assert again == [False, True]
-    assert len(rehearsal.model.asked) == 1
-    assert rehearsal.voice.spoken == ["It is ten o'clock.", "Anything else?"] * 2
-    last = performance.records[-1]
+    assert len(simulation.model.asked) == 1
+    assert simulation.voice.spoken == ["It is ten o'clock.", "Anything else?"] * 2
+    last = result.records[-1]
     assert (last.outcome, last.response_latency_ms, last.no_latency_reason) == ("answered", None, "repeated")
-    texts = [item.text for item in performance.history.items if isinstance(item, AssistantMessage)]
+    texts = [item.text for item in result.history.items if isinstance(item, AssistantMessage)]
     assert texts == ["It is ten o'clock. Anything else?"] * 2
 
 
 def test_playing_reply_restarts_when_repeated() -> None:
-    rehearsal = Rehearsal([Says(500, 1500, "what time is it")], length_ms=9000)
-    rehearsal.at(2600, lambda: [rehearsal.session.repeat()])
-    performance = rehearsal.perform()
-    (cut,) = performance.told(ReplyStopped)
+    simulation = Simulation([Utterance(500, 1500, "what time is it")], length_ms=9000)
+    simulation.at(2600, lambda: [simulation.session.repeat()])
+    result = simulation.run()
+    (cut,) = result.events_of(ReplyStopped)
     assert isinstance(cut, ReplyStopped)
     assert cut.reason == "requested"
-    assert [record.outcome for record in performance.records] == ["interrupted", "answered"]
-    assert len(rehearsal.model.asked) == 1
+    assert [record.outcome for record in result.records] == ["interrupted", "answered"]
+    assert len(simulation.model.asked) == 1
 
 
 def test_typed_text_is_answered_without_latency() -> None:
-    rehearsal = Rehearsal([])
-    rehearsal.at(500, lambda: rehearsal.session.type("  what time is it "))
-    rehearsal.at(600, lambda: rehearsal.session.type("   "))
-    performance = rehearsal.perform()
-    assert performance.history.items[0] == UserMessage(performance.history.items[0].id, "what time is it", False)
-    (record,) = performance.records
+    simulation = Simulation([])
+    simulation.at(500, lambda: simulation.session.type("  what time is it "))
+    simulation.at(600, lambda: simulation.session.type("   "))
+    result = simulation.run()
+    assert result.history.items[0] == UserMessage(result.history.items[0].id, "what time is it", False)
+    (record,) = result.records
     assert (record.outcome, record.response_latency_ms, record.no_latency_reason) == ("answered", None, "requested")
 
 
-@pytest.mark.parametrize("typed_ms", [700, 1100, 1900, 2500])
+@pytest.mark.parametrize("typed_ms", [700, 1100, 1900, 2500], ids="typed at {} ms".format)
 def test_text_typed_during_speech_is_answered_first(typed_ms: int) -> None:
-    rehearsal = Rehearsal(
-        [Says(500, 2600, "what time is it in london now")], 12_000, replies=["Blue. As ever.", "It is ten."]
+    simulation = Simulation(
+        [Utterance(500, 2600, "what time is it in london now")], 12_000, replies=["Blue. As ever.", "It is ten."]
     )
-    rehearsal.transcriber.word_by_word = True
-    rehearsal.at(typed_ms, lambda: rehearsal.session.type("and the sky"))
-    performance = rehearsal.perform()
-    assert said(performance) == ["and the sky", "what time is it in london now"]
-    assert asked(rehearsal) == ["and the sky", "what time is it in london now"]
-    assert performance.units == ["Blue.", "As ever.", "It is ten."]
-    sound_ms = performance.sound_from_ms()
+    simulation.recognizer.word_by_word = True
+    simulation.at(typed_ms, lambda: simulation.session.type("and the sky"))
+    result = simulation.run()
+    assert said(result) == ["and the sky", "what time is it in london now"]
+    assert asked(simulation) == ["and the sky", "what time is it in london now"]
+    assert result.chunks == ["Blue.", "As ever.", "It is ten."]
+    sound_ms = result.sound_from_ms()
     assert sound_ms is not None
-    assert sound_ms == pytest.approx(typed_ms + 160, abs=40), "it waits for nobody"
-    outcomes = [record.outcome for record in performance.records]
+    assert sound_ms == pytest.approx(typed_ms + 160, abs=40), "it does not wait"
+    outcomes = [record.outcome for record in result.records]
     assert outcomes == ["requested", "answered", "answered"]
-    assert performance.records[-1].speech_end_ms == pytest.approx(2600, abs=21)
+    assert result.records[-1].speech_end_ms == pytest.approx(2600, abs=21)
 
 
 def test_side_talk_while_typing_is_discarded() -> None:
     """The window that the reply opens does not apply to speech that began before it."""
-    rehearsal = Rehearsal(
-        [Says(500, 2600, "did you see the match")],
-        attention=WakePhraseGate(WakePhrase("hey computer"), samples_of_s(8.0)),
+    simulation = Simulation(
+        [Utterance(500, 2600, "did you see the match")],
+        wake_phrase=WakePhraseGate(WakePhrase("hey computer"), samples_of_s(8.0)),
     )
-    rehearsal.at(1500, lambda: rehearsal.session.type("and the sky"))
-    performance = rehearsal.perform()
-    assert said(performance) == ["and the sky"]
-    assert len(rehearsal.model.asked) == 1
+    simulation.at(1500, lambda: simulation.session.type("and the sky"))
+    result = simulation.run()
+    assert said(result) == ["and the sky"]
+    assert len(simulation.model.asked) == 1
 
 
 def test_text_typed_before_a_transcript_keeps_the_order() -> None:
-    rehearsal = Rehearsal([Says(500, 1500, "what time is it")], replies=["Ten.", "Blue."])
-    rehearsal.transcriber.delay_ms = 800
-    rehearsal.at(2100, lambda: rehearsal.session.type("and the sky"))
-    performance = rehearsal.perform()
-    assert said(performance) == ["what time is it", "and the sky"]
-    assert asked(rehearsal)[-1] == "and the sky"
-    taken = [fact.origin for fact in performance.told(UserTurnCommitted) if isinstance(fact, UserTurnCommitted)]
+    simulation = Simulation([Utterance(500, 1500, "what time is it")], replies=["Ten.", "Blue."])
+    simulation.recognizer.delay_ms = 800
+    simulation.at(2100, lambda: simulation.session.type("and the sky"))
+    result = simulation.run()
+    assert said(result) == ["what time is it", "and the sky"]
+    assert asked(simulation)[-1] == "and the sky"
+    taken = [event.origin for event in result.events_of(UserTurnCommitted) if isinstance(event, UserTurnCommitted)]
     assert taken == ["spoken", "requested"]

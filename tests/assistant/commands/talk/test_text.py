@@ -26,6 +26,20 @@ from assistant.commands.talk.text import CUT, MAX_MARKS, REPLACED, printable
         ("می\u200cخواهم", "می\u200cخواهم"),
         ("[bold red]not markup[/]", "[bold red]not markup[/]"),
     ],
+    ids=[
+        "plain",
+        "terminal sequences",
+        "line breaks and tabs",
+        "bidirectional override",
+        "lone surrogate",
+        "private use",
+        "joined emoji",
+        "emoji modifiers",
+        "flag",
+        "combining marks",
+        "zero-width non-joiner",
+        "markup",
+    ],
 )
 def test_text_is_made_printable(said: str, shown: str) -> None:
     assert printable(said) == shown

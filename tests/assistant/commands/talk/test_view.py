@@ -32,10 +32,10 @@ AT = "14:10:07"
 REPLY = ReplyId(1, 1)
 
 
-def told(*facts: SessionEvent) -> View:
+def told(*events: SessionEvent) -> View:
     view = View()
-    for fact in facts:
-        view.apply(fact, AT)
+    for event in events:
+        view.apply(event, AT)
     return view
 
 
@@ -107,7 +107,7 @@ def test_interruption_marks_the_unheard_part(why: Literal["voice", "unheard"], m
 
 def test_speech_during_a_reply_stays_last() -> None:
     view = told(begun(), ChunkSpoken(REPLY, "One."), started(), Problem("the network is slow"))
-    assert [entry.who for entry in view.entries] == ["repartee", "trouble", "you"]
+    assert [entry.who for entry in view.entries] == ["repartee", "problem", "you"]
 
 
 def test_typed_text_is_shown_at_once_and_only_once() -> None:
@@ -130,8 +130,8 @@ def test_typed_text_may_be_spoken_again() -> None:
     view = View()
     view.typed("yes")
     seemed_to_go_on = (started(2), InterimWords("and", low_confidence=False), taken("yes", 2, "requested"))
-    for fact in (taken("", origin="requested"), started(2), taken("yes", 2), *seemed_to_go_on):
-        view.apply(fact, AT)
+    for event in (taken("", origin="requested"), started(2), taken("yes", 2), *seemed_to_go_on):
+        view.apply(event, AT)
     assert [(entry.text, entry.mark, entry.settled) for entry in view.entries] == [
         ("yes", "typed", True),
         ("yes", "", True),
@@ -180,7 +180,7 @@ def test_failed_turn_is_not_in_the_running_latency() -> None:
 
 def test_failed_turn_is_reported_but_not_one_without_words() -> None:
     view = told(TurnFinished(record(3, {}, "failed")), TurnFinished(record(4, {}, "no words")))
-    assert plain(view) == [("trouble", "turn 3 failed: no reply was heard", "")]
+    assert plain(view) == [("problem", "turn 3 failed: no reply was heard", "")]
     assert (view.troubles, view.trouble_at, view.latencies) == (1, AT, None)
 
 
@@ -201,7 +201,7 @@ def test_state_letters_have_one_width() -> None:
 
 _TEXT = st.text(st.sampled_from("ab \n\x1b日"), max_size=6)
 _REPLIES = st.builds(ReplyId, st.integers(1, 2), st.integers(1, 2))
-_FACTS = st.lists(
+_EVENTS = st.lists(
     st.one_of(
         st.builds(started, st.integers(1, 2)),
         st.builds(InterimWords, _TEXT, st.booleans()),
@@ -218,14 +218,14 @@ _FACTS = st.lists(
 )
 
 
-@given(_FACTS)
-def test_entries_stay_consistent_for_any_events(facts: list[SessionEvent | float]) -> None:
+@given(_EVENTS)
+def test_entries_stay_consistent_for_any_events(events: list[SessionEvent | float]) -> None:
     view = View()
-    for fact in facts:
-        if isinstance(fact, float):
-            view.set_status(replace(STATUS, played_ms=fact))
+    for event in events:
+        if isinstance(event, float):
+            view.set_status(replace(STATUS, played_ms=event))
         else:
-            view.apply(fact, AT)
+            view.apply(event, AT)
         keys = [entry.key for entry in view.entries]
         assert len(set(keys)) == len(keys)
         assert sum(not entry.settled for entry in view.entries) <= 1
@@ -240,7 +240,7 @@ def test_entries_stay_consistent_for_any_events(facts: list[SessionEvent | float
 def test_long_conversation_keeps_its_end() -> None:
     view = View()
     for turn in range(MAX_ENTRIES):
-        for fact in exchange(turn, f"question {turn}", ["An answer."], {}):
-            view.apply(fact, AT)
+        for event in exchange(turn, f"question {turn}", ["An answer."], {}):
+            view.apply(event, AT)
     assert len(view.entries) == MAX_ENTRIES
     assert view.entries[-2].text == f"question {MAX_ENTRIES - 1}"

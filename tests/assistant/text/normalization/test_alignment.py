@@ -16,8 +16,9 @@ def written_part(written: str, spoken: str, words: int) -> str:
 @pytest.mark.parametrize(
     ("words", "written"),
     [(0, ""), (1, "It"), (2, "It is"), (3, "It is"), (4, "It is 12 km"), (5, "It is 12 km away.")],
+    ids=["no words", "1 word", "2 words", "3 words", "4 words", "5 words"],
 )
-def test_expression_counts_once_completely_spoken(words: int, written: str) -> None:
+def test_expression_is_included_only_when_completely_spoken(words: int, written: str) -> None:
     assert written_part("It is 12 km away.", "It is twelve kilometers away.", words) == written
 
 

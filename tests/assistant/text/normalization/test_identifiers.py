@@ -1,7 +1,7 @@
 """Telephone numbers and other identifiers are spoken digit by digit; grouped amounts are not."""
 
 import pytest
-from any_cut import spoken_for_any_cut
+from token_boundaries import spoken_results
 
 IDENTIFIERS = {
     "1300": ("en", "Call 1300 555 019 now.", "Call one three zero zero, five five five, zero one nine now."),
@@ -76,9 +76,9 @@ AMOUNTS = {
 
 @pytest.mark.parametrize(("language", "written", "normalized"), IDENTIFIERS.values(), ids=IDENTIFIERS)
 def test_identifier_is_spoken_digit_by_digit(language: str, written: str, normalized: str) -> None:
-    assert spoken_for_any_cut(written, language) == {normalized}
+    assert spoken_results(written, language) == {normalized}
 
 
 @pytest.mark.parametrize(("language", "written", "normalized"), AMOUNTS.values(), ids=AMOUNTS)
 def test_grouped_amount_is_spoken_as_one_number(language: str, written: str, normalized: str) -> None:
-    assert spoken_for_any_cut(written, language) == {normalized}
+    assert spoken_results(written, language) == {normalized}

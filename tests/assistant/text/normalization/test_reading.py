@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from spoken_form_cases import ENGLISH, FRENCH, GERMAN, SPANISH
+from normalization_cases import ENGLISH, FRENCH, GERMAN, SPANISH
+from text_cases import plain_text, text_cases
 
 from assistant.text.normalization.reading import spoken
 
@@ -36,7 +37,7 @@ ROWS = [
 ]
 
 
-@pytest.mark.parametrize(("language", "written", "normalized"), CASES)
+@text_cases(("language", "written", "normalized"), CASES, columns=(0, 1))
 def test_text_is_normalized_as_expected(language: str, written: str, normalized: str) -> None:
     assert spoken(written, language) == normalized
     assert spoken(normalized, language) == normalized
@@ -48,7 +49,7 @@ def test_case_tables_are_large_enough() -> None:
         assert len({written for written, _normalized in cases}) >= 25
 
 
-@pytest.mark.parametrize(("language", "written", "normalized"), ROWS)
+@text_cases(("language", "written", "normalized"), ROWS, columns=(0, 1))
 def test_examples_in_docs_speech_are_true(language: str, written: str, normalized: str) -> None:
     assert spoken(written, language) == normalized
 
@@ -60,7 +61,9 @@ def test_numeric_date_is_day_first_outside_america() -> None:
     assert spoken("am 11.12.2026", "de-AT") == "am elften Dezember zweitausendsechsundzwanzig"
 
 
-@pytest.mark.parametrize("language", ["", "ja", "pl-PL", "x", "../en"])
+@pytest.mark.parametrize(
+    "language", ["", "ja", "pl-PL", "x", "../en"], ids=["empty", "Japanese", "Polish", "unknown", "path"]
+)
 def test_unsupported_language_is_unchanged(language: str) -> None:
     assert spoken("It is 5 km, Dr. Gray & AWS.", language) == "It is 5 km, Dr. Gray & AWS."
 
@@ -115,7 +118,7 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:8])
+@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: plain_text(text[:8]))
 @pytest.mark.parametrize("language", ["en", "de"])
 def test_cost_of_hostile_text_is_bounded(text: str, language: str) -> None:
     spoken("1", language)
@@ -125,8 +128,8 @@ def test_cost_of_hostile_text_is_bounded(text: str, language: str) -> None:
         spoken(text, language)
         return time.process_time() - started
 
-    # Measured: 0.1 to 55 ms. Quadratic cost would take seconds.
-    assert min(cost_s() for _ in range(5)) < 0.4
+    # Measured: 0.1 to 55 ms. Quadratic cost would take seconds. The fastest of five runs counts.
+    assert any(cost_s() < 0.4 for _ in range(5))
 
 
 PHONEMES = [
@@ -144,7 +147,7 @@ PHONEMES = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("normalized", "phonemes"), PHONEMES)
+@text_cases(("normalized", "phonemes"), PHONEMES)
 def test_synthesizer_pronounces_normalized_text(espeak: ctypes.CDLL, normalized: str, phonemes: str) -> None:
     assert re.sub(r"[ˈˌ ]", "", phonemes) in re.sub(r"[ˈˌ ]", "", phonemes_of(espeak, normalized))
 

@@ -1,7 +1,7 @@
 """Minus signs, decimal marks of other languages, and equations with units and currencies."""
 
 import pytest
-from any_cut import chunks_of, spoken_for_any_cut
+from token_boundaries import chunks_of, spoken_results
 
 SIGNED = {
     "en decimal": ("en", "It is -1.5 °C now.", "It is minus one point five degrees Celsius now."),
@@ -76,17 +76,17 @@ EQUATIONS = {
 
 @pytest.mark.parametrize(("language", "written", "normalized"), SIGNED.values(), ids=SIGNED)
 def test_signs_and_decimal_marks_are_spoken(language: str, written: str, normalized: str) -> None:
-    assert spoken_for_any_cut(written, language) == {normalized}
+    assert spoken_results(written, language) == {normalized}
 
 
 @pytest.mark.parametrize(("language", "written", "normalized"), SPACED.values(), ids=SPACED)
 def test_spaced_minus_is_spoken_unless_after_amount_or_name(language: str, written: str, normalized: str) -> None:
-    assert spoken_for_any_cut(written, language) == {normalized}
+    assert spoken_results(written, language) == {normalized}
 
 
 @pytest.mark.parametrize(("language", "written", "normalized"), EQUATIONS.values(), ids=EQUATIONS)
 def test_hyphen_in_an_equation_is_a_minus(language: str, written: str, normalized: str) -> None:
-    assert spoken_for_any_cut(written, language) == {normalized}
+    assert spoken_results(written, language) == {normalized}
 
 
 def test_dash_before_other_words_ends_the_first_chunk() -> None:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from text_cases import text_cases
 
 from audio.stt.whisper.hallucination_filter import is_repeated_phrase
 from audio.stt.whisper.punctuation_score import PunctuationTokens
@@ -39,7 +40,7 @@ def ids(*tokens: str) -> list[int]:
     return [VOCABULARY[token] for token in tokens]
 
 
-@pytest.mark.parametrize("token", VOCABULARY)
+@text_cases("token", VOCABULARY)
 def test_tokens_are_classified_as_punctuation(token: str) -> None:
     logits = np.full(len(VOCABULARY), -100, np.float32)
     logits[VOCABULARY[token]] = 0
@@ -69,12 +70,13 @@ def test_scores_are_probabilities(values: list[float]) -> None:
         (["."], 0),
         ([], 0),
     ],
+    ids=["two words", "question mark at the end", "punctuation within", "apostrophe", "punctuation only", "empty"],
 )
 def test_step_is_after_last_word(said: list[str], step: int) -> None:
     assert MARKS.step_after_words(ids(*said)) == step
 
 
-@pytest.mark.parametrize(
+@text_cases(
     ("text", "twice"),
     [
         ("Turn on the lamp. Turn on the lamp.", True),

@@ -37,8 +37,8 @@ class Listener:
     """Opens a segment, feeds it, and stores its interim transcripts."""
 
     def __init__(self, transcriber: WhisperRecognizer, segment: SegmentId = SEGMENT) -> None:
-        self.partials: list[Transcript] = []
-        self.hearing: WhisperStream = transcriber.open(segment, self.partials.append)
+        self.interims: list[Transcript] = []
+        self.hearing: WhisperStream = transcriber.open(segment, self.interims.append)
         self._transcriber = transcriber
 
     async def feed(self, pcm: Pcm, *, keeping_up: bool = False) -> None:
@@ -95,7 +95,7 @@ def run(transcriber: WhisperRecognizer, scene: Callable[[WhisperRecognizer], obj
     async def whole() -> None:
         await transcriber.load()
         try:
-            await scene(transcriber)  # type: ignore[misc]  # an async function; spelling its type helps nobody
+            await scene(transcriber)  # type: ignore[misc]  # an async function
         finally:
             await transcriber.aclose()
 
@@ -107,8 +107,8 @@ def engine(path: Path, **settings: object) -> WhisperRecognizer:
     return WhisperRecognizer(whole)
 
 
-@pytest.mark.parametrize("words", [1, 4, 7])
-@pytest.mark.parametrize("encoder_window", ["full", "adaptive", "dynamic"])
+@pytest.mark.parametrize("words", [1, 4, 7], ids="{} words".format)
+@pytest.mark.parametrize("encoder_window", ["full", "adaptive", "dynamic"], ids=["full", "adaptive", "dynamic"])
 def test_transcript_has_words_of_fed_audio(model: Path, words: int, encoder_window: str) -> None:
     async def scene(transcriber: WhisperRecognizer) -> None:
         listener = Listener(transcriber)
@@ -119,7 +119,7 @@ def test_transcript_has_words_of_fed_audio(model: Path, words: int, encoder_wind
         assert replace(heard, punctuation=None) == said
         assert heard.punctuation is not None
         assert heard.punctuation.sentence_end > 0.9, "the script is over where the sound is"
-        assert all(partial.punctuation is None for partial in listener.partials)
+        assert all(interim.punctuation is None for interim in listener.interims)
 
     run(engine(model, encoder_window=encoder_window), scene)
 
@@ -141,11 +141,11 @@ def test_partials_are_agreed_prefixes(model: Path) -> None:
     async def scene(transcriber: WhisperRecognizer) -> None:
         listener = Listener(transcriber)
         await listener.feed(loud(seconds_of(7)), keeping_up=True)
-        texts = [words.text.split() for words in listener.partials]
+        texts = [words.text.split() for words in listener.interims]
         assert len(texts) >= 2
         assert all(text == SCRIPT[: len(text)] for text in texts)
         assert [len(text) for text in texts] == sorted({len(text) for text in texts})
-        assert all(words.until < SEGMENT + samples_of_s(seconds_of(7)) for words in listener.partials)
+        assert all(words.until < SEGMENT + samples_of_s(seconds_of(7)) for words in listener.interims)
 
     run(engine(model), scene)
 
@@ -169,13 +169,13 @@ def test_final_precedes_partials_and_waits_for_running_decode(model: Path, decod
         decodes.go.clear()
         listener = Listener(transcriber)
         sound = loud(seconds_of(5))
-        await listener.feed(sound)  # its first partial is held up
+        await listener.feed(sound)  # its first interim is held up
         async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
             asking = [tasks.create_task(listener.hearing.transcript()) for _ in range(3)]
             await asyncio.sleep(0)
             decodes.go.set()
         assert {task.result().text for task in asking} == {" ".join(SCRIPT[:5])}
-        assert [retry for _, _, retry in decodes.calls] == [False, True]  # one partial; one final for all three
+        assert [retry for _, _, retry in decodes.calls] == [False, True]  # one interim; one final for all three
         assert decodes.calls[1][0] == len(sound)
 
     run(engine(model), scene)
@@ -206,7 +206,7 @@ def test_silence_has_no_words(model: Path) -> None:
         listener = Listener(transcriber)
         await listener.feed(quiet(1.5))
         assert (await listener.hearing.transcript()).text == ""
-        assert listener.partials == []
+        assert listener.interims == []
 
     run(engine(model), scene)
 
@@ -230,6 +230,16 @@ def test_empty_segment_has_no_words(model: Path) -> None:
         ("turn off every lamp", 0.99, True, "turn off every lamp", True),  # somebody who goes on
         ("every lamp", 0.35, True, "", False),
         ("la " * 12, 0.99, False, "la", True),
+    ],
+    ids=[
+        "confident stock phrase",
+        "doubtful stock phrase",
+        "doubtful command",
+        "improbable command",
+        "improbable command in silence",
+        "confident command in silence",
+        "short text in silence",
+        "loop",
     ],
 )
 def test_unreliable_decode_is_filtered(
@@ -256,6 +266,7 @@ def test_unreliable_decode_is_filtered(
         (SCRIPT, 0.99, True, False),
         (SCRIPT, 0.05, False, False),
     ],
+    ids=["reliable", "loop", "no speech", "improbable"],
 )
 def test_failed_check_in_short_window_is_repeated_in_full_one(
     tmp_path: Path, decodes: Decodes, script: list[str], probability: float, no_speech: bool, again: bool
@@ -272,7 +283,9 @@ def test_failed_check_in_short_window_is_repeated_in_full_one(
     run(engine(path), scene)
 
 
-@pytest.mark.parametrize(("full", "text"), [("commuter", ""), ("computer", "computer")])
+@pytest.mark.parametrize(
+    ("full", "text"), [("commuter", ""), ("computer", "computer")], ids=["other word", "same word"]
+)
 def test_loop_is_reduced_to_words_of_full_window(
     model: Path, monkeypatch: pytest.MonkeyPatch, full: str, text: str
 ) -> None:
@@ -380,7 +393,7 @@ def test_decode_of_cancelled_segment_is_ignored(model: Path, decodes: Decodes) -
         async with asyncio.timeout(30):
             heard = await fresh.hearing.transcript()
         assert (heard.segment, heard.text) == (90_000, "what time")
-        assert stale.partials == []
+        assert stale.interims == []
         with pytest.raises(SttError, match="has ended"):
             stale.hearing.feed(quiet(0.1))
 
@@ -458,6 +471,7 @@ def load_error(transcriber: WhisperRecognizer) -> str:
 @pytest.mark.parametrize(
     ("name", "remedy"),
     [("", "convert or copy it again, or correct stt.model"), ("tiny", "remove it and pull it again")],
+    ids=["own folder", "catalogue model"],
 )
 def test_missing_model_file_is_named_with_remedy(model: Path, tmp_path: Path, name: str, remedy: str) -> None:
     """Without tokenizer.json faster-whisper would fetch one."""
@@ -497,7 +511,7 @@ def test_detail_names_model_and_device(model: Path) -> None:
     assert transcriber.detail.endswith("not loaded")
 
     async def scene(transcriber: WhisperRecognizer) -> None:
-        assert transcriber.detail.endswith("int8_float32 on CPU, 1 threads, adaptive window, en")
+        assert transcriber.detail.endswith("int8_float32 on CPU, 1 thread, adaptive window, en")
 
     run(transcriber, scene)
 

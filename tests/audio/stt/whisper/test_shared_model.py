@@ -31,25 +31,25 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return scripted_whisper(tmp_path_factory.mktemp("whisper"), SCRIPT)
 
 
-class Watched:
-    """Counts loads and records decodes; each decode is held until it is released (`go`).
+class DecodeMonitor:
+    """Counts loads and records decodes; each decode is held until it is released (`release`).
 
     Whose a decode is stands in its sound: a conversation's segments begin with a sample of its number.
     """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.loadings = 0
-        self.begun: list[tuple[int, str, int]] = []  # conversation, "final" or "partial", samples
+        self.begun: list[tuple[int, str, int]] = []  # conversation, "final" or "interim", samples
         self.broken = False
-        self.holding = False
+        self.is_holding = False
         self._permits = threading.Semaphore(0)
         load, decode = LoadedWhisper.__init__, LoadedWhisper.decode
 
         def loading(loaded: LoadedWhisper, settings: WhisperSettings) -> None:
             self.loadings += 1
-            holding, self.holding = self.holding, False  # the model warms up with a decode
+            is_holding, self.is_holding = self.is_holding, False  # the model warms up with a decode
             load(loaded, settings)
-            self.holding = holding
+            self.is_holding = is_holding
             self.begun.clear()
 
         def decoding(
@@ -60,8 +60,8 @@ class Watched:
             retry: bool,
             wanted: Callable[[], bool] = lambda: True,
         ) -> Decoded | None:
-            self.begun.append((int(pcm[0]), "final" if retry else "partial", len(pcm)))
-            if self.holding:
+            self.begun.append((int(pcm[0]), "final" if retry else "interim", len(pcm)))
+            if self.is_holding:
                 assert self._permits.acquire(timeout=60)
             if self.broken:
                 raise RuntimeError("CUDA out of memory")
@@ -70,14 +70,14 @@ class Watched:
         monkeypatch.setattr(LoadedWhisper, "__init__", loading)
         monkeypatch.setattr(LoadedWhisper, "decode", decoding)
 
-    def go(self, decodes: int = 1) -> None:
+    def release(self, decodes: int = 1) -> None:
         """Releases a number of decodes."""
         self._permits.release(decodes)
 
-    def go_on(self) -> None:
+    def release_all(self) -> None:
         """Releases all decodes."""
-        self.holding = False
-        self.go(50)
+        self.is_holding = False
+        self.release(50)
 
     async def until(self, begun: int) -> None:
         """Waits until a number of decodes have started."""
@@ -91,21 +91,21 @@ class Watched:
 
 
 @pytest.fixture
-def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
-    return Watched(monkeypatch)
+def monitor(monkeypatch: pytest.MonkeyPatch) -> DecodeMonitor:
+    return DecodeMonitor(monkeypatch)
 
 
-class Person:
+class Conversation:
     """A conversation with an open segment."""
 
     def __init__(self, shared: SharedWhisper, number: int) -> None:
         self.number = number
-        self.seat: SharedWhisperRecognizer = shared.transcriber()
-        self.partials: list[Transcript] = []
-        self.listen()
+        self.recognizer: SharedWhisperRecognizer = shared.transcriber()
+        self.interims: list[Transcript] = []
+        self.open_segment()
 
-    def listen(self) -> None:
-        self.hearing: WhisperStream = self.seat.open(SegmentId(self.number), self.partials.append)
+    def open_segment(self) -> None:
+        self.stream: WhisperStream = self.recognizer.open(SegmentId(self.number), self.interims.append)
         self._fed = 0
 
     def say(self, seconds: float) -> None:
@@ -113,10 +113,10 @@ class Person:
         if self._fed == 0:
             sound[0] = self.number
         self._fed += len(sound)
-        self.hearing.feed(sound)
+        self.stream.feed(sound)
 
     async def words(self) -> str:
-        return (await self.hearing.transcript()).text
+        return (await self.stream.transcript()).text
 
     async def error(self) -> str:
         with pytest.raises(SttError) as error:
@@ -124,7 +124,7 @@ class Person:
         return str(error.value)
 
 
-def play(shared: SharedWhisper, scene: Callable[[], Awaitable[None]]) -> None:
+def run_scene(shared: SharedWhisper, scene: Callable[[], Awaitable[None]]) -> None:
     async def whole() -> None:
         await shared.load()
         try:
@@ -140,167 +140,171 @@ def sharing(model: Path, *, language: str | None = "en", workers: int = 1, hang_
     return SharedWhisper(WhisperSettings(model, language, "cpu", workers=workers), hang_s=hang_s)
 
 
-@pytest.mark.parametrize("people", [2, 8])
-@pytest.mark.parametrize("workers", [1, 2])
-def test_each_conversation_gets_its_own_words(model: Path, watched: Watched, people: int, workers: int) -> None:
+@pytest.mark.parametrize("conversations", [2, 8], ids="{} conversations".format)
+@pytest.mark.parametrize("workers", [1, 2], ids=["1 worker", "2 workers"])
+def test_each_conversation_gets_its_own_words(
+    model: Path, monitor: DecodeMonitor, conversations: int, workers: int
+) -> None:
     shared = sharing(model, workers=workers)
 
     async def turn(number: int) -> str:
-        person = Person(shared, number)
+        person = Conversation(shared, number)
         for _ in range(2):  # a second turn with the same recognizer
-            person.listen()
+            person.open_segment()
             for at in range(0, len(sound := loud(seconds_of(number % 7 + 1))), FRAME_SAMPLES):
-                person.hearing.feed(sound[at : at + FRAME_SAMPLES])
+                person.stream.feed(sound[at : at + FRAME_SAMPLES])
                 await asyncio.sleep(0)
             text = await person.words()
-            person.hearing.close()
-        assert {words.segment for words in person.partials} <= {number}
+            person.stream.close()
+        assert {words.segment for words in person.interims} <= {number}
         return text
 
     async def scene() -> None:
         async with asyncio.TaskGroup() as tasks:
-            turns = [tasks.create_task(turn(number)) for number in range(people)]
-        assert [task.result() for task in turns] == [" ".join(SCRIPT[: number % 7 + 1]) for number in range(people)]
-        assert watched.loadings == 1
+            turns = [tasks.create_task(turn(number)) for number in range(conversations)]
+        assert [task.result() for task in turns] == [
+            " ".join(SCRIPT[: number % 7 + 1]) for number in range(conversations)
+        ]
+        assert monitor.loadings == 1
 
-    play(shared, scene)
+    run_scene(shared, scene)
 
 
-def test_recognizer_without_segments_costs_nothing(model: Path, watched: Watched) -> None:
+def test_recognizer_without_segments_costs_nothing(model: Path, monitor: DecodeMonitor) -> None:
     async def scene() -> None:
         before = threading.active_count()
         seats = [shared.transcriber() for _ in range(100)]
-        for seat in seats:
-            await seat.load()
-        assert (threading.active_count(), watched.loadings, watched.begun) == (before, 1, [])
+        for recognizer in seats:
+            await recognizer.load()
+        assert (threading.active_count(), monitor.loadings, monitor.begun) == (before, 1, [])
 
     shared = sharing(model)
-    play(shared, scene)
+    run_scene(shared, scene)
 
 
-def test_finals_come_first_in_order_of_request(model: Path, watched: Watched) -> None:
+def test_finals_come_first_in_order_of_request(model: Path, monitor: DecodeMonitor) -> None:
     shared = sharing(model)
 
     async def scene() -> None:
-        watched.holding = True
-        people = [Person(shared, number) for number in range(8)]
-        for person in people:
-            person.say(ENOUGH_S)  # the first partial starts, and all need one
-        await watched.until(1)
+        monitor.is_holding = True
+        conversations = [Conversation(shared, number) for number in range(8)]
+        for person in conversations:
+            person.say(ENOUGH_S)  # the first interim starts, and all need one
+        await monitor.until(1)
         async with asyncio.TaskGroup() as tasks:
             for number in (5, 3, 6):
-                tasks.create_task(people[number].words())
+                tasks.create_task(conversations[number].words())
                 await asyncio.sleep(0)
-            watched.go()
-            await watched.until(2)
-            tasks.create_task(people[1].words())
+            monitor.release()
+            await monitor.until(2)
+            tasks.create_task(conversations[1].words())
             await asyncio.sleep(0)
-            watched.go_on()
-        await watched.until(8)
+            monitor.release_all()
+        await monitor.until(8)
         finals = [(number, "final") for number in (5, 3, 6, 1)]
-        partials = [(number, "partial") for number in (2, 4, 7)]
-        assert watched.order == [(0, "partial"), *finals, *partials]
+        interims = [(number, "interim") for number in (2, 4, 7)]
+        assert monitor.order == [(0, "interim"), *finals, *interims]
 
-    play(shared, scene)
+    run_scene(shared, scene)
 
 
-def test_final_waits_for_at_most_one_running_decode(model: Path, watched: Watched) -> None:
-    """A request waits only for the running decode, however many conversations need partials and pauses."""
+def test_final_waits_for_at_most_one_running_decode(model: Path, monitor: DecodeMonitor) -> None:
+    """A request waits only for the running decode, however many conversations need interims and pauses."""
     shared = sharing(model)
 
     async def scene() -> None:
-        watched.holding = True
-        people = [Person(shared, number) for number in range(8)]
+        monitor.is_holding = True
+        conversations = [Conversation(shared, number) for number in range(8)]
         for round_ in range(6):
-            for person in people:
+            for person in conversations:
                 person.say(ENOUGH_S)
-            people[6].hearing.feed(quiet(0.1))  # a pause, which is decoded before partials
-            await watched.until(2 * round_ + 1)
+            conversations[6].stream.feed(quiet(0.1))  # a pause, which is decoded before interims
+            await monitor.until(2 * round_ + 1)
             async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
-                asking = tasks.create_task(people[7].words())
+                asking = tasks.create_task(conversations[7].words())
                 await asyncio.sleep(0)
-                watched.go(2)
+                monitor.release(2)
             assert asking.done()
-            assert watched.order[2 * round_ + 1] == (7, "final")
-        watched.go_on()
+            assert monitor.order[2 * round_ + 1] == (7, "final")
+        monitor.release_all()
 
-    play(shared, scene)
+    run_scene(shared, scene)
 
 
-def test_conversations_take_turns_for_partials(model: Path, watched: Watched) -> None:
+def test_conversations_take_turns_for_partials(model: Path, monitor: DecodeMonitor) -> None:
     shared = sharing(model)
 
     async def scene() -> None:
-        watched.holding = True
-        people = [Person(shared, number) for number in range(4)]
+        monitor.is_holding = True
+        conversations = [Conversation(shared, number) for number in range(4)]
         for begun in range(1, 17):
-            for person in people:
+            for person in conversations:
                 person.say(1.0)
-            await watched.until(begun)
-            watched.go()
-        order = [number for number, _ in watched.order]
+            await monitor.until(begun)
+            monitor.release()
+        order = [number for number, _ in monitor.order]
         assert all(sorted(order[at : at + 4]) == [0, 1, 2, 3] for at in range(len(order) - 3))
-        watched.go_on()
+        monitor.release_all()
 
-    play(shared, scene)
+    run_scene(shared, scene)
 
 
-def test_many_short_segments_do_not_overtake_other_conversations(model: Path, watched: Watched) -> None:
+def test_many_short_segments_do_not_overtake_other_conversations(model: Path, monitor: DecodeMonitor) -> None:
     shared = sharing(model)
 
     async def scene() -> None:
-        watched.holding = True
-        steady, restless = Person(shared, 1), Person(shared, 2)
+        monitor.is_holding = True
+        steady, restless = Conversation(shared, 1), Conversation(shared, 2)
         for begun in range(1, 9):
             steady.say(1.0)
-            restless.listen()
+            restless.open_segment()
             restless.say(1.0)
-            await watched.until(begun)
-            watched.go()
-        assert Counter(number for number, _ in watched.order) == {1: 4, 2: 4}
-        watched.go_on()
+            await monitor.until(begun)
+            monitor.release()
+        assert Counter(number for number, _ in monitor.order) == {1: 4, 2: 4}
+        monitor.release_all()
 
-    play(shared, scene)
+    run_scene(shared, scene)
 
 
-def test_delayed_partial_covers_newest_audio_and_comes_once(model: Path, watched: Watched) -> None:
+def test_delayed_partial_covers_newest_audio_and_comes_once(model: Path, monitor: DecodeMonitor) -> None:
     shared = sharing(model)
 
     async def scene() -> None:
-        watched.holding = True
-        asker, speaker = Person(shared, 1), Person(shared, 2)
-        asker.say(0.25)  # too short for a partial
+        monitor.is_holding = True
+        asker, speaker = Conversation(shared, 1), Conversation(shared, 2)
+        asker.say(0.25)  # too short for an interim
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(asker.words())
-            await watched.until(1)
+            await monitor.until(1)
             for _ in range(10):
                 speaker.say(0.2)
-            watched.go_on()
-        await watched.until(2)
-        assert watched.begun[1:] == [(2, "partial", samples_of_s(2))]
+            monitor.release_all()
+        await monitor.until(2)
+        assert monitor.begun[1:] == [(2, "interim", samples_of_s(2))]
 
-    play(shared, scene)
+    run_scene(shared, scene)
 
 
 def test_partials_become_rarer_with_more_conversations() -> None:
     scheduler = DecodeScheduler(10)
     scheduler.expect_model()
     account = ConversationShare("en")
-    hearing = WhisperStream(scheduler, account, SegmentId(0), samples_of_s(0.3), lambda _: None)
-    hearing.feed(loud(0.5))
-    decode = hearing.start_decode("partial")
-    hearing.on_decoded(decode, Decoded("what", "", "en", language_sure=False), 0.125)
+    stream = WhisperStream(scheduler, account, SegmentId(0), samples_of_s(0.3), lambda _: None)
+    stream.feed(loud(0.5))
+    decode = stream.start_decode("interim")
+    stream.on_decoded(decode, Decoded("what", "", "en", language_sure=False), 0.125)
 
     def wanted(crowd: float) -> bool:
-        return hearing.needed_decode(crowd) == "partial"
+        return stream.needed_decode(crowd) == "interim"
 
-    hearing.feed(loud(0.48))
+    stream.feed(loud(0.48))
     assert not wanted(1)
-    hearing.feed(loud(0.02))
+    stream.feed(loud(0.02))
     assert (wanted(1), wanted(2)) == (True, False)
-    hearing.feed(loud(0.5))
+    stream.feed(loud(0.5))
     assert (wanted(2), wanted(8)) == (True, False)
-    hearing.feed(loud(3.0))
+    stream.feed(loud(3.0))
     assert wanted(8)
     after = WhisperStream(scheduler, account, SegmentId(100_000), samples_of_s(0.3), lambda _: None)
     after.feed(loud(0.48))
@@ -308,38 +312,38 @@ def test_partials_become_rarer_with_more_conversations() -> None:
 
 
 def test_running_partial_is_aborted_for_requested_transcript(
-    model: Path, watched: Watched, monkeypatch: pytest.MonkeyPatch
+    model: Path, monitor: DecodeMonitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shared, generated = sharing(model), []
     generate = LoadedWhisper.generate
 
     def generating(loaded: LoadedWhisper, *arguments: Any) -> DecodeResult:
-        generated.append(len(watched.begun))
+        generated.append(len(monitor.begun))
         return generate(loaded, *arguments)
 
     async def scene() -> None:
         monkeypatch.setattr(LoadedWhisper, "generate", generating)
-        watched.holding = True
-        first, second = Person(shared, 1), Person(shared, 2)
+        monitor.is_holding = True
+        first, second = Conversation(shared, 1), Conversation(shared, 2)
         first.say(0.5)
-        await watched.until(1)
+        await monitor.until(1)
         second.say(0.5)
         async with asyncio.TaskGroup() as tasks:
             words = tasks.create_task(second.words())
             await asyncio.sleep(0)
-            watched.go_on()
+            monitor.release_all()
         assert words.result()
-        assert watched.order[:2] == [(1, "partial"), (2, "final")]
-        assert generated[0] == 2, "the partial's decoder was never begun"
-        assert not first.partials
+        assert monitor.order[:2] == [(1, "interim"), (2, "final")]
+        assert generated[0] == 2, "the interim's decoder was never begun"
+        assert not first.interims
         assert await first.words(), "its sound is not lost"
 
-    play(shared, scene)
+    run_scene(shared, scene)
 
 
-@pytest.mark.parametrize("loops", [False, True])
+@pytest.mark.parametrize("loops", [False, True], ids=["without loop", "with loop"])
 def test_decode_of_pause_is_aborted_when_speech_continues(
-    model: Path, watched: Watched, monkeypatch: pytest.MonkeyPatch, *, loops: bool
+    model: Path, monitor: DecodeMonitor, monkeypatch: pytest.MonkeyPatch, *, loops: bool
 ) -> None:
     """Aborts before the decoder, or before the full window that a loop requires."""
     shared, generated, asked = sharing(model), list[int](), threading.Event()
@@ -355,11 +359,11 @@ def test_decode_of_pause_is_aborted_when_speech_continues(
 
     async def scene() -> None:
         monkeypatch.setattr(LoadedWhisper, "generate", generating)
-        watched.holding = not loops
-        person = Person(shared, 1)
+        monitor.is_holding = not loops
+        person = Conversation(shared, 1)
         person.say(0.25)
-        person.hearing.feed(quiet(0.1))
-        await watched.until(1)
+        person.stream.feed(quiet(0.1))
+        await monitor.until(1)
         async with asyncio.timeout(30):
             while loops and not generated:  # noqa: ASYNC110 - it is a thread that adds to it
                 await asyncio.sleep(0.001)
@@ -368,218 +372,220 @@ def test_decode_of_pause_is_aborted_when_speech_continues(
             words = tasks.create_task(person.words())
             await asyncio.sleep(0)
             asked.set()
-            watched.go_on()
+            monitor.release_all()
         assert words.result()
-        assert watched.begun == [(1, "final", samples_of_s(0.35)), (1, "final", samples_of_s(0.45))]
+        assert monitor.begun == [(1, "final", samples_of_s(0.35)), (1, "final", samples_of_s(0.45))]
         assert generated == [samples_of_s(0.35)] * loops + [samples_of_s(0.45)]
 
-    play(shared, scene)
+    run_scene(shared, scene)
 
 
-def test_later_pause_does_not_abort_decode_of_earlier_one(model: Path, watched: Watched) -> None:
+def test_later_pause_does_not_abort_decode_of_earlier_one(model: Path, monitor: DecodeMonitor) -> None:
     """Otherwise a slow model would give no words before the end for users who speak in short phrases."""
     shared = sharing(model)
 
     async def scene() -> None:
-        watched.holding = True
-        person = Person(shared, 1)
+        monitor.is_holding = True
+        person = Conversation(shared, 1)
         person.say(0.25)
-        person.hearing.feed(quiet(0.1))
-        await watched.until(1)
+        person.stream.feed(quiet(0.1))
+        await monitor.until(1)
         person.say(0.4)
-        person.hearing.feed(quiet(0.1))
-        watched.go_on()
-        await watched.until(2)
+        person.stream.feed(quiet(0.1))
+        monitor.release_all()
+        await monitor.until(2)
         async with asyncio.timeout(30):
-            while person.hearing._latest is None:  # noqa: ASYNC110 - it has no event to wait for
+            while person.stream._latest is None:  # noqa: ASYNC110 - it has no event to wait for
                 await asyncio.sleep(0.001)
-        assert person.hearing._latest[0] == samples_of_s(0.35)
+        assert person.stream._latest[0] == samples_of_s(0.35)
 
-    play(shared, scene)
+    run_scene(shared, scene)
 
 
-@pytest.mark.parametrize("given_up", [False, True])
-def test_decode_for_cancelled_segment_never_starts(model: Path, watched: Watched, given_up: bool) -> None:
+@pytest.mark.parametrize("given_up", [False, True], ids=["recognizer closed", "segment cancelled"])
+def test_decode_for_cancelled_segment_never_starts(model: Path, monitor: DecodeMonitor, given_up: bool) -> None:
     shared = sharing(model)
 
     async def scene() -> None:
-        watched.holding = True
-        first, second, third = (Person(shared, number) for number in range(3))
+        monitor.is_holding = True
+        first, second, third = (Conversation(shared, number) for number in range(3))
         for person in (first, second, third):
             person.say(ENOUGH_S)
-        await watched.until(1)
+        await monitor.until(1)
         async with asyncio.TaskGroup() as tasks:
             asking = tasks.create_task(second.words())
             waiting = tasks.create_task(third.words())
             await asyncio.sleep(0)
             asking.cancel()
             if given_up:
-                second.hearing.cancel()
+                second.stream.cancel()
             else:
-                await second.seat.aclose()
+                await second.recognizer.aclose()
             await asyncio.sleep(0)
-            watched.go_on()
+            monitor.release_all()
         assert waiting.result() == "what time is"
-        assert watched.order == [(0, "partial"), (2, "final")]
+        assert monitor.order == [(0, "interim"), (2, "final")]
 
-    play(shared, scene)
+    run_scene(shared, scene)
 
 
-def test_closing_one_recognizer_does_not_affect_others(model: Path, watched: Watched) -> None:
+def test_closing_one_recognizer_does_not_affect_others(model: Path, monitor: DecodeMonitor) -> None:
     shared = sharing(model)
 
     async def scene() -> None:
-        watched.holding = True
-        leaving, staying = Person(shared, 1), Person(shared, 2)
+        monitor.is_holding = True
+        leaving, staying = Conversation(shared, 1), Conversation(shared, 2)
         leaving.say(ENOUGH_S)
         staying.say(ENOUGH_S)
-        await watched.until(1)  # the decode of the conversation that is closed
+        await monitor.until(1)  # the decode of the conversation that is closed
         async with asyncio.TaskGroup() as tasks:
             lost = tasks.create_task(leaving.error())
             waiting = tasks.create_task(staying.words())
             await asyncio.sleep(0)
-            await leaving.seat.aclose()
-            await leaving.seat.aclose()
-            watched.go_on()
+            await leaving.recognizer.aclose()
+            await leaving.recognizer.aclose()
+            monitor.release_all()
         assert "stopped" in lost.result()
         assert waiting.result() == "what time is"
-        assert leaving.partials == []
-        leaving.listen()  # only the conversation's own audio was dropped
+        assert leaving.interims == []
+        leaving.open_segment()  # only the conversation's own audio was dropped
         leaving.say(ENOUGH_S)
         assert await leaving.words() == "what time is"
-        assert watched.loadings == 1
+        assert monitor.loadings == 1
 
-    play(shared, scene)
+    run_scene(shared, scene)
 
 
-def test_failure_fails_pending_requests_and_reloads_once(model: Path, watched: Watched) -> None:
+def test_failure_fails_pending_requests_and_reloads_once(model: Path, monitor: DecodeMonitor) -> None:
     shared = sharing(model)
 
     async def scene() -> None:
-        watched.holding = watched.broken = True
-        culprit, waiting, speaking = (Person(shared, number) for number in range(3))
+        monitor.is_holding = monitor.broken = True
+        culprit, waiting, speaking = (Conversation(shared, number) for number in range(3))
         for person in (culprit, waiting, speaking):
             person.say(ENOUGH_S)
-        await watched.until(1)
+        await monitor.until(1)
         async with asyncio.TaskGroup() as tasks:
             told = tasks.create_task(waiting.error())
             await asyncio.sleep(0)
-            watched.go_on()
+            monitor.release_all()
         assert "failed while decoding (CUDA out of memory)" in told.result()
         with pytest.raises(SttError, match="out of memory"):
             culprit.say(0.1)
         with pytest.raises(SttError, match="out of memory"):
-            culprit.listen()
+            culprit.open_segment()
         assert shared.detail.endswith("not loaded")
-        watched.broken = False
+        monitor.broken = False
         async with asyncio.TaskGroup() as tasks:
             for person in (culprit, waiting, speaking):
-                tasks.create_task(person.seat.load())
+                tasks.create_task(person.recognizer.load())
             await asyncio.sleep(0)
             speaking.say(0.01)  # it continues, and no audio is lost
             for person in (culprit, waiting):
-                person.listen()  # a segment may start while the model is loading
+                person.open_segment()  # a segment may start while the model is loading
                 person.say(seconds_of(2))
-        assert watched.loadings == 2
+        assert monitor.loadings == 2
         assert [await person.words() for person in (culprit, waiting, speaking)] == [
             "what time",
             "what time",
             "what time is",
         ]
 
-    play(shared, scene)
+    run_scene(shared, scene)
 
 
-def test_failure_without_pending_requests_is_reported(model: Path, watched: Watched) -> None:
+def test_failure_without_pending_requests_is_reported(model: Path, monitor: DecodeMonitor) -> None:
     shared = sharing(model)
 
     async def scene() -> None:
-        watched.holding = watched.broken = True
-        gone, there = Person(shared, 1), Person(shared, 2)
+        monitor.is_holding = monitor.broken = True
+        gone, there = Conversation(shared, 1), Conversation(shared, 2)
         gone.say(ENOUGH_S)
         there.say(0.1)
-        await watched.until(1)
-        gone.hearing.cancel()
-        watched.go_on()
+        await monitor.until(1)
+        gone.stream.cancel()
+        monitor.release_all()
         async with asyncio.timeout(30):
             while shared.works:  # noqa: ASYNC110 - it has no event to wait for
                 await asyncio.sleep(0.001)
         with pytest.raises(SttError, match="out of memory"):
             there.say(0.1)
 
-    play(shared, scene)
+    run_scene(shared, scene)
 
 
-def test_requests_are_refused_until_failed_model_is_reloaded(model: Path, watched: Watched) -> None:
+def test_requests_are_refused_until_failed_model_is_reloaded(model: Path, monitor: DecodeMonitor) -> None:
     shared = sharing(model)
 
     async def scene() -> None:
-        watched.broken = True
-        culprit, other = Person(shared, 1), Person(shared, 2)
+        monitor.broken = True
+        culprit, other = Conversation(shared, 1), Conversation(shared, 2)
         other.say(0.25)
         culprit.say(ENOUGH_S)
         assert "out of memory" in await culprit.error()
         other.say(0.01)  # it got no error, because it had no pending request
         assert "out of memory" in await other.error()
 
-    play(shared, scene)
+    run_scene(shared, scene)
 
 
 def test_each_refusal_raises_a_new_error(model: Path) -> None:
     """An exception raised repeatedly accumulates tracebacks and all objects they reference."""
-    seat = sharing(model).transcriber()
+    recognizer = sharing(model).transcriber()
     refusals = []
     for _ in range(2):
         with pytest.raises(SttError, match="not loaded") as refused:
-            seat.open(SegmentId(0), lambda _: None)
+            recognizer.open(SegmentId(0), lambda _: None)
         refusals.append(refused.value)
     assert refusals[0] is not refusals[1]
 
 
-def test_hang_is_detected_by_timeout_and_reloaded_once(model: Path, watched: Watched) -> None:
+def test_hang_is_detected_by_timeout_and_reloaded_once(model: Path, monitor: DecodeMonitor) -> None:
     shared = sharing(model, hang_s=0.2)
 
     async def scene() -> None:
-        watched.holding = True
-        people = [Person(shared, number) for number in range(3)]
-        for person in people:
+        monitor.is_holding = True
+        conversations = [Conversation(shared, number) for number in range(3)]
+        for person in conversations:
             person.say(ENOUGH_S)
-        await watched.until(1)
+        await monitor.until(1)
         async with asyncio.TaskGroup() as tasks:
-            told = tasks.create_task(people[1].error())
-            mending = [tasks.create_task(person.seat.load()) for person in people]  # before the hang is detected
+            told = tasks.create_task(conversations[1].error())
+            retries = [
+                tasks.create_task(person.recognizer.load()) for person in conversations
+            ]  # before the hang is detected
             await asyncio.sleep(0)
-            assert watched.loadings == 1
-        assert "0.2 s and counts as hanging" in told.result()
-        assert all(task.done() for task in mending)
-        assert watched.loadings == 2
-        watched.go_on()  # the abandoned thread returns an unwanted result
-        people[1].listen()
-        people[1].say(seconds_of(2))
-        assert await people[1].words() == "what time"
-        assert await people[2].words() == "what time is"
-        assert people[0].partials == []
+            assert monitor.loadings == 1
+        assert "not finished decoding after 0.2 s" in told.result()
+        assert all(task.done() for task in retries)
+        assert monitor.loadings == 2
+        monitor.release_all()  # the abandoned thread returns an unwanted result
+        conversations[1].open_segment()
+        conversations[1].say(seconds_of(2))
+        assert await conversations[1].words() == "what time"
+        assert await conversations[2].words() == "what time is"
+        assert conversations[0].interims == []
 
-    play(shared, scene)
+    run_scene(shared, scene)
 
 
-def test_reload_of_working_model_changes_nothing(model: Path, watched: Watched) -> None:
+def test_reload_of_working_model_changes_nothing(model: Path, monitor: DecodeMonitor) -> None:
     shared = sharing(model)
 
     async def scene() -> None:
-        watched.holding = True
-        busy, impatient = Person(shared, 1), Person(shared, 2)
+        monitor.is_holding = True
+        busy, impatient = Conversation(shared, 1), Conversation(shared, 2)
         busy.say(ENOUGH_S)
-        await watched.until(1)
+        await monitor.until(1)
         async with asyncio.TaskGroup() as tasks:
-            loading = tasks.create_task(impatient.seat.load())
+            loading = tasks.create_task(impatient.recognizer.load())
             await asyncio.sleep(0.01)
             assert not loading.done(), "whether it hangs is not known yet"
-            watched.go_on()
+            monitor.release_all()
         assert await busy.words() == "what time is"
-        assert watched.loadings == 1
+        assert monitor.loadings == 1
 
-    play(shared, scene)
+    run_scene(shared, scene)
 
 
 def test_language_is_detected_per_conversation(tmp_path: Path) -> None:
@@ -587,46 +593,46 @@ def test_language_is_detected_per_conversation(tmp_path: Path) -> None:
     shared = sharing(path, language=None)
 
     async def scene() -> None:
-        long, short = Person(shared, 1), Person(shared, 2)
+        long, short = Conversation(shared, 1), Conversation(shared, 2)
         long.say(2)
         short.say(1)
         assert (await long.words(), await short.words()) == ("wie spät ist es jetzt gerade hier", "wie spät ist")
-        assert long.seat.detail.endswith("adaptive window, de")
-        assert short.seat.detail.endswith("language not yet detected")
-        assert long.seat.reset(), "for the next conversation"
-        assert long.seat.detail.endswith("language not yet detected")
+        assert long.recognizer.detail.endswith("adaptive window, de")
+        assert short.recognizer.detail.endswith("language not yet detected")
+        assert long.recognizer.reset(), "for the next conversation"
+        assert long.recognizer.detail.endswith("language not yet detected")
         with pytest.raises(SttError, match="has ended"):
             long.say(1)
         await shared.aclose()
-        assert not long.seat.reset()
+        assert not long.recognizer.reset()
 
-    play(shared, scene)
+    run_scene(shared, scene)
 
 
-def test_owner_closes_for_all_conversations(model: Path, watched: Watched) -> None:
+def test_owner_closes_for_all_conversations(model: Path, monitor: DecodeMonitor) -> None:
     shared = sharing(model)
 
     async def scene() -> None:
-        people = [Person(shared, number) for number in range(2)]
-        for person in people:
+        conversations = [Conversation(shared, number) for number in range(2)]
+        for person in conversations:
             person.say(0.25)
-        watched.holding = True
+        monitor.is_holding = True
         async with asyncio.TaskGroup() as tasks:
-            told = [tasks.create_task(person.error()) for person in people]
-            await watched.until(1)
-            watched.go_on()
+            told = [tasks.create_task(person.error()) for person in conversations]
+            await monitor.until(1)
+            monitor.release_all()
             await shared.aclose()
             await shared.aclose()
         assert all("stopped" in task.result() for task in told)
         with pytest.raises(SttError, match="stopped"):
-            people[0].listen()
+            conversations[0].open_segment()
         with pytest.raises(EngineLoadError, match="stopped by its owner"):
-            await people[0].seat.load()
-        assert watched.loadings == 1
+            await conversations[0].recognizer.load()
+        assert monitor.loadings == 1
         await shared.load()
-        people[0].listen()
+        conversations[0].open_segment()
 
-    play(shared, scene)
+    run_scene(shared, scene)
 
 
 def test_concurrent_loads_fail_together(tmp_path: Path) -> None:
@@ -634,7 +640,7 @@ def test_concurrent_loads_fail_together(tmp_path: Path) -> None:
 
     async def scene() -> None:
         seats = [shared.transcriber() for _ in range(3)]
-        errors = await asyncio.gather(*(seat.load() for seat in seats), return_exceptions=True)
+        errors = await asyncio.gather(*(recognizer.load() for recognizer in seats), return_exceptions=True)
         assert [type(error) for error in errors] == [EngineLoadError] * 3
         with pytest.raises(SttError, match="could not be loaded"):
             seats[0].open(SegmentId(1), lambda _: None)
@@ -642,7 +648,7 @@ def test_concurrent_loads_fail_together(tmp_path: Path) -> None:
     asyncio.run(scene())
 
 
-def test_loading_survives_cancelled_caller(model: Path, watched: Watched) -> None:
+def test_loading_survives_cancelled_caller(model: Path, monitor: DecodeMonitor) -> None:
     shared = sharing(model)
 
     async def scene() -> None:
@@ -651,7 +657,7 @@ def test_loading_survives_cancelled_caller(model: Path, watched: Watched) -> Non
             await asyncio.sleep(0)
             hasty.cancel()
         assert patient.done()
-        assert watched.loadings == 1
+        assert monitor.loadings == 1
         await shared.aclose()
 
     asyncio.run(scene())
@@ -659,11 +665,11 @@ def test_loading_survives_cancelled_caller(model: Path, watched: Watched) -> Non
 
 @pytest.mark.parametrize("by", ["limit", "owner"])
 def test_hanging_load_times_out(model: Path, monkeypatch: pytest.MonkeyPatch, by: str) -> None:
-    go = threading.Event()
+    release = threading.Event()
     load = LoadedWhisper.__init__
 
     def hanging(loaded: LoadedWhisper, settings: WhisperSettings) -> None:
-        assert go.wait(60)
+        assert release.wait(60)
         load(loaded, settings)
 
     async def scene() -> None:
@@ -677,9 +683,9 @@ def test_hanging_load_times_out(model: Path, monkeypatch: pytest.MonkeyPatch, by
                 if by == "owner":
                     await shared.aclose()
         assert ("within 0.05 s" if by == "limit" else "stopped while") in loading.result()
-        go.set()
+        release.set()
         await shared.load()  # a new model: the late one is released
-        person = Person(shared, 1)
+        person = Conversation(shared, 1)
         person.say(ENOUGH_S)
         assert await person.words() == "what time is"
         await shared.aclose()
@@ -693,7 +699,7 @@ async def error_of(loading: Awaitable[None]) -> str:
     return str(error.value)
 
 
-def test_raising_listener_does_not_affect_others(model: Path, watched: Watched) -> None:
+def test_raising_listener_does_not_affect_others(model: Path, monitor: DecodeMonitor) -> None:
     shared = sharing(model)
 
     def raising(_words: Transcript) -> None:
@@ -702,98 +708,100 @@ def test_raising_listener_does_not_affect_others(model: Path, watched: Watched) 
     async def scene() -> None:
         raised: list[object] = []
         asyncio.get_running_loop().set_exception_handler(lambda _loop, context: raised.append(context["exception"]))
-        watched.holding = True
+        monitor.is_holding = True
         broken = shared.transcriber().open(SegmentId(1), raising)
         broken.feed(loud(ENOUGH_S))
-        await watched.until(1)
+        await monitor.until(1)
         broken.feed(loud(1))
-        other = Person(shared, 2)
+        other = Conversation(shared, 2)
         other.say(0.25)
-        watched.go_on()
-        await watched.until(2)  # the second of the first: now two agree
+        monitor.release_all()
+        await monitor.until(2)  # the second of the first: now two agree
         assert await other.words() == "what"
         assert (await broken.transcript()).text.startswith("what time is")
         assert [type(error) for error in raised] == [ZeroDivisionError]
 
-    play(shared, scene)
+    run_scene(shared, scene)
 
 
-def test_one_of_two_workers_is_reserved_for_requests(model: Path, watched: Watched) -> None:
+def test_one_of_two_workers_is_reserved_for_requests(model: Path, monitor: DecodeMonitor) -> None:
     shared = sharing(model, workers=2)
 
     async def scene() -> None:
-        watched.holding = True
-        people = [Person(shared, number) for number in range(3)]
-        for person in people:
+        monitor.is_holding = True
+        conversations = [Conversation(shared, number) for number in range(3)]
+        for person in conversations:
             person.say(ENOUGH_S)
-        await watched.until(1)
+        await monitor.until(1)
         await asyncio.sleep(0.02)
-        assert watched.order == [(0, "partial")]
-        people[0].say(0.1)
+        assert monitor.order == [(0, "interim")]
+        conversations[0].say(0.1)
         async with asyncio.TaskGroup() as tasks:
-            own = tasks.create_task(people[0].words())  # beside the partial of its own segment, which is of less sound
-            await watched.until(2)
-            assert watched.order[1] == (0, "final")
-            tasks.create_task(people[1].words())
+            own = tasks.create_task(
+                conversations[0].words()
+            )  # beside the interim of its own segment, which is of less sound
+            await monitor.until(2)
+            assert monitor.order[1] == (0, "final")
+            tasks.create_task(conversations[1].words())
             await asyncio.sleep(0)
-            watched.go_on()
+            monitor.release_all()
         assert own.result() == "what time is"
-        assert people[0].partials == [] or people[0].partials[-1].text == "what time is"
+        assert conversations[0].interims == [] or conversations[0].interims[-1].text == "what time is"
 
-    play(shared, scene)
+    run_scene(shared, scene)
 
 
-def dipping(seat: SharedWhisperRecognizer, number: int) -> WhisperStream:
+def dipping(recognizer: SharedWhisperRecognizer, number: int) -> WhisperStream:
     """A segment of 250 ms that may end here, with its decode running."""
-    hearing = seat.open(SegmentId(number), lambda _words: None)
+    stream = recognizer.open(SegmentId(number), lambda _words: None)
     sound = loud(0.25)
     sound[0] = number
-    hearing.feed(sound)
-    hearing.probability_dip()
-    return hearing
+    stream.feed(sound)
+    stream.probability_dip()
+    return stream
 
 
-def test_decode_of_dip_answers_early_request_while_final_decodes(model: Path, watched: Watched) -> None:
+def test_decode_of_dip_answers_early_request_while_final_decodes(model: Path, monitor: DecodeMonitor) -> None:
     shared = sharing(model)
 
     async def scene() -> None:
-        watched.holding = True
-        hearing = dipping(shared.transcriber(), 1)
-        await watched.until(1)
-        assert watched.begun == [(1, "partial", samples_of_s(0.25))]  # "partial": not done again in the full window
-        hearing.feed(loud(0.1, seed=4))
+        monitor.is_holding = True
+        stream = dipping(shared.transcriber(), 1)
+        await monitor.until(1)
+        assert monitor.begun == [(1, "interim", samples_of_s(0.25))]  # "interim": not done again in the full window
+        stream.feed(loud(0.1, seed=4))
         end = Samples(1 + samples_of_s(0.28))
         async with asyncio.TaskGroup() as tasks:
-            early = tasks.create_task(hearing.transcript(end, early=True))
+            early = tasks.create_task(stream.transcript(end, early=True))
             await asyncio.sleep(0.02)
-            watched.go(1)
+            monitor.release(1)
             await early
-            await watched.until(2)
-            assert watched.begun[1] == (1, "final", samples_of_s(0.35)), "nobody asked for it yet"
-            hearing.feed(loud(0.1, seed=5))
-            settled = tasks.create_task(hearing.transcript(end))
+            await monitor.until(2)
+            assert monitor.begun[1] == (1, "final", samples_of_s(0.35)), "it was not requested yet"
+            stream.feed(loud(0.1, seed=5))
+            settled = tasks.create_task(stream.transcript(end))
             await asyncio.sleep(0.02)
             assert not settled.done()
-            watched.go_on()
+            monitor.release_all()
             await settled
-        assert len(watched.begun) == 2
+        assert len(monitor.begun) == 2
 
-    play(shared, scene)
+    run_scene(shared, scene)
 
 
-@pytest.mark.parametrize("early", [True, False])
-def test_decode_that_lacks_speech_is_not_sufficient(model: Path, watched: Watched, *, early: bool) -> None:
+@pytest.mark.parametrize("early", [True, False], ids=["early request", "final request"])
+def test_decode_that_lacks_speech_is_not_sufficient(model: Path, monitor: DecodeMonitor, *, early: bool) -> None:
     shared = sharing(model)
 
     async def scene() -> None:
-        hearing = dipping(shared.transcriber(), 1)
-        await watched.until(1)
-        hearing.feed(loud(0.1, seed=4))
-        await hearing.transcript(Samples(1 + samples_of_s(0.30)), early=early)  # 50 ms of it are lacking
-        # "partial": not done again in the full window, for they are asked for again.
-        assert watched.begun[1:] == [(1, "partial" if early else "final", samples_of_s(0.35))]
+        stream = dipping(shared.transcriber(), 1)
+        await monitor.until(1)
+        stream.feed(loud(0.1, seed=4))
+        await stream.transcript(Samples(1 + samples_of_s(0.30)), early=early)  # 50 ms of it are lacking
+        # "interim": not done again in the full window, for they are asked for again.
+        assert monitor.begun[1:] == [(1, "interim" if early else "final", samples_of_s(0.35))]
 
-    play(shared, scene)
+    run_scene(shared, scene)
 
 
 THREE = Decoded("turn it on", "", "en", language_sure=False)
@@ -809,24 +817,32 @@ THREE = Decoded("turn it on", "", "en", language_sure=False)
         (0.9, replace(THREE, text=""), None),
         (0.9, replace(THREE, failed_check="log-probability"), None),
     ],
+    ids=[
+        "least end of decoded audio",
+        "all speech decoded",
+        "too much missing",
+        "beyond the pause",
+        "no text",
+        "doubtful",
+    ],
 )
-@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("late", [False, True], ids=["decoded before the request", "decoded after the request"])
 def test_draft_may_lack_a_little_speech(until_s: float, decoded: Decoded, draft: bool | None, *, late: bool) -> None:
-    """Whether it was decoded before the words are asked for, or while they are waited for."""
+    """The draft is decoded before the request, or while the request waits."""
 
     async def scene() -> None:
-        hearing = at_an_end()
+        stream = at_an_end()
         async with asyncio.TaskGroup() as tasks:
             if not late:
-                hearing.on_decoded(Decode(0, samples_of_s(until_s), "dip", loud(until_s)), decoded, 0.1)
-            asking = tasks.create_task(hearing.transcript(Samples(samples_of_s(1)), early=True, draft=True))
+                stream.on_decoded(Decode(0, samples_of_s(until_s), "probability_dip", loud(until_s)), decoded, 0.1)
+            asking = tasks.create_task(stream.transcript(Samples(samples_of_s(1)), early=True, draft=True))
             await asyncio.sleep(0)
             if late:
-                hearing.on_decoded(Decode(0, samples_of_s(until_s), "dip", loud(until_s)), decoded, 0.1)
+                stream.on_decoded(Decode(0, samples_of_s(until_s), "probability_dip", loud(until_s)), decoded, 0.1)
             await asyncio.sleep(0)
             assert asking.done() == (draft is not None)
             if draft is None:
-                hearing.on_decoded(hearing.start_decode("soon"), THREE, 0.1)
+                stream.on_decoded(stream.start_decode("soon"), THREE, 0.1)
             words = await asking
         assert (words.text, words.is_draft) == ("turn it on", bool(draft))
         if draft:
@@ -837,36 +853,36 @@ def test_draft_may_lack_a_little_speech(until_s: float, decoded: Decoded, draft:
 
 def test_draft_is_returned_only_on_request() -> None:
     async def scene() -> None:
-        hearing = at_an_end()
-        hearing.on_decoded(Decode(0, samples_of_s(0.9), "dip", loud(0.9)), THREE, 0.1)
+        stream = at_an_end()
+        stream.on_decoded(Decode(0, samples_of_s(0.9), "probability_dip", loud(0.9)), THREE, 0.1)
         async with asyncio.TaskGroup() as tasks:
-            asking = tasks.create_task(hearing.transcript(Samples(samples_of_s(1)), early=True))
+            asking = tasks.create_task(stream.transcript(Samples(samples_of_s(1)), early=True))
             await asyncio.sleep(0.01)
             assert not asking.done()
-            hearing.on_decoded(hearing.start_decode("soon"), THREE, 0.1)
+            stream.on_decoded(stream.start_decode("soon"), THREE, 0.1)
 
     asyncio.run(scene())
 
 
 def test_final_decode_starts_at_once_after_draft() -> None:
-    """Before whoever got it has asked again: meanwhile the model would do something else."""
+    """It does not wait for the next request: the model would start other work meanwhile."""
 
     async def scene() -> None:
-        hearing = at_an_end()
+        stream = at_an_end()
         end = Samples(samples_of_s(1))
         async with asyncio.TaskGroup() as tasks:
-            asking = tasks.create_task(hearing.transcript(end, early=True, draft=True))
+            asking = tasks.create_task(stream.transcript(end, early=True, draft=True))
             await asyncio.sleep(0)
-            hearing.on_decoded(Decode(0, samples_of_s(0.9), "dip", loud(0.9)), THREE, 0.1)
-            assert hearing.oldest_ticket is not None
-            assert hearing.needed_decode(1) == "soon"
-            wanted = hearing.start_decode("soon")
-            assert hearing.satisfied_by(wanted)
+            stream.on_decoded(Decode(0, samples_of_s(0.9), "probability_dip", loud(0.9)), THREE, 0.1)
+            assert stream.oldest_ticket is not None
+            assert stream.needed_decode(1) == "soon"
+            wanted = stream.start_decode("soon")
+            assert stream.satisfied_by(wanted)
             assert (await asking).is_draft
-            assert hearing.oldest_ticket is None
-            again = tasks.create_task(hearing.transcript(end, early=True))
+            assert stream.oldest_ticket is None
+            again = tasks.create_task(stream.transcript(end, early=True))
             await asyncio.sleep(0)
-            hearing.on_decoded(wanted, THREE, 0.1)
+            stream.on_decoded(wanted, THREE, 0.1)
             assert not (await again).is_draft
 
     asyncio.run(scene())
@@ -874,50 +890,50 @@ def test_final_decode_starts_at_once_after_draft() -> None:
 
 def test_no_drafts_with_several_segments() -> None:
     async def scene() -> None:
-        hearing = at_an_end()
-        hearing.on_decoded(Decode(0, samples_of_s(0.9), "dip", loud(0.9)), THREE, 0.1)
+        stream = at_an_end()
+        stream.on_decoded(Decode(0, samples_of_s(0.9), "probability_dip", loud(0.9)), THREE, 0.1)
         other = WhisperStream(
-            hearing._scheduler, ConversationShare("en"), SegmentId(0), samples_of_s(0.3), lambda _: None
+            stream._scheduler, ConversationShare("en"), SegmentId(0), samples_of_s(0.3), lambda _: None
         )
         other.feed(loud(1))
         end = Samples(samples_of_s(1))
         async with asyncio.TaskGroup() as tasks:
-            asking = tasks.create_task(hearing.transcript(end, early=True, draft=True))
+            asking = tasks.create_task(stream.transcript(end, early=True, draft=True))
             await asyncio.sleep(0.01)
             assert not asking.done()
-            hearing.on_decoded(hearing.start_decode("soon"), THREE, 0.1)
+            stream.on_decoded(stream.start_decode("soon"), THREE, 0.1)
             assert not (await asking).is_draft
         other.cancel()
-        hearing.feed(loud(0.1))
-        assert (await hearing.transcript(Samples(samples_of_s(1.2)), early=True, draft=True)).is_draft
+        stream.feed(loud(0.1))
+        assert (await stream.transcript(Samples(samples_of_s(1.2)), early=True, draft=True)).is_draft
 
     asyncio.run(scene())
 
 
 def test_request_after_draft_keeps_its_ticket() -> None:
     async def scene() -> None:
-        hearing = at_an_end()
-        scheduler, end = hearing._scheduler, Samples(samples_of_s(1))
+        stream = at_an_end()
+        scheduler, end = stream._scheduler, Samples(samples_of_s(1))
         async with asyncio.TaskGroup() as tasks:
-            asking = tasks.create_task(hearing.transcript(end, early=True, draft=True))
+            asking = tasks.create_task(stream.transcript(end, early=True, draft=True))
             await asyncio.sleep(0)
-            place = hearing.oldest_ticket
+            place = stream.oldest_ticket
             behind = scheduler.ticket()
-            hearing.on_decoded(Decode(0, samples_of_s(0.9), "dip", loud(0.9)), THREE, 0.1)
+            stream.on_decoded(Decode(0, samples_of_s(0.9), "probability_dip", loud(0.9)), THREE, 0.1)
             assert (await asking).is_draft
-            again = tasks.create_task(hearing.transcript(end, early=True))
+            again = tasks.create_task(stream.transcript(end, early=True))
             await asyncio.sleep(0)
-            assert hearing.oldest_ticket == place
+            assert stream.oldest_ticket == place
             assert place is not None
             assert place < behind
-            hearing.on_decoded(hearing.start_decode("soon"), THREE, 0.1)
+            stream.on_decoded(stream.start_decode("soon"), THREE, 0.1)
             await again
-            hearing.feed(loud(0.3))
-            later = tasks.create_task(hearing.transcript(early=True))
+            stream.feed(loud(0.3))
+            later = tasks.create_task(stream.transcript(early=True))
             await asyncio.sleep(0)
-            assert hearing.oldest_ticket is not None
-            assert hearing.oldest_ticket > behind
-            hearing.on_decoded(hearing.start_decode("soon"), THREE, 0.1)
+            assert stream.oldest_ticket is not None
+            assert stream.oldest_ticket > behind
+            stream.on_decoded(stream.start_decode("soon"), THREE, 0.1)
             await later
 
     asyncio.run(scene())
@@ -930,27 +946,27 @@ def at_an_end() -> WhisperStream:
     """A second of speech and the beginning of a silence, at a scheduler without a model."""
     scheduler = DecodeScheduler(10)
     scheduler.expect_model()
-    hearing = WhisperStream(scheduler, ConversationShare("en"), SegmentId(0), samples_of_s(0.3), lambda _: None)
-    hearing.feed(loud(1))
-    hearing.feed(quiet(0.1))
-    return hearing
+    stream = WhisperStream(scheduler, ConversationShare("en"), SegmentId(0), samples_of_s(0.3), lambda _: None)
+    stream.feed(loud(1))
+    stream.feed(quiet(0.1))
+    return stream
 
 
 def test_unreliable_result_answers_early_requests_only() -> None:
     async def scene() -> None:
-        hearing = at_an_end()
+        stream = at_an_end()
         end = Samples(samples_of_s(1))
         async with asyncio.TaskGroup() as tasks:
-            early = tasks.create_task(hearing.transcript(end, early=True))
+            early = tasks.create_task(stream.transcript(end, early=True))
             await asyncio.sleep(0)
-            assert hearing.needed_decode(1) == "soon"
-            doubted = hearing.start_decode("soon")
-            settled = tasks.create_task(hearing.transcript(end))
+            assert stream.needed_decode(1) == "soon"
+            doubted = stream.start_decode("soon")
+            settled = tasks.create_task(stream.transcript(end))
             await asyncio.sleep(0)
-            hearing.on_decoded(doubted, SPOILT, 0.1)
+            stream.on_decoded(doubted, SPOILT, 0.1)
             assert (await early).text == "word word"
-            assert hearing.needed_decode(1) == "final", "they are not good enough for who asked second"
-            hearing.on_decoded(hearing.start_decode("final"), Decoded("word", "", "en", language_sure=False), 0.1)
+            assert stream.needed_decode(1) == "final", "they are not good enough for who asked second"
+            stream.on_decoded(stream.start_decode("final"), Decoded("word", "", "en", language_sure=False), 0.1)
             assert (await settled).text == "word"
 
     asyncio.run(scene())
@@ -958,67 +974,67 @@ def test_unreliable_result_answers_early_requests_only() -> None:
 
 def test_improbable_words_are_not_decoded_again() -> None:
     async def scene() -> None:
-        hearing = at_an_end()
+        stream = at_an_end()
         end = Samples(samples_of_s(1))
         async with asyncio.TaskGroup() as tasks:
-            early = tasks.create_task(hearing.transcript(end, early=True))
+            early = tasks.create_task(stream.transcript(end, early=True))
             await asyncio.sleep(0)
             improbable = Decoded("wreck a nice beach", "log-probability", "en", language_sure=False)
-            hearing.on_decoded(hearing.start_decode("soon"), improbable, 0.1)
+            stream.on_decoded(stream.start_decode("soon"), improbable, 0.1)
             assert (await early).low_confidence
-        assert hearing.needed_decode(1) is None
-        assert (await hearing.transcript(end)).text == "wreck a nice beach"
+        assert stream.needed_decode(1) is None
+        assert (await stream.transcript(end)).text == "wreck a nice beach"
 
     asyncio.run(scene())
 
 
 def test_full_window_starts_before_unreliable_words_are_requested_again() -> None:
     async def scene() -> None:
-        hearing = at_an_end()
+        stream = at_an_end()
         async with asyncio.TaskGroup() as tasks:
-            early = tasks.create_task(hearing.transcript(Samples(samples_of_s(1)), early=True))
+            early = tasks.create_task(stream.transcript(Samples(samples_of_s(1)), early=True))
             await asyncio.sleep(0)
-            hearing.on_decoded(hearing.start_decode("soon"), SPOILT, 0.1)
+            stream.on_decoded(stream.start_decode("soon"), SPOILT, 0.1)
             await early
-        assert hearing.needed_decode(1) == "pause"
+        assert stream.needed_decode(1) == "pause"
 
     asyncio.run(scene())
 
 
-@pytest.mark.parametrize("draft", [False, True])
+@pytest.mark.parametrize("draft", [False, True], ids=["early", "draft"])
 def test_nothing_starts_for_cancelled_early_request(*, draft: bool) -> None:
-    """The voice went on: a decode of the full window, begun in it, would be in the way of the words at its end."""
+    """The user goes on speaking: a decode of the full window would delay the final transcript."""
 
     async def scene() -> None:
-        hearing = at_an_end()
+        stream = at_an_end()
         end = Samples(samples_of_s(1))
         if draft:
-            hearing.on_decoded(Decode(0, samples_of_s(0.9), "dip", loud(0.9)), THREE, 0.1)
-            assert (await hearing.transcript(end, early=True, draft=True)).is_draft
-        early = asyncio.create_task(hearing.transcript(end, early=True))
+            stream.on_decoded(Decode(0, samples_of_s(0.9), "probability_dip", loud(0.9)), THREE, 0.1)
+            assert (await stream.transcript(end, early=True, draft=True)).is_draft
+        early = asyncio.create_task(stream.transcript(end, early=True))
         await asyncio.sleep(0)
-        decode = hearing.start_decode("soon")
+        decode = stream.start_decode("soon")
         early.cancel()
         await asyncio.sleep(0)
-        hearing.feed(loud(0.02))
-        hearing.on_decoded(decode, SPOILT, 0.01)
-        assert hearing.needed_decode(1) is None
+        stream.feed(loud(0.02))
+        stream.on_decoded(decode, SPOILT, 0.01)
+        assert stream.needed_decode(1) is None
 
     asyncio.run(scene())
 
 
 def test_early_transcript_is_confirmed_soon_or_not_at_all() -> None:
-    """They had come before the voice went on."""
+    """The early transcript arrived before the user went on speaking."""
 
     async def scene() -> None:
-        hearing = at_an_end()
-        early = asyncio.create_task(hearing.transcript(Samples(samples_of_s(1)), early=True))
+        stream = at_an_end()
+        early = asyncio.create_task(stream.transcript(Samples(samples_of_s(1)), early=True))
         await asyncio.sleep(0)
-        hearing.on_decoded(hearing.start_decode("soon"), SPOILT, 0.01)
+        stream.on_decoded(stream.start_decode("soon"), SPOILT, 0.01)
         await early
-        assert hearing.needed_decode(1) == "pause"
-        hearing.feed(loud(0.12))
-        assert hearing.needed_decode(1) is None
+        assert stream.needed_decode(1) == "pause"
+        stream.feed(loud(0.12))
+        assert stream.needed_decode(1) is None
 
     asyncio.run(scene())
 
@@ -1026,42 +1042,44 @@ def test_early_transcript_is_confirmed_soon_or_not_at_all() -> None:
 def test_finished_segment_needs_no_decode() -> None:
     scheduler = DecodeScheduler(10)
     scheduler.expect_model()
-    hearing = WhisperStream(scheduler, ConversationShare("en"), SegmentId(0), samples_of_s(0.3), lambda _words: None)
-    hearing.feed(loud(1))
-    hearing.feed(quiet(0.1))
-    running = decode_scheduler._Running(hearing, hearing.start_decode("pause"))
+    stream = WhisperStream(scheduler, ConversationShare("en"), SegmentId(0), samples_of_s(0.3), lambda _words: None)
+    stream.feed(loud(1))
+    stream.feed(quiet(0.1))
+    running = decode_scheduler._Running(stream, stream.start_decode("pause"))
     assert decode_scheduler._is_useful(running)
-    hearing.cancel()
+    stream.cancel()
     assert not decode_scheduler._is_useful(running)
 
 
 def test_later_dip_aborts_decode_of_earlier_one() -> None:
     scheduler = DecodeScheduler(10)
     scheduler.expect_model()
-    hearing = WhisperStream(
+    stream = WhisperStream(
         scheduler, ConversationShare("en", took_s=0.1), SegmentId(0), samples_of_s(0.3), lambda _words: None
     )
-    hearing.feed(loud(0.25))
-    assert hearing.needed_decode(1.0) is None
-    hearing.probability_dip()
-    assert hearing.needed_decode(1.0) == "dip"
-    early = hearing.start_decode("dip")
-    assert hearing.needed_decode(1.0) is None
-    hearing.feed(loud(0.2))
-    hearing.probability_dip()
-    assert hearing.needed_decode(1.0) == "dip"
-    assert hearing.needed_decode(2.0) is None, "in a crowd there is less time for them"
-    hearing.share.took_s = 0.26
-    assert hearing.needed_decode(1.0) is None, (
+    stream.feed(loud(0.25))
+    assert stream.needed_decode(1.0) is None
+    stream.probability_dip()
+    assert stream.needed_decode(1.0) == "probability_dip"
+    early = stream.start_decode("probability_dip")
+    assert stream.needed_decode(1.0) is None
+    stream.feed(loud(0.2))
+    stream.probability_dip()
+    assert stream.needed_decode(1.0) == "probability_dip"
+    assert stream.needed_decode(2.0) is None, "in a crowd there is less time for them"
+    stream.share.took_s = 0.26
+    assert stream.needed_decode(1.0) is None, (
         "two such decodes in a row take longer than one that is begun when asked for"
     )
-    assert not hearing.satisfied_by(early)
-    hearing.feed(loud(0.12))
-    assert hearing.needed_decode(1.0) is None, "that was long ago"
+    assert not stream.satisfied_by(early)
+    stream.feed(loud(0.12))
+    assert stream.needed_decode(1.0) is None, "that was long ago"
 
 
 @pytest.mark.parametrize(
-    ("threads", "shown"), [(1, "CPU, 1 threads, adaptive"), (2, "CPU, 2 threads, 2 decodes at once, adaptive")]
+    ("threads", "shown"),
+    [(1, "CPU, 1 thread, adaptive"), (2, "CPU, 2 threads, 2 decodes at once, adaptive")],
+    ids=["1 thread", "2 threads"],
 )
 def test_workers_share_threads(model: Path, threads: int, shown: str) -> None:
     shared = SharedWhisper(WhisperSettings(model, device="cpu", cpu_threads=threads, workers=2))
@@ -1069,23 +1087,23 @@ def test_workers_share_threads(model: Path, threads: int, shown: str) -> None:
     async def scene() -> None:
         assert shown in shared.detail
 
-    play(shared, scene)
+    run_scene(shared, scene)
 
 
 def test_partial_of_settled_audio_is_ignored() -> None:
     scheduler = DecodeScheduler(10)
     scheduler.expect_model()
     told: list[Transcript] = []
-    hearing = WhisperStream(scheduler, ConversationShare("en"), SegmentId(0), samples_of_s(0.3), told.append)
-    hearing.feed(loud(31))
-    partial, settle = hearing.start_decode("partial"), hearing.start_decode("settle")
+    stream = WhisperStream(scheduler, ConversationShare("en"), SegmentId(0), samples_of_s(0.3), told.append)
+    stream.feed(loud(31))
+    interim, settle = stream.start_decode("interim"), stream.start_decode("settle")
     said = Decoded("one", "", "en", language_sure=False)
-    hearing.on_decoded(settle, said, 0.1)
-    hearing.on_decoded(partial, said, 0.1)
-    rest = hearing.start_decode("pause")
+    stream.on_decoded(settle, said, 0.1)
+    stream.on_decoded(interim, said, 0.1)
+    rest = stream.start_decode("pause")
     assert rest == Decode(settle.until, 31 * MIC_RATE_HZ, "pause", rest.pcm)
-    hearing.on_decoded(rest, Decoded("two", "", "en", language_sure=False), 0.1)
-    hearing.on_decoded(hearing.start_decode("pause"), Decoded("two", "", "en", language_sure=False), 0.1)
+    stream.on_decoded(rest, Decoded("two", "", "en", language_sure=False), 0.1)
+    stream.on_decoded(stream.start_decode("pause"), Decoded("two", "", "en", language_sure=False), 0.1)
     assert [words.text for words in told] == ["one", "one two"]
     assert told[-1].until == Samples(31 * MIC_RATE_HZ)
 
@@ -1094,19 +1112,19 @@ def test_words_stay_in_partial_when_audio_is_settled() -> None:
     scheduler = DecodeScheduler(10)
     scheduler.expect_model()
     told: list[str] = []
-    hearing = WhisperStream(
+    stream = WhisperStream(
         scheduler, ConversationShare("en"), SegmentId(0), samples_of_s(0.3), lambda words: told.append(words.text)
     )
     numbers = [f"{number:02}" for number in range(40)]  # one a second
 
     def done(decode: Decode) -> None:
         said = numbers[decode.start // MIC_RATE_HZ : decode.until // MIC_RATE_HZ]
-        hearing.on_decoded(decode, Decoded(" ".join(said), "", "en", language_sure=False), 0.1)
+        stream.on_decoded(decode, Decoded(" ".join(said), "", "en", language_sure=False), 0.1)
 
     for _ in range(40):
-        hearing.feed(loud(1))
-        if hearing.needed_decode(1.0) == "settle":
-            done(hearing.start_decode("settle"))
-        done(hearing.start_decode("partial"))
+        stream.feed(loud(1))
+        if stream.needed_decode(1.0) == "settle":
+            done(stream.start_decode("settle"))
+        done(stream.start_decode("interim"))
     assert len(told) == 39
     assert all(later.startswith(earlier) for earlier, later in pairwise(told))

@@ -7,13 +7,13 @@ import time
 from pathlib import Path
 
 import pytest
-from metronome import Metronome
+from stall_monitor import StallMonitor
 
 OWNER = """
 import sys, time
 sys.path.insert(0, sys.argv[1])
-from metronome import Metronome
-print(Metronome()._process.pid, flush=True)
+from stall_monitor import StallMonitor
+print(StallMonitor()._process.pid, flush=True)
 time.sleep(60)
 """
 
@@ -21,22 +21,22 @@ time.sleep(60)
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="nothing can be stopped there")
 def test_stall_is_counted() -> None:
-    metronome = Metronome()
-    before, deadline_s = metronome.stops, time.monotonic() + 20
-    while metronome.stops == before:  # nothing is counted before its first beat
+    monitor = StallMonitor()
+    before, deadline_s = monitor.stall_count, time.monotonic() + 20
+    while monitor.stall_count == before:  # nothing is counted before its first beat
         assert time.monotonic() < deadline_s
-        os.kill(metronome._process.pid, signal.SIGSTOP)
+        os.kill(monitor._process.pid, signal.SIGSTOP)
         time.sleep(0.2)
-        os.kill(metronome._process.pid, signal.SIGCONT)
+        os.kill(monitor._process.pid, signal.SIGCONT)
         time.sleep(0.3)
-    metronome.stop()
-    metronome.stop()
-    assert not metronome._file.exists()
+    monitor.stop()
+    monitor.stop()
+    assert not monitor._file.exists()
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="who has lost its parent is not told there")
-def test_metronome_does_not_outlive_its_owner() -> None:
+@pytest.mark.skipif(sys.platform == "win32", reason="an orphan cannot detect there that its parent has ended")
+def test_stall_monitor_does_not_outlive_its_owner() -> None:
     command = [sys.executable, "-c", textwrap.dedent(OWNER), str(Path(__file__).parent)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as owner:
         assert owner.stdout is not None

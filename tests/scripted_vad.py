@@ -5,7 +5,7 @@ from audio.units import Samples, samples_of_ms
 from audio.vad import Vad, VadResult
 
 
-class Scripted(Vad):
+class ScriptedVad(Vad):
     """Reports scripted speech: from and to in ms, with a probability."""
 
     name, end_bias_ms = "scripted", 0.0
@@ -15,10 +15,10 @@ class Scripted(Vad):
 
     def process(self, frame: Frame) -> VadResult:
         edge = Samples(0)
-        for begin_ms, end_ms, sure in self.voices:
+        for begin_ms, end_ms, probability in self.voices:
             begin, end = samples_of_ms(begin_ms), samples_of_ms(end_ms)
             if begin < frame.end <= end:
-                return VadResult(True, begin, sure)
+                return VadResult(True, begin, probability)
             edge = end if end < frame.end else edge
         return VadResult(False, edge, 0.0)
 

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import soundfile
 import soxr
-from rehearsal import ScriptedVoice
+from complete_lines import complete_lines
+from scripted_engines import Answer, SequenceModel, SequenceRecognizer, engines_of
+from simulation import ScriptedVoice
 from websockets.asyncio.client import ClientConnection, connect
-from wire_engines import Answer, ScriptedLlm, ScriptedRecognizer, engines_of
-from written import whole_lines
 
 from assistant.config.loading import load_settings
 from assistant.config.settings import Settings
@@ -68,9 +68,9 @@ class ScriptedEngineLoader(EngineLoader):
     """
 
     answers: Sequence[Answer | tuple[Answer, ...]] = ("It is ten o'clock.",)
-    says: Sequence[str] = ("what time is it",)
-    recognizers: list[ScriptedRecognizer] = field(default_factory=list)
-    models: list[ScriptedLlm] = field(default_factory=list)
+    transcripts: Sequence[str] = ("what time is it",)
+    recognizers: list[SequenceRecognizer] = field(default_factory=list)
+    models: list[SequenceModel] = field(default_factory=list)
     fails: Callable[[], None] = lambda: None
 
     async def open(self) -> None:
@@ -85,8 +85,8 @@ class ScriptedEngineLoader(EngineLoader):
 
     async def engines(self) -> Engines:
         self.fails()
-        self.recognizers.append(ScriptedRecognizer(self.says))
-        self.models.append(ScriptedLlm(self.answers))
+        self.recognizers.append(SequenceRecognizer(self.transcripts))
+        self.models.append(SequenceModel(self.answers))
         return engines_of(self.recognizers[-1], self.models[-1], ScriptedVoice())
 
     async def aclose(self, report: Callable[[str], None] = lambda _what: None) -> None:
@@ -94,13 +94,13 @@ class ScriptedEngineLoader(EngineLoader):
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class SessionServer:
     """A running server and its metrics and records."""
 
     port: int
     settings: Settings
     metrics: Metrics
-    session_limits: SessionLimits
+    limits: SessionLimits
     connections: Connections
     server: Server
 
@@ -121,22 +121,22 @@ class Served:
     def records(self) -> list[Event]:
         """Returns the trace records on disk."""
         files = sorted(self.settings.trace.dir.glob("*.jsonl"))
-        return [json.loads(line) for file in files for line in whole_lines(file)]
+        return [json.loads(line) for file in files for line in complete_lines(file)]
 
 
 @asynccontextmanager
-async def served(loader: EngineLoader) -> AsyncGenerator[Served]:
+async def session_server(engine_loader: EngineLoader) -> AsyncGenerator[SessionServer]:
     """Runs the server with loaded engines while the block runs."""
-    section = loader.settings.server
+    section = engine_loader.settings.server
     sockets = listen("127.0.0.1", 0, loopback_only=True)
     port = sockets[0].getsockname()[1]
-    metrics, session_limits = Metrics(), SessionLimits(section.max_sessions)
-    engine_pool = EnginePool(loader, metrics)
+    metrics, limits = Metrics(), SessionLimits(section.max_sessions)
+    engine_pool = EnginePool(engine_loader, metrics)
     connections = Connections(engine_pool, metrics, "0.1")
     acceptor = SessionAcceptor(
         connections.converse,
         engine_pool,
-        session_limits,
+        limits,
         metrics,
         max_session_s=section.max_session_s,
         idle_timeout_s=section.idle_timeout_s,
@@ -167,14 +167,14 @@ async def served(loader: EngineLoader) -> AsyncGenerator[Served]:
         try:
             async with asyncio.timeout(STARTED_WITHIN_S):
                 await loaded
-            yield Served(port, loader.settings, metrics, session_limits, connections, server)
+            yield SessionServer(port, engine_loader.settings, metrics, limits, connections, server)
         finally:
             server.should_exit = True
             await serving
 
 
 @dataclass(slots=True)
-class Caller:
+class RecordingClient:
     """A WebSocket client that records the events it receives."""
 
     socket: ClientConnection
@@ -186,42 +186,46 @@ class Caller:
     async def until(self, kind: str, count: int = 1, *, within_s: float = 40.0) -> Event:
         """Receives until `count` events of a type have come. Returns the last of them."""
         async with asyncio.timeout(within_s):
-            while len(found := self.told(kind)) < count:
+            while len(found := self.events_of(kind)) < count:
                 self.events.append(json.loads(await self.socket.recv()))
         return found[count - 1]
 
-    def told(self, kind: str) -> list[Event]:
+    def events_of(self, kind: str) -> list[Event]:
         return [event for event in self.events if event["type"] == kind]
 
     @property
     def sound_ms(self) -> float:
         """Returns the duration of the reply sound received so far, as PCM."""
-        return sum(len(base64.b64decode(event["delta"])) for event in self.told("response.output_audio.delta")) / 48
+        return (
+            sum(len(base64.b64decode(event["delta"])) for event in self.events_of("response.output_audio.delta")) / 48
+        )
 
     @property
     def token(self) -> str:
-        return str(self.told("session.created")[0]["session"]["repartee"]["resume_token"])
+        return str(self.events_of("session.created")[0]["session"]["repartee"]["resume_token"])
 
-    async def asks(self, text: str) -> None:
+    async def request_reply(self, text: str) -> None:
         """Sends typed text and requests a response."""
         message = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
         await self.send("conversation.item.create", item=message)
         await self.send("response.create")
 
-    async def sounds(self, pcm: Pcm) -> None:
+    async def send_audio(self, pcm: Pcm) -> None:
         """Sends sound at 24 kHz, all at once."""
         await self.send("input_audio_buffer.append", audio=encoded(pcm))
 
-    def lose(self) -> None:
+    def break_connection(self) -> None:
         """Breaks the connection."""
         self.socket.transport.abort()
 
 
 @asynccontextmanager
-async def calling(server: Served, headers: Mapping[str, str] | None = None, **query: object) -> AsyncGenerator[Caller]:
+async def connected_client(
+    server: SessionServer, headers: Mapping[str, str] | None = None, **query: object
+) -> AsyncGenerator[RecordingClient]:
     """Connects a client and waits for its session."""
     async with connect(server.url(**query), additional_headers=headers, compression=None, max_queue=None) as socket:
-        caller = Caller(socket)
+        caller = RecordingClient(socket)
         await caller.until("session.created")
         yield caller
 
@@ -271,5 +275,5 @@ def recording(path: Path) -> Pcm:
 async def eventually(true: Callable[[], bool], *, within_s: float = 20.0) -> None:
     """Waits until `true()` holds."""
     async with asyncio.timeout(within_s):
-        while not true():  # noqa: ASYNC110 - the server's own state, which tells nobody
+        while not true():  # noqa: ASYNC110 - the server has no event for it
             await asyncio.sleep(0.01)

@@ -15,7 +15,7 @@ FOLDER = Path(__file__).parent
 
 STARTED = """
 import signal, subprocess, sys
-from dispositions import restore_signals
+from signal_dispositions import restore_signals
 restore_signals()
 child = "import signal; print([one.name for one in signal.Signals if signal.getsignal(one) is signal.SIG_IGN])"
 child += "; print(signal.pthread_sigmask(signal.SIG_BLOCK, []))"

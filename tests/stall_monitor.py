@@ -13,14 +13,14 @@ import tempfile
 import time
 from pathlib import Path
 
-STILL_S = 0.02
+MIN_STALL_S = 0.02
 """Minimum length of a stall in seconds: one block of a sound card, half of its buffer."""
 
-_BEAT_S = 0.01
+_INTERVAL_S = 0.01
 _COUNT = struct.Struct("<q")
 
 
-class Metronome:
+class StallMonitor:
     """Runs from its creation until `stop`, or until this process has ended."""
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class Metronome:
         self._process = subprocess.Popen([sys.executable, __file__, file.name, str(os.getpid())])
 
     @property
-    def stops(self) -> int:
+    def stall_count(self) -> int:
         """Returns the number of stalls so far."""
         (count,) = _COUNT.unpack(self._file.read_bytes())
         return int(count)
@@ -43,16 +43,16 @@ class Metronome:
         self._file.unlink(missing_ok=True)
 
 
-def _beat(file: Path, parent: int) -> None:
+def _count_stalls(file: Path, parent: int) -> None:
     with file.open("r+b") as opened, mmap.mmap(opened.fileno(), _COUNT.size) as shared:
         count = 0
         while os.getppid() == parent:
-            due_s = time.monotonic() + _BEAT_S
-            time.sleep(_BEAT_S)
-            if time.monotonic() - due_s > STILL_S:
+            due_s = time.monotonic() + _INTERVAL_S
+            time.sleep(_INTERVAL_S)
+            if time.monotonic() - due_s > MIN_STALL_S:
                 count += 1
                 shared[:] = _COUNT.pack(count)
 
 
 if __name__ == "__main__":
-    _beat(Path(sys.argv[1]), int(sys.argv[2]))
+    _count_stalls(Path(sys.argv[1]), int(sys.argv[2]))

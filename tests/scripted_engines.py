@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field
 
-from rehearsal import NOON, LoudnessVad, ScriptedVoice
+from simulation import NOON, LoudnessVad, ScriptedVoice
 
 from assistant.pipeline.engines import Engines
 from assistant.skills.effects import SkillEffects
@@ -17,10 +17,10 @@ Answer = str | FunctionCall
 
 
 @dataclass(slots=True)
-class ScriptedRecognizer:
+class SequenceRecognizer:
     """A recognizer that returns scripted transcripts, one for each utterance, and repeats the last one."""
 
-    says: Sequence[str] = ("what time is it",)
+    transcripts: Sequence[str] = ("what time is it",)
     delay_ms: float = 10.0
     name: str = "scripted recognizer"
     detail: str = ""
@@ -37,17 +37,17 @@ class ScriptedRecognizer:
     def reset(self) -> bool:
         return False
 
-    def open(self, segment: SegmentId, on_partial: Callable[[Transcript], None]) -> "_RecognitionStream":
-        return _RecognitionStream(segment, self)
+    def open(self, segment: SegmentId, on_partial: Callable[[Transcript], None]) -> "_Stream":
+        return _Stream(segment, self)
 
     def transcript_of(self, segment: SegmentId) -> str:
-        return self._heard.setdefault(segment, self.says[min(len(self._heard), len(self.says) - 1)])
+        return self._heard.setdefault(segment, self.transcripts[min(len(self._heard), len(self.transcripts) - 1)])
 
 
 @dataclass(slots=True)
-class _RecognitionStream:
+class _Stream:
     segment: SegmentId
-    recognizer: ScriptedRecognizer
+    recognizer: SequenceRecognizer
     fed: int = 0
 
     def feed(self, pcm: Pcm) -> None:
@@ -70,7 +70,7 @@ class _RecognitionStream:
 
 
 @dataclass(slots=True)
-class ScriptedLlm:
+class SequenceModel:
     """An LLM that gives scripted answers, one for each request, and repeats the last one."""
 
     answers: Sequence[Answer | tuple[Answer, ...]] = ("It is ten o'clock. Anything else?",)
@@ -106,7 +106,7 @@ class ScriptedLlm:
             self.cancelled += not finished
 
 
-def engines_of(recognizer: ScriptedRecognizer, model: ScriptedLlm, voice: ScriptedVoice) -> Engines:
+def engines_of(recognizer: SequenceRecognizer, model: SequenceModel, voice: ScriptedVoice) -> Engines:
     """Returns the engines of one conversation; loud sound is speech."""
     return Engines(
         LoudnessVad(),

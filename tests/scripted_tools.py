@@ -1,11 +1,11 @@
-"""Scripted tools and an LLM that calls them, for rehearsals in virtual time."""
+"""Scripted tools and an LLM that calls them, for simulations in virtual time."""
 
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field
 
-from rehearsal import ScriptedModel
+from simulation import ScriptedModel
 
 from assistant.tools import ToolError
 from llm.chat import (

@@ -8,7 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import soundfile
-from rehearsal import NOON, LoudnessVad, Performance, Says, ScriptedMicrophone, ScriptedTranscriber, ScriptedVoice
+from simulation import (
+    NOON,
+    LoudnessVad,
+    ScriptedMicrophone,
+    ScriptedRecognizer,
+    ScriptedVoice,
+    SimulationResult,
+    Utterance,
+)
 
 from assistant.events import SessionEvent
 from assistant.history.history import History
@@ -30,11 +38,11 @@ WHAT_TIME = RECORDINGS / "rhasspy3_what-time-is-it.wav"
 
 
 @dataclass(slots=True)
-class Hold:
+class RealTimeConversation:
     """A conversation to run.
 
     Attributes:
-        cues: (seconds after the start, action).
+        actions: (seconds after the start, action).
     """
 
     microphone: Microphone
@@ -42,19 +50,19 @@ class Hold:
     turns: TurnSettings = field(default_factory=TurnSettings)
     settings: SessionSettings = field(default_factory=SessionSettings)
     keep_words: bool = True
-    cues: list[tuple[float, Callable[[], None]]] = field(default_factory=list)
+    actions: list[tuple[float, Callable[[], None]]] = field(default_factory=list)
 
-    async def perform(self) -> Performance:
+    async def run(self) -> SimulationResult:
         """Runs the conversation until the microphone ends and the last reply was played."""
         loop = asyncio.get_running_loop()
-        zero_s = loop.time()
-        facts: list[tuple[int, SessionEvent]] = []
+        start_s = loop.time()
+        events: list[tuple[int, SessionEvent]] = []
         records: list[TurnRecord] = []
         sound: list[tuple[float, Pcm]] = []
         speaker = WavSpeaker(lambda at_s, pcm: sound.append((at_s * 1000, pcm.copy())))
 
-        def show(fact: SessionEvent) -> None:
-            facts.append((round((loop.time() - zero_s) * 1000), fact))
+        def show(event: SessionEvent) -> None:
+            events.append((round((loop.time() - start_s) * 1000), event))
 
         recorder = Recorder(
             conversation_id="real-time",
@@ -79,20 +87,22 @@ class Hold:
             self.settings,
             show,
         )
-        for at_s, do in self.cues:
-            loop.call_at(zero_s + at_s, do)
+        for at_s, do in self.actions:
+            loop.call_at(start_s + at_s, do)
         await session.run()
-        return Performance(facts, records, sound, conversation)
+        return SimulationResult(events, records, sound, conversation)
 
 
-def scripted(says: list[Says], length_ms: int, model: ChatModel, turns: TurnSettings) -> Hold:
+def scripted(
+    utterances: list[Utterance], length_ms: int, model: ChatModel, turns: TurnSettings
+) -> RealTimeConversation:
     """Returns a conversation with scripted user, VAD, recognizer and voice, and a real model."""
-    ears, deeds = ScriptedTranscriber(says), SkillEffects(lambda _messages: None, lambda: NOON)
-    engines = Engines(LoudnessVad(), LoudnessVad("spare"), ears, model, ScriptedVoice(), deeds)
-    return Hold(ScriptedMicrophone(says, length_ms), engines, turns, keep_words=False)
+    recognizer, skill_effects = ScriptedRecognizer(utterances), SkillEffects(lambda _messages: None, lambda: NOON)
+    engines = Engines(LoudnessVad(), LoudnessVad("spare"), recognizer, model, ScriptedVoice(), skill_effects)
+    return RealTimeConversation(ScriptedMicrophone(utterances, length_ms), engines, turns, keep_words=False)
 
 
-def said_twice(path: Path, between_s: float) -> Path:
+def question_twice(path: Path, between_s: float) -> Path:
     """Writes a recording of the question for the time, and again `between_s` after the end of the first."""
     clip, rate_hz = soundfile.read(WHAT_TIME, dtype="int16")
     assert rate_hz == MIC_RATE_HZ

@@ -45,7 +45,7 @@ WORD_MS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Says:
+class Utterance:
     """The user speaks from `start_ms` to `end_ms`; `words` is the transcript."""
 
     start_ms: int
@@ -53,7 +53,7 @@ class Says:
     words: str
 
 
-LATE_FOR_MS = 500
+DELAY_STEP_MS = 500
 """How long frames are late by the same time, before the next value of `late_ms` applies."""
 
 
@@ -66,12 +66,12 @@ class ScriptedMicrophone:
     `late_ms`: delays of the frames, each for half a second in sequence; a later frame waits for the delayed one.
     """
 
-    def __init__(self, says: Sequence[Says], length_ms: int, late_ms: Sequence[int] = (0,)) -> None:
+    def __init__(self, utterances: Sequence[Utterance], length_ms: int, late_ms: Sequence[int] = (0,)) -> None:
         self.clock = StreamClock()
         self.inserted_frames = 0
         self.muted = False
         self.batching = Batching.OFF
-        self._says = says
+        self._utterances = utterances
         self._frames = length_ms // 20
         self._late_ms = late_ms
 
@@ -82,13 +82,13 @@ class ScriptedMicrophone:
         muted: list[bool] = []  # as they are captured
         held: list[Frame] = []
         for number in range(self._frames):
-            late_ms = self._late_ms[number * 20 // LATE_FOR_MS % len(self._late_ms)]
+            late_ms = self._late_ms[number * 20 // DELAY_STEP_MS % len(self._late_ms)]
             while len(muted) <= number + late_ms // 20:
                 await asyncio.sleep(begin_s + (len(muted) + 1) * 0.02 - loop.time())
                 muted.append(self.muted)
             self.clock.observe(Samples((number + 1) * FRAME_SAMPLES), begin_s + len(muted) * 0.02)
             middle_ms = number * 20 + 10
-            spoken = not muted[number] and any(part.start_ms <= middle_ms < part.end_ms for part in self._says)
+            spoken = not muted[number] and any(part.start_ms <= middle_ms < part.end_ms for part in self._utterances)
             held.append(Frame(Samples(number * FRAME_SAMPLES), loud if spoken else silent, is_inserted=muted[number]))
             waits = {
                 Batching.SILENCE: 0.0 if spoken else MAX_SILENCE_BATCH_S,
@@ -103,7 +103,8 @@ class ScriptedMicrophone:
 class LoudnessVad:
     """Reports speech while frames are loud, and offset after 60 ms of silence, as real VADs do.
 
-    `stirs`: spans in ms in which silence may be a speech onset; `sure`: probability for loud frames.
+    `possible_onsets`: spans in ms in which silence may be a speech onset; `probability`: speech probability of
+    loud frames.
     """
 
     end_bias_ms = 0.0
@@ -112,13 +113,13 @@ class LoudnessVad:
         self,
         name: str = "loudness",
         fails_at_ms: float | None = None,
-        stirs: Sequence[tuple[int, int]] = (),
-        sure: float = 1.0,
+        possible_onsets: Sequence[tuple[int, int]] = (),
+        probability: float = 1.0,
     ) -> None:
         self.name = name
-        self._sure = sure
+        self._probability = probability
         self._fails_at_ms = fails_at_ms
-        self._stirs = stirs
+        self._possible_onsets = possible_onsets
         self.reset()
 
     def reset(self) -> None:
@@ -135,41 +136,43 @@ class LoudnessVad:
         elif self._speaking and frame.end - self._loud_until >= samples_of_ms(60):
             self._speaking, self._edge = False, self._loud_until
         end_ms = ms_of_samples(frame.end)
-        stirs = not self._speaking and any(since_ms < end_ms <= until_ms for since_ms, until_ms in self._stirs)
-        return VadResult(self._speaking, self._edge, loud * self._sure, possible_onset=stirs)
+        is_possible_onset = not self._speaking and any(
+            since_ms < end_ms <= until_ms for since_ms, until_ms in self._possible_onsets
+        )
+        return VadResult(self._speaking, self._edge, loud * self._probability, possible_onset=is_possible_onset)
 
 
 @dataclass(slots=True)
-class ScriptedHearing:
+class ScriptedStream:
     """Knows the transcript of its input by the position of the sound."""
 
     segment: SegmentId
-    transcriber: "ScriptedTranscriber"
+    recognizer: "ScriptedRecognizer"
     on_interim: Callable[[Transcript], None]
-    until: int = 0
-    over: bool = False
+    fed_samples: int = 0
+    is_closed: bool = False
     sound: list[Pcm] = field(default_factory=list)
     dips: list[int] = field(default_factory=list)
 
     def feed(self, pcm: Pcm) -> None:
-        if self.transcriber.dead:
+        if self.recognizer.dead:
             raise SttError("the recognizer has died")
-        self.until += len(pcm)
-        if self.transcriber.word_by_word:
+        self.fed_samples += len(pcm)
+        if self.recognizer.word_by_word:
             self.sound.append(pcm.copy())
-            if self.transcriber.partials and self.text():
-                self.on_interim(Transcript(self.segment, Samples(self.segment + self.until), self.text()))
+            if self.recognizer.partials and self.text():
+                self.on_interim(Transcript(self.segment, Samples(self.segment + self.fed_samples), self.text()))
 
     def text(self) -> str:
-        if self.transcriber.word_by_word:
+        if self.recognizer.word_by_word:
             return " ".join(self._words_that_sounded())
-        begin_ms, end_ms = ms_of_samples(self.segment), ms_of_samples(self.segment + self.until)
-        parts = [part.words for part in self.transcriber.says if begin_ms <= part.start_ms < end_ms]
+        begin_ms, end_ms = ms_of_samples(self.segment), ms_of_samples(self.segment + self.fed_samples)
+        parts = [part.words for part in self.recognizer.utterances if begin_ms <= part.start_ms < end_ms]
         return " ".join(part for part in parts if part)
 
     def _words_that_sounded(self) -> Iterator[str]:
         loud = np.concatenate(self.sound or [np.zeros(0, np.int16)]) != 0
-        for part in self.transcriber.says:
+        for part in self.recognizer.utterances:
             words = part.words.split()
             for number, word in enumerate(words):
                 length = samples_of_ms(part.end_ms - part.start_ms) // len(words)
@@ -178,69 +181,71 @@ class ScriptedHearing:
                     yield word
 
     def probability_dip(self) -> None:
-        if self.transcriber.dips_badly:
+        if self.recognizer.fails_at_dip:
             raise SttError("the recognizer has lost its head")
-        self.dips.append(self.until)
+        self.dips.append(self.fed_samples)
 
     async def transcript(
         self, speech_end: Samples | None = None, *, early: bool = False, draft: bool = False
     ) -> Transcript:
-        engine = self.transcriber
+        engine = self.recognizer
         if engine.dead:
             raise SttError("the recognizer has died")
-        if engine.breaks:
-            engine.breaks = False
+        if engine.raises_bug:
+            engine.raises_bug = False
             raise RuntimeError("what time is it")  # a defect whose text happens to hold words
         text = self.text()
-        lacks = engine.draft_lacks if draft else None
-        if lacks is not None and (likely := " ".join(text.split()[: -lacks or None])):
-            return Transcript(self.segment, Samples(self.segment + self.until), likely, is_draft=True)
-        if early and engine.early_lack:
-            text = " ".join(text.split()[: -engine.early_lack])
+        missing = engine.draft_missing_words if draft else None
+        if missing is not None and (draft_text := " ".join(text.split()[: -missing or None])):
+            return Transcript(self.segment, Samples(self.segment + self.fed_samples), draft_text, is_draft=True)
+        if early and engine.early_missing_words:
+            text = " ".join(text.split()[: -engine.early_missing_words])
         if engine.hangs:
             await asyncio.sleep(3600)
         await asyncio.sleep(engine.delay_ms / 1000)
-        rough, other = early and engine.early_rough, engine.other_language
-        return Transcript(self.segment, Samples(self.segment + self.until), text, rough, other_language=other)
+        low_confidence, other = early and engine.early_low_confidence, engine.other_language
+        return Transcript(
+            self.segment, Samples(self.segment + self.fed_samples), text, low_confidence, other_language=other
+        )
 
     def close(self) -> None:
-        self.over = True
+        self.is_closed = True
 
     def cancel(self) -> None:
-        self.over = True
+        self.is_closed = True
 
 
 @dataclass(slots=True)
-class ScriptedTranscriber:
+class ScriptedRecognizer:
     """Returns the scripted transcripts after a delay; dies or hangs on request.
 
     Attributes:
         word_by_word: Whether a word is known once most of its own sound was heard; else all with the first sound.
         partials: Whether interim transcripts are reported at once.
-        early_lack: Number of last words missing from early transcripts.
-        early_rough: Whether early transcripts have low confidence.
-        draft_lacks: Number of last words missing from an immediate draft; None for no draft.
+        early_missing_words: Number of last words missing from early transcripts.
+        early_low_confidence: Whether early transcripts have low confidence.
+        draft_missing_words: Number of last words missing from an immediate draft; None for no draft.
         other_language: Another language of its words.
     """
 
-    says: Sequence[Says]
+    utterances: Sequence[Utterance]
     delay_ms: float = 20.0
     word_by_word: bool = False
     partials: bool = False
-    early_lack: int = 0
-    early_rough: bool = False
-    draft_lacks: int | None = None
+    early_missing_words: int = 0
+    early_low_confidence: bool = False
+    draft_missing_words: int | None = None
     dead: bool = False
     hangs: bool = False
-    breaks: bool = False
-    dips_badly: bool = False
+    raises_bug: bool = False
+    fails_at_dip: bool = False
     other_language: str = ""
-    name: str = "scripted ears"
+    name: str = "scripted recognizer"
     detail: str = ""
     loads: int = 0
     load_s: float = 0.5
     failing_loads: int = 0
-    hearings: list[ScriptedHearing] = field(default_factory=list)
+    streams: list[ScriptedStream] = field(default_factory=list)
 
     async def load(self) -> None:
         await asyncio.sleep(self.load_s)
@@ -257,11 +262,11 @@ class ScriptedTranscriber:
     def reset(self) -> bool:
         return True
 
-    def open(self, segment: SegmentId, on_interim: Callable[[Transcript], None]) -> ScriptedHearing:
+    def open(self, segment: SegmentId, on_interim: Callable[[Transcript], None]) -> ScriptedStream:
         if self.dead:
             raise SttError("the recognizer has died")
-        self.hearings.append(ScriptedHearing(segment, self, on_interim))
-        return self.hearings[-1]
+        self.streams.append(ScriptedStream(segment, self, on_interim))
+        return self.streams[-1]
 
     async def aclose(self) -> None:
         pass
@@ -355,24 +360,24 @@ class ScriptedVoice:
 
 
 @dataclass(slots=True)
-class Performance:
-    """Result of a rehearsal."""
+class SimulationResult:
+    """Result of a simulation."""
 
-    facts: list[tuple[int, SessionEvent]]  # (ms after the start, event)
+    events: list[tuple[int, SessionEvent]]  # (ms after the start, event)
     records: list[TurnRecord]
     sound: list[tuple[float, Pcm]]  # speaker blocks: (ms after the start, sound)
     history: History
 
-    def told(self, kind: type[SessionEvent]) -> list[SessionEvent]:
-        return [fact for _, fact in self.facts if isinstance(fact, kind)]
+    def events_of(self, kind: type[SessionEvent]) -> list[SessionEvent]:
+        return [event for _, event in self.events if isinstance(event, kind)]
 
     @property
-    def troubles(self) -> list[str]:
-        return [fact.text for _, fact in self.facts if isinstance(fact, Problem)]
+    def problems(self) -> list[str]:
+        return [event.text for _, event in self.events if isinstance(event, Problem)]
 
     @property
-    def units(self) -> list[str]:
-        return [fact.text for _, fact in self.facts if isinstance(fact, ChunkSpoken)]
+    def chunks(self) -> list[str]:
+        return [event.text for _, event in self.events if isinstance(event, ChunkSpoken)]
 
     def sound_from_ms(self, after_ms: float = 0.0) -> float | None:
         """Returns when sound begins at or after `after_ms`, as a listener would hear it."""
@@ -384,10 +389,10 @@ class Performance:
 
 
 @dataclass(slots=True)
-class Rehearsal:
-    """The parts of a conversation, to be changed before `perform`."""
+class Simulation:
+    """The parts of a conversation, to be changed before `run`."""
 
-    says: Sequence[Says]
+    utterances: Sequence[Utterance]
     length_ms: int = 8000
     replies: Sequence[str | LlmError | tuple[str, LlmError] | None] = ("It is ten o'clock. Anything else?",)
     turns: TurnSettings = field(default_factory=TurnSettings)
@@ -396,50 +401,50 @@ class Rehearsal:
     keep_words: bool = True
     tools: Tools | None = None
     max_history_tokens: int = 100_000
-    attention: WakePhraseGate = field(default_factory=WakePhraseGate)
+    wake_phrase: WakePhraseGate = field(default_factory=WakePhraseGate)
     push_to_talk: PushToTalk | None = None
     late_ms: Sequence[int] = (0,)
     microphone: ScriptedMicrophone = field(init=False)
-    transcriber: ScriptedTranscriber = field(init=False)
+    recognizer: ScriptedRecognizer = field(init=False)
     model: ScriptedModel = field(init=False)
     voice: ScriptedVoice = field(default_factory=ScriptedVoice)
-    deeds: SkillEffects = field(default_factory=lambda: SkillEffects(lambda _messages: None, lambda: NOON))
-    cues: list[tuple[int, Callable[[], object]]] = field(default_factory=list)
-    seen: list[tuple[int, SessionEvent, tuple[Item, ...]]] = field(
+    skill_effects: SkillEffects = field(default_factory=lambda: SkillEffects(lambda _messages: None, lambda: NOON))
+    actions: list[tuple[int, Callable[[], object]]] = field(default_factory=list)
+    events_with_history: list[tuple[int, SessionEvent, tuple[Item, ...]]] = field(
         default_factory=list
     )  # every event with the history at that time
     session: Session = field(init=False)
 
     def __post_init__(self) -> None:
-        self.microphone = ScriptedMicrophone(self.says, self.length_ms, self.late_ms)
-        self.transcriber = ScriptedTranscriber(self.says)
+        self.microphone = ScriptedMicrophone(self.utterances, self.length_ms, self.late_ms)
+        self.recognizer = ScriptedRecognizer(self.utterances)
         self.model = ScriptedModel(self.replies)
 
     def at(self, ms: int, do: Callable[[], object]) -> None:
         """Schedules an action."""
-        self.cues.append((ms, do))
+        self.actions.append((ms, do))
 
-    def perform(self) -> Performance:
+    def run(self) -> SimulationResult:
         """Runs the conversation and checks that every record adds up."""
-        performance = run_virtual(self._perform())
-        for record in performance.records:
-            adds_up(record)
-        return performance
+        result = run_virtual(self._run())
+        for record in result.records:
+            check_stages(record)
+        return result
 
-    async def _perform(self) -> Performance:
+    async def _run(self) -> SimulationResult:
         loop = asyncio.get_running_loop()
-        zero_s = loop.time()
-        facts: list[tuple[int, SessionEvent]] = []
+        start_s = loop.time()
+        events: list[tuple[int, SessionEvent]] = []
         records: list[TurnRecord] = []
         sound: list[tuple[float, Pcm]] = []
         speaker = WavSpeaker(lambda at_s, pcm: sound.append((at_s * 1000, pcm.copy())))
 
-        def show(fact: SessionEvent) -> None:
-            facts.append((round((loop.time() - zero_s) * 1000), fact))
-            self.seen.append((*facts[-1], conversation.items))
+        def show(event: SessionEvent) -> None:
+            events.append((round((loop.time() - start_s) * 1000), event))
+            self.events_with_history.append((*events[-1], conversation.items))
 
         recorder = Recorder(
-            conversation_id="rehearsal",
+            conversation_id="simulation",
             started_at="2026-01-01T00:00:00+00:00",
             salt=b"salt",
             engines={"vad": self.vad.name},
@@ -455,24 +460,30 @@ class Rehearsal:
             self.microphone,
             speaker,
             Engines(
-                self.vad, LoudnessVad("spare"), self.transcriber, self.model, self.voice, self.deeds, tools=self.tools
+                self.vad,
+                LoudnessVad("spare"),
+                self.recognizer,
+                self.model,
+                self.voice,
+                self.skill_effects,
+                tools=self.tools,
             ),
             TurnTaking(self.turns),
             conversation,
             recorder,
             self.settings,
             show,
-            wake_phrase=self.attention,
+            wake_phrase=self.wake_phrase,
             push_to_talk=self.push_to_talk,
         )
-        for ms, do in self.cues:
-            loop.call_at(zero_s + ms / 1000, do)
+        for ms, do in self.actions:
+            loop.call_at(start_s + ms / 1000, do)
         await self.session.run()
-        assert all(hearing.over for hearing in self.transcriber.hearings), "a hearing was left open"
-        return Performance(facts, records, sound, conversation)
+        assert all(stream.is_closed for stream in self.recognizer.streams), "a stream was left open"
+        return SimulationResult(events, records, sound, conversation)
 
 
-def adds_up(record: TurnRecord) -> None:
+def check_stages(record: TurnRecord) -> None:
     """Checks that the stages of a trace sum to the latency, and that a missing latency has a reason."""
     if record.response_latency_ms is None:
         assert record.no_latency_reason

@@ -1,0 +1,75 @@
+"""Runs `repartee` with given arguments, in a child of a process that has already imported it.
+
+A start takes 0.1 s of processor time instead of 0.6 to 2 s. The child has its own arguments, folder, environment and
+output files. What concerns the start of the interpreter itself needs `subprocess`: PYTHON* variables, Ctrl-C during
+imports, resource limits, the console script.
+"""
+
+import atexit
+import multiprocessing
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+REPARTEE = Path(sys.executable).with_name("repartee")
+
+_IMPORTED = (
+    "assistant.commands.demo",
+    "assistant.commands.llm_endpoints.editing",
+    "assistant.commands.llm_endpoints.survey",
+    "assistant.commands.options",
+    "assistant.config.loading",
+    "assistant.models.needs",
+    "assistant.program",
+    "rich.table",
+    "web.serve",
+)
+_start = multiprocessing.get_context("forkserver")
+_start.set_forkserver_preload(list(_IMPORTED))
+
+
+def repartee(
+    *arguments: str | Path, cwd: Path | None = None, env: Mapping[str, str] | None = None, timeout_s: float = 50.0
+) -> "subprocess.CompletedProcess[str]":
+    """Runs the program to its end and returns its exit status and its output, as written. Its input is empty.
+
+    Raises:
+        subprocess.TimeoutExpired: It ran longer than `timeout_s` and was killed.
+    """
+    words = list(map(str, arguments))
+    with tempfile.TemporaryDirectory(prefix="repartee-run-") as folder:
+        files = [Path(folder, name) for name in ("out", "err")]
+        child = _start.Process(
+            target=_run, args=(words, cwd or Path.cwd(), dict(os.environ if env is None else env), files)
+        )
+        child.start()
+        child.join(timeout_s)
+        code = child.exitcode
+        if code is None:
+            child.kill()
+            child.join()
+        child.close()
+        out, err = (file.read_bytes().decode() for file in files)
+    if code is None:
+        raise subprocess.TimeoutExpired(["repartee", *words], timeout_s, out, err)
+    return subprocess.CompletedProcess(["repartee", *words], code, out, err)
+
+
+def _run(arguments: list[str], folder: Path, environ: dict[str, str], files: list[Path]) -> None:
+    for number, file in enumerate(files, 1):
+        written = os.open(file, os.O_WRONLY | os.O_CREAT)
+        os.dup2(written, number)
+        os.close(written)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environ)
+    sys.argv = [str(REPARTEE), *arguments]
+    from assistant.program import main  # noqa: PLC0415
+
+    try:
+        main()
+    finally:
+        atexit._run_exitfuncs()
