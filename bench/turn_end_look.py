@@ -13,12 +13,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from assistant.turns.resume_guard import MAX_RESUME_WAIT_MS, ResumeGuard
+from assistant.turns.resume_guard import ResumeGuard
+from assistant.turns.settings import TurnSettings
 from audio.frame import Frame
 from audio.units import FRAME_MS, Samples, ms_of_samples, samples_of_ms
 from audio.vad import VadResult
 from audio.vad.silero import SileroNetwork, SileroVad
 from bench.turn_end_clips import Label, Silence, Turn, silences, turns, vad_results, with_pauses
+
+SETTINGS = TurnSettings()
 
 READY_MS = (220, 250, 290, 330, 380, 440, 600, 840)
 
@@ -46,7 +49,7 @@ def looks(turn: Turn, heard: Heard) -> Iterable[Look]:
     for silence in silences(turn, heard)[1]:
         for ready_ms in READY_MS:
             ready = Samples(silence.edge + samples_of_ms(ready_ms))
-            if silence.label == "end" and ready + samples_of_ms(MAX_RESUME_WAIT_MS) > real_until:
+            if silence.label == "end" and ready + samples_of_ms(SETTINGS.end.max_resume_wait_ms) > real_until:
                 continue
             if silence.known_at <= ready < silence.until:
                 yield _look(silence, ready, by_end)
@@ -56,7 +59,7 @@ def _look(silence: Silence, ready: Samples, by_end: dict[Samples, VadResult]) ->
     look, step = ResumeGuard(), samples_of_ms(FRAME_MS)
     newest = Samples(ready // step * step)
     at = newest
-    while at < silence.until and at in by_end and look.process(at, by_end[at]):
+    while at < silence.until and at in by_end and look.process(at, by_end[at], SETTINGS):
         at = Samples(at + step)
     return Look(silence.label, ms_of_samples(Samples(at - newest)), silence.label != "end" and at >= silence.until)
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from assistant.end_of_turn.estimator import EndOfTurnProfile, silence_timeout_ms
 from assistant.end_of_turn.priors import SpeakerPauseStats
-from assistant.turns.overlap import EARLY_MS
+from assistant.turns.settings import OverlapThresholds
 from bench.turn_end_curve import PAUSE_MS, ended_at
 from bench.turn_end_habits import Key, Known, estimate_of, key_of
 from bench.turn_end_moments import Moment
@@ -86,7 +86,7 @@ def played(
             habits = habits.with_pause(first.lasts_ms)
             continue
         cut, habits = True, habits.with_turn()
-        if first.lasts_ms - due - HEARD_AFTER_MS <= EARLY_MS:
+        if first.lasts_ms - due - HEARD_AFTER_MS <= OverlapThresholds().early_ms:
             habits = habits.with_return(first.lasts_ms)
     return cut, due, habits.with_turn()
 

@@ -32,7 +32,7 @@ from assistant.pipeline.engines import ReplyOptions
 from assistant.pipeline.session import Session
 from assistant.setup.derived_settings import PATIENCE
 from assistant.turns.events import ReplyId
-from assistant.turns.settings import TurnSettings
+from assistant.turns.settings import EndsTurn, InterruptedBy, TurnSettings
 from audio import g711
 from audio.arrivals import MAX_BLOCK_S
 from audio.units import REPLY_RATE_HZ, Pcm, ms_of_reply_samples, reply_samples_of_ms
@@ -444,14 +444,14 @@ def _decoded(audio: bytes, wire_format: AudioFormat) -> Pcm:
 
 def _turn_settings(base: TurnSettings, server_profile: Profile, config: SessionConfig) -> TurnSettings:
     """Returns the server's turn-taking settings with the client's changes."""
-    base = replace(base, by_client=True)
+    base = replace(base, has_client=True)
     min_ms = config.extensions.interrupt_after_ms
     if min_ms is not None:
         base = replace(base, interrupt_after_ms=max(base.interrupt_after_ms, float(min_ms)))
     detection = config.turn_detection
     match detection:
         case None:
-            return replace(base, manual=True)
+            return replace(base, ends_turn=EndsTurn.CLIENT, interrupted_by=InterruptedBy.CLIENT)
         case ServerVad():
             if detection.silence_duration_ms is not None:
                 base = replace(base, hangover_ms=float(detection.silence_duration_ms), patience=None)
@@ -459,13 +459,17 @@ def _turn_settings(base: TurnSettings, server_profile: Profile, config: SessionC
                 base,
                 pre_roll_ms=float(detection.prefix_padding_ms),
                 answers=detection.create_response,
-                interruptible=detection.interrupt_response,
+                interrupted_by=_interrupted_by(detection),
             )
         case SemanticVad():
             profile = detection.profile(server_profile)
             if profile != server_profile:
                 base = replace(base, hangover_ms=float(PROFILE_HANGOVER_MS[profile]), patience=PATIENCE[profile])
-            return replace(base, answers=detection.create_response, interruptible=detection.interrupt_response)
+            return replace(base, answers=detection.create_response, interrupted_by=_interrupted_by(detection))
+
+
+def _interrupted_by(detection: ServerVad | SemanticVad) -> InterruptedBy:
+    return InterruptedBy.VOICE if detection.interrupt_response else InterruptedBy.CLIENT
 
 
 def _response_options(session_options: ReplyOptions, options: ResponseOptions) -> ReplyOptions:

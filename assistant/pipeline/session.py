@@ -222,7 +222,7 @@ class Session:
         # turn that has ended would not be answered: the request is then for that turn.
         busy_phases = (
             {Phase.REPLYING, Phase.AWAITING_TRANSCRIPT}
-            if self.turns.settings.manual
+            if self.turns.settings.ends_by_client
             else {Phase.REPLYING, Phase.AWAITING_TRANSCRIPT, Phase.USER_SPEAKING}
         )
         self._request_is_waiting = (
@@ -238,10 +238,11 @@ class Session:
         has arrived, and the turn enters the history. Where only the client ends turns, a reply that was sent completely
         is played to its end.
         """
-        manual = self.turns.settings.manual and self.turns.has_overlap
+        only_client_ends = self.turns.settings.ends_by_client and self.turns.has_overlap
         self._dispatch(
             InputCommitted(
-                self._position, after_current_reply=manual and self._reply_manager.play_to_end(self.turns.replying)
+                self._position,
+                after_current_reply=only_client_ends and self._reply_manager.play_to_end(self.turns.replying),
             )
         )
 
@@ -401,7 +402,7 @@ class Session:
                 self._audio_input.open(effect)
             case TurnStarted():
                 # Speech also stops earlier replies that still play.
-                if self.turns.settings.interruptible and not self.turns.settings.manual:
+                if self.turns.settings.voice_interrupts:
                     self._reply_manager.stop_earlier_replies("voice")
                 self.recorder.turn_started(effect.turn, self._loop_time_of(effect.onset))
                 self.on_event(
@@ -459,7 +460,7 @@ class Session:
         if effect.reason == "called":
             self.wake_phrase.open_after_phrase(self._position)
         self.recorder.turn_discarded(effect, self._loop_time_of(effect.speech_end), self.microphone.clock)
-        in_history = effect.submitted and self.turns.settings.by_client
+        in_history = effect.submitted and self.turns.settings.has_client
         item = self._reply_manager.add_empty_message() if in_history else None
         self.on_event(SpeechDiscarded(effect.turn, ms_of_samples(effect.speech_end), effect.reason, item))
 

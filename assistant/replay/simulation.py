@@ -47,7 +47,6 @@ from assistant.turns.events import (
     TurnStarted,
 )
 from assistant.turns.settings import TurnSettings
-from assistant.turns.speech_candidate import TRANSCRIPT_TIMEOUT_MS
 from assistant.turns.states import Phase
 from assistant.turns.turn_taking import TurnTaking
 from audio.stt import SegmentId, Transcript
@@ -282,10 +281,11 @@ class _Simulation:
     def _handle_onset_request(self, segment: SegmentId) -> None:
         """Handles the transcript request of an unconfirmed onset. Without a recorded request it has no words."""
         self.segment = segment
+        timeout = samples_of_ms(self.turns.settings.start.max_transcript_wait_ms)
         for told, _ in self.recorded.steps[self.place + 1 :]:
             if isinstance(told, InterimTranscript) and told.was_requested:
                 return
-            if isinstance(told, FrameProcessed) and told.at - self.now > samples_of_ms(TRANSCRIPT_TIMEOUT_MS):
+            if isinstance(told, FrameProcessed) and told.at - self.now > timeout:
                 break
         at = Samples(self.now + UNDERSTOOD)
         self._schedule(at, lambda: InterimTranscript(self.now, Transcript(segment, self.now, ""), was_requested=True))

@@ -16,6 +16,7 @@ from assistant.setup.engine_loader import EngineLoader
 from assistant.trace.file import TraceFile
 from assistant.trace.record import TurnRecord
 from assistant.turns.push_to_talk import PushToTalk
+from assistant.turns.settings import EndsTurn, InterruptedBy
 from assistant.turns.turn_taking import TurnTaking
 from assistant.turns.wake_phrase import WakePhraseGate
 from audio.microphone import Microphone
@@ -75,13 +76,19 @@ def session(
         microphone,
         speaker,
         engines,
-        TurnTaking(replace(turns, held=push_to_talk, interruptible=gate.interruptible, by_name=not gate.interruptible)),
+        TurnTaking(
+            replace(
+                turns,
+                ends_turn=EndsTurn.PUSH_TO_TALK if push_to_talk else EndsTurn.AUTO,
+                interrupted_by=InterruptedBy.VOICE if gate.interruptible else InterruptedBy.WAKE_PHRASE,
+            )
+        ),
         History(settings.assistant.instructions, settings.llm.max_history_turns, settings.llm.max_history_tokens),
         recorder,
         session_settings(settings),
         on_event,
         wake_phrase=gate,
-        push_to_talk=PushToTalk() if push_to_talk else None,
+        push_to_talk=PushToTalk(turns.push_to_talk) if push_to_talk else None,
     )
 
 

@@ -10,8 +10,8 @@ from typing import Annotated, Literal, get_args, get_type_hints
 
 from assistant.trace.latency import Stage, StageShare
 
-SCHEMA = 1
-"""Version of the schema."""
+SCHEMA = 2
+"""Version of the schema. In version 1 the settings of turn taking had six flags for their modes."""
 
 FAILED = frozenset(("failed", "stuck"))
 """Outcomes of turns that got no answer."""

@@ -1,17 +1,23 @@
 """Implements turn taking as a pure state machine: events in, effects out; no I/O and no clock.
 
+Read `turn_taking.py` first: its table has the handler of each event in each state. `states.py` defines the states,
+`events.py` the events and effects, `settings.py` the modes and all thresholds. `conversation.py` holds what outlasts
+the states. The handlers are in the file of their state: `idle.py`, `candidate.py`, `user_speaking.py`,
+`awaiting_transcript.py`, `replying.py`, and `overlapping.py` for speech during a reply.
+
 Where each question is decided:
 
-    Does a user turn start?                  `turn_taking.py`: `_on_idle_frame`; `speech_candidate.py`
-    Is the user's turn over?                 `turn_taking.py`: `_on_silence`
+    Does a user turn start?                  `turn_start_policy.py`
+    Is the user's turn over?                 `turn_end_policy.py`
     How long is silence waited for?          `assistant/end_of_turn/estimator.py`: `silence_timeout_ms`
     When is the transcript requested?        `user_turn.py`: `speculate`
-    When is the turn committed?              `states.py`: `commit_if_ready`
-    Interruption, by length and certainty?   `overlap.py`: `Overlap.interrupts`
-    Interruption or backchannel, by words?   `turn_taking.py`: `_on_interim_transcript`; `backchannel.py`: the words
-    Interrupt or retract the reply?          `states.py`: `interrupt_or_retract`
-    Does an interrupted reply resume?        `states.py`: `discard_turn`, `request_resume`
+    When is the turn committed?              `commit.py`
+    Is speech during a reply interrupting?   `overlap_policy.py`; `backchannel.py`: the words
+    Interrupt or retract the reply?          `interruption.py`
+    Does an interrupted reply resume?        `commit.py`: `discard_turn`; `replies.py`
+    What does a request replace?             `requests.py`
+    What if speech follows a pending turn?   `queued_turns.py`, `queued_turn_start.py`
     Must a reply wait for a resuming user?   `resume_guard.py`
-    Is the speech for the assistant?         `wake_phrase.py`
+    Is the speech for the assistant?         `wake_phrase.py`; during a reply: `side_talk.py`
     When does push-to-talk end the turn?     `push_to_talk.py`: `take_action`
 """

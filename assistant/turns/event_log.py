@@ -28,9 +28,9 @@ import base64
 import json
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from hashlib import blake2b
-from typing import assert_never
+from typing import Any, assert_never
 
 from assistant.end_of_turn.estimator import EndOfTurnEstimate, EndOfTurnProfile
 from assistant.turns.backchannel import is_backchannel, plain_words
@@ -50,7 +50,18 @@ from assistant.turns.events import (
     ReplyRequested,
     TranscriptFailed,
 )
-from assistant.turns.settings import TurnSettings
+from assistant.turns.settings import (
+    AttemptThresholds,
+    EndsTurn,
+    InterruptedBy,
+    OverlapThresholds,
+    PushToTalkThresholds,
+    ReplyThresholds,
+    TurnEndThresholds,
+    TurnSettings,
+    TurnStartThresholds,
+    WakePhraseThresholds,
+)
 from audio.stt import SegmentId, Transcript
 from audio.units import FRAME_SAMPLES, Samples, samples_of_ms
 from audio.vad import VadResult
@@ -76,6 +87,18 @@ _CLIENT_ENTRIES = {
     ReplyCancelled: "cancelled",
 }
 """Names of the client's actions in the trace. They are part of its format, whatever the classes are called."""
+
+_GROUPS: dict[str, type[Any]] = {
+    "patience": EndOfTurnProfile,
+    "start": TurnStartThresholds,
+    "attempts": AttemptThresholds,
+    "end": TurnEndThresholds,
+    "overlap": OverlapThresholds,
+    "replies": ReplyThresholds,
+    "push_to_talk": PushToTalkThresholds,
+    "wake_phrase": WakePhraseThresholds,
+}
+"""Classes of the settings that have fields of their own."""
 
 LoggedEvent = Event | TurnSettings
 
@@ -196,13 +219,35 @@ def parse_entries(entries: Iterable[str]) -> Iterator[LoggedEvent]:
 
 
 def settings_of(found: dict[str, object]) -> TurnSettings:
-    """Returns the recorded settings. Unknown fields of newer versions are ignored. Raises TypeError, ValueError."""
+    """Returns the recorded settings of any schema. Unknown fields of newer versions are ignored.
+
+    Raises TypeError, ValueError.
+    """
     known = {name: value for name, value in found.items() if name in TurnSettings.__dataclass_fields__}
-    patience = known.get("patience")
-    if isinstance(patience, dict):
-        fields = EndOfTurnProfile.__dataclass_fields__
-        known["patience"] = EndOfTurnProfile(**{name: value for name, value in patience.items() if name in fields})
+    if "manual" in found:
+        known |= _modes_of_schema_1(found)
+    for name, mode in (("ends_turn", EndsTurn), ("interrupted_by", InterruptedBy)):
+        if name in known:
+            known[name] = mode(str(known[name]))
+    for name, value in known.items():
+        if isinstance(value, dict):
+            group = _GROUPS[name]
+            names = {each.name for each in fields(group)}
+            known[name] = group(**{key: each for key, each in value.items() if key in names})
     return TurnSettings(**known)  # type: ignore[arg-type]
+
+
+def _modes_of_schema_1(found: dict[str, object]) -> dict[str, object]:
+    """Returns the modes of a trace of schema 1, which recorded them as six flags."""
+    key_or_silence = EndsTurn.PUSH_TO_TALK if found.get("held") else EndsTurn.AUTO
+    ends = EndsTurn.CLIENT if found.get("manual") else key_or_silence
+    if found.get("interruptible", True):
+        interrupted_by = InterruptedBy.VOICE
+    elif found.get("by_name"):
+        interrupted_by = InterruptedBy.WAKE_PHRASE
+    else:
+        interrupted_by = InterruptedBy.CLIENT if found.get("by_client") else InterruptedBy.NOTHING
+    return {"ends_turn": ends, "interrupted_by": interrupted_by, "has_client": bool(found.get("by_client"))}
 
 
 def probability_byte(probability: float) -> int:

@@ -11,25 +11,10 @@ from typing import Literal
 
 import numpy as np
 
+from assistant.turns.settings import PushToTalkThresholds
 from audio.frame import Frame
 from audio.units import FRAME_SAMPLES, Samples, samples_of_ms
 from audio.vad import VadResult
-
-MIN_PRESS = samples_of_ms(100)
-"""Shortest press and shortest release, in samples. A shorter press is a tap, not a turn; a shorter release is
-ignored."""
-
-MAX_TAIL = samples_of_ms(300)
-"""Longest stretch of speech after the release that is still passed, in samples. A syllable takes 200 ms."""
-
-SPEECH_PROBABILITY = 0.5
-"""Speech probability from which a frame counts as part of a word. The VAD reports it before it opens."""
-
-VAD_DELAY = samples_of_ms(200)
-"""How long after the release the VAD may still report speech from before it, in samples."""
-
-MAX_GAPS = 20
-"""Limit on the releases remembered within one turn. If there are more, the oldest are treated as held."""
 
 _SILENCE = np.zeros(FRAME_SAMPLES, np.int16)
 _SILENCE.flags.writeable = False
@@ -37,12 +22,21 @@ _SILENCE.flags.writeable = False
 
 @dataclass(slots=True)
 class PushToTalk:
-    """Tracks the push-to-talk key of one conversation."""
+    """Tracks the push-to-talk key of one conversation.
 
+    Attributes:
+        thresholds: The thresholds of the key.
+    """
+
+    thresholds: PushToTalkThresholds = field(default_factory=PushToTalkThresholds)
     _pressed: Samples | None = None
     _released: Samples | None = None
     _word_continues: bool = False  # the word that was spoken at the release continues
-    _gaps: deque[tuple[Samples, Samples]] = field(default_factory=lambda: deque(maxlen=MAX_GAPS))  # release, press
+    _gaps: deque[tuple[Samples, Samples]] = field(default_factory=deque)  # release, press
+
+    @property
+    def _min_press(self) -> Samples:
+        return samples_of_ms(self.thresholds.min_press_ms)
 
     @property
     def held(self) -> bool:
@@ -65,8 +59,10 @@ class PushToTalk:
         if self._pressed is None:
             self._pressed = at
             self._gaps.clear()
-        elif self._released is not None and at - self._released >= MIN_PRESS:
+        elif self._released is not None and at - self._released >= self._min_press:
             self._gaps.append((self._released, at))
+            if len(self._gaps) > self.thresholds.max_gaps:
+                self._gaps.popleft()
         self._released = None
         return True
 
@@ -88,11 +84,12 @@ class PushToTalk:
     def add_vad_result(self, at: Samples, vad: VadResult) -> None:
         """Updates from the VAD result of the frame that ends at `at` whether a word continues after the release."""
         pressed, released = self._pressed, self._release_before(at, at)
-        if pressed is None or released is None or released - pressed < MIN_PRESS:
+        if pressed is None or released is None or released - pressed < self._min_press:
             self._word_continues = False
             return
         going_on = self._word_continues or at - released < FRAME_SAMPLES
-        self._word_continues = going_on and vad.probability >= SPEECH_PROBABILITY and at < released + MAX_TAIL
+        in_time = at < released + samples_of_ms(self.thresholds.max_tail_ms)
+        self._word_continues = going_on and in_time and vad.probability >= self.thresholds.speech_probability
 
     def _release_before(self, start: Samples, end: Samples) -> Samples | None:
         """Returns when the key was released before this span, or None if it was down during the span."""
@@ -115,10 +112,10 @@ class PushToTalk:
             pressed is None
             or released is None
             or self._word_continues
-            or at < released + (VAD_DELAY if onset is None else 0)
+            or at < released + (samples_of_ms(self.thresholds.vad_delay_ms) if onset is None else 0)
         ):
             return None
         self._pressed = self._released = None
         # Speech from before the press is a turn that was released too soon. It continues and ends with this release.
-        tapped = released - pressed < MIN_PRESS and (onset is None or onset > pressed - MIN_PRESS)
+        tapped = released - pressed < self._min_press and (onset is None or onset > pressed - self._min_press)
         return "clear" if tapped else "submit"

@@ -12,12 +12,6 @@ from audio.stt import SegmentId
 from audio.units import Samples, samples_of_ms
 from audio.vad import VadResult
 
-MAX_QUEUED_TURNS = 8
-"""Limit on the queued turns. If a client ends more turns than that, the last ones are joined."""
-
-MIN_CONTINUED_SPEECH_MS = 300.0
-"""Minimum speech after a cut, in ms, that shows that the user continues. Every VAD reports an offset sooner."""
-
 
 @dataclass(slots=True)
 class QueuedTurn:
@@ -65,19 +59,22 @@ class QueuedTurns:
             elif self._rest is not None:
                 self._end_rest(vad.boundary, settings)
         elif vad.boundary < self._cut:
-            self._rest = (self._rest or SpeechCandidate(self._cut, at)).with_frame(at, self._cut, vad)
+            self._rest = (self._rest or SpeechCandidate(self._cut, at)).with_frame(at, self._cut, vad, settings.start)
         elif open_turn is None or open_turn.candidate is None:
-            candidate = SpeechCandidate(vad.boundary, at).with_frame(at, vad.boundary, vad)
-            self._add(QueuedTurn(self._segment(vad.boundary, settings), candidate, at))
+            candidate = SpeechCandidate(vad.boundary, at).with_frame(at, vad.boundary, vad, settings.start)
+            self._add(QueuedTurn(self._segment(vad.boundary, settings), candidate, at), settings)
         else:
-            open_turn.candidate, open_turn.speech_end = open_turn.candidate.with_frame(at, vad.boundary, vad), at
+            open_turn.candidate, open_turn.speech_end = (
+                open_turn.candidate.with_frame(at, vad.boundary, vad, settings.start),
+                at,
+            )
 
     def commit(self, at: Samples, settings: TurnSettings) -> None:
         """Ends the open turn for the client. Without speech it adds an empty one."""
         if self.open_turn is None and self._rest is not None:
             self._end_rest(at, settings)
         if self.open_turn is None:
-            self._add(QueuedTurn(SegmentId(at), None, at))
+            self._add(QueuedTurn(SegmentId(at), None, at), settings)
         self.waiting[-1].submitted_at = at
         self.mark_cut(at)
 
@@ -98,16 +95,19 @@ class QueuedTurns:
             ended[-1].reply_requested = True
         return bool(ended)
 
-    def next(self, *, include_rest: bool, include_unconfirmed: bool) -> QueuedTurn | None:
+    def next(self, settings: TurnSettings, *, include_rest: bool, include_unconfirmed: bool) -> QueuedTurn | None:
         """Removes and returns the next queued turn that counts as one; None if there is none.
 
         Args:
+            settings: The current settings.
             include_rest: Include the rest of speech that was cut; otherwise it belongs to the previous turn.
             include_unconfirmed: Include speech that the VAD did not confirm.
         """
         while self.waiting:
             queued = self.waiting.popleft()
-            counts = queued.candidate is not None and (include_unconfirmed or queued.candidate.is_confirmed)
+            counts = queued.candidate is not None and (
+                include_unconfirmed or queued.candidate.is_confirmed(settings.start)
+            )
             if queued.submitted_at is not None or (counts and (include_rest or not queued.continues_cut)):
                 return queued
         return None
@@ -125,14 +125,14 @@ class QueuedTurns:
 
     def _end_rest(self, end: Samples, settings: TurnSettings) -> None:
         rest, self._rest = self._rest, None
-        if rest is not None and end - self._cut >= samples_of_ms(MIN_CONTINUED_SPEECH_MS):
-            self._add(QueuedTurn(self._segment(self._cut, settings), rest, end, continues_cut=True))
+        if rest is not None and end - self._cut >= samples_of_ms(settings.start.min_continued_speech_ms):
+            self._add(QueuedTurn(self._segment(self._cut, settings), rest, end, continues_cut=True), settings)
 
     def _segment(self, onset: Samples, settings: TurnSettings) -> SegmentId:
         return SegmentId(max(self._cut, onset - samples_of_ms(settings.pre_roll_ms), 0))
 
-    def _add(self, queued: QueuedTurn) -> None:
-        if len(self.waiting) >= MAX_QUEUED_TURNS:
+    def _add(self, queued: QueuedTurn, settings: TurnSettings) -> None:
+        if len(self.waiting) >= settings.start.max_queued_turns:
             self.waiting[-1].submitted_at = None  # join the new turn to the last one
             return
         self.waiting.append(queued)

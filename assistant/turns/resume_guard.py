@@ -6,11 +6,9 @@ a user who resumes in these frames. docs/turn-taking.md gives the latency this c
 
 from dataclasses import dataclass
 
+from assistant.turns.settings import TurnSettings
 from audio.units import FRAME_SAMPLES, Samples, samples_of_ms
 from audio.vad import VadResult
-
-MAX_RESUME_WAIT_MS = 140.0
-"""Maximum delay in ms. The VAD confirms a voice sooner; a possible onset that lasts longer is background noise."""
 
 
 @dataclass(slots=True)
@@ -25,12 +23,13 @@ class ResumeGuard:
     _since: Samples | None = None
     _last: Samples = Samples(0)
 
-    def process(self, at: Samples, vad: VadResult) -> bool:
+    def process(self, at: Samples, vad: VadResult, settings: TurnSettings) -> bool:
         """Takes the VAD result of the next frame and returns `holds`. A gap in the frames restarts the measurement."""
         if not vad.possible_onset or at - self._last > FRAME_SAMPLES:
             self._since = None
         if vad.possible_onset and self._since is None:
             self._since = at
         self._last = at
-        self.holds = self._since is not None and at - self._since < samples_of_ms(MAX_RESUME_WAIT_MS)
+        max_wait = samples_of_ms(settings.end.max_resume_wait_ms)
+        self.holds = self._since is not None and at - self._since < max_wait
         return self.holds

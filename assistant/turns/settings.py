@@ -1,13 +1,202 @@
-"""Defines the settings of turn taking."""
+"""Defines the settings of turn taking: its modes, and every threshold of its decisions.
 
-from dataclasses import dataclass
+`TurnSettings` holds them all, the thresholds in one group for each kind of decision. How the EOT probability becomes a
+silence timeout is set in `assistant.end_of_turn.estimator`, by the profile in `TurnSettings.patience`. All names and
+values are part of the trace, so a replay uses the thresholds of the conversation.
+
+The source of a threshold is in parentheses. Those without one were chosen by hand for the reason that is given.
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
 
 from assistant.end_of_turn.estimator import EndOfTurnProfile
 
 
+class EndsTurn(StrEnum):
+    """Who ends the user's turn. The values are part of the trace format.
+
+    - AUTO: the program, after a silence. A client may end the turn sooner.
+    - PUSH_TO_TALK: the release of the push-to-talk key. Attempts are made before, in pauses.
+    - CLIENT: the client. There are no attempts before, and a reply is only given on request.
+    """
+
+    AUTO = "auto"
+    PUSH_TO_TALK = "push_to_talk"
+    CLIENT = "client"
+
+
+class InterruptedBy(StrEnum):
+    """What interrupts a reply where turns end by silence. The values are part of the trace format.
+
+    With push-to-talk the key interrupts, and where the client ends turns, only the client.
+
+    - VOICE: any speech that is not a backchannel.
+    - WAKE_PHRASE: speech that is addressed to the assistant. Its transcript is requested like that of a turn.
+    - CLIENT: the client. Speech during a reply becomes a turn after it.
+    - NOTHING: nothing. Speech during a reply is ignored, unless it is still going on when the reply ends.
+    """
+
+    VOICE = "voice"
+    WAKE_PHRASE = "wake_phrase"
+    CLIENT = "client"
+    NOTHING = "nothing"
+
+
+# Each frame compares modes, and looking up a member of an enum takes longer than all the rest in Python 3.11.
+_AUTO, _PUSH_TO_TALK, _CLIENT, _VOICE = EndsTurn.AUTO, EndsTurn.PUSH_TO_TALK, EndsTurn.CLIENT, InterruptedBy.VOICE
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStartThresholds:
+    """Thresholds of whether speech begins a turn: speech candidates, and what is joined to them."""
+
+    certain_speech: float = 0.75
+    """Speech probability, 0..1, that the VAD reaches in at least one frame of speech, but not in noise (docs/vad.md).
+    One such frame confirms a candidate."""
+
+    confirm_after_ms: float = 400.0
+    """Amount of low-probability speech in ms, above 0, that confirms a candidate."""
+
+    max_gap_ms: float = 400.0
+    """Longest silence in ms between two unconfirmed onsets that are joined. The first word of a turn may be soft."""
+
+    request_after_ms: float = 160.0
+    """Silence in ms after unconfirmed speech, also during a reply, before its transcript is requested; below
+    `max_gap_ms`. The VAD may report only the beginning of a short word, and the recognizer needs its end."""
+
+    max_transcript_wait_ms: float = 800.0
+    """Longest wait in ms for the transcript of unconfirmed speech, also during a reply. `tiny.en` takes about 500 ms on
+    two cores, including a second request after a low-confidence result."""
+
+    max_span_ms: float = 2000.0
+    """Longest span in ms of joined onsets. The audio kept for recognizers covers a few seconds."""
+
+    max_prefix_distance_ms: float = 1000.0
+    """Longest distance in ms from the start of a possible prefix to the speech that continues it."""
+
+    min_continued_speech_ms: float = 300.0
+    """Speech in ms after a cut that shows that the user continues. Every VAD reports an offset sooner."""
+
+    max_queued_turns: int = 8
+    """Limit on the turns that wait for the transcript of the one before. If a client ends more turns than that, the
+    last ones are joined."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptThresholds:
+    """Thresholds of when the transcript of a turn is requested, and requested again."""
+
+    max_early: int = 8
+    """Limit on the attempts of a turn that start early in a silence, whatever its length."""
+
+    max_early_per_s: float = 1.0
+    """Early attempts in addition for each second of the turn."""
+
+    late_after_ms: float = 160.0
+    """Silence in ms from which an attempt and an estimate are made, even beyond the limit on early attempts."""
+
+    recheck_ms: float = 40.0
+    """Time in ms after which an early transcript is requested again."""
+
+    min_recheck_lead_ms: float = 30.0
+    """Shortest time in ms from that request to `TurnSettings.settle_ms`; otherwise it is made then."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEndThresholds:
+    """Thresholds of the end of a turn, in addition to the silence timeout."""
+
+    max_resume_wait_ms: float = 140.0
+    """Longest delay in ms of the end of turn and of the reply while the user may be resuming. The VAD confirms speech
+    sooner; a possible onset that lasts longer is background noise."""
+
+
+@dataclass(frozen=True, slots=True)
+class OverlapThresholds:
+    """Thresholds of whether speech interrupts a reply, in addition to `TurnSettings.interrupt_after_ms`."""
+
+    uncertain_speech: float = 0.6
+    """Speech probability, 0..1, up to which a frame counts nothing towards an interruption."""
+
+    likely_speech: float = 0.5
+    """Speech probability, 0..1, from which a frame counts in full if the speech is early or clearly above the noise."""
+
+    early_ms: float = 700.0
+    """Speech within this time, in ms, of the reply's first sound continues the turn; it is never a backchannel. A
+    listener needs about 400 ms to hear a word and 200 to 300 ms more to react."""
+
+    min_early_speech_ms: float = 100.0
+    """Speech in ms that early speech needs if no frame exceeds `uncertain_speech`. A noise such as a train gives one
+    VAD window above 0.5."""
+
+    backchannel_factor: float = 2.0
+    """Factor, at least 1, by which more speech is needed to interrupt if the words so far are a backchannel."""
+
+    background_speech_ms: float = 1000.0
+    """Speech in ms, no louder than the background, that interrupts without a transcript. Background voices, as in a
+    coffee shop, are usually shorter (docs/lab/experiments.md, "Voices of a room")."""
+
+    echo_interrupt_after_ms: float = 300.0
+    """Value of `TurnSettings.interrupt_after_ms` from which `background_speech_ms` does not apply. There the background
+    level contains the reply's own echo."""
+
+    max_ducking_ms: float = 1000.0
+    """Longest ducking in ms for an undecided overlap. Speech that stays undecided for longer is background or noise."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyThresholds:
+    """Thresholds of replies that no user turn caused: announcements, and the rest of an interrupted reply."""
+
+    resume_delay_ms: float = 1000.0
+    """Silence in ms after a false interruption before the reply resumes. A user who hums may be about to speak."""
+
+    max_announcements: int = 20
+    """Limit on the waiting announcements. If there are more, the oldest are dropped."""
+
+    max_announcement_failures: int = 2
+    """Number of failures after which an announcement is given up. A failure: nothing of it was audible and nobody
+    spoke."""
+
+
+@dataclass(frozen=True, slots=True)
+class PushToTalkThresholds:
+    """Thresholds of the push-to-talk key."""
+
+    min_press_ms: float = 100.0
+    """Shortest press and release in ms. A shorter press is a tap, not a turn; a shorter release is ignored."""
+
+    max_tail_ms: float = 300.0
+    """Longest stretch of speech in ms after the release that is still passed. A syllable takes 200 ms."""
+
+    speech_probability: float = 0.5
+    """Speech probability, 0..1, from which a frame counts as part of a word. The VAD reports it before it opens."""
+
+    vad_delay_ms: float = 200.0
+    """How long in ms after the release the VAD may still report speech from before it."""
+
+    max_gaps: int = 20
+    """Limit on the releases remembered within one turn. If there are more, the oldest are treated as held."""
+
+
+@dataclass(frozen=True, slots=True)
+class WakePhraseThresholds:
+    """Thresholds of the wake phrase."""
+
+    letters_per_error: int = 8
+    """Letters of the phrase for each wrong, missing or extra letter that is accepted. "hey commuter" matches "hey
+    computer"; "the computer" (two letters off) does not. A phrase of seven letters or fewer must match exactly."""
+
+    after_phrase_window_s: float = 5.0
+    """Time in s to start speaking after the wake phrase alone, even if replies open no window."""
+
+
 @dataclass(frozen=True, slots=True)
 class TurnSettings:
-    """Holds the thresholds and modes of turn taking. The field names are part of the trace format.
+    """Holds the modes and thresholds of turn taking. The field names are part of the trace format.
+
+    The fields up to `patience` are set in the configuration, or derived from it; the modes by the kind of conversation.
 
     Attributes:
         hangover_ms: Silence that ends a turn if there is no EOT estimate.
@@ -22,14 +211,20 @@ class TurnSettings:
             that continues is the next turn; otherwise it is ignored up to the next pause.
         stuck_after_s: Time without progress after which a turn or a reply is given up.
         pre_roll_ms: How much before the detected onset a segment begins, so that the first word is complete.
-        manual: The client ends turns, not silence. Speech does not interrupt replies.
-        held: Push-to-talk: like `manual`, but a turn is answered when it ends, and attempts are made before.
+        ends_turn: Who ends the user's turn.
+        interrupted_by: What interrupts a reply. The wake phrase, once it is recognized, interrupts in every mode.
         answers: Turns are answered automatically. Otherwise they are only recorded, and the client requests replies.
-        interruptible: Speech interrupts a reply.
-        by_client: The client controls turns in addition. It may cut speech in two: speech after the cut is another
-            turn. It may interrupt a reply that speech may not: such speech is a turn after the reply.
-        by_name: Speech that may not interrupt a reply does so if it is addressed to the assistant. Its transcript is
-            requested like that of a turn.
+            A client chooses it for itself, whoever ends the turns.
+        has_client: A client takes part, which may end turns, too. If it cuts speech in two, speech after the cut is
+            another turn. It is independent of `ends_turn`: without a client, speech that continues after a cut is
+            ignored up to the next pause.
+        start: Thresholds of whether speech begins a turn.
+        attempts: Thresholds of when a transcript is requested.
+        end: Thresholds of the end of a turn, in addition to the silence timeout.
+        overlap: Thresholds of whether speech interrupts a reply.
+        replies: Thresholds of announcements and resumed replies.
+        push_to_talk: Thresholds of the push-to-talk key.
+        wake_phrase: Thresholds of the wake phrase.
     """
 
     hangover_ms: float = 400.0
@@ -40,9 +235,39 @@ class TurnSettings:
     stuck_after_s: float = 10.0
     pre_roll_ms: float = 300.0
     patience: EndOfTurnProfile | None = None
-    manual: bool = False
-    held: bool = False
+    ends_turn: EndsTurn = EndsTurn.AUTO
+    interrupted_by: InterruptedBy = InterruptedBy.VOICE
     answers: bool = True
-    interruptible: bool = True
-    by_client: bool = False
-    by_name: bool = False
+    has_client: bool = False
+    start: TurnStartThresholds = field(default_factory=TurnStartThresholds)
+    attempts: AttemptThresholds = field(default_factory=AttemptThresholds)
+    end: TurnEndThresholds = field(default_factory=TurnEndThresholds)
+    overlap: OverlapThresholds = field(default_factory=OverlapThresholds)
+    replies: ReplyThresholds = field(default_factory=ReplyThresholds)
+    push_to_talk: PushToTalkThresholds = field(default_factory=PushToTalkThresholds)
+    wake_phrase: WakePhraseThresholds = field(default_factory=WakePhraseThresholds)
+
+    @property
+    def ends_by_silence(self) -> bool:
+        """Whether silence ends turns."""
+        return self.ends_turn is _AUTO
+
+    @property
+    def ends_by_key(self) -> bool:
+        """Whether the push-to-talk key ends turns."""
+        return self.ends_turn is _PUSH_TO_TALK
+
+    @property
+    def ends_by_client(self) -> bool:
+        """Whether only the client ends turns."""
+        return self.ends_turn is _CLIENT
+
+    @property
+    def voice_interrupts(self) -> bool:
+        """Whether any speech may interrupt a reply."""
+        return self.interrupted_by is _VOICE and self.ends_turn is _AUTO
+
+    @property
+    def answers_at_end(self) -> bool:
+        """Whether a turn is answered when it ends, without a request."""
+        return self.answers and self.ends_turn is not _CLIENT

@@ -7,30 +7,11 @@ unconfirmed, as a short "quit" may, its transcript decides.
 
 from dataclasses import dataclass
 
-from assistant.turns.user_turn import CERTAIN_SPEECH, speech_probability
+from assistant.turns.settings import TurnStartThresholds
+from assistant.turns.user_turn import speech_probability
 from audio.stt import SegmentId
 from audio.units import FRAME_MS, Samples, samples_of_ms
 from audio.vad import VadResult
-
-CONFIRM_AFTER_MS = 400.0
-"""Amount of low-probability speech, in ms, that confirms a candidate."""
-
-MAX_GAP_MS = 400.0
-"""Longest silence in ms between two unconfirmed onsets that are joined. The first word of a turn may be soft."""
-
-REQUEST_AFTER_MS = 160.0
-"""Silence in ms after a candidate before its transcript is requested. The VAD may report only the beginning of a short
-word, and the recognizer needs its end."""
-
-TRANSCRIPT_TIMEOUT_MS = 800.0
-"""Longest wait in ms for the transcript of an unconfirmed candidate. `tiny.en` takes about 500 ms on two cores,
-including a second request after a low-confidence result."""
-
-MAX_SPAN_MS = 2000.0
-"""Longest span in ms of joined onsets. The audio kept for recognizers covers a few seconds."""
-
-MAX_PREFIX_DISTANCE_MS = 1000.0
-"""Longest distance in ms from the start of a possible prefix to the speech that continues it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,30 +34,33 @@ class SpeechCandidate:
     transcript_requested: bool = False
     segment: SegmentId | None = None
 
-    def with_frame(self, at: Samples, onset: Samples, vad: VadResult) -> "SpeechCandidate":
+    def with_frame(
+        self, at: Samples, onset: Samples, vad: VadResult, thresholds: TurnStartThresholds
+    ) -> "SpeechCandidate":
         """Returns the candidate after another frame with speech, whose onset is `onset`.
 
         It is a new candidate if the gap or the whole span is too long.
         """
-        joined = self.is_confirmed or at - self.onset <= samples_of_ms(MAX_SPAN_MS)
-        joined = joined and onset - self.voiced_until < samples_of_ms(MAX_GAP_MS)
+        joined = self.is_confirmed(thresholds) or at - self.onset <= samples_of_ms(thresholds.max_span_ms)
+        joined = joined and onset - self.voiced_until < samples_of_ms(thresholds.max_gap_ms)
         before = self if joined else SpeechCandidate(onset, at)
         return SpeechCandidate(
             before.onset, at, before.speech_ms + FRAME_MS, max(before.peak_probability, speech_probability(vad))
         )
 
-    @property
-    def is_confirmed(self) -> bool:
-        """Whether it is confirmed as speech."""
-        return self.peak_probability >= CERTAIN_SPEECH or self.speech_ms >= CONFIRM_AFTER_MS
+    def is_confirmed(self, thresholds: TurnStartThresholds) -> bool:
+        """Returns whether it is confirmed as speech."""
+        certain = self.peak_probability >= thresholds.certain_speech
+        return certain or self.speech_ms >= thresholds.confirm_after_ms
 
-    def may_request_transcript(self, at: Samples) -> bool:
-        """Whether the silence is long enough to request the transcript."""
-        return at - self.voiced_until >= samples_of_ms(REQUEST_AFTER_MS)
+    def may_request_transcript(self, at: Samples, thresholds: TurnStartThresholds) -> bool:
+        """Returns whether the silence is long enough to request the transcript."""
+        return at - self.voiced_until >= samples_of_ms(thresholds.request_after_ms)
 
-    def is_over(self, at: Samples) -> bool:
-        """Whether the silence is so long that the candidate is dropped."""
-        return at - self.voiced_until >= samples_of_ms(MAX_GAP_MS if self.segment is None else TRANSCRIPT_TIMEOUT_MS)
+    def is_over(self, at: Samples, thresholds: TurnStartThresholds) -> bool:
+        """Returns whether the silence is so long that the candidate is dropped."""
+        wait_ms = thresholds.max_gap_ms if self.segment is None else thresholds.max_transcript_wait_ms
+        return at - self.voiced_until >= samples_of_ms(wait_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +75,7 @@ class PossiblePrefix:
     segment: SegmentId
     until: Samples
 
-    def is_continued_by(self, onset: Samples) -> bool:
+    def is_continued_by(self, onset: Samples, thresholds: TurnStartThresholds) -> bool:
         """Returns whether speech with this onset continues it. The limits are those of joined candidates."""
-        near = onset - self.until < samples_of_ms(MAX_GAP_MS)
-        return near and onset - self.segment <= samples_of_ms(MAX_PREFIX_DISTANCE_MS)
+        near = onset - self.until < samples_of_ms(thresholds.max_gap_ms)
+        return near and onset - self.segment <= samples_of_ms(thresholds.max_prefix_distance_ms)

@@ -1,12 +1,13 @@
 """Holds the state of the open user turn and its attempts. Pure.
 
 An attempt starts at a silence: its transcript is requested, and requested again when it has settled. If the words have
-changed, the attempt restarts. `assistant.turns.turn_taking` decides when the turn ends and whether it is answered.
+changed, the attempt restarts. `turn_end_policy.py` decides when the turn ends.
 """
 
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from enum import Enum, auto
 
+from assistant.turns.attempt import WITHOUT_TEXT, Attempt, IgnoreReason, Stability, Words, prepare_reply
 from assistant.turns.backchannel import plain_words
 from assistant.turns.events import (
     AbandonReason,
@@ -16,7 +17,6 @@ from assistant.turns.events import (
     Effect,
     Effects,
     FinalTranscript,
-    PrepareReply,
     ReplyId,
     Transcribe,
     TranscriptFailed,
@@ -28,57 +28,28 @@ from audio.stt import SegmentId
 from audio.units import Samples, ms_of_samples, s_of_samples, samples_of_ms, samples_of_s
 from audio.vad import VadResult
 
-MAX_EARLY_ATTEMPTS = 8
-MAX_EARLY_ATTEMPTS_PER_S = 1.0
-"""Limit on the attempts of a turn that start early in a silence: a base, plus a number for each second of the turn."""
 
-RECHECK_MS = 40.0
-MIN_RECHECK_LEAD_MS = 30.0
-"""Interval in ms after which an early transcript is requested again, and how far in ms that must be before
-`settle_ms`."""
+class Answering(Enum):
+    """Whether a turn is answered.
 
-LATE_ATTEMPT_MS = 160.0
-"""Silence in ms from which an attempt and an estimate are made, even beyond the limit on early attempts."""
-
-CERTAIN_SPEECH = 0.75
-"""Speech probability that the VAD reaches in at least one frame of speech, but not in noise (docs/vad.md)."""
-
-IgnoreReason = Literal["", "noise", "overheard", "called", "backchannel"]
-"""Why a transcript is not answered; "" if it is answered."""
-
-_WITHOUT_TEXT = frozenset({"noise", "backchannel"})
-
-
-@dataclass(slots=True)
-class Attempt:
-    """One speculative reply to the transcript so far.
-
-    Attributes:
-        reply: The id of the reply.
-        text: All words of the turn; None before the transcript arrives.
-        new_text: The words that are not in the history yet.
-        low_confidence: The recognizer reports low confidence in the words.
-        transcript_lost: The recognizer failed or timed out.
-        requested_after_ms: The length of the silence when the transcript was requested.
-        settled: The transcript was requested after `settle_ms` and will not improve.
-        draft: The transcript is an unconfirmed draft. It is never committed.
-        ignored_because: Why the transcript is not answered.
+    - NO: it is only recorded.
+    - IF_WORDS: it is answered if it has words.
+    - ALWAYS: a reply is due even if no more words follow: the client has requested it, or it was retracted.
     """
 
-    reply: ReplyId
-    text: str | None = None
-    new_text: str = ""
-    low_confidence: bool = False
-    transcript_lost: bool = False
-    requested_after_ms: float = 0.0
-    settled: bool = False
-    draft: bool = False
-    ignored_because: IgnoreReason = ""
+    NO = auto()
+    IF_WORDS = auto()
+    ALWAYS = auto()
 
-    @property
-    def ready(self) -> bool:
-        """Whether the transcript has arrived."""
-        return self.text is not None
+    @staticmethod
+    def of(*, due: bool, automatic: bool) -> "Answering":
+        """Returns ALWAYS if a reply is due; otherwise IF_WORDS if turns are answered automatically."""
+        if due:
+            return Answering.ALWAYS
+        return Answering.IF_WORDS if automatic else Answering.NO
+
+
+_NO, _ALWAYS = Answering.NO, Answering.ALWAYS  # each frame compares them; see settings.py
 
 
 @dataclass(slots=True)
@@ -96,15 +67,11 @@ class UserTurn:
         attempts_without_rechecks: The number of attempts without rechecks.
         attempt: The current attempt.
         recheck: The second request for the transcript of the attempt.
-        ended_at: When the turn ended; None while it is open.
-        forced: The client or the maximum length ended it. Speech that continues does not reopen it.
-        overlong: The maximum length ended it during speech.
         submitted: The client ended it.
         silence_timeout_ms: The silence timeout of the current silence, from the last estimate; None without one.
-        reply_due: A reply is due even if no more words follow.
+        answering: Whether it is answered.
         resumable_reply: The reply that resumes if this turn is discarded: the one it interrupted or kept from resuming.
         early: It interrupted a reply right after its start, so the user continues the previous turn.
-        will_be_answered: It is answered at its end; otherwise it is only recorded.
         peak_probability: The highest speech probability of its frames.
         resume_guard: Delays the end of turn and the reply while the user may be resuming.
     """
@@ -119,17 +86,23 @@ class UserTurn:
     attempts_without_rechecks: int = 0
     attempt: Attempt | None = None
     recheck: Attempt | None = None
-    ended_at: Samples | None = None
-    forced: bool = False
-    overlong: bool = False
     submitted: bool = False
     silence_timeout_ms: float | None = None
-    reply_due: bool = False
+    answering: Answering = Answering.IF_WORDS
     resumable_reply: ReplyId | None = None
     early: bool = False
-    will_be_answered: bool = True
     peak_probability: float = 0.0
     resume_guard: ResumeGuard = field(default_factory=ResumeGuard)
+
+    @property
+    def will_be_answered(self) -> bool:
+        """Whether it is answered, if it has words."""
+        return self.answering is not _NO
+
+    @property
+    def reply_due(self) -> bool:
+        """Whether a reply is due even if no more words follow."""
+        return self.answering is _ALWAYS
 
     def add_frame(self, vad: VadResult) -> None:
         """Updates the highest speech probability from a frame."""
@@ -149,22 +122,24 @@ class UserTurn:
         """Starts or rechecks an attempt during a silence or a possible end of speech."""
         self.speech_end = speech_end
         speculate_ms = settings.speculate_after_ms
-        if speculate_ms is None or settings.manual:
+        if speculate_ms is None or settings.ends_by_client:
             return ()
         attempt, silence = self.attempt, at - speech_end
         if attempt is None:
-            early = self.attempts_without_rechecks < MAX_EARLY_ATTEMPTS + MAX_EARLY_ATTEMPTS_PER_S * s_of_samples(
-                at - self.onset
-            )
-            after_ms = speculate_ms if early else max(speculate_ms, LATE_ATTEMPT_MS)
+            thresholds = settings.attempts
+            max_early = thresholds.max_early + thresholds.max_early_per_s * s_of_samples(at - self.onset)
+            early = self.attempts_without_rechecks < max_early
+            after_ms = speculate_ms if early else max(speculate_ms, thresholds.late_after_ms)
             if silence < samples_of_ms(after_ms):
                 return ()
             return (self.begin_attempt(at, speech_end, settings, draft=True),)
-        if attempt.settled or not attempt.ready or self.recheck is not None:
+        if attempt.settled or attempt.words is None or self.recheck is not None:
             return ()
         return self._recheck_if_due(attempt, ms_of_samples(silence), speech_end, settings)
 
-    def begin_attempt(self, at: Samples, speech_end: Samples, settings: TurnSettings, *, draft: bool = False) -> Effect:
+    def begin_attempt(
+        self, at: Samples, speech_end: Samples, settings: TurnSettings, *, draft: bool = False, settled: bool = False
+    ) -> Effect:
         """Starts an attempt and requests its transcript.
 
         Args:
@@ -172,14 +147,13 @@ class UserTurn:
             speech_end: The end of the speech.
             settings: The current settings.
             draft: Accept a draft if the transcript has not settled.
+            settled: The transcript will not improve, however short the silence is: the turn is over.
         """
         self.attempts += 1
         self.attempts_without_rechecks += 1
         requested_after_ms = ms_of_samples(at - speech_end)
-        settled = requested_after_ms >= settings.settle_ms or self.forced
-        self.attempt = Attempt(
-            ReplyId(self.number, self.attempts), requested_after_ms=requested_after_ms, settled=settled
-        )
+        settled = settled or requested_after_ms >= settings.settle_ms
+        self.attempt = Attempt(ReplyId(self.number, self.attempts), requested_after_ms, settled)
         return Transcribe(
             self.attempt.reply,
             self.segment,
@@ -193,8 +167,8 @@ class UserTurn:
     ) -> Effects:
         """Requests the transcript again once it has settled, and once before, to notice changes sooner."""
         settle_ms = settings.settle_ms
-        again_ms = attempt.requested_after_ms + RECHECK_MS
-        if silence_ms < (again_ms if again_ms <= settle_ms - MIN_RECHECK_LEAD_MS else settle_ms):
+        again_ms = attempt.requested_after_ms + settings.attempts.recheck_ms
+        if silence_ms < (again_ms if again_ms <= settle_ms - settings.attempts.min_recheck_lead_ms else settle_ms):
             return ()
         return (self._recheck(attempt, silence_ms, speech_end, settled=silence_ms >= settle_ms),)
 
@@ -204,14 +178,14 @@ class UserTurn:
         Waiting for the next frame would cost up to 20 ms.
         """
         attempt = self.attempt
-        if attempt is None or not attempt.ready or self.recheck is not None:
+        if attempt is None or attempt.words is None or self.recheck is not None:
             return ()
         return () if ms_of_samples(at - self.speech_end) < settings.settle_ms else self.recheck_before_commit(at)
 
     def recheck_before_commit(self, at: Samples) -> Effects:
         """Requests the transcript once more if the turn is over and it was requested before it had settled."""
         attempt = self.attempt
-        if attempt is None or attempt.settled or attempt.transcript_lost:
+        if attempt is None or attempt.settled or (attempt.words is not None and attempt.words.are_lost):
             return ()
         return (self._recheck(attempt, ms_of_samples(at - self.speech_end), self.speech_end, settled=True),)
 
@@ -219,11 +193,13 @@ class UserTurn:
         attempt.requested_after_ms, attempt.settled = silence_ms, settled  # takes effect when the recheck arrives
         self.attempts += 1
         reply = ReplyId(self.number, self.attempts)
-        self.recheck = Attempt(reply, requested_after_ms=silence_ms, settled=settled)
+        self.recheck = Attempt(reply, silence_ms, settled)
         return Transcribe(reply, self.segment, speech_end, early=not settled)
 
     def drop_attempts(self, reason: DropReason) -> Effects:
         """Drops the attempt and its recheck."""
+        if self.attempt is None:  # as in most frames; there is no recheck without an attempt
+            return ()
         dropped = tuple(
             DropAttempt(attempt.reply, reason) for attempt in (self.attempt, self.recheck) if attempt is not None
         )
@@ -232,105 +208,100 @@ class UserTurn:
 
     # ---- transcripts ----
 
-    def on_transcript(self, event: FinalTranscript | TranscriptFailed, *, reject_noise: bool = False) -> Effects | None:
-        """Takes the transcript of an attempt or its failure. Returns None as `apply_transcript` does.
+    def on_transcript(
+        self,
+        event: FinalTranscript | TranscriptFailed,
+        settings: TurnSettings,
+        *,
+        reject_noise: bool = False,
+        forced: bool = False,
+    ) -> Effects | None:
+        """Takes the transcript of an attempt or its failure.
 
         Args:
             event: The transcript or the failure.
+            settings: The current settings.
             reject_noise: Ignore a low-confidence transcript as noise if the VAD was not certain of speech.
+            forced: The client or the maximum length ended the turn.
+
+        Returns:
+            The effects; None if the attempt was dropped and the transcript is late.
         """
         if isinstance(event, TranscriptFailed):
-            return self.apply_transcript(
-                event.reply, "", low_confidence=False, transcript_lost=True, ignored_because=""
-            )
-        words, text = event.transcript, event.transcript.text.strip()
-        noise = reject_noise and words.low_confidence and bool(text) and self.peak_probability < CERTAIN_SPEECH
-        ignores_backchannel = (
-            self.resumable_reply is not None
-            and self.will_be_answered
-            and not (self.early or self.forced or self.reply_due)
-        )
-        said: IgnoreReason = (
-            "" if event.ignored_because == "backchannel" and not ignores_backchannel else event.ignored_because
-        )
-        ignored_because: IgnoreReason = "noise" if noise else said
-        effects = self.apply_transcript(
-            event.reply,
-            text,
-            low_confidence=words.low_confidence,
-            transcript_lost=False,
-            ignored_because=ignored_because,
-        )
+            return self._apply(event.reply, Words("", "", stability=Stability.LOST))
+        transcript, text = event.transcript, event.transcript.text.strip()
+        uncertain = transcript.low_confidence and self.peak_probability < settings.start.certain_speech
+        reason: IgnoreReason = event.ignored_because
+        if reject_noise and uncertain and text:
+            reason = "noise"
+        elif reason == "backchannel" and not self._ignores_backchannel(forced=forced):
+            reason = ""
+        effects = self._apply(event.reply, Words("", text, transcript.low_confidence, ignored_because=reason))
         attempt = self.attempt
-        if not words.is_draft or effects is None or attempt is None or attempt.reply != event.reply:
+        if not transcript.is_draft or effects is None or attempt is None or attempt.reply != event.reply:
             return effects
-        attempt.draft = True
+        if attempt.words is not None:
+            attempt.words = replace(attempt.words, stability=Stability.DRAFT)
         return (*effects, self._recheck(attempt, attempt.requested_after_ms, self.speech_end, settled=False))
 
-    def apply_transcript(
-        self, reply: ReplyId, text: str, *, low_confidence: bool, transcript_lost: bool, ignored_because: IgnoreReason
-    ) -> Effects | None:
-        """Applies a transcript to its attempt. Returns None if the attempt was dropped and the transcript is late."""
+    def _ignores_backchannel(self, *, forced: bool) -> bool:
+        """Returns whether a backchannel is no turn: it interrupted a reply, and nothing else asks for an answer."""
+        interrupted = self.resumable_reply is not None and not self.early
+        return interrupted and not forced and self.answering is Answering.IF_WORDS
+
+    def _apply(self, reply: ReplyId, words: Words) -> Effects | None:
+        """Applies a transcript to its attempt or recheck. Returns None if it is late."""
         if self.recheck is not None and self.recheck.reply == reply:
-            self.recheck.ignored_because = ignored_because
-            return self._apply_recheck(
-                self.recheck, text, low_confidence=low_confidence, transcript_lost=transcript_lost
-            )
+            return self._apply_recheck(self.recheck, words)
         attempt = self.attempt
-        if attempt is None or attempt.reply != reply or attempt.ready:
+        if attempt is None or attempt.reply != reply or attempt.words is not None:
             return None
-        if ignored_because in _WITHOUT_TEXT:
-            text, low_confidence = "", False
-        attempt.text, attempt.new_text = " ".join((*self.retracted_texts, text)).strip(), text
-        attempt.low_confidence, attempt.transcript_lost, attempt.ignored_because = (
-            low_confidence or self.retracted_low_confidence,
-            transcript_lost,
-            ignored_because,
-        )
-        return (
-            (prepare_reply(attempt),)
-            if self.will_be_answered and (attempt.text or transcript_lost or self.reply_due)
-            else ()
+        attempt.words = words = self._with_retracted(words)
+        answered = words.text or words.are_lost or self.reply_due
+        return (prepare_reply(reply, words),) if self.will_be_answered and answered else ()
+
+    def _with_retracted(self, words: Words) -> Words:
+        """Returns the words together with those of retracted replies, or only those if the words are ignored."""
+        ignored = words.ignored_because in WITHOUT_TEXT
+        new_text = "" if ignored else words.new_text
+        return replace(
+            words,
+            text=" ".join((*self.retracted_texts, new_text)).strip(),
+            new_text=new_text,
+            low_confidence=(words.low_confidence and not ignored) or self.retracted_low_confidence,
         )
 
-    def _apply_recheck(
-        self, recheck: Attempt, text: str, *, low_confidence: bool, transcript_lost: bool
-    ) -> Effects | None:
+    def _apply_recheck(self, recheck: Attempt, words: Words) -> Effects | None:
         """Applies a rechecked transcript: with the same words the attempt continues, with others it restarts."""
         attempt, self.recheck = self.attempt, None
         assert attempt is not None, "what is asked for again was asked for before"
-        if recheck.ignored_because == attempt.ignored_because and recheck.ignored_because in _WITHOUT_TEXT:
-            text = attempt.new_text
-        same = plain_words(text) == plain_words(attempt.new_text)
-        if attempt.draft and same and not transcript_lost and recheck.ignored_because != "noise":
+        assert attempt.words is not None, "a transcript is requested again only after it has arrived"
+        before = attempt.words
+        if words.ignored_because == before.ignored_because and words.ignored_because in WITHOUT_TEXT:
+            words = replace(words, new_text=before.new_text)
+        same = plain_words(words.new_text) == plain_words(before.new_text)
+        noise = words.ignored_because == "noise"
+        if before.is_draft and same and not words.are_lost and not noise:
             # Use the confidence of the recheck: on the shorter audio of a draft, decoders can be wrongly confident.
-            attempt.draft, attempt.ignored_because, attempt.low_confidence = (
-                False,
-                recheck.ignored_because,
-                low_confidence or self.retracted_low_confidence,
+            attempt.words = replace(
+                before,
+                stability=Stability.CONFIRMED,
+                ignored_because=words.ignored_because,
+                low_confidence=words.low_confidence or self.retracted_low_confidence,
             )
             return (DropAttempt(recheck.reply, "same words"),)
-        if not attempt.draft and (transcript_lost or same):
-            attempt.ignored_because = (
-                attempt.ignored_because
-                if transcript_lost or recheck.ignored_because == "noise"
-                else recheck.ignored_because
-            )
+        if not before.is_draft and (words.are_lost or same):
             # High confidence in either transcript is enough, since they may come from different decoders.
-            attempt.low_confidence = (
-                attempt.low_confidence and (low_confidence or transcript_lost)
-            ) or self.retracted_low_confidence
+            low_confidence = before.low_confidence and (words.low_confidence or words.are_lost)
+            attempt.words = replace(
+                before,
+                ignored_because=before.ignored_because if words.are_lost or noise else words.ignored_because,
+                low_confidence=low_confidence or self.retracted_low_confidence,
+            )
             return (DropAttempt(recheck.reply, "same words"),)
         self.attempt = recheck
-        self.attempts_without_rechecks += attempt.draft  # the recheck of a draft counts as an attempt of its own
-        others = self.apply_transcript(
-            recheck.reply,
-            text,
-            low_confidence=low_confidence,
-            transcript_lost=transcript_lost,
-            ignored_because=recheck.ignored_because,
-        )
-        return (DropAttempt(attempt.reply, "other words"), *(others or ()))
+        self.attempts_without_rechecks += before.is_draft  # the recheck of a draft counts as an attempt of its own
+        return (DropAttempt(attempt.reply, "other words"), *(self._apply(recheck.reply, words) or ()))
 
     def discard(self, at: Samples, reason: AbandonReason) -> Effects:
         """Returns the effects that end the turn without a reply."""
@@ -347,9 +318,3 @@ def speech_probability(vad: VadResult) -> float:
 def round_to_trace(probability: float) -> float:
     """Rounds a probability to the trace's 8 bits, so that a replay makes the same decisions."""
     return round(probability * 255) / 255
-
-
-def prepare_reply(attempt: Attempt) -> PrepareReply:
-    """Returns the effect that starts the reply of an attempt."""
-    assert attempt.text is not None, "words have come"
-    return PrepareReply(attempt.reply, attempt.text, attempt.new_text, attempt.transcript_lost)

@@ -8,20 +8,14 @@ accepted; word breaks are ignored. Positions are on the sample clock.
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Literal
 
 from rapidfuzz.distance import Levenshtein
 
+from assistant.turns.settings import WakePhraseThresholds
 from audio.units import Samples, samples_of_s
-
-LETTERS_PER_ERROR = 8
-"""Letters of the phrase for each wrong, missing or extra letter that is accepted. "hey commuter" matches "hey
-computer"; "the computer" (two letters off) does not. A phrase of seven letters or fewer must match exactly."""
-
-AFTER_PHRASE_WINDOW_S = 5.0
-"""Time in seconds to start speaking after the wake phrase alone, even if replies open no window."""
 
 FILLERS = frozenset(
     "um uh uhm erm er hm hmm mm ah oh eh so well ok okay and now ahm also na naja euh heu alors bon este pues"
@@ -56,7 +50,7 @@ class WakePhrase:
         text: The phrase as configured, with single spaces.
     """
 
-    def __init__(self, phrase: str) -> None:
+    def __init__(self, phrase: str, thresholds: WakePhraseThresholds | None = None) -> None:
         """Prepares the phrase. Raises ValueError if it has no letters."""
         self.text = " ".join(phrase.split())
         self._words = len(_WORD.findall(phrase))
@@ -65,7 +59,7 @@ class WakePhrase:
             raise ValueError(
                 f"the wake phrase {phrase!r} has no letters; set talk.wake_phrase to words, such as hey computer"
             )
-        self._max_letter_errors = len(self._letters) // LETTERS_PER_ERROR
+        self._max_letter_errors = len(self._letters) // (thresholds or WakePhraseThresholds()).letters_per_error
 
     def text_after(self, text: str) -> str | None:
         """Returns what follows the last occurrence of the phrase; None if the phrase does not occur.
@@ -110,10 +104,12 @@ class WakePhraseGate:
         phrase: The wake phrase; None: all speech is addressed to the assistant.
         window: How long after a reply speech may begin without the phrase. 0: the phrase is always needed, also
             during a reply.
+        thresholds: The thresholds of the wake phrase.
     """
 
     phrase: WakePhrase | None = None
     window: Samples = Samples(0)
+    thresholds: WakePhraseThresholds = field(default_factory=WakePhraseThresholds)
     _until: Samples | None = None  # speech that begins up to here needs no phrase
 
     @property
@@ -147,7 +143,7 @@ class WakePhraseGate:
 
     def open_after_phrase(self, at: Samples) -> None:
         """Opens the window after the phrase was said alone."""
-        self._until = Samples(at + max(self.window, samples_of_s(AFTER_PHRASE_WINDOW_S)))
+        self._until = Samples(at + max(self.window, samples_of_s(self.thresholds.after_phrase_window_s)))
 
 
 def _beginnings(text: str, words: Sequence[re.Match[str]], plain: Sequence[str]) -> Iterator[int]:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from assistant.turns.resume_guard import MAX_RESUME_WAIT_MS
+from assistant.turns.settings import TurnEndThresholds
 from audio.frame import Frame
 from audio.units import FRAME_SAMPLES, Samples
 from audio.vad import VadResult
@@ -42,5 +42,5 @@ def test_answer_is_held_after_possible_onset() -> None:
 
 def test_hold_is_limited_for_long_possible_onset() -> None:
     looked = [look for look in looks(TURN, frames_with_onsets(set(range(84, 120)))) if look.label == "end"]
-    assert {look.held_ms for look in looked} == {0.0, MAX_RESUME_WAIT_MS}
+    assert {look.held_ms for look in looked} == {0.0, TurnEndThresholds().max_resume_wait_ms}
     assert not any(look.knew for look in looked)

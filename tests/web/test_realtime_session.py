@@ -394,7 +394,7 @@ def test_server_profile_applies_unless_client_sets_eagerness(profile: Profile, e
     """As `repartee serve` with turn.profile and turn.hangover_ms = 1500."""
     harness = SessionHarness(base=TurnSettings(hangover_ms=1500), profile=profile)
     harness.talk.configure(replace(CONFIG, turn_detection=SemanticVad.of_profile(profile)))
-    as_set = replace(harness.base, by_client=True)
+    as_set = replace(harness.base, has_client=True)
     assert harness.session.turns.settings == as_set
     harness.talk.configure(replace(CONFIG, turn_detection=SemanticVad(eagerness)))
     asked = {"low": "patient", "medium": "balanced", "high": "eager", "auto": profile}[eagerness]

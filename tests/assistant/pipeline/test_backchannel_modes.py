@@ -5,7 +5,7 @@ from simulation import Simulation, Utterance
 
 from assistant.history.items import AssistantMessage
 from assistant.turns.push_to_talk import PushToTalk
-from assistant.turns.settings import TurnSettings
+from assistant.turns.settings import EndsTurn, TurnSettings
 
 STORY = "It is ten o'clock. And this goes on for quite a while longer."
 TIME = Utterance(1000, 1800, "what time is it")
@@ -18,7 +18,7 @@ def replies_of(simulation: Simulation) -> list[str]:
 
 
 def test_backchannel_that_a_client_commits_is_answered() -> None:
-    turns = TurnSettings(speculate_after_ms=60.0, by_client=True, manual=True)
+    turns = TurnSettings(speculate_after_ms=60.0, has_client=True, ends_turn=EndsTurn.CLIENT)
     simulation = Simulation([TIME, YEAH], length_ms=12_000, replies=(STORY, "Fine."), turns=turns)
 
     def commit_and_ask() -> None:
@@ -32,7 +32,7 @@ def test_backchannel_that_a_client_commits_is_answered() -> None:
 
 
 def test_backchannel_said_with_the_key_held_is_answered() -> None:
-    turns = TurnSettings(speculate_after_ms=60.0, held=True)
+    turns = TurnSettings(speculate_after_ms=60.0, ends_turn=EndsTurn.PUSH_TO_TALK)
     simulation = Simulation(
         [TIME, YEAH], length_ms=12_000, replies=(STORY, "Fine."), turns=turns, push_to_talk=PushToTalk()
     )

@@ -29,7 +29,7 @@ from assistant.storage.conversation_store import ConversationStore
 from assistant.storage.store_format import item_lines, parse_conversation
 from assistant.turns.events import ReplyId
 from assistant.turns.push_to_talk import PushToTalk
-from assistant.turns.settings import TurnSettings
+from assistant.turns.settings import EndsTurn, InterruptedBy, TurnSettings
 from assistant.turns.states import Phase
 from assistant.turns.wake_phrase import WakePhrase, WakePhraseGate
 from audio.units import samples_of_s
@@ -325,7 +325,8 @@ def test_wake_phrase_invariants(
             secret |= set(words)
         spoken.append(Utterance(part.start_ms, part.start_ms + len(said) * GRID_MS, " ".join(said)))
     attention = WakePhraseGate(WakePhrase("hey computer"), samples_of_s(listen_s))
-    turns = TurnSettings(speculate_after_ms=60.0, interruptible=attention.interruptible, by_name=not listen_s)
+    interrupted_by = InterruptedBy.VOICE if listen_s else InterruptedBy.WAKE_PHRASE
+    turns = TurnSettings(speculate_after_ms=60.0, interrupted_by=interrupted_by)
     simulation = simulated_records(spoken, acts, turns, delay_ms, wake_phrase=attention)
     simulation.recognizer.partials, simulation.recognizer.draft_missing_words = partials, draft_missing_words
     watched = CheckedSimulation(simulation, acts)
@@ -374,7 +375,7 @@ def test_push_to_talk_invariants(
     for apart, length in spans:
         acts += [Action((at + apart) * GRID_MS, "press"), Action((at + apart + length) * GRID_MS, "release")]
         at += apart + length
-    turns = TurnSettings(speculate_after_ms=60.0, held=True)
+    turns = TurnSettings(speculate_after_ms=60.0, ends_turn=EndsTurn.PUSH_TO_TALK)
     watched = CheckedSimulation(
         simulated_records(spoken, acts, turns, delay_ms, push_to_talk=PushToTalk(), late_ms=[0, *late_ms]), acts
     )
@@ -400,7 +401,7 @@ def test_push_to_talk_with_other_actions_invariants(
     parts: list[tuple[int, int]], acts: list[Action], delay_ms: float
 ) -> None:
     acts = [*acts, Action(6_100, "release"), Action(6_100, "unmute")]
-    turns = TurnSettings(speculate_after_ms=60.0, held=True)
+    turns = TurnSettings(speculate_after_ms=60.0, ends_turn=EndsTurn.PUSH_TO_TALK)
     check(
         CheckedSimulation(simulated_records(utterances(parts), acts, turns, delay_ms, push_to_talk=PushToTalk()), acts)
     )

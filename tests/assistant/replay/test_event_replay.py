@@ -39,7 +39,7 @@ from assistant.skills.effects import SkillEffects
 from assistant.trace.record import TurnRecord
 from assistant.turns.event_log import LoggedEvent, parse_entries
 from assistant.turns.events import CommitTurn, Effect, EndOfTurnScored, Event, FinalTranscript, PrepareReply, RecordTurn
-from assistant.turns.settings import TurnSettings
+from assistant.turns.settings import InterruptedBy, TurnSettings
 from assistant.turns.turn_taking import TurnTaking
 from audio.frame import Frame
 from audio.stt import SegmentId, Transcript
@@ -154,9 +154,8 @@ SETTINGS = st.builds(
     stuck_after_s=st.sampled_from([2.0, 10.0]),
     patience=st.sampled_from([None, EAGER, BALANCED, PATIENT]),
     answers=st.sampled_from([True, True, False]),
-    interruptible=st.sampled_from([True, True, False]),
-    by_client=st.booleans(),
-    by_name=st.booleans(),
+    interrupted_by=st.sampled_from([InterruptedBy.VOICE, InterruptedBy.VOICE, *InterruptedBy]),
+    has_client=st.booleans(),
 )
 
 
@@ -234,7 +233,7 @@ BRIEF = TurnSettings(200.0, 40.0, 60.0, 60.0, max_turn_s=2.0, stuck_after_s=2.0)
 @pytest.mark.timeout(200)
 @settings(max_examples=15, phases=PHASES)
 @example(COUGHS, BRIEF, 0)
-@example(INTO_THE_END, replace(BRIEF, interruptible=False, by_name=True), 0)
+@example(INTO_THE_END, replace(BRIEF, interrupted_by=InterruptedBy.WAKE_PHRASE), 0)
 @example(GOES_ON, BRIEF, 0)
 @example(ON_AND_ON, replace(BRIEF, speculate_after_ms=None, patience=EndOfTurnProfile(160, 400, 400, 0.3)), 0)
 @given(speech(), SETTINGS, st.integers(0, 9))

@@ -11,6 +11,7 @@ from trace_samples import DEMO, demo_records, write_trace
 from typer.testing import CliRunner
 
 from assistant.commands.trace import trace
+from assistant.trace.record import SCHEMA
 from assistant.trace_report.following import follow
 from assistant.trace_report.reading import Record, TraceError
 from assistant.trace_report.scrubbing import scrub
@@ -125,7 +126,7 @@ def test_unreadable_trace_is_reported_at_once(tmp_path: Path, monkeypatch: pytes
 
 
 def test_newer_version_is_reported_once_per_file(tmp_path: Path) -> None:
-    newer = [record | {"schema": 2} for record in demo_records()]
+    newer = [record | {"schema": SCHEMA + 1} for record in demo_records()]
     path = tmp_path / "a.jsonl"
     path.touch()
     told: list[str] = []
@@ -133,7 +134,7 @@ def test_newer_version_is_reported_once_per_file(tmp_path: Path) -> None:
     records = follow(path, told.append, ScriptedActions([(path, lines[0]), (path, lines[1])]).pause)
     with pytest.raises(KeyboardInterrupt):
         list(records)
-    assert told == [f"{path} has schema 2; this version supports 1 and ignores other fields."]
+    assert told == [f"{path} has schema {SCHEMA + 1}; this version supports {SCHEMA} and ignores other fields."]
 
 
 def test_missing_folder_is_awaited(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 from forbidden_folder import forbid
 from trace_samples import DEMO, demo_records, write_trace
 
+from assistant.trace.record import SCHEMA
 from assistant.trace_report.reading import TraceError, convert_record, distinct, parse_line, read_records, trace_files
 
 
@@ -84,12 +85,12 @@ def test_file_that_is_no_trace_is_named(text: str | bytes, said: str, tmp_path: 
 
 
 def test_newer_fields_are_kept_and_reported_once_per_file(tmp_path: Path) -> None:
-    newer = [record | {"schema": 2, "mood": "calm"} for record in demo_records()]
+    newer = [record | {"schema": SCHEMA + 1, "mood": "calm"} for record in demo_records()]
     path = write_trace(tmp_path / "newer.jsonl", newer)
     warnings: list[str] = []
     assert list(read_records([path], warnings.append)) == newer
     (warning,) = warnings
-    assert "schema 2" in warning
+    assert f"schema {SCHEMA + 1}" in warning
 
 
 def test_invalid_field_error_names_line_or_turn(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trace_samples import DEMO, demo_records, write_trace
 
+from assistant.trace.record import SCHEMA
 from assistant.trace_report.reading import Record, TraceError
 from assistant.trace_report.scrubbing import Scrubbed, scrub
 
@@ -107,8 +108,8 @@ def test_growing_trace_is_left_unchanged(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_newer_schema_is_rejected(tmp_path: Path) -> None:
-    path = write_trace(tmp_path / "newer.jsonl", [demo_records()[0] | {"schema": 2}])
-    with pytest.raises(TraceError, match="schema 2"):
+    path = write_trace(tmp_path / "newer.jsonl", [demo_records()[0] | {"schema": SCHEMA + 1}])
+    with pytest.raises(TraceError, match=f"schema {SCHEMA + 1}"):
         scrub(path, pytest.fail)
 
 

@@ -14,7 +14,7 @@ from assistant.turns.events import (
     ReplyRequested,
     RetractReply,
 )
-from assistant.turns.settings import TurnSettings
+from assistant.turns.settings import EndsTurn, TurnSettings
 from assistant.turns.states import Phase
 
 
@@ -75,7 +75,7 @@ def test_audible_announcement_that_failed_is_not_repeated() -> None:
 
 
 def test_committed_input_precedes_unheard_announcement() -> None:
-    scene = unheard_announcement(TurnSettings(manual=True))
+    scene = unheard_announcement(TurnSettings(ends_turn=EndsTurn.CLIENT))
     scene.speech(500)
     scene.handle(InputCommitted(at(scene.now_ms)))
     scene.transcript(ReplyId(2, 1), "hello")

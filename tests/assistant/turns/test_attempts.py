@@ -15,9 +15,8 @@ from assistant.turns.events import (
     TranscriptFailed,
     TurnDiscarded,
 )
-from assistant.turns.settings import TurnSettings
+from assistant.turns.settings import AttemptThresholds, TurnSettings
 from assistant.turns.states import Phase
-from assistant.turns.user_turn import LATE_ATTEMPT_MS, MAX_EARLY_ATTEMPTS, MAX_EARLY_ATTEMPTS_PER_S
 from audio.stt import SegmentId
 
 
@@ -52,13 +51,13 @@ def test_speech_before_commit_drops_attempt() -> None:
 
 def test_early_attempts_are_limited() -> None:
     scene = Scene(TurnSettings(hangover_ms=400, speculate_after_ms=40, settle_ms=300))
-    seconds = 0.0
+    limits, seconds = AttemptThresholds(), 0.0
     while seconds < 20:
         scene.speech(100)
         scene.silence(100)
         seconds = scene.now_ms / 1000
     asked = sum(isinstance(effect, Transcribe) for effect in scene.effects)
-    assert asked == pytest.approx(MAX_EARLY_ATTEMPTS + MAX_EARLY_ATTEMPTS_PER_S * seconds, abs=1.5)
+    assert asked == pytest.approx(limits.max_early + limits.max_early_per_s * seconds, abs=1.5)
     scene.silence(400)
     assert scene.phase() is Phase.AWAITING_TRANSCRIPT
 
@@ -69,7 +68,7 @@ def test_long_silence_starts_attempt_beyond_the_limit() -> None:
         scene.speech(60)
         scene.silence(60)
     scene.speech(60)
-    assert scene.silence(LATE_ATTEMPT_MS - 20) == ()
+    assert scene.silence(AttemptThresholds().late_after_ms - 20) == ()
     assert [type(effect) for effect in scene.silence(20)] == [Transcribe]
 
 

@@ -28,14 +28,14 @@ from assistant.turns.events import (
     TurnStarted,
     UnduckReply,
 )
-from assistant.turns.settings import TurnSettings
+from assistant.turns.settings import EndsTurn, InterruptedBy, TurnSettings
 from assistant.turns.states import Phase
 from audio.stt import SegmentId
 from audio.units import Samples
 
 
 def test_manual_turn_ends_only_when_committed() -> None:
-    scene = Scene(TurnSettings(manual=True))
+    scene = Scene(TurnSettings(ends_turn=EndsTurn.CLIENT))
     scene.speech(500)
     assert scene.silence(3000) == ()
     assert scene.handle(InputCommitted(at(scene.now_ms))) == (Transcribe(FIRST, SegmentId(0), at(500)), EndOfTurn(1))
@@ -47,7 +47,7 @@ def test_manual_turn_ends_only_when_committed() -> None:
 
 
 def test_commit_during_speech_makes_two_turns() -> None:
-    scene = Scene(TurnSettings(manual=True))
+    scene = Scene(TurnSettings(ends_turn=EndsTurn.CLIENT))
     scene.speech(1000)
     scene.handle(InputCommitted(at(1000)))
     scene.transcript(FIRST, "the first half")
@@ -60,7 +60,7 @@ def test_commit_during_speech_makes_two_turns() -> None:
 
 
 def test_speech_after_commit_is_a_turn_after_the_reply() -> None:
-    scene = Scene(TurnSettings(manual=True))
+    scene = Scene(TurnSettings(ends_turn=EndsTurn.CLIENT))
     scene.speech(1000)
     scene.handle(InputCommitted(at(1000)))
     scene.handle(ReplyRequested(at(1000), "requested"))
@@ -71,7 +71,7 @@ def test_speech_after_commit_is_a_turn_after_the_reply() -> None:
 
 
 def test_short_rest_after_commit_is_no_turn() -> None:
-    scene = Scene(TurnSettings(manual=True))
+    scene = Scene(TurnSettings(ends_turn=EndsTurn.CLIENT))
     scene.speech(1000)
     scene.handle(InputCommitted(at(1000)))
     scene.transcript(FIRST, "all of it")
@@ -83,7 +83,9 @@ def test_short_rest_after_commit_is_no_turn() -> None:
 
 
 @pytest.mark.parametrize(
-    "settings", [TurnSettings(manual=True), TurnSettings(interruptible=False)], ids=["manual", "uninterruptible"]
+    "settings",
+    [TurnSettings(ends_turn=EndsTurn.CLIENT), TurnSettings(interrupted_by=InterruptedBy.NOTHING)],
+    ids=["manual", "uninterruptible"],
 )
 def test_overlap_is_kept_when_reply_is_cancelled(settings: TurnSettings) -> None:
     scene = Scene(settings)
@@ -93,7 +95,7 @@ def test_overlap_is_kept_when_reply_is_cancelled(settings: TurnSettings) -> None
 
 
 def test_request_while_transcript_is_pending_answers_it() -> None:
-    scene = Scene(TurnSettings(manual=True))
+    scene = Scene(TurnSettings(ends_turn=EndsTurn.CLIENT))
     scene.speech(500)
     scene.handle(InputCommitted(at(500)))
     assert scene.handle(ReplyRequested(at(500), "requested")) == ()
@@ -105,7 +107,7 @@ def test_request_while_transcript_is_pending_answers_it() -> None:
 
 
 def test_cancelled_request_while_transcript_is_pending_is_not_answered() -> None:
-    scene = Scene(TurnSettings(manual=True))
+    scene = Scene(TurnSettings(ends_turn=EndsTurn.CLIENT))
     scene.speech(500)
     scene.handle(InputCommitted(at(500)))
     scene.handle(ReplyRequested(at(500), "requested"))
@@ -136,14 +138,14 @@ def test_cancelled_request_drops_prepared_attempt() -> None:
 
 
 def test_committed_silence_is_discarded() -> None:
-    scene = Scene(TurnSettings(manual=True))
+    scene = Scene(TurnSettings(ends_turn=EndsTurn.CLIENT))
     scene.silence(500)
     assert scene.handle(InputCommitted(at(500))) == (TurnDiscarded(1, at(500), at(500), "no words", submitted=True),)
 
 
 @pytest.mark.parametrize("lost", [False, True], ids=["empty transcript", "failed transcript"])
 def test_committed_speech_is_discarded_unless_transcript_failed(*, lost: bool) -> None:
-    scene = Scene(TurnSettings(manual=True))
+    scene = Scene(TurnSettings(ends_turn=EndsTurn.CLIENT))
     scene.speech(500)
     scene.handle(InputCommitted(at(500)))
     if lost:
@@ -154,7 +156,7 @@ def test_committed_speech_is_discarded_unless_transcript_failed(*, lost: bool) -
 
 
 def test_speech_does_not_interrupt_in_manual_mode() -> None:
-    scene = Scene(TurnSettings(manual=True))
+    scene = Scene(TurnSettings(ends_turn=EndsTurn.CLIENT))
     scene.handle(ReplyRequested(at(0), "requested"))
     effects = scene.speech(2000)
     assert [type(effect) for effect in effects] == [OpenSegment]
@@ -163,7 +165,7 @@ def test_speech_does_not_interrupt_in_manual_mode() -> None:
 
 
 def test_overlap_can_be_committed_in_manual_mode() -> None:
-    scene = Scene(TurnSettings(manual=True))
+    scene = Scene(TurnSettings(ends_turn=EndsTurn.CLIENT))
     scene.handle(ReplyRequested(at(0), "requested"))
     scene.speech(500)
     second = ReplyId(2, 1)
@@ -185,7 +187,7 @@ def test_turn_is_recorded_without_auto_reply() -> None:
 
 
 def test_uninterruptible_reply_continues_during_speech() -> None:
-    scene = Scene(TurnSettings(interruptible=False))
+    scene = Scene(TurnSettings(interrupted_by=InterruptedBy.NOTHING))
     scene.commit_reply(words_heard=3, audible=True)
     assert [type(effect) for effect in scene.speech(2000)] == [OpenSegment]
     assert [type(effect) for effect in scene.silence(200)] == [DiscardSegment]
@@ -194,7 +196,11 @@ def test_uninterruptible_reply_continues_during_speech() -> None:
 
 @pytest.mark.parametrize(
     "changed",
-    [TurnSettings(manual=True), TurnSettings(interruptible=False), TurnSettings(held=True)],
+    [
+        TurnSettings(ends_turn=EndsTurn.CLIENT),
+        TurnSettings(interrupted_by=InterruptedBy.NOTHING),
+        TurnSettings(ends_turn=EndsTurn.PUSH_TO_TALK),
+    ],
     ids=["manual", "uninterruptible", "push-to-talk"],
 )
 def test_reply_is_unducked_when_it_becomes_uninterruptible(changed: TurnSettings) -> None:
@@ -208,7 +214,7 @@ def test_reply_is_unducked_when_it_becomes_uninterruptible(changed: TurnSettings
 
 @pytest.mark.parametrize("cut", [InputCleared, InputCommitted], ids=["clear", "commit"])
 def test_speech_after_cut_is_a_turn_when_silence_ends_turns(cut: Callable[[Samples], Event]) -> None:
-    scene = Scene(TurnSettings(by_client=True))
+    scene = Scene(TurnSettings(has_client=True))
     scene.speech(1000)
     scene.handle(cut(at(1000)))
     if cut is InputCommitted:
@@ -220,7 +226,7 @@ def test_speech_after_cut_is_a_turn_when_silence_ends_turns(cut: Callable[[Sampl
 
 
 def test_overlong_speech_without_words_starts_no_second_turn() -> None:
-    scene = Scene(TurnSettings(by_client=True, max_turn_s=1.0))
+    scene = Scene(TurnSettings(has_client=True, max_turn_s=1.0))
     scene.speech(1000)
     scene.transcript(FIRST, "")
     scene.effects.clear()
@@ -229,20 +235,20 @@ def test_overlong_speech_without_words_starts_no_second_turn() -> None:
 
 
 def test_turn_is_not_answered_after_switch_to_manual() -> None:
-    scene = Scene(TurnSettings(speculate_after_ms=100, by_client=True))
+    scene = Scene(TurnSettings(speculate_after_ms=100, has_client=True))
     scene.speech(500)
     scene.silence(120)
     scene.transcript(FIRST, "hello")
-    scene.turns.settings = TurnSettings(manual=True, by_client=True)
+    scene.turns.settings = TurnSettings(ends_turn=EndsTurn.CLIENT, has_client=True)
     assert scene.silence(20) == (DropAttempt(FIRST, "went on"),)
     scene.handle(InputCommitted(at(scene.now_ms)))
     assert scene.transcript(ReplyId(1, 2), "hello")[0] == RecordTurn(1, "hello", "hello", at(500))
 
 
 def test_turn_is_answered_after_switch_from_manual() -> None:
-    scene = Scene(TurnSettings(manual=True, by_client=True))
+    scene = Scene(TurnSettings(ends_turn=EndsTurn.CLIENT, has_client=True))
     scene.speech(500)
-    scene.turns.settings = TurnSettings(by_client=True)
+    scene.turns.settings = TurnSettings(has_client=True)
     assert [type(effect) for effect in scene.silence(400)] == [Transcribe, EndOfTurn]
     assert scene.transcript(FIRST, "hello")[1] == CommitTurn(FIRST, "hello", "hello", at(500))
 

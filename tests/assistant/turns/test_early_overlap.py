@@ -16,7 +16,7 @@ from assistant.turns.events import (
     TurnStarted,
     UnduckReply,
 )
-from assistant.turns.settings import TurnSettings
+from assistant.turns.settings import InterruptedBy, TurnSettings
 from audio.stt import SegmentId
 
 
@@ -43,7 +43,7 @@ def test_early_noise_burst_does_not_interrupt() -> None:
 
 
 def test_early_speech_after_committed_input_does_not_continue_turn() -> None:
-    scene = Scene(TurnSettings(by_client=True, interrupt_after_ms=40.0))
+    scene = Scene(TurnSettings(has_client=True, interrupt_after_ms=40.0))
     scene.speech(800)
     scene.handle(InputCommitted(at(scene.now_ms)))
     scene.silence(20)
@@ -61,7 +61,7 @@ def test_later_uncertain_speech_does_not_retract_reply() -> None:
 
 
 def test_early_speech_does_not_interrupt_uninterruptible_reply() -> None:
-    scene = Scene(TurnSettings(interruptible=False, by_client=True))
+    scene = Scene(TurnSettings(interrupted_by=InterruptedBy.CLIENT, has_client=True))
     scene.commit_reply(audible=True)
     scene.silence(300)
     scene.uncertain_speech(300)

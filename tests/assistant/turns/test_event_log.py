@@ -30,7 +30,15 @@ from assistant.turns.events import (
     ReplyRequested,
     TranscriptFailed,
 )
-from assistant.turns.settings import TurnSettings
+from assistant.turns.overlap import Overlap
+from assistant.turns.settings import (
+    EndsTurn,
+    InterruptedBy,
+    OverlapThresholds,
+    TurnSettings,
+    TurnStartThresholds,
+)
+from assistant.turns.states import AwaitingTranscript, Replying, UserSpeaking
 from assistant.turns.turn_taking import TurnTaking
 from audio.stt import SegmentId, Transcript
 from audio.units import FRAME_SAMPLES, Samples
@@ -186,7 +194,7 @@ def test_drain_removes_entries_and_counts_dropped_ones() -> None:
 
 def test_settings_are_logged_when_they_change() -> None:
     event_log = log(InputCommitted(AT), InputCommitted(AT))
-    other = TurnSettings(manual=True)
+    other = TurnSettings(ends_turn=EndsTurn.CLIENT)
     event_log.add(InputCommitted(AT), other)
     kinds = [told if isinstance(told, TurnSettings) else None for told in parse_entries(event_log.drain().entries)]
     assert kinds == [SETTINGS, None, None, other, None]
@@ -197,6 +205,49 @@ def test_settings_of_older_and_newer_versions_are_read() -> None:
     newer = {"patience": {**older, "pausing_ms": 760, "not_yet_ms": 1}, "not_yet": 2}
     assert settings_of({"patience": older}).patience == EndOfTurnProfile(220, 440, 840, 1.0)
     assert settings_of(dict(newer)).patience == EndOfTurnProfile(220, 440, 840, 1.0, 760)
+
+
+@pytest.mark.parametrize("ends_turn", EndsTurn)
+@pytest.mark.parametrize("interrupted_by", InterruptedBy)
+def test_modes_survive_round_trip(ends_turn: EndsTurn, interrupted_by: InterruptedBy) -> None:
+    event_log = EventLog(b"salt")
+    settings = TurnSettings(ends_turn=ends_turn, interrupted_by=interrupted_by, answers=False, has_client=True)
+    event_log.add(InputCommitted(AT), settings)
+    entries = event_log.drain().entries
+    assert f'"ends_turn":"{ends_turn.value}","interrupted_by":"{interrupted_by.value}"' in entries[0]
+    assert next(iter(parse_entries(entries))) == settings
+
+
+def test_thresholds_survive_round_trip() -> None:
+    changed = TurnSettings(start=TurnStartThresholds(certain_speech=0.8), overlap=OverlapThresholds(early_ms=500.0))
+    event_log = EventLog(b"salt")
+    event_log.add(InputCommitted(AT), changed)
+    assert next(iter(parse_entries(event_log.drain().entries))) == changed
+
+
+def test_trace_without_thresholds_has_the_current_ones() -> None:
+    assert settings_of({"hangover_ms": 400.0, "start": {"not_yet": 1}}) == TurnSettings()
+
+
+AUTO = EndsTurn.AUTO
+
+
+@pytest.mark.parametrize(
+    ("flags", "modes"),
+    [
+        ({}, (AUTO, InterruptedBy.VOICE, False)),
+        ({"held": True}, (EndsTurn.PUSH_TO_TALK, InterruptedBy.VOICE, False)),
+        ({"manual": True, "by_client": True}, (EndsTurn.CLIENT, InterruptedBy.VOICE, True)),
+        ({"interruptible": False, "by_name": True}, (AUTO, InterruptedBy.WAKE_PHRASE, False)),
+        ({"interruptible": False, "by_client": True}, (AUTO, InterruptedBy.CLIENT, True)),
+        ({"interruptible": False}, (AUTO, InterruptedBy.NOTHING, False)),
+    ],
+)
+def test_modes_of_schema_1_are_read(flags: dict[str, bool], modes: tuple[EndsTurn, InterruptedBy, bool]) -> None:
+    off = {"manual": False, "held": False, "answers": True, "interruptible": True, "by_client": False, "by_name": False}
+    settings = settings_of({"hangover_ms": 300.0, **off, **flags})
+    assert settings.hangover_ms == 300.0
+    assert (settings.ends_turn, settings.interrupted_by, settings.has_client) == modes
 
 
 @pytest.mark.parametrize(
@@ -260,11 +311,8 @@ def event_sequences(draw: st.DrawFn) -> list[tuple[Event, TurnSettings]]:
             )
         )
         reply = draw(st.sampled_from([*_known_replies(turns)])) if draw(st.booleans()) else draw(REPLIES)
-        segment = (
-            turns._state.turn.segment if turns._state.turn is not None else SegmentId(draw(st.integers(0, 3)) * 320)
-        )
-        if turns._state.reply is not None and turns._state.reply.overlap is not None:
-            segment = turns._state.reply.overlap.segment
+        known = _known_segment(turns)
+        segment = SegmentId(draw(st.integers(0, 3)) * 320) if known is None else known
         words = Transcript(segment, Samples(at), draw(TEXTS), draw(st.booleans()))
         events: list[Event] = []
         match kind:
@@ -310,15 +358,24 @@ def event_sequences(draw: st.DrawFn) -> list[tuple[Event, TurnSettings]]:
     return found
 
 
+def _known_segment(turns: TurnTaking) -> SegmentId | None:
+    match turns._conversation.state:
+        case UserSpeaking(turn=turn) | AwaitingTranscript(turn=turn):
+            return turn.segment
+        case Replying(overlap=Overlap(segment=segment)):
+            return segment
+        case _:
+            return None
+
+
 def _known_replies(turns: TurnTaking) -> list[ReplyId]:
-    known = [REPLY]
-    if turns.replying is not None:
-        known = [turns.replying]
-    elif turns._state.turn is not None:
-        known = [
-            one.reply for one in (turns._state.turn.attempt, turns._state.turn.recheck) if one is not None
-        ] or known
-    return known
+    match turns._conversation.state:
+        case UserSpeaking(turn=turn) | AwaitingTranscript(turn=turn):
+            return [one.reply for one in (turn.attempt, turn.recheck) if one is not None] or [REPLY]
+        case Replying(reply=reply):
+            return [reply]
+        case _:
+            return [REPLY]
 
 
 RANDOM_SETTINGS = st.builds(
@@ -329,12 +386,10 @@ RANDOM_SETTINGS = st.builds(
     max_turn_s=st.sampled_from([1.0, 60.0]),
     stuck_after_s=st.sampled_from([2.0, 10.0]),  # 2 is the smallest valid value
     patience=st.sampled_from([None, BALANCED]),
-    manual=st.booleans(),
-    held=st.booleans(),
+    ends_turn=st.sampled_from(EndsTurn),
+    interrupted_by=st.sampled_from(InterruptedBy),
     answers=st.booleans(),
-    interruptible=st.booleans(),
-    by_client=st.booleans(),
-    by_name=st.booleans(),
+    has_client=st.booleans(),
 )
 
 

@@ -23,7 +23,7 @@ from assistant.turns.events import (
     TurnDiscarded,
     TurnStarted,
 )
-from assistant.turns.settings import TurnSettings
+from assistant.turns.settings import EndsTurn, InterruptedBy, TurnSettings
 from assistant.turns.states import Phase
 from audio.stt import SegmentId
 from audio.vad import VadResult
@@ -84,14 +84,16 @@ def test_confident_transcript_of_uncertain_speech_is_answered() -> None:
 
 
 def test_low_confidence_transcript_is_answered_if_client_ends_turn() -> None:
-    scene = Scene(TurnSettings(by_client=True))
+    scene = Scene(TurnSettings(has_client=True))
     scene.uncertain_speech(300)
     scene.handle(InputCommitted(at(scene.now_ms)))
     assert any(isinstance(effect, CommitTurn) for effect in low_confidence_transcript(scene, FIRST))
 
 
 @pytest.mark.parametrize(
-    "settings", [TurnSettings(by_client=True, manual=True), TurnSettings(held=True)], ids=["manual", "push-to-talk"]
+    "settings",
+    [TurnSettings(has_client=True, ends_turn=EndsTurn.CLIENT), TurnSettings(ends_turn=EndsTurn.PUSH_TO_TALK)],
+    ids=["manual", "push-to-talk"],
 )
 def test_low_confidence_transcript_is_kept_in_manual_modes(settings: TurnSettings) -> None:
     scene = Scene(settings)
@@ -169,7 +171,7 @@ def test_low_confidence_recheck_of_uncertain_speech_stays_noise() -> None:
 
 @pytest.mark.parametrize("answers", [True, False], ids=["commit", "request"])
 def test_low_confidence_transcript_is_answered_on_request(answers: bool) -> None:
-    scene = Scene(TurnSettings(by_client=True, answers=answers))
+    scene = Scene(TurnSettings(has_client=True, answers=answers))
     scene.uncertain_speech(600, 0.7)
     scene.silence(400)
     assert scene.phase() is Phase.AWAITING_TRANSCRIPT
@@ -183,7 +185,7 @@ def test_low_confidence_transcript_is_answered_on_request(answers: bool) -> None
 
 
 def test_low_confidence_transcript_is_recorded_without_auto_reply() -> None:
-    scene = Scene(TurnSettings(by_client=True, answers=False))
+    scene = Scene(TurnSettings(has_client=True, answers=False))
     scene.uncertain_speech(600, 0.7)
     scene.silence(400)
     assert [
@@ -195,7 +197,7 @@ def test_low_confidence_transcript_is_recorded_without_auto_reply() -> None:
 
 @pytest.mark.parametrize("during_a_reply", [True, False], ids=["during a reply", "without a reply"])
 def test_wake_phrase_makes_low_confidence_transcript_valid(during_a_reply: bool) -> None:
-    scene = Scene(TurnSettings(by_name=True, interruptible=False))
+    scene = Scene(TurnSettings(interrupted_by=InterruptedBy.WAKE_PHRASE))
     if during_a_reply:
         scene.commit_reply(words_heard=3, audible=True)
         scene.silence(1000)
@@ -214,7 +216,7 @@ def test_wake_phrase_makes_low_confidence_transcript_valid(during_a_reply: bool)
 
 
 def test_addressed_side_talk_is_not_noise_when_it_continues() -> None:
-    scene = Scene(TurnSettings(by_name=True, interruptible=False))
+    scene = Scene(TurnSettings(interrupted_by=InterruptedBy.WAKE_PHRASE))
     scene.commit_reply(words_heard=3, audible=True)
     scene.silence(1000)
     scene.uncertain_speech(600, 0.7)

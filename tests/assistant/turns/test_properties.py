@@ -1,257 +1,46 @@
 """Property tests: invariants of turn taking under any order of events."""
 
-import heapq
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from itertools import count, cycle
-from typing import Any, Literal
+from itertools import cycle
+from typing import Any
 
-import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from simulated_session import EffectChecks, Ignored, SimulatedSession
 from turn_scene import words
 
-from assistant.turns.backchannel import plain_words
+from assistant.end_of_turn.estimator import BALANCED, EndOfTurnEstimate
 from assistant.turns.events import (
-    CloseSegment,
-    CommitTurn,
-    DiscardSegment,
-    DropAttempt,
-    DuckReply,
-    Effect,
-    EndOfTurn,
+    EndOfTurnScored,
     Event,
     FinalTranscript,
     FrameProcessed,
-    HoldPlayback,
     InputCleared,
     InputCommitted,
     InterimTranscript,
-    InterruptReply,
     KeyPressed,
-    OpenSegment,
     PlaybackProgress,
-    PrepareReply,
-    RecordTurn,
-    ReleasePlayback,
     ReplyCancelled,
     ReplyEnded,
     ReplyId,
     ReplyRequested,
-    RequestTranscript,
-    RetractReply,
-    Transcribe,
     TranscriptFailed,
-    TurnDiscarded,
-    TurnStarted,
-    UnduckReply,
 )
 from assistant.turns.push_to_talk import PushToTalk
-from assistant.turns.settings import TurnSettings
+from assistant.turns.settings import EndsTurn, InterruptedBy, TurnSettings
 from assistant.turns.states import Phase
 from assistant.turns.turn_taking import TurnTaking
-from audio.frame import Frame
 from audio.stt import SegmentId, Transcript
-from audio.units import FRAME_SAMPLES, Samples, samples_of_ms
+from audio.units import FRAME_SAMPLES, Samples
 from audio.vad import VadResult
 
-LOUD = np.full(FRAME_SAMPLES, 5000, np.int16)
-
-
-@dataclass
-class SimulatedSession:
-    """Performs the effects as a session does, with delays, failures and losses. Checks each effect."""
-
-    turns: TurnTaking
-    stt_delays_ms: list[float | None]  # None: fails
-    reply_lengths_ms: list[float | None]  # None: no sound and no end
-    texts: list[str]
-    voids: list[Literal["", "overheard", "called"]] = field(default_factory=lambda: [""])
-    key: PushToTalk | None = None  # with a key, frames pass only while it is down
-    onset: Samples = Samples(0)
-    now: Samples = Samples(0)
-    due: list[tuple[int, int, Callable[[], Event | None]]] = field(default_factory=list)
-    order: "count[int]" = field(default_factory=count)
-    live: dict[ReplyId, str] = field(default_factory=dict)  # attempt -> asked | prepared | committed
-    ended: set[ReplyId] = field(default_factory=set)
-    open_segment: SegmentId | None = None
-    asked_segment: dict[ReplyId, SegmentId] = field(default_factory=dict)
-    outcome: dict[int, list[str]] = field(default_factory=dict)
-    heard_words: dict[ReplyId, int] = field(default_factory=dict)
-    ducked: bool = False
-    held: ReplyId | None = None
-    heard: set[ReplyId] = field(default_factory=set)
-    requests_answered: int = 0
-    confirmed: set[tuple[int, str]] = field(
-        default_factory=set
-    )  # turn and plain words of transcripts other than drafts
-
-    def schedule(self, ms: float, event: Callable[[], Event | None]) -> None:
-        heapq.heappush(self.due, (self.now + samples_of_ms(ms), next(self.order), event))
-
-    def is_speech(self, start: Samples, *, voiced: bool) -> bool:
-        """Returns whether a frame counts as speech, after the push-to-talk key."""
-        return voiced and (self.key is None or self.key.mute_or_pass(Frame(start, LOUD)).pcm is LOUD)
-
-    def press(self) -> None:
-        if self.key is not None and self.key.press(self.now):
-            self.handle(KeyPressed(self.now))
-
-    def process_key(self) -> None:
-        """Performs what is due for the key after a frame."""
-        if self.key is None:
-            return
-        match self.key.take_action(self.now, self.onset if self.turns.phase is Phase.USER_SPEAKING else None):
-            case "submit":
-                self.handle(InputCommitted(self.now))
-            case "clear":
-                self.handle(InputCleared(self.now))
-
-    def advance_to(self, position: int) -> None:
-        while self.due and self.due[0][0] <= position:
-            when, _, event = heapq.heappop(self.due)
-            self.now = Samples(max(self.now, when))
-            told = event()
-            if told is not None:
-                self.handle(told)
-        self.now = Samples(position)
-
-    def handle(self, event: Event) -> None:
-        for effect in self.turns.handle(event):
-            self.run_scene(effect)
-
-    def run_scene(self, effect: Effect) -> None:  # noqa: C901
-        match effect:
-            case OpenSegment():
-                assert self.open_segment is None, "two open segments"
-                assert effect.segment <= effect.onset
-                self.open_segment, self.onset = effect.segment, effect.onset
-            case CloseSegment() | DiscardSegment():
-                assert self.open_segment == effect.segment, "closed a segment that was not open"
-                self.open_segment = None
-            case RequestTranscript():
-                assert self.open_segment == effect.segment
-                self.answer_request(effect.segment)
-            case TurnStarted():
-                assert self.open_segment is not None
-                assert effect.turn not in self.outcome, "started a turn that is over"
-            case Transcribe():
-                assert effect.reply not in self.live
-                assert effect.reply not in self.ended
-                assert self.open_segment == effect.segment
-                asked = [reply for reply in self.live if self.live[reply] != "committed"]
-                assert len(asked) <= 1, "more than an attempt and its recheck"
-                self.live[effect.reply] = "asked"
-                self.asked_segment[effect.reply] = effect.segment
-                self.ask(effect)
-            case PrepareReply():
-                assert self.live.setdefault(effect.reply, "asked") == "asked"
-                self.live[effect.reply] = "prepared"
-            case EndOfTurn():
-                pass
-            case CommitTurn():
-                assert self.live[effect.reply] == "prepared", "committed a reply that was not prepared"
-                assert "committed" not in self.live.values(), "committed two replies"
-                said = effect.reply.turn, plain_words(effect.new_text)
-                assert not effect.new_text or said in self.confirmed, "committed a draft"
-                self.live[effect.reply] = "committed"
-                self.play(effect.reply)
-            case DropAttempt():
-                assert self.live.pop(effect.reply) in {"asked", "prepared"}
-                self.ended.add(effect.reply)
-            case RetractReply():
-                assert self.live.pop(effect.reply) == "committed"
-                assert self.heard_words.get(effect.reply, 0) == 0, "retracted a reply of which words were heard"
-                self.ended.add(effect.reply)
-                self.ducked, self.held = False, None
-            case InterruptReply():
-                assert self.live.pop(effect.reply) == "committed"
-                self.ended.add(effect.reply)
-                self.end(effect.reply.turn, "interrupted")
-                self.ducked, self.held = False, None
-            case HoldPlayback():
-                assert self.live[effect.reply] == "committed"
-                assert self.held is None
-                assert effect.reply not in self.heard, "held a reply that is audible"
-                self.held = effect.reply
-            case ReleasePlayback():
-                assert self.held == effect.reply
-                self.held = None
-            case DuckReply():
-                assert self.live[effect.reply] == "committed"
-                assert not self.ducked
-                self.ducked = True
-            case UnduckReply():
-                assert self.ducked
-                self.ducked = False
-            case TurnDiscarded():
-                self.end(effect.turn, "nothing")
-            case RecordTurn():
-                for reply in [reply for reply in self.live if reply.turn == effect.turn]:
-                    assert self.live.pop(reply) == "asked", "prepared a reply for a recorded turn"
-                    self.ended.add(reply)
-                self.end(effect.turn, "taken down")
-
-    def end(self, turn: int, how: str) -> None:
-        assert turn not in self.outcome, "a turn ended twice"
-        self.outcome[turn] = [how]
-
-    def ask(self, asked: Transcribe) -> None:
-        delay_ms = self.stt_delays_ms[self._turn_of(asked.reply) % len(self.stt_delays_ms)]
-        void = self.voids[self._turn_of(asked.reply) % len(self.voids)]
-        text = "" if void else self.texts[self._turn_of(asked.reply) % len(self.texts)]
-        if delay_ms is None:
-            self.schedule(50, lambda: TranscriptFailed(self.now, asked.reply, asked.segment))
-        else:
-            draft = asked.draft and bool(text) and delay_ms % 3 == 0
-
-            def come() -> Event:
-                if not draft:
-                    self.confirmed.add((asked.reply.turn, plain_words(text)))
-                return FinalTranscript(
-                    self.now, asked.reply, Transcript(asked.segment, self.now, text, is_draft=draft), void
-                )
-
-            self.schedule(delay_ms, come)
-
-    def answer_request(self, segment: SegmentId) -> None:
-        """Answers each request differently: sometimes with low confidence, sometimes with the wake phrase."""
-        self.requests_answered += 1
-        which = self.requests_answered + segment
-        delay_ms = self.stt_delays_ms[which % len(self.stt_delays_ms)]
-        text = "" if delay_ms is None else self.texts[which % len(self.texts)]
-        words, called = Transcript(segment, self.now, text, which % 3 == 0), bool(text) and which % 5 == 0
-        self.schedule(
-            delay_ms or 50, lambda: InterimTranscript(self.now, words, has_wake_phrase=called, was_requested=True)
-        )
-
-    def play(self, reply: ReplyId) -> None:
-        length_ms = self.reply_lengths_ms[self._turn_of(reply) % len(self.reply_lengths_ms)]
-        if length_ms is None:
-            return
-        for ms in range(0, int(length_ms), 100):
-            self.schedule(30 + ms, lambda ms=ms: self._playing(reply, ms // 300))  # type: ignore[misc]
-        self.schedule(30 + length_ms, lambda: self._ended(reply))
-
-    def _playing(self, reply: ReplyId, heard: int) -> Event | None:
-        if self.live.get(reply) != "committed":
-            return (
-                PlaybackProgress(self.now, reply, heard, audible=True) if heard % 2 else None
-            )  # late reports do occur
-        self.heard_words[reply] = heard
-        self.heard.add(reply)
-        return PlaybackProgress(self.now, reply, heard, audible=True)
-
-    def _ended(self, reply: ReplyId) -> Event:
-        if self.live.get(reply) == "committed":
-            del self.live[reply]
-            self.ended.add(reply)
-            self.held = None
-            self.end(reply.turn, "answered")
-        return ReplyEnded(self.now, reply)
-
-    def _turn_of(self, reply: ReplyId) -> int:
-        return reply.turn * 7 + reply.attempt
+ENDS_TURN = {
+    "silence": EndsTurn.AUTO,
+    "client": EndsTurn.AUTO,
+    "manual": EndsTurn.CLIENT,
+    "held": EndsTurn.PUSH_TO_TALK,
+}
+"""Who ends turns, by the kind of conversation. With a client, turns may end by silence."""
 
 
 def request(at: Samples) -> Event:
@@ -298,8 +87,7 @@ COMMITTED: dict[str, Any] = {
     "max_turn_s": 1.0,
     "ends": "manual",
     "answers": False,
-    "interruptible": False,
-    "by_name": False,
+    "interrupted_by": InterruptedBy.NOTHING,
     "hold": 0,
     "settle_ms": 0.0,
     "voids": [""],
@@ -340,8 +128,7 @@ COMMITTED: dict[str, Any] = {
     max_turn_s=st.sampled_from([1.0, 30.0]),
     ends=st.sampled_from(["silence", "client", "manual", "held"]),
     answers=st.booleans(),
-    interruptible=st.booleans(),
-    by_name=st.booleans(),
+    interrupted_by=st.sampled_from(InterruptedBy),
     hold=st.integers(0, 5),
     settle_ms=st.sampled_from([0.0, 60.0, 200.0]),
     voids=st.lists(st.sampled_from(["", "", "overheard", "called"]), min_size=1, max_size=4),
@@ -365,11 +152,10 @@ def test_invariants_hold_for_any_session(
     max_turn_s: float,
     ends: str,
     answers: bool,
-    interruptible: bool,
-    by_name: bool,
+    interrupted_by: InterruptedBy,
     hold: int,
     settle_ms: float,
-    voids: list[Literal["", "overheard", "called"]],
+    voids: list[Ignored],
     partials: list[tuple[int, str, bool]],
     keys: list[tuple[int, int]],
     mutes: list[tuple[int, int]],
@@ -385,12 +171,10 @@ def test_invariants_hold_for_any_session(
         settle_ms,
         interrupt_after_ms,
         max_turn_s=max_turn_s,
-        manual=ends == "manual",
-        held=ends == "held",
+        ends_turn=ENDS_TURN[ends],
+        interrupted_by=interrupted_by,
         answers=answers,
-        interruptible=interruptible,
-        by_client=ends in {"client", "manual"},
-        by_name=by_name,
+        has_client=ends in {"client", "manual"},
     )
     lengths_ms = [length and float(length) for length in reply_lengths_ms]
     session = SimulatedSession(
@@ -443,60 +227,68 @@ def test_invariants_hold_for_any_session(
     assert turns == set(session.outcome), "a turn was lost"
 
 
+positions = st.integers(0, 10**6).map(Samples)
+replies = st.builds(ReplyId, st.integers(0, 4), st.integers(0, 4))
+segments = st.integers(0, 3).map(lambda number: SegmentId(number * 1000))
+transcripts = st.builds(
+    Transcript,
+    segments,
+    positions,
+    st.sampled_from(["", "a", "mhm", "stop it"]),
+    st.booleans(),
+    is_draft=st.booleans(),
+)
+origins = st.sampled_from(["greeting", "announcement", "requested", "repeated", "resumed"])
+results = st.builds(
+    VadResult,
+    st.booleans(),
+    positions,
+    st.floats(0, 1),
+    st.none() | positions,
+    possible_onset=st.booleans(),
+    above_noise=st.booleans(),
+    background_level=st.booleans(),
+)
+estimates = st.builds(EndOfTurnEstimate, st.floats(0, 1), st.floats(0, 900), st.floats(1, 900), st.just("sound"))
+ignored = st.sampled_from(["", "", "overheard", "called", "backchannel"])
+
 events = st.one_of(
+    st.builds(FrameProcessed, positions, results),
+    st.builds(FinalTranscript, positions, replies, transcripts, ignored),
+    st.builds(TranscriptFailed, positions, replies, segments),
     st.builds(
-        FrameProcessed,
-        st.integers(0, 10**6),
-        st.builds(
-            VadResult, st.booleans(), st.integers(0, 10**6), st.floats(0, 1), st.none(), st.booleans(), st.booleans()
-        ),
+        InterimTranscript, positions, transcripts, st.booleans(), was_requested=st.booleans(), is_echo=st.booleans()
     ),
-    st.builds(
-        FinalTranscript,
-        st.integers(0, 10**6),
-        st.builds(ReplyId, st.integers(0, 4), st.integers(0, 4)),
-        st.just(words("a")),
-    ),
-    st.builds(
-        FinalTranscript,
-        st.integers(0, 10**6),
-        st.builds(ReplyId, st.integers(0, 4), st.integers(0, 4)),
-        st.just(words("")),
-        st.sampled_from(["overheard", "called"]),
-    ),
-    st.builds(ReplyEnded, st.integers(0, 10**6), st.builds(ReplyId, st.integers(0, 4), st.integers(0, 4))),
-    st.builds(
-        PlaybackProgress,
-        st.integers(0, 10**6),
-        st.builds(ReplyId, st.integers(0, 4), st.integers(0, 4)),
-        st.integers(0, 5),
-        st.booleans(),
-    ),
-    st.builds(
-        TranscriptFailed,
-        st.integers(0, 10**6),
-        st.builds(ReplyId, st.integers(0, 4), st.integers(0, 4)),
-        st.just(SegmentId(0)),
-    ),
-    st.builds(InterimTranscript, st.integers(0, 10**6), st.just(words("mhm")), st.booleans()),
-    st.builds(
-        ReplyRequested,
-        st.integers(0, 10**6),
-        st.sampled_from(["greeting", "announcement", "requested", "repeated", "resumed"]),
-        st.just("x"),
-    ),
-    st.builds(InputCommitted, st.integers(0, 10**6)),
-    st.builds(KeyPressed, st.integers(0, 10**6)),
-    st.builds(InputCleared, st.integers(0, 10**6)),
-    st.builds(ReplyCancelled, st.integers(0, 10**6), st.booleans()),
+    st.builds(EndOfTurnScored, positions, segments, estimates),
+    st.builds(PlaybackProgress, positions, replies, st.integers(0, 5), st.booleans()),
+    st.builds(ReplyEnded, positions, replies),
+    st.builds(ReplyRequested, positions, origins, st.just("x")),
+    st.builds(InputCommitted, positions),
+    st.builds(KeyPressed, positions),
+    st.builds(InputCleared, positions),
+    st.builds(ReplyCancelled, positions, st.booleans()),
+)
+
+any_settings = st.builds(
+    TurnSettings,
+    hangover_ms=st.sampled_from([60.0, 400.0]),
+    speculate_after_ms=st.sampled_from([None, 40.0]),
+    settle_ms=st.sampled_from([0.0, 160.0]),
+    interrupt_after_ms=st.sampled_from([40.0, 300.0]),
+    max_turn_s=st.sampled_from([1.0, 30.0]),
+    stuck_after_s=st.sampled_from([2.0, 10.0]),
+    patience=st.sampled_from([None, BALANCED]),
+    ends_turn=st.sampled_from(EndsTurn),
+    interrupted_by=st.sampled_from(InterruptedBy),
+    answers=st.booleans(),
+    has_client=st.booleans(),
 )
 
 
-@given(
-    st.lists(events, max_size=60),
-    st.builds(TurnSettings, manual=st.booleans(), held=st.booleans(), answers=st.booleans()),
-)
-def test_no_order_of_events_raises(told: list[Event], config: TurnSettings) -> None:
-    turns = TurnTaking(config)
-    for event in told:
-        turns.handle(event)
+@given(st.lists(st.tuples(events, st.none() | any_settings), max_size=60), any_settings)
+def test_no_order_of_events_raises(steps: list[tuple[Event, TurnSettings | None]], config: TurnSettings) -> None:
+    """Events for replies and segments that exist or do not, with changes of settings. The effects stay consistent."""
+    checks = EffectChecks(TurnTaking(config))
+    for event, changed in steps:
+        checks.turns.settings = checks.turns.settings if changed is None else changed
+        checks.handle(event)

@@ -4,9 +4,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.turns.push_to_talk import MIN_PRESS, VAD_DELAY, PushToTalk
+from assistant.turns.push_to_talk import PushToTalk
+from assistant.turns.settings import PushToTalkThresholds
 from audio.frame import Frame
-from audio.units import FRAME_SAMPLES, Samples
+from audio.units import FRAME_SAMPLES, Samples, samples_of_ms
 from audio.vad import VadResult
 
 LOUD = np.full(FRAME_SAMPLES, 5000, np.int16)
@@ -53,13 +54,13 @@ def test_submission_waits_for_late_vad_onset() -> None:
     assert key.take_action(at(55), at(48)) == "submit"
     key.press(at(100))
     key.release(at(150))
-    assert key.take_action(Samples(at(150) + VAD_DELAY), None) == "submit"
+    assert key.take_action(Samples(at(150) + samples_of_ms(PushToTalkThresholds().vad_delay_ms)), None) == "submit"
 
 
 def test_tap_is_no_turn() -> None:
     key = PushToTalk()
     key.press(at(0))
-    key.release(Samples(MIN_PRESS - 1))
+    key.release(Samples(samples_of_ms(PushToTalkThresholds().min_press_ms) - 1))
     assert key.take_action(at(10), at(1)) == "clear"
 
 

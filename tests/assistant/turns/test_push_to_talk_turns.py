@@ -13,9 +13,9 @@ from assistant.turns.events import (
     ReplyId,
     ReplyRequested,
 )
-from assistant.turns.settings import TurnSettings
+from assistant.turns.settings import EndsTurn, TurnSettings
 
-PUSH_TO_TALK = TurnSettings(held=True, speculate_after_ms=60, max_turn_s=5)
+PUSH_TO_TALK = TurnSettings(ends_turn=EndsTurn.PUSH_TO_TALK, speculate_after_ms=60, max_turn_s=5)
 
 
 def test_forgotten_key_ends_turn_at_maximum_length() -> None:

@@ -15,11 +15,10 @@ from assistant.turns.events import (
     TurnDiscarded,
     TurnStarted,
 )
-from assistant.turns.queued_turns import MAX_QUEUED_TURNS
-from assistant.turns.settings import TurnSettings
+from assistant.turns.settings import EndsTurn, InterruptedBy, TurnSettings
 from audio.stt import SegmentId
 
-MANUAL = TurnSettings(manual=True, by_client=True)
+MANUAL = TurnSettings(ends_turn=EndsTurn.CLIENT, has_client=True)
 
 
 def speech_after_commit(scene: Scene) -> None:
@@ -104,7 +103,7 @@ def test_short_rest_after_commit_is_no_turn_with_late_transcript() -> None:
 
 
 def test_rest_of_overlong_turn_is_next_turn_with_late_transcript() -> None:
-    scene = Scene(TurnSettings(max_turn_s=1.0, interruptible=False))
+    scene = Scene(TurnSettings(max_turn_s=1.0, interrupted_by=InterruptedBy.NOTHING))
     scene.speech(1500)
     scene.silence(200)
     scene.transcript(FIRST, "the first half")
@@ -120,7 +119,7 @@ def test_rest_of_overlong_noise_is_no_turn() -> None:
 
 
 def test_queued_speech_retracts_reply_to_committed_turn() -> None:
-    scene = Scene(TurnSettings(by_client=True))
+    scene = Scene(TurnSettings(has_client=True))
     speech_after_commit(scene)
     scene.transcript(FIRST, "what time")
     assert RetractReply(FIRST) in scene.silence(20)
@@ -130,7 +129,7 @@ def test_queued_speech_retracts_reply_to_committed_turn() -> None:
 
 
 def test_queued_noise_does_not_retract_reply() -> None:
-    scene = Scene(TurnSettings(by_client=True))
+    scene = Scene(TurnSettings(has_client=True))
     scene.speech(1000)
     scene.handle(InputCommitted(at(1000)))
     scene.silence(200)
@@ -152,4 +151,4 @@ def test_commits_beyond_queue_limit_are_joined() -> None:
     for number in range(1, 30):
         scene.transcript(ReplyId(number, 1), "one")
         scene.silence(20)
-    assert sum(isinstance(effect, RecordTurn) for effect in scene.effects) == 1 + MAX_QUEUED_TURNS
+    assert sum(isinstance(effect, RecordTurn) for effect in scene.effects) == 1 + MANUAL.start.max_queued_turns

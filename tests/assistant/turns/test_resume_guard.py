@@ -18,8 +18,8 @@ from assistant.turns.events import (
     RetractReply,
     TurnStarted,
 )
-from assistant.turns.resume_guard import MAX_RESUME_WAIT_MS
-from assistant.turns.settings import TurnSettings
+from assistant.turns.settings import EndsTurn, InterruptedBy, TurnEndThresholds, TurnSettings
+from assistant.turns.states import UserSpeaking
 
 
 def turn_about_to_end() -> Scene:
@@ -46,7 +46,7 @@ def test_turn_ends_when_possible_onset_is_over() -> None:
 
 def test_long_possible_onset_does_not_delay_end_of_turn_further() -> None:
     scene = turn_about_to_end()
-    assert scene.possible_onset(MAX_RESUME_WAIT_MS) == ()
+    assert scene.possible_onset(TurnEndThresholds().max_resume_wait_ms) == ()
     ended = scene.possible_onset(20)
     assert [effect for effect in ended if isinstance(effect, EndOfTurn | CommitTurn | HoldPlayback)] == [
         EndOfTurn(1),
@@ -62,27 +62,33 @@ def test_each_silence_has_its_own_delay() -> None:
     scene.silence(100)
     scene.transcript(ReplyId(1, 2), "a small coffee with milk")
     scene.silence(280)
-    assert scene.possible_onset(MAX_RESUME_WAIT_MS) == ()
+    assert scene.possible_onset(TurnEndThresholds().max_resume_wait_ms) == ()
     assert EndOfTurn(1) in scene.possible_onset(20)
 
 
 def test_longer_silence_timeout_starts_a_new_delay() -> None:
     scene = turn_about_to_end()
     assert scene.possible_onset(40) == ()
-    assert scene.turns._state.turn is not None
-    scene.turns._state.turn.silence_timeout_ms = 600.0
+    state = scene.turns._conversation.state
+    assert isinstance(state, UserSpeaking)
+    state.turn.silence_timeout_ms = 600.0
     assert scene.silence(160) == ()
-    assert scene.possible_onset(MAX_RESUME_WAIT_MS) == ()
+    assert scene.possible_onset(TurnEndThresholds().max_resume_wait_ms) == ()
     assert EndOfTurn(1) in scene.possible_onset(20)
 
 
 @pytest.mark.parametrize(
-    "changed",
-    [{"interruptible": False}, {"manual": True}, {"held": True}, {"by_client": True}],
+    "modes",
+    [
+        TurnSettings(interrupted_by=InterruptedBy.NOTHING),
+        TurnSettings(ends_turn=EndsTurn.CLIENT),
+        TurnSettings(ends_turn=EndsTurn.PUSH_TO_TALK),
+        TurnSettings(has_client=True),
+    ],
     ids=["uninterruptible", "manual", "push-to-talk", "client"],
 )
-def test_uninterruptible_reply_is_not_held(changed: dict[str, bool]) -> None:
-    scene = Scene(TurnSettings(hangover_ms=400, speculate_after_ms=100, **changed))  # type: ignore[arg-type]
+def test_uninterruptible_reply_is_not_held(modes: TurnSettings) -> None:
+    scene = Scene(replace(modes, hangover_ms=400, speculate_after_ms=100))
     scene.speech(800)
     scene.silence(60)
     told = scene.possible_onset(400)
@@ -103,7 +109,7 @@ def test_possible_onset_holds_reply_until_it_is_audible() -> None:
     assert scene.possible_onset(40) == ()
     assert not scene.turns.ignores_silence
     assert scene.silence(20) == (ReleasePlayback(reply),)
-    assert scene.possible_onset(MAX_RESUME_WAIT_MS) == (HoldPlayback(reply),)
+    assert scene.possible_onset(TurnEndThresholds().max_resume_wait_ms) == (HoldPlayback(reply),)
     assert scene.possible_onset(20) == (ReleasePlayback(reply),)
     assert scene.possible_onset(100) == ()
     scene.progress(reply, 0)
@@ -129,7 +135,8 @@ def test_reply_committed_during_possible_onset_is_held() -> None:
 
 @pytest.mark.parametrize("case", ["heard", "greeting", "not interruptible"])
 def test_other_replies_are_not_held(case: str) -> None:
-    scene = Scene(TurnSettings(interruptible=case != "not interruptible"))
+    nothing_interrupts = case == "not interruptible"
+    scene = Scene(TurnSettings(interrupted_by=InterruptedBy.NOTHING if nothing_interrupts else InterruptedBy.VOICE))
     if case == "greeting":
         scene.handle(ReplyRequested(at(0), "greeting", "Hello."))
     else:
@@ -142,5 +149,5 @@ def test_held_reply_is_released_when_it_becomes_uninterruptible() -> None:
         scene = Scene()
         reply = scene.commit_reply()
         assert scene.possible_onset(20) == (HoldPlayback(reply),)
-        scene.turns.settings = replace(scene.turns.settings, interruptible=False)
+        scene.turns.settings = replace(scene.turns.settings, interrupted_by=InterruptedBy.NOTHING)
         assert (scene.speech(20) if speaks else scene.possible_onset(20))[0] == ReleasePlayback(reply)

@@ -27,14 +27,14 @@ from assistant.turns.events import (
     TurnDiscarded,
     TurnStarted,
 )
-from assistant.turns.settings import TurnSettings
+from assistant.turns.settings import InterruptedBy, TurnSettings
 from assistant.turns.states import Phase
 from audio.stt import SegmentId
 from audio.units import samples_of_ms
 
 
 def test_overlap_is_a_turn_after_reply_if_only_client_interrupts() -> None:
-    scene = Scene(TurnSettings(interruptible=False, by_client=True))
+    scene = Scene(TurnSettings(interrupted_by=InterruptedBy.CLIENT, has_client=True))
     scene.commit_reply(words_heard=3, audible=True)
     began = scene.now_ms
     assert [type(effect) for effect in scene.speech(200)] == [OpenSegment]
@@ -48,7 +48,7 @@ def test_overlap_is_a_turn_after_reply_if_only_client_interrupts() -> None:
     )
 
 
-DEFERRING = TurnSettings(interruptible=False, by_client=True)
+DEFERRING = TurnSettings(interrupted_by=InterruptedBy.CLIENT, has_client=True)
 
 
 def deferred_overlap(settings: TurnSettings = DEFERRING, text: str = "and then") -> tuple[Scene, tuple[Effect, ...]]:
@@ -130,7 +130,7 @@ def test_failed_transcript_of_deferred_overlap_is_apologized_for_later() -> None
 
 
 def test_cough_is_discarded_if_only_client_interrupts() -> None:
-    scene = Scene(TurnSettings(interruptible=False, by_client=True))
+    scene = Scene(TurnSettings(interrupted_by=InterruptedBy.CLIENT, has_client=True))
     scene.commit_reply(words_heard=3, audible=True)
     scene.effects.clear()
     scene.speech(200)
@@ -138,7 +138,7 @@ def test_cough_is_discarded_if_only_client_interrupts() -> None:
     assert [type(effect) for effect in scene.effects] == [OpenSegment, DiscardSegment]
 
 
-BY_NAME = TurnSettings(interruptible=False, by_name=True)
+BY_NAME = TurnSettings(interrupted_by=InterruptedBy.WAKE_PHRASE)
 
 
 SECOND = ReplyId(2, 1)
@@ -224,7 +224,7 @@ def test_pending_side_talk_is_dropped_with_reply(event: ReplyRequested | InputCl
 
 
 def test_deferred_overlap_continues_after_cancelled_reply() -> None:
-    scene = Scene(TurnSettings(interruptible=False, by_client=True))
+    scene = Scene(TurnSettings(interrupted_by=InterruptedBy.CLIENT, has_client=True))
     scene.commit_reply(words_heard=3, audible=True)
     scene.speech(400)
     assert scene.handle(ReplyCancelled(at(scene.now_ms))) == (InterruptReply(FIRST, "client"),)
@@ -233,7 +233,7 @@ def test_deferred_overlap_continues_after_cancelled_reply() -> None:
 
 
 def test_clear_discards_deferred_overlap() -> None:
-    scene = Scene(TurnSettings(interruptible=False, by_client=True))
+    scene = Scene(TurnSettings(interrupted_by=InterruptedBy.CLIENT, has_client=True))
     scene.commit_reply(words_heard=3, audible=True)
     began = scene.now_ms
     scene.speech(400)
@@ -246,10 +246,10 @@ def test_clear_discards_deferred_overlap() -> None:
 
 
 def test_new_onset_interrupts_once_reply_is_interruptible() -> None:
-    scene = Scene(TurnSettings(interruptible=False, by_client=True))
+    scene = Scene(TurnSettings(interrupted_by=InterruptedBy.CLIENT, has_client=True))
     scene.commit_reply(words_heard=3, audible=True)
     scene.speech(400)
     scene.silence(400)
-    scene.turns.settings = TurnSettings(by_client=True)
+    scene.turns.settings = TurnSettings(has_client=True)
     assert InterruptReply(FIRST) in scene.speech(400)
     assert [type(effect) for effect in scene.silence(400)] == [Transcribe, EndOfTurn]

@@ -15,7 +15,7 @@ from assistant.turns.events import (
     Transcribe,
     TurnStarted,
 )
-from assistant.turns.settings import TurnSettings
+from assistant.turns.settings import EndsTurn, TurnSettings
 from assistant.turns.states import Phase
 from audio.stt import SegmentId
 
@@ -74,7 +74,7 @@ def test_speech_long_after_candidate_begins_its_own_turn() -> None:
 
 
 def test_commit_by_client_turns_candidate_into_turn() -> None:
-    scene = Scene(TurnSettings(by_client=True))
+    scene = Scene(TurnSettings(has_client=True))
     scene.silence(1000)
     scene.uncertain_speech(200, 0.7)
     scene.silence(200)
@@ -129,14 +129,16 @@ def test_uncertain_speech_after_pause_continues_turn() -> None:
 
 
 @pytest.mark.parametrize(
-    "settings", [TurnSettings(by_client=True, manual=True), TurnSettings(held=True)], ids=["manual", "push-to-talk"]
+    "settings",
+    [TurnSettings(has_client=True, ends_turn=EndsTurn.CLIENT), TurnSettings(ends_turn=EndsTurn.PUSH_TO_TALK)],
+    ids=["manual", "push-to-talk"],
 )
 def test_any_speech_begins_turn_in_manual_modes(settings: TurnSettings) -> None:
     assert TurnStarted(1, at(0)) in Scene(settings).uncertain_speech(20, 0.55)
 
 
 def test_uncertain_speech_committed_by_client_is_answered() -> None:
-    scene = Scene(TurnSettings(by_client=True))
+    scene = Scene(TurnSettings(has_client=True))
     scene.silence(1000)
     scene.uncertain_speech(100, 0.55)
     told = scene.handle(InputCommitted(at(scene.now_ms)))

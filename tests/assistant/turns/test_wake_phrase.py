@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from text_cases import text_cases
 
-from assistant.turns.wake_phrase import AFTER_PHRASE_WINDOW_S, FILLERS, AddressedSpeech, WakePhrase, WakePhraseGate
+from assistant.turns.settings import WakePhraseThresholds
+from assistant.turns.wake_phrase import FILLERS, AddressedSpeech, WakePhrase, WakePhraseGate
 from audio.units import Samples, samples_of_s
 
 HEY = WakePhrase("hey computer")
@@ -89,7 +90,7 @@ def test_wake_phrase_alone_opens_window() -> None:
     gate = gate_with_window(listen_s=0)
     assert gate.classify("hey computer", NOON) == AddressedSpeech("called", has_wake_phrase=True)
     gate.open_after_phrase(NOON)
-    last = Samples(NOON + samples_of_s(AFTER_PHRASE_WINDOW_S))
+    last = Samples(NOON + samples_of_s(WakePhraseThresholds().after_phrase_window_s))
     assert gate.classify("what time is it", last) == AddressedSpeech("meant", "what time is it")
     assert gate.classify("what time is it", Samples(last + 1)) == AddressedSpeech("overheard")
 

@@ -12,14 +12,14 @@ from virtual_time import run_virtual
 from assistant.events import InterimWords, ReplyStarted, ReplyStopped, SpeechDiscarded, SpeechStarted, UserTurnCommitted
 from assistant.history.items import AssistantMessage, UserMessage
 from assistant.turns.push_to_talk import PushToTalk
-from assistant.turns.settings import TurnSettings
+from assistant.turns.settings import EndsTurn, InterruptedBy, TurnSettings
 from assistant.turns.wake_phrase import WakePhrase, WakePhraseGate
 from audio.stt import Transcript
 from audio.units import Samples, samples_of_s
 
 EAGER = TurnSettings(speculate_after_ms=100.0)
-BY_NAME = TurnSettings(speculate_after_ms=100.0, interruptible=False, by_name=True)
-HELD = TurnSettings(speculate_after_ms=100.0, held=True)
+BY_NAME = TurnSettings(speculate_after_ms=100.0, interrupted_by=InterruptedBy.WAKE_PHRASE)
+HELD = TurnSettings(speculate_after_ms=100.0, ends_turn=EndsTurn.PUSH_TO_TALK)
 
 
 def listener(listen_s: float = 4.0) -> WakePhraseGate:

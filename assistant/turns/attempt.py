@@ -1,0 +1,77 @@
+"""Defines one speculative reply and the words that it answers. Pure."""
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Literal
+
+from assistant.turns.events import PrepareReply, ReplyId
+
+IgnoreReason = Literal["", "noise", "overheard", "called", "backchannel"]
+"""Why a transcript is not answered; "" if it is answered."""
+
+WITHOUT_TEXT = frozenset({"noise", "backchannel"})
+"""The reasons for which the words of a transcript are dropped."""
+
+
+class Stability(Enum):
+    """How far the words of an attempt may still change.
+
+    - DRAFT: the transcript is an unconfirmed draft. It is never committed.
+    - CONFIRMED: the words may be committed.
+    - LOST: the recognizer failed or timed out. There are no words, and the reply says so.
+    """
+
+    DRAFT = auto()
+    CONFIRMED = auto()
+    LOST = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The words of a transcript.
+
+    Attributes:
+        text: All words of the turn, with those of retracted replies.
+        new_text: The words that are not in the history yet.
+        low_confidence: The recognizer reports low confidence in the words.
+        stability: How far they may still change.
+        ignored_because: Why they are not answered.
+    """
+
+    text: str
+    new_text: str
+    low_confidence: bool = False
+    stability: Stability = Stability.CONFIRMED
+    ignored_because: IgnoreReason = ""
+
+    @property
+    def is_draft(self) -> bool:
+        """Whether the transcript is a draft."""
+        return self.stability is Stability.DRAFT
+
+    @property
+    def are_lost(self) -> bool:
+        """Whether there is no transcript."""
+        return self.stability is Stability.LOST
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One speculative reply to the transcript so far.
+
+    Attributes:
+        reply: The id of the reply.
+        requested_after_ms: The length of the silence when the transcript was requested.
+        settled: The transcript was requested after `settle_ms` and will not improve.
+        words: The transcript; None before it arrives.
+    """
+
+    reply: ReplyId
+    requested_after_ms: float
+    settled: bool
+    words: Words | None = None
+
+
+def prepare_reply(reply: ReplyId, words: Words) -> PrepareReply:
+    """Returns the effect that starts the reply of an attempt."""
+    return PrepareReply(reply, words.text, words.new_text, words.are_lost)

@@ -1,0 +1,93 @@
+"""Handles the events of a user turn that has ended and whose transcript is pending. Pure."""
+
+from assistant.turns import idle, user_speaking
+from assistant.turns.commit import commit_if_ready, give_up, withdraw_request
+from assistant.turns.conversation import Conversation
+from assistant.turns.events import (
+    Effects,
+    FinalTranscript,
+    FrameProcessed,
+    InputCleared,
+    InputCommitted,
+    InterimTranscript,
+    KeyPressed,
+    ReplyCancelled,
+    TranscriptFailed,
+)
+from assistant.turns.states import AwaitingTranscript, EndedBy, UserSpeaking
+from audio.units import samples_of_s
+
+
+def on_frame(conversation: Conversation, state: AwaitingTranscript, event: FrameProcessed) -> Effects:
+    """Waits for the transcript. Speech reopens the turn, unless the client or the maximum length ended it."""
+    turn, settings = state.turn, conversation.settings
+    turn.add_frame(event.vad)
+    if event.vad.speaking and not state.is_final:
+        conversation.state = UserSpeaking(turn)
+        return user_speaking.on_speech(conversation, turn, event.at, event.vad)
+    if not state.is_final and settings.voice_interrupts:
+        turn.resume_guard.process(event.at, event.vad, settings)
+    if state.is_final and not conversation.settings.ends_by_key:
+        conversation.queued.add_frame(event.at, event.vad, settings)
+    if event.at - state.ended_at < samples_of_s(settings.stuck_after_s):
+        return ()
+    return give_up(conversation, turn, event.at, "stuck")
+
+
+def on_transcript(
+    conversation: Conversation, state: AwaitingTranscript, event: FinalTranscript | TranscriptFailed
+) -> Effects:
+    """Commits the turn, if this is the transcript that it waits for."""
+    settings, turn = conversation.settings, state.turn
+    reject_noise = settings.ends_by_silence and turn.will_be_answered
+    effects = turn.on_transcript(event, settings, reject_noise=reject_noise, forced=state.is_final)
+    return () if effects is None else (*effects, *commit_if_ready(conversation, state, event.at))
+
+
+def on_interim_transcript(_conversation: Conversation, state: AwaitingTranscript, event: InterimTranscript) -> Effects:
+    """Takes the words so far: the wake phrase shows that they are speech."""
+    if event.has_wake_phrase and state.turn.segment == event.transcript.segment:
+        state.turn.mark_certain()
+    return ()
+
+
+def on_input_committed(conversation: Conversation, state: AwaitingTranscript, event: InputCommitted) -> Effects:
+    """Ends the next turn, if the client has ended this one already. Otherwise this turn cannot be reopened any more."""
+    queued = conversation.queued
+    ends_next = state.ended_by is EndedBy.CLIENT or (state.ended_by is EndedBy.MAX_LENGTH and queued.has_speech)
+    if ends_next and not conversation.settings.ends_by_key:
+        queued.commit(event.at, conversation.settings)
+        return ()
+    conversation.cut_speech(event.at)
+    conversation.key_pressed_at = None
+    state.turn.mark_certain()
+    state.turn.submitted = True
+    if state.ended_by is EndedBy.SILENCE:
+        state.ended_by = EndedBy.CLIENT
+    queued.mark_cut(event.at)
+    return ()
+
+
+def on_input_cleared(conversation: Conversation, state: AwaitingTranscript, event: InputCleared) -> Effects:
+    """Discards the speech after the turn."""
+    if state.is_final and not conversation.settings.ends_by_key:
+        conversation.queued.clear(event.at)
+        return ()
+    return idle.on_input_cleared(conversation, state, event)
+
+
+def on_key_pressed(conversation: Conversation, state: AwaitingTranscript, event: KeyPressed) -> Effects:
+    """Reopens a turn that was released just before."""
+    if not conversation.settings.ends_by_key:
+        return on_reply_cancelled(conversation, state, ReplyCancelled(event.at))
+    conversation.key_pressed_at = event.at
+    conversation.state = UserSpeaking(state.turn)
+    return state.turn.drop_attempts("went on")
+
+
+def on_reply_cancelled(conversation: Conversation, state: AwaitingTranscript, event: ReplyCancelled) -> Effects:
+    """Withdraws the request for a reply to this turn, if that is wanted."""
+    conversation.resume_pending = None
+    if not (event.including_request and state.turn.reply_due):
+        return ()
+    return withdraw_request(conversation, state, event.at)

@@ -1,0 +1,107 @@
+"""Handles speech onsets that are not confirmed yet. Pure.
+
+A candidate begins a turn as soon as the speech is confirmed, or once a transcript shows that it has words. An action of
+the client or the key confirms it, too.
+"""
+
+from dataclasses import replace
+
+from assistant.turns.conversation import Conversation
+from assistant.turns.events import (
+    DiscardSegment,
+    Effects,
+    FrameProcessed,
+    InterimTranscript,
+    OpenSegment,
+    RequestTranscript,
+    TurnStarted,
+)
+from assistant.turns.replies import start_pending_reply
+from assistant.turns.speech_candidate import SpeechCandidate
+from assistant.turns.states import Candidate, Idle
+from audio.stt import SegmentId
+from audio.units import Samples
+from audio.vad import VadResult
+
+
+def on_frame(conversation: Conversation, state: Candidate, event: FrameProcessed) -> Effects:
+    """Waits until the speech is confirmed or has been over for too long."""
+    onset = conversation.unassigned_onset(event.at, event.vad)
+    if onset is not None:
+        return add_speech(conversation, event.at, onset, event.vad)
+    if not state.speech.is_over(event.at, conversation.settings.start):
+        return _request_transcript(conversation, state, event.at)
+    discarded = _discard_segment(conversation, state)
+    conversation.state = Idle()
+    return (*discarded, *start_pending_reply(conversation, event.at))
+
+
+def add_speech(conversation: Conversation, at: Samples, onset: Samples, vad: VadResult) -> Effects:
+    """Adds a frame with speech to the candidate, or begins one with it."""
+    state, settings = conversation.state, conversation.settings
+    discarded: Effects = ()
+    speech = SpeechCandidate(onset, at)
+    if isinstance(state, Candidate):
+        discarded = _discard_segment(conversation, state)
+        speech = state.speech
+    speech = speech.with_frame(at, onset, vad, settings.start)
+    if conversation.turn_start_policy.begins_turn(speech, settings):
+        return (*discarded, *begin_turn(conversation, speech))
+    conversation.state = Candidate(speech)
+    return discarded
+
+
+def on_interim_transcript(conversation: Conversation, state: Candidate, event: InterimTranscript) -> Effects:
+    """Begins a turn if the requested transcript has words in which the recognizer is confident."""
+    words = event.transcript
+    if not event.was_requested or words.segment != state.speech.segment:
+        return ()
+    if words.text and (event.has_wake_phrase or not words.low_confidence):
+        return begin_turn(conversation, state.speech, confirmed_by_transcript=True)
+    return _discard_segment(conversation, state)
+
+
+def begin_turn(
+    conversation: Conversation, speech: SpeechCandidate, *, confirmed_by_transcript: bool = False
+) -> Effects:
+    """Begins the turn of a candidate.
+
+    Args:
+        conversation: The conversation.
+        speech: The candidate.
+        confirmed_by_transcript: The transcript confirms the speech, whatever the VAD reported.
+    """
+    if speech.segment is None:
+        return begin_turn_at(conversation, conversation.segment_at(speech.onset), speech, speech.onset)
+    turn = conversation.open_turn(conversation.next_turn_number(), speech.segment, speech.onset, speech.voiced_until)
+    turn.peak_probability = 1.0 if confirmed_by_transcript else speech.peak_probability
+    return (TurnStarted(turn.number, speech.onset),)
+
+
+def begin_turn_at(
+    conversation: Conversation, segment: SegmentId, speech: SpeechCandidate, speech_end: Samples
+) -> Effects:
+    """Begins a turn for speech that lasted up to `speech_end`, as far as is known."""
+    turn = conversation.open_turn(conversation.next_turn_number(), segment, speech.onset, speech_end)
+    turn.peak_probability = speech.peak_probability
+    return (OpenSegment(segment, speech.onset), TurnStarted(turn.number, speech.onset))
+
+
+def _request_transcript(conversation: Conversation, state: Candidate, at: Samples) -> Effects:
+    """Requests the transcript of a candidate that has ended, once."""
+    speech = state.speech
+    if speech.transcript_requested or not speech.may_request_transcript(at, conversation.settings.start):
+        return ()
+    segment = conversation.segment_at(speech.onset) if speech.segment is None else speech.segment
+    state.speech = replace(speech, transcript_requested=True, segment=segment)
+    opened = (OpenSegment(segment, speech.onset),) if speech.segment is None else ()
+    return (*opened, RequestTranscript(segment, speech.voiced_until))
+
+
+def _discard_segment(conversation: Conversation, state: Candidate) -> Effects:
+    """Discards the segment of the candidate, whose transcript has no words so far."""
+    segment = state.speech.segment
+    if segment is None:
+        return ()
+    state.speech = replace(state.speech, segment=None)
+    return (DiscardSegment(segment, conversation.last_turn_number),)

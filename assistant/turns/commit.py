@@ -1,0 +1,123 @@
+"""Commits, records or discards a user turn that has ended. Pure."""
+
+from assistant.turns.attempt import Words, prepare_reply
+from assistant.turns.conversation import Conversation
+from assistant.turns.events import (
+    AbandonReason,
+    CloseSegment,
+    CommitTurn,
+    DiscardSegment,
+    Effects,
+    HoldPlayback,
+    PrepareReply,
+    RecordTurn,
+    ReplyId,
+)
+from assistant.turns.states import AwaitingTranscript, EndedBy, Idle, Replying
+from assistant.turns.user_turn import Answering, UserTurn
+from audio.units import Samples, samples_of_ms
+
+_RESUMABLE = frozenset({"no words", "noise", "overheard", "backchannel"})
+"""Why a turn is discarded that had falsely interrupted a reply."""
+
+
+def commit_if_ready(conversation: Conversation, state: AwaitingTranscript, at: Samples) -> Effects:
+    """Commits or records a finished turn once its transcript is known; discards it if there are no words."""
+    turn, attempt = state.turn, state.turn.attempt
+    if attempt is None or attempt.words is None or turn.recheck is not None:
+        return ()
+    if requested_again := turn.recheck_before_commit(at):
+        return requested_again
+    words = attempt.words
+    if not words.text and not words.are_lost and not turn.reply_due:
+        return discard_turn(conversation, turn, at, words.ignored_because or "no words")
+    conversation.mark_processed(turn.speech_end)
+    if state.ended_by is EndedBy.MAX_LENGTH and words.text and not words.low_confidence:
+        conversation.cut_at = conversation.processed_until
+    if turn.will_be_answered:
+        return _commit(conversation, state, attempt.reply, words, at)
+    conversation.state = Idle()
+    recorded = RecordTurn(turn.number, words.text, words.new_text, turn.speech_end, words.low_confidence)
+    return (recorded, CloseSegment(turn.segment, turn.number))
+
+
+def _commit(
+    conversation: Conversation, state: AwaitingTranscript, reply: ReplyId, words: Words, at: Samples
+) -> Effects:
+    turn = state.turn
+    held = turn.resume_guard.holds
+    conversation.state = Replying(
+        reply,
+        "requested" if turn.reply_due else "spoken",
+        # Used only after a retraction, to join the words. A reply to a lost transcript has no words to join.
+        (words.text,) if words.text else turn.retracted_texts,
+        words.low_confidence,
+        progress_at=at,
+        attempts=turn.attempts,
+        peak_probability=turn.peak_probability,
+        was_retracted=bool(turn.retracted_texts) and not words.new_text,
+        turn_ended_by=state.ended_by,
+        resume_guard=turn.resume_guard,
+        playback_held=held,
+    )
+    commit = CommitTurn(
+        reply, words.text, words.new_text, turn.speech_end, words.low_confidence, submitted=turn.submitted
+    )
+    return (commit, *((HoldPlayback(reply),) if held else ()), CloseSegment(turn.segment, turn.number))
+
+
+def discard_turn(conversation: Conversation, turn: UserTurn, at: Samples, reason: AbandonReason) -> Effects:
+    """Ends the turn without a reply. A reply that it had falsely interrupted will resume."""
+    conversation.state = Idle()
+    conversation.mark_processed(turn.speech_end)
+    if turn.resumable_reply is not None and turn.will_be_answered and reason in _RESUMABLE:
+        delay = samples_of_ms(conversation.settings.replies.resume_delay_ms)
+        conversation.resume_pending = turn.resumable_reply, Samples(turn.speech_end + delay)
+    return turn.discard(at, reason)
+
+
+def give_up(conversation: Conversation, turn: UserTurn, at: Samples, reason: AbandonReason) -> Effects:
+    """Ends a turn that cannot complete. A reply that is due is still given, to the words of retracted replies."""
+    if not turn.reply_due:
+        return discard_turn(conversation, turn, at, reason)
+    dropped = turn.drop_attempts(reason)
+    turn.attempts += 1
+    reply, text = ReplyId(turn.number, turn.attempts), " ".join(turn.retracted_texts)
+    conversation.state = Replying(
+        reply,
+        "requested",
+        turn.retracted_texts,
+        turn.retracted_low_confidence,
+        progress_at=at,
+        attempts=turn.attempts,
+        was_retracted=True,
+    )
+    commit = CommitTurn(
+        reply, text, "", None, turn.retracted_low_confidence, origin="requested", submitted=turn.submitted
+    )
+    return (*dropped, DiscardSegment(turn.segment, turn.number), PrepareReply(reply, text), commit)
+
+
+# ---- requests while the transcript is pending ----
+
+
+def request_answer(conversation: Conversation, state: AwaitingTranscript, at: Samples) -> Effects:
+    """Handles a request for a reply: the reply answers this turn."""
+    turn, attempt = state.turn, state.turn.attempt
+    if turn.will_be_answered:
+        return ()
+    turn.answering = Answering.ALWAYS
+    turn.mark_certain()
+    if attempt is None or attempt.words is None:
+        return ()
+    return (prepare_reply(attempt.reply, attempt.words), *commit_if_ready(conversation, state, at))
+
+
+def withdraw_request(conversation: Conversation, state: AwaitingTranscript, at: Samples) -> Effects:
+    """Withdraws the request for a reply."""
+    turn, settings = state.turn, conversation.settings
+    turn.answering = Answering.of(due=False, automatic=settings.answers_at_end)
+    if turn.will_be_answered or turn.attempt is None or turn.attempt.words is None:
+        return ()
+    dropped = turn.drop_attempts("cleared")
+    return (*dropped, turn.begin_attempt(at, turn.speech_end, settings, settled=state.is_final))

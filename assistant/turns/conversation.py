@@ -1,0 +1,141 @@
+"""Holds what outlasts the states of a conversation, and what several of them share. Pure."""
+
+from dataclasses import dataclass, field
+
+from assistant.turns.announcements import Announcements
+from assistant.turns.events import ReplyId
+from assistant.turns.overlap_policy import OverlapPolicy
+from assistant.turns.queued_turns import QueuedTurn, QueuedTurns
+from assistant.turns.settings import TurnSettings
+from assistant.turns.speech_candidate import PossiblePrefix
+from assistant.turns.states import Idle, Replying, State, UserSpeaking
+from assistant.turns.turn_end_policy import TurnEndPolicy
+from assistant.turns.turn_start_policy import TurnStartPolicy
+from assistant.turns.user_turn import Answering, UserTurn
+from audio.stt import SegmentId
+from audio.units import Samples, samples_of_ms
+from audio.vad import VadResult
+
+
+@dataclass(slots=True)
+class Conversation:
+    """One conversation: its state, and what it remembers in every state.
+
+    Attributes:
+        settings: The current settings.
+        state: The current state.
+        turn_start_policy: Decides when a turn starts.
+        turn_end_policy: Decides when a turn ends.
+        overlap_policy: Decides what speech during a reply is.
+        queued: Speech that followed a turn whose transcript is pending.
+        processed_until: Speech that began before this position is processed already.
+        cut_at: Position at which the client or the maximum length cut the speech. Speech that continues after it is
+            the next turn.
+        prefix: Speech that was not understood and may be the beginning of the next turn.
+        announcements: Announcements that wait until nobody speaks.
+        resume_pending: The falsely interrupted reply, and when its rest is said if nobody speaks.
+        answer_after_reply: A turn was recorded during a reply; it is answered after that reply.
+        key_pressed_at: When the push-to-talk key went down; None while it is up.
+        last_turn_number: The number of the last turn; 0 before the first.
+    """
+
+    settings: TurnSettings
+    state: State = field(default_factory=Idle)
+    turn_start_policy: TurnStartPolicy = field(default_factory=TurnStartPolicy)
+    turn_end_policy: TurnEndPolicy = field(default_factory=TurnEndPolicy)
+    overlap_policy: OverlapPolicy = field(default_factory=OverlapPolicy)
+    queued: QueuedTurns = field(default_factory=QueuedTurns)
+    processed_until: Samples = Samples(0)
+    cut_at: Samples | None = None
+    prefix: PossiblePrefix | None = None
+    announcements: Announcements = field(default_factory=Announcements)
+    resume_pending: tuple[ReplyId, Samples] | None = None
+    answer_after_reply: bool = False
+    key_pressed_at: Samples | None = None
+    last_turn_number: int = 0
+
+    # ---- speech ----
+
+    def mark_processed(self, until: Samples) -> None:
+        """Marks speech that began before this position as processed."""
+        self.processed_until = max(self.processed_until, until)
+
+    def cut_speech(self, at: Samples) -> None:
+        """Marks speech as processed. If a client takes part, speech that continues is the next turn."""
+        self.mark_processed(at)
+        if self.settings.has_client:
+            self.cut_at = self.processed_until
+
+    def segment_at(self, onset: Samples) -> SegmentId:
+        """Returns the segment for speech with this onset: with the pre-roll, and the possible prefix."""
+        segment = SegmentId(max(self.processed_until, onset - samples_of_ms(self.settings.pre_roll_ms), 0))
+        before = self.prefix
+        if before is None or self.processed_until > before.until:
+            return segment
+        if not before.is_continued_by(onset, self.settings.start):
+            return segment
+        return SegmentId(min(segment, before.segment + 1))  # one sample later, since segment ids are unique
+
+    def unassigned_onset(self, at: Samples, vad: VadResult) -> Samples | None:
+        """Returns the onset of speech that belongs to no turn yet, or None.
+
+        Speech that continues well beyond a cut has its onset at the cut.
+        """
+        if not vad.speaking:
+            return None
+        if vad.boundary >= self.processed_until:
+            return vad.boundary
+        if vad.possible_end is not None or not self._cut_starts_next_turn():
+            return None
+        continues = at - self.processed_until >= samples_of_ms(self.settings.start.min_continued_speech_ms)
+        return self.processed_until if continues else None
+
+    def _cut_starts_next_turn(self) -> bool:
+        """Returns whether speech that continues after a cut is the next turn."""
+        if self.settings.ends_by_key:
+            return False
+        return self.settings.ends_by_client or self.cut_at == self.processed_until
+
+    # ---- turns ----
+
+    def next_turn_number(self) -> int:
+        """Returns the number of the next turn, counting from 1."""
+        self.last_turn_number += 1
+        return self.last_turn_number
+
+    def next_queued_turn(self) -> QueuedTurn | None:
+        """Removes and returns the next queued turn, or None."""
+        return self.queued.next(
+            self.settings,
+            include_rest=self._cut_starts_next_turn(),
+            include_unconfirmed=self.settings.ends_by_client,
+        )
+
+    def open_turn(self, number: int, segment: SegmentId, onset: Samples, speech_end: Samples) -> UserTurn:
+        """Opens a user turn: the user is speaking."""
+        turn = UserTurn(number, segment, onset, speech_end, resumable_reply=self.take_resume_pending())
+        turn.answering = Answering.of(due=False, automatic=self.settings.answers_at_end)
+        self.state = UserSpeaking(turn)
+        return turn
+
+    def take_resume_pending(self) -> ReplyId | None:
+        """Removes and returns the reply that was about to resume. It resumes only if the new turn is discarded."""
+        pending, self.resume_pending = self.resume_pending, None
+        return None if pending is None else pending[0]
+
+    def take_answer_after_reply(self) -> bool:
+        """Returns whether a turn that was recorded during a reply is to be answered, and forgets it."""
+        due, self.answer_after_reply = self.answer_after_reply, False
+        return due
+
+    # ---- announcements ----
+
+    def repeat_unheard_announcement(self, reply: Replying) -> None:
+        """Queues the announcement of a reply again if no complete word of it was heard."""
+        if reply.announcement is not None and not reply.words_heard:
+            self.announcements.repeat(reply.announcement)
+
+    def repeat_failed_announcement(self, reply: Replying) -> None:
+        """Queues an announcement again, up to the limit, after a reply ended without any sound."""
+        if reply.announcement is not None and not reply.audible and not reply.words_heard:
+            self.announcements.repeat_failed(reply.announcement, self.settings.replies)

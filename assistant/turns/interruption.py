@@ -1,0 +1,132 @@
+"""Ends a reply in favor of the user's speech, or the speech in favor of the reply. Pure."""
+
+from typing import Literal
+
+from assistant.turns.attempt import prepare_reply
+from assistant.turns.conversation import Conversation
+from assistant.turns.events import (
+    AbandonReason,
+    DiscardSegment,
+    Effects,
+    InterruptReply,
+    RetractReply,
+    TurnDiscarded,
+    TurnStarted,
+)
+from assistant.turns.overlap import Ducking, Overlap, OverlapStatus
+from assistant.turns.states import EndedBy, Idle, Replying, UserSpeaking
+from assistant.turns.user_turn import Answering, UserTurn
+from audio.units import Samples
+
+
+def interrupt_or_retract(conversation: Conversation, state: Replying, overlap: Overlap, at: Samples) -> Effects:
+    """Ends the reply in favor of the overlapping speech.
+
+    If no complete word of the reply was heard, the reply is retracted and the turn continues. Otherwise the reply is
+    interrupted and a new turn starts.
+    """
+    conversation.repeat_unheard_announcement(state)
+    if overlap.turn is not None:
+        return (InterruptReply(state.reply), *begin_turn_from_overlap(conversation, overlap))
+    if state.words_heard == 0:
+        return _retract(conversation, state, overlap, at)
+    turn = UserTurn(conversation.next_turn_number(), overlap.segment, overlap.onset, at)
+    conversation.take_resume_pending()
+    turn.resumable_reply, turn.early = state.reply, overlap.early
+    _open(conversation, turn, overlap, due=False)
+    continues = overlap.early and state.turn_ended_by is EndedBy.SILENCE
+    return (TurnStarted(turn.number, overlap.onset), InterruptReply(state.reply, continues_turn=continues))
+
+
+def _retract(conversation: Conversation, state: Replying, overlap: Overlap, at: Samples) -> Effects:
+    turn = UserTurn(state.reply.turn, overlap.segment, overlap.onset, at)
+    pending = conversation.take_resume_pending()
+    turn.retracted_texts, turn.retracted_low_confidence = state.answered_texts, state.low_confidence
+    turn.attempts, turn.peak_probability = state.attempts, state.peak_probability
+    turn.resumable_reply = state.reply if state.origin == "resumed" else pending
+    _open(conversation, turn, overlap, due=bool(state.answered_texts) or state.origin == "requested")
+    return (RetractReply(state.reply), TurnStarted(turn.number, overlap.onset))
+
+
+def _open(conversation: Conversation, turn: UserTurn, overlap: Overlap, *, due: bool) -> None:
+    """Opens the turn with which an overlap has ended a reply."""
+    due = conversation.take_answer_after_reply() or due
+    turn.answering = Answering.of(due=due, automatic=conversation.settings.answers)
+    turn.peak_probability = max(turn.peak_probability, overlap.peak_probability)
+    conversation.state = UserSpeaking(turn)
+
+
+def begin_turn_from_overlap(conversation: Conversation, overlap: Overlap) -> Effects:
+    """Turns the overlap into a user turn after the reply has ended."""
+    due = conversation.take_answer_after_reply()
+    if overlap.side_talk is not None:
+        return _continue_side_talk(conversation, overlap, overlap.side_talk, due=due)
+    number = conversation.next_turn_number() if overlap.turn is None else overlap.turn
+    turn = conversation.open_turn(number, overlap.segment, overlap.onset, overlap.speech_end)
+    turn.peak_probability = overlap.peak_probability
+    turn.answering = Answering.of(due=due, automatic=turn.will_be_answered)
+    return (TurnStarted(number, overlap.onset),) if overlap.turn is None else ()
+
+
+def _continue_side_talk(conversation: Conversation, overlap: Overlap, turn: UserTurn, *, due: bool) -> Effects:
+    """Continues the turn whose transcript was requested during the reply."""
+    conversation.state = UserSpeaking(turn)
+    turn.speech_end, turn.peak_probability = overlap.speech_end, overlap.peak_probability
+    turn.resumable_reply = conversation.take_resume_pending()
+    if not overlap.is_deferred:
+        return ()
+    turn.answering = Answering.of(due=due, automatic=conversation.settings.answers)
+    attempt = turn.attempt
+    if attempt is None or attempt.words is None or not turn.will_be_answered:
+        return ()
+    return (prepare_reply(attempt.reply, attempt.words),)
+
+
+def defer_overlap(conversation: Conversation, overlap: Overlap) -> Effects:
+    """Keeps the overlap as a turn after the reply."""
+    overlap.status, overlap.turn = OverlapStatus.DEFERRED, conversation.next_turn_number()
+    return (TurnStarted(overlap.turn, overlap.onset),)
+
+
+def dismiss_overlap(
+    conversation: Conversation, state: Replying, until: Samples, at: Samples, reason: AbandonReason = "cleared"
+) -> Effects:
+    """Dismisses the overlap without an interruption. Speech before `until` counts as processed."""
+    overlap = state.overlap
+    conversation.mark_processed(until)
+    if overlap is None:
+        return ()
+    if overlap.side_talk is not None:
+        return (*state.end_overlap(), *overlap.side_talk.discard(at, reason))
+    discarded = (*state.end_overlap(), DiscardSegment(overlap.segment, state.reply.turn))
+    if overlap.turn is None:
+        return discarded
+    return (*discarded, TurnDiscarded(overlap.turn, at, overlap.speech_end, reason))
+
+
+def stop_reply(
+    conversation: Conversation, state: Replying, at: Samples, reason: Literal["requested", "client"]
+) -> Effects:
+    """Ends the reply and drops the overlap, unless it is kept as a turn; see `move_turn_to_overlap`."""
+    conversation.state = Idle()
+    if reason == "requested":
+        conversation.repeat_unheard_announcement(state)
+    dismissed: Effects = ()
+    if state.overlap is not None:
+        # The reply is over, so its volume needs no effect. An overlap that is kept may duck the next reply.
+        state.overlap.ducking = Ducking.NOT_YET
+        if not state.overlap.is_deferred:
+            why: AbandonReason = "requested" if reason == "requested" else "cleared"
+            dismissed = dismiss_overlap(conversation, state, conversation.processed_until, at, why)
+    return (*dismissed, InterruptReply(state.reply, reason))
+
+
+def move_turn_to_overlap(turn: UserTurn, at: Samples) -> tuple[Overlap, Effects]:
+    """Turns the open turn into an overlap of the reply that was requested during it.
+
+    The turn itself ends. Its speech is still transcribed and becomes another turn after the reply.
+    """
+    dropped = turn.drop_attempts("requested")
+    kept = Overlap(turn.segment, turn.onset, turn.speech_end, OverlapStatus.DEFERRED)
+    kept.peak_probability = turn.peak_probability
+    return kept, (*dropped, TurnDiscarded(turn.number, at, turn.speech_end, "requested"))

@@ -1,0 +1,114 @@
+"""Handles the frames and transcripts of user speech during a reply. Pure.
+
+`overlap_policy.py` decides what such speech is, where speech may interrupt the reply.
+"""
+
+from assistant.turns.conversation import Conversation
+from assistant.turns.events import Effects, InterimTranscript
+from assistant.turns.interruption import defer_overlap, dismiss_overlap, interrupt_or_retract
+from assistant.turns.overlap import Overlap
+from assistant.turns.overlap_policy import OverlapClass
+from assistant.turns.settings import InterruptedBy
+from assistant.turns.side_talk import request_transcript_after_pause
+from assistant.turns.speech_candidate import PossiblePrefix
+from assistant.turns.states import Replying
+from audio.stt import SegmentId
+from audio.units import Samples
+from audio.vad import VadResult
+
+
+def start_overlap(
+    conversation: Conversation, state: Replying, at: Samples, segment: SegmentId, vad: VadResult
+) -> Effects:
+    """Starts an overlap. If the reply is not audible yet, the user continues the turn and the reply is retracted."""
+    settings = conversation.settings
+    effects = state.start_overlap(at, vad, segment, settings)
+    if not settings.voice_interrupts or state.audible or state.overlap is None:
+        return (*state.release(), *effects)
+    return (*effects, *interrupt_or_retract(conversation, state, state.overlap, at))
+
+
+def on_frame(conversation: Conversation, state: Replying, overlap: Overlap, at: Samples, vad: VadResult) -> Effects:
+    """Handles a frame of an overlap. If it ends neither the overlap nor the reply, the caller checks its progress."""
+    settings = conversation.settings
+    if overlap.pause is not None and vad.speaking:
+        overlap.early = overlap.early and state.is_early(vad.boundary, settings)
+    overlap.add_frame(at, vad)
+    if overlap.is_deferred:
+        return _on_deferred(conversation, state, overlap, at, vad)
+    if not settings.voice_interrupts:
+        return (*state.stop_ducking(), *_on_uninterruptible(conversation, state, overlap, at, vad))
+    overlap.count_speech(vad, settings)
+    found = conversation.overlap_policy.classify(overlap, vad, at, settings)
+    if found is OverlapClass.INTERRUPTION:
+        return interrupt_or_retract(conversation, state, overlap, at)
+    if found is OverlapClass.NO_INTERRUPTION:
+        return dismiss_overlap(conversation, state, vad.boundary, at)
+    if not vad.speaking:
+        return overlap.request_transcript(at, settings)
+    overlap.update_status(settings)
+    return state.duck(at, settings)
+
+
+def _on_uninterruptible(
+    conversation: Conversation, state: Replying, overlap: Overlap, at: Samples, vad: VadResult
+) -> Effects:
+    """Handles an overlap with a reply that speech may not interrupt."""
+    settings = conversation.settings
+    if not settings.ends_by_silence:
+        return ()  # the overlap is kept, since the client or the key may still commit it
+    if settings.interrupted_by is InterruptedBy.WAKE_PHRASE or overlap.side_talk is not None:
+        return request_transcript_after_pause(conversation, overlap, at, vad)
+    if not vad.speaking:
+        return dismiss_overlap(conversation, state, vad.boundary, at)
+    if settings.interrupted_by is not InterruptedBy.CLIENT:
+        return ()
+    overlap.count_speech(vad, settings)
+    return defer_overlap(conversation, overlap) if overlap.has_enough_speech(settings) else ()
+
+
+def _on_deferred(conversation: Conversation, state: Replying, overlap: Overlap, at: Samples, vad: VadResult) -> Effects:
+    """Handles speech that becomes a turn after the reply. Only a new onset can interrupt the reply."""
+    settings = conversation.settings
+    is_new_onset = vad.speaking and vad.boundary >= conversation.processed_until
+    if not is_new_onset or not settings.voice_interrupts:
+        overlap.speech_ms = 0.0
+        unducked = state.stop_ducking()
+        if settings.ends_by_silence and settings.interrupted_by is InterruptedBy.CLIENT:
+            return (*unducked, *request_transcript_after_pause(conversation, overlap, at, vad))
+        return unducked
+    overlap.count_speech(vad, settings)
+    if overlap.has_enough_speech(settings) or not state.audible:
+        return interrupt_or_retract(conversation, state, overlap, at)
+    return state.duck(at, settings)
+
+
+def on_interim_transcript(conversation: Conversation, state: Replying, event: InterimTranscript) -> Effects:
+    """Takes the words of the overlap so far. The wake phrase interrupts in every mode."""
+    overlap, words, called = state.overlap, event.transcript, event.has_wake_phrase
+    if overlap is None or overlap.is_deferred or words.segment != overlap.segment:
+        return ()
+    may_interrupt = conversation.settings.voice_interrupts or called
+    if not may_interrupt or not (words.text or event.was_requested):
+        return ()
+    overlap.add_transcript(event)
+    found = conversation.overlap_policy.classify(overlap, event, event.at, conversation.settings)
+    if found is OverlapClass.UNDECIDED:
+        return ()
+    if found is OverlapClass.NO_INTERRUPTION:
+        return _dismiss_unclear(conversation, state, overlap, event)
+    if called or event.was_requested:
+        overlap.peak_probability = 1.0  # the transcript confirms the speech, whatever the VAD reported
+    return interrupt_or_retract(conversation, state, overlap, event.at)
+
+
+def _dismiss_unclear(
+    conversation: Conversation, state: Replying, overlap: Overlap, event: InterimTranscript
+) -> Effects:
+    """Dismisses an overlap whose transcript does not interrupt.
+
+    Unless it was an echo or a backchannel, it may be the prefix of the next speech.
+    """
+    if not event.is_echo and not overlap.backchannel:
+        conversation.prefix = PossiblePrefix(overlap.segment, overlap.speech_end)
+    return dismiss_overlap(conversation, state, overlap.speech_end, event.at)

@@ -1,0 +1,60 @@
+"""Starts turns that were queued while the transcript of the previous turn was pending. Pure."""
+
+from assistant.turns import overlapping, user_speaking
+from assistant.turns.candidate import begin_turn_at
+from assistant.turns.commit import request_answer
+from assistant.turns.conversation import Conversation
+from assistant.turns.events import Effects, InterruptReply, TurnDiscarded
+from assistant.turns.interruption import begin_turn_from_overlap
+from assistant.turns.queued_turns import QueuedTurn
+from assistant.turns.speech_candidate import SpeechCandidate
+from assistant.turns.states import AwaitingTranscript, EndedBy, Idle, Replying, UserSpeaking
+from audio.units import Samples
+from audio.vad import VadResult
+
+
+def start_queued_turn(conversation: Conversation, at: Samples) -> Effects:
+    """Starts the next queued turn, if the user has no other turn. During a reply its speech is an overlap."""
+    state = conversation.state
+    if not isinstance(state, Idle) and not (isinstance(state, Replying) and state.overlap is None):
+        return ()
+    effects: Effects = ()
+    queued = conversation.next_queued_turn()
+    # Process all empty ones in this frame, since speech in this frame comes after them.
+    while queued is not None and queued.candidate is None:
+        number, submitted = conversation.next_turn_number(), queued.submitted_at is not None
+        effects += (TurnDiscarded(number, at, queued.speech_end, "no words", submitted),)
+        queued = conversation.next_queued_turn()
+    if queued is None or queued.candidate is None:
+        return effects
+    if isinstance(state, Replying):
+        effects += _start_during_reply(conversation, state, at, queued, queued.candidate)
+    else:
+        effects += begin_turn_at(conversation, queued.segment, queued.candidate, queued.speech_end)
+    return effects + _end_if_submitted(conversation, at, queued)
+
+
+def _start_during_reply(
+    conversation: Conversation, state: Replying, at: Samples, queued: QueuedTurn, speech: SpeechCandidate
+) -> Effects:
+    vad = VadResult(True, speech.onset, speech.peak_probability)
+    effects = overlapping.start_overlap(conversation, state, at, queued.segment, vad)
+    if conversation.state is not state or state.overlap is None or queued.submitted_at is None:
+        return effects
+    # A commit by the client interrupts.
+    return (*effects, InterruptReply(state.reply, "client"), *begin_turn_from_overlap(conversation, state.overlap))
+
+
+def _end_if_submitted(conversation: Conversation, at: Samples, queued: QueuedTurn) -> Effects:
+    """Ends the turn if the client had ended it while it was queued."""
+    state = conversation.state
+    if queued.submitted_at is None or not isinstance(state, UserSpeaking):
+        return ()
+    turn = state.turn
+    turn.speech_end, turn.submitted = queued.speech_end, True
+    turn.mark_certain()
+    conversation.cut_speech(queued.submitted_at)
+    ended = user_speaking.end_turn(conversation, turn, at, EndedBy.CLIENT)
+    if not queued.reply_requested or not isinstance(conversation.state, AwaitingTranscript):
+        return ended
+    return (*ended, *request_answer(conversation, conversation.state, at))

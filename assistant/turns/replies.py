@@ -1,0 +1,74 @@
+"""Starts replies that no user turn caused: announcements, literal texts, and replies to the history. Pure."""
+
+from typing import Literal
+
+from assistant.turns.announcements import Announcement
+from assistant.turns.conversation import Conversation
+from assistant.turns.events import CommitTurn, Effects, Origin, PrepareReply, ReplyId, ResumeReply
+from assistant.turns.states import Replying
+from audio.units import Samples, samples_of_s
+
+
+def start_pending_reply(conversation: Conversation, at: Samples) -> Effects:
+    """Starts what is due when nobody speaks: a pending reply, the rest of a reply, or an announcement.
+
+    While the push-to-talk key is down nothing starts, unless it has been down for longer than a turn may last.
+    """
+    pressed_at = conversation.key_pressed_at
+    if pressed_at is not None and at - pressed_at < samples_of_s(conversation.settings.max_turn_s):
+        return ()
+    if conversation.answer_after_reply:
+        return answer_history(conversation, at)
+    announcement = conversation.announcements.next()
+    if announcement is None:
+        return _request_resume(conversation, at)
+    return start_literal_reply(conversation, at, "announcement", announcement.text, announcement=announcement)
+
+
+def _request_resume(conversation: Conversation, at: Samples) -> Effects:
+    """Requests the rest of a falsely interrupted reply, once it is due."""
+    pending = conversation.resume_pending
+    if pending is None or at < pending[1]:
+        return ()
+    conversation.resume_pending = None
+    return (ResumeReply(pending[0]),)
+
+
+def start_literal_reply(
+    conversation: Conversation,
+    at: Samples,
+    origin: Literal["greeting", "announcement", "repeated", "resumed"],
+    text: str,
+    *,
+    announcement: Announcement | None = None,
+) -> Effects:
+    """Starts a reply that says this text literally."""
+    reply = _start_reply(conversation, at, origin)
+    reply.announcement = announcement
+    prepared = PrepareReply(reply.reply, text, is_literal=True)
+    return (prepared, CommitTurn(reply.reply, "", "", None, origin=origin))
+
+
+def answer_recorded_turn(conversation: Conversation, at: Samples) -> Effects:
+    """Answers a turn that was recorded during the reply, which has ended."""
+    return answer_history(conversation, at) if conversation.answer_after_reply else ()
+
+
+def answer_history(conversation: Conversation, at: Samples, *, audible: bool = False) -> Effects:
+    """Starts a reply to the history as it is.
+
+    Args:
+        conversation: The conversation.
+        at: The current position.
+        audible: The previous reply is still playing, so the user hears the new one as its continuation.
+    """
+    conversation.answer_after_reply = False
+    reply = _start_reply(conversation, at, "requested")
+    reply.audible_at = at if audible else None
+    return (PrepareReply(reply.reply, ""), CommitTurn(reply.reply, "", "", None, origin="requested"))
+
+
+def _start_reply(conversation: Conversation, at: Samples, origin: Origin) -> Replying:
+    reply = ReplyId(conversation.next_turn_number(), 1)
+    conversation.state = state = Replying(reply, origin, (), low_confidence=False, progress_at=at)
+    return state

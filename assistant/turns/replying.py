@@ -1,0 +1,120 @@
+"""Handles the events of a conversation in which a reply plays. Pure.
+
+`overlapping.py` handles the user's speech during it.
+"""
+
+from dataclasses import replace
+
+from assistant.turns import idle, overlapping, user_speaking
+from assistant.turns.conversation import Conversation
+from assistant.turns.events import (
+    Effects,
+    FrameProcessed,
+    InputCleared,
+    InputCommitted,
+    InterruptReply,
+    KeyPressed,
+    PlaybackProgress,
+    ReplyCancelled,
+    ReplyEnded,
+)
+from assistant.turns.interruption import begin_turn_from_overlap, dismiss_overlap, stop_reply
+from assistant.turns.overlap import Overlap, OverlapStatus
+from assistant.turns.replies import answer_recorded_turn
+from assistant.turns.states import Candidate, Idle, Replying, UserSpeaking
+from audio.units import Samples
+from audio.vad import VadResult
+
+
+def on_frame(conversation: Conversation, state: Replying, event: FrameProcessed) -> Effects:
+    """Waits for speech, and gives up a reply without progress."""
+    overlap = state.overlap
+    if overlap is None:
+        effects = _on_frame_without_overlap(conversation, state, event.at, event.vad)
+    else:
+        effects = overlapping.on_frame(conversation, state, overlap, event.at, event.vad)
+    if conversation.state is not state or state.overlap is not overlap:
+        return effects
+    return (*effects, *_give_up_if_stuck(conversation, state, event.at))
+
+
+def _on_frame_without_overlap(conversation: Conversation, state: Replying, at: Samples, vad: VadResult) -> Effects:
+    onset = conversation.unassigned_onset(at, vad)
+    if onset is None:
+        return state.update_hold(at, vad, conversation.settings)
+    segment = conversation.segment_at(onset)
+    return overlapping.start_overlap(conversation, state, at, segment, replace(vad, boundary=onset))
+
+
+def _give_up_if_stuck(conversation: Conversation, state: Replying, at: Samples) -> Effects:
+    if not state.is_stuck(at, conversation.settings):
+        return ()
+    conversation.state = Idle()
+    conversation.repeat_failed_announcement(state)
+    stopped = InterruptReply(state.reply, "stuck")
+    return (stopped,) if state.overlap is None else (stopped, *begin_turn_from_overlap(conversation, state.overlap))
+
+
+def on_playback_progress(_conversation: Conversation, state: Replying, event: PlaybackProgress) -> Effects:
+    """Notes how much of the reply was heard."""
+    if state.reply == event.reply:
+        state.update_progress(event)
+    return ()
+
+
+def on_reply_ended(conversation: Conversation, state: Replying, event: ReplyEnded) -> Effects:
+    """Ends the reply. The user's speech during it becomes a turn, or a candidate if it is not decided yet."""
+    if state.reply != event.reply:
+        return ()
+    conversation.state = Idle()
+    conversation.repeat_failed_announcement(state)
+    overlap = state.overlap
+    if overlap is None:
+        return answer_recorded_turn(conversation, event.at)
+    if overlap.pause is not None and _is_unreported(overlap) and conversation.settings.voice_interrupts:
+        conversation.state = Candidate(overlap.to_candidate())
+        return state.unduck()
+    return (*state.unduck(), *begin_turn_from_overlap(conversation, overlap))
+
+
+def _is_unreported(overlap: Overlap) -> bool:
+    """Returns whether the overlap may still come to nothing: no turn was begun with it."""
+    return overlap.turn is None and overlap.side_talk is None and overlap.status is not OverlapStatus.DEFERRED
+
+
+def on_input_committed(conversation: Conversation, state: Replying, event: InputCommitted) -> Effects:
+    """Ends the turn of the overlap for the client. It interrupts the reply, unless that is to play to its end."""
+    if state.overlap is None:
+        return idle.on_input_committed(conversation, state, event)
+    interrupted: Effects = ()
+    if not event.after_current_reply:
+        conversation.repeat_unheard_announcement(state)
+        interrupted = (InterruptReply(state.reply, "client"),)
+    started = begin_turn_from_overlap(conversation, state.overlap)
+    ended: Effects = ()
+    if isinstance(conversation.state, UserSpeaking):
+        ended = user_speaking.on_input_committed(conversation, conversation.state, event)
+    return (*interrupted, *started, *ended)
+
+
+def on_input_cleared(conversation: Conversation, state: Replying, event: InputCleared) -> Effects:
+    """Discards the overlap."""
+    idle.on_input_cleared(conversation, state, event)
+    return () if state.overlap is None else dismiss_overlap(conversation, state, event.at, event.at)
+
+
+def on_key_pressed(conversation: Conversation, state: Replying, event: KeyPressed) -> Effects:
+    """Ends the reply: the user wants to speak."""
+    if conversation.settings.ends_by_key:
+        conversation.key_pressed_at = event.at
+        conversation.repeat_unheard_announcement(state)
+    return on_reply_cancelled(conversation, state, ReplyCancelled(event.at))
+
+
+def on_reply_cancelled(conversation: Conversation, state: Replying, event: ReplyCancelled) -> Effects:
+    """Ends the reply for the client. Speech that may not interrupt it becomes a turn; other speech is discarded."""
+    conversation.resume_pending = None
+    overlap = state.overlap
+    if overlap is None or (conversation.settings.voice_interrupts and not overlap.is_deferred):
+        return stop_reply(conversation, state, event.at, "client")
+    return (InterruptReply(state.reply, "client"), *begin_turn_from_overlap(conversation, overlap))

@@ -1,0 +1,63 @@
+"""Handles requests for replies that no user speech caused, in every state. Pure."""
+
+from assistant.turns.announcements import Announcement
+from assistant.turns.commit import request_answer
+from assistant.turns.conversation import Conversation
+from assistant.turns.events import Effects, ReplyRequested
+from assistant.turns.interruption import move_turn_to_overlap, stop_reply
+from assistant.turns.overlap import Overlap
+from assistant.turns.replies import answer_history, start_literal_reply
+from assistant.turns.states import AwaitingTranscript, Idle, Replying, State, UserSpeaking
+
+
+def on_reply_requested(conversation: Conversation, state: State, event: ReplyRequested) -> Effects:
+    """Starts the reply now, later or never; see `ReplyRequested`."""
+    if event.origin == "announcement":
+        conversation.announcements.add(event.text, conversation.settings.replies)
+        return ()  # starts with the next frame in which nobody speaks
+    if event.origin == "greeting":
+        greets = isinstance(state, Idle)
+        return start_literal_reply(conversation, event.at, event.origin, event.text) if greets else ()
+    conversation.resume_pending = None
+    return _answer(conversation, state, event)
+
+
+def _answer(conversation: Conversation, state: State, event: ReplyRequested) -> Effects:
+    """Starts a reply after the current one, as the reply to the turn that has ended, or at once."""
+    match state:
+        case Replying(overlap=None) if event.after_current_reply:
+            return answer_history(conversation, event.at, audible=True)
+        case AwaitingTranscript() if event.origin == "requested":
+            return () if conversation.queued.request_reply() else request_answer(conversation, state, event.at)
+        case AwaitingTranscript() if event.origin == "repeated":
+            return ()  # a reply is about to begin
+        case UserSpeaking(turn=turn) if event.origin == "repeated" and turn.reply_due:
+            return ()
+        case _:
+            return _replace_current(conversation, state, event)
+
+
+def _replace_current(conversation: Conversation, state: State, event: ReplyRequested) -> Effects:
+    """Ends what goes on and starts the reply. Speech that is a turn already becomes a turn after the reply."""
+    ended: Effects = ()
+    unheard: Announcement | None = None
+    kept: Overlap | None = None
+    if isinstance(state, Replying):
+        unheard = None if state.words_heard else state.announcement
+        kept = state.overlap if state.overlap is not None and state.overlap.is_deferred else None
+        ended = stop_reply(conversation, state, event.at, "requested")
+    elif isinstance(state, UserSpeaking | AwaitingTranscript):
+        kept, ended = move_turn_to_overlap(state.turn, event.at)
+    conversation.mark_processed(event.at)
+    started = _start(conversation, event, unheard)
+    if isinstance(conversation.state, Replying):
+        conversation.state.overlap = kept
+    return (*ended, *started)
+
+
+def _start(conversation: Conversation, event: ReplyRequested, unheard: Announcement | None) -> Effects:
+    if event.origin == "requested":
+        return answer_history(conversation, event.at)
+    if unheard is not None:
+        conversation.announcements.remove(unheard)  # the repetition says it
+    return start_literal_reply(conversation, event.at, event.origin, event.text, announcement=unheard)

@@ -1,0 +1,87 @@
+"""Handles speech during a reply whose transcript shows whether it is for the assistant. Pure.
+
+With the wake phrase, addressed speech interrupts the reply when its transcript arrives. Where only the client
+interrupts, the turn is recorded during the reply and answered after it.
+"""
+
+from assistant.turns.conversation import Conversation
+from assistant.turns.events import (
+    CloseSegment,
+    Effects,
+    FinalTranscript,
+    RecordTurn,
+    TranscriptFailed,
+    TurnStarted,
+)
+from assistant.turns.interruption import dismiss_overlap, interrupt_or_retract
+from assistant.turns.overlap import Overlap
+from assistant.turns.states import Replying
+from assistant.turns.user_turn import Answering, UserTurn
+from audio.units import Samples, samples_of_ms
+from audio.vad import VadResult
+
+
+def request_transcript_after_pause(
+    conversation: Conversation, overlap: Overlap, at: Samples, vad: VadResult
+) -> Effects:
+    """Requests the transcript of side talk after a silence that would end a turn. The reply continues."""
+    turn, settings = overlap.side_talk, conversation.settings
+    if vad.speaking:
+        return () if turn is None else turn.drop_attempts("went on")
+    requested = turn is not None and turn.attempt is not None
+    if requested or at - overlap.speech_end < samples_of_ms(settings.hangover_ms):
+        return ()
+    started: Effects = ()
+    if turn is None:
+        if overlap.turn is None:
+            overlap.turn = conversation.next_turn_number()
+            started = (TurnStarted(overlap.turn, overlap.onset),)
+        turn = overlap.side_talk = UserTurn(overlap.turn, overlap.segment, overlap.onset, overlap.speech_end)
+        # Speech that may not interrupt is only recorded: no reply to it is prepared during this reply.
+        turn.answering = Answering.of(due=False, automatic=settings.answers and not overlap.is_deferred)
+    return (*started, turn.begin_attempt(at, overlap.speech_end, settings))
+
+
+def on_transcript(conversation: Conversation, state: Replying, event: FinalTranscript | TranscriptFailed) -> Effects:
+    """Takes the transcript of side talk: speech addressed to the assistant interrupts, other speech does not."""
+    overlap = state.overlap
+    turn = None if overlap is None else overlap.side_talk
+    if overlap is None or turn is None:
+        return ()
+    if overlap.is_deferred:
+        return _record(conversation, state, overlap, turn, event)
+    effects = turn.on_transcript(event, conversation.settings)
+    if effects is None or turn.attempt is None or turn.attempt.words is None:
+        return ()
+    words = turn.attempt.words
+    if not words.text and words.ignored_because != "called":
+        reason = words.ignored_because or "no words"
+        return dismiss_overlap(conversation, state, overlap.speech_end, event.at, reason)
+    overlap.peak_probability = 1.0  # addressed by name
+    return (*interrupt_or_retract(conversation, state, overlap, event.at), *effects)
+
+
+def _record(
+    conversation: Conversation,
+    state: Replying,
+    overlap: Overlap,
+    turn: UserTurn,
+    event: FinalTranscript | TranscriptFailed,
+) -> Effects:
+    """Records a turn whose transcript arrived during the reply. It is answered after the reply.
+
+    A lost transcript is handled by the turn that begins then.
+    """
+    settings = conversation.settings
+    turn.peak_probability = overlap.peak_probability
+    effects = turn.on_transcript(event, settings, reject_noise=settings.answers)
+    words = None if turn.attempt is None else turn.attempt.words
+    if effects is None or words is None or words.are_lost:
+        return effects or ()
+    if not words.text:
+        reason = words.ignored_because or "no words"
+        return (*effects, *dismiss_overlap(conversation, state, overlap.speech_end, event.at, reason))
+    conversation.mark_processed(overlap.speech_end)
+    conversation.answer_after_reply = conversation.answer_after_reply or settings.answers
+    recorded = RecordTurn(turn.number, words.text, words.new_text, overlap.speech_end, words.low_confidence)
+    return (*effects, *state.end_overlap(), recorded, CloseSegment(turn.segment, turn.number))

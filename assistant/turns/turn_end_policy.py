@@ -1,0 +1,32 @@
+"""Decides when the user's turn is over. Pure.
+
+How long silence is waited for follows from the EOT probability; see `assistant/end_of_turn/estimator.py`.
+"""
+
+from dataclasses import dataclass
+
+from assistant.turns.settings import TurnSettings
+from assistant.turns.states import EndedBy
+from assistant.turns.user_turn import UserTurn
+from audio.units import Samples, samples_of_ms
+from audio.vad import VadResult
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEndPolicy:
+    """Ends a turn after the silence timeout, or at the maximum length. Where the client ends turns, it never does."""
+
+    def ended_by(self, turn: UserTurn, at: Samples, vad: VadResult, settings: TurnSettings) -> EndedBy | None:
+        """Returns what ends the turn with this frame, or None if it goes on.
+
+        In a silence, `turn.speech_end` is the end of the speech before it.
+        """
+        if settings.ends_by_client:
+            return None
+        if vad.speaking or settings.ends_by_key:
+            return EndedBy.MAX_LENGTH if turn.is_too_long(at, settings) else None
+        timeout_ms = settings.hangover_ms if turn.silence_timeout_ms is None else turn.silence_timeout_ms
+        if at - turn.speech_end < samples_of_ms(timeout_ms):
+            return None
+        may_resume = turn.resume_guard.process(at, vad, settings)
+        return None if may_resume else EndedBy.SILENCE

@@ -1,0 +1,18 @@
+"""Decides whether speech begins a user turn. Pure."""
+
+from dataclasses import dataclass
+
+from assistant.turns.settings import TurnSettings
+from assistant.turns.speech_candidate import SpeechCandidate
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStartPolicy:
+    """Begins a turn once speech is confirmed. Where silence does not end turns, any speech begins one.
+
+    A candidate that ends unconfirmed begins a turn later, if its transcript has words; see `candidate.py`.
+    """
+
+    def begins_turn(self, candidate: SpeechCandidate, settings: TurnSettings) -> bool:
+        """Returns whether the candidate begins a turn now, after a speech frame."""
+        return candidate.is_confirmed(settings.start) or not settings.ends_by_silence

@@ -1,0 +1,124 @@
+"""Handles the events of an open user turn: the user speaks or pauses. Pure."""
+
+from assistant.end_of_turn.estimator import silence_timeout_ms
+from assistant.turns import idle
+from assistant.turns.commit import commit_if_ready, give_up
+from assistant.turns.conversation import Conversation
+from assistant.turns.events import (
+    Effects,
+    EndOfTurn,
+    EndOfTurnScored,
+    FinalTranscript,
+    FrameProcessed,
+    InputCleared,
+    InputCommitted,
+    InterimTranscript,
+    KeyPressed,
+    ReplyCancelled,
+    TranscriptFailed,
+)
+from assistant.turns.resume_guard import ResumeGuard
+from assistant.turns.states import AwaitingTranscript, EndedBy, UserSpeaking
+from assistant.turns.user_turn import UserTurn
+from audio.units import Samples
+from audio.vad import VadResult
+
+
+def on_frame(conversation: Conversation, state: UserSpeaking, event: FrameProcessed) -> Effects:
+    """Makes attempts in pauses, and ends the turn when the policy says so."""
+    state.turn.add_frame(event.vad)
+    if event.vad.speaking:
+        return on_speech(conversation, state.turn, event.at, event.vad)
+    return _on_silence(conversation, state.turn, event.at, event.vad)
+
+
+def on_speech(conversation: Conversation, turn: UserTurn, at: Samples, vad: VadResult) -> Effects:
+    """Handles a frame with speech. A turn that is too long ends in the midst of speech."""
+    settings = conversation.settings
+    ended_by = conversation.turn_end_policy.ended_by(turn, at, vad, settings)
+    if ended_by is not None:
+        turn.speech_end, turn.resume_guard = at, ResumeGuard()
+        dropped = turn.drop_attempts("went on")
+        conversation.state = AwaitingTranscript(turn, at, ended_by)
+        conversation.queued.mark_cut(at)
+        return (*dropped, turn.begin_attempt(at, at, settings, settled=True), EndOfTurn(turn.number))
+    if vad.possible_end is not None:
+        return turn.speculate(at, vad.possible_end, settings)
+    turn.speech_end, turn.silence_timeout_ms = at, None
+    return turn.drop_attempts("went on")
+
+
+def _on_silence(conversation: Conversation, turn: UserTurn, at: Samples, vad: VadResult) -> Effects:
+    settings = conversation.settings
+    # A VAD that was replaced during the turn has seen no speech yet. Then the last speech frame was the end.
+    speech_end = vad.boundary if vad.boundary > turn.onset else turn.speech_end
+    effects = turn.speculate(at, speech_end, settings)
+    ended_by = conversation.turn_end_policy.ended_by(turn, at, vad, settings)
+    if ended_by is None:
+        return effects
+    if ended_by is not EndedBy.SILENCE:
+        return (*effects, *end_turn(conversation, turn, at, ended_by))
+    if turn.attempt is None:
+        effects += (turn.begin_attempt(at, speech_end, settings),)
+    conversation.state = state = AwaitingTranscript(turn, at, ended_by)
+    return (*effects, EndOfTurn(turn.number), *commit_if_ready(conversation, state, at))
+
+
+def end_turn(conversation: Conversation, turn: UserTurn, at: Samples, ended_by: EndedBy) -> Effects:
+    """Ends the turn at once, even if speech continues."""
+    turn.resume_guard = ResumeGuard()
+    conversation.state = state = AwaitingTranscript(turn, at, ended_by)
+    if conversation.settings.ends_by_key and turn.attempt is not None and turn.attempt.settled:
+        return (EndOfTurn(turn.number), *commit_if_ready(conversation, state, at))  # reuse the settled attempt
+    dropped = turn.drop_attempts("went on")
+    attempt = turn.begin_attempt(at, turn.speech_end, conversation.settings, settled=True)
+    return (*dropped, attempt, EndOfTurn(turn.number))
+
+
+def on_end_of_turn_scored(conversation: Conversation, state: UserSpeaking, event: EndOfTurnScored) -> Effects:
+    """Sets the silence timeout of the current silence."""
+    patience = conversation.settings.patience
+    if patience is not None and state.turn.segment == event.segment:
+        state.turn.silence_timeout_ms = silence_timeout_ms(event.estimate, patience)
+    return ()
+
+
+def on_transcript(
+    conversation: Conversation, state: UserSpeaking, event: FinalTranscript | TranscriptFailed
+) -> Effects:
+    """Takes the transcript of an attempt, made in a pause."""
+    settings, turn = conversation.settings, state.turn
+    reject_noise = settings.ends_by_silence and turn.will_be_answered
+    effects = turn.on_transcript(event, settings, reject_noise=reject_noise)
+    return () if effects is None else (*effects, *turn.recheck_once_settled(event.at, settings))
+
+
+def on_interim_transcript(_conversation: Conversation, state: UserSpeaking, event: InterimTranscript) -> Effects:
+    """Takes the words so far: the wake phrase shows that they are speech."""
+    if event.has_wake_phrase and state.turn.segment == event.transcript.segment:
+        state.turn.mark_certain()
+    return ()
+
+
+def on_input_committed(conversation: Conversation, state: UserSpeaking, event: InputCommitted) -> Effects:
+    """Ends the turn for the client or the key."""
+    conversation.cut_speech(event.at)
+    conversation.key_pressed_at = None
+    state.turn.mark_certain()
+    state.turn.submitted = True
+    effects = end_turn(conversation, state.turn, event.at, EndedBy.CLIENT)
+    conversation.queued.mark_cut(event.at)
+    return effects
+
+
+def on_input_cleared(conversation: Conversation, state: UserSpeaking, event: InputCleared) -> Effects:
+    """Discards the turn."""
+    idle.on_input_cleared(conversation, state, event)
+    return give_up(conversation, state.turn, event.at, "cleared")
+
+
+def on_key_pressed(conversation: Conversation, state: UserSpeaking, event: KeyPressed) -> Effects:
+    """Notes that the key is down."""
+    if conversation.settings.ends_by_key:
+        conversation.key_pressed_at = event.at
+    return idle.on_reply_cancelled(conversation, state, ReplyCancelled(event.at))

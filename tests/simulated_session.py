@@ -1,0 +1,348 @@
+"""Simulates the session around the turn-taking machine, and checks each of its effects.
+
+The property tests and the golden conversations share it. Transcripts arrive late, fail or are drafts; replies are
+played, stay silent or never end. Everything is determined by the lists that are passed in.
+"""
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Literal
+
+import numpy as np
+
+from assistant.turns.backchannel import plain_words
+from assistant.turns.events import (
+    CloseSegment,
+    CommitTurn,
+    DiscardSegment,
+    DropAttempt,
+    DuckReply,
+    Effect,
+    Effects,
+    EndOfTurn,
+    Event,
+    FinalTranscript,
+    HoldPlayback,
+    InputCleared,
+    InputCommitted,
+    InterimTranscript,
+    InterruptReply,
+    KeyPressed,
+    OpenSegment,
+    PlaybackProgress,
+    PrepareReply,
+    RecordTurn,
+    ReleasePlayback,
+    ReplyEnded,
+    ReplyId,
+    ReplyRequested,
+    RequestTranscript,
+    ResumeReply,
+    RetractReply,
+    Transcribe,
+    TranscriptFailed,
+    TurnDiscarded,
+    TurnStarted,
+    UnduckReply,
+)
+from assistant.turns.push_to_talk import PushToTalk
+from assistant.turns.states import Phase
+from assistant.turns.turn_taking import TurnTaking
+from audio.frame import Frame
+from audio.stt import SegmentId, Transcript
+from audio.units import FRAME_SAMPLES, Samples, samples_of_ms
+
+LOUD = np.full(FRAME_SAMPLES, 5000, np.int16)
+
+Ignored = Literal["", "overheard", "called", "backchannel"]
+
+
+@dataclass
+class EffectChecks:
+    """Checks that the effects of turn taking are consistent with each other and with the events.
+
+    Attributes:
+        turns: The machine.
+        live: The attempts that have not ended: asked, prepared or committed.
+        ended: The attempts that have ended.
+        open_segment: The segment that is transcribed now.
+        onset: The onset of its speech.
+        outcome: How each turn ended.
+        heard_words: How many words of each reply were heard.
+        heard: The replies of which something was heard.
+        ducked: Whether the reply is ducked.
+        held: The reply whose first sound is delayed.
+        confirmed: Turn and plain words of all transcripts other than drafts.
+    """
+
+    turns: TurnTaking
+    live: dict[ReplyId, str] = field(default_factory=dict, kw_only=True)
+    ended: set[ReplyId] = field(default_factory=set, kw_only=True)
+    open_segment: SegmentId | None = field(default=None, kw_only=True)
+    onset: Samples = field(default=Samples(0), kw_only=True)
+    outcome: dict[int, str] = field(default_factory=dict, kw_only=True)
+    heard_words: dict[ReplyId, int] = field(default_factory=dict, kw_only=True)
+    heard: set[ReplyId] = field(default_factory=set, kw_only=True)
+    ducked: bool = field(default=False, kw_only=True)
+    held: ReplyId | None = field(default=None, kw_only=True)
+    confirmed: set[tuple[int, str]] = field(default_factory=set, kw_only=True)
+
+    def handle(self, event: Event) -> Effects:
+        """Passes an event to the machine, and performs and checks its effects."""
+        self.note(event)
+        effects = self.turns.handle(event)
+        for effect in effects:
+            self.perform(effect)
+        self.check_state()
+        return effects
+
+    def note(self, event: Event) -> None:
+        """Notes what an event says, before the machine handles it."""
+        match event:
+            case FinalTranscript(reply=reply, transcript=transcript) if not transcript.is_draft:
+                self.confirmed.add((reply.turn, plain_words(transcript.text)))
+            case PlaybackProgress(reply=reply) if self.live.get(reply) == "committed":
+                self.heard_words[reply] = max(event.words_heard, self.heard_words.get(reply, 0))
+                if event.audible:
+                    self.heard.add(reply)
+            case ReplyEnded(reply=reply) if self.live.get(reply) == "committed":
+                self.end_reply(reply, "answered")
+                self.held = None
+            case InputCommitted(after_current_reply=True) | ReplyRequested(after_current_reply=True):
+                # The current reply is sent completely and played to its end.
+                if self.turns.replying is not None:
+                    self.end_reply(self.turns.replying, "answered")
+                    self.ducked, self.held = False, None
+            case _:
+                pass
+
+    def check_state(self) -> None:
+        """Checks that the state of the machine agrees with its effects."""
+        phase = self.turns.phase
+        committed = [reply for reply, how in self.live.items() if how == "committed"]
+        assert committed == ([] if self.turns.replying is None else [self.turns.replying])
+        assert (phase is Phase.REPLYING) == bool(committed)
+        assert phase is Phase.REPLYING or not self.turns.has_overlap, "an overlap without a reply"
+        if phase in {Phase.USER_SPEAKING, Phase.AWAITING_TRANSCRIPT} or self.turns.has_overlap:
+            assert self.open_segment is not None, "speech without a segment"
+        if phase is not Phase.REPLYING:
+            assert not self.ducked
+            assert self.held is None
+        pending = self.turns.pending_turn_has_reply_request or self.turns.pending_turn_lacks_reply_request
+        assert phase is Phase.AWAITING_TRANSCRIPT or not pending
+
+    def perform(self, effect: Effect) -> None:  # noqa: C901 - one case for each kind of effect
+        """Performs an effect, after checking that it fits those before."""
+        match effect:
+            case OpenSegment():
+                assert self.open_segment is None, "two open segments"
+                assert effect.segment <= effect.onset
+                self.open_segment, self.onset = effect.segment, effect.onset
+            case CloseSegment() | DiscardSegment():
+                assert self.open_segment == effect.segment, "closed a segment that was not open"
+                self.open_segment = None
+            case RequestTranscript():
+                assert self.open_segment == effect.segment
+            case TurnStarted():
+                assert self.open_segment is not None
+                assert effect.turn not in self.outcome, "started a turn that is over"
+            case Transcribe():
+                assert effect.reply not in self.live
+                assert effect.reply not in self.ended, "used an id twice"
+                assert self.open_segment == effect.segment
+                asked = [reply for reply in self.live if self.live[reply] != "committed"]
+                assert len(asked) <= 1, "more than an attempt and its recheck"
+                self.live[effect.reply] = "asked"
+            case PrepareReply():
+                assert effect.reply not in self.ended, "used an id twice"
+                assert self.live.setdefault(effect.reply, "asked") == "asked"
+                self.live[effect.reply] = "prepared"
+            case EndOfTurn():
+                assert effect.turn not in self.outcome, "ended a turn that is over"
+            case CommitTurn():
+                assert self.live[effect.reply] == "prepared", "committed a reply that was not prepared"
+                assert "committed" not in self.live.values(), "committed two replies"
+                said = effect.reply.turn, plain_words(effect.new_text)
+                assert not effect.new_text or said in self.confirmed, "committed a draft"
+                self.live[effect.reply] = "committed"
+            case DropAttempt():
+                assert self.live.pop(effect.reply) in {"asked", "prepared"}
+                self.ended.add(effect.reply)
+            case RetractReply():
+                assert self.live.pop(effect.reply) == "committed"
+                assert self.heard_words.get(effect.reply, 0) == 0, "retracted a reply of which words were heard"
+                self.ended.add(effect.reply)
+                self.ducked, self.held = False, None
+            case InterruptReply():
+                assert self.live[effect.reply] == "committed"
+                self.end_reply(effect.reply, "interrupted")
+                self.ducked, self.held = False, None
+            case HoldPlayback():
+                assert self.live[effect.reply] == "committed"
+                assert self.held is None
+                assert effect.reply not in self.heard, "held a reply that is audible"
+                self.held = effect.reply
+            case ReleasePlayback():
+                assert self.held == effect.reply
+                self.held = None
+            case DuckReply():
+                assert self.live[effect.reply] == "committed"
+                assert not self.ducked
+                self.ducked = True
+            case UnduckReply():
+                assert self.ducked
+                self.ducked = False
+            case TurnDiscarded():
+                self.end_turn(effect.turn, "nothing")
+            case RecordTurn():
+                for reply in [reply for reply in self.live if reply.turn == effect.turn]:
+                    assert self.live.pop(reply) == "asked", "prepared a reply for a recorded turn"
+                    self.ended.add(reply)
+                self.end_turn(effect.turn, "taken down")
+            case ResumeReply():
+                assert effect.reply in self.ended
+
+    def end_reply(self, reply: ReplyId, how: str) -> None:
+        del self.live[reply]
+        self.ended.add(reply)
+        self.end_turn(reply.turn, how)
+
+    def end_turn(self, turn: int, how: str) -> None:
+        assert turn not in self.outcome, "a turn ended twice"
+        self.outcome[turn] = how
+
+
+@dataclass
+class SimulatedSession(EffectChecks):
+    """Performs the effects as a session does, with delays, failures and losses.
+
+    Attributes:
+        stt_delays_ms: Delays of transcripts; None: recognition fails.
+        reply_lengths_ms: Lengths of replies; None: no sound and no end.
+        texts: Texts of transcripts.
+        ignored: Why transcripts are not answered.
+        key: The push-to-talk key; frames pass only while it is down. None without push-to-talk.
+        low_confidence: Whether transcripts have low confidence.
+        observe: Called with each event and its effects, after they are performed.
+        now: The current position.
+    """
+
+    stt_delays_ms: list[float | None]
+    reply_lengths_ms: list[float | None]
+    texts: list[str]
+    ignored: list[Ignored] = field(default_factory=lambda: [""])
+    key: PushToTalk | None = None
+    low_confidence: list[bool] = field(default_factory=lambda: [False])
+    observe: Callable[[Event, Effects], None] = lambda _event, _effects: None
+    now: Samples = Samples(0)
+    _due: list[tuple[int, int, Callable[[], Event | None]]] = field(default_factory=list)
+    _order: "count[int]" = field(default_factory=count)
+    _requests_answered: int = 0
+
+    # ---- time and the key ----
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether an event is still to come."""
+        return bool(self._due)
+
+    def advance_to(self, position: int) -> None:
+        """Passes on the events that are due up to this position."""
+        while self._due and self._due[0][0] <= position:
+            when, _, event = heapq.heappop(self._due)
+            self.now = Samples(max(self.now, when))
+            told = event()
+            if told is not None:
+                self.handle(told)
+        self.now = Samples(position)
+
+    def is_speech(self, start: Samples, *, voiced: bool) -> bool:
+        """Returns whether a frame counts as speech, after the push-to-talk key."""
+        return voiced and (self.key is None or self.key.mute_or_pass(Frame(start, LOUD)).pcm is LOUD)
+
+    def press(self) -> None:
+        if self.key is not None and self.key.press(self.now):
+            self.handle(KeyPressed(self.now))
+
+    def process_key(self) -> None:
+        """Performs what is due for the key after a frame."""
+        if self.key is None:
+            return
+        match self.key.take_action(self.now, self.onset if self.turns.phase is Phase.USER_SPEAKING else None):
+            case "submit":
+                self.handle(InputCommitted(self.now))
+            case "clear":
+                self.handle(InputCleared(self.now))
+
+    # ---- events and effects ----
+
+    def handle(self, event: Event) -> Effects:
+        effects = super().handle(event)
+        self.observe(event, effects)
+        return effects
+
+    def perform(self, effect: Effect) -> None:
+        super().perform(effect)
+        match effect:
+            case Transcribe():
+                self._transcribe(effect)
+            case RequestTranscript():
+                self._answer_request(effect.segment)
+            case CommitTurn():
+                self._play(effect.reply)
+            case ResumeReply():
+                self._schedule(0, lambda: ReplyRequested(self.now, "resumed", "the rest"))
+            case _:
+                pass
+
+    def _schedule(self, ms: float, event: Callable[[], Event | None]) -> None:
+        heapq.heappush(self._due, (self.now + samples_of_ms(ms), next(self._order), event))
+
+    def _transcribe(self, effect: Transcribe) -> None:
+        place = _place_of(effect.reply)
+        delay_ms = self.stt_delays_ms[place % len(self.stt_delays_ms)]
+        if delay_ms is None:
+            self._schedule(50, lambda: TranscriptFailed(self.now, effect.reply, effect.segment))
+            return
+        ignored = self.ignored[place % len(self.ignored)]
+        text = "" if ignored in {"overheard", "called"} else self.texts[place % len(self.texts)]
+        low_confidence = self.low_confidence[place % len(self.low_confidence)]
+        draft = effect.draft and bool(text) and delay_ms % 3 == 0
+
+        def arrives() -> Event:
+            words = Transcript(effect.segment, self.now, text, low_confidence, is_draft=draft)
+            return FinalTranscript(self.now, effect.reply, words, ignored)
+
+        self._schedule(delay_ms, arrives)
+
+    def _answer_request(self, segment: SegmentId) -> None:
+        """Answers each request differently: sometimes with low confidence, sometimes with the wake phrase."""
+        self._requests_answered += 1
+        which = self._requests_answered + segment
+        delay_ms = self.stt_delays_ms[which % len(self.stt_delays_ms)]
+        text = "" if delay_ms is None else self.texts[which % len(self.texts)]
+        words, called = Transcript(segment, self.now, text, which % 3 == 0), bool(text) and which % 5 == 0
+        self._schedule(
+            delay_ms or 50, lambda: InterimTranscript(self.now, words, has_wake_phrase=called, was_requested=True)
+        )
+
+    def _play(self, reply: ReplyId) -> None:
+        length_ms = self.reply_lengths_ms[_place_of(reply) % len(self.reply_lengths_ms)]
+        if length_ms is None:
+            return
+        for ms in range(0, int(length_ms), 100):
+            self._schedule(30 + ms, lambda ms=ms: self._progress(reply, ms // 300))  # type: ignore[misc]
+        self._schedule(30 + length_ms, lambda: ReplyEnded(self.now, reply))
+
+    def _progress(self, reply: ReplyId, words_heard: int) -> Event | None:
+        late = self.live.get(reply) != "committed"
+        if late and not words_heard % 2:
+            return None  # some reports arrive late, others never
+        return PlaybackProgress(self.now, reply, words_heard, audible=True)
+
+
+def _place_of(reply: ReplyId) -> int:
+    """Returns a number by which the reply picks its delay, text and length."""
+    return reply.turn * 7 + reply.attempt
