@@ -1,7 +1,7 @@
 """Maps positions in a reply's audio to words, to determine which words were heard.
 
 A reply is spoken chunk by chunk. The transcript collects each chunk's text when its audio is made, with the position of
-every word.
+every word. `History.set_heard` cuts a reply to the words that this transcript reports as heard.
 """
 
 from bisect import bisect_right

@@ -88,7 +88,8 @@ LAST_TURN_TIMEOUT_S = 60.0
 """Time limit for the last turn, its transcript and reply included, after the microphone has ended, in seconds."""
 
 SILENCE_PROBABILITY = 0.2
-"""Speech probability below which a frame is not the beginning of speech. The next frames may then arrive in a batch."""
+"""Speech probability below which a frame is not the beginning of speech, so that the next frames may arrive in a batch.
+The VAD's own thresholds are in `audio/vad/`."""
 
 SPEECH_PROBABILITY = 0.9
 """Speech probability above which the next frames, if equally loud, cannot contain the end of speech."""
@@ -238,11 +239,11 @@ class Session:
         has arrived, and the turn enters the history. Where only the client ends turns, a reply that was sent completely
         is played to its end.
         """
-        only_client_ends = self.turns.settings.ends_by_client and self.turns.has_overlap
+        may_keep_reply = self.turns.settings.ends_by_client and self.turns.has_overlap
         self._dispatch(
             InputCommitted(
                 self._position,
-                after_current_reply=only_client_ends and self._reply_manager.play_to_end(self.turns.replying),
+                after_current_reply=may_keep_reply and self._reply_manager.play_to_end(self.turns.replying),
             )
         )
 
@@ -266,7 +267,7 @@ class Session:
         self._reply_manager.stop_earlier_replies("client", reply)
 
     def on_client_latency(self, reply_id: ReplyId, latency_s: float, device_s: float) -> None:
-        """Reports the response latency that a remote client has measured.
+        """Records the response latency that a remote client has measured.
 
         Args:
             reply_id: The reply.

@@ -1,8 +1,8 @@
 """Splits the streamed reply into speakable chunks.
 
-The first chunk may end early, at a clause; later chunks end at sentences. Chunks are consecutive slices of the
-speakable text, so no word is lost or repeated, however the text was divided into tokens. A mark is decided as soon
-as the text after it is known; "?", "!" and a comma after a plain word are decided immediately.
+The first chunk may end early, at a clause (`clause_boundaries.py`); later chunks end at sentences. Chunks are
+consecutive slices of the speakable text, so no word is lost or repeated, however the text was divided into tokens. A
+mark is decided as soon as the text after it is known; "?", "!" and a comma after a plain word are decided immediately.
 """
 
 import re

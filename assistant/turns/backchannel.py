@@ -1,4 +1,7 @@
-"""Classifies short transcripts: backchannel, echo of the reply, or the same words as before. Pure."""
+"""Classifies short transcripts: backchannel, echo of the reply, or the same words as before. Pure.
+
+`overlap_policy.py` decides with it whether speech during a reply is an interruption.
+"""
 
 BACKCHANNELS_OF = {
     "": "mhm mm mmm mmhm mmhmm hm hmm hmhm uh huh uhhuh um ah aha oh ok okay",

@@ -1,6 +1,7 @@
 """Decides what user speech during a reply is: an interruption, or a backchannel, echo or noise. Pure.
 
-The words are classified in `backchannel.py`. The pipeline recognizes the reply's own echo.
+`backchannel.py` classifies the words. An echo of the reply has no words here, because the pipeline removes them.
+`side_talk.py` handles speech that may interrupt only if it is addressed to the assistant.
 """
 
 from dataclasses import dataclass
@@ -43,7 +44,8 @@ class OverlapPolicy:
 
     def _by_speech(self, overlap: Overlap, vad: VadResult, settings: TurnSettings) -> OverlapClass:
         thresholds = settings.overlap
-        # Speech no louder than the background must be long; with a high setting the background is the reply's echo.
+        # Speech no louder than the background must be long. Not with a high `interrupt_after_ms`, the setting for open
+        # loudspeakers: there the background contains the reply's own echo.
         background = vad.background_level and settings.interrupt_after_ms < thresholds.echo_interrupt_after_ms
         too_short = background and overlap.speech_ms < thresholds.background_speech_ms
         enough = overlap.has_enough_speech(settings) and not too_short

@@ -51,7 +51,7 @@ class EndedBy(Enum):
     MAX_LENGTH = auto()
 
 
-_SILENCE = EndedBy.SILENCE  # each frame compares it; see settings.py
+_SILENCE = EndedBy.SILENCE  # bound once, because each frame compares it
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class AwaitingTranscript:
 
     @property
     def is_final(self) -> bool:
-        """Whether speech that continues does not reopen the turn."""
+        """Whether the turn stays ended even if the user goes on speaking."""
         return self.ended_by is not _SILENCE
 
 
@@ -106,7 +106,7 @@ class Replying:
         attempts: The number of attempts of its turn, including dropped ones. It keeps reply ids unique.
         announcement: The announcement it says, which is repeated if it was not heard.
         peak_probability: The highest speech probability of the turn that it answers.
-        was_retracted: It was retracted before for speech without words. It now takes more to retract it.
+        was_retracted: It was retracted before, for speech without words. Speech during it never counts as early.
         turn_ended_by: What ended the turn that it answers.
         words_heard: The number of complete words that were played.
         audible_at: When its first sound was played; None before.
@@ -190,7 +190,7 @@ class Replying:
         return onset - self.audible_at <= samples_of_ms(settings.overlap.early_ms)
 
     def duck(self, at: Samples, settings: TurnSettings) -> Effects:
-        """Ducks the reply when speech begins. Restores the volume if that is undecided after `max_ducking_ms`."""
+        """Ducks the reply when speech begins. Restores the volume if still undecided after `max_ducking_ms`."""
         overlap = self.overlap
         if overlap is None:
             return ()

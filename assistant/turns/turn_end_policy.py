@@ -14,7 +14,10 @@ from audio.vad import VadResult
 
 @dataclass(frozen=True, slots=True)
 class TurnEndPolicy:
-    """Ends a turn after the silence timeout, or at the maximum length. Where the client ends turns, it never does."""
+    """Ends a turn after the silence timeout, or at the maximum length.
+
+    With push-to-talk only the maximum length ends a turn here. Where the client ends turns, nothing does.
+    """
 
     def ended_by(self, turn: UserTurn, at: Samples, vad: VadResult, settings: TurnSettings) -> EndedBy | None:
         """Returns what ends the turn with this frame, or None if it goes on.
@@ -23,7 +26,7 @@ class TurnEndPolicy:
         """
         if settings.ends_by_client:
             return None
-        if vad.speaking or settings.ends_by_key:
+        if vad.speaking or settings.ends_by_key:  # no silence that may end the turn
             return EndedBy.MAX_LENGTH if turn.is_too_long(at, settings) else None
         timeout_ms = settings.hangover_ms if turn.silence_timeout_ms is None else turn.silence_timeout_ms
         if at - turn.speech_end < samples_of_ms(timeout_ms):

@@ -8,9 +8,9 @@ from assistant.turns.speech_candidate import SpeechCandidate
 
 @dataclass(frozen=True, slots=True)
 class TurnStartPolicy:
-    """Begins a turn once speech is confirmed. Where silence does not end turns, any speech begins one.
+    """Begins a turn once speech is confirmed. With push-to-talk, or where the client ends turns, any speech begins one.
 
-    A candidate that ends unconfirmed begins a turn later, if its transcript has words; see `candidate.py`.
+    A candidate that has ended unconfirmed can still begin a turn, by its transcript; see `candidate.py`.
     """
 
     def begins_turn(self, candidate: SpeechCandidate, settings: TurnSettings) -> bool:

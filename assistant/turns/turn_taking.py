@@ -8,7 +8,8 @@ carries its time as a position on the sample clock. The session performs the eff
                           └────── user continues ────────┴───────── interruption ──────┘
 
 `TRANSITIONS` is the whole machine: the handler of each event in each state. The handlers of a state are in the file of
-its name. A handler returns the effects and sets `Conversation.state`. What it decides is in three policies:
+its name; those of speech during a reply are in `overlapping.py` and `side_talk.py`, and `requests.py` handles requests
+in every state. A handler returns the effects and sets `Conversation.state`. What it decides is in three policies:
 `turn_start_policy.py`, `turn_end_policy.py` and `overlap_policy.py`.
 
 An attempt starts at a silence. Its transcript is requested, and its reply is prepared but held back. Only `CommitTurn`
@@ -55,7 +56,7 @@ from assistant.turns.user_turn import Answering, UserTurn
 from audio.units import Samples
 
 Handler = Callable[[Conversation, Any, Any], Effects]
-"""Takes the conversation, its state and an event; both are of the classes under which the table has it."""
+"""Takes the conversation, its state and an event. The table guarantees the classes of the state and the event."""
 
 TRANSITIONS: Mapping[type[State], Mapping[type[Event], Handler]] = {
     Idle: {
@@ -108,7 +109,10 @@ TRANSITIONS: Mapping[type[State], Mapping[type[Event], Handler]] = {
         ReplyCancelled: replying.on_reply_cancelled,  # → Idle, UserSpeaking
     },
 }
-"""The handler of each event in each state, with the states that follow, if another may. Other events have no effect."""
+"""The handler of each event in each state. Other events have no effect.
+
+The comments name the states that may follow; those after the semicolon are rare.
+"""
 
 _CONFIRMING = (ReplyRequested, InputCommitted, KeyPressed, InputCleared, ReplyCancelled)
 """Actions of the client or the key. During a speech candidate they confirm it as a turn."""

@@ -49,7 +49,7 @@ class Answering(Enum):
         return Answering.IF_WORDS if automatic else Answering.NO
 
 
-_NO, _ALWAYS = Answering.NO, Answering.ALWAYS  # each frame compares them; see settings.py
+_NO, _ALWAYS = Answering.NO, Answering.ALWAYS  # bound once, because each frame compares them
 
 
 @dataclass(slots=True)

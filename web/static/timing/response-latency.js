@@ -1,4 +1,9 @@
-/** Computes the response latency of a turn as the user of this page hears it. Pure: times are passed in. */
+/**
+ * Computes the response latency of a turn as the user of this page hears it. Pure: times are passed in.
+ *
+ * session/realtime-session.js has the time of the last speech sample, session/reply-playback.js that of the first audible
+ * sample (audio/audible-onset.js); turn-log.js keeps both.
+ */
 
 /**
  * @param {number | null} capturedS context time at which the end of the user's speech was captured
