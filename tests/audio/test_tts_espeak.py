@@ -471,7 +471,7 @@ class TestHang:
             await voice.load()
             worker = SHARED.worker()
             released = hang_worker()
-            with pytest.raises(TtsError, match=r"no sound for 1 s: load the voice again"):
+            with pytest.raises(TtsError, match=r"no audio within 1 s: load the voice again"):
                 await said(voice, "Hello there.")
             for either in (voice, other):
                 with pytest.raises(TtsError, match="load the voice again"):

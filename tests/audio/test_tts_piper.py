@@ -303,7 +303,7 @@ class TestEnds:
             thread = voice._thread
             assert thread is not None
             thread.submit(hang)
-            with pytest.raises(TtsError, match=r"no sound for 1 s: load the voice again"):
+            with pytest.raises(TtsError, match=r"no audio within 1 s: load the voice again"):
                 await said(voice, "Hello.")
             with pytest.raises(TtsError, match="abandoned"):
                 await said(voice, "Hello.")

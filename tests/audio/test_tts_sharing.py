@@ -218,7 +218,7 @@ def test_reload_continues_when_caller_leaves(tones: str, monitor: SynthesisMonit
         voice = PiperTts(tones, timeout_s=0.4)
         await voice.load()
         monitor.hold()
-        assert "no sound for 0.4 s" in await error(voice, "Hello.")
+        assert "no audio within 0.4 s" in await error(voice, "Hello.")
         monitor.hold()
         async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
             hasty, patient = (tasks.create_task(voice.load()) for _ in range(2))

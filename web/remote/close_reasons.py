@@ -41,7 +41,9 @@ WORDS: Mapping[str, CloseReason] = {
         "ended the conversation: it reached the server's time limit. Start again", again=False
     ),
     "session_idle": CloseReason("ended the conversation: it received nothing for too long. Start again", again=False),
-    "internal_error": CloseReason("ended the conversation because of a server error; see the server's log", again=True),
+    "internal_error": CloseReason(
+        "ended the conversation because of an error in the server, whose log has the cause", again=True
+    ),
 }
 """Reasons by the code of the server's close notice (web/session_limits.py)."""
 

@@ -201,9 +201,7 @@ class TalkScreen(App[None]):
         colours = None if self._shade == "none" else STAGE_COLOURS
         cells = columns - 4 if brief else panels.SIDE_CELLS - 4
         floor = status.floor if self._loaded and status is not None else "starting"
-        self._update_part(
-            "short", Content(f"{columns} × {rows}: enlarge it to {MIN_COLUMNS} × {MIN_ROWS} to see everything")
-        )
+        self._update_part("short", Content(f"{columns} × {rows}: enlarge to {MIN_COLUMNS} × {MIN_ROWS} to see all"))
         self._update_part("floor", panels.state(floor, large=rows >= HIGH_ROWS and columns >= MIN_COLUMNS))
         self._update_part("hint", Content(panels.hint(status, floor) if status is not None else ""))
         self._update_part("latency", panels.latency(view, cells, colours, brief=brief))

@@ -7,6 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from phrase_whisper import phrase_settings
 from program import REPARTEE, repartee
 from trace_samples import DEMO
 
@@ -171,7 +172,8 @@ def test_home_is_expanded_where_the_shell_does_not(
     (tmp_path / "file").touch()
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("COLUMNS", "200")
-    done = repartee(*arguments, cwd=tmp_path)
+    recognizer = [part for value in phrase_settings() for part in ("--set", value)] if arguments[0] == "demo" else []
+    done = repartee(*arguments, *recognizer, cwd=tmp_path)
     assert done.returncode == 2
     assert said.format(home=tmp_path) in done.stderr
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from phrase_whisper import phrase_settings
 from terminal import Terminal
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="a pseudo-terminal")
@@ -47,7 +48,9 @@ def ended_by(number: int, once: bytes, command: Sequence[str | Path], folder: Pa
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
 def test_cursor_is_restored_if_a_loading_demo_is_terminated(number: int, tmp_path: Path) -> None:
-    command: list[str | Path] = [Path(sys.executable).with_name("repartee"), "demo", "--set", f"trace.dir={tmp_path}"]
+    command: list[str | Path] = [Path(sys.executable).with_name("repartee"), "demo"]
+    for value in (f"trace.dir={tmp_path}", *phrase_settings()):
+        command += ["--set", value]
     code, wrote = ended_by(number, HIDDEN, command, tmp_path)
     assert code == -number
     assert wrote.rindex(SHOWN) > wrote.rindex(HIDDEN)

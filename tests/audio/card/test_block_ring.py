@@ -52,5 +52,5 @@ def test_one_thread_writes_while_another_reads() -> None:
 
 
 def test_ring_without_capacity_is_refused() -> None:
-    with pytest.raises(ValueError, match="0 blocks"):
+    with pytest.raises(ValueError, match="at least 1 block, sample and channel, not 0, 1 and 1"):
         BlockRing(0, 1)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from llm_server import answer, serving
+from phrase_whisper import phrase_settings
 from program import REPARTEE, repartee
 from synthetic_piper import tone_voice
 
@@ -178,7 +179,9 @@ def test_measured_clip_contains_the_sentence() -> None:
 @pytest.mark.slow
 def test_single_engines_match_those_of_a_conversation(tmp_path: Path) -> None:
     """The catalogue makes its own engines; their descriptions must equal those of `EngineLoader`."""
-    settings = load_settings(None, {}, [f"tts.voice={tone_voice(tmp_path)}", "tts.speed=1.5", "stt.threads=1"]).settings
+    settings = load_settings(
+        None, {}, [f"tts.voice={tone_voice(tmp_path)}", "tts.speed=1.5", "stt.threads=1", *phrase_settings()]
+    ).settings
 
     async def scene() -> None:
         loader = EngineLoader(settings, {})

@@ -85,9 +85,9 @@ def test_clip_is_shorter_before_and_padded_after_at_the_edges(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("{", "line 1 is no label"),
-        ("[" * 100_000, "line 1 is no label"),
-        ("[1]", "line 1 is no label"),
+        ("{", "line 1 is not a label"),
+        ("[" * 100_000, "line 1 is not a label"),
+        ("[1]", "line 1 is not a label"),
         (SPEECH, "'file'"),
         ({"file": "a.wav", "speech_start_s": 2, "speech_end_s": 1}, "from 2 to 1 s"),
         ({"file": "a.wav", "speech_start_s": "soon", "speech_end_s": 1}, "soon"),

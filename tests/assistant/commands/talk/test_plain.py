@@ -169,8 +169,9 @@ def test_final_table_keeps_its_columns() -> None:
         plain.engines(ENGINES)
 
     printed, _ = talked("", converse)
-    table = printed[-len(ENGINES) :]
-    heading = printed[-len(ENGINES) - 1]
+    first = next(number for number, line in enumerate(printed) if line.startswith("stage"))
+    heading, *rows = printed[first:]
+    table = [line for line in rows if line and not line.startswith(" ")]  # the rest of a long cell begins with blanks
     for engine, line in zip(ENGINES, table, strict=True):
         assert line.startswith(engine.stage)
         assert line[heading.index("engine") :].startswith(engine.name)

@@ -166,7 +166,7 @@ def test_small_terminal_is_reported_and_works(size: tuple[int, int]) -> None:
         await pilot.pause(0.15)
         shown = "\n".join(lines(screen))
         if size[0] >= 40:
-            assert f"{size[0]} × {size[1]}: make it 60 × 16" in shown
+            assert f"{size[0]} × {size[1]}: enlarge to 60 × 16" in shown
             assert "LISTENING" in shown
             assert "above you." in shown
             assert "q quit" in shown
