@@ -200,7 +200,7 @@ def test_hang_is_reported_to_all_and_reloaded_once(tones: str, monitor: Synthesi
             await asyncio.sleep(0.4)  # its own timeout would come later
             watch = Stopwatch()
             other = tasks.create_task(error(voice, "Hello."))
-            assert "no sound for 1 s" in await first
+            assert "no audio within 1 s" in await first
             assert "abandoned" in await other
             assert watch.undisturbed_s < 0.9
             monitor.go.set()

@@ -148,7 +148,7 @@ def test_detectors_find_the_sentence_and_its_end(name: str) -> None:
         measured = measure_vad(lambda: build.vad(name))
         assert measured.ok
         assert measured.delay_ms < 20
-        error_ms = float(measured.text.split("dated ")[1].split(" ms")[0])
+        error_ms = float(measured.text.split("end of speech ")[1].split(" ms")[0])
         assert abs(error_ms) < 150
 
     asyncio.run(scene())
