@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import soundfile
+from installed_model import TINY_EN_FOLDER
 
 from bench.serve_compare import comparison
 from bench.serve_rows import read
@@ -40,9 +41,12 @@ def short_manifest(folder: Path) -> Path:
 @pytest.mark.calm
 @pytest.mark.real_time
 @pytest.mark.timeout(400)
+@pytest.mark.skipif(TINY_EN_FOLDER is None, reason="tiny.en was not downloaded")
 def test_two_clips_are_answered_and_measured(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "bench.serve", "--quick", "--only", "turns,noise", "--out", str(tmp_path)]
     command += ["--manifest", str(short_manifest(tmp_path))]
+    for value in ("engine=faster-whisper", f"model={TINY_EN_FOLDER}", "device=cpu"):
+        command += ["--set", f"stt.{value}"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=110, check=False)
     assert done.returncode == 0, done.stderr
     run = read(tmp_path)

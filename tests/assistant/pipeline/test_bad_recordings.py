@@ -286,7 +286,8 @@ def test_recording_damaged_during_the_run_gives_a_one_line_error(
     os.truncate(path, 20_000)
     screen, complaints = process.communicate(timeout=40)
     check_rejected(
-        ProgramRun(process.returncode, screen, complaints, 0.0, tmp_path), "speech.wav is damaged or has changed"
+        ProgramRun(process.returncode, screen, complaints, 0.0, tmp_path),
+        "speech.wav is damaged or was changed while it was read",
     )
 
 

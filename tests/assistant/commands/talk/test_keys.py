@@ -168,7 +168,7 @@ def test_both_devices_may_be_unplugged_and_returned(card: VirtualCard, tmp_path:
             card.unplug(name)
         for what in (f'loudspeaker "{SPEAKER}"', f'microphone "{MICROPHONE}"'):
             app.until(f"the {what} is gone")
-        app.until("loudspeaker: gone")
+        app.until("loudspeaker: disconnected")
         app.say("what time is it")
         recorded(app, 1)
         for name in (SPEAKER, VOICE):

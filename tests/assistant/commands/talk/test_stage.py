@@ -61,7 +61,7 @@ def plain(drawn: bytes) -> str:
 def test_library_output_is_not_on_the_screen_but_a_turn_is(terminal: Terminal) -> None:
     terminal.until(b"LISTENING")
     terminal.press(b"t")
-    terminal.until(b"escape leaves")
+    terminal.until(b"escape cancels")
     terminal.press(b"what is two plus three\r")
     terminal.until(b"SPEAKING")
     terminal.press(b"q")
