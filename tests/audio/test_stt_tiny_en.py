@@ -1,7 +1,8 @@
 """Real Whisper weights (if `make setup` could fetch them) on real recordings."""
 
-import asyncio
 import json
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,9 +12,7 @@ import soxr
 from installed_model import TINY_EN_FOLDER
 
 from assistant.commands.engine_bench.words import word_errors
-from assistant.config.loading import load_settings
 from assistant.end_of_turn.estimator import UNFINISHED, EndOfTurnEvidence, fitted_turn_end
-from assistant.setup.build import espeak
 from audio.stt import UNKNOWN_LANGUAGE
 from audio.stt.whisper.model import Decoded, LoadedWhisper, WhisperSettings
 from audio.units import MIC_RATE_HZ, REPLY_RATE_HZ, Pcm, samples_of_s
@@ -88,13 +87,28 @@ def test_silence_has_no_words(whisper: LoadedWhisper) -> None:
     assert decoded(whisper, room).text == ""
 
 
-async def spoken_by_espeak(language: str, text: str) -> Pcm:
+SPEAK = """
+import asyncio, sys
+import numpy as np
+from assistant.config.loading import load_settings
+from assistant.setup.build import espeak
+
+async def speak(language, text):
     voice = espeak(load_settings(None, {}, [f"assistant.language={language}"]).settings)
     await voice.load()
     chunks = [chunk.pcm async for chunk in voice.speak(text)]
     await voice.aclose()
-    sound = soxr.resample(np.concatenate(chunks).astype(np.float32), REPLY_RATE_HZ, MIC_RATE_HZ)
-    pcm: Pcm = np.rint(sound).astype(np.int16)
+    sys.stdout.buffer.write(np.concatenate(chunks).tobytes())
+
+asyncio.run(speak(*sys.argv[1:]))
+"""
+
+
+def spoken_by_espeak(language: str, text: str) -> Pcm:
+    """Synthesizes in a process of its own: tests before this one may have loaded another copy of espeak-ng here."""
+    done = subprocess.run([sys.executable, "-c", SPEAK, language, text], capture_output=True, timeout=60, check=True)
+    spoken = np.frombuffer(done.stdout, np.int16).astype(np.float32)
+    pcm: Pcm = np.rint(soxr.resample(spoken, REPLY_RATE_HZ, MIC_RATE_HZ)).astype(np.int16)
     return pcm
 
 
@@ -108,11 +122,11 @@ async def spoken_by_espeak(language: str, text: str) -> Pcm:
     ids=["German statement", "German question", "Spanish question"],
 )
 def test_speech_in_other_language_is_reported(whisper: LoadedWhisper, language: str, text: str) -> None:
-    found = decoded(whisper, asyncio.run(spoken_by_espeak(language, text)))
+    found = decoded(whisper, spoken_by_espeak(language, text))
     assert found.other_language == UNKNOWN_LANGUAGE
 
 
 def test_english_speech_is_not_reported_as_other_language(whisper: LoadedWhisper, clips: list[Clip]) -> None:
     assert [decoded(whisper, clip.pcm).other_language for clip in clips] == [""] * len(clips)
-    pcm = asyncio.run(spoken_by_espeak("en", "What time is it now in Berlin, and how is the weather tomorrow?"))
+    pcm = spoken_by_espeak("en", "What time is it now in Berlin, and how is the weather tomorrow?")
     assert decoded(whisper, pcm).other_language == ""
