@@ -183,7 +183,7 @@ class EngineLoader:
 
     @property
     def lacking_recognizer(self) -> str:
-        """What speech recognition lacks, and the remedy, as a part of a sentence; "" if its model is available."""
+        """Why speech is not recognized, and the remedy, as a part of a sentence; "" if the model is available."""
         return self._missing("whisper")
 
     async def _make_recognizer(self) -> Recognizer:

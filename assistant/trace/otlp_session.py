@@ -25,7 +25,7 @@ RETRY_STATUSES = frozenset((429, 502, 503, 504))
 
 
 class Verdict(NamedTuple):
-    """What became of a request. `problem` continues the sentence "The collector …"; "" means none."""
+    """The result of a request. `problem` continues the sentence "The collector …"; "" if there is no problem."""
 
     outcome: Literal["accepted", "retry", "lost"]
     problem: str = ""

@@ -14,7 +14,7 @@ WITHOUT_TEXT = frozenset({"noise", "backchannel"})
 
 
 class Stability(Enum):
-    """How far the words of an attempt may still change.
+    """The stability of an attempt's transcript: whether its words may still change.
 
     - DRAFT: the transcript is an unconfirmed draft. It is never committed.
     - CONFIRMED: the words may be committed.

@@ -14,7 +14,7 @@ from audio.vad import VadResult
 
 
 class OverlapStatus(Enum):
-    """What is known about an overlap.
+    """The status of an overlap.
 
     - UNDECIDED: it may be anything.
     - SPEECH: it was long enough to be speech. Whether it interrupts is open.

@@ -15,7 +15,7 @@ from audio.vad import VadResult
 
 
 class OverlapClass(Enum):
-    """What an overlap is.
+    """The class of an overlap.
 
     - INTERRUPTION: speech for the assistant. The reply ends.
     - NO_INTERRUPTION: a backchannel, echo or noise. The reply continues.

@@ -14,7 +14,7 @@ from assistant.end_of_turn.estimator import EndOfTurnProfile
 
 
 class EndsTurn(StrEnum):
-    """Who ends the user's turn. The values are part of the trace format.
+    """Names the party that ends the user's turn. The values are part of the trace format.
 
     - AUTO: the program, after a silence. A client may end the turn sooner.
     - PUSH_TO_TALK: the release of the push-to-talk key. Attempts are made before, in pauses.
@@ -27,7 +27,7 @@ class EndsTurn(StrEnum):
 
 
 class InterruptedBy(StrEnum):
-    """What interrupts a reply where turns end by silence. The values are part of the trace format.
+    """Names the cause that may interrupt a reply where turns end by silence. The values are part of the trace format.
 
     With push-to-talk the key interrupts, and where the client ends turns, only the client.
 
@@ -174,7 +174,7 @@ class PushToTalkThresholds:
     """Speech probability, 0..1, from which a frame counts as part of a word. The VAD reports it before it opens."""
 
     vad_delay_ms: float = 200.0
-    """How long in ms after the release the VAD may still report speech from before it."""
+    """Time after the release, in ms, in which the VAD may still report speech from before the release."""
 
     max_gaps: int = 20
     """Limit on the releases remembered within one turn. If there are more, the oldest are treated as held."""
