@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from audio.clock import StreamClock
 from audio.frame import Frame
-from audio.frame_batching import Batching
 from audio.microphone import MicrophoneLine
 from audio.recording import Recording
 from audio.units import FRAME_MS, Samples
@@ -20,7 +19,7 @@ class WavMicrophone:
 
     Attributes:
         recording: The recording.
-        batching: See `Microphone`; audio of a recording is never delivered late.
+        user_speaking: See `Microphone`.
     """
 
     def __init__(self, recording: Recording, *, tail_s: float = 4.0, realtime: bool = True) -> None:
@@ -34,7 +33,7 @@ class WavMicrophone:
         if not 0 <= tail_s < float("inf"):
             raise ValueError(f"tail_s must be a number of seconds from 0, not {tail_s}")
         self.recording = recording
-        self.batching = Batching.OFF
+        self.user_speaking = False
         self._tail_samples = round(tail_s * recording.rate_hz)
         self._realtime = realtime
         self._line = MicrophoneLine(recording.rate_hz)

@@ -422,8 +422,6 @@ def state_of(turns: TurnTaking) -> str:
         "u": turns.pending_turn_lacks_reply_request,
         "o": turns.pending_turn_has_reply_request,
         "r": turns.resume_pending,
-        "q": turns.ignores_silence,
-        "l": turns.phase is Phase.USER_SPEAKING and turns.ignores_speech_until(Samples(0)),
     }
     return PHASES[turns.phase] + "".join(flag for flag, present in flags.items() if present)
 

@@ -29,7 +29,6 @@ from assistant.turns.wake_phrase import WakePhraseGate
 from audio.clock import StreamClock
 from audio.errors import EngineLoadError, SttError, TtsError, VadError
 from audio.frame import Frame
-from audio.frame_batching import MAX_SILENCE_BATCH_S, MAX_SPEECH_BATCH_S, Batching
 from audio.speaker import WavSpeaker
 from audio.stt import SegmentId, Transcript
 from audio.tts import Chunk, WordMark
@@ -60,9 +59,6 @@ DELAY_STEP_MS = 500
 class ScriptedMicrophone:
     """Yields loud frames during speech, in virtual real time. Frames may be late; `muted` ones are silent.
 
-    Frames without latency requirement are batched, as in `MicrophoneLine`: up to eight silent frames, or four loud
-    ones.
-
     `late_ms`: delays of the frames, each for half a second in sequence; a later frame waits for the delayed one.
     """
 
@@ -70,7 +66,7 @@ class ScriptedMicrophone:
         self.clock = StreamClock()
         self.inserted_frames = 0
         self.muted = False
-        self.batching = Batching.OFF
+        self.user_speaking = False
         self._utterances = utterances
         self._frames = length_ms // 20
         self._late_ms = late_ms
@@ -80,7 +76,6 @@ class ScriptedMicrophone:
         begin_s = loop.time()
         loud, silent = np.full(FRAME_SAMPLES, 8000, np.int16), np.zeros(FRAME_SAMPLES, np.int16)
         muted: list[bool] = []  # as they are captured
-        held: list[Frame] = []
         for number in range(self._frames):
             late_ms = self._late_ms[number * 20 // DELAY_STEP_MS % len(self._late_ms)]
             while len(muted) <= number + late_ms // 20:
@@ -89,15 +84,7 @@ class ScriptedMicrophone:
             self.clock.observe(Samples((number + 1) * FRAME_SAMPLES), begin_s + len(muted) * 0.02)
             middle_ms = number * 20 + 10
             spoken = not muted[number] and any(part.start_ms <= middle_ms < part.end_ms for part in self._utterances)
-            held.append(Frame(Samples(number * FRAME_SAMPLES), loud if spoken else silent, is_inserted=muted[number]))
-            waits = {
-                Batching.SILENCE: 0.0 if spoken else MAX_SILENCE_BATCH_S,
-                Batching.SPEECH: MAX_SPEECH_BATCH_S if spoken else 0.0,
-            }
-            if len(held) >= waits.get(self.batching, 0.0) * 50 or number == self._frames - 1:
-                for frame in held:
-                    yield frame
-                held.clear()
+            yield Frame(Samples(number * FRAME_SAMPLES), loud if spoken else silent, is_inserted=muted[number])
 
 
 class LoudnessVad:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from audio.arrivals import JITTER_S, Arrivals
 from audio.clock import StreamClock
 from audio.frame import Frame
-from audio.frame_batching import Batching
 from audio.microphone import MicrophoneLine
 from audio.units import FRAME_MS, Pcm, Samples, ms_of_samples, s_of_samples, samples_of_s
 
@@ -33,7 +32,6 @@ class _Block:
     pcm: Pcm
     rate_hz: int
     at_s: float
-    batching: Batching
 
     @property
     def length_s(self) -> float:
@@ -108,7 +106,7 @@ class ClientLine:
         return self._last_s + min(self.arrivals.max_gap_s, self.arrivals.block_s + 0.1)
 
     def push(
-        self, pcm: Pcm, rate_hz: int, now_s: float, batching: Batching, block_s: float | None = None
+        self, pcm: Pcm, rate_hz: int, now_s: float, block_s: float | None = None, *, user_speaking: bool = True
     ) -> list[Frame]:
         """Adds a block and returns the frames that it completes.
 
@@ -116,15 +114,15 @@ class ClientLine:
             pcm: int16 (n,).
             rate_hz: The block's sample rate.
             now_s: Loop time; must not decrease.
-            batching: How frames may be batched, see `Microphone`.
             block_s: The length of the client's whole block, if this is a part of it.
+            user_speaking: Whether the audio before it ended in speech.
         """
         if len(pcm) == 0:
             return []
-        block = _Block(pcm, rate_hz, now_s, batching)
+        block = _Block(pcm, rate_hz, now_s)
         length_s = block.length_s
         early_s = self._loop_s_behind(length_s) - now_s if self.clock.running else 0.0
-        self.arrivals.on_block(now_s, block_s or length_s, early_s, quiet=batching is Batching.SILENCE)
+        self.arrivals.on_block(now_s, block_s or length_s, early_s, quiet=not user_speaking)
         before_s, self._last_s = self._last_s, now_s
         if self._gap is None:
             if self._silent or before_s is None:
@@ -199,9 +197,7 @@ class ClientLine:
         return [] if gap is None else [frame for block in gap.blocks for frame in self._pushed(block)]
 
     def _pushed(self, block: _Block) -> list[Frame]:
-        return _copied(self._line.retune(block.rate_hz)) + _copied(
-            self._line.push(block.pcm, block.at_s, block.batching)
-        )
+        return _copied(self._line.retune(block.rate_hz)) + _copied(self._line.push(block.pcm, block.at_s))
 
 
 def _copied(frames: list[Frame]) -> list[Frame]:

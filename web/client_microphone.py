@@ -7,7 +7,6 @@ from contextlib import suppress
 
 from audio.clock import StreamClock
 from audio.frame import Frame
-from audio.frame_batching import Batching
 from audio.units import FRAME_MS, Pcm, ms_of_samples, samples_of_ms
 from web.client_line import ClientLine
 from web.fair_share import FairShare
@@ -39,7 +38,7 @@ class ClientMicrophone:
     from a late block.
 
     Attributes:
-        batching: See `Microphone`.
+        user_speaking: See `Microphone`. It shows whether the client also sends the silence after speech.
     """
 
     def __init__(self, rate_hz: int, share: FairShare | None = None) -> None:
@@ -49,7 +48,7 @@ class ClientMicrophone:
             rate_hz: Sample rate of the blocks, until `deliver` sets another.
             share: Limits how fast a conversation catches up with audio that is ahead of real time; None: not shared.
         """
-        self.batching = Batching.OFF
+        self.user_speaking = False
         self._line = ClientLine(rate_hz)
         self._share = share or FairShare()
         self._waiting: deque[Frame | asyncio.Event] = deque()  # an event is set once everything before it was processed
@@ -104,7 +103,8 @@ class ClientMicrophone:
             if self._ended:
                 return
             part = block[at : at + rate_hz]
-            self._enqueue(self._line.push(part, rate_hz, loop.time(), self.batching, len(block) / rate_hz))
+            block_s = len(block) / rate_hz
+            self._enqueue(self._line.push(part, rate_hz, loop.time(), block_s, user_speaking=self.user_speaking))
             if len(block) > rate_hz:
                 await asyncio.sleep(0)
 

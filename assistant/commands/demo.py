@@ -28,7 +28,6 @@ from assistant.trace.folder import RetentionLimits
 from audio.clock import StreamClock
 from audio.errors import AudioFileError, EngineLoadError
 from audio.frame import Frame
-from audio.frame_batching import Batching
 from audio.private_file import make_private_folder, open_private
 from audio.recording import Recording, open_recording
 from audio.speaker import WavSpeaker
@@ -48,7 +47,7 @@ class _TapedMicrophone:
     """A microphone whose frames are also written to the left channel of the tape."""
 
     def __init__(self, microphone: WavMicrophone, tape: StereoWriter) -> None:
-        self.batching = Batching.OFF
+        self.user_speaking = False
         self._microphone = microphone
         self._tape = tape
 

@@ -78,21 +78,12 @@ from assistant.turns.states import Phase
 from assistant.turns.turn_taking import TurnTaking
 from assistant.turns.wake_phrase import WakePhraseGate
 from audio.frame import Frame
-from audio.frame_batching import MAX_SPEECH_BATCH_S, Batching
 from audio.microphone import Microphone
 from audio.speaker import Speaker
-from audio.units import FRAME_MS, FRAME_SAMPLES, Samples, ms_of_samples, samples_of_s
-from audio.vad import VadResult
+from audio.units import FRAME_MS, FRAME_SAMPLES, Samples, ms_of_samples
 
 LAST_TURN_TIMEOUT_S = 60.0
 """Time limit for the last turn, its transcript and reply included, after the microphone has ended, in seconds."""
-
-SILENCE_PROBABILITY = 0.2
-"""Speech probability below which a frame is not the beginning of speech, so that the next frames may arrive in a batch.
-The VAD's own thresholds are in `audio/vad/`."""
-
-SPEECH_PROBABILITY = 0.9
-"""Speech probability above which the next frames, if equally loud, cannot contain the end of speech."""
 
 MAX_TYPED_MESSAGES = 20
 """Maximum number of typed messages that wait for a transcript. Beyond it the oldest are dropped."""
@@ -341,25 +332,7 @@ class Session:
         # A timer that is due is announced. `skill_effects` are the effects of skills, not those of turn taking.
         for announcement in self.engines.skill_effects.due(self._now_s()):
             self._dispatch(ReplyRequested(self._position, "announcement", announcement))
-        self.microphone.batching = self._batching_after(vad_result)
-
-    def _batching_after(self, vad_result: VadResult) -> Batching:
-        """Returns whether the next frames may arrive in batches, which saves processor time.
-
-        They may while turn taking would return no effect for them.
-        """
-        # Timers are checked with every frame; a released key waits for the frames captured before the release.
-        if self.push_to_talk is not None or self.engines.skill_effects.timers.any_set:
-            return Batching.OFF
-        if not vad_result.speaking:
-            return (
-                Batching.SILENCE
-                if vad_result.probability < SILENCE_PROBABILITY and self.turns.ignores_silence
-                else Batching.OFF
-            )
-        until = Samples(self._position + samples_of_s(MAX_SPEECH_BATCH_S))
-        still_speaking = vad_result.possible_end is None and vad_result.probability > SPEECH_PROBABILITY
-        return Batching.SPEECH if still_speaking and self.turns.ignores_speech_until(until) else Batching.OFF
+        self.microphone.user_speaking = vad_result.speaking
 
     def _check_key(self, key: PushToTalk) -> None:
         """Ends or discards the user's turn if the released key says so at this position."""

@@ -53,7 +53,6 @@ from assistant.turns.requests import on_reply_requested
 from assistant.turns.settings import TurnSettings
 from assistant.turns.states import AwaitingTranscript, Candidate, Idle, Phase, Replying, State, UserSpeaking
 from assistant.turns.user_turn import Answering, UserTurn
-from audio.units import Samples
 
 Handler = Callable[[Conversation, Any, Any], Effects]
 """Takes the conversation, its state and an event. The table guarantees the classes of the state and the event."""
@@ -207,21 +206,3 @@ class TurnTaking:
     def resume_pending(self) -> bool:
         """Whether the rest of a falsely interrupted reply will be said soon."""
         return self._conversation.resume_pending is not None
-
-    @property
-    def ignores_silence(self) -> bool:
-        """Whether nothing is pending, so that the next silent frame has no effect."""
-        conversation, state = self._conversation, self._conversation.state
-        if conversation.queued.waiting or conversation.announcements.waiting or self.resume_pending:
-            return False
-        if isinstance(state, Replying):
-            may_be_held = self.settings.voice_interrupts and state.can_hold_playback
-            return state.overlap is None and not may_be_held
-        return isinstance(state, Idle) and not conversation.answer_after_reply
-
-    def ignores_speech_until(self, until: Samples) -> bool:
-        """Returns whether speech frames up to this position have no effect: the user speaks without an attempt."""
-        state = self._conversation.state
-        if not isinstance(state, UserSpeaking) or state.turn.attempt is not None:
-            return False
-        return self.settings.ends_by_client or not state.turn.is_too_long(until, self.settings)

@@ -15,7 +15,6 @@ from audio.card.stream import CardLibrary, CardStream, LoopWaker, Opened
 from audio.card.stream_supervisor import StreamSupervisor
 from audio.clock import StreamClock
 from audio.frame import Frame
-from audio.frame_batching import Batching
 from audio.level import mean_dbfs, rms_dbfs
 from audio.microphone import MicrophoneLine
 from audio.portaudio.owner import shared
@@ -84,7 +83,7 @@ class CardMicrophone:
 
     Attributes:
         muted: Whether the stream is closed until `mute(False)`.
-        batching: See `Microphone`.
+        user_speaking: See `Microphone`.
     """
 
     def __init__(
@@ -104,7 +103,7 @@ class CardMicrophone:
             library: Opens the stream; None: the program's own library.
         """
         self.muted = False
-        self.batching = Batching.OFF
+        self.user_speaking = False
         self._line = MicrophoneLine(MIC_RATE_HZ, StreamClock(_WINDOW_S))
         self._clean = clean
         self._supervisor = StreamSupervisor(
@@ -200,7 +199,7 @@ class CardMicrophone:
                 received = True
                 self._lag_s = self._stream.lane.clock.lag_s
                 captured_s = self._monotonic(block.at_s)
-                for frame in self._line.push(block.pcm, captured_s, self.batching):
+                for frame in self._line.push(block.pcm, captured_s):
                     yield self._cleaned(frame)
         if not received:
             # In capture time, like everything on this line.

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audio.frame import Frame
-from audio.frame_batching import Batching
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, Pcm, Samples
 from web.client_line import ClientLine
 
@@ -84,7 +83,7 @@ def hear(
     *,
     connected_s: float = 0.3,
     after_s: float = 0.0,
-    batching: Batching = Batching.OFF,
+    user_speaking: bool = True,
 ) -> Heard:
     """Feeds a line with the blocks of a client, with a time before the first and after the last block."""
     line = ClientLine(rate_hz)
@@ -99,7 +98,8 @@ def hear(
     while now_s <= end_s + 1e-9:
         while coming and BEGIN_S + coming[0].at_s <= now_s + 1e-9:
             block = coming.pop(0)
-            keep(line.push(block.pcm, rate_hz, max(now_s - 0.01, BEGIN_S + block.at_s), batching))
+            at_s = max(now_s - 0.01, BEGIN_S + block.at_s)
+            keep(line.push(block.pcm, rate_hz, at_s, user_speaking=user_speaking))
         if now_s >= line.idle_from_s:
             keep(line.idle(now_s))
         now_s += 0.01
@@ -212,7 +212,7 @@ def test_client_that_sends_silence_is_not_treated_as_paused() -> None:
     blocks: list[Block] = []
     for n in range(3):  # like turns: after each, the silence is not sent
         blocks += [Block(block.pcm, block.at_s + 5 * n) for block in cut(voice(2.0, 24_000), 24_000, [20])]
-    heard = hear(blocks, 24_000, after_s=3.0, batching=Batching.SILENCE)
+    heard = hear(blocks, 24_000, after_s=3.0, user_speaking=False)
     waited_s = next(at_s for at_s, frame in heard.frames if frame.is_inserted and at_s > 12) - 12
     assert waited_s == pytest.approx(1.12, abs=0.03)
 
@@ -243,8 +243,8 @@ def test_positions_are_dated_by_the_least_delayed_blocks() -> None:
 def test_commit_during_stall_includes_all_received_audio() -> None:
     line = ClientLine(24_000)
     pcm = voice(2.0, 24_000)
-    frames = line.push(pcm[:24_000], 24_000, 101.0, Batching.OFF)
-    frames += line.push(pcm[24_000:36_000], 24_000, 102.2, Batching.OFF)  # 0.7 s later than it was captured
+    frames = line.push(pcm[:24_000], 24_000, 101.0)
+    frames += line.push(pcm[24_000:36_000], 24_000, 102.2)  # 0.7 s later than it was captured
     assert len(frames) == 50
     frames += line.settle()
     assert len(frames) == 75
@@ -254,9 +254,9 @@ def test_commit_during_stall_includes_all_received_audio() -> None:
 
 def test_lost_connection_becomes_silence_at_once() -> None:
     line = ClientLine(24_000)
-    line.push(voice(1.0, 24_000), 24_000, 101.0, Batching.OFF)
+    line.push(voice(1.0, 24_000), 24_000, 101.0)
     line.arrivals.gone = True
     assert line.idle(101.15)
     assert line.arrivals.max_gap_s < 0.2
-    line.push(voice(0.02, 24_000), 24_000, 103.0, Batching.OFF)
+    line.push(voice(0.02, 24_000), 24_000, 103.0)
     assert line.arrivals.max_gap_s > 1.0

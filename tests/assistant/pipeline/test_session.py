@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
-from itertools import pairwise
 
 import pytest
 from simulation import LoudnessVad, ScriptedMicrophone, Simulation, SimulationResult, Utterance
@@ -21,7 +20,6 @@ from assistant.turns.events import ReplyId
 from assistant.turns.settings import TurnSettings
 from audio.errors import AudioError
 from audio.frame import Frame
-from audio.frame_batching import Batching
 from audio.units import Samples, samples_of_ms
 from llm.chat import Message
 from llm.errors import LlmBroken, LlmError, LlmFiltered, LlmUnreachable
@@ -81,7 +79,7 @@ def test_hold_times_out_when_frames_stop() -> None:
 
 
 @pytest.mark.parametrize("slower_ms", range(0, 161, 20), ids="{} ms later".format)
-def test_frame_with_possible_onset_is_not_batched(slower_ms: int) -> None:
+def test_possible_onset_just_before_reply_is_ready_holds_it(slower_ms: int) -> None:
     """A possible onset 30 ms before the reply is ready, after a commit at 2220 ms, holds the reply."""
     ready_ms = 2410 + slower_ms
     possible_onsets = [(ready_ms - 30, ready_ms + 50)]
@@ -102,44 +100,32 @@ def test_reply_is_retracted_when_the_user_resumes_during_hold() -> None:
     assert record.words.user == "what time is it and the date"
 
 
-class BatchingMicrophone(ScriptedMicrophone):
-    """Records at which ms of loop time the session changed how frames are batched."""
+class RecordingMicrophone(ScriptedMicrophone):
+    """Records at which ms of loop time the session changed `user_speaking`."""
 
     def __init__(self, utterances: Sequence[Utterance], length_ms: int) -> None:
-        self.notes: list[tuple[float, Batching]] = []
-        self._batching = Batching.OFF
+        self.changes: list[tuple[float, bool]] = []
+        self._user_speaking = False
         super().__init__(utterances, length_ms)
 
     @property
-    def batching(self) -> Batching:
-        return self._batching
+    def user_speaking(self) -> bool:
+        return self._user_speaking
 
-    @batching.setter
-    def batching(self, batching: Batching) -> None:
-        self._batching = batching
-        self.notes.append((asyncio.get_running_loop().time() * 1000 if self.clock.running else 0.0, batching))
+    @user_speaking.setter
+    def user_speaking(self, user_speaking: bool) -> None:
+        if user_speaking != self._user_speaking:
+            self.changes.append((asyncio.get_running_loop().time() * 1000, user_speaking))
+        self._user_speaking = user_speaking
 
 
-def test_frames_are_batched_only_when_latency_does_not_matter() -> None:
-    utterances = [TIME, Utterance(3500, 3560, "mhm")]  # the second one overlaps the reply
-    simulation = Simulation(utterances, length_ms=9000, replies=("It is ten o'clock. " * 6,))
-    simulation.microphone = microphone = BatchingMicrophone(utterances, 9000)
-    result = simulation.run()
-    (record,) = result.records
-    assert record.outcome == "answered"
+def test_microphone_is_told_whether_user_speaks() -> None:
+    simulation = Simulation([TIME])
+    simulation.microphone = microphone = RecordingMicrophone([TIME], simulation.length_ms)
+    simulation.run()
     zero_ms = microphone.clock.to_loop_s(Samples(0)) * 1000
-    notes = [(round(at_ms - zero_ms), batching) for at_ms, batching in microphone.notes]
-    changes = [after for before, after in pairwise(notes) if before[1] is not after[1]]
-    assert [batching for _, batching in changes] == [
-        Batching.SILENCE, Batching.SPEECH, Batching.OFF, Batching.SILENCE, Batching.OFF, Batching.SILENCE
-    ]  # fmt: skip
-    onset, end, audible, overlap_onset, overlap_end = (at_ms for at_ms, _ in changes[1:])
-    assert onset == 1020  # the first frame of speech
-    assert end == 1820
-    assert record.playout_start_ms is not None
-    assert record.playout_start_ms <= audible <= record.playout_start_ms + 40  # until then it might have to be held
-    assert overlap_onset == 3520
-    assert overlap_end >= 3620
+    changes = [(round(at_ms - zero_ms), speaking) for at_ms, speaking in microphone.changes]
+    assert changes == [(1020, True), (1860, False)]  # the scripted VAD reports the offset after 60 ms of silence
 
 
 def test_session_events_come_in_order() -> None:

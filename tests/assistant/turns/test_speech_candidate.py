@@ -160,6 +160,5 @@ def test_announcement_waits_for_candidate() -> None:
     scene.silence(400)
     scene.transcript(FIRST, "")
     assert scene.uncertain_speech(300, 0.6) == ()
-    assert not scene.turns.ignores_silence
     scene.requested_transcript("", scene.silence(380))
     assert any(isinstance(effect, CommitTurn) for effect in scene.silence(20))

@@ -14,7 +14,7 @@ from assistant.turns.events import (
     ReplyEnded,
     TranscriptFailed,
 )
-from assistant.turns.states import State
+from assistant.turns.states import Phase, State
 from assistant.turns.turn_taking import TRANSITIONS
 
 
@@ -40,4 +40,4 @@ def test_every_event_has_a_handler_in_some_state() -> None:
 def test_late_report_has_no_effect_while_idle(event: Event) -> None:
     scene = Scene()
     assert scene.handle(event) == ()
-    assert scene.turns.ignores_silence
+    assert scene.turns.phase is Phase.IDLE
