@@ -51,7 +51,7 @@ class Batching(Enum):
 
 
 class FrameBatcher:
-    """Tracks the level of the room in silence and the level of speech. Pure; not thread-safe.
+    """Tracks the level of the room in silence and the level of speech. No I/O, no clock; not thread-safe.
 
     The level is the spread of a block: its largest sample minus its smallest. The room estimate falls at once and rises
     slowly, so that soft undetected speech or a reply in the loudspeaker does not count as room noise.

@@ -16,6 +16,7 @@ from assistant.turns.backchannel import plain_words
 from assistant.turns.events import (
     CloseSegment,
     CommitTurn,
+    CommitWithoutReply,
     DiscardSegment,
     DropAttempt,
     DuckReply,
@@ -33,7 +34,6 @@ from assistant.turns.events import (
     OpenSegment,
     PlaybackProgress,
     PrepareReply,
-    RecordTurn,
     ReleasePlayback,
     ReplyEnded,
     ReplyId,
@@ -196,9 +196,9 @@ class EffectChecks:
                 self.ducked = False
             case TurnDiscarded():
                 self.end_turn(effect.turn, "nothing")
-            case RecordTurn():
+            case CommitWithoutReply():
                 for reply in [reply for reply in self.live if reply.turn == effect.turn]:
-                    assert self.live.pop(reply) == "asked", "prepared a reply for a recorded turn"
+                    assert self.live.pop(reply) == "asked", "prepared a reply for an unanswered turn"
                     self.ended.add(reply)
                 self.end_turn(effect.turn, "taken down")
             case ResumeReply():

@@ -177,7 +177,7 @@ def unheard_announcement(settings: TurnSettings | None = None) -> Scene:
 
 
 def announcement_count(scene: Scene) -> int:
-    return sum(isinstance(effect, PrepareReply) and effect.is_literal for effect in scene.effects)
+    return sum(isinstance(effect, PrepareReply) and effect.text_is_reply for effect in scene.effects)
 
 
 SLOW_TO_SETTLE = TurnSettings(hangover_ms=300, speculate_after_ms=40, settle_ms=160)

@@ -334,7 +334,7 @@ class RealtimeSession:
             self.realtime.refuse(command, "conversation_already_has_active_response", response_id=self._active_name)
         else:
             options = _response_options(self.session.reply_options, command.options)
-            self.session.request(options, after_reply=True)
+            self.session.request_reply(options, after_reply=True)
 
     @property
     def _active_name(self) -> str:

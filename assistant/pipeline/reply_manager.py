@@ -31,11 +31,11 @@ from assistant.tools.rounds import ReplyEvent, ToolRounds, without_made_up
 from assistant.trace.record import Outcome
 from assistant.turns.events import (
     CommitTurn,
+    CommitWithoutReply,
     DropAttempt,
     InterruptReply,
     PlaybackProgress,
     PrepareReply,
-    RecordTurn,
     ReplyEnded,
     ReplyId,
     RetractReply,
@@ -133,7 +133,7 @@ class ReplyManager:
             self._attempts[reply_id].transcription = None
         return reply_id in self._attempts
 
-    def record_turn(self, effect: RecordTurn) -> None:
+    def commit_without_reply(self, effect: CommitWithoutReply) -> None:
         """Adds the turn's words to the history without a reply."""
         for reply_id in [reply_id for reply_id in self._attempts if reply_id.turn == effect.turn]:
             self._attempts.pop(reply_id)
@@ -145,7 +145,9 @@ class ReplyManager:
                 effect.turn, effect.text, effect.low_confidence, said, end_ms, "spoken", answered=False, lost=lost
             )
         )
-        self.context.recorder.turn_recorded(effect, self.context.clock.to_loop_s(effect.speech_end), self.context.clock)
+        self.context.recorder.commit_without_reply(
+            effect, self.context.clock.to_loop_s(effect.speech_end), self.context.clock
+        )
 
     def add_empty_message(self) -> UserMessage:
         """Adds a user message without words: the client ended the turn, or its transcript was lost."""
@@ -193,7 +195,7 @@ class ReplyManager:
     ) -> AsyncGenerator[ReplyEvent]:
         if effect.transcript_lost:
             return literal_reply(RECOGNIZER_FAILED, by="apology")
-        if effect.is_literal:
+        if effect.text_is_reply:
             return literal_reply(effect.text, by="itself")
         # Taken now, because a commit that follows at once adds the user's message to the history.
         attempt.messages = self.history.messages(

@@ -46,6 +46,7 @@ from assistant.pipeline.session_context import SessionContext
 from assistant.turns.events import (
     CloseSegment,
     CommitTurn,
+    CommitWithoutReply,
     DiscardSegment,
     DropAttempt,
     DuckReply,
@@ -60,7 +61,6 @@ from assistant.turns.events import (
     KeyPressed,
     OpenSegment,
     PrepareReply,
-    RecordTurn,
     ReleasePlayback,
     ReplyCancelled,
     ReplyId,
@@ -133,9 +133,9 @@ class Session:
     _tasks: asyncio.TaskGroup = field(init=False)
     _position: Samples = Samples(0)  # end of the last frame on the sample clock
     _typed_messages: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_TYPED_MESSAGES))
-    # A requested reply is one that a client or typed text asks for, instead of speech; see `request`.
-    _requested_reply_options: ReplyOptions | None = None  # its options, until it is committed; None: `reply_options`
-    _request_is_waiting: bool = False  # the request waits until nobody speaks and no reply is active
+    # A requested reply is one that a client or typed text asks for, instead of speech; see `request_reply`.
+    _request_options: ReplyOptions | None = None  # its options, until it is committed; None: `reply_options`
+    _request_deferred: bool = False  # the request waits until nobody speaks and no reply is active
     _skip_last_reply: bool = False  # when the microphone has ended, end without finishing the last reply
     _unsubscribe_from_tools: Callable[[], None] = lambda: None
 
@@ -188,7 +188,7 @@ class Session:
     @property
     def reply_request_pending(self) -> bool:
         """Whether a reply was requested that has not been started yet."""
-        return self._request_is_waiting or self.turns.pending_turn_has_reply_request
+        return self._request_deferred or self.turns.pending_turn_has_reply_request
 
     @property
     def idle(self) -> bool:
@@ -205,7 +205,7 @@ class Session:
 
     # ---- requests of a client or user interface ----
 
-    def request(self, options: ReplyOptions | None = None, *, after_reply: bool = False) -> None:
+    def request_reply(self, options: ReplyOptions | None = None, *, after_reply: bool = False) -> None:
         """Requests a reply to the history. If a transcript is pending, the reply also answers that speech.
 
         Args:
@@ -214,9 +214,9 @@ class Session:
                 ended. If that reply was sent completely and no user speech overlaps it, the new reply is prepared at
                 once and played after it. If the user speaks first, the reply to that speech fulfils the request.
         """
-        self._requested_reply_options = options
+        self._request_options = options
         if after_reply and not self.turns.has_overlap and self._reply_manager.play_to_end(self.turns.replying):
-            self._request_is_waiting = False
+            self._request_deferred = False
             self._dispatch(ReplyRequested(self._position, "requested", after_current_reply=True))
             return
         # A request waits for the end of user speech, except where only the client ends turns. It does not wait if a
@@ -226,10 +226,10 @@ class Session:
             if self.turns.settings.ends_by_client
             else {Phase.REPLYING, Phase.AWAITING_TRANSCRIPT, Phase.USER_SPEAKING}
         )
-        self._request_is_waiting = (
+        self._request_deferred = (
             after_reply and self.turns.phase in busy_phases and not self.turns.pending_turn_lacks_reply_request
         )
-        if not self._request_is_waiting:
+        if not self._request_deferred:
             self._dispatch(ReplyRequested(self._position, "requested"))
 
     def end_user_turn(self) -> None:
@@ -258,7 +258,7 @@ class Session:
             including_request: Also withdraw a requested reply that has not been started.
         """
         if including_request:
-            self._request_is_waiting, self._requested_reply_options = False, None
+            self._request_deferred, self._request_options = False, None
         self._dispatch(ReplyCancelled(self._position, including_request))
         self._reply_manager.stop_earlier_replies("client")
 
@@ -379,8 +379,8 @@ class Session:
         for effect in self.turns.handle(event):
             self._apply(effect)
         # Any event may end the reply or the speech that these two wait for. They are therefore checked after each.
-        if self._request_is_waiting and self.turns.phase is Phase.IDLE:
-            self.request(self._requested_reply_options)
+        if self._request_deferred and self.turns.phase is Phase.IDLE:
+            self.request_reply(self._request_options)
         self._add_typed_messages()
 
     def _add_typed_messages(self) -> None:
@@ -394,7 +394,7 @@ class Session:
             return
         while self._typed_messages:
             self.history.insert(UserMessage(self.history.reserve(), self._typed_messages.popleft(), spoken=False))
-        self.request()
+        self.request_reply()
 
     def _apply(self, effect: Effect) -> None:  # noqa: C901, PLR0912 - one case for each kind of effect
         """Carries out one effect."""
@@ -416,14 +416,14 @@ class Session:
             case PrepareReply():
                 self._reply_manager.prepare(
                     effect,
-                    self.reply_options if effect.is_literal else self._requested_reply_options or self.reply_options,
+                    self.reply_options if effect.text_is_reply else self._request_options or self.reply_options,
                 )
             case EndOfTurn():
                 self.recorder.end_of_turn(effect.turn, self._now_s())
             case CommitTurn():
                 self._commit(effect)
-            case RecordTurn():  # writes the turn to the history, without a reply
-                self._reply_manager.record_turn(effect)
+            case CommitWithoutReply():  # writes the turn to the history, without a reply
+                self._reply_manager.commit_without_reply(effect)
             case CloseSegment() | DiscardSegment():
                 self._audio_input.close(effect, self._now_s())
             case DropAttempt():
@@ -498,7 +498,7 @@ class Session:
     def _commit(self, effect: CommitTurn) -> None:
         self.wake_phrase.extend_for_reply(self._position)  # the reply is active from here on
         if self._reply_manager.asks_llm(effect.reply):  # it answers the whole history, so it fulfils a request
-            self._request_is_waiting, self._requested_reply_options = False, None
+            self._request_deferred, self._request_options = False, None
         self._reply_manager.commit(effect)
 
     # ---- problems ----

@@ -1,4 +1,4 @@
-"""Records the events of turn taking without their words, so that a replay makes the same decisions. Pure.
+"""Records the events of turn taking without their words, so that a replay makes the same decisions. No I/O, no clock.
 
 Each event of `TurnTaking.handle` becomes one short entry; frames without changes share one. Of a text only what
 decisions depend on is kept: whether there are words, whether they equal other words, and whether they are a

@@ -1,4 +1,4 @@
-"""Ends a reply in favor of the user's speech, or the speech in favor of the reply. Pure."""
+"""Ends a reply in favor of the user's speech, or the speech in favor of the reply. No I/O, no clock."""
 
 from typing import Literal
 

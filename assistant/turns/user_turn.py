@@ -1,4 +1,4 @@
-"""Holds the state of the open user turn and its attempts. Pure.
+"""Holds the state of the open user turn and its attempts. No I/O, no clock.
 
 An attempt starts at a silence: its transcript is requested, and requested again when it has settled. If the words have
 changed, the attempt restarts. `turn_end_policy.py` decides when the turn ends.
@@ -32,7 +32,7 @@ from audio.vad import VadResult
 class Answering(Enum):
     """Whether a turn is answered.
 
-    - NO: it is only recorded.
+    - NO: it is committed without a reply.
     - IF_WORDS: it is answered if it has words.
     - ALWAYS: a reply is due even if no more words follow: the client has requested it, or it was retracted.
     """

@@ -7,6 +7,7 @@ from turn_scene import FIRST, Scene, at, last_requested, low_confidence_transcri
 
 from assistant.turns.events import (
     CommitTurn,
+    CommitWithoutReply,
     DiscardSegment,
     DropAttempt,
     FinalTranscript,
@@ -15,7 +16,6 @@ from assistant.turns.events import (
     InterimTranscript,
     OpenSegment,
     PrepareReply,
-    RecordTurn,
     ReplyId,
     ReplyRequested,
     RequestTranscript,
@@ -106,7 +106,7 @@ def test_low_confidence_transcript_is_kept_in_manual_modes(settings: TurnSetting
     asked = [effect.reply for effect in told if isinstance(effect, Transcribe)]
     for reply in asked:
         low_confidence_transcript(scene, reply)
-    assert [effect.text for effect in scene.effects if isinstance(effect, CommitTurn | RecordTurn)] == ["the"]
+    assert [effect.text for effect in scene.effects if isinstance(effect, CommitTurn | CommitWithoutReply)] == ["the"]
 
 
 def test_low_confidence_words_join_the_retracted_turn() -> None:
@@ -191,7 +191,7 @@ def test_low_confidence_transcript_is_recorded_without_auto_reply() -> None:
     assert [
         effect.text
         for effect in low_confidence_transcript(scene, last_requested(scene))
-        if isinstance(effect, RecordTurn)
+        if isinstance(effect, CommitWithoutReply)
     ] == ["the"]
 
 

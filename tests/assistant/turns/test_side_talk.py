@@ -8,6 +8,7 @@ from turn_scene import FIRST, Scene, at, words
 from assistant.turns.events import (
     CloseSegment,
     CommitTurn,
+    CommitWithoutReply,
     DiscardSegment,
     DropAttempt,
     Effect,
@@ -17,7 +18,6 @@ from assistant.turns.events import (
     InterruptReply,
     OpenSegment,
     PrepareReply,
-    RecordTurn,
     ReplyCancelled,
     ReplyEnded,
     ReplyId,
@@ -67,7 +67,7 @@ def test_deferred_overlap_is_recorded_when_it_ends() -> None:
     scene, effects = deferred_overlap()
     end = at(scene.now_ms - 400)
     assert effects == (
-        RecordTurn(2, "and then", "and then", end),
+        CommitWithoutReply(2, "and then", "and then", end),
         CloseSegment(SegmentId(end - samples_of_ms(700)), 2),
     )
     assert scene.turns.phase is Phase.REPLYING
@@ -81,7 +81,7 @@ def test_deferred_overlap_is_recorded_when_it_ends() -> None:
 
 def test_deferred_overlap_is_not_answered_without_auto_reply() -> None:
     scene, effects = deferred_overlap(replace(DEFERRING, answers=False))
-    assert isinstance(effects[0], RecordTurn)
+    assert isinstance(effects[0], CommitWithoutReply)
     assert scene.handle(ReplyEnded(at(scene.now_ms), FIRST)) == ()
     assert scene.silence(2000) == ()
 
@@ -102,7 +102,7 @@ def test_two_deferred_overlaps_get_one_reply() -> None:
     scene, _ = deferred_overlap()
     scene.speech(400)
     scene.silence(400)
-    assert isinstance(scene.transcript(ReplyId(3, 1), "more")[0], RecordTurn)
+    assert isinstance(scene.transcript(ReplyId(3, 1), "more")[0], CommitWithoutReply)
     assert [type(effect) for effect in scene.handle(ReplyEnded(at(scene.now_ms), FIRST))] == [PrepareReply, CommitTurn]
     assert scene.silence(2000) == ()
 
