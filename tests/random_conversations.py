@@ -27,7 +27,6 @@ from assistant.turns.events import (
     CloseSegment,
     CommitTurn,
     CommitWithoutReply,
-    DiscardSegment,
     DropAttempt,
     DuckReply,
     Effect,
@@ -98,8 +97,6 @@ NAMES: dict[type, str] = {
     EndOfTurn: "end",
     CommitTurn: "commit",
     CommitWithoutReply: "record",
-    CloseSegment: "close",
-    DiscardSegment: "discard",
     DropAttempt: "drop",
     RetractReply: "retract",
     InterruptReply: "interrupt",
@@ -429,7 +426,9 @@ def state_of(turns: TurnTaking) -> str:
 
 
 def line_of(told: Event | Effect, skip: int = 0) -> str:
-    """Returns the name and the fields of an event or effect."""
+    """Returns the name and the fields of an event or effect. A segment that was not used is discarded."""
+    if isinstance(told, CloseSegment):
+        return f"{'close' if told.used else 'discard'} {told.segment} {told.turn}"
     values = [value_of(getattr(told, item.name)) for item in fields(told)][skip:]
     return " ".join([NAMES[type(told)], *values])
 

@@ -17,7 +17,6 @@ from assistant.turns.events import (
     CloseSegment,
     CommitTurn,
     CommitWithoutReply,
-    DiscardSegment,
     DropAttempt,
     DuckReply,
     Effect,
@@ -135,7 +134,7 @@ class EffectChecks(World):
                 assert self.open_segment is None, "two open segments"
                 assert effect.segment <= effect.onset
                 self.open_segment, self.onset = effect.segment, effect.onset
-            case CloseSegment() | DiscardSegment():
+            case CloseSegment():
                 assert self.open_segment == effect.segment, "closed a segment that was not open"
                 self.open_segment = None
             case RequestTranscript():

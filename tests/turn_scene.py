@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from assistant.turns.events import (
+    CloseSegment,
     Effect,
     Event,
     FinalTranscript,
@@ -150,6 +151,11 @@ FIRST = ReplyId(1, 1)
 def low_confidence_transcript(scene: Scene, reply: ReplyId, text: str = "the") -> tuple[Effect, ...]:
     """Delivers a low-confidence transcript."""
     return scene.handle(FinalTranscript(at(scene.now_ms), reply, replace(words(text), low_confidence=True)))
+
+
+def discards(effect: Effect) -> bool:
+    """Returns whether the effect closes a segment that was not used."""
+    return isinstance(effect, CloseSegment) and not effect.used
 
 
 def last_requested(scene: Scene) -> ReplyId:

@@ -17,13 +17,12 @@ Reading order:
 These steps are synchronous. Slow work (recognition, LLM requests, synthesis) runs in tasks of this session's task
 group. Each task has a time limit and reports its result as another event.
 
-Five effects end something:
+Four effects end something:
 
-    CloseSegment     a speech segment whose transcript was used
-    DiscardSegment   a speech segment that contained no speech for the assistant
-    DropAttempt      an attempt that was never committed
-    RetractReply     a committed reply of which no word was heard; its turn continues
-    TurnDiscarded    a turn that is not answered
+    CloseSegment    a speech segment, whether its transcript was used or not
+    DropAttempt     an attempt that was never committed
+    RetractReply    a committed reply of which no word was heard; its turn continues
+    TurnDiscarded   a turn that is not answered
 """
 
 import asyncio
@@ -47,7 +46,6 @@ from assistant.turns.events import (
     CloseSegment,
     CommitTurn,
     CommitWithoutReply,
-    DiscardSegment,
     DropAttempt,
     DuckReply,
     Effect,
@@ -424,7 +422,7 @@ class Session:
                 self._commit(effect)
             case CommitWithoutReply():  # writes the turn to the history, without a reply
                 self._reply_manager.commit_without_reply(effect)
-            case CloseSegment() | DiscardSegment():
+            case CloseSegment():
                 self._audio_input.close(effect, self._now_s())
             case DropAttempt():
                 self._reply_manager.drop(effect)

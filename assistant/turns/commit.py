@@ -7,7 +7,6 @@ from assistant.turns.events import (
     CloseSegment,
     CommitTurn,
     CommitWithoutReply,
-    DiscardSegment,
     Effects,
     HoldPlayback,
     PrepareReply,
@@ -95,7 +94,7 @@ def give_up(conversation: Conversation, turn: UserTurn, at: Samples, reason: Aba
     commit = CommitTurn(
         reply, text, "", None, turn.retracted_low_confidence, origin="requested", submitted=turn.submitted
     )
-    return (*dropped, DiscardSegment(turn.segment, turn.number), PrepareReply(reply, text), commit)
+    return (*dropped, CloseSegment(turn.segment, turn.number, used=False), PrepareReply(reply, text), commit)
 
 
 # ---- requests while the transcript is pending ----

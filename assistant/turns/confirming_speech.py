@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from assistant.turns.conversation import Conversation
 from assistant.turns.events import (
-    DiscardSegment,
+    CloseSegment,
     Effects,
     FrameProcessed,
     InterimTranscript,
@@ -104,4 +104,4 @@ def _discard_segment(conversation: Conversation, state: ConfirmingSpeech) -> Eff
     if segment is None:
         return ()
     state.candidate = replace(state.candidate, segment=None)
-    return (DiscardSegment(segment, conversation.last_turn_number),)
+    return (CloseSegment(segment, conversation.last_turn_number, used=False),)

@@ -308,18 +308,16 @@ class CommitWithoutReply:
 
 @dataclass(frozen=True, slots=True)
 class CloseSegment:
-    """Closes a segment whose transcript was used."""
+    """Closes a segment.
+
+    Attributes:
+        turn: The turn in which it was recorded.
+        used: Its transcript was used; False: it contained no speech for the assistant.
+    """
 
     segment: SegmentId
     turn: int
-
-
-@dataclass(frozen=True, slots=True)
-class DiscardSegment:
-    """Discards a segment that contained no speech for the assistant. `turn` is the turn in which it was recorded."""
-
-    segment: SegmentId
-    turn: int
+    used: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,7 +400,7 @@ class ResumeReply:
 
 Effect = (
     OpenSegment | TurnStarted | Transcribe | RequestTranscript | PrepareReply | EndOfTurn | CommitTurn
-    | CommitWithoutReply | CloseSegment | DiscardSegment | DropAttempt | RetractReply | InterruptReply | HoldPlayback
+    | CommitWithoutReply | CloseSegment | DropAttempt | RetractReply | InterruptReply | HoldPlayback
     | ReleasePlayback | DuckReply | UnduckReply | TurnDiscarded | ResumeReply
 )  # fmt: skip
 Effects = tuple[Effect, ...]

@@ -11,7 +11,7 @@ from assistant.turns.attempt import WITHOUT_TEXT, Attempt, IgnoreReason, Stabili
 from assistant.turns.backchannel import plain_words
 from assistant.turns.events import (
     AbandonReason,
-    DiscardSegment,
+    CloseSegment,
     DropAttempt,
     DropReason,
     Effect,
@@ -307,7 +307,7 @@ class UserTurn:
         """Returns the effects that end the turn without a reply."""
         dropped = self.drop_attempts(reason)
         discarded = TurnDiscarded(self.number, at, self.speech_end, reason, self.submitted)
-        return (*dropped, DiscardSegment(self.segment, self.number), discarded)
+        return (*dropped, CloseSegment(self.segment, self.number, used=False), discarded)
 
 
 def speech_probability(vad: VadResult) -> float:

@@ -3,13 +3,12 @@
 from collections.abc import Callable
 
 import pytest
-from turn_scene import FIRST, Scene, at
+from turn_scene import FIRST, Scene, at, discards
 
 from assistant.turns.events import (
     CloseSegment,
     CommitTurn,
     CommitWithoutReply,
-    DiscardSegment,
     DropAttempt,
     EndOfTurn,
     Event,
@@ -190,7 +189,7 @@ def test_uninterruptible_reply_continues_during_speech() -> None:
     scene = Scene(TurnSettings(interrupted_by=InterruptedBy.NOTHING))
     scene.commit_reply(words_heard=3, audible=True)
     assert [type(effect) for effect in scene.speech(2000)] == [OpenSegment]
-    assert [type(effect) for effect in scene.silence(200)] == [DiscardSegment]
+    assert [discards(effect) for effect in scene.silence(200)] == [True]
     assert scene.turns.phase is Phase.REPLYING
 
 
@@ -257,7 +256,7 @@ def test_clear_discards_turn() -> None:
     scene = Scene()
     scene.speech(500)
     assert scene.handle(InputCleared(at(500))) == (
-        DiscardSegment(SegmentId(0), 1),
+        CloseSegment(SegmentId(0), 1, used=False),
         TurnDiscarded(1, at(500), at(500), "cleared"),
     )
     assert scene.speech(300) == (), "the same speech starts no other turn"

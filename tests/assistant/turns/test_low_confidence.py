@@ -6,9 +6,9 @@ import pytest
 from turn_scene import FIRST, Scene, at, last_requested, low_confidence_transcript, words
 
 from assistant.turns.events import (
+    CloseSegment,
     CommitTurn,
     CommitWithoutReply,
-    DiscardSegment,
     DropAttempt,
     FinalTranscript,
     FrameProcessed,
@@ -60,7 +60,7 @@ def test_low_confidence_transcript_of_uncertain_speech_is_noise() -> None:
     scene.silence(400)
     assert low_confidence_transcript(scene, FIRST) == (
         DropAttempt(FIRST, "noise"),
-        DiscardSegment(SegmentId(0), 1),
+        CloseSegment(SegmentId(0), 1, used=False),
         TurnDiscarded(1, at(1000), at(600), "noise"),
     )
     assert not [effect for effect in scene.effects if isinstance(effect, PrepareReply)]

@@ -3,13 +3,12 @@
 from dataclasses import replace
 
 import pytest
-from turn_scene import FIRST, Scene, at, words
+from turn_scene import FIRST, Scene, at, discards, words
 
 from assistant.turns.events import (
     CloseSegment,
     CommitTurn,
     CommitWithoutReply,
-    DiscardSegment,
     DropAttempt,
     Effect,
     EndOfTurn,
@@ -115,6 +114,7 @@ def test_speech_at_end_of_reply_and_deferred_overlap_are_answered_together(text:
     scene.silence(400)
     effects = scene.transcript(ReplyId(3, 1), text)
     assert [type(effect) for effect in effects] == [PrepareReply, CommitTurn, CloseSegment]
+    assert not discards(effects[-1])
     assert effects[0] == PrepareReply(ReplyId(3, 1), text, text)
 
 
@@ -135,7 +135,9 @@ def test_cough_is_discarded_if_only_client_interrupts() -> None:
     scene.effects.clear()
     scene.speech(200)
     scene.silence(200)
-    assert [type(effect) for effect in scene.effects] == [OpenSegment, DiscardSegment]
+    opened, closed = scene.effects
+    assert isinstance(opened, OpenSegment)
+    assert discards(closed)
 
 
 BY_NAME = TurnSettings(interrupted_by=InterruptedBy.WAKE_PHRASE)
@@ -178,7 +180,7 @@ def test_overheard_side_talk_does_not_interrupt() -> None:
     scene = pending_side_talk()
     assert scene.handle(FinalTranscript(at(scene.now_ms), SECOND, words(""), "overheard")) == (
         DropAttempt(SECOND, "overheard"),
-        DiscardSegment(SegmentId(at(1500)), 2),
+        CloseSegment(SegmentId(at(1500)), 2, used=False),
         TurnDiscarded(2, at(scene.now_ms), at(3000), "overheard"),
     )
     assert scene.phase() is Phase.REPLYING
@@ -217,7 +219,7 @@ def test_pending_side_talk_is_dropped_with_reply(event: ReplyRequested | InputCl
     now, why = at(scene.now_ms), "requested" if isinstance(event, ReplyRequested) else "cleared"
     assert scene.handle(replace(event, at=now))[:3] == (
         DropAttempt(SECOND, why),  # type: ignore[arg-type]
-        DiscardSegment(SegmentId(at(1500)), 2),
+        CloseSegment(SegmentId(at(1500)), 2, used=False),
         TurnDiscarded(2, now, at(3000), why),  # type: ignore[arg-type]
     )
     assert scene.transcript(SECOND, "stop") == ()
@@ -239,7 +241,7 @@ def test_clear_discards_deferred_overlap() -> None:
     scene.speech(400)
     end = at(scene.now_ms)
     assert scene.handle(InputCleared(end)) == (
-        DiscardSegment(SegmentId(at(began - 300)), 1),
+        CloseSegment(SegmentId(at(began - 300)), 1, used=False),
         TurnDiscarded(2, end, end, "cleared"),
     )
     assert scene.turns.phase is Phase.REPLYING
