@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 from assistant.end_of_turn.estimator import EndOfTurnEstimate
-from assistant.turns.event_log import LoggedEvent
+from assistant.turns.event_entries import LoggedEvent
 from assistant.turns.events import (
     CommitTurn,
     DropAttempt,

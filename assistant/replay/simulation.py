@@ -20,7 +20,7 @@ from assistant.replay.event_replay import (
     sure_speech_end,
 )
 from assistant.replay.world import World
-from assistant.turns.event_log import LoggedEvent
+from assistant.turns.event_entries import LoggedEvent
 from assistant.turns.events import (
     CommitTurn,
     DropAttempt,

@@ -37,7 +37,7 @@ from assistant.replay.event_replay import DECISIONS, Step, events_of, index_reco
 from assistant.replay.turns import conversation_of
 from assistant.skills.effects import SkillEffects
 from assistant.trace.record import TurnRecord
-from assistant.turns.event_log import LoggedEvent, parse_entries
+from assistant.turns.event_entries import LoggedEvent, parse_entries
 from assistant.turns.events import (
     CommitTurn,
     CommitWithoutReply,

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from assistant.end_of_turn.estimator import BALANCED, EndOfTurnEstimate, EndOfTurnProfile
 from assistant.turns.backchannel import plain_words
-from assistant.turns.event_log import MAX_ENTRIES, EventLog, parse_entries, settings_of
+from assistant.turns.event_entries import parse_entries, settings_of
+from assistant.turns.event_log import MAX_ENTRIES, EventLog
 from assistant.turns.events import (
     CommitTurn,
     CommitWithoutReply,
