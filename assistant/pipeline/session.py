@@ -361,7 +361,7 @@ class Session:
                     self._reply_manager.stop_earlier_replies("voice")
                 self.recorder.turn_started(effect.turn, self._loop_time_of(effect.onset))
                 self.on_event(
-                    SpeechStarted(effect.turn, ms_of_samples(effect.onset), self._reply_manager.reserve_user_item())
+                    SpeechStarted(effect.turn, ms_of_samples(effect.onset), self.history.announce_user_item())
                 )
             case Transcribe():  # words of a turn, to answer them
                 self._transcribe(effect)
@@ -416,7 +416,7 @@ class Session:
             self.wake_phrase.open_after_phrase(self._position)
         self.recorder.turn_discarded(effect, self._loop_time_of(effect.speech_end), self.microphone.clock)
         in_history = effect.submitted and self.turns.settings.has_client
-        item = self._reply_manager.add_empty_message() if in_history else None
+        item = self.history.add_user_text("") if in_history else None
         self.on_event(SpeechDiscarded(effect.turn, ms_of_samples(effect.speech_end), effect.reason, item))
 
     def _resume_reply(self, reply_id: ReplyId) -> None:
