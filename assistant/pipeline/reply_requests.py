@@ -33,6 +33,7 @@ class ReplyRequests:
         reply_manager: Plays the current reply to its end before the requested one.
         options: Options of the requested reply until it is committed; None: those of the session.
         is_waiting: The request waits until nobody speaks and no reply is active.
+        typed_messages: Typed messages that wait for a transcript.
     """
 
     context: SessionContext
@@ -42,7 +43,7 @@ class ReplyRequests:
     reply_manager: ReplyManager
     options: ReplyOptions | None = None
     is_waiting: bool = False
-    _typed_messages: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_TYPED_MESSAGES))
+    typed_messages: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_TYPED_MESSAGES))
 
     def request(self, options: ReplyOptions | None = None, *, after_reply: bool = False) -> None:
         """Requests a reply to the history. If a transcript is pending, the reply also answers that speech.
@@ -72,7 +73,7 @@ class ReplyRequests:
 
     def add_typed_message(self, text: str) -> None:
         """Adds a typed user message, and requests a reply to it."""
-        self._typed_messages.append(text)
+        self.typed_messages.append(text)
         self._add_typed_messages()
 
     def clear(self) -> None:
@@ -80,20 +81,20 @@ class ReplyRequests:
         self.is_waiting, self.options = False, None
 
     def proceed(self) -> None:
-        """Starts what waited. Call it after each event: any may end the reply or the speech that is waited for."""
+        """Starts the request and adds the typed messages, unless they have to wait longer."""
         if self.is_waiting and self.turns.phase is Phase.IDLE:
             self.request(self.options)
         self._add_typed_messages()
 
     def _add_typed_messages(self) -> None:
         """Adds typed messages to the history: after earlier speech, before speech that is still going on."""
-        if not self._typed_messages or self.turns.phase is Phase.AWAITING_TRANSCRIPT:
+        if not self.typed_messages or self.turns.phase is Phase.AWAITING_TRANSCRIPT:
             return
         if self.turns.phase is Phase.USER_SPEAKING and not self.audio_input.addressed:
             # The speech is not addressed to the assistant. The reply to the typed message would open the wake window,
             # and this speech would then be answered, so it is discarded first.
             self.context.dispatch(InputCleared(self.context.position()))
             return
-        while self._typed_messages:
-            self.history.insert(UserMessage(self.history.reserve(), self._typed_messages.popleft(), spoken=False))
+        while self.typed_messages:
+            self.history.insert(UserMessage(self.history.reserve(), self.typed_messages.popleft(), spoken=False))
         self.request()

@@ -348,7 +348,8 @@ class Session:
         self.recorder.event_log.add(event, self.turns.settings)  # a replay needs the settings; clients change them
         for effect in self.turns.handle(event):
             self._apply(effect)
-        self._reply_requests.proceed()
+        if self._reply_requests.is_waiting or self._reply_requests.typed_messages:
+            self._reply_requests.proceed()  # any event may end the reply or the speech that they wait for
 
     def _apply(self, effect: Effect) -> None:  # noqa: C901, PLR0912 - one case for each kind of effect
         """Carries out one effect."""
