@@ -31,7 +31,7 @@ _QUIET_S = 1.5
 
 
 class Arrivals:
-    """Learns from a client's blocks how long a gap between two of them may be. Pure; not thread-safe.
+    """Learns from a client's blocks how long a gap between two of them may be. No I/O, no clock; not thread-safe.
 
     Before the next block arrives, a stall cannot be distinguished from the end of sending. So silence is inserted only
     after more than the longest stall (`STALL_S`): silence in the middle of a word cannot be removed later. The wait is

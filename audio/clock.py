@@ -11,7 +11,7 @@ _STEP_S = 0.02
 
 
 class StreamClock:
-    """Maps stream positions to loop time by the smallest delay in a window. Pure; not thread-safe.
+    """Maps stream positions to loop time by the smallest delay in a window. No I/O, no clock; not thread-safe.
 
     Each block arrives after a delay that is never negative and often close to its minimum. So the minimum of
     (arrival time - sample time) over a window is the offset between the two clocks. The estimate follows the drift

@@ -1,4 +1,4 @@
-"""Measures levels, finds the audible onset, and applies gain. Pure; only `OnsetFinder` has state."""
+"""Measures levels, finds the audible onset, and applies gain. Pure, except `OnsetFinder`."""
 
 import math
 from collections import deque

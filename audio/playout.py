@@ -52,7 +52,7 @@ class Pulled:
 
 
 class Playout:
-    """A bounded queue for one open reply at a time. Pure, synchronous, without a clock. Not thread-safe.
+    """A bounded queue for one open reply at a time. Synchronous; no I/O, no clock. Not thread-safe.
 
     Attributes:
         last: The part of a reply in the last pulled block; None if there was none.

@@ -1,4 +1,4 @@
-"""Generates a microphone's sound: clips, with room noise between them. Pure: has no clock."""
+"""Generates a microphone's sound: clips, with room noise between them. No I/O, no clock."""
 
 import numpy as np
 

@@ -1,6 +1,7 @@
-"""Models the client side of a server's events: the replies, and when each became audible. Pure: takes times as values.
+"""Models the client side of a server's events: the replies, and when each became audible.
 
-Sound is played when it arrives, or after the sound before it. An underrun delays everything after it.
+No I/O, no clock: takes times as values. Sound is played when it arrives, or after the sound before it. An underrun
+delays everything after it.
 """
 
 import base64

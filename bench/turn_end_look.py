@@ -59,7 +59,10 @@ def _look(silence: Silence, ready: Samples, by_end: dict[Samples, VadResult]) ->
     look, step = ResumeGuard(), samples_of_ms(FRAME_MS)
     newest = Samples(ready // step * step)
     at = newest
-    while at < silence.until and at in by_end and look.process(at, by_end[at], SETTINGS):
+    while at < silence.until and at in by_end:
+        look.add_frame(at, by_end[at], SETTINGS)
+        if not look.holds:
+            break
         at = Samples(at + step)
     return Look(silence.label, ms_of_samples(Samples(at - newest)), silence.label != "end" and at >= silence.until)
 

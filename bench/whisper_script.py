@@ -1,7 +1,8 @@
 """Returns the words of some sound as a perfect recognizer would: the words of the recording that it is part of.
 
 Finds the recording and the position in it by the waveform itself, so it needs no information about what is playing.
-Interim transcripts grow as usual, several conversations do not disturb each other, and noise has no words. Pure.
+Interim transcripts grow as usual, several conversations do not disturb each other, and noise has no words.
+No I/O, no clock.
 """
 
 from collections.abc import Iterable, Sequence

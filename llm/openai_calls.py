@@ -1,4 +1,4 @@
-"""Assembles the function calls of one answer from the pieces that OpenAI-compatible services send. Pure.
+"""Assembles the function calls of one answer from the pieces that OpenAI-compatible services send. No I/O, no clock.
 
 Services differ. An index may be missing, not a number, or 0 for every call. An id may be in the first piece, in every
 piece, or empty. A call may arrive whole or in pieces.

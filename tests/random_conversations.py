@@ -26,7 +26,7 @@ from assistant.end_of_turn.estimator import BALANCED, EAGER, PATIENT, EndOfTurnE
 from assistant.turns.events import (
     CloseSegment,
     CommitTurn,
-    DiscardSegment,
+    CommitWithoutReply,
     DropAttempt,
     DuckReply,
     Effect,
@@ -45,7 +45,6 @@ from assistant.turns.events import (
     OpenSegment,
     PlaybackProgress,
     PrepareReply,
-    RecordTurn,
     ReleasePlayback,
     ReplyCancelled,
     ReplyEnded,
@@ -97,9 +96,7 @@ NAMES: dict[type, str] = {
     PrepareReply: "prepare",
     EndOfTurn: "end",
     CommitTurn: "commit",
-    RecordTurn: "record",
-    CloseSegment: "close",
-    DiscardSegment: "discard",
+    CommitWithoutReply: "record",
     DropAttempt: "drop",
     RetractReply: "retract",
     InterruptReply: "interrupt",
@@ -427,7 +424,9 @@ def state_of(turns: TurnTaking) -> str:
 
 
 def line_of(told: Event | Effect, skip: int = 0) -> str:
-    """Returns the name and the fields of an event or effect."""
+    """Returns the name and the fields of an event or effect. A segment that was not used is discarded."""
+    if isinstance(told, CloseSegment):
+        return f"{'close' if told.used else 'discard'} {told.segment} {told.turn}"
     values = [value_of(getattr(told, item.name)) for item in fields(told)][skip:]
     return " ".join([NAMES[type(told)], *values])
 

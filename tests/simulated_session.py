@@ -4,19 +4,19 @@ The property tests and the golden conversations share it. Transcripts arrive lat
 played, stay silent or never end. Everything is determined by the lists that are passed in.
 """
 
-import heapq
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from itertools import count
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 
+from assistant.replay.event_replay import PlaybackReports
+from assistant.replay.world import World
 from assistant.turns.backchannel import plain_words
 from assistant.turns.events import (
     CloseSegment,
     CommitTurn,
-    DiscardSegment,
+    CommitWithoutReply,
     DropAttempt,
     DuckReply,
     Effect,
@@ -33,7 +33,6 @@ from assistant.turns.events import (
     OpenSegment,
     PlaybackProgress,
     PrepareReply,
-    RecordTurn,
     ReleasePlayback,
     ReplyEnded,
     ReplyId,
@@ -49,7 +48,6 @@ from assistant.turns.events import (
 )
 from assistant.turns.push_to_talk import PushToTalk
 from assistant.turns.states import Phase
-from assistant.turns.turn_taking import TurnTaking
 from audio.frame import Frame
 from audio.stt import SegmentId, Transcript
 from audio.units import FRAME_SAMPLES, Samples, samples_of_ms
@@ -60,11 +58,10 @@ Ignored = Literal["", "overheard", "called", "backchannel"]
 
 
 @dataclass
-class EffectChecks:
+class EffectChecks(World):
     """Checks that the effects of turn taking are consistent with each other and with the events.
 
     Attributes:
-        turns: The machine.
         live: The attempts that have not ended: asked, prepared or committed.
         ended: The attempts that have ended.
         open_segment: The segment that is transcribed now.
@@ -77,7 +74,6 @@ class EffectChecks:
         confirmed: Turn and plain words of all transcripts other than drafts.
     """
 
-    turns: TurnTaking
     live: dict[ReplyId, str] = field(default_factory=dict, kw_only=True)
     ended: set[ReplyId] = field(default_factory=set, kw_only=True)
     open_segment: SegmentId | None = field(default=None, kw_only=True)
@@ -92,9 +88,7 @@ class EffectChecks:
     def handle(self, event: Event) -> Effects:
         """Passes an event to the machine, and performs and checks its effects."""
         self.note(event)
-        effects = self.turns.handle(event)
-        for effect in effects:
-            self.perform(effect)
+        effects = super().handle(event)
         self.check_state()
         return effects
 
@@ -140,7 +134,7 @@ class EffectChecks:
                 assert self.open_segment is None, "two open segments"
                 assert effect.segment <= effect.onset
                 self.open_segment, self.onset = effect.segment, effect.onset
-            case CloseSegment() | DiscardSegment():
+            case CloseSegment():
                 assert self.open_segment == effect.segment, "closed a segment that was not open"
                 self.open_segment = None
             case RequestTranscript():
@@ -196,9 +190,9 @@ class EffectChecks:
                 self.ducked = False
             case TurnDiscarded():
                 self.end_turn(effect.turn, "nothing")
-            case RecordTurn():
+            case CommitWithoutReply():
                 for reply in [reply for reply in self.live if reply.turn == effect.turn]:
-                    assert self.live.pop(reply) == "asked", "prepared a reply for a recorded turn"
+                    assert self.live.pop(reply) == "asked", "prepared a reply for an unanswered turn"
                     self.ended.add(reply)
                 self.end_turn(effect.turn, "taken down")
             case ResumeReply():
@@ -226,7 +220,6 @@ class SimulatedSession(EffectChecks):
         key: The push-to-talk key; frames pass only while it is down. None without push-to-talk.
         low_confidence: Whether transcripts have low confidence.
         observe: Called with each event and its effects, after they are performed.
-        now: The current position.
     """
 
     stt_delays_ms: list[float | None]
@@ -236,26 +229,19 @@ class SimulatedSession(EffectChecks):
     key: PushToTalk | None = None
     low_confidence: list[bool] = field(default_factory=lambda: [False])
     observe: Callable[[Event, Effects], None] = lambda _event, _effects: None
-    now: Samples = Samples(0)
-    _due: list[tuple[int, int, Callable[[], Event | None]]] = field(default_factory=list)
-    _order: "count[int]" = field(default_factory=count)
     _requests_answered: int = 0
 
     # ---- time and the key ----
 
-    @property
-    def is_waiting(self) -> bool:
-        """Whether an event is still to come."""
-        return bool(self._due)
-
     def advance_to(self, position: int) -> None:
-        """Passes on the events that are due up to this position."""
-        while self._due and self._due[0][0] <= position:
-            when, _, event = heapq.heappop(self._due)
-            self.now = Samples(max(self.now, when))
-            told = event()
-            if told is not None:
-                self.handle(told)
+        """Passes on the events that are due up to this position. Of late playback reports, some never arrive."""
+        for event in self.take_due(position + 1):
+            self.now = max(self.now, event.at)
+            match event:
+                case PlaybackProgress(reply=reply) if self.live.get(reply) != "committed" and not event.words_heard % 2:
+                    pass
+                case _:
+                    self.handle(replace(event, at=self.now))
         self.now = Samples(position)
 
     def is_speech(self, start: Samples, *, voiced: bool) -> bool:
@@ -293,29 +279,23 @@ class SimulatedSession(EffectChecks):
             case CommitTurn():
                 self._play(effect.reply)
             case ResumeReply():
-                self._schedule(0, lambda: ReplyRequested(self.now, "resumed", "the rest"))
+                self.schedule(ReplyRequested(self.now, "resumed", "the rest"))
             case _:
                 pass
-
-    def _schedule(self, ms: float, event: Callable[[], Event | None]) -> None:
-        heapq.heappush(self._due, (self.now + samples_of_ms(ms), next(self._order), event))
 
     def _transcribe(self, effect: Transcribe) -> None:
         place = _place_of(effect.reply)
         delay_ms = self.stt_delays_ms[place % len(self.stt_delays_ms)]
         if delay_ms is None:
-            self._schedule(50, lambda: TranscriptFailed(self.now, effect.reply, effect.segment))
+            self.schedule(TranscriptFailed(self.after(50), effect.reply, effect.segment))
             return
         ignored = self.ignored[place % len(self.ignored)]
         text = "" if ignored in {"overheard", "called"} else self.texts[place % len(self.texts)]
         low_confidence = self.low_confidence[place % len(self.low_confidence)]
         draft = effect.draft and bool(text) and delay_ms % 3 == 0
 
-        def arrives() -> Event:
-            words = Transcript(effect.segment, self.now, text, low_confidence, is_draft=draft)
-            return FinalTranscript(self.now, effect.reply, words, ignored)
-
-        self._schedule(delay_ms, arrives)
+        words = Transcript(effect.segment, self.now, text, low_confidence, is_draft=draft)
+        self.schedule(FinalTranscript(self.after(delay_ms), effect.reply, words, ignored))
 
     def _answer_request(self, segment: SegmentId) -> None:
         """Answers each request differently: sometimes with low confidence, sometimes with the wake phrase."""
@@ -324,23 +304,16 @@ class SimulatedSession(EffectChecks):
         delay_ms = self.stt_delays_ms[which % len(self.stt_delays_ms)]
         text = "" if delay_ms is None else self.texts[which % len(self.texts)]
         words, called = Transcript(segment, self.now, text, which % 3 == 0), bool(text) and which % 5 == 0
-        self._schedule(
-            delay_ms or 50, lambda: InterimTranscript(self.now, words, has_wake_phrase=called, was_requested=True)
-        )
+        self.schedule(InterimTranscript(self.after(delay_ms or 50), words, called, was_requested=True))
 
     def _play(self, reply: ReplyId) -> None:
         length_ms = self.reply_lengths_ms[_place_of(reply) % len(self.reply_lengths_ms)]
-        if length_ms is None:
-            return
-        for ms in range(0, int(length_ms), 100):
-            self._schedule(30 + ms, lambda ms=ms: self._progress(reply, ms // 300))  # type: ignore[misc]
-        self._schedule(30 + length_ms, lambda: ReplyEnded(self.now, reply))
+        if length_ms is not None:
+            reports = tuple((samples_of_ms(ms), ms // 300, True) for ms in range(0, int(length_ms), 100))
+            self.schedule_playback(reply, PlaybackReports(reports, samples_of_ms(length_ms)), self.after(30))
 
-    def _progress(self, reply: ReplyId, words_heard: int) -> Event | None:
-        late = self.live.get(reply) != "committed"
-        if late and not words_heard % 2:
-            return None  # some reports arrive late, others never
-        return PlaybackProgress(self.now, reply, words_heard, audible=True)
+    def after(self, ms: float) -> Samples:
+        return Samples(self.now + samples_of_ms(ms))
 
 
 def _place_of(reply: ReplyId) -> int:

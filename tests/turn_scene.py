@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from assistant.turns.events import (
+    CloseSegment,
     Effect,
     Event,
     FinalTranscript,
@@ -152,6 +153,11 @@ def low_confidence_transcript(scene: Scene, reply: ReplyId, text: str = "the") -
     return scene.handle(FinalTranscript(at(scene.now_ms), reply, replace(words(text), low_confidence=True)))
 
 
+def discards(effect: Effect) -> bool:
+    """Returns whether the effect closes a segment that was not used."""
+    return isinstance(effect, CloseSegment) and not effect.used
+
+
 def last_requested(scene: Scene) -> ReplyId:
     """Returns the attempt whose transcript was requested last."""
     return next(effect.reply for effect in reversed(scene.effects) if isinstance(effect, Transcribe))
@@ -177,7 +183,7 @@ def unheard_announcement(settings: TurnSettings | None = None) -> Scene:
 
 
 def announcement_count(scene: Scene) -> int:
-    return sum(isinstance(effect, PrepareReply) and effect.is_literal for effect in scene.effects)
+    return sum(isinstance(effect, PrepareReply) and effect.text_is_reply for effect in scene.effects)
 
 
 SLOW_TO_SETTLE = TurnSettings(hangover_ms=300, speculate_after_ms=40, settle_ms=160)

@@ -1,4 +1,4 @@
-"""Assembles a client's audio blocks, with network jitter, into a gapless line of frames. Pure: it has no clock.
+"""Assembles a client's audio blocks, with network jitter, into a gapless line of frames. No I/O, no clock.
 
 The blocks after a gap show its cause. A burst that makes up for the gap means that the connection stalled and the audio
 is complete. Blocks at the pace of real time mean that the audio in between is lost; silence replaces it.

@@ -1,4 +1,4 @@
-"""Checks limits on a client's events before their JSON is parsed. Pure.
+"""Checks limits on a client's events before their JSON is parsed. No I/O, no clock.
 
 The JSON parser blocks the event loop: for about 20 ms per megabyte of text, and up to half a second per megabyte of
 brackets. Only `input_audio_buffer.append` needs to be large, and it is one long string.

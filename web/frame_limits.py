@@ -1,4 +1,4 @@
-"""Limits the control frames and fragments that a WebSocket client may send. Pure.
+"""Limits the control frames and fragments that a WebSocket client may send. No I/O, no clock.
 
 A frame takes about 10 µs whatever its size: a megabyte of empty frames, 6 bytes each, would block the event loop for
 more than a second. Control frames and small fragments are therefore limited in rate, and fragments per message in

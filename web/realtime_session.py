@@ -13,7 +13,6 @@ from typing import assert_never
 
 import numpy as np
 
-from assistant.config.settings import PROFILE_HANGOVER_MS
 from assistant.events import (
     ChunkSpoken,
     ItemForgotten,
@@ -28,18 +27,16 @@ from assistant.events import (
 )
 from assistant.history.items import AssistantMessage, FunctionCallItem, FunctionOutput, Item, ItemId
 from assistant.history.spoken_transcript import TimedWord
-from assistant.pipeline.engines import ReplyOptions
 from assistant.pipeline.session import Session
-from assistant.setup.derived_settings import PATIENCE
 from assistant.turns.events import ReplyId
-from assistant.turns.settings import EndsTurn, InterruptedBy, TurnSettings
+from assistant.turns.settings import TurnSettings
 from audio import g711
 from audio.arrivals import MAX_BLOCK_S
 from audio.units import REPLY_RATE_HZ, Pcm, ms_of_reply_samples, reply_samples_of_ms
-from llm.chat import NO_LIMIT, ChatOptions
 from web.audio_backlog import AudioBacklog
 from web.audio_throttle import AudioPacer
 from web.client_microphone import ClientMicrophone
+from web.client_settings import reply_options, response_options, turn_settings
 from web.client_speaker import ClientSpeaker
 from web.stopped_reply import StoppedReply
 from web.wire.commands import (
@@ -53,14 +50,13 @@ from web.wire.commands import (
     CreateResponse,
     DeleteItem,
     PlayoutReport,
-    ResponseOptions,
     RetrieveItem,
     TruncateItem,
     UpdateSession,
 )
 from web.wire.realtime import Realtime
 from web.wire.reply_ids import response_id
-from web.wire.session_config import AudioFormat, Limit, Profile, SemanticVad, ServerVad, SessionConfig
+from web.wire.session_config import AudioFormat, Profile, SessionConfig
 
 MIN_COMMIT_MS = 100
 
@@ -262,13 +258,9 @@ class RealtimeSession:
 
     def configure(self, config: SessionConfig) -> None:
         """Applies the client's settings."""
-        self.session.turns.settings = _turn_settings(self.base, self.profile, config)
+        self.session.turns.settings = turn_settings(self.base, self.profile, config)
         self.session.history.instructions = config.instructions
-        self.session.reply_options = ReplyOptions(
-            spoken=config.modality == "audio",
-            speed=config.speed,
-            options=ChatOptions(config.tools, config.tool_choice, _limit(config.max_output_tokens)),
-        )
+        self.session.reply_options = reply_options(config)
         self.speaker.trusts_reports = config.extensions.playout
 
     async def _commit(self, command: CommitInput) -> None:
@@ -333,8 +325,8 @@ class RealtimeSession:
         if (self._current_reply is not None and self._sent_reply is None) or self.session.reply_request_pending:
             self.realtime.refuse(command, "conversation_already_has_active_response", response_id=self._active_name)
         else:
-            options = _response_options(self.session.reply_options, command.options)
-            self.session.request(options, after_reply=True)
+            options = response_options(self.session.reply_options, command.options)
+            self.session.request_reply(options, after_reply=True)
 
     @property
     def _active_name(self) -> str:
@@ -440,55 +432,6 @@ def _decoded(audio: bytes, wire_format: AudioFormat) -> Pcm:
             return g711.decode_ulaw(audio)
         case AudioFormat.ALAW:
             return g711.decode_alaw(audio)
-
-
-def _turn_settings(base: TurnSettings, server_profile: Profile, config: SessionConfig) -> TurnSettings:
-    """Returns the server's turn-taking settings with the client's changes."""
-    base = replace(base, has_client=True)
-    min_ms = config.extensions.interrupt_after_ms
-    if min_ms is not None:
-        base = replace(base, interrupt_after_ms=max(base.interrupt_after_ms, float(min_ms)))
-    detection = config.turn_detection
-    match detection:
-        case None:
-            return replace(base, ends_turn=EndsTurn.CLIENT, interrupted_by=InterruptedBy.CLIENT)
-        case ServerVad():
-            if detection.silence_duration_ms is not None:
-                base = replace(base, hangover_ms=float(detection.silence_duration_ms), patience=None)
-            return replace(
-                base,
-                pre_roll_ms=float(detection.prefix_padding_ms),
-                answers=detection.create_response,
-                interrupted_by=_interrupted_by(detection),
-            )
-        case SemanticVad():
-            profile = detection.profile(server_profile)
-            if profile != server_profile:
-                base = replace(base, hangover_ms=float(PROFILE_HANGOVER_MS[profile]), patience=PATIENCE[profile])
-            return replace(base, answers=detection.create_response, interrupted_by=_interrupted_by(detection))
-
-
-def _interrupted_by(detection: ServerVad | SemanticVad) -> InterruptedBy:
-    return InterruptedBy.VOICE if detection.interrupt_response else InterruptedBy.CLIENT
-
-
-def _response_options(session_options: ReplyOptions, options: ResponseOptions) -> ReplyOptions:
-    """Returns the options of one response: those of the session with the response's own changes."""
-    chat = session_options.options
-    return ReplyOptions(
-        spoken=session_options.spoken if options.modality is None else options.modality == "audio",
-        speed=session_options.speed,
-        options=ChatOptions(
-            chat.functions if options.tools is None else options.tools,
-            chat.choice if options.tool_choice is None else options.tool_choice,
-            chat.max_tokens if options.max_output_tokens is None else _limit(options.max_output_tokens),
-        ),
-        instructions=options.instructions,
-    )
-
-
-def _limit(limit: Limit) -> int:
-    return NO_LIMIT if limit == "inf" else limit
 
 
 def _is_called(items: tuple[Item, ...], call_id: str) -> bool:

@@ -1,4 +1,4 @@
-"""Limits on concurrent sessions and on the rate of audio, and the notices that close a session. Pure.
+"""Limits on concurrent sessions and on the rate of audio, and the notices that close a session. No I/O, no clock.
 
 A refused WebSocket is accepted, sent one `error` event and closed. If the handshake were answered with 503, a browser
 would show nothing and the openai SDK only the number.

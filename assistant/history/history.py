@@ -53,7 +53,7 @@ class History:
     _transcripts: dict[ItemId, SpokenTranscript] = field(default_factory=dict)
     _replies: dict[ReplyId, ItemId] = field(default_factory=dict)
     _last_number: int = 0
-    _announced: ItemId | None = None  # id that clients know, of an item that does not exist yet
+    _announced: ItemId | None = None  # id that clients know, of a user message that does not exist yet
 
     @property
     def items(self) -> tuple[Item, ...]:
@@ -75,8 +75,8 @@ class History:
             if self.find(item) is None:
                 return item
 
-    def reserve_announced(self) -> ItemId:
-        """Returns a new id, which clients receive before the item exists."""
+    def announce_user_item(self) -> ItemId:
+        """Returns the id of the user message of speech that has begun. Clients receive it before the item exists."""
         self._announced = self.reserve()
         return self._announced
 
@@ -113,9 +113,12 @@ class History:
 
     # ---- turns ----
 
-    def add_user_text(self, item: ItemId, text: str, *, continues: bool = False) -> UserMessage:
-        """Adds the words of the user's turn, or of a part of it."""
-        said = UserMessage(item, text, spoken=True, continues=continues)
+    def add_user_text(self, text: str, *, continues: bool = False) -> UserMessage:
+        """Adds the words of the user's turn, or of a part of it, as the announced item.
+
+        Without text, the client ended the turn, or its transcript was lost.
+        """
+        said = UserMessage(self._announced or self.reserve(), text, spoken=True, continues=continues)
         self._add(said)
         return said
 

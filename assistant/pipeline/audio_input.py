@@ -19,7 +19,6 @@ from assistant.pipeline.session_context import SessionContext
 from assistant.turns.backchannel import ends_with_question, is_backchannel, is_echo
 from assistant.turns.events import (
     CloseSegment,
-    DiscardSegment,
     EndOfTurnScored,
     FinalTranscript,
     InterimTranscript,
@@ -144,16 +143,15 @@ class AudioInput:
         if self._connection_warmer is not None and self.addressed:
             self._connection_warmer.start()
 
-    def close(self, effect: CloseSegment | DiscardSegment, now_s: float) -> None:
-        """Closes a speech segment. It was used as part of a turn, or it is discarded."""
-        used = isinstance(effect, CloseSegment)
+    def close(self, effect: CloseSegment, now_s: float) -> None:
+        """Closes a speech segment."""
         if self._overlap_task is not None and self._overlap_task[0] == effect.segment:
             self._cancel_overlap_task()
         self._hint_language(effect, now_s)
-        self._recognizer.close_segment(effect.segment, used=used)
+        self._recognizer.close_segment(effect.segment, used=effect.used)
         self.context.recorder.segment_ended(effect.turn, now_s)
         if self._evidence_collector is not None:
-            self._evidence_collector.end_segment(turn=used)
+            self._evidence_collector.end_segment(turn=effect.used)
         if self._connection_warmer is not None:
             self._connection_warmer.stop()
 
@@ -212,7 +210,7 @@ class AudioInput:
             )
         )
 
-    def _hint_language(self, effect: CloseSegment | DiscardSegment, now_s: float) -> None:
+    def _hint_language(self, effect: CloseSegment, now_s: float) -> None:
         """Tells the user, once in a conversation, that poorly recognized speech may be in another language."""
         other, hint = self._other_language, self.context.settings.language_hint
         if self._language_hinted or not self.addressed or other is None or other[0] != effect.segment or hint is None:

@@ -12,8 +12,9 @@ from assistant.pipeline.turn_trace import ConversationTimeline, PartialFacts, Se
 from assistant.trace.context import trace_id_of, traceparent
 from assistant.trace.latency import Span
 from assistant.trace.record import EventName, Outcome, TurnRecord
-from assistant.turns.event_log import EventLog, probability_byte
-from assistant.turns.events import CommitTurn, OpenSegment, RecordTurn, ReplyId, Transcribe, TurnDiscarded
+from assistant.turns.event_entries import probability_byte
+from assistant.turns.event_log import EventLog
+from assistant.turns.events import CommitTurn, CommitWithoutReply, OpenSegment, ReplyId, Transcribe, TurnDiscarded
 from audio.clock import StreamClock
 from audio.frame import Frame
 from audio.stt import Transcript
@@ -263,12 +264,12 @@ class Recorder:
 
     # ---- the end of a turn ----
 
-    def turn_recorded(self, recorded: RecordTurn, speech_end_s: float, clock: StreamClock) -> None:
+    def commit_without_reply(self, effect: CommitWithoutReply, speech_end_s: float, clock: StreamClock) -> None:
         """Finishes a turn whose words went into the history without a reply."""
-        trace = self._trace(recorded.turn)
+        trace = self._trace(effect.turn)
         trace.speech_end_s = speech_end_s
-        trace.user_words, trace.low_confidence = recorded.text, recorded.low_confidence
-        self.finish(recorded.turn, "taken down", "", clock)
+        trace.user_words, trace.low_confidence = effect.text, effect.low_confidence
+        self.finish(effect.turn, "taken down", "", clock)
 
     def turn_discarded(self, discarded: TurnDiscarded, speech_end_s: float, clock: StreamClock) -> None:
         """Finishes a turn of speech that gave nothing to answer."""

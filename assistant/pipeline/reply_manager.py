@@ -22,7 +22,7 @@ from assistant.events import (
     UserTurnCommitted,
 )
 from assistant.history.history import History
-from assistant.history.items import ItemId, UserMessage
+from assistant.history.items import UserMessage
 from assistant.pipeline.engine_recovery import EngineRecovery
 from assistant.pipeline.engines import ReplyOptions
 from assistant.pipeline.reply import Reply, literal_reply
@@ -31,11 +31,11 @@ from assistant.tools.rounds import ReplyEvent, ToolRounds, without_made_up
 from assistant.trace.record import Outcome
 from assistant.turns.events import (
     CommitTurn,
+    CommitWithoutReply,
     DropAttempt,
     InterruptReply,
     PlaybackProgress,
     PrepareReply,
-    RecordTurn,
     ReplyEnded,
     ReplyId,
     RetractReply,
@@ -104,7 +104,6 @@ class ReplyManager:
     _tasks: asyncio.TaskGroup = field(init=False)
     _voice_recovery: EngineRecovery = field(init=False)
     _attempts: dict[ReplyId, _Attempt] = field(default_factory=dict)
-    _user_item: ItemId | None = None  # item reserved for the current speech
 
     def __post_init__(self) -> None:
         voice = self.context.engines.voice
@@ -118,11 +117,6 @@ class ReplyManager:
 
     # ---- transcripts ----
 
-    def reserve_user_item(self) -> ItemId:
-        """Reserves a history item for the user's words, because speech has started."""
-        self._user_item = self.history.reserve_announced()
-        return self._user_item
-
     def add_attempt(self, effect: Transcribe, transcription: "asyncio.Task[None]", now_s: float) -> None:
         """Creates an attempt whose transcript is being requested."""
         self._attempts[effect.reply] = _Attempt(transcription, now_s)
@@ -133,33 +127,24 @@ class ReplyManager:
             self._attempts[reply_id].transcription = None
         return reply_id in self._attempts
 
-    def record_turn(self, effect: RecordTurn) -> None:
+    def commit_without_reply(self, effect: CommitWithoutReply) -> None:
         """Adds the turn's words to the history without a reply."""
         for reply_id in [reply_id for reply_id in self._attempts if reply_id.turn == effect.turn]:
             self._attempts.pop(reply_id)
         said = self._add_user_text(effect.text, effect.new_text)
         lost, end_ms = said is None, ms_of_samples(effect.speech_end)
-        said = said or self.add_empty_message()
+        said = said or self.history.add_user_text("")
         self.context.on_event(
             UserTurnCommitted(
                 effect.turn, effect.text, effect.low_confidence, said, end_ms, "spoken", answered=False, lost=lost
             )
         )
-        self.context.recorder.turn_recorded(effect, self.context.clock.to_loop_s(effect.speech_end), self.context.clock)
-
-    def add_empty_message(self) -> UserMessage:
-        """Adds a user message without words: the client ended the turn, or its transcript was lost."""
-        return self.history.add_user_text(self._reserved_item(), "")
+        self.context.recorder.commit_without_reply(
+            effect, self.context.clock.to_loop_s(effect.speech_end), self.context.clock
+        )
 
     def _add_user_text(self, text: str, added: str) -> UserMessage | None:
-        if not added:
-            return None
-        return self.history.add_user_text(self._reserved_item(), added, continues=added != text)
-
-    def _reserved_item(self) -> ItemId:
-        """Returns the reserved history item, or a new one."""
-        item, self._user_item = self._user_item or self.history.reserve(), None
-        return item
+        return self.history.add_user_text(added, continues=added != text) if added else None
 
     # ---- the reply ----
 
@@ -193,7 +178,7 @@ class ReplyManager:
     ) -> AsyncGenerator[ReplyEvent]:
         if effect.transcript_lost:
             return literal_reply(RECOGNIZER_FAILED, by="apology")
-        if effect.is_literal:
+        if effect.text_is_reply:
             return literal_reply(effect.text, by="itself")
         # Taken now, because a commit that follows at once adds the user's message to the history.
         attempt.messages = self.history.messages(
@@ -262,7 +247,7 @@ class ReplyManager:
         said = self._add_user_text(effect.text, effect.new_text)
         lost = said is None and (attempt.transcript_lost or (effect.submitted and effect.origin == "requested"))
         if said is None and (attempt.transcript_lost or effect.submitted):
-            said = self.add_empty_message()
+            said = self.history.add_user_text("")
         end_ms = None if effect.speech_end is None else ms_of_samples(effect.speech_end)
         committed = UserTurnCommitted(
             effect.reply.turn, effect.text, effect.low_confidence, said, end_ms, effect.origin, lost=lost

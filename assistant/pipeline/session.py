@@ -4,6 +4,8 @@
     session ─▶ recognizer ─transcript─▶ history ─messages─▶ LLM ─token─▶ text chunks ─▶ voice ─audio─▶ speaker
 
 `AudioInput` runs the VAD and the recognizer. `TurnTaking` decides. `ReplyManager` asks the LLM and runs the voice.
+`ReplyRequests` holds the replies that a client or typed text requests.
+
 Transcripts, end-of-turn estimates and playback positions flow back to turn taking as events.
 
 Reading order:
@@ -17,17 +19,15 @@ Reading order:
 These steps are synchronous. Slow work (recognition, LLM requests, synthesis) runs in tasks of this session's task
 group. Each task has a time limit and reports its result as another event.
 
-Five effects end something:
+Four effects end something:
 
-    CloseSegment     a speech segment whose transcript was used
-    DiscardSegment   a speech segment that contained no speech for the assistant
-    DropAttempt      an attempt that was never committed
-    RetractReply     a committed reply of which no word was heard; its turn continues
-    TurnDiscarded    a turn that is not answered
+    CloseSegment    a speech segment, whether its transcript was used or not
+    DropAttempt     an attempt that was never committed
+    RetractReply    a committed reply of which no word was heard; its turn continues
+    TurnDiscarded   a turn that is not answered
 """
 
 import asyncio
-from collections import deque
 from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
@@ -37,16 +37,16 @@ import numpy as np
 
 from assistant.events import Problem, SessionEvent, SpeechDiscarded, SpeechStarted
 from assistant.history.history import History
-from assistant.history.items import UserMessage
 from assistant.pipeline.audio_input import AudioInput
 from assistant.pipeline.engines import Engines, ReplyOptions, SessionSettings
 from assistant.pipeline.recorder import Recorder
 from assistant.pipeline.reply_manager import ReplyManager
+from assistant.pipeline.reply_requests import ReplyRequests
 from assistant.pipeline.session_context import SessionContext
 from assistant.turns.events import (
     CloseSegment,
     CommitTurn,
-    DiscardSegment,
+    CommitWithoutReply,
     DropAttempt,
     DuckReply,
     Effect,
@@ -60,7 +60,6 @@ from assistant.turns.events import (
     KeyPressed,
     OpenSegment,
     PrepareReply,
-    RecordTurn,
     ReleasePlayback,
     ReplyCancelled,
     ReplyId,
@@ -84,9 +83,6 @@ from audio.units import FRAME_MS, FRAME_SAMPLES, Samples, ms_of_samples
 
 LAST_TURN_TIMEOUT_S = 60.0
 """Time limit for the last turn, its transcript and reply included, after the microphone has ended, in seconds."""
-
-MAX_TYPED_MESSAGES = 20
-"""Maximum number of typed messages that wait for a transcript. Beyond it the oldest are dropped."""
 
 
 @dataclass(slots=True)
@@ -121,12 +117,9 @@ class Session:
     push_to_talk: PushToTalk | None = None  # the microphone is muted while the key is up
     _audio_input: AudioInput = field(init=False)
     _reply_manager: ReplyManager = field(init=False)
+    _reply_requests: ReplyRequests = field(init=False)
     _tasks: asyncio.TaskGroup = field(init=False)
     _position: Samples = Samples(0)  # end of the last frame on the sample clock
-    _typed_messages: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_TYPED_MESSAGES))
-    # A requested reply is one that a client or typed text asks for, instead of speech; see `request`.
-    _requested_reply_options: ReplyOptions | None = None  # its options, until it is committed; None: `reply_options`
-    _request_is_waiting: bool = False  # the request waits until nobody speaks and no reply is active
     _skip_last_reply: bool = False  # when the microphone has ended, end without finishing the last reply
     _unsubscribe_from_tools: Callable[[], None] = lambda: None
 
@@ -143,6 +136,7 @@ class Session:
         )
         self._audio_input = AudioInput(context, self.wake_phrase)
         self._reply_manager = ReplyManager(context, self.speaker, self.history, self._audio_input.on_reply_heard)
+        self._reply_requests = ReplyRequests(context, self.turns, self.history, self._audio_input, self._reply_manager)
 
     async def run(self) -> None:
         """Runs the conversation until the microphone has ended and the last reply has been played.
@@ -179,7 +173,7 @@ class Session:
     @property
     def reply_request_pending(self) -> bool:
         """Whether a reply was requested that has not been started yet."""
-        return self._request_is_waiting or self.turns.pending_turn_has_reply_request
+        return self._reply_requests.is_waiting or self.turns.pending_turn_has_reply_request
 
     @property
     def idle(self) -> bool:
@@ -196,32 +190,9 @@ class Session:
 
     # ---- requests of a client or user interface ----
 
-    def request(self, options: ReplyOptions | None = None, *, after_reply: bool = False) -> None:
-        """Requests a reply to the history. If a transcript is pending, the reply also answers that speech.
-
-        Args:
-            options: Options of this reply only; None: the session's `reply_options`.
-            after_reply: False: a reply that is playing is interrupted. True: the request waits until that reply has
-                ended. If that reply was sent completely and no user speech overlaps it, the new reply is prepared at
-                once and played after it. If the user speaks first, the reply to that speech fulfils the request.
-        """
-        self._requested_reply_options = options
-        if after_reply and not self.turns.has_overlap and self._reply_manager.play_to_end(self.turns.replying):
-            self._request_is_waiting = False
-            self._dispatch(ReplyRequested(self._position, "requested", after_current_reply=True))
-            return
-        # A request waits for the end of user speech, except where only the client ends turns. It does not wait if a
-        # turn that has ended would not be answered: the request is then for that turn.
-        busy_phases = (
-            {Phase.REPLYING, Phase.AWAITING_TRANSCRIPT}
-            if self.turns.settings.ends_by_client
-            else {Phase.REPLYING, Phase.AWAITING_TRANSCRIPT, Phase.USER_SPEAKING}
-        )
-        self._request_is_waiting = (
-            after_reply and self.turns.phase in busy_phases and not self.turns.pending_turn_lacks_reply_request
-        )
-        if not self._request_is_waiting:
-            self._dispatch(ReplyRequested(self._position, "requested"))
+    def request_reply(self, options: ReplyOptions | None = None, *, after_reply: bool = False) -> None:
+        """Requests a reply to the history; see `ReplyRequests.request`."""
+        self._reply_requests.request(options, after_reply=after_reply)
 
     def end_user_turn(self) -> None:
         """Ends the user's turn at once, without waiting for silence.
@@ -249,7 +220,7 @@ class Session:
             including_request: Also withdraw a requested reply that has not been started.
         """
         if including_request:
-            self._request_is_waiting, self._requested_reply_options = False, None
+            self._reply_requests.clear()
         self._dispatch(ReplyCancelled(self._position, including_request))
         self._reply_manager.stop_earlier_replies("client")
 
@@ -283,8 +254,7 @@ class Session:
         """
         if not text.strip():
             return False
-        self._typed_messages.append(text.strip())
-        self._add_typed_messages()
+        self._reply_requests.add_typed_message(text.strip())
         return True
 
     def repeat(self) -> bool:
@@ -351,23 +321,8 @@ class Session:
         self.recorder.event_log.add(event, self.turns.settings)  # a replay needs the settings; clients change them
         for effect in self.turns.handle(event):
             self._apply(effect)
-        # Any event may end the reply or the speech that these two wait for. They are therefore checked after each.
-        if self._request_is_waiting and self.turns.phase is Phase.IDLE:
-            self.request(self._requested_reply_options)
-        self._add_typed_messages()
-
-    def _add_typed_messages(self) -> None:
-        """Adds typed messages to the history: after earlier speech, before speech that is still going on."""
-        if not self._typed_messages or self.turns.phase is Phase.AWAITING_TRANSCRIPT:
-            return
-        if self.turns.phase is Phase.USER_SPEAKING and not self._audio_input.addressed:
-            # The speech is not addressed to the assistant. The reply to the typed message would open the wake window,
-            # and this speech would then be answered, so it is discarded first.
-            self._dispatch(InputCleared(self._position))
-            return
-        while self._typed_messages:
-            self.history.insert(UserMessage(self.history.reserve(), self._typed_messages.popleft(), spoken=False))
-        self.request()
+        if self._reply_requests.is_waiting or self._reply_requests.typed_messages:
+            self._reply_requests.proceed()  # any event may end the reply or the speech that they wait for
 
     def _apply(self, effect: Effect) -> None:  # noqa: C901, PLR0912 - one case for each kind of effect
         """Carries out one effect."""
@@ -380,7 +335,7 @@ class Session:
                     self._reply_manager.stop_earlier_replies("voice")
                 self.recorder.turn_started(effect.turn, self._loop_time_of(effect.onset))
                 self.on_event(
-                    SpeechStarted(effect.turn, ms_of_samples(effect.onset), self._reply_manager.reserve_user_item())
+                    SpeechStarted(effect.turn, ms_of_samples(effect.onset), self.history.announce_user_item())
                 )
             case Transcribe():  # words of a turn, to answer them
                 self._transcribe(effect)
@@ -389,15 +344,15 @@ class Session:
             case PrepareReply():
                 self._reply_manager.prepare(
                     effect,
-                    self.reply_options if effect.is_literal else self._requested_reply_options or self.reply_options,
+                    self.reply_options if effect.text_is_reply else self._reply_requests.options or self.reply_options,
                 )
             case EndOfTurn():
                 self.recorder.end_of_turn(effect.turn, self._now_s())
             case CommitTurn():
                 self._commit(effect)
-            case RecordTurn():  # writes the turn to the history, without a reply
-                self._reply_manager.record_turn(effect)
-            case CloseSegment() | DiscardSegment():
+            case CommitWithoutReply():  # writes the turn to the history, without a reply
+                self._reply_manager.commit_without_reply(effect)
+            case CloseSegment():
                 self._audio_input.close(effect, self._now_s())
             case DropAttempt():
                 self._reply_manager.drop(effect)
@@ -435,7 +390,7 @@ class Session:
             self.wake_phrase.open_after_phrase(self._position)
         self.recorder.turn_discarded(effect, self._loop_time_of(effect.speech_end), self.microphone.clock)
         in_history = effect.submitted and self.turns.settings.has_client
-        item = self._reply_manager.add_empty_message() if in_history else None
+        item = self.history.add_user_text("") if in_history else None
         self.on_event(SpeechDiscarded(effect.turn, ms_of_samples(effect.speech_end), effect.reason, item))
 
     def _resume_reply(self, reply_id: ReplyId) -> None:
@@ -471,7 +426,7 @@ class Session:
     def _commit(self, effect: CommitTurn) -> None:
         self.wake_phrase.extend_for_reply(self._position)  # the reply is active from here on
         if self._reply_manager.asks_llm(effect.reply):  # it answers the whole history, so it fulfils a request
-            self._request_is_waiting, self._requested_reply_options = False, None
+            self._reply_requests.clear()
         self._reply_manager.commit(effect)
 
     # ---- problems ----

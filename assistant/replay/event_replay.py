@@ -1,5 +1,6 @@
-"""Replays the events of a conversation's trace through turn taking. Gives the same decisions at the same samples. Pure.
+"""Replays the events of a conversation's trace through turn taking.
 
+No I/O, no clock. The decisions are the same, at the same samples.
 `replay_events` drives `assistant.turns.turn_taking` with the recorded events. `RecordingIndex` indexes the results by
 step: transcript requests, transcripts, and EOT estimates. `assistant.replay.simulation` uses them to simulate the
 events that would have followed other decisions.
@@ -10,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 from assistant.end_of_turn.estimator import EndOfTurnEstimate
-from assistant.turns.event_log import LoggedEvent
+from assistant.turns.event_entries import LoggedEvent
 from assistant.turns.events import (
     CommitTurn,
     DropAttempt,

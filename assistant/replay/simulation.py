@@ -8,10 +8,7 @@ simulated.
 """
 
 import copy
-import heapq
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from operator import itemgetter
 
 from assistant.replay.course import Change, CommittedReply, ReplyTiming, TurnCourse, TurnRange
 from assistant.replay.event_replay import (
@@ -22,10 +19,12 @@ from assistant.replay.event_replay import (
     TranscriptRequest,
     sure_speech_end,
 )
-from assistant.turns.event_log import LoggedEvent
+from assistant.replay.world import World
+from assistant.turns.event_entries import LoggedEvent
 from assistant.turns.events import (
     CommitTurn,
     DropAttempt,
+    Effect,
     EndOfTurn,
     EndOfTurnScored,
     Event,
@@ -77,7 +76,7 @@ def run(
         change: The change of settings.
         pace: Durations of the turn's answer; None if no answer was heard.
     """
-    simulation = _Simulation(recorded, copy.deepcopy(before), span, change, pace)
+    simulation = _Simulation(copy.deepcopy(before), recorded, span, change, pace)
     simulation.turns.settings = change(simulation.turns.settings)
     simulation.restore()
     for place in range(span.start, span.end):
@@ -90,15 +89,13 @@ def run(
 
 
 @dataclass(slots=True)
-class _Simulation:
+class _Simulation(World):
     recorded: RecordingIndex
-    turns: TurnTaking
     span: TurnRange
     change: Change
     pace: ReplyTiming | None
     course: TurnCourse = field(default_factory=TurnCourse)
     place: int = 0
-    now: Samples = Samples(0)
     silence: Samples = Samples(0)
     spoken_into: ReplyId | None = None  # the reply that was active when the turn began
     next_turn_began: bool = False  # whether another turn has begun since the last answer
@@ -112,10 +109,7 @@ class _Simulation:
     asked: dict[tuple[Samples, int], bool] = field(default_factory=dict)
     prepared: dict[ReplyId, tuple[Samples, int]] = field(default_factory=dict)
     dropped: set[ReplyId] = field(default_factory=set)
-    order: int = 0
-    due: list[tuple[Samples, int, Samples | None, ReplyId | None, Callable[[], Event]]] = field(default_factory=list)
-    # Events of a reply whose first sound is held.
-    held: list[tuple[Samples, Callable[[], Event]]] = field(default_factory=list)
+    held: list[Event] = field(default_factory=list)  # playback of a reply whose first sound is held
 
     # ---- recorded events ----
 
@@ -188,6 +182,7 @@ class _Simulation:
         at = sure_speech_end(heard)
         if at is not None:
             self.silence, self.ordinal = at, 0
+            self.take(lambda event: isinstance(event, EndOfTurnScored))  # they were for the previous silence
         self.handle(heard)
 
     def _process_estimate(self, item: EndOfTurnScored) -> None:
@@ -206,54 +201,47 @@ class _Simulation:
 
     # ---- simulated events ----
 
-    def _send_due(self, position: Samples) -> None:
-        """Sends the simulated events that are due before the end of the next frame."""
-        while self.due and self.due[0][0] < position:
-            _, _, silence, _, event = heapq.heappop(self.due)
-            if silence is None or silence == self.silence:
-                self.handle(event())
+    def _send_due(self, before: Samples) -> None:
+        """Sends the simulated events that are due before the end of the next frame. Notes what they assume."""
+        for event in self.take_due(before):
+            match event:
+                case EndOfTurnScored():
+                    self.course.assumed.add("judgement")
+                case FinalTranscript(reply=reply) | TranscriptFailed(reply=reply):
+                    if reply not in self.dropped and reply.turn == self.span.turn:  # pending, of the current turn
+                        self.course.assumed.add("words")
+            self.handle(replace(event, at=self.now))
 
-    def _schedule(
-        self,
-        at: Samples,
-        event: Callable[[], Event],
-        silence: Samples | None = None,
-        reply: ReplyId | None = None,
-    ) -> None:
-        self.order += 1
-        heapq.heappush(self.due, (at, self.order, silence, reply, event))
-
-    def handle(self, event: Event) -> None:  # noqa: C901, PLR0912 - one case for each kind of effect
-        """Sends an event to turn taking and performs the resulting effects."""
-        for effect in self.turns.handle(event):
-            self.course.decisions.append((self.place, self.now, effect))
-            match effect:
-                case TurnStarted(turn, onset):
-                    self.next_turn_began = self.next_turn_began or bool(self.course.given) or turn != self.span.turn
-                    self.begun = self.now, onset
-                case DropAttempt(reply):
-                    self.dropped.add(reply)
-                case OpenSegment(segment):
-                    self.segment = segment
-                case Transcribe():
-                    self._handle_request(effect)
-                case RequestTranscript(segment):
-                    self._handle_onset_request(segment)
-                case PrepareReply(reply):
-                    self.course.prepared += 1
-                    self.prepared[reply] = (self.now, self.place)
-                case EndOfTurn():
-                    self._endpoint()
-                case CommitTurn():
-                    self._commit(effect)
-                case HoldPlayback(reply):
-                    self._hold(reply)
-                case ReleasePlayback(reply):
-                    self._release(reply)
-                case RetractReply(reply) | InterruptReply(reply, "voice"):
-                    self._mark_interrupted(reply, retracted=isinstance(effect, RetractReply))
-                case _:
-                    pass
+    def perform(self, effect: Effect) -> None:
+        """Performs an effect of turn taking."""
+        self.course.decisions.append((self.place, self.now, effect))
+        match effect:
+            case TurnStarted(turn, onset):
+                self.next_turn_began = self.next_turn_began or bool(self.course.given) or turn != self.span.turn
+                self.begun = self.now, onset
+            case DropAttempt(reply):
+                self.dropped.add(reply)
+            case OpenSegment(segment):
+                self.segment = segment
+            case Transcribe():
+                self._handle_request(effect)
+            case RequestTranscript(segment):
+                self._handle_onset_request(segment)
+            case PrepareReply(reply):
+                self.course.prepared += 1
+                self.prepared[reply] = (self.now, self.place)
+            case EndOfTurn():
+                self._endpoint()
+            case CommitTurn():
+                self._commit(effect)
+            case HoldPlayback(reply):
+                self._hold(reply)
+            case ReleasePlayback(reply):
+                self._release(reply)
+            case RetractReply(reply) | InterruptReply(reply, "voice"):
+                self._mark_interrupted(reply, retracted=isinstance(effect, RetractReply))
+            case _:
+                pass
 
     def _endpoint(self) -> None:
         if self.place < self.span.next:
@@ -288,7 +276,7 @@ class _Simulation:
             if isinstance(told, FrameProcessed) and told.at - self.now > timeout:
                 break
         at = Samples(self.now + UNDERSTOOD)
-        self._schedule(at, lambda: InterimTranscript(self.now, Transcript(segment, self.now, ""), was_requested=True))
+        self.schedule(InterimTranscript(at, Transcript(segment, at, ""), was_requested=True))
 
     def _simulate_result(self, effect: Transcribe, ordinal: int, earliest: Samples) -> None:
         """Simulates the transcript and EOT estimates of a request that was not recorded."""
@@ -302,7 +290,7 @@ class _Simulation:
         at = Samples(max(earliest, self.now + (0 if then is None else self._delay(then, ordinal))))
         told = None if then is None or then.answer is None else self.recorded.steps[then.answer].told
         if isinstance(told, TranscriptFailed):
-            self._schedule(at, lambda: self._simulated_result(TranscriptFailed(self.now, reply, segment)))
+            self.schedule(TranscriptFailed(at, reply, segment))
             return
         # Without any recorded words there are none here: a cough that interrupts now but did not in the recording.
         words = (
@@ -313,24 +301,12 @@ class _Simulation:
         if not words.is_draft:  # which never triggers an EOT estimate
             self._simulate_estimate(segment, at, "words", ordinal)
         void = told.ignored_because if isinstance(told, FinalTranscript) else ""
-        self._schedule(at, lambda: self._simulated_result(FinalTranscript(self.now, reply, words, void)))
-
-    def _simulated_result(self, made_up: FinalTranscript | TranscriptFailed) -> Event:
-        """Returns the simulated result. Notes the assumption if the request is pending and of the current turn."""
-        if made_up.reply not in self.dropped and made_up.reply.turn == self.span.turn:
-            self.course.assumed.add("words")
-        return made_up
+        self.schedule(FinalTranscript(at, reply, words, void))
 
     def _simulate_estimate(self, segment: SegmentId, at: Samples, source: Source, ordinal: int) -> None:
         found = self._recorded_estimate(source, ordinal)
         if found is not None:
-            self._schedule(
-                at, lambda: self._simulated_estimate(EndOfTurnScored(self.now, segment, found.estimate)), self.silence
-            )
-
-    def _simulated_estimate(self, judged: EndOfTurnScored) -> Event:
-        self.course.assumed.add("judgement")
-        return judged
+            self.schedule(EndOfTurnScored(at, segment, found.estimate))
 
     def _similar_request(self, ordinal: int, *, draft: bool) -> TranscriptRequest | None:
         """Returns the most similar recorded request: of the same silence, or else the nearest of the same turn.
@@ -393,20 +369,8 @@ class _Simulation:
         given.audible = audible = Samples(sum(given.ready))
         played = self._recorded_playback()
         if played is None or played.audible is None:
-            self._schedule(audible, lambda: PlaybackProgress(self.now, reply, 0, audible=True), reply=reply)
-            self._schedule(
-                Samples(audible + FIRST_WORD), lambda: PlaybackProgress(self.now, reply, 1, audible=True), reply=reply
-            )
-            return
-        shift = audible - played.audible
-        for at, words_heard, heard in played.reports:
-            self._schedule(
-                Samples(at + shift),
-                lambda words=words_heard, heard=heard: PlaybackProgress(self.now, reply, words, heard),  # type: ignore[misc]
-                reply=reply,
-            )
-        if played.ended is not None:
-            self._schedule(Samples(played.ended + shift), lambda: ReplyEnded(self.now, reply), reply=reply)
+            played = PlaybackReports(((Samples(0), 0, True), (FIRST_WORD, 1, True)), None)
+        self.schedule_playback(reply, played, audible - (played.audible or 0))
 
     def _hold(self, reply: ReplyId) -> None:
         """Holds the first sound of a reply, if it has not left yet."""
@@ -414,9 +378,7 @@ class _Simulation:
         ready = next((given.ready for given in self.course.given if given.commit.reply == reply), None)
         if ready is None or ready[0] < self.now:
             return
-        self.held = [(at, event) for at, _, _, held, event in sorted(self.due, key=itemgetter(0, 1)) if held == reply]
-        self.due = [due for due in self.due if due[3] != reply]
-        heapq.heapify(self.due)
+        self.held = self.take(lambda event: isinstance(event, PlaybackProgress | ReplyEnded) and event.reply == reply)
 
     def _release(self, reply: ReplyId) -> None:
         """Releases the reply: it leaves now if it is ready; later events shift by the same delay."""
@@ -427,8 +389,8 @@ class _Simulation:
                 late = max(0, self.now - ready)
                 given.ready = Samples(ready + late), playout
                 given.audible = Samples(ready + late + playout)
-                for at, event in held:
-                    self._schedule(Samples(at + late), event, reply=reply)
+                for event in held:
+                    self.schedule(replace(event, at=Samples(event.at + late)))
 
     def _recorded_playback(self) -> PlaybackReports | None:
         """Returns how the recorded answer to this turn was heard."""

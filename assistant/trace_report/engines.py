@@ -1,4 +1,4 @@
-"""Figures of the engines that served the turns, and of the endpoints that were asked. Pure."""
+"""Figures of the engines that served the turns, and of the endpoints that were asked. No I/O, no clock."""
 
 from array import array
 from collections import Counter

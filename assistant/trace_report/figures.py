@@ -1,4 +1,4 @@
-"""Aggregates the facts of many turns into the figures of a report. Pure.
+"""Aggregates the facts of many turns into the figures of a report. No I/O, no clock.
 
 Turns are counted one at a time; memory grows by 64 bytes a turn.
 """

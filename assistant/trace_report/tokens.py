@@ -1,4 +1,4 @@
-"""Counts language-model tokens of one turn and of many turns. Pure."""
+"""Counts language-model tokens of one turn and of many turns. No I/O, no clock."""
 
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Queues announcements until nobody speaks. Pure."""
+"""Queues announcements until nobody speaks. No I/O, no clock."""
 
 from collections import deque
 from dataclasses import dataclass, field, replace

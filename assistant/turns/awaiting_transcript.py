@@ -1,4 +1,4 @@
-"""Handles the events of a user turn that has ended and whose transcript is pending. Pure."""
+"""Handles the events of a user turn that has ended and whose transcript is pending. No I/O, no clock."""
 
 from assistant.turns import idle, user_speaking
 from assistant.turns.commit import commit_if_ready, give_up, withdraw_request
@@ -26,7 +26,7 @@ def on_frame(conversation: Conversation, state: AwaitingTranscript, event: Frame
         conversation.state = UserSpeaking(turn)
         return user_speaking.on_speech(conversation, turn, event.at, event.vad)
     if not state.is_final and settings.voice_interrupts:
-        turn.resume_guard.process(event.at, event.vad, settings)
+        turn.resume_guard.add_frame(event.at, event.vad, settings)
     if state.is_final and not conversation.settings.ends_by_key:
         conversation.queued.add_frame(event.at, event.vad, settings)
     if event.at - state.ended_at < samples_of_s(settings.stuck_after_s):
@@ -54,7 +54,7 @@ def on_interim_transcript(_conversation: Conversation, state: AwaitingTranscript
 def on_input_committed(conversation: Conversation, state: AwaitingTranscript, event: InputCommitted) -> Effects:
     """Ends the next turn, if the client has ended this one already. Otherwise this turn cannot be reopened any more."""
     queued = conversation.queued
-    ends_next = state.ended_by is EndedBy.CLIENT or (state.ended_by is EndedBy.MAX_LENGTH and queued.has_speech)
+    ends_next = state.ended_by is EndedBy.COMMAND or (state.ended_by is EndedBy.MAX_LENGTH and queued.has_speech)
     if ends_next and not conversation.settings.ends_by_key:
         queued.commit(event.at, conversation.settings)
         return ()
@@ -63,7 +63,7 @@ def on_input_committed(conversation: Conversation, state: AwaitingTranscript, ev
     state.turn.mark_certain()
     state.turn.submitted = True
     if state.ended_by is EndedBy.SILENCE:
-        state.ended_by = EndedBy.CLIENT
+        state.ended_by = EndedBy.COMMAND
     queued.mark_cut(event.at)
     return ()
 

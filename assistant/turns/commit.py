@@ -1,4 +1,4 @@
-"""Commits, records or discards a user turn that has ended. Pure."""
+"""Commits or discards a user turn that has ended. No I/O, no clock."""
 
 from assistant.turns.attempt import Words, prepare_reply
 from assistant.turns.conversation import Conversation
@@ -6,11 +6,10 @@ from assistant.turns.events import (
     AbandonReason,
     CloseSegment,
     CommitTurn,
-    DiscardSegment,
+    CommitWithoutReply,
     Effects,
     HoldPlayback,
     PrepareReply,
-    RecordTurn,
     ReplyId,
 )
 from assistant.turns.states import AwaitingTranscript, EndedBy, Idle, Replying
@@ -22,7 +21,7 @@ _RESUMABLE = frozenset({"no words", "noise", "overheard", "backchannel"})
 
 
 def commit_if_ready(conversation: Conversation, state: AwaitingTranscript, at: Samples) -> Effects:
-    """Commits or records a finished turn once its transcript is known; discards it if there are no words."""
+    """Commits a finished turn, with a reply or without, once its transcript is known; discards it without words."""
     turn, attempt = state.turn, state.turn.attempt
     if attempt is None or attempt.words is None or turn.recheck is not None:
         return ()
@@ -37,8 +36,8 @@ def commit_if_ready(conversation: Conversation, state: AwaitingTranscript, at: S
     if turn.will_be_answered:
         return _commit(conversation, state, attempt.reply, words, at)
     conversation.state = Idle()
-    recorded = RecordTurn(turn.number, words.text, words.new_text, turn.speech_end, words.low_confidence)
-    return (recorded, CloseSegment(turn.segment, turn.number))
+    commit = CommitWithoutReply(turn.number, words.text, words.new_text, turn.speech_end, words.low_confidence)
+    return (commit, CloseSegment(turn.segment, turn.number))
 
 
 def _commit(
@@ -95,7 +94,7 @@ def give_up(conversation: Conversation, turn: UserTurn, at: Samples, reason: Aba
     commit = CommitTurn(
         reply, text, "", None, turn.retracted_low_confidence, origin="requested", submitted=turn.submitted
     )
-    return (*dropped, DiscardSegment(turn.segment, turn.number), PrepareReply(reply, text), commit)
+    return (*dropped, CloseSegment(turn.segment, turn.number, used=False), PrepareReply(reply, text), commit)
 
 
 # ---- requests while the transcript is pending ----

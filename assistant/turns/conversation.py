@@ -1,4 +1,4 @@
-"""Holds what outlasts the states of a conversation, and what several of them share. Pure."""
+"""Holds what outlasts the states of a conversation, and what several of them share. No I/O, no clock."""
 
 from dataclasses import dataclass, field
 
@@ -34,7 +34,7 @@ class Conversation:
         prefix: Speech that was not understood and may be the beginning of the next turn.
         announcements: Announcements that wait until nobody speaks.
         resume_pending: The falsely interrupted reply, and when its rest is said if nobody speaks.
-        answer_after_reply: A turn was recorded during a reply; it is answered after that reply.
+        answer_after_reply: A turn was committed unanswered during a reply; it is answered after that reply.
         key_pressed_at: When the push-to-talk key went down; None while it is up.
         last_turn_number: The number of the last turn; 0 before the first.
     """
@@ -124,7 +124,7 @@ class Conversation:
         return None if pending is None else pending[0]
 
     def take_answer_after_reply(self) -> bool:
-        """Returns whether a turn that was recorded during a reply is to be answered, and forgets it."""
+        """Returns whether a turn that was committed during a reply is to be answered, and forgets it."""
         due, self.answer_after_reply = self.answer_after_reply, False
         return due
 

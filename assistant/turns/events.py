@@ -251,14 +251,14 @@ class PrepareReply:
         text: All words of the turn.
         new_text: The words that are not in the history yet; "" answers the history as it is.
         transcript_lost: There is no transcript; the reply says so.
-        is_literal: `text` is not answered but spoken.
+        text_is_reply: `text` is the reply itself; otherwise it is what the reply answers.
     """
 
     reply: ReplyId
     text: str
     new_text: str = ""
     transcript_lost: bool = False
-    is_literal: bool = False
+    text_is_reply: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +272,7 @@ class EndOfTurn:
 class CommitTurn:
     """Commits an answered turn: writes its words to the history and lets the prepared reply play.
 
-    A turn that gets no reply is written by `RecordTurn` instead.
+    A turn that gets no reply is committed by `CommitWithoutReply` instead.
 
     Attributes:
         text: All words of the turn.
@@ -292,11 +292,11 @@ class CommitTurn:
 
 
 @dataclass(frozen=True, slots=True)
-class RecordTurn:
-    """Records an unanswered turn: writes its words to the history and starts no reply.
+class CommitWithoutReply:
+    """Commits an unanswered turn: writes its words to the history and starts no reply.
 
     This happens where the client requests replies itself (`TurnSettings.answers` is off), and for speech that may not
-    interrupt the current reply. A turn that gets a reply is written by `CommitTurn` instead.
+    interrupt the current reply. A turn that gets a reply is committed by `CommitTurn` instead.
     """
 
     turn: int
@@ -308,18 +308,16 @@ class RecordTurn:
 
 @dataclass(frozen=True, slots=True)
 class CloseSegment:
-    """Closes a segment whose transcript was used."""
+    """Closes a segment.
+
+    Attributes:
+        turn: The turn in which it was recorded.
+        used: Its transcript was used; False: it contained no speech for the assistant.
+    """
 
     segment: SegmentId
     turn: int
-
-
-@dataclass(frozen=True, slots=True)
-class DiscardSegment:
-    """Discards a segment that contained no speech for the assistant. `turn` is the turn in which it was recorded."""
-
-    segment: SegmentId
-    turn: int
+    used: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,8 +399,8 @@ class ResumeReply:
 
 
 Effect = (
-    OpenSegment | TurnStarted | Transcribe | RequestTranscript | PrepareReply | EndOfTurn | CommitTurn | RecordTurn
-    | CloseSegment | DiscardSegment | DropAttempt | RetractReply | InterruptReply | HoldPlayback | ReleasePlayback
-    | DuckReply | UnduckReply | TurnDiscarded | ResumeReply
+    OpenSegment | TurnStarted | Transcribe | RequestTranscript | PrepareReply | EndOfTurn | CommitTurn
+    | CommitWithoutReply | CloseSegment | DropAttempt | RetractReply | InterruptReply | HoldPlayback
+    | ReleasePlayback | DuckReply | UnduckReply | TurnDiscarded | ResumeReply
 )  # fmt: skip
 Effects = tuple[Effect, ...]

@@ -1,6 +1,6 @@
-"""Handles the events of a conversation in which nobody speaks and no reply plays. Pure."""
+"""Handles the events of a conversation in which nobody speaks and no reply plays. No I/O, no clock."""
 
-from assistant.turns import candidate
+from assistant.turns import confirming_speech
 from assistant.turns.conversation import Conversation
 from assistant.turns.events import (
     Effects,
@@ -19,7 +19,7 @@ def on_frame(conversation: Conversation, _state: Idle, event: FrameProcessed) ->
     """Waits for speech. Until it begins, replies that no user speech caused may start."""
     onset = conversation.unassigned_onset(event.at, event.vad)
     if onset is not None:
-        return candidate.add_speech(conversation, event.at, onset, event.vad)
+        return confirming_speech.add_speech(conversation, event.at, onset, event.vad)
     return start_pending_reply(conversation, event.at)
 
 

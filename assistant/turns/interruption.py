@@ -1,4 +1,4 @@
-"""Ends a reply in favor of the user's speech, or the speech in favor of the reply. Pure."""
+"""Ends a reply in favor of the user's speech, or the speech in favor of the reply. No I/O, no clock."""
 
 from typing import Literal
 
@@ -6,7 +6,7 @@ from assistant.turns.attempt import prepare_reply
 from assistant.turns.conversation import Conversation
 from assistant.turns.events import (
     AbandonReason,
-    DiscardSegment,
+    CloseSegment,
     Effects,
     InterruptReply,
     RetractReply,
@@ -98,7 +98,7 @@ def dismiss_overlap(
         return ()
     if overlap.side_talk is not None:
         return (*state.end_overlap(), *overlap.side_talk.discard(at, reason))
-    discarded = (*state.end_overlap(), DiscardSegment(overlap.segment, state.reply.turn))
+    discarded = (*state.end_overlap(), CloseSegment(overlap.segment, state.reply.turn, used=False))
     if overlap.turn is None:
         return discarded
     return (*discarded, TurnDiscarded(overlap.turn, at, overlap.speech_end, reason))

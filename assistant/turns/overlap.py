@@ -1,4 +1,4 @@
-"""Holds the state of user speech that overlaps a reply. Pure."""
+"""Holds the state of user speech that overlaps a reply. No I/O, no clock."""
 
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -68,7 +68,7 @@ class Overlap:
         ducked_at: When ducking began.
         pause: The current pause; None while speech continues.
         turn: The number of its turn, if the start of that turn was reported.
-        side_talk: The turn whose transcript shows whether the speech is addressed to the assistant, or is recorded.
+        side_talk: The turn whose transcript shows whether the speech is addressed to the assistant, or is committed.
     """
 
     segment: SegmentId

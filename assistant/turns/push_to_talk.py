@@ -1,8 +1,8 @@
-"""Implements push-to-talk: passes microphone frames while the key is held, and reports when the turn is over. Pure.
+"""Implements push-to-talk: passes microphone frames while the key is held, and reports when the turn is over.
 
-The key changes on the event loop, but the sound of that moment arrives later. Press and release are therefore
-positions on the sample clock. Frames before the press and after the release are replaced by silence. The turn ends
-with the frame that contains the release. A word that is being spoken at the release is still passed to its end.
+No I/O, no clock. The key changes on the event loop, but the sound of that moment arrives later. Press and release are
+therefore positions on the sample clock. Frames before the press and after the release are replaced by silence. The turn
+ends with the frame that contains the release. A word that is being spoken at the release is still passed to its end.
 """
 
 from collections import deque

@@ -1,8 +1,8 @@
-"""Starts turns that were queued while the transcript of the previous turn was pending. Pure."""
+"""Starts turns that were queued while the transcript of the previous turn was pending. No I/O, no clock."""
 
-from assistant.turns import overlapping, user_speaking
-from assistant.turns.candidate import begin_turn_at
+from assistant.turns import overlap_handlers, user_speaking
 from assistant.turns.commit import request_answer
+from assistant.turns.confirming_speech import begin_turn_at
 from assistant.turns.conversation import Conversation
 from assistant.turns.events import Effects, InterruptReply, TurnDiscarded
 from assistant.turns.interruption import begin_turn_from_overlap
@@ -38,7 +38,7 @@ def _start_during_reply(
     conversation: Conversation, state: Replying, at: Samples, queued: QueuedTurn, speech: SpeechCandidate
 ) -> Effects:
     vad = VadResult(True, speech.onset, speech.peak_probability)
-    effects = overlapping.start_overlap(conversation, state, at, queued.segment, vad)
+    effects = overlap_handlers.start_overlap(conversation, state, at, queued.segment, vad)
     if conversation.state is not state or state.overlap is None or queued.submitted_at is None:
         return effects
     # A commit by the client interrupts.
@@ -54,7 +54,7 @@ def _end_if_submitted(conversation: Conversation, at: Samples, queued: QueuedTur
     turn.speech_end, turn.submitted = queued.speech_end, True
     turn.mark_certain()
     conversation.cut_speech(queued.submitted_at)
-    ended = user_speaking.end_turn(conversation, turn, at, EndedBy.CLIENT)
+    ended = user_speaking.end_turn(conversation, turn, at, EndedBy.COMMAND)
     if not queued.reply_requested or not isinstance(conversation.state, AwaitingTranscript):
         return ended
     return (*ended, *request_answer(conversation, conversation.state, at))

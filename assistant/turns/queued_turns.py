@@ -1,4 +1,4 @@
-"""Queues speech that arrives while the transcript of the previous turn is pending. Pure.
+"""Queues speech that arrives while the transcript of the previous turn is pending. No I/O, no clock.
 
 The client or the maximum length can end a turn during speech, and a recognizer may take a second for the transcript.
 """

@@ -1,4 +1,7 @@
-"""Starts replies that no user turn caused: announcements, literal texts, and replies to the history. Pure."""
+"""Starts replies that no user turn caused: announcements, literal texts, and replies to the history.
+
+No I/O, no clock.
+"""
 
 from typing import Literal
 
@@ -45,12 +48,12 @@ def start_literal_reply(
     """Starts a reply that says this text literally."""
     reply = _start_reply(conversation, at, origin)
     reply.announcement = announcement
-    prepared = PrepareReply(reply.reply, text, is_literal=True)
+    prepared = PrepareReply(reply.reply, text, text_is_reply=True)
     return (prepared, CommitTurn(reply.reply, "", "", None, origin=origin))
 
 
-def answer_recorded_turn(conversation: Conversation, at: Samples) -> Effects:
-    """Answers a turn that was recorded during the reply, which has ended."""
+def answer_turn_of_reply(conversation: Conversation, at: Samples) -> Effects:
+    """Answers a turn that was committed unanswered during the reply, which has ended."""
     return answer_history(conversation, at) if conversation.answer_after_reply else ()
 
 

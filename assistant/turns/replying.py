@@ -1,11 +1,11 @@
-"""Handles the events of a conversation in which a reply plays. Pure.
+"""Handles the events of a conversation in which a reply plays. No I/O, no clock.
 
-`overlapping.py` handles the user's speech during it.
+`overlap_handlers.py` handles the user's speech during it.
 """
 
 from dataclasses import replace
 
-from assistant.turns import idle, overlapping, user_speaking
+from assistant.turns import idle, overlap_handlers, user_speaking
 from assistant.turns.conversation import Conversation
 from assistant.turns.events import (
     Effects,
@@ -20,8 +20,8 @@ from assistant.turns.events import (
 )
 from assistant.turns.interruption import begin_turn_from_overlap, dismiss_overlap, stop_reply
 from assistant.turns.overlap import Overlap, OverlapStatus
-from assistant.turns.replies import answer_recorded_turn
-from assistant.turns.states import Candidate, Idle, Replying, UserSpeaking
+from assistant.turns.replies import answer_turn_of_reply
+from assistant.turns.states import ConfirmingSpeech, Idle, Replying, UserSpeaking
 from audio.units import Samples
 from audio.vad import VadResult
 
@@ -32,7 +32,7 @@ def on_frame(conversation: Conversation, state: Replying, event: FrameProcessed)
     if overlap is None:
         effects = _on_frame_without_overlap(conversation, state, event.at, event.vad)
     else:
-        effects = overlapping.on_frame(conversation, state, overlap, event.at, event.vad)
+        effects = overlap_handlers.on_frame(conversation, state, overlap, event.at, event.vad)
     if conversation.state is not state or state.overlap is not overlap:
         return effects
     return (*effects, *_give_up_if_stuck(conversation, state, event.at))
@@ -43,7 +43,7 @@ def _on_frame_without_overlap(conversation: Conversation, state: Replying, at: S
     if onset is None:
         return state.update_hold(at, vad, conversation.settings)
     segment = conversation.segment_at(onset)
-    return overlapping.start_overlap(conversation, state, at, segment, replace(vad, boundary=onset))
+    return overlap_handlers.start_overlap(conversation, state, at, segment, replace(vad, boundary=onset))
 
 
 def _give_up_if_stuck(conversation: Conversation, state: Replying, at: Samples) -> Effects:
@@ -70,9 +70,9 @@ def on_reply_ended(conversation: Conversation, state: Replying, event: ReplyEnde
     conversation.repeat_failed_announcement(state)
     overlap = state.overlap
     if overlap is None:
-        return answer_recorded_turn(conversation, event.at)
+        return answer_turn_of_reply(conversation, event.at)
     if overlap.pause is not None and _is_unreported(overlap) and conversation.settings.voice_interrupts:
-        conversation.state = Candidate(overlap.to_candidate())
+        conversation.state = ConfirmingSpeech(overlap.to_candidate())
         return state.unduck()
     return (*state.unduck(), *begin_turn_from_overlap(conversation, overlap))
 

@@ -1,4 +1,4 @@
-"""Handles requests for replies that no user speech caused, in every state. Pure."""
+"""Handles requests for replies that no user speech caused, in every state. No I/O, no clock."""
 
 from assistant.turns.announcements import Announcement
 from assistant.turns.commit import request_answer

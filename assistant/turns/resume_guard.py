@@ -1,4 +1,4 @@
-"""Delays the start of a reply while the user may be resuming. Pure.
+"""Delays the start of a reply while the user may be resuming. No I/O, no clock.
 
 The VAD takes one to three frames to confirm an onset. Without the guard, a reply could start over the first syllable of
 a user who resumes in these frames. docs/turn-taking.md gives the latency this costs.
@@ -23,8 +23,8 @@ class ResumeGuard:
     _since: Samples | None = None
     _last: Samples = Samples(0)
 
-    def process(self, at: Samples, vad: VadResult, settings: TurnSettings) -> bool:
-        """Takes the VAD result of the next frame and returns `holds`. A gap in the frames restarts the measurement."""
+    def add_frame(self, at: Samples, vad: VadResult, settings: TurnSettings) -> None:
+        """Takes the VAD result of the next frame, which sets `holds`. A gap in the frames restarts the measurement."""
         if not vad.possible_onset or at - self._last > FRAME_SAMPLES:
             self._since = None
         if vad.possible_onset and self._since is None:
@@ -32,4 +32,3 @@ class ResumeGuard:
         self._last = at
         max_wait = samples_of_ms(settings.end.max_resume_wait_ms)
         self.holds = self._since is not None and at - self._since < max_wait
-        return self.holds

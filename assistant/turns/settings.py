@@ -213,8 +213,8 @@ class TurnSettings:
         pre_roll_ms: How much before the detected onset a segment begins, so that the first word is complete.
         ends_turn: Who ends the user's turn.
         interrupted_by: What interrupts a reply. The wake phrase, once it is recognized, interrupts in every mode.
-        answers: Turns are answered automatically. Otherwise they are only recorded, and the client requests replies.
-            A client chooses it for itself, whoever ends the turns.
+        answers: Turns are answered automatically. Otherwise the client requests replies. A client chooses this for
+            itself, whoever ends the turns.
         has_client: A client takes part, which may end turns, too. If it cuts speech in two, speech after the cut is
             another turn. It is independent of `ends_turn`: without a client, speech that continues after a cut is
             ignored up to the next pause.

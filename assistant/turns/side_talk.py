@@ -1,15 +1,15 @@
-"""Handles speech during a reply whose transcript shows whether it is for the assistant. Pure.
+"""Handles speech during a reply whose transcript shows whether it is for the assistant. No I/O, no clock.
 
 With the wake phrase, addressed speech interrupts the reply when its transcript arrives. Where only the client
-interrupts, the turn is recorded during the reply and answered after it.
+interrupts, the turn is committed during the reply and answered after it.
 """
 
 from assistant.turns.conversation import Conversation
 from assistant.turns.events import (
     CloseSegment,
+    CommitWithoutReply,
     Effects,
     FinalTranscript,
-    RecordTurn,
     TranscriptFailed,
     TurnStarted,
 )
@@ -37,7 +37,7 @@ def request_transcript_after_pause(
             overlap.turn = conversation.next_turn_number()
             started = (TurnStarted(overlap.turn, overlap.onset),)
         turn = overlap.side_talk = UserTurn(overlap.turn, overlap.segment, overlap.onset, overlap.speech_end)
-        # Speech that may not interrupt is only recorded: no reply to it is prepared during this reply.
+        # Speech that may not interrupt is committed unanswered: no reply to it is prepared during this reply.
         turn.answering = Answering.of(due=False, automatic=settings.answers and not overlap.is_deferred)
     return (*started, turn.begin_attempt(at, overlap.speech_end, settings))
 
@@ -49,7 +49,7 @@ def on_transcript(conversation: Conversation, state: Replying, event: FinalTrans
     if overlap is None or turn is None:
         return ()
     if overlap.is_deferred:
-        return _record(conversation, state, overlap, turn, event)
+        return _commit_unanswered(conversation, state, overlap, turn, event)
     effects = turn.on_transcript(event, conversation.settings)
     if effects is None or turn.attempt is None or turn.attempt.words is None:
         return ()
@@ -61,14 +61,14 @@ def on_transcript(conversation: Conversation, state: Replying, event: FinalTrans
     return (*interrupt_or_retract(conversation, state, overlap, event.at), *effects)
 
 
-def _record(
+def _commit_unanswered(
     conversation: Conversation,
     state: Replying,
     overlap: Overlap,
     turn: UserTurn,
     event: FinalTranscript | TranscriptFailed,
 ) -> Effects:
-    """Records a turn whose transcript arrived during the reply. It is answered after the reply.
+    """Commits a turn whose transcript arrived during the reply. It is answered after the reply.
 
     A lost transcript is handled by the turn that begins then.
     """
@@ -83,5 +83,5 @@ def _record(
         return (*effects, *dismiss_overlap(conversation, state, overlap.speech_end, event.at, reason))
     conversation.mark_processed(overlap.speech_end)
     conversation.answer_after_reply = conversation.answer_after_reply or settings.answers
-    recorded = RecordTurn(turn.number, words.text, words.new_text, overlap.speech_end, words.low_confidence)
-    return (*effects, *state.end_overlap(), recorded, CloseSegment(turn.segment, turn.number))
+    commit = CommitWithoutReply(turn.number, words.text, words.new_text, overlap.speech_end, words.low_confidence)
+    return (*effects, *state.end_overlap(), commit, CloseSegment(turn.segment, turn.number))

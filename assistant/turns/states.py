@@ -1,4 +1,4 @@
-"""Defines the states of a conversation. Pure.
+"""Defines the states of a conversation. No I/O, no clock.
 
 A conversation is in exactly one of them, and each has only the fields that exist in it. `turn_taking.py` has the table
 of transitions; the handlers of a state are in the file of its name. What outlasts a state is in `conversation.py`.
@@ -30,7 +30,7 @@ from audio.vad import VadResult
 
 
 class Phase(Enum):
-    """What the conversation waits for: its state, as others see it. A candidate counts as idle."""
+    """What the conversation waits for: its state, as others see it. Unconfirmed speech counts as idle."""
 
     IDLE = auto()
     USER_SPEAKING = auto()
@@ -42,12 +42,12 @@ class EndedBy(Enum):
     """What ended a turn.
 
     - SILENCE: the user did not speak. If they speak again before the reply, the turn continues.
-    - CLIENT: the client or the push-to-talk key. Speech that continues is the next turn.
+    - COMMAND: the client or the push-to-talk key. Speech that continues is the next turn.
     - MAX_LENGTH: the maximum length, mostly during speech. Speech that continues is the next turn, if there were words.
     """
 
     SILENCE = auto()
-    CLIENT = auto()
+    COMMAND = auto()
     MAX_LENGTH = auto()
 
 
@@ -60,10 +60,10 @@ class Idle:
 
 
 @dataclass(slots=True)
-class Candidate:
-    """A speech onset that is not confirmed yet. It is not reported, and there is no reply."""
+class ConfirmingSpeech:
+    """Speech has begun that is not confirmed yet. It is not reported, and there is no reply."""
 
-    speech: SpeechCandidate
+    candidate: SpeechCandidate
 
 
 @dataclass(slots=True)
@@ -159,7 +159,9 @@ class Replying:
     def update_hold(self, at: Samples, vad: VadResult, settings: TurnSettings) -> Effects:
         """Takes a frame without confirmed speech. Holds or releases the first sound."""
         may_hold = self.can_hold_playback and settings.voice_interrupts
-        if not (may_hold and self.resume_guard.process(at, vad, settings)):
+        if may_hold:
+            self.resume_guard.add_frame(at, vad, settings)
+        if not (may_hold and self.resume_guard.holds):
             return self.release()
         held, self.playback_held = self.playback_held, True
         return () if held else (HoldPlayback(self.reply),)
@@ -221,4 +223,4 @@ class Replying:
         return unducked
 
 
-State = Idle | Candidate | UserSpeaking | AwaitingTranscript | Replying
+State = Idle | ConfirmingSpeech | UserSpeaking | AwaitingTranscript | Replying

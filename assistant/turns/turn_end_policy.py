@@ -1,4 +1,4 @@
-"""Decides when the user's turn is over. Pure.
+"""Decides when the user's turn is over. No I/O, no clock.
 
 How long silence is waited for follows from the EOT probability; see `assistant/end_of_turn/estimator.py`.
 """
@@ -31,5 +31,5 @@ class TurnEndPolicy:
         timeout_ms = settings.hangover_ms if turn.silence_timeout_ms is None else turn.silence_timeout_ms
         if at - turn.speech_end < samples_of_ms(timeout_ms):
             return None
-        may_resume = turn.resume_guard.process(at, vad, settings)
-        return None if may_resume else EndedBy.SILENCE
+        turn.resume_guard.add_frame(at, vad, settings)
+        return None if turn.resume_guard.holds else EndedBy.SILENCE

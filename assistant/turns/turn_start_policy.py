@@ -10,7 +10,7 @@ from assistant.turns.speech_candidate import SpeechCandidate
 class TurnStartPolicy:
     """Begins a turn once speech is confirmed. With push-to-talk, or where the client ends turns, any speech begins one.
 
-    A candidate that has ended unconfirmed can still begin a turn, by its transcript; see `candidate.py`.
+    A candidate that has ended unconfirmed can still begin a turn, by its transcript; see `confirming_speech.py`.
     """
 
     def begins_turn(self, candidate: SpeechCandidate, settings: TurnSettings) -> bool:

@@ -1,16 +1,16 @@
-"""Decides when a user turn starts, ends, continues or interrupts a reply. Pure.
+"""Decides when a user turn starts, ends, continues or interrupts a reply.
 
-The machine does no I/O: `TurnTaking.handle(event) -> effects`. It has no clock, no await and no device. Every event
-carries its time as a position on the sample clock. The session performs the effects in the given order.
+`TurnTaking.handle(event) -> effects`. No I/O, no clock, no await: every event carries its time as a position on the
+sample clock. The session performs the effects in the given order.
 
     IDLE ──speech──▶ USER_SPEAKING ──silence──▶ AWAITING_TRANSCRIPT ──transcript──▶ REPLYING ──played──▶ IDLE
                           ▲                              │                             │
                           └────── user continues ────────┴───────── interruption ──────┘
 
 `TRANSITIONS` is the whole machine: the handler of each event in each state. The handlers of a state are in the file of
-its name; those of speech during a reply are in `overlapping.py` and `side_talk.py`, and `requests.py` handles requests
-in every state. A handler returns the effects and sets `Conversation.state`. What it decides is in three policies:
-`turn_start_policy.py`, `turn_end_policy.py` and `overlap_policy.py`.
+its name; those of speech during a reply are in `overlap_handlers.py` and `side_talk.py`, and `requests.py` handles
+requests in every state. A handler returns the effects and sets `Conversation.state`. What it decides is in three
+policies: `turn_start_policy.py`, `turn_end_policy.py` and `overlap_policy.py`.
 
 An attempt starts at a silence. Its transcript is requested, and its reply is prepared but held back. Only `CommitTurn`
 lets the reply play, once the end of turn is decided and the transcript is known. Until then the attempt can be
@@ -29,7 +29,15 @@ turn after the reply.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from assistant.turns import awaiting_transcript, candidate, idle, overlapping, replying, side_talk, user_speaking
+from assistant.turns import (
+    awaiting_transcript,
+    confirming_speech,
+    idle,
+    overlap_handlers,
+    replying,
+    side_talk,
+    user_speaking,
+)
 from assistant.turns.conversation import Conversation
 from assistant.turns.events import (
     Effects,
@@ -51,7 +59,7 @@ from assistant.turns.events import (
 from assistant.turns.queued_turn_start import start_queued_turn
 from assistant.turns.requests import on_reply_requested
 from assistant.turns.settings import TurnSettings
-from assistant.turns.states import AwaitingTranscript, Candidate, Idle, Phase, Replying, State, UserSpeaking
+from assistant.turns.states import AwaitingTranscript, ConfirmingSpeech, Idle, Phase, Replying, State, UserSpeaking
 from assistant.turns.user_turn import Answering, UserTurn
 
 Handler = Callable[[Conversation, Any, Any], Effects]
@@ -59,17 +67,17 @@ Handler = Callable[[Conversation, Any, Any], Effects]
 
 TRANSITIONS: Mapping[type[State], Mapping[type[Event], Handler]] = {
     Idle: {
-        FrameProcessed: idle.on_frame,  # → Candidate, UserSpeaking; Replying
+        FrameProcessed: idle.on_frame,  # → ConfirmingSpeech, UserSpeaking; Replying
         ReplyRequested: on_reply_requested,  # → Replying
         InputCommitted: idle.on_input_committed,
         KeyPressed: idle.on_key_pressed,
         InputCleared: idle.on_input_cleared,
         ReplyCancelled: idle.on_reply_cancelled,
     },
-    # The client and the key confirm a candidate first; see `_CONFIRMING`.
-    Candidate: {
-        FrameProcessed: candidate.on_frame,  # → UserSpeaking; Idle, Replying
-        InterimTranscript: candidate.on_interim_transcript,  # → UserSpeaking
+    # The client and the key first confirm the speech as a turn; see `_CONFIRMING_EVENTS`.
+    ConfirmingSpeech: {
+        FrameProcessed: confirming_speech.on_frame,  # → UserSpeaking; Idle, Replying
+        InterimTranscript: confirming_speech.on_interim_transcript,  # → UserSpeaking
     },
     UserSpeaking: {
         FrameProcessed: user_speaking.on_frame,  # → AwaitingTranscript; Replying, Idle
@@ -96,11 +104,11 @@ TRANSITIONS: Mapping[type[State], Mapping[type[Event], Handler]] = {
     },
     Replying: {
         FrameProcessed: replying.on_frame,  # → UserSpeaking; Idle
-        InterimTranscript: overlapping.on_interim_transcript,  # → UserSpeaking
+        InterimTranscript: overlap_handlers.on_interim_transcript,  # → UserSpeaking
         FinalTranscript: side_talk.on_transcript,  # → UserSpeaking
         TranscriptFailed: side_talk.on_transcript,
         PlaybackProgress: replying.on_playback_progress,
-        ReplyEnded: replying.on_reply_ended,  # → Idle; UserSpeaking, Candidate, Replying
+        ReplyEnded: replying.on_reply_ended,  # → Idle; UserSpeaking, ConfirmingSpeech, Replying
         ReplyRequested: on_reply_requested,  # → Replying
         InputCommitted: replying.on_input_committed,  # → AwaitingTranscript
         KeyPressed: replying.on_key_pressed,  # → Idle, UserSpeaking
@@ -113,12 +121,12 @@ TRANSITIONS: Mapping[type[State], Mapping[type[Event], Handler]] = {
 The comments name the states that may follow; those after the semicolon are rare.
 """
 
-_CONFIRMING = (ReplyRequested, InputCommitted, KeyPressed, InputCleared, ReplyCancelled)
-"""Actions of the client or the key. During a speech candidate they confirm it as a turn."""
+_CONFIRMING_EVENTS = (ReplyRequested, InputCommitted, KeyPressed, InputCleared, ReplyCancelled)
+"""Actions of the client or the key. They confirm a speech candidate as a turn."""
 
 _PHASES: Mapping[type[State], Phase] = {
     Idle: Phase.IDLE,
-    Candidate: Phase.IDLE,
+    ConfirmingSpeech: Phase.IDLE,
     UserSpeaking: Phase.USER_SPEAKING,
     AwaitingTranscript: Phase.AWAITING_TRANSCRIPT,
     Replying: Phase.REPLYING,
@@ -157,8 +165,8 @@ class TurnTaking:
         effects: Effects = ()
         if isinstance(state, UserSpeaking):
             effects = self._apply_settings(state.turn)
-        elif isinstance(state, Candidate) and isinstance(event, _CONFIRMING):
-            effects = candidate.begin_turn(conversation, state.speech)
+        elif isinstance(state, ConfirmingSpeech) and isinstance(event, _CONFIRMING_EVENTS):
+            effects = confirming_speech.begin_turn(conversation, state.candidate)
         if conversation.queued.waiting and isinstance(event, FrameProcessed | InputCommitted):
             effects += start_queued_turn(conversation, event.at)
         return effects

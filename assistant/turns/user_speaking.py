@@ -1,4 +1,4 @@
-"""Handles the events of an open user turn: the user speaks or pauses. Pure."""
+"""Handles the events of an open user turn: the user speaks or pauses. No I/O, no clock."""
 
 from assistant.end_of_turn.estimator import silence_timeout_ms
 from assistant.turns import idle
@@ -106,7 +106,7 @@ def on_input_committed(conversation: Conversation, state: UserSpeaking, event: I
     conversation.key_pressed_at = None
     state.turn.mark_certain()
     state.turn.submitted = True
-    effects = end_turn(conversation, state.turn, event.at, EndedBy.CLIENT)
+    effects = end_turn(conversation, state.turn, event.at, EndedBy.COMMAND)
     conversation.queued.mark_cut(event.at)
     return effects
 

@@ -1,4 +1,4 @@
-"""Holds the state of the open user turn and its attempts. Pure.
+"""Holds the state of the open user turn and its attempts. No I/O, no clock.
 
 An attempt starts at a silence: its transcript is requested, and requested again when it has settled. If the words have
 changed, the attempt restarts. `turn_end_policy.py` decides when the turn ends.
@@ -11,7 +11,7 @@ from assistant.turns.attempt import WITHOUT_TEXT, Attempt, IgnoreReason, Stabili
 from assistant.turns.backchannel import plain_words
 from assistant.turns.events import (
     AbandonReason,
-    DiscardSegment,
+    CloseSegment,
     DropAttempt,
     DropReason,
     Effect,
@@ -32,7 +32,7 @@ from audio.vad import VadResult
 class Answering(Enum):
     """Whether a turn is answered.
 
-    - NO: it is only recorded.
+    - NO: it is committed without a reply.
     - IF_WORDS: it is answered if it has words.
     - ALWAYS: a reply is due even if no more words follow: the client has requested it, or it was retracted.
     """
@@ -307,7 +307,7 @@ class UserTurn:
         """Returns the effects that end the turn without a reply."""
         dropped = self.drop_attempts(reason)
         discarded = TurnDiscarded(self.number, at, self.speech_end, reason, self.submitted)
-        return (*dropped, DiscardSegment(self.segment, self.number), discarded)
+        return (*dropped, CloseSegment(self.segment, self.number, used=False), discarded)
 
 
 def speech_probability(vad: VadResult) -> float:

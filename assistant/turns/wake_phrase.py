@@ -1,8 +1,8 @@
-"""Decides whether speech is addressed to the assistant: by the wake phrase, or in the window after a reply. Pure.
+"""Decides whether speech is addressed to the assistant: by the wake phrase, or in the window after a reply.
 
-The phrase is searched in the recognizer's transcript at the start of a turn, after fillers, and at the start of a
-sentence. It is not searched elsewhere, so that talk about the phrase does not match. One wrong letter in eight is
-accepted; word breaks are ignored. Positions are on the sample clock.
+No I/O, no clock. The phrase is searched in the recognizer's transcript at the start of a turn, after fillers, and at
+the start of a sentence. It is not searched elsewhere, so that talk about the phrase does not match. One wrong letter in
+eight is accepted; word breaks are ignored. Positions are on the sample clock.
 """
 
 import re

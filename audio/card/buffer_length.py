@@ -1,4 +1,4 @@
-"""Decides the length of the loudspeaker's buffer. Pure: time is passed in.
+"""Decides the length of the loudspeaker's buffer. No I/O, no clock: time is passed in.
 
 A short buffer has a low latency, but it underruns if the machine delays our thread for longer than its length, and the
 reply is interrupted. So it starts short and is lengthened when that happens repeatedly.

@@ -1,4 +1,4 @@
-"""Converts a card's timestamps to loop time; invalid ones are replaced by the arrival time. Pure."""
+"""Converts a card's timestamps to loop time; invalid ones are replaced by the arrival time. No I/O, no clock."""
 
 from collections import deque
 from statistics import median

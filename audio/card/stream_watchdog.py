@@ -1,4 +1,4 @@
-"""Decides when a stream counts as lost and when to retry. Pure: time is passed in."""
+"""Decides when a stream counts as lost and when to retry. No I/O, no clock: time is passed in."""
 
 import math
 

@@ -20,9 +20,9 @@ _SPANS = 64
 
 
 class HalfDuplex:
-    """Mutes the microphone during replies. Implements `FrameCleaner` and `EchoReference`. Pure; not thread-safe.
+    """Mutes the microphone during replies. Implements `FrameCleaner` and `EchoReference`.
 
-    The user cannot interrupt by voice: what is said during a reply is not heard.
+    No I/O, no clock; not thread-safe. The user cannot interrupt by voice: what is said during a reply is not heard.
     """
 
     def __init__(self, *, tail_s: float = TAIL_S) -> None:

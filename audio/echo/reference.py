@@ -1,4 +1,7 @@
-"""Stores the audio of the loudspeaker so that it can be read at the time of the microphone's samples. Pure."""
+"""Stores the audio of the loudspeaker so that it can be read at the time of the microphone's samples.
+
+No I/O, no clock.
+"""
 
 import numpy as np
 

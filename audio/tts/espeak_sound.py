@@ -1,6 +1,6 @@
 """Turns the library's output into reply audio: trimmed, at the right rate and loudness, with word marks.
 
-Pure and incremental: raw buffers in; chunks out as soon as all words that begin in them are placed.
+Incremental; no I/O, no clock: raw buffers in; chunks out as soon as all words that begin in them are placed.
 """
 
 from bisect import bisect_left

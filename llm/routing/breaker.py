@@ -1,4 +1,4 @@
-"""Circuit breaker: decides when an endpoint that failed is asked again. Pure; times are event-loop seconds.
+"""Circuit breaker: decides when an endpoint that failed is asked again. No I/O, no clock; times are event-loop seconds.
 
 closed ──failures──▶ open ──time──▶ half-open ──one request, answered──▶ closed
                       ▲                 └────────────failed────────────────┘ (for twice as long)

@@ -1,4 +1,4 @@
-"""Selects the endpoint that is asked. Pure; time and random numbers are arguments.
+"""Selects the endpoint that is asked. No I/O, no clock; time and random numbers are arguments.
 
     latency   lowest recent time to the first token; configured order until it is known
     geo       the same; nearest by coordinates until it is known

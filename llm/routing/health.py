@@ -1,4 +1,4 @@
-"""Statistics of an endpoint's recent times to the first token. Pure; times are event-loop seconds.
+"""Statistics of an endpoint's recent times to the first token. No I/O, no clock; times are event-loop seconds.
 
 A request that was overtaken and closed has no exact time. It counts as the longer of the time it took so far and the
 endpoint's typical time, so that the loser never looks faster than the winner. These times affect the selection of

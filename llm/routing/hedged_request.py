@@ -1,6 +1,6 @@
 """State machine of one question: asks one endpoint after another, or two at once, until a first token arrives.
 
-Pure: events are method calls, actions are returned; times are event-loop seconds.
+No I/O, no clock: events are method calls, actions are returned; times are event-loop seconds.
 
 Events of a second endpoint are held until its first token has won. After that no other endpoint is asked: an answer
 that was partly passed on is never restarted. Exception: an answer that broke off inside its first function call,

@@ -1,4 +1,4 @@
-"""Hedging: when a second endpoint gets the same request, and how often. Pure.
+"""Hedging: when a second endpoint gets the same request, and how often. No I/O, no clock.
 
 A hedge costs its prompt twice. The budget is a share of the questions and of their tokens. No hedge starts that would
 exceed it, over all questions so far or over the last hundred. Among the last hundred, the share of tokens may grow

@@ -1,4 +1,4 @@
-"""Decides how much of a reply to buffer before playback: nothing until the network has shown jitter. Pure.
+"""Decides how much of a reply to buffer before playback: nothing until the network has shown jitter. No I/O, no clock.
 
 The page does the same with the same numbers (web/static/audio/player.js).
 """

@@ -1,7 +1,7 @@
-"""Keeps typed texts until the server has them in the conversation, so that no lost connection loses them. Pure.
+"""Keeps typed texts until the server has them in the conversation, so that no lost connection loses them.
 
-Each text has an id, under which the server adds it to the history. It is therefore known which texts have arrived, and
-no text is added twice.
+No I/O, no clock. Each text has an id, under which the server adds it to the history. It is therefore known which texts
+have arrived, and no text is added twice.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Tracks the playback of one reply of a server: how much was played, and when it became audible. Pure."""
+"""Tracks the playback of one reply of a server: how much was played, and when it became audible. No I/O, no clock."""
 
 import math
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Maps positions in the audio sent to a server to positions on the microphone line. Pure.
+"""Maps positions in the audio sent to a server to positions on the microphone line. No I/O, no clock.
 
 The server's line is longer than the sent audio: it includes silence that the server inserted while nothing arrived
 (muted, push-to-talk, lost connection). The server tells how much silence lies before a position; the rest was sent.

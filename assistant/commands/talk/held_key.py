@@ -1,4 +1,4 @@
-"""Push-to-talk with a key whose release is not reported. Pure.
+"""Push-to-talk with a key whose release is not reported. No I/O, no clock.
 
 A terminal reports only presses. One press starts recording, the next one ends it. A key that is held down is recognized
 by the repeated presses that the keyboard then sends.

@@ -1,4 +1,4 @@
-"""Content of the screen of `repartee talk`, updated by events and the status. Pure."""
+"""Content of the screen of `repartee talk`, updated by events and the status. No I/O, no clock."""
 
 from collections import deque
 from collections.abc import Sequence

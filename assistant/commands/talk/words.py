@@ -1,4 +1,4 @@
-"""A reply's words on the screen, and the word being spoken. Pure."""
+"""A reply's words on the screen, and the word being spoken. No I/O, no clock."""
 
 from bisect import bisect_right
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Measures the silence at the end of a segment: a decode that lacks it lacks no words. Pure."""
+"""Measures the silence at the end of a segment: a decode that lacks it lacks no words. No I/O, no clock."""
 
 import numpy as np
 

@@ -39,7 +39,7 @@ def spoken(text: str) -> SpokenTranscript:
 
 
 def add_user_message(conversation: History, text: str, *, continues: bool = False) -> Item:
-    return conversation.add_user_text(conversation.reserve(), text, continues=continues)
+    return conversation.add_user_text(text, continues=continues)
 
 
 def typed(name: str, text: str) -> UserMessage:
@@ -217,9 +217,9 @@ def test_items_are_inserted_at_the_given_place() -> None:
 
 def test_announced_id_is_taken() -> None:
     conversation = History("", max_turns=5)
-    promised = conversation.reserve_announced()
+    promised = conversation.announce_user_item()
     assert [conversation.is_taken(ItemId(name)) for name in (promised, "root", "mine")] == [True, True, False]
-    conversation.add_user_text(promised, "hello")
+    conversation.add_user_text("hello")
     assert conversation.is_taken(promised)
     conversation.delete(promised)
     assert not conversation.is_taken(promised), "a deleted item may be inserted again"

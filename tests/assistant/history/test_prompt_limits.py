@@ -112,7 +112,7 @@ def test_beginning_of_the_prompt_rarely_changes() -> None:
     conversation = History("Be brief.", max_turns=20, max_tokens=2000)
     moves, beginning = 0, None
     for number in range(200):
-        conversation.add_user_text(conversation.reserve(), f"question {number} of a long evening")
+        conversation.add_user_text(f"question {number} of a long evening")
         _, first, *rest = conversation.messages()
         moves += beginning is not None and first != beginning
         beginning = first

@@ -23,7 +23,7 @@ def test_backchannel_that_a_client_commits_is_answered() -> None:
 
     def commit_and_ask() -> None:
         simulation.session.end_user_turn()
-        simulation.session.request()
+        simulation.session.request_reply()
 
     for committed_ms in (2000, 4000):
         simulation.at(committed_ms, commit_and_ask)

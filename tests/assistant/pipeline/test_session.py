@@ -941,7 +941,7 @@ LONG_REPLY = "one two three four five six seven eight nine ten eleven twelve"
 def requested_into_a_reply(*utterances: Utterance, cancelled: Callable[[Session], None] | None = None) -> Simulation:
     """Requests a reply during one that starts at 2.2 s, and optionally cancels 200 ms later."""
     simulation = Simulation([TIME, *utterances], length_ms=12_000, replies=(LONG_REPLY, "Two.", "Three."))
-    simulation.at(2600, lambda: simulation.session.request(after_reply=True))
+    simulation.at(2600, lambda: simulation.session.request_reply(after_reply=True))
     if cancelled is not None:
         simulation.at(2800, lambda: cancelled(simulation.session))
     simulation.run()

@@ -37,8 +37,16 @@ from assistant.replay.event_replay import DECISIONS, Step, events_of, index_reco
 from assistant.replay.turns import conversation_of
 from assistant.skills.effects import SkillEffects
 from assistant.trace.record import TurnRecord
-from assistant.turns.event_log import LoggedEvent, parse_entries
-from assistant.turns.events import CommitTurn, Effect, EndOfTurnScored, Event, FinalTranscript, PrepareReply, RecordTurn
+from assistant.turns.event_entries import LoggedEvent, parse_entries
+from assistant.turns.events import (
+    CommitTurn,
+    CommitWithoutReply,
+    Effect,
+    EndOfTurnScored,
+    Event,
+    FinalTranscript,
+    PrepareReply,
+)
 from assistant.turns.settings import InterruptedBy, TurnSettings
 from assistant.turns.turn_taking import TurnTaking
 from audio.frame import Frame
@@ -116,7 +124,7 @@ def without_words(effect: Effect) -> Effect:
     match effect:
         case PrepareReply():
             return replace(effect, text=str(bool(effect.text)), new_text=str(bool(effect.new_text)))
-        case CommitTurn() | RecordTurn():
+        case CommitTurn() | CommitWithoutReply():
             return replace(effect, text=str(bool(effect.text)), new_text=str(bool(effect.new_text)))
         case _:
             return effect
@@ -181,7 +189,9 @@ def speech(draw: st.DrawFn) -> list[Utterance]:
     st.integers(0, 9),
     st.sampled_from([5.0, 60.0, 300.0]),
     st.lists(
-        st.tuples(st.integers(0, 4000), st.sampled_from(["request", "end_user_turn", "clear_input", "cancel_reply"])),
+        st.tuples(
+            st.integers(0, 4000), st.sampled_from(["request_reply", "end_user_turn", "clear_input", "cancel_reply"])
+        ),
         max_size=2,
     ),
 )

@@ -311,7 +311,7 @@ def test_resumed_long_conversation_is_stored_completely(tmp_path: Path) -> None:
         memory = ConversationStore.open(tmp_path, "", "two", BEGAN, pytest.fail)
         conversation = History("", 2)
         conversation.restore(memory.items)
-        conversation.add_user_text(conversation.reserve(), "and now")
+        conversation.add_user_text("and now")
         memory.remember(conversation.items)
         return list(memory._writer._waiting)
 

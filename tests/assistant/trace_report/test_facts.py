@@ -95,7 +95,7 @@ def test_only_immediate_interruption_is_cut_in(onset_ms: int, cut_ins: int) -> N
     assert facts.cut_ins == cut_ins, interrupt["at_ms"] - first["playout_start_ms"]
 
 
-CUTS: dict[str, Callable[[Session], object]] = {"client": Session.cancel_reply, "requested": Session.request}
+CUTS: dict[str, Callable[[Session], object]] = {"client": Session.cancel_reply, "requested": Session.request_reply}
 
 
 @pytest.mark.parametrize("why", ["client", "requested", "the end"])

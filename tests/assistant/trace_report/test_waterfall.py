@@ -87,7 +87,7 @@ def test_nonzero_counters_are_shown() -> None:
 
 def test_turn_without_speech_counts_from_its_start() -> None:
     simulation = Simulation([], length_ms=4000)
-    simulation.at(500, lambda: Session.request(simulation.session))
+    simulation.at(500, lambda: Session.request_reply(simulation.session))
     record = json.loads(simulation.run().records[0].to_json())
     text = "\n".join(waterfall(record))
     assert record["speech_end_ms"] is None

@@ -24,7 +24,7 @@ def test_greeting_is_said_only_if_nobody_speaks() -> None:
     assert scene.handle(ReplyRequested(at(100), "greeting", "Hello.")) == ()
     fresh = Scene()
     assert fresh.handle(ReplyRequested(at(0), "greeting", "Hello.")) == (
-        PrepareReply(FIRST, "Hello.", is_literal=True),
+        PrepareReply(FIRST, "Hello.", text_is_reply=True),
         CommitTurn(FIRST, "", "", None, origin="greeting"),
     )
 
@@ -39,7 +39,7 @@ def test_announcement_waits_until_nobody_speaks() -> None:
     scene.handle(ReplyEnded(at(scene.now_ms), FIRST))
     second = ReplyId(2, 1)
     assert scene.silence(20) == (
-        PrepareReply(second, "Your timer is done.", is_literal=True),
+        PrepareReply(second, "Your timer is done.", text_is_reply=True),
         CommitTurn(second, "", "", None, origin="announcement"),
     )
 
@@ -52,7 +52,7 @@ def test_unheard_announcement_is_repeated() -> None:
     scene.speech(300)
     scene.silence(400)
     scene.transcript(ReplyId(1, 2), "")
-    assert PrepareReply(ReplyId(2, 1), "Your timer is done.", is_literal=True) in scene.silence(20)
+    assert PrepareReply(ReplyId(2, 1), "Your timer is done.", text_is_reply=True) in scene.silence(20)
 
 
 @pytest.mark.parametrize("fails", ["ends", "stuck"])
@@ -90,7 +90,7 @@ def test_announcement_repeated_by_request_is_not_repeated_again() -> None:
     again = ReplyId(2, 1)
     assert scene.handle(ReplyRequested(at(20), "repeated", "Your timer is done.")) == (
         InterruptReply(FIRST, "requested"),
-        PrepareReply(again, "Your timer is done.", is_literal=True),
+        PrepareReply(again, "Your timer is done.", text_is_reply=True),
         CommitTurn(again, "", "", None, origin="repeated"),
     )
     scene.progress(again, 4)

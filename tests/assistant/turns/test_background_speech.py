@@ -1,12 +1,12 @@
 """Tests of speech during a reply that is no louder than the background."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from turn_scene import Scene, at, words
+from turn_scene import Scene, at, discards, words
 
 from assistant.turns.events import (
-    DiscardSegment,
     DuckReply,
     Effect,
     InterimTranscript,
@@ -49,11 +49,11 @@ def test_speech_that_becomes_louder_than_background_interrupts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rough", "why"),
-    [(False, InterruptReply), (True, DiscardSegment)],
+    ("rough", "expected"),
+    [(False, lambda effect: isinstance(effect, InterruptReply)), (True, discards)],
     ids=["confident transcript", "low-confidence transcript"],
 )
-def test_transcript_of_long_background_speech_is_requested(rough: bool, why: type[Effect]) -> None:
+def test_transcript_of_long_background_speech_is_requested(rough: bool, expected: Callable[[Effect], bool]) -> None:
     scene = Scene(SHORT_INTERRUPT)
     scene.commit_reply(words_heard=3, audible=True)
     scene.silence(1000)
@@ -61,9 +61,8 @@ def test_transcript_of_long_background_speech_is_requested(rough: bool, why: typ
         scene.background_speech(780)
         scene.silence(120)
     asked = scene.silence(60)
-    assert any(
-        isinstance(effect, why) for effect in scene.requested_transcript("Stop it now.", asked, low_confidence=rough)
-    )
+    effects = scene.requested_transcript("Stop it now.", asked, low_confidence=rough)
+    assert any(expected(effect) for effect in effects)
 
 
 def test_early_background_speech_does_not_interrupt() -> None:

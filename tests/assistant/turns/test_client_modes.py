@@ -3,12 +3,12 @@
 from collections.abc import Callable
 
 import pytest
-from turn_scene import FIRST, Scene, at
+from turn_scene import FIRST, Scene, at, discards
 
 from assistant.turns.events import (
     CloseSegment,
     CommitTurn,
-    DiscardSegment,
+    CommitWithoutReply,
     DropAttempt,
     EndOfTurn,
     Event,
@@ -17,7 +17,6 @@ from assistant.turns.events import (
     InterruptReply,
     OpenSegment,
     PrepareReply,
-    RecordTurn,
     ReplyCancelled,
     ReplyEnded,
     ReplyId,
@@ -40,7 +39,7 @@ def test_manual_turn_ends_only_when_committed() -> None:
     assert scene.silence(3000) == ()
     assert scene.handle(InputCommitted(at(scene.now_ms))) == (Transcribe(FIRST, SegmentId(0), at(500)), EndOfTurn(1))
     assert scene.transcript(FIRST, "hello") == (
-        RecordTurn(1, "hello", "hello", at(500)),
+        CommitWithoutReply(1, "hello", "hello", at(500)),
         CloseSegment(SegmentId(0), 1),
     )
     assert scene.phase() is Phase.IDLE
@@ -115,7 +114,7 @@ def test_cancelled_request_while_transcript_is_pending_is_not_answered() -> None
     assert scene.turns.pending_turn_has_reply_request
     assert scene.handle(ReplyCancelled(at(500), including_request=True)) == ()
     assert not scene.turns.pending_turn_has_reply_request
-    assert scene.transcript(FIRST, "hello")[0] == RecordTurn(1, "hello", "hello", at(500))
+    assert scene.transcript(FIRST, "hello")[0] == CommitWithoutReply(1, "hello", "hello", at(500))
 
 
 def test_cancelled_request_drops_prepared_attempt() -> None:
@@ -134,7 +133,7 @@ def test_cancelled_request_drops_prepared_attempt() -> None:
         DropAttempt(ReplyId(1, 2), "cleared"),
         Transcribe(third, SegmentId(0), at(500)),
     )
-    assert scene.transcript(third, "hello")[0] == RecordTurn(1, "hello", "hello", at(500))
+    assert scene.transcript(third, "hello")[0] == CommitWithoutReply(1, "hello", "hello", at(500))
 
 
 def test_committed_silence_is_discarded() -> None:
@@ -150,7 +149,7 @@ def test_committed_speech_is_discarded_unless_transcript_failed(*, lost: bool) -
     scene.handle(InputCommitted(at(500)))
     if lost:
         effects = scene.handle(TranscriptFailed(at(500), FIRST, SegmentId(0)))
-        assert effects == (RecordTurn(1, "", "", at(500)), CloseSegment(SegmentId(0), 1))
+        assert effects == (CommitWithoutReply(1, "", "", at(500)), CloseSegment(SegmentId(0), 1))
     else:
         assert scene.transcript(FIRST, "")[-1] == TurnDiscarded(1, at(500), at(500), "no words", submitted=True)
 
@@ -181,7 +180,7 @@ def test_turn_is_recorded_without_auto_reply() -> None:
     scene = Scene(TurnSettings(answers=False))
     scene.speech(500)
     scene.silence(400)
-    assert scene.transcript(FIRST, "hello")[0] == RecordTurn(1, "hello", "hello", at(500))
+    assert scene.transcript(FIRST, "hello")[0] == CommitWithoutReply(1, "hello", "hello", at(500))
     scene.handle(ReplyRequested(at(1000), "requested"))
     assert scene.turns.phase is Phase.REPLYING
 
@@ -190,7 +189,7 @@ def test_uninterruptible_reply_continues_during_speech() -> None:
     scene = Scene(TurnSettings(interrupted_by=InterruptedBy.NOTHING))
     scene.commit_reply(words_heard=3, audible=True)
     assert [type(effect) for effect in scene.speech(2000)] == [OpenSegment]
-    assert [type(effect) for effect in scene.silence(200)] == [DiscardSegment]
+    assert [discards(effect) for effect in scene.silence(200)] == [True]
     assert scene.turns.phase is Phase.REPLYING
 
 
@@ -242,7 +241,7 @@ def test_turn_is_not_answered_after_switch_to_manual() -> None:
     scene.turns.settings = TurnSettings(ends_turn=EndsTurn.CLIENT, has_client=True)
     assert scene.silence(20) == (DropAttempt(FIRST, "went on"),)
     scene.handle(InputCommitted(at(scene.now_ms)))
-    assert scene.transcript(ReplyId(1, 2), "hello")[0] == RecordTurn(1, "hello", "hello", at(500))
+    assert scene.transcript(ReplyId(1, 2), "hello")[0] == CommitWithoutReply(1, "hello", "hello", at(500))
 
 
 def test_turn_is_answered_after_switch_from_manual() -> None:
@@ -257,7 +256,7 @@ def test_clear_discards_turn() -> None:
     scene = Scene()
     scene.speech(500)
     assert scene.handle(InputCleared(at(500))) == (
-        DiscardSegment(SegmentId(0), 1),
+        CloseSegment(SegmentId(0), 1, used=False),
         TurnDiscarded(1, at(500), at(500), "cleared"),
     )
     assert scene.speech(300) == (), "the same speech starts no other turn"

@@ -7,7 +7,6 @@ from assistant.end_of_turn.estimator import EndOfTurnEstimate, EndOfTurnProfile
 from assistant.turns.events import (
     CloseSegment,
     CommitTurn,
-    DiscardSegment,
     DropAttempt,
     Effect,
     EndOfTurn,
@@ -81,7 +80,7 @@ def test_turn_without_words_is_discarded() -> None:
     scene.silence(400)
     assert scene.transcript(FIRST, "  ") == (
         DropAttempt(FIRST, "no words"),
-        DiscardSegment(SegmentId(0), 1),
+        CloseSegment(SegmentId(0), 1, used=False),
         TurnDiscarded(1, at(700), at(300), "no words"),
     )
     assert scene.phase() is Phase.IDLE
@@ -112,7 +111,7 @@ def test_turn_without_transcript_is_given_up() -> None:
     assert scene.phase() is Phase.AWAITING_TRANSCRIPT
     assert scene.silence(20) == (
         DropAttempt(FIRST, "stuck"),
-        DiscardSegment(SegmentId(0), 1),
+        CloseSegment(SegmentId(0), 1, used=False),
         TurnDiscarded(1, at(10_700), at(300), "stuck"),
     )
     assert scene.phase() is Phase.IDLE

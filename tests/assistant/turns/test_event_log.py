@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 
 from assistant.end_of_turn.estimator import BALANCED, EndOfTurnEstimate, EndOfTurnProfile
 from assistant.turns.backchannel import plain_words
-from assistant.turns.event_log import MAX_ENTRIES, EventLog, parse_entries, settings_of
+from assistant.turns.event_entries import parse_entries, settings_of
+from assistant.turns.event_log import MAX_ENTRIES, EventLog
 from assistant.turns.events import (
     CommitTurn,
+    CommitWithoutReply,
     Effect,
     EndOfTurnScored,
     Event,
@@ -23,7 +25,6 @@ from assistant.turns.events import (
     KeyPressed,
     PlaybackProgress,
     PrepareReply,
-    RecordTurn,
     ReplyCancelled,
     ReplyEnded,
     ReplyId,
@@ -411,7 +412,7 @@ def test_replay_of_log_makes_same_decisions(told: list[tuple[Event, TurnSettings
 
 def _without_words(effect: Effect) -> Effect:
     """Replaces the words by whether there were any."""
-    if isinstance(effect, PrepareReply | CommitTurn | RecordTurn):
+    if isinstance(effect, PrepareReply | CommitTurn | CommitWithoutReply):
         return replace(effect, text=str(bool(effect.text)), new_text=str(bool(effect.new_text)))
     return effect
 

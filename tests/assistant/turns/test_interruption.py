@@ -4,7 +4,7 @@ import pytest
 from turn_scene import Scene, at, words
 
 from assistant.turns.events import (
-    DiscardSegment,
+    CloseSegment,
     DuckReply,
     InterimTranscript,
     InterruptReply,
@@ -38,7 +38,10 @@ def test_cough_ducks_reply_only_briefly() -> None:
     asked = scene.silence(20)
     assert asked == (RequestTranscript(SegmentId(at(1500)), at(1960)),), "it may be a short word"
     assert scene.phase() is Phase.REPLYING
-    assert scene.requested_transcript("", asked) == (UnduckReply(reply), DiscardSegment(SegmentId(at(1500)), 1))
+    assert scene.requested_transcript("", asked) == (
+        UnduckReply(reply),
+        CloseSegment(SegmentId(at(1500)), 1, used=False),
+    )
     assert scene.phase() is Phase.REPLYING
     assert scene.silence(2000) == ()
 
@@ -67,7 +70,7 @@ def test_transcript_that_does_not_interrupt_unducks_reply(text: str, *, rough: b
     scene.silence(1000)
     scene.uncertain_speech(160)
     asked = scene.silence(160)
-    discarded = DiscardSegment(SegmentId(at(2500)), 1)
+    discarded = CloseSegment(SegmentId(at(2500)), 1, used=False)
     assert scene.requested_transcript(text, asked, low_confidence=rough) == (UnduckReply(reply), discarded)
     assert scene.requested_transcript("quit", asked) == (), "the overlap was dismissed"
 
@@ -79,7 +82,7 @@ def test_overlap_is_dismissed_when_transcript_is_late() -> None:
     scene.uncertain_speech(160)
     asked = scene.silence(160)
     assert scene.silence(780) == ()
-    assert scene.silence(20) == (UnduckReply(reply), DiscardSegment(SegmentId(at(2500)), 1))
+    assert scene.silence(20) == (UnduckReply(reply), CloseSegment(SegmentId(at(2500)), 1, used=False))
     assert scene.requested_transcript("quit", asked) == ()
 
 

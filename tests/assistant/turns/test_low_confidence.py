@@ -6,8 +6,9 @@ import pytest
 from turn_scene import FIRST, Scene, at, last_requested, low_confidence_transcript, words
 
 from assistant.turns.events import (
+    CloseSegment,
     CommitTurn,
-    DiscardSegment,
+    CommitWithoutReply,
     DropAttempt,
     FinalTranscript,
     FrameProcessed,
@@ -15,7 +16,6 @@ from assistant.turns.events import (
     InterimTranscript,
     OpenSegment,
     PrepareReply,
-    RecordTurn,
     ReplyId,
     ReplyRequested,
     RequestTranscript,
@@ -60,7 +60,7 @@ def test_low_confidence_transcript_of_uncertain_speech_is_noise() -> None:
     scene.silence(400)
     assert low_confidence_transcript(scene, FIRST) == (
         DropAttempt(FIRST, "noise"),
-        DiscardSegment(SegmentId(0), 1),
+        CloseSegment(SegmentId(0), 1, used=False),
         TurnDiscarded(1, at(1000), at(600), "noise"),
     )
     assert not [effect for effect in scene.effects if isinstance(effect, PrepareReply)]
@@ -106,7 +106,7 @@ def test_low_confidence_transcript_is_kept_in_manual_modes(settings: TurnSetting
     asked = [effect.reply for effect in told if isinstance(effect, Transcribe)]
     for reply in asked:
         low_confidence_transcript(scene, reply)
-    assert [effect.text for effect in scene.effects if isinstance(effect, CommitTurn | RecordTurn)] == ["the"]
+    assert [effect.text for effect in scene.effects if isinstance(effect, CommitTurn | CommitWithoutReply)] == ["the"]
 
 
 def test_low_confidence_words_join_the_retracted_turn() -> None:
@@ -191,7 +191,7 @@ def test_low_confidence_transcript_is_recorded_without_auto_reply() -> None:
     assert [
         effect.text
         for effect in low_confidence_transcript(scene, last_requested(scene))
-        if isinstance(effect, RecordTurn)
+        if isinstance(effect, CommitWithoutReply)
     ] == ["the"]
 
 

@@ -32,7 +32,7 @@ def test_announcement_waits_while_key_is_down() -> None:
     scene = Scene(PUSH_TO_TALK)
     scene.handle(KeyPressed(at(0)))
     scene.handle(ReplyRequested(at(0), "announcement", "Your timer is done."))
-    ring = PrepareReply(FIRST, "Your timer is done.", is_literal=True)
+    ring = PrepareReply(FIRST, "Your timer is done.", text_is_reply=True)
     assert scene.silence(4980) == ()
     assert ring in scene.silence(20), "a forgotten key does not delay it further"
     fresh = Scene(PUSH_TO_TALK)

@@ -4,10 +4,10 @@ from turn_scene import FIRST, Scene, at, last_requested
 
 from assistant.turns.events import (
     CommitTurn,
+    CommitWithoutReply,
     InputCleared,
     InputCommitted,
     OpenSegment,
-    RecordTurn,
     ReplyId,
     ReplyRequested,
     RetractReply,
@@ -52,7 +52,7 @@ def test_committed_speech_while_transcript_is_pending_is_queued() -> None:
     scene.transcript(ReplyId(2, 1), "the second")
     scene.silence(20)
     scene.transcript(ReplyId(3, 1), "the third")
-    assert [effect.text for effect in scene.effects if isinstance(effect, RecordTurn)] == [
+    assert [effect.text for effect in scene.effects if isinstance(effect, CommitWithoutReply)] == [
         "the first",
         "the second",
         "the third",
@@ -68,7 +68,7 @@ def test_request_after_two_commits_answers_the_second() -> None:
     speech_after_commit(scene)
     scene.handle(InputCommitted(at(1900)))
     assert scene.handle(ReplyRequested(at(1900), "requested")) == ()
-    assert isinstance(scene.transcript(FIRST, "the first")[0], RecordTurn)
+    assert isinstance(scene.transcript(FIRST, "the first")[0], CommitWithoutReply)
     scene.silence(20)
     commit = next(e for e in scene.transcript(ReplyId(2, 1), "the second") if isinstance(e, CommitTurn))
     assert commit.text == "the second"
@@ -151,4 +151,4 @@ def test_commits_beyond_queue_limit_are_joined() -> None:
     for number in range(1, 30):
         scene.transcript(ReplyId(number, 1), "one")
         scene.silence(20)
-    assert sum(isinstance(effect, RecordTurn) for effect in scene.effects) == 1 + MANUAL.start.max_queued_turns
+    assert sum(isinstance(effect, CommitWithoutReply) for effect in scene.effects) == 1 + MANUAL.start.max_queued_turns

@@ -5,7 +5,6 @@ from turn_scene import FIRST, Scene, at
 from assistant.turns.events import (
     CloseSegment,
     CommitTurn,
-    DiscardSegment,
     DuckReply,
     EndOfTurn,
     InterruptReply,
@@ -28,7 +27,7 @@ def test_request_replaces_reply() -> None:
     reply = scene.commit_reply(words_heard=3, audible=True)
     scene.speech(100)
     assert scene.handle(ReplyRequested(at(scene.now_ms), "requested")) == (
-        DiscardSegment(SegmentId(at(1500)), 1),
+        CloseSegment(SegmentId(at(1500)), 1, used=False),
         InterruptReply(reply, "requested"),
         PrepareReply(ReplyId(2, 1), ""),
         CommitTurn(ReplyId(2, 1), "", "", None, origin="requested"),

@@ -42,7 +42,7 @@ def test_reply_resumes_after_cough() -> None:
     assert scene.silence(20) == (ResumeReply(FIRST),)
     answer = ReplyId(3, 1)
     assert scene.handle(ReplyRequested(at(scene.now_ms), "resumed", "and a half")) == (
-        PrepareReply(answer, "and a half", is_literal=True),
+        PrepareReply(answer, "and a half", text_is_reply=True),
         CommitTurn(answer, "", "", None, origin="resumed"),
     )
     scene.handle(PlaybackProgress(at(scene.now_ms), answer, 0, audible=True))

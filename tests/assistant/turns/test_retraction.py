@@ -5,7 +5,6 @@ from turn_scene import FIRST, Scene, at
 from assistant.turns.events import (
     CloseSegment,
     CommitTurn,
-    DiscardSegment,
     DuckReply,
     FinalTranscript,
     InputCleared,
@@ -94,7 +93,7 @@ def test_clear_after_retraction_answers_earlier_words() -> None:
     scene.speech(100)
     again = ReplyId(1, 2)
     assert scene.handle(InputCleared(at(1900))) == (
-        DiscardSegment(SegmentId(at(1500)), 1),
+        CloseSegment(SegmentId(at(1500)), 1, used=False),
         PrepareReply(again, "what time is it"),
         CommitTurn(again, "what time is it", "", None, origin="requested"),
     )

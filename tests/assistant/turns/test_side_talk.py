@@ -3,12 +3,12 @@
 from dataclasses import replace
 
 import pytest
-from turn_scene import FIRST, Scene, at, words
+from turn_scene import FIRST, Scene, at, discards, words
 
 from assistant.turns.events import (
     CloseSegment,
     CommitTurn,
-    DiscardSegment,
+    CommitWithoutReply,
     DropAttempt,
     Effect,
     EndOfTurn,
@@ -17,7 +17,6 @@ from assistant.turns.events import (
     InterruptReply,
     OpenSegment,
     PrepareReply,
-    RecordTurn,
     ReplyCancelled,
     ReplyEnded,
     ReplyId,
@@ -67,7 +66,7 @@ def test_deferred_overlap_is_recorded_when_it_ends() -> None:
     scene, effects = deferred_overlap()
     end = at(scene.now_ms - 400)
     assert effects == (
-        RecordTurn(2, "and then", "and then", end),
+        CommitWithoutReply(2, "and then", "and then", end),
         CloseSegment(SegmentId(end - samples_of_ms(700)), 2),
     )
     assert scene.turns.phase is Phase.REPLYING
@@ -81,7 +80,7 @@ def test_deferred_overlap_is_recorded_when_it_ends() -> None:
 
 def test_deferred_overlap_is_not_answered_without_auto_reply() -> None:
     scene, effects = deferred_overlap(replace(DEFERRING, answers=False))
-    assert isinstance(effects[0], RecordTurn)
+    assert isinstance(effects[0], CommitWithoutReply)
     assert scene.handle(ReplyEnded(at(scene.now_ms), FIRST)) == ()
     assert scene.silence(2000) == ()
 
@@ -102,7 +101,7 @@ def test_two_deferred_overlaps_get_one_reply() -> None:
     scene, _ = deferred_overlap()
     scene.speech(400)
     scene.silence(400)
-    assert isinstance(scene.transcript(ReplyId(3, 1), "more")[0], RecordTurn)
+    assert isinstance(scene.transcript(ReplyId(3, 1), "more")[0], CommitWithoutReply)
     assert [type(effect) for effect in scene.handle(ReplyEnded(at(scene.now_ms), FIRST))] == [PrepareReply, CommitTurn]
     assert scene.silence(2000) == ()
 
@@ -115,6 +114,7 @@ def test_speech_at_end_of_reply_and_deferred_overlap_are_answered_together(text:
     scene.silence(400)
     effects = scene.transcript(ReplyId(3, 1), text)
     assert [type(effect) for effect in effects] == [PrepareReply, CommitTurn, CloseSegment]
+    assert not discards(effects[-1])
     assert effects[0] == PrepareReply(ReplyId(3, 1), text, text)
 
 
@@ -135,7 +135,9 @@ def test_cough_is_discarded_if_only_client_interrupts() -> None:
     scene.effects.clear()
     scene.speech(200)
     scene.silence(200)
-    assert [type(effect) for effect in scene.effects] == [OpenSegment, DiscardSegment]
+    opened, closed = scene.effects
+    assert isinstance(opened, OpenSegment)
+    assert discards(closed)
 
 
 BY_NAME = TurnSettings(interrupted_by=InterruptedBy.WAKE_PHRASE)
@@ -178,7 +180,7 @@ def test_overheard_side_talk_does_not_interrupt() -> None:
     scene = pending_side_talk()
     assert scene.handle(FinalTranscript(at(scene.now_ms), SECOND, words(""), "overheard")) == (
         DropAttempt(SECOND, "overheard"),
-        DiscardSegment(SegmentId(at(1500)), 2),
+        CloseSegment(SegmentId(at(1500)), 2, used=False),
         TurnDiscarded(2, at(scene.now_ms), at(3000), "overheard"),
     )
     assert scene.phase() is Phase.REPLYING
@@ -217,7 +219,7 @@ def test_pending_side_talk_is_dropped_with_reply(event: ReplyRequested | InputCl
     now, why = at(scene.now_ms), "requested" if isinstance(event, ReplyRequested) else "cleared"
     assert scene.handle(replace(event, at=now))[:3] == (
         DropAttempt(SECOND, why),  # type: ignore[arg-type]
-        DiscardSegment(SegmentId(at(1500)), 2),
+        CloseSegment(SegmentId(at(1500)), 2, used=False),
         TurnDiscarded(2, now, at(3000), why),  # type: ignore[arg-type]
     )
     assert scene.transcript(SECOND, "stop") == ()
@@ -239,7 +241,7 @@ def test_clear_discards_deferred_overlap() -> None:
     scene.speech(400)
     end = at(scene.now_ms)
     assert scene.handle(InputCleared(end)) == (
-        DiscardSegment(SegmentId(at(began - 300)), 1),
+        CloseSegment(SegmentId(at(began - 300)), 1, used=False),
         TurnDiscarded(2, end, end, "cleared"),
     )
     assert scene.turns.phase is Phase.REPLYING

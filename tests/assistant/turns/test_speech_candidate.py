@@ -4,8 +4,8 @@ import pytest
 from turn_scene import FIRST, Scene, at, last_requested, low_confidence_transcript
 
 from assistant.turns.events import (
+    CloseSegment,
     CommitTurn,
-    DiscardSegment,
     DropAttempt,
     EndOfTurn,
     InputCommitted,
@@ -25,7 +25,7 @@ def test_short_noises_begin_no_turn() -> None:
     for _ in range(10):
         assert scene.uncertain_speech(380, 0.74) == ()
         assert scene.requested_transcript("", scene.silence(160)) == (
-            DiscardSegment(SegmentId(max(0, at(scene.edge_ms - 680))), 0),
+            CloseSegment(SegmentId(max(0, at(scene.edge_ms - 680))), 0, used=False),
         )
         assert scene.silence(240) == ()
     assert scene.phase() is Phase.IDLE
@@ -49,7 +49,9 @@ def test_candidate_without_clear_words_begins_no_turn(text: str, *, rough: bool)
     scene.silence(1000)
     scene.uncertain_speech(200, 0.7)
     asked = scene.silence(160)
-    assert scene.requested_transcript(text, asked, low_confidence=rough) == (DiscardSegment(SegmentId(at(700)), 0),)
+    assert scene.requested_transcript(text, asked, low_confidence=rough) == (
+        CloseSegment(SegmentId(at(700)), 0, used=False),
+    )
     assert scene.requested_transcript("quit", asked) == (), "the candidate was dropped"
     assert scene.silence(1000) == ()
 
@@ -59,7 +61,7 @@ def test_late_transcript_of_dropped_candidate_is_ignored() -> None:
     scene.silence(1000)
     scene.uncertain_speech(200, 0.7)
     asked = scene.silence(780)
-    assert scene.silence(20) == (DiscardSegment(SegmentId(at(700)), 0),)
+    assert scene.silence(20) == (CloseSegment(SegmentId(at(700)), 0, used=False),)
     assert scene.requested_transcript("quit", asked) == ()
 
 
@@ -69,7 +71,7 @@ def test_speech_long_after_candidate_begins_its_own_turn() -> None:
     scene.uncertain_speech(200, 0.7)
     scene.silence(400)
     forgotten, opened, started = scene.speech(20)
-    assert forgotten == DiscardSegment(SegmentId(at(700)), 0)
+    assert forgotten == CloseSegment(SegmentId(at(700)), 0, used=False)
     assert (opened, started) == (OpenSegment(SegmentId(at(1300)), at(1600)), TurnStarted(1, at(1600)))
 
 
@@ -96,7 +98,11 @@ def test_soft_first_word_belongs_to_turn() -> None:
     scene.uncertain_speech(200, 0.6)
     scene.silence(380)
     segment = SegmentId(at(700))
-    assert scene.speech(20) == (DiscardSegment(segment, 0), OpenSegment(segment, at(1000)), TurnStarted(1, at(1000)))
+    assert scene.speech(20) == (
+        CloseSegment(segment, 0, used=False),
+        OpenSegment(segment, at(1000)),
+        TurnStarted(1, at(1000)),
+    )
 
 
 def test_long_uncertain_speech_begins_turn() -> None:

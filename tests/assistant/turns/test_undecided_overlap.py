@@ -4,7 +4,7 @@ import pytest
 from turn_scene import Scene, at, words
 
 from assistant.turns.events import (
-    DiscardSegment,
+    CloseSegment,
     DuckReply,
     Effect,
     InputCleared,
@@ -50,7 +50,7 @@ def test_overlap_pending_at_end_of_reply_is_turn_if_it_has_words(
     assert scene.handle(ReplyEnded(at(scene.now_ms), reply)) == (UnduckReply(reply),)
     assert scene.phase() is Phase.IDLE
     asked += scene.silence(160 - silence_ms)
-    assert scene.requested_transcript(text, asked) == (said or (DiscardSegment(SegmentId(at(2500)), 1),))
+    assert scene.requested_transcript(text, asked) == (said or (CloseSegment(SegmentId(at(2500)), 1, used=False),))
     asking = [effect for effect in scene.silence(600) if isinstance(effect, Transcribe)]
     assert [effect.speech_end for effect in asking] == [at(2960)] * len(said)
 
@@ -71,7 +71,7 @@ def test_long_uncertain_speech_is_discarded_without_transcript() -> None:
     reply = scene.commit_reply(words_heard=3, audible=True)
     scene.silence(1000)
     scene.uncertain_speech(2100)
-    assert scene.silence(20) == (DiscardSegment(SegmentId(at(2500)), 1),), (
+    assert scene.silence(20) == (CloseSegment(SegmentId(at(2500)), 1, used=False),), (
         "no transcript is requested for long uncertain speech"
     )
     assert scene.uncertain_speech(20)[0] == DuckReply(reply)

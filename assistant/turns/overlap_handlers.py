@@ -1,4 +1,4 @@
-"""Handles the frames and transcripts of user speech during a reply. Pure.
+"""Handles the frames and transcripts of user speech during a reply. No I/O, no clock.
 
 `overlap_policy.py` decides what such speech is, where speech may interrupt the reply.
 """

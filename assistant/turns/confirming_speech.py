@@ -1,4 +1,4 @@
-"""Handles speech onsets that are not confirmed yet. Pure.
+"""Handles speech onsets that are not confirmed yet. No I/O, no clock.
 
 A candidate begins a turn as soon as the speech is confirmed, or once a transcript shows that it has words. An action of
 the client or the key confirms it, too.
@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from assistant.turns.conversation import Conversation
 from assistant.turns.events import (
-    DiscardSegment,
+    CloseSegment,
     Effects,
     FrameProcessed,
     InterimTranscript,
@@ -18,18 +18,18 @@ from assistant.turns.events import (
 )
 from assistant.turns.replies import start_pending_reply
 from assistant.turns.speech_candidate import SpeechCandidate
-from assistant.turns.states import Candidate, Idle
+from assistant.turns.states import ConfirmingSpeech, Idle
 from audio.stt import SegmentId
 from audio.units import Samples
 from audio.vad import VadResult
 
 
-def on_frame(conversation: Conversation, state: Candidate, event: FrameProcessed) -> Effects:
+def on_frame(conversation: Conversation, state: ConfirmingSpeech, event: FrameProcessed) -> Effects:
     """Waits until the speech is confirmed or has been over for too long."""
     onset = conversation.unassigned_onset(event.at, event.vad)
     if onset is not None:
         return add_speech(conversation, event.at, onset, event.vad)
-    if not state.speech.is_over(event.at, conversation.settings.start):
+    if not state.candidate.is_over(event.at, conversation.settings.start):
         return _request_transcript(conversation, state, event.at)
     discarded = _discard_segment(conversation, state)
     conversation.state = Idle()
@@ -41,23 +41,23 @@ def add_speech(conversation: Conversation, at: Samples, onset: Samples, vad: Vad
     state, settings = conversation.state, conversation.settings
     discarded: Effects = ()
     speech = SpeechCandidate(onset, at)
-    if isinstance(state, Candidate):
+    if isinstance(state, ConfirmingSpeech):
         discarded = _discard_segment(conversation, state)
-        speech = state.speech
+        speech = state.candidate
     speech = speech.with_frame(at, onset, vad, settings.start)
     if conversation.turn_start_policy.begins_turn(speech, settings):
         return (*discarded, *begin_turn(conversation, speech))
-    conversation.state = Candidate(speech)
+    conversation.state = ConfirmingSpeech(speech)
     return discarded
 
 
-def on_interim_transcript(conversation: Conversation, state: Candidate, event: InterimTranscript) -> Effects:
+def on_interim_transcript(conversation: Conversation, state: ConfirmingSpeech, event: InterimTranscript) -> Effects:
     """Begins a turn if the requested transcript has words in which the recognizer is confident."""
     words = event.transcript
-    if not event.was_requested or words.segment != state.speech.segment:
+    if not event.was_requested or words.segment != state.candidate.segment:
         return ()
     if words.text and (event.has_wake_phrase or not words.low_confidence):
-        return begin_turn(conversation, state.speech, confirmed_by_transcript=True)
+        return begin_turn(conversation, state.candidate, confirmed_by_transcript=True)
     return _discard_segment(conversation, state)
 
 
@@ -87,21 +87,21 @@ def begin_turn_at(
     return (OpenSegment(segment, speech.onset), TurnStarted(turn.number, speech.onset))
 
 
-def _request_transcript(conversation: Conversation, state: Candidate, at: Samples) -> Effects:
+def _request_transcript(conversation: Conversation, state: ConfirmingSpeech, at: Samples) -> Effects:
     """Requests the transcript of a candidate that has ended, once."""
-    speech = state.speech
+    speech = state.candidate
     if speech.transcript_requested or not speech.may_request_transcript(at, conversation.settings.start):
         return ()
     segment = conversation.segment_at(speech.onset) if speech.segment is None else speech.segment
-    state.speech = replace(speech, transcript_requested=True, segment=segment)
+    state.candidate = replace(speech, transcript_requested=True, segment=segment)
     opened = (OpenSegment(segment, speech.onset),) if speech.segment is None else ()
     return (*opened, RequestTranscript(segment, speech.voiced_until))
 
 
-def _discard_segment(conversation: Conversation, state: Candidate) -> Effects:
+def _discard_segment(conversation: Conversation, state: ConfirmingSpeech) -> Effects:
     """Discards the segment of the candidate, whose transcript has no words so far."""
-    segment = state.speech.segment
+    segment = state.candidate.segment
     if segment is None:
         return ()
-    state.speech = replace(state.speech, segment=None)
-    return (DiscardSegment(segment, conversation.last_turn_number),)
+    state.candidate = replace(state.candidate, segment=None)
+    return (CloseSegment(segment, conversation.last_turn_number, used=False),)

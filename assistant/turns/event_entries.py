@@ -1,0 +1,328 @@
+"""Writes the events of turn taking as short entries without their words, and parses them. No I/O, no clock.
+
+Frames without changes share an entry. Of a text only what decisions depend on is kept: whether there are words, whether
+they equal other words, and whether they are a backchannel.
+
+    set {"hangover_ms":400,...}                       the settings in effect from here on
+    hear 41600 12 1 38912 - /v39...                   12 frames up to 41600: state, start of the state, possible end,
+                                                      probabilities of speech. State 0: silent; 1: speaking;
+                                                      2: silent, possible onset; 3: speaking, clearly above the noise;
+                                                      4: speaking, at background level
+    partial 41600 34112 0 words                       interim transcript of a segment: low confidence or not; -, mhm,
+                                                      words, called or echo; "asked" if it was requested
+    judged 41600 34112 0.49 160.0 650.0 0.2 sound     EOT estimate of a segment: probability, length of the silence,
+                                                      mean excess of a pause, share of the speaker's turns with a pause,
+                                                      sources
+    words 41600 1 2 34112 0 9d161719                  final transcript for turn 1, attempt 2: low confidence or not; "-"
+                                                      or a salted hash; why it is ignored, if so (called)
+    lost 41600 1 2 34112                              the transcript failed
+    playing 41600 1 2 3 1                             three complete words of this reply were heard; it is audible
+    ended 41600 1 2                                   the reply has ended
+    asked 41600 greeting 1                            a reply was requested; 1: with a text to say
+    submitted|pressed|cleared|cancelled 41600         actions of the client
+    cancelled 41600 request                           cancelled including the request for a reply
+"""
+
+import base64
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, fields
+from hashlib import blake2b
+from typing import Any, assert_never
+
+from assistant.end_of_turn.estimator import EndOfTurnEstimate, EndOfTurnProfile
+from assistant.turns.backchannel import is_backchannel, plain_words
+from assistant.turns.events import (
+    EndOfTurnScored,
+    Event,
+    FinalTranscript,
+    FrameProcessed,
+    InputCleared,
+    InputCommitted,
+    InterimTranscript,
+    KeyPressed,
+    PlaybackProgress,
+    ReplyCancelled,
+    ReplyEnded,
+    ReplyId,
+    ReplyRequested,
+    TranscriptFailed,
+)
+from assistant.turns.settings import (
+    AttemptThresholds,
+    EndsTurn,
+    InterruptedBy,
+    OverlapThresholds,
+    PushToTalkThresholds,
+    ReplyThresholds,
+    TurnEndThresholds,
+    TurnSettings,
+    TurnStartThresholds,
+    WakePhraseThresholds,
+)
+from audio.stt import SegmentId, Transcript
+from audio.units import FRAME_SAMPLES, Samples
+from audio.vad import VadResult
+
+_POSSIBLE_ONSET, _ABOVE_NOISE, _BACKGROUND = "2", "3", "4"
+
+_CLIENT_ENTRIES = {
+    InputCommitted: "submitted",
+    KeyPressed: "pressed",
+    InputCleared: "cleared",
+    ReplyCancelled: "cancelled",
+}
+"""Names of the client's actions in the trace. They are part of its format, whatever the classes are called."""
+
+_GROUPS: dict[str, type[Any]] = {
+    "patience": EndOfTurnProfile,
+    "start": TurnStartThresholds,
+    "attempts": AttemptThresholds,
+    "end": TurnEndThresholds,
+    "overlap": OverlapThresholds,
+    "replies": ReplyThresholds,
+    "push_to_talk": PushToTalkThresholds,
+    "wake_phrase": WakePhraseThresholds,
+}
+"""Classes of the settings that have fields of their own."""
+
+LoggedEvent = Event | TurnSettings
+
+SingleEvent = (
+    InterimTranscript | EndOfTurnScored | FinalTranscript | TranscriptFailed | PlaybackProgress | ReplyEnded
+    | ReplyRequested | InputCommitted | KeyPressed | InputCleared | ReplyCancelled
+)  # fmt: skip
+"""Events with one entry each. Frames share entries."""
+
+
+# ---- to entries ----
+
+
+def settings_entry(settings: TurnSettings) -> str:
+    """Returns the entry of the settings that are in effect from here on."""
+    return f"set {json.dumps(asdict(settings), separators=(',', ':'))}"
+
+
+def frames_entry(last: FrameProcessed, frames: int, sure: bytes) -> str:
+    """Returns the entry of frames that differ only in their probability of speech.
+
+    Args:
+        last: The last frame.
+        frames: Their number.
+        sure: The probability of each frame by `probability_byte`; empty for silence.
+    """
+    vad = last.vad
+    possible_end = "-" if vad.possible_end is None else str(vad.possible_end)
+    marked = (
+        _POSSIBLE_ONSET
+        if vad.possible_onset
+        else _ABOVE_NOISE
+        if vad.above_noise
+        else _BACKGROUND
+        if vad.background_level
+        else ""
+    )
+    state = marked or f"{vad.speaking:d}"
+    entry = f"hear {last.at} {frames} {state} {vad.boundary} {possible_end}"
+    return f"{entry} {base64.b64encode(sure).decode()}" if sure else entry
+
+
+def event_entry(event: SingleEvent, salt: bytes) -> str:  # noqa: PLR0911 - one return for each kind of event
+    """Returns the entry of an event. `salt`: the key for hashes of words."""
+    match event:
+        case InterimTranscript():
+            said = "echo" if event.is_echo else "called" if event.has_wake_phrase else _said(event.transcript.text)
+            asked = " asked" if event.was_requested else ""
+            return f"partial {event.at} {event.transcript.segment} {event.transcript.low_confidence:d} {said}{asked}"
+        case EndOfTurnScored():
+            found = event.estimate
+            numbers = f"{found.probability!r} {found.silence_ms!r} {found.pause_excess_ms!r} {found.pausing!r}"
+            return f"judged {event.at} {event.segment} {numbers} {found.sources or '-'}"
+        case FinalTranscript():
+            words = event.transcript
+            void = f" {event.ignored_because}" if event.ignored_because else ""
+            hashed = _hashed(words.text, salt)
+            draft = " draft" if words.is_draft else ""
+            return f"words {event.at} {_id(event.reply)} {words.segment} {words.low_confidence:d} {hashed}{void}{draft}"
+        case TranscriptFailed():
+            return f"lost {event.at} {_id(event.reply)} {event.segment}"
+        case PlaybackProgress():
+            return f"playing {event.at} {_id(event.reply)} {event.words_heard} {event.audible:d}"
+        case ReplyEnded():
+            return f"ended {event.at} {_id(event.reply)}"
+        case ReplyRequested():
+            return (
+                f"asked {event.at} {event.origin} {bool(event.text):d}{' behind' if event.after_current_reply else ''}"
+            )
+        case InputCommitted(at, after_current_reply=True):
+            return f"submitted {at} behind"
+        case ReplyCancelled(at, including_request=True):
+            return f"cancelled {at} request"
+        case InputCommitted() | KeyPressed() | InputCleared() | ReplyCancelled():
+            return f"{_CLIENT_ENTRIES[type(event)]} {event.at}"
+        case _:
+            assert_never(event)
+
+
+def probability_byte(probability: float) -> int:
+    """Maps a probability 0..1 to 0..255, the precision of the trace."""
+    return round(min(max(probability, 0.0), 1.0) * 255)
+
+
+def _id(reply: ReplyId) -> str:
+    return f"{reply.turn} {reply.attempt}"
+
+
+def _said(text: str) -> str:
+    if not text:
+        return "-"
+    return "mhm" if is_backchannel(text) else "words"
+
+
+def _hashed(text: str, salt: bytes) -> str:
+    if not text.strip():
+        return "-"
+    plain = plain_words(text)
+    return blake2b(plain.encode(), key=salt, digest_size=4).hexdigest() if plain else "?"
+
+
+# ---- and back ----
+
+
+def parse_entries(entries: Iterable[str]) -> Iterator[LoggedEvent]:
+    """Yields the events and settings of the entries in order. Raises ValueError for a malformed entry."""
+    for entry in entries:
+        kind, _, rest = entry.partition(" ")
+        if kind == "set":
+            yield settings_of(json.loads(rest))
+        elif kind == "hear":
+            yield from _frames_of(rest.split())
+        else:
+            yield _event_of(kind, rest.split())
+
+
+def settings_of(found: dict[str, object]) -> TurnSettings:
+    """Returns the recorded settings of any schema. Unknown fields of newer versions are ignored.
+
+    Raises TypeError, ValueError.
+    """
+    known = {name: value for name, value in found.items() if name in TurnSettings.__dataclass_fields__}
+    if "manual" in found:
+        known |= _modes_of_schema_1(found)
+    for name, mode in (("ends_turn", EndsTurn), ("interrupted_by", InterruptedBy)):
+        if name in known:
+            known[name] = mode(str(known[name]))
+    for name, value in known.items():
+        if isinstance(value, dict):
+            group = _GROUPS[name]
+            names = {each.name for each in fields(group)}
+            known[name] = group(**{key: each for key, each in value.items() if key in names})
+    return TurnSettings(**known)  # type: ignore[arg-type]
+
+
+def _modes_of_schema_1(found: dict[str, object]) -> dict[str, object]:
+    """Returns the modes of a trace of schema 1, which recorded them as six flags."""
+    key_or_silence = EndsTurn.PUSH_TO_TALK if found.get("held") else EndsTurn.AUTO
+    ends = EndsTurn.CLIENT if found.get("manual") else key_or_silence
+    if found.get("interruptible", True):
+        interrupted_by = InterruptedBy.VOICE
+    elif found.get("by_name"):
+        interrupted_by = InterruptedBy.WAKE_PHRASE
+    else:
+        interrupted_by = InterruptedBy.CLIENT if found.get("by_client") else InterruptedBy.NOTHING
+    return {"ends_turn": ends, "interrupted_by": interrupted_by, "has_client": bool(found.get("by_client"))}
+
+
+def _frames_of(fields: list[str]) -> Iterator[FrameProcessed]:
+    at, count, state, boundary, end_field, *encoded = fields
+    probabilities = base64.b64decode(encoded[0]) if encoded else bytes(int(count))
+    if len(probabilities) != int(count):
+        raise ValueError(f"{count} frames, {len(probabilities)} probabilities")
+    for number, probability in enumerate(probabilities, 1):
+        end = Samples(int(at) - (int(count) - number) * FRAME_SAMPLES)
+        possible_end = None if end_field == "-" else Samples(int(end_field))
+        speaking, possible_onset = state in {"1", _ABOVE_NOISE, _BACKGROUND}, state == _POSSIBLE_ONSET
+        # Older traces have no background level.
+        above_noise, background = state == _ABOVE_NOISE, state == _BACKGROUND
+        yield FrameProcessed(
+            end,
+            VadResult(
+                speaking,
+                Samples(int(boundary)),
+                probability / 255,
+                possible_end,
+                possible_onset,
+                above_noise,
+                background,
+            ),
+        )
+
+
+def _event_of(kind: str, fields: list[str]) -> Event:  # noqa: C901, PLR0911, PLR0912 - one return for each kind
+    position, *rest = fields  # raises ValueError without fields
+    at = Samples(int(position))
+    match kind, rest:
+        case "partial", [segment, low_confidence, said, *asked] if asked in ([], ["asked"]):
+            text = {"-": "", "echo": "", "mhm": "mhm", "words": "words", "called": "words"}[said]
+            words = Transcript(SegmentId(int(segment)), at, text, low_confidence == "1")
+            return InterimTranscript(
+                at, words, has_wake_phrase=said == "called", was_requested=bool(asked), is_echo=said == "echo"
+            )
+        case "judged", [segment, probability, silence_ms, excess_ms, *pausing, sources] if len(pausing) <= 1:
+            share = float(pausing[0]) if pausing else 0.0  # older traces do not have it
+            found = float(probability), float(silence_ms), float(excess_ms)
+            return EndOfTurnScored(
+                at, SegmentId(int(segment)), EndOfTurnEstimate(*found, sources.replace("-", ""), share)
+            )
+        case "words", [turn, attempt, segment, low_confidence, said, *draft] if draft in ([], ["draft"]):
+            return FinalTranscript(at, _reply(turn, attempt), _words(segment, at, low_confidence, said, draft))
+        case "words", [turn, attempt, segment, low_confidence, said, ("overheard" | "called" | "backchannel") as void]:
+            return FinalTranscript(at, _reply(turn, attempt), _words(segment, at, low_confidence, said, []), void)
+        case "words", [
+            turn,
+            attempt,
+            segment,
+            low_confidence,
+            said,
+            ("overheard" | "called" | "backchannel") as void,
+            "draft",
+        ]:
+            draft = ["draft"]
+            return FinalTranscript(at, _reply(turn, attempt), _words(segment, at, low_confidence, said, draft), void)
+        case "lost", [turn, attempt, segment]:
+            return TranscriptFailed(at, _reply(turn, attempt), SegmentId(int(segment)))
+        case "playing", [turn, attempt, words, audible]:
+            return PlaybackProgress(at, _reply(turn, attempt), int(words), audible == "1")
+        case "ended", [turn, attempt]:
+            return ReplyEnded(at, _reply(turn, attempt))
+        case "asked", [
+            ("greeting" | "announcement" | "requested" | "repeated" | "resumed") as origin,
+            worded,
+            *after_current_reply,
+        ] if after_current_reply in (
+            [],
+            ["behind"],
+        ):
+            return ReplyRequested(at, origin, "words" if worded == "1" else "", bool(after_current_reply))
+        case "submitted", [*after_current_reply] if after_current_reply in ([], ["behind"]):
+            return InputCommitted(at, bool(after_current_reply))
+        case "pressed", []:
+            return KeyPressed(at)
+        case "cleared", []:
+            return InputCleared(at)
+        case "cancelled", []:
+            return ReplyCancelled(at)
+        case "cancelled", ["request"]:
+            return ReplyCancelled(at, including_request=True)
+        case _:
+            raise ValueError(f"nothing that turn taking is told: {kind} with {len(fields)} fields")
+
+
+def _words(segment: str, at: Samples, low_confidence: str, said: str, draft: list[str]) -> Transcript:
+    return Transcript(
+        SegmentId(int(segment)), at, "" if said == "-" else said, low_confidence == "1", is_draft=bool(draft)
+    )
+
+
+def _reply(turn: str, attempt: str) -> ReplyId:
+    return ReplyId(int(turn), int(attempt))
