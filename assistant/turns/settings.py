@@ -72,9 +72,6 @@ class TurnStartThresholds:
     max_span_ms: float = 2000.0
     """Longest span in ms of joined onsets. The audio kept for recognizers covers a few seconds."""
 
-    max_prefix_distance_ms: float = 1000.0
-    """Longest distance in ms from the start of a possible prefix to the speech that continues it."""
-
     min_continued_speech_ms: float = 300.0
     """Speech in ms after a cut that shows that the user continues. Every VAD reports an offset sooner."""
 
