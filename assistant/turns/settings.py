@@ -63,7 +63,8 @@ class TurnStartThresholds:
 
     request_after_ms: float = 160.0
     """Silence in ms after unconfirmed speech, also during a reply, before its transcript is requested; below
-    `max_gap_ms`. The VAD may report only the beginning of a short word, and the recognizer needs its end."""
+    `max_gap_ms`. The VAD may report only the beginning of a short word, and the recognizer needs its end
+    (docs/lab/experiments.md, "Rules switched off")."""
 
     max_transcript_wait_ms: float = 800.0
     """Longest wait in ms for the transcript of unconfirmed speech, also during a reply. `tiny.en` takes about 500 ms on
@@ -106,7 +107,7 @@ class TurnEndThresholds:
 
     max_resume_wait_ms: float = 140.0
     """Longest delay in ms of the end of turn and of the reply while the user may be resuming. The VAD confirms speech
-    sooner; a possible onset that lasts longer is background noise."""
+    sooner; a possible onset that lasts longer is background noise (docs/lab/experiments.md, "Rules switched off")."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +133,7 @@ class OverlapThresholds:
 
     background_speech_ms: float = 1000.0
     """Speech in ms, no louder than the background, that interrupts without a transcript. Background voices, as in a
-    coffee shop, are usually shorter (docs/lab/experiments.md, "Voices of a room")."""
+    coffee shop, are usually shorter (docs/lab/experiments.md, "Voices of a room" and "Rules switched off")."""
 
     echo_interrupt_after_ms: float = 300.0
     """Value of `TurnSettings.interrupt_after_ms` from which `background_speech_ms` does not apply. There the background
