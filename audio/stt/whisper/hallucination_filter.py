@@ -32,8 +32,6 @@ _REPEATS = 4
 
 _REPEATS_OF_ONE_WORD = 6
 
-_MIN_REPEATED_WORDS = 3
-
 _PHANTOMS: dict[str, frozenset[str]] = {
     "en": frozenset(
         {
@@ -122,18 +120,6 @@ def may_pass_in_full_window(failed_check: str) -> bool:
     return failed_check not in {"", "log-probability", "no speech"}
 
 
-def is_repeated_phrase(text: str) -> bool:
-    """Whether the text is a phrase of three or more words followed by the same phrase or its beginning.
-
-    Whisper does this in a window shorter than it was trained on; people rarely do.
-    """
-    words = plain(text).split()
-    return any(
-        words[length:] == words[: len(words) - length]
-        for length in range(_MIN_REPEATED_WORDS, len(words) - _MIN_REPEATED_WORDS + 1)
-    )
-
-
 def is_hallucinated(evidence: DecodeResult, language: str) -> bool:
     """Whether the text is hallucinated, as happens on silence and noise.
 
@@ -181,7 +167,7 @@ def is_looping(text: str) -> bool:
 def _is_confident_speech(evidence: DecodeResult) -> bool:
     """Whether the words are confident enough to be speech although the no-speech probability is high."""
     words = plain(evidence.text).split()
-    if is_looping(evidence.text) or is_repeated_phrase(evidence.text):
+    if is_looping(evidence.text):
         return False
     least = MIN_LOG_PROBABILITY if len(words) >= _MANY_WORDS else _WEAK_LOG_PROBABILITY
     return evidence.log_probability >= least
