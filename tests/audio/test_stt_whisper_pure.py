@@ -149,7 +149,8 @@ def test_failed_check_is_named(evidence: DecodeResult, gate: str) -> None:
         (DecodeResult("I like the food.", -1.4, 0.38), "en", False),
         (DecodeResult("I like the food.", -2.1, 0.3), "en", False),
         (DecodeResult("turn on the lamp", -0.9, 0.5), "en", False),
-        (DecodeResult("and turn on the lamp", -0.9, 0.7), "en", False),  # somebody goes on
+        (DecodeResult("and turn on the lamp", -0.9, 0.7), "en", True),
+        (DecodeResult("and turn on the lamp", -0.5, 0.7), "en", False),  # somebody goes on
         (DecodeResult("and a lamp", -0.5, 0.7), "en", False),
         (DecodeResult("I love you.", -0.9, 0.9), "en", True),  # a coffee shop
         (DecodeResult("Thank you.", -0.5, 0.9), "en", True),
@@ -172,6 +173,7 @@ def test_failed_check_is_named(evidence: DecodeResult, gate: str) -> None:
         "very improbable in speech",
         "doubtful in likely silence",
         "doubtful long text in silence",
+        "confident long text in silence",
         "short text in silence",
         "stock phrase in silence",
         "thanks in silence",

@@ -16,16 +16,10 @@ _MODERATE_NO_SPEECH = 0.4
 
 _WEAK_LOG_PROBABILITY = -0.6
 _WEAK_NO_SPEECH = 0.3
-"""Weak evidence of hallucination: sufficient only for a known phantom phrase."""
+"""Weak evidence of hallucination: sufficient only for a known phantom phrase, or if there may be no speech at all."""
 
 _NOISE_LOG_PROBABILITY = -1.5
 """Log-probability of words decoded from noise; together with `_WEAK_NO_SPEECH` they count as hallucinated."""
-
-_MANY_WORDS = 4
-"""Number of words from which a lower log-probability is accepted: on noise there are fewer or repeated words.
-
-See docs/lab/stt.md.
-"""
 
 _REPEATS = 4
 """Repetitions of a phrase from which it counts as a decoder loop; people say "no no no" at most."""
@@ -166,11 +160,7 @@ def is_looping(text: str) -> bool:
 
 def _is_confident_speech(evidence: DecodeResult) -> bool:
     """Whether the words are confident enough to be speech although the no-speech probability is high."""
-    words = plain(evidence.text).split()
-    if is_looping(evidence.text):
-        return False
-    least = MIN_LOG_PROBABILITY if len(words) >= _MANY_WORDS else _WEAK_LOG_PROBABILITY
-    return evidence.log_probability >= least
+    return not is_looping(evidence.text) and evidence.log_probability >= _WEAK_LOG_PROBABILITY
 
 
 def compression_ratio(text: str) -> float:
