@@ -145,9 +145,6 @@ def test_failed_check_is_named(evidence: DecodeResult, gate: str) -> None:
         (DecodeResult("turn on the lamp", -1.1, 0.7), "en", True),
         (DecodeResult("turn on the lamp", -1.1, 0.5), "en", True),
         (DecodeResult("turn on the lamp", -1.1, 0.3), "en", False),
-        (DecodeResult("I like the food.", -2.1, 0.38), "en", True),  # a coffee shop
-        (DecodeResult("I like the food.", -1.4, 0.38), "en", False),
-        (DecodeResult("I like the food.", -2.1, 0.3), "en", False),
         (DecodeResult("turn on the lamp", -0.9, 0.5), "en", False),
         (DecodeResult("and turn on the lamp", -0.9, 0.7), "en", True),
         (DecodeResult("and turn on the lamp", -0.5, 0.7), "en", False),  # somebody goes on
@@ -168,9 +165,6 @@ def test_failed_check_is_named(evidence: DecodeResult, gate: str) -> None:
         "improbable in silence",
         "improbable in likely silence",
         "improbable in speech",
-        "very improbable in likely silence",
-        "improbable, silence unlikely",
-        "very improbable in speech",
         "doubtful in likely silence",
         "doubtful long text in silence",
         "confident long text in silence",

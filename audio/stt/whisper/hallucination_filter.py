@@ -18,9 +18,6 @@ _WEAK_LOG_PROBABILITY = -0.6
 _WEAK_NO_SPEECH = 0.3
 """Weak evidence of hallucination: sufficient only for a known phantom phrase, or if there may be no speech at all."""
 
-_NOISE_LOG_PROBABILITY = -1.5
-"""Log-probability of words decoded from noise; together with `_WEAK_NO_SPEECH` they count as hallucinated."""
-
 _REPEATS = 4
 """Repetitions of a phrase from which it counts as a decoder loop; people say "no no no" at most."""
 
@@ -121,7 +118,6 @@ def is_hallucinated(evidence: DecodeResult, language: str) -> bool:
 
     - there are no words, or the no-speech probability is high and the words are not confident;
     - the no-speech probability is moderate and the words are improbable;
-    - the no-speech probability is low and the words are very improbable;
     - the whole text is a phrase that Whisper often hallucinates in this language, and there is weak evidence.
 
     A phrase alone is not sufficient: people do say "thank you". The reference implementation accepts any probable text
@@ -130,8 +126,6 @@ def is_hallucinated(evidence: DecodeResult, language: str) -> bool:
     if not plain(evidence.text) or (evidence.no_speech > MAX_NO_SPEECH and not _is_confident_speech(evidence)):
         return True
     if evidence.no_speech > _MODERATE_NO_SPEECH and evidence.log_probability < MIN_LOG_PROBABILITY:
-        return True
-    if evidence.no_speech > _WEAK_NO_SPEECH and evidence.log_probability < _NOISE_LOG_PROBABILITY:
         return True
     weak = evidence.no_speech > _WEAK_NO_SPEECH or evidence.log_probability < _WEAK_LOG_PROBABILITY
     return weak and plain(evidence.text) in _PHANTOMS.get(language, frozenset())
