@@ -82,17 +82,10 @@ from audio.frame_batching import MAX_SPEECH_BATCH_S, Batching
 from audio.microphone import Microphone
 from audio.speaker import Speaker
 from audio.units import FRAME_MS, FRAME_SAMPLES, Samples, ms_of_samples, samples_of_s
-from audio.vad import VadResult
+from audio.vad import CERTAIN_SPEECH, POSSIBLE_SPEECH, VadResult
 
 LAST_TURN_TIMEOUT_S = 60.0
 """Time limit for the last turn, its transcript and reply included, after the microphone has ended, in seconds."""
-
-SILENCE_PROBABILITY = 0.2
-"""Speech probability below which a frame is not the beginning of speech, so that the next frames may arrive in a batch.
-The VAD's own thresholds are in `audio/vad/`."""
-
-SPEECH_PROBABILITY = 0.9
-"""Speech probability above which the next frames, if equally loud, cannot contain the end of speech."""
 
 MAX_TYPED_MESSAGES = 20
 """Maximum number of typed messages that wait for a transcript. Beyond it the oldest are dropped."""
@@ -354,11 +347,11 @@ class Session:
         if not vad_result.speaking:
             return (
                 Batching.SILENCE
-                if vad_result.probability < SILENCE_PROBABILITY and self.turns.ignores_silence
+                if vad_result.probability < POSSIBLE_SPEECH and self.turns.ignores_silence
                 else Batching.OFF
             )
         until = Samples(self._position + samples_of_s(MAX_SPEECH_BATCH_S))
-        still_speaking = vad_result.possible_end is None and vad_result.probability > SPEECH_PROBABILITY
+        still_speaking = vad_result.possible_end is None and vad_result.probability >= CERTAIN_SPEECH
         return Batching.SPEECH if still_speaking and self.turns.ignores_speech_until(until) else Batching.OFF
 
     def _check_key(self, key: PushToTalk) -> None:

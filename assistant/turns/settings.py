@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from assistant.end_of_turn.estimator import EndOfTurnProfile
+from audio.vad import CERTAIN_SPEECH, LIKELY_SPEECH
 
 
 class EndsTurn(StrEnum):
@@ -51,9 +52,9 @@ _AUTO, _PUSH_TO_TALK, _CLIENT, _VOICE = EndsTurn.AUTO, EndsTurn.PUSH_TO_TALK, En
 class TurnStartThresholds:
     """Thresholds of whether speech begins a turn: speech candidates, and what is joined to them."""
 
-    certain_speech: float = 0.75
-    """Speech probability, 0..1, that the VAD reaches in at least one frame of speech, but not in noise (docs/vad.md).
-    One such frame confirms a candidate."""
+    certain_speech: float = CERTAIN_SPEECH
+    """Speech probability, 0..1, from which a frame is certainly speech, also during a reply. One such frame confirms a
+    candidate."""
 
     confirm_after_ms: float = 400.0
     """Amount of low-probability speech in ms, above 0, that confirms a candidate."""
@@ -114,18 +115,16 @@ class TurnEndThresholds:
 class OverlapThresholds:
     """Thresholds of whether speech interrupts a reply, in addition to `TurnSettings.interrupt_after_ms`."""
 
-    uncertain_speech: float = 0.6
-    """Speech probability, 0..1, up to which a frame counts nothing towards an interruption."""
-
-    likely_speech: float = 0.5
-    """Speech probability, 0..1, from which a frame counts in full if the speech is early or clearly above the noise."""
+    likely_speech: float = LIKELY_SPEECH
+    """Speech probability, 0..1, from which a frame counts towards an interruption if the speech is early or clearly
+    above the noise. Other frames count from `TurnStartThresholds.certain_speech`."""
 
     early_ms: float = 700.0
     """Speech within this time, in ms, of the reply's first sound continues the turn; it is never a backchannel. A
     listener needs about 400 ms to hear a word and 200 to 300 ms more to react."""
 
     min_early_speech_ms: float = 100.0
-    """Speech in ms that early speech needs if no frame exceeds `uncertain_speech`. A noise such as a train gives one
+    """Speech in ms that early speech needs if no frame is certainly speech. A noise such as a train gives one
     VAD window above 0.5."""
 
     backchannel_factor: float = 2.0
@@ -168,7 +167,7 @@ class PushToTalkThresholds:
     max_tail_ms: float = 300.0
     """Longest stretch of speech in ms after the release that is still passed. A syllable takes 200 ms."""
 
-    speech_probability: float = 0.5
+    likely_speech: float = LIKELY_SPEECH
     """Speech probability, 0..1, from which a frame counts as part of a word. The VAD reports it before it opens."""
 
     vad_delay_ms: float = 200.0
@@ -202,7 +201,7 @@ class TurnSettings:
         speculate_after_ms: Silence that starts an attempt; None: the attempt starts at the end of turn.
         settle_ms: Silence after which a transcript is final. One that was requested sooner is requested again then. The
             attempt restarts if the words have changed.
-        interrupt_after_ms: Speech during a reply that interrupts it. Each frame is weighted by its speech probability.
+        interrupt_after_ms: Speech during a reply that interrupts it. Only frames that are certainly speech count.
             For less speech the transcript is requested; without words the reply continues at full volume. Below 300 ms,
             speech no louder than the background interrupts only with words, or when it is long.
         max_turn_s: Maximum length of a turn, for continuous noise or a forgotten key. If the turn had words, speech
