@@ -31,9 +31,9 @@ from assistant.turns.wake_phrase import WakePhraseGate
 from audio.frame import Frame
 from audio.stt import SegmentId, Transcript
 from audio.units import Samples
-from audio.vad import Vad, VadResult
+from audio.vad import CERTAIN_SPEECH, LIKELY_SPEECH, Vad, VadResult
 
-DIP_PROBABILITIES = (0.8, 0.5)
+DIP_PROBABILITIES = (CERTAIN_SPEECH, LIKELY_SPEECH)
 """Speech probabilities. When the probability falls below one of them, the speech may be over, so the recognizer may
 start to decode early; see docs/stt.md."""
 

@@ -7,7 +7,6 @@ from assistant.turns.events import ReplyId
 from assistant.turns.overlap_policy import OverlapPolicy
 from assistant.turns.queued_turns import QueuedTurn, QueuedTurns
 from assistant.turns.settings import TurnSettings
-from assistant.turns.speech_candidate import PossiblePrefix
 from assistant.turns.states import Idle, Replying, State, UserSpeaking
 from assistant.turns.turn_end_policy import TurnEndPolicy
 from assistant.turns.turn_start_policy import TurnStartPolicy
@@ -31,7 +30,6 @@ class Conversation:
         processed_until: Speech that began before this position is processed already.
         cut_at: Position at which the client or the maximum length cut the speech. Speech that continues after it is
             the next turn.
-        prefix: Speech that was not understood and may be the beginning of the next turn.
         announcements: Announcements that wait until nobody speaks.
         resume_pending: The falsely interrupted reply, and when its rest is said if nobody speaks.
         answer_after_reply: A turn was committed unanswered during a reply; it is answered after that reply.
@@ -47,7 +45,6 @@ class Conversation:
     queued: QueuedTurns = field(default_factory=QueuedTurns)
     processed_until: Samples = Samples(0)
     cut_at: Samples | None = None
-    prefix: PossiblePrefix | None = None
     announcements: Announcements = field(default_factory=Announcements)
     resume_pending: tuple[ReplyId, Samples] | None = None
     answer_after_reply: bool = False
@@ -67,14 +64,8 @@ class Conversation:
             self.cut_at = self.processed_until
 
     def segment_at(self, onset: Samples) -> SegmentId:
-        """Returns the segment for speech with this onset: with the pre-roll, and the possible prefix."""
-        segment = SegmentId(max(self.processed_until, onset - samples_of_ms(self.settings.pre_roll_ms), 0))
-        before = self.prefix
-        if before is None or self.processed_until > before.until:
-            return segment
-        if not before.is_continued_by(onset, self.settings.start):
-            return segment
-        return SegmentId(min(segment, before.segment + 1))  # one sample later, since segment ids are unique
+        """Returns the segment for speech with this onset: it includes the pre-roll, but no processed speech."""
+        return SegmentId(max(self.processed_until, onset - samples_of_ms(self.settings.pre_roll_ms), 0))
 
     def unassigned_onset(self, at: Samples, vad: VadResult) -> Samples | None:
         """Returns the onset of speech that belongs to no turn yet, or None.

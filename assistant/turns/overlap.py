@@ -7,7 +7,7 @@ from assistant.turns.backchannel import is_backchannel
 from assistant.turns.events import Effects, InterimTranscript, RequestTranscript
 from assistant.turns.settings import TurnSettings
 from assistant.turns.speech_candidate import SpeechCandidate
-from assistant.turns.user_turn import UserTurn, round_to_trace, speech_probability
+from assistant.turns.user_turn import UserTurn, speech_probability
 from audio.stt import SegmentId
 from audio.units import FRAME_MS, Samples, samples_of_ms
 from audio.vad import VadResult
@@ -108,15 +108,13 @@ class Overlap:
             self.pause, self.speech_ms = None, 0.0
 
     def count_speech(self, vad: VadResult, settings: TurnSettings) -> None:
-        """Adds a frame to the amount of speech, weighted by its probability.
+        """Adds a frame that is certainly speech to the amount of speech.
 
-        Frames of early speech or clearly above the noise count in full from `likely_speech` on.
+        In early speech, and in speech clearly above the noise, likely speech is enough.
         """
-        if not vad.speaking:
-            return
-        if not (self.early or vad.above_noise):
-            self.speech_ms += _weight_ms(vad, settings.overlap.uncertain_speech)
-        elif round_to_trace(vad.probability) >= settings.overlap.likely_speech:
+        likely_is_enough = self.early or vad.above_noise
+        least = settings.overlap.likely_speech if likely_is_enough else settings.start.certain_speech
+        if vad.speaking and speech_probability(vad) >= least:
             self.speech_ms += FRAME_MS
 
     def add_transcript(self, event: InterimTranscript) -> None:
@@ -140,7 +138,7 @@ class Overlap:
         enough_ms = settings.interrupt_after_ms
         if self.backchannel and not self.early:
             enough_ms *= settings.overlap.backchannel_factor
-        if self.early and self.peak_probability <= settings.overlap.uncertain_speech:
+        if self.early and self.peak_probability < settings.start.certain_speech:
             enough_ms = max(enough_ms, settings.overlap.min_early_speech_ms)
         return self.speech_ms >= enough_ms
 
@@ -161,8 +159,3 @@ class Overlap:
         """Returns the speech as a candidate for a turn, after the reply has ended too."""
         requested = self.transcript_requested_at is not None
         return SpeechCandidate(self.onset, self.speech_end, FRAME_MS, self.peak_probability, requested, self.segment)
-
-
-def _weight_ms(vad: VadResult, uncertain: float) -> float:
-    """Returns the weight of a frame in ms. Noise has probabilities around 0.5, speech near 1."""
-    return FRAME_MS * min(max((round_to_trace(vad.probability) - uncertain) / (1 - uncertain), 0.0), 1.0)

@@ -10,7 +10,6 @@ from assistant.turns.overlap import Overlap
 from assistant.turns.overlap_policy import OverlapClass
 from assistant.turns.settings import InterruptedBy
 from assistant.turns.side_talk import request_transcript_after_pause
-from assistant.turns.speech_candidate import PossiblePrefix
 from assistant.turns.states import Replying
 from audio.stt import SegmentId
 from audio.units import Samples
@@ -96,19 +95,7 @@ def on_interim_transcript(conversation: Conversation, state: Replying, event: In
     if found is OverlapClass.UNDECIDED:
         return ()
     if found is OverlapClass.NO_INTERRUPTION:
-        return _dismiss_unclear(conversation, state, overlap, event)
+        return dismiss_overlap(conversation, state, overlap.speech_end, event.at)
     if called or event.was_requested:
         overlap.peak_probability = 1.0  # the transcript confirms the speech, whatever the VAD reported
     return interrupt_or_retract(conversation, state, overlap, event.at)
-
-
-def _dismiss_unclear(
-    conversation: Conversation, state: Replying, overlap: Overlap, event: InterimTranscript
-) -> Effects:
-    """Dismisses an overlap whose transcript does not interrupt.
-
-    Unless it was an echo or a backchannel, it may be the prefix of the next speech.
-    """
-    if not event.is_echo and not overlap.backchannel:
-        conversation.prefix = PossiblePrefix(overlap.segment, overlap.speech_end)
-    return dismiss_overlap(conversation, state, overlap.speech_end, event.at)

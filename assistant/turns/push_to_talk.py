@@ -89,7 +89,7 @@ class PushToTalk:
             return
         going_on = self._word_continues or at - released < FRAME_SAMPLES
         in_time = at < released + samples_of_ms(self.thresholds.max_tail_ms)
-        self._word_continues = going_on and in_time and vad.probability >= self.thresholds.speech_probability
+        self._word_continues = going_on and in_time and vad.probability >= self.thresholds.likely_speech
 
     def _release_before(self, start: Samples, end: Samples) -> Samples | None:
         """Returns when the key was released before this span, or None if it was down during the span."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from assistant.end_of_turn.estimator import EndOfTurnProfile
+from audio.vad import CERTAIN_SPEECH, LIKELY_SPEECH
 
 
 class EndsTurn(StrEnum):
@@ -51,9 +52,9 @@ _AUTO, _PUSH_TO_TALK, _CLIENT, _VOICE = EndsTurn.AUTO, EndsTurn.PUSH_TO_TALK, En
 class TurnStartThresholds:
     """Thresholds of whether speech begins a turn: speech candidates, and what is joined to them."""
 
-    certain_speech: float = 0.75
-    """Speech probability, 0..1, that the VAD reaches in at least one frame of speech, but not in noise (docs/vad.md).
-    One such frame confirms a candidate."""
+    certain_speech: float = CERTAIN_SPEECH
+    """Speech probability, 0..1, from which a frame is certainly speech, also during a reply. One such frame confirms a
+    candidate."""
 
     confirm_after_ms: float = 400.0
     """Amount of low-probability speech in ms, above 0, that confirms a candidate."""
@@ -63,7 +64,8 @@ class TurnStartThresholds:
 
     request_after_ms: float = 160.0
     """Silence in ms after unconfirmed speech, also during a reply, before its transcript is requested; below
-    `max_gap_ms`. The VAD may report only the beginning of a short word, and the recognizer needs its end."""
+    `max_gap_ms`. The VAD may report only the beginning of a short word, and the recognizer needs its end
+    (docs/lab/experiments.md, "Rules switched off")."""
 
     max_transcript_wait_ms: float = 800.0
     """Longest wait in ms for the transcript of unconfirmed speech, also during a reply. `tiny.en` takes about 500 ms on
@@ -71,9 +73,6 @@ class TurnStartThresholds:
 
     max_span_ms: float = 2000.0
     """Longest span in ms of joined onsets. The audio kept for recognizers covers a few seconds."""
-
-    max_prefix_distance_ms: float = 1000.0
-    """Longest distance in ms from the start of a possible prefix to the speech that continues it."""
 
     min_continued_speech_ms: float = 300.0
     """Speech in ms after a cut that shows that the user continues. Every VAD reports an offset sooner."""
@@ -109,25 +108,23 @@ class TurnEndThresholds:
 
     max_resume_wait_ms: float = 140.0
     """Longest delay in ms of the end of turn and of the reply while the user may be resuming. The VAD confirms speech
-    sooner; a possible onset that lasts longer is background noise."""
+    sooner; a possible onset that lasts longer is background noise (docs/lab/experiments.md, "Rules switched off")."""
 
 
 @dataclass(frozen=True, slots=True)
 class OverlapThresholds:
     """Thresholds of whether speech interrupts a reply, in addition to `TurnSettings.interrupt_after_ms`."""
 
-    uncertain_speech: float = 0.6
-    """Speech probability, 0..1, up to which a frame counts nothing towards an interruption."""
-
-    likely_speech: float = 0.5
-    """Speech probability, 0..1, from which a frame counts in full if the speech is early or clearly above the noise."""
+    likely_speech: float = LIKELY_SPEECH
+    """Speech probability, 0..1, from which a frame counts towards an interruption if the speech is early or clearly
+    above the noise. Other frames count from `TurnStartThresholds.certain_speech`."""
 
     early_ms: float = 700.0
     """Speech within this time, in ms, of the reply's first sound continues the turn; it is never a backchannel. A
     listener needs about 400 ms to hear a word and 200 to 300 ms more to react."""
 
     min_early_speech_ms: float = 100.0
-    """Speech in ms that early speech needs if no frame exceeds `uncertain_speech`. A noise such as a train gives one
+    """Speech in ms that early speech needs if no frame is certainly speech. A noise such as a train gives one
     VAD window above 0.5."""
 
     backchannel_factor: float = 2.0
@@ -135,7 +132,7 @@ class OverlapThresholds:
 
     background_speech_ms: float = 1000.0
     """Speech in ms, no louder than the background, that interrupts without a transcript. Background voices, as in a
-    coffee shop, are usually shorter (docs/lab/experiments.md, "Voices of a room")."""
+    coffee shop, are usually shorter (docs/lab/experiments.md, "Voices of a room" and "Rules switched off")."""
 
     echo_interrupt_after_ms: float = 300.0
     """Value of `TurnSettings.interrupt_after_ms` from which `background_speech_ms` does not apply. There the background
@@ -170,7 +167,7 @@ class PushToTalkThresholds:
     max_tail_ms: float = 300.0
     """Longest stretch of speech in ms after the release that is still passed. A syllable takes 200 ms."""
 
-    speech_probability: float = 0.5
+    likely_speech: float = LIKELY_SPEECH
     """Speech probability, 0..1, from which a frame counts as part of a word. The VAD reports it before it opens."""
 
     vad_delay_ms: float = 200.0
@@ -204,7 +201,7 @@ class TurnSettings:
         speculate_after_ms: Silence that starts an attempt; None: the attempt starts at the end of turn.
         settle_ms: Silence after which a transcript is final. One that was requested sooner is requested again then. The
             attempt restarts if the words have changed.
-        interrupt_after_ms: Speech during a reply that interrupts it. Each frame is weighted by its speech probability.
+        interrupt_after_ms: Speech during a reply that interrupts it. Only frames that are certainly speech count.
             For less speech the transcript is requested; without words the reply continues at full volume. Below 300 ms,
             speech no louder than the background interrupts only with words, or when it is long.
         max_turn_s: Maximum length of a turn, for continuous noise or a forgotten key. If the turn had words, speech

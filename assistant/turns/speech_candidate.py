@@ -61,21 +61,3 @@ class SpeechCandidate:
         """Returns whether the silence is so long that the candidate is dropped."""
         wait_ms = thresholds.max_gap_ms if self.segment is None else thresholds.max_transcript_wait_ms
         return at - self.voiced_until >= samples_of_ms(wait_ms)
-
-
-@dataclass(frozen=True, slots=True)
-class PossiblePrefix:
-    """Speech during a reply that was not understood. The speech right after it may begin with it.
-
-    Attributes:
-        segment: The segment that contains it.
-        until: Its end.
-    """
-
-    segment: SegmentId
-    until: Samples
-
-    def is_continued_by(self, onset: Samples, thresholds: TurnStartThresholds) -> bool:
-        """Returns whether speech with this onset continues it. The limits are those of joined candidates."""
-        near = onset - self.until < samples_of_ms(thresholds.max_gap_ms)
-        return near and onset - self.segment <= samples_of_ms(thresholds.max_prefix_distance_ms)

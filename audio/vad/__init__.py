@@ -6,6 +6,16 @@ from typing import Protocol
 from audio.frame import Frame
 from audio.units import Samples
 
+POSSIBLE_SPEECH = 0.25
+"""Speech probability from which a frame may be the beginning of speech."""
+
+LIKELY_SPEECH = 0.5
+"""Speech probability from which a frame is more likely speech than not. The detectors open at it."""
+
+CERTAIN_SPEECH = 0.75
+"""Speech probability from which a frame is certainly speech: understood speech reaches it within 240 ms, noise hardly
+ever (docs/lab/vad.md, "How sure the detector is of speech")."""
+
 
 @dataclass(frozen=True, slots=True)
 class VadResult:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from audio.errors import EngineLoadError, VadError
 from audio.frame import Frame
 from audio.units import FRAME_SAMPLES, FULL_SCALE, Pcm, Samples, samples_of_ms
-from audio.vad import VadResult
+from audio.vad import LIKELY_SPEECH, VadResult
 from audio.vad.fast_onset import FastOnset
 from audio.vad.hysteresis import HysteresisSettings
 from audio.vad.speech_tracker import SpeechTracker, TrackSettings
@@ -31,7 +31,7 @@ END_BIAS_MS = 12.0
 # (bench/vad.py).
 SETTINGS = TrackSettings(
     hysteresis=HysteresisSettings(
-        open_score=0.5, close_score=0.35, open_samples=samples_of_ms(32), hold_samples=samples_of_ms(64)
+        open_score=LIKELY_SPEECH, close_score=0.35, open_samples=samples_of_ms(32), hold_samples=samples_of_ms(64)
     ),
     margin_db=6.0,
     end_bias_ms=END_BIAS_MS,

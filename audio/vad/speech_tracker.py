@@ -9,7 +9,7 @@ import numpy as np
 from audio.errors import VadError
 from audio.frame import Frame
 from audio.units import FRAME_MS, FRAME_SAMPLES, Samples, samples_of_ms
-from audio.vad import VadResult
+from audio.vad import POSSIBLE_SPEECH, VadResult
 from audio.vad.gate import NoiseGate
 from audio.vad.hysteresis import Hysteresis, HysteresisSettings
 from audio.vad.level import MAX_FRAMES, LevelHistory
@@ -24,10 +24,9 @@ _ONSET_GAP_SAMPLES = samples_of_ms(60)
 _ECHO_DB = 32.0
 _END_REACH_SAMPLES = samples_of_ms(200)
 
-# A possible onset, one to three frames before the detector opens: a score half of what opens it, or a level 6 dB above
+# A possible onset, one to three frames before the detector opens: `POSSIBLE_SPEECH`, or a level 6 dB above
 # the mean of this silence, which counts as at least -70 dBFS (docs/lab/turn-taking.md, "Resume guard"). After 4 s of
 # silence the answer is audible, and possible onsets are not reported any more.
-_POSSIBLE_ONSET_SCORE = 0.25
 _POSSIBLE_ONSET_DB = 6.0
 _SILENCE_FLOOR_DB = -70.0
 _POSSIBLE_ONSET_REACH_SAMPLES = samples_of_ms(4000)
@@ -199,7 +198,7 @@ class SpeechTracker:
             return False
         if self._end - self._closed_at > _POSSIBLE_ONSET_REACH_SAMPLES:
             return False  # saves the computation of levels
-        if probability >= _POSSIBLE_ONSET_SCORE:
+        if probability >= POSSIBLE_SPEECH:
             return True
         self._catch_up()
         return self._rise_db >= _POSSIBLE_ONSET_DB

@@ -16,23 +16,12 @@ _MODERATE_NO_SPEECH = 0.4
 
 _WEAK_LOG_PROBABILITY = -0.6
 _WEAK_NO_SPEECH = 0.3
-"""Weak evidence of hallucination: sufficient only for a known phantom phrase."""
-
-_NOISE_LOG_PROBABILITY = -1.5
-"""Log-probability of words decoded from noise; together with `_WEAK_NO_SPEECH` they count as hallucinated."""
-
-_MANY_WORDS = 4
-"""Number of words from which a lower log-probability is accepted: on noise there are fewer or repeated words.
-
-See docs/lab/stt.md.
-"""
+"""Weak evidence of hallucination: sufficient only for a known phantom phrase, or if there may be no speech at all."""
 
 _REPEATS = 4
 """Repetitions of a phrase from which it counts as a decoder loop; people say "no no no" at most."""
 
 _REPEATS_OF_ONE_WORD = 6
-
-_MIN_REPEATED_WORDS = 3
 
 _PHANTOMS: dict[str, frozenset[str]] = {
     "en": frozenset(
@@ -122,18 +111,6 @@ def may_pass_in_full_window(failed_check: str) -> bool:
     return failed_check not in {"", "log-probability", "no speech"}
 
 
-def is_repeated_phrase(text: str) -> bool:
-    """Whether the text is a phrase of three or more words followed by the same phrase or its beginning.
-
-    Whisper does this in a window shorter than it was trained on; people rarely do.
-    """
-    words = plain(text).split()
-    return any(
-        words[length:] == words[: len(words) - length]
-        for length in range(_MIN_REPEATED_WORDS, len(words) - _MIN_REPEATED_WORDS + 1)
-    )
-
-
 def is_hallucinated(evidence: DecodeResult, language: str) -> bool:
     """Whether the text is hallucinated, as happens on silence and noise.
 
@@ -141,7 +118,6 @@ def is_hallucinated(evidence: DecodeResult, language: str) -> bool:
 
     - there are no words, or the no-speech probability is high and the words are not confident;
     - the no-speech probability is moderate and the words are improbable;
-    - the no-speech probability is low and the words are very improbable;
     - the whole text is a phrase that Whisper often hallucinates in this language, and there is weak evidence.
 
     A phrase alone is not sufficient: people do say "thank you". The reference implementation accepts any probable text
@@ -150,8 +126,6 @@ def is_hallucinated(evidence: DecodeResult, language: str) -> bool:
     if not plain(evidence.text) or (evidence.no_speech > MAX_NO_SPEECH and not _is_confident_speech(evidence)):
         return True
     if evidence.no_speech > _MODERATE_NO_SPEECH and evidence.log_probability < MIN_LOG_PROBABILITY:
-        return True
-    if evidence.no_speech > _WEAK_NO_SPEECH and evidence.log_probability < _NOISE_LOG_PROBABILITY:
         return True
     weak = evidence.no_speech > _WEAK_NO_SPEECH or evidence.log_probability < _WEAK_LOG_PROBABILITY
     return weak and plain(evidence.text) in _PHANTOMS.get(language, frozenset())
@@ -180,11 +154,7 @@ def is_looping(text: str) -> bool:
 
 def _is_confident_speech(evidence: DecodeResult) -> bool:
     """Whether the words are confident enough to be speech although the no-speech probability is high."""
-    words = plain(evidence.text).split()
-    if is_looping(evidence.text) or is_repeated_phrase(evidence.text):
-        return False
-    least = MIN_LOG_PROBABILITY if len(words) >= _MANY_WORDS else _WEAK_LOG_PROBABILITY
-    return evidence.log_probability >= least
+    return not is_looping(evidence.text) and evidence.log_probability >= _WEAK_LOG_PROBABILITY
 
 
 def compression_ratio(text: str) -> float:

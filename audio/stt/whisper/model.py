@@ -20,7 +20,6 @@ from audio.stt.whisper.hallucination_filter import (
     failed_check,
     is_confirmed_loop,
     is_hallucinated,
-    is_repeated_phrase,
     may_pass_in_full_window,
     without_loop,
 )
@@ -195,7 +194,7 @@ class LoadedWhisper:
             return None
         evidence, spoken, probability = self._decode_once(encoded, language, len(pcm))
         short, confirmed_loop = frames < encoder_frames(len(pcm), "full"), False
-        reason = "repetition" if short and is_repeated_phrase(evidence.text) else failed_check(evidence)
+        reason = failed_check(evidence)
         suspect = short and may_pass_in_full_window(reason)
         if retry and suspect:
             if not wanted():

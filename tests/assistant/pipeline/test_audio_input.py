@@ -44,7 +44,7 @@ class Unsure(LoudnessVad):
 
 @pytest.mark.parametrize(
     ("course", "dips_ms"),
-    [((), [860]), ((0.9, 0.85), [860]), ((0.7,), [820, 860]), ((0.9, 0.4), [840]), ((0.75, 0.45), [820, 840])],
+    [((), [860]), ((0.9, 0.85), [860]), ((0.7,), [820, 860]), ((0.9, 0.4), [840]), ((0.7, 0.45), [820, 840])],
     ids=["steady", "slight fall", "early fall", "steep fall", "two falls"],
 )
 def test_recognizer_receives_probability_dips(course: tuple[float, ...], dips_ms: list[float]) -> None:

@@ -31,7 +31,7 @@ def test_early_uncertain_speech_retracts_reply(behind_ms: int, probability: floa
 
 def test_early_noise_burst_does_not_interrupt() -> None:
     soon = TurnSettings(interrupt_after_ms=40.0)
-    for probability, enough_ms in ((0.58, 100), (0.62, 40)):
+    for probability, enough_ms in ((0.74, 100), (0.76, 40)):
         scene = Scene(soon)
         reply = scene.commit_reply(words_heard=1, audible=True)
         scene.silence(300)

@@ -27,7 +27,7 @@ def test_reply_resumes_after_noise() -> None:
     scene = Scene()
     cut = scene.commit_reply(words_heard=3, audible=True)
     scene.silence(1000)
-    assert InterruptReply(cut) in scene.uncertain_speech(1400, 0.7)
+    assert InterruptReply(cut) in scene.speech_above_noise(300, 0.7)
     scene.silence(400)
     low_confidence_transcript(scene, ReplyId(2, 1))
     assert scene.silence(1000)[-1] == ResumeReply(cut)

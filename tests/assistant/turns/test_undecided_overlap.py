@@ -1,20 +1,17 @@
 """Tests of ducking and segments during overlaps that stay undecided."""
 
 import pytest
-from turn_scene import Scene, at, words
+from turn_scene import Scene, at
 
 from assistant.turns.events import (
     CloseSegment,
     DuckReply,
     Effect,
-    InputCleared,
-    InterimTranscript,
     InterruptReply,
     OpenSegment,
     ReplyEnded,
     ReplyId,
     ReplyRequested,
-    RequestTranscript,
     Transcribe,
     TurnStarted,
     UnduckReply,
@@ -94,52 +91,3 @@ def test_reply_without_progress_is_stuck_during_uncertain_speech(*, beside: bool
         UnduckReply,
     ]
     assert any(isinstance(effect, InterruptReply) and effect.reason == "stuck" for effect in effects)
-
-
-@pytest.mark.parametrize(("text", "rough"), [("", False), ("the", True)], ids=["no words", "low-confidence word"])
-def test_segment_starts_at_unclear_prefix(text: str, *, rough: bool) -> None:
-    """A soft first word that was not understood alone belongs to the following speech."""
-    scene = Scene()
-    reply = scene.commit_reply(words_heard=3, audible=True)
-    scene.silence(1000)
-    scene.uncertain_speech(160)
-    scene.requested_transcript(text, scene.silence(160), low_confidence=rough)
-    scene.silence(220)
-    segment = SegmentId(at(2500) + 1)
-    assert scene.speech(280) == (DuckReply(reply), OpenSegment(segment, at(3340)))
-    assert scene.speech(20) == (TurnStarted(2, at(3340)), InterruptReply(reply))
-    scene.speech(500)
-    [asking] = [effect for effect in scene.silence(400) if isinstance(effect, Transcribe)][:1]
-    assert asking.segment == segment
-
-
-@pytest.mark.parametrize(
-    ("silence_ms", "text", "echo", "clears"),
-    [(240, "", False, False), (160, "", True, False), (160, "", False, True), (160, "Mhm.", False, False)],
-    ids=["longer silence", "echo", "cleared", "backchannel"],
-)
-def test_segment_does_not_include_other_prefixes(silence_ms: float, text: str, *, echo: bool, clears: bool) -> None:
-    scene = Scene()
-    scene.commit_reply(words_heard=3, audible=True)
-    scene.silence(1000)
-    scene.uncertain_speech(160)
-    [asked] = [effect for effect in scene.silence(160) if isinstance(effect, RequestTranscript)]
-    scene.handle(InterimTranscript(at(scene.now_ms), words(text, asked.segment), was_requested=True, is_echo=echo))
-    if clears:
-        scene.handle(InputCleared(at(scene.now_ms)))
-    scene.silence(silence_ms)
-    [opened] = [effect for effect in scene.speech(20) if isinstance(effect, OpenSegment)]
-    assert opened.segment >= at(2960)
-
-
-def test_unclear_prefixes_are_joined_for_one_second() -> None:
-    scene = Scene()
-    scene.commit_reply(words_heard=3, audible=True)
-    scene.silence(1000)
-    segments = []
-    for _ in range(12):
-        segments += [effect.segment for effect in scene.uncertain_speech(200) if isinstance(effect, OpenSegment)]
-        scene.requested_transcript("", scene.silence(200))
-    assert len(segments) == len(set(segments)) == 12
-    assert [segment - at(2500) for segment in segments[:2]] == [0, 1]
-    assert segments[2] > at(2500 + 400)

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from text_cases import text_cases
 
-from audio.stt.whisper.hallucination_filter import is_repeated_phrase
 from audio.stt.whisper.punctuation_score import PunctuationTokens
 
 WORDS = [
@@ -74,20 +73,3 @@ def test_scores_are_probabilities(values: list[float]) -> None:
 )
 def test_step_is_after_last_word(said: list[str], step: int) -> None:
     assert MARKS.step_after_words(ids(*said)) == step
-
-
-@text_cases(
-    ("text", "twice"),
-    [
-        ("Turn on the lamp. Turn on the lamp.", True),
-        ("Turn on the living room lamp. Turn on the living", True),
-        ("turn on the lamp turn on the lamp turn on the", True),
-        ("Turn on the lamp. Turn off the lamp.", False),
-        ("no no no", False),
-        ("the sooner the better", False),
-        ("It is what it is.", False),
-        ("", False),
-    ],
-)
-def test_repeated_phrase_is_detected(text: str, twice: bool) -> None:
-    assert is_repeated_phrase(text) == twice
