@@ -1,9 +1,10 @@
-"""Simulates 200 random conversations and writes the events and effects of turn taking as compact lines.
+"""Simulates 260 random conversations and writes the events and effects of turn taking as compact lines.
 
 `PYTHONPATH=.:tests python tests/random_conversations.py` in the repository's root writes the golden file anew;
 test_golden_conversations.py compares it. A change of the file is a change of behaviour.
 
-Conversation `n` is drawn with `random.Random(n)`. A line holds the position in samples, an event with its fields, and
+Conversation `n` is drawn with `random.Random(n)`. In the last 60, transcripts settle late and arrive soon, so most of
+them are requested again. A line holds the position in samples, an event with its fields, and
 the effects with theirs. Names and modes are spelled here, so the file does not change when a class is renamed. Frames
 that change nothing share a line: their number, the VAD result, and the position of the last.
 
@@ -16,7 +17,7 @@ that change nothing share a line: their number, the VAD result, and the position
 
 import gzip
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from random import Random
 
@@ -69,13 +70,18 @@ from audio.units import FRAME_MS, FRAME_SAMPLES, Samples
 from audio.vad import VadResult
 
 GOLDEN_FILE = Path(__file__).parent / "golden" / "turn-taking.txt.gz"
-CONVERSATIONS = 200
+CONVERSATIONS = 260
+LATE_SETTLING_FROM = 200
 
 MAX_SILENT_FRAMES = 1500
 """Limit on the silent frames after the last speech: 30 s, longer than most waits."""
 
 QUIET_FRAMES = 80
 """A conversation ends after this many frames in which nothing is pending: longer than the delay of a resumed reply."""
+
+DELAYS_MS = [None, 0.0, 5.0, 60.0, 80.0, 80.0, 300.0, 700.0, 4000.0]
+SHORT_DELAYS_MS = [None, 0.0, 5.0, 9.0, 15.0, 20.0, 30.0, 45.0, 60.0, 120.0, 300.0]
+"""Delays of transcripts; None: recognition fails. Those divisible by 3 may be drafts."""
 
 NAMES: dict[type, str] = {
     FrameProcessed: "f",
@@ -238,8 +244,13 @@ def random_burst(random: Random) -> list[str]:
     return random.choice([[], [], *bursts])
 
 
-def random_session(random: Random, script: Script) -> SimulatedSession:
-    delays_ms = [None, 0.0, 5.0, 60.0, 80.0, 80.0, 300.0, 700.0, 4000.0]
+def settles_late(random: Random, settings: TurnSettings) -> TurnSettings:
+    """Returns settings with which transcripts are requested early, and again."""
+    speculate_ms, settle_ms = random.choice([40.0, 60.0]), random.choice([160.0, 200.0, 300.0])
+    return replace(settings, speculate_after_ms=speculate_ms, settle_ms=settle_ms)
+
+
+def random_session(random: Random, script: Script, delays_ms: list[float | None]) -> SimulatedSession:
     lengths_ms = [None, 0.0, 300.0, 1500.0, 2500.0, 4000.0]
     ignored: list[Ignored] = ["", "", "", "", "overheard", "called", "backchannel"]
     return SimulatedSession(
@@ -456,8 +467,11 @@ def value_of(value: object) -> str:
 def lines_of_conversation(number: int) -> list[str]:
     """Simulates conversation `number` and returns its lines."""
     random = Random(number)
-    script = random_script(random)
-    session = random_session(random, script)
+    script, delays_ms = random_script(random), DELAYS_MS
+    if number >= LATE_SETTLING_FROM:
+        script.settings = {frame: settles_late(random, settings) for frame, settings in script.settings.items()}
+        delays_ms = SHORT_DELAYS_MS
+    session = random_session(random, script, delays_ms)
     recording = Recording(session.turns)
     session.observe = recording.add
     Performance(random, script, session, recording).perform()
