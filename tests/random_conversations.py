@@ -1,5 +1,7 @@
 """Simulates 260 random conversations and writes the events and effects of turn taking as compact lines.
 
+The recognizer's adapter takes part: the lines hold what a session reports and what it performs.
+
 `PYTHONPATH=.:tests python tests/random_conversations.py` in the repository's root writes the golden file anew;
 test_golden_conversations.py compares it. A change of the file is a change of behaviour.
 
@@ -24,17 +26,15 @@ from random import Random
 from simulated_session import Ignored, SimulatedSession
 
 from assistant.end_of_turn.estimator import BALANCED, EAGER, PATIENT, EndOfTurnEstimate, EndOfTurnProfile
+from assistant.pipeline.transcript_requests import SessionEffect, SessionEffects, TranscriptRequest
 from assistant.turns.events import (
     CloseSegment,
     CommitTurn,
     DiscardSegment,
     DropAttempt,
     DuckReply,
-    Effect,
-    Effects,
     EndOfTurn,
     EndOfTurnScored,
-    Event,
     FinalTranscript,
     FrameProcessed,
     HoldPlayback,
@@ -52,17 +52,17 @@ from assistant.turns.events import (
     ReplyEnded,
     ReplyId,
     ReplyRequested,
+    ReportedEvent,
     RequestTranscript,
     ResumeReply,
     RetractReply,
-    Transcribe,
     TranscriptFailed,
     TurnDiscarded,
     TurnStarted,
     UnduckReply,
 )
 from assistant.turns.push_to_talk import PushToTalk
-from assistant.turns.settings import EndsTurn, InterruptedBy, TurnSettings
+from assistant.turns.settings import EndsTurn, InterruptedBy, RecheckThresholds, TurnSettings
 from assistant.turns.states import Phase
 from assistant.turns.turn_taking import TurnTaking
 from audio.stt import Transcript
@@ -98,7 +98,7 @@ NAMES: dict[type, str] = {
     ReplyCancelled: "cancel",
     OpenSegment: "open",
     TurnStarted: "start",
-    Transcribe: "transcribe",
+    TranscriptRequest: "transcribe",
     RequestTranscript: "ask",
     PrepareReply: "prepare",
     EndOfTurn: "end",
@@ -161,7 +161,7 @@ def random_settings(random: Random, ends: str) -> TurnSettings:
     return TurnSettings(
         hangover_ms=random.choice([100.0, 400.0, 400.0, 700.0, 1200.0]),
         speculate_after_ms=random.choice([None, 40.0, 60.0, 200.0]),
-        settle_ms=random.choice([0.0, 60.0, 160.0, 200.0]),
+        rechecks=RecheckThresholds(settle_ms=random.choice([0.0, 60.0, 160.0, 200.0])),
         interrupt_after_ms=random.choice([40.0, 90.0, 300.0]),
         max_turn_s=random.choice([1.0, 2.0, 30.0, 30.0]),
         stuck_after_s=random.choice([2.0, 10.0]),
@@ -247,7 +247,7 @@ def random_burst(random: Random) -> list[str]:
 def settles_late(random: Random, settings: TurnSettings) -> TurnSettings:
     """Returns settings with which transcripts are requested early, and again."""
     speculate_ms, settle_ms = random.choice([40.0, 60.0]), random.choice([160.0, 200.0, 300.0])
-    return replace(settings, speculate_after_ms=speculate_ms, settle_ms=settle_ms)
+    return replace(settings, speculate_after_ms=speculate_ms, rechecks=RecheckThresholds(settle_ms))
 
 
 def random_session(random: Random, script: Script, delays_ms: list[float | None]) -> SimulatedSession:
@@ -326,7 +326,7 @@ class Performance:
         if event is not None:
             self.session.handle(event)
 
-    def event_of(self, act: str, at: Samples, silent_frames: int) -> Event | None:  # noqa: C901 - one return each
+    def event_of(self, act: str, at: Samples, silent_frames: int) -> ReportedEvent | None:  # noqa: C901 - one return each
         turns, segment = self.session.turns, self.session.open_segment
         match act:
             case "mhm" | "interim" | "low" | "called" | "echo" if segment is not None:
@@ -378,7 +378,7 @@ class Recording:
         self._flush()
         self.lines.append(f"! {settings_line(settings)}")
 
-    def add(self, event: Event, effects: Effects) -> None:
+    def add(self, event: ReportedEvent, effects: SessionEffects) -> None:
         state = state_of(self.turns)
         told = [line_of(effect) for effect in effects] + ([state] if state != self._state else [])
         self._state = state
@@ -416,7 +416,7 @@ def settings_line(settings: TurnSettings) -> str:
     numbers = [
         settings.hangover_ms,
         settings.speculate_after_ms,
-        settings.settle_ms,
+        settings.rechecks.settle_ms,
         settings.interrupt_after_ms,
         settings.max_turn_s,
         settings.stuck_after_s,
@@ -439,7 +439,7 @@ def state_of(turns: TurnTaking) -> str:
     return PHASES[turns.phase] + "".join(flag for flag, present in flags.items() if present)
 
 
-def line_of(told: Event | Effect, skip: int = 0) -> str:
+def line_of(told: ReportedEvent | SessionEffect, skip: int = 0) -> str:
     """Returns the name and the fields of an event or effect."""
     values = [value_of(getattr(told, item.name)) for item in fields(told)][skip:]
     return " ".join([NAMES[type(told)], *values])

@@ -1,4 +1,4 @@
-"""Simulates the session around the turn-taking machine, and checks each of its effects.
+"""Simulates the session around turn taking and the recognizer's adapter, and checks each of their effects.
 
 The property tests and the golden conversations share it. Transcripts arrive late, fail or are drafts; replies are
 played, stay silent or never end. Everything is determined by the lists that are passed in.
@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 
+from assistant.pipeline.transcript_requests import SessionEffect, SessionEffects, TranscriptRequest, TranscriptRequests
 from assistant.turns.backchannel import plain_words
 from assistant.turns.events import (
     CloseSegment,
@@ -19,10 +20,7 @@ from assistant.turns.events import (
     DiscardSegment,
     DropAttempt,
     DuckReply,
-    Effect,
-    Effects,
     EndOfTurn,
-    Event,
     FinalTranscript,
     HoldPlayback,
     InputCleared,
@@ -38,10 +36,10 @@ from assistant.turns.events import (
     ReplyEnded,
     ReplyId,
     ReplyRequested,
+    ReportedEvent,
     RequestTranscript,
     ResumeReply,
     RetractReply,
-    Transcribe,
     TranscriptFailed,
     TurnDiscarded,
     TurnStarted,
@@ -65,6 +63,7 @@ class EffectChecks:
 
     Attributes:
         turns: The machine.
+        requests: The recognizer's adapter.
         live: The attempts that have not ended: asked, prepared or committed.
         ended: The attempts that have ended.
         open_segment: The segment that is transcribed now.
@@ -78,6 +77,7 @@ class EffectChecks:
     """
 
     turns: TurnTaking
+    requests: TranscriptRequests = field(init=False)
     live: dict[ReplyId, str] = field(default_factory=dict, kw_only=True)
     ended: set[ReplyId] = field(default_factory=set, kw_only=True)
     open_segment: SegmentId | None = field(default=None, kw_only=True)
@@ -89,16 +89,19 @@ class EffectChecks:
     held: ReplyId | None = field(default=None, kw_only=True)
     confirmed: set[tuple[int, str]] = field(default_factory=set, kw_only=True)
 
-    def handle(self, event: Event) -> Effects:
-        """Passes an event to the machine, and performs and checks its effects."""
+    def __post_init__(self) -> None:
+        self.requests = TranscriptRequests(self.turns)
+
+    def handle(self, event: ReportedEvent) -> SessionEffects:
+        """Passes an event to the adapter, and performs and checks the effects."""
         self.note(event)
-        effects = self.turns.handle(event)
+        effects = self.requests.handle(event)
         for effect in effects:
             self.perform(effect)
         self.check_state()
         return effects
 
-    def note(self, event: Event) -> None:
+    def note(self, event: ReportedEvent) -> None:
         """Notes what an event says, before the machine handles it."""
         match event:
             case FinalTranscript(reply=reply, transcript=transcript) if not transcript.is_draft:
@@ -133,7 +136,7 @@ class EffectChecks:
         pending = self.turns.pending_turn_has_reply_request or self.turns.pending_turn_lacks_reply_request
         assert phase is Phase.AWAITING_TRANSCRIPT or not pending
 
-    def perform(self, effect: Effect) -> None:  # noqa: C901 - one case for each kind of effect
+    def perform(self, effect: SessionEffect) -> None:  # noqa: C901 - one case for each kind of effect
         """Performs an effect, after checking that it fits those before."""
         match effect:
             case OpenSegment():
@@ -148,7 +151,7 @@ class EffectChecks:
             case TurnStarted():
                 assert self.open_segment is not None
                 assert effect.turn not in self.outcome, "started a turn that is over"
-            case Transcribe():
+            case TranscriptRequest():
                 assert effect.reply not in self.live
                 assert effect.reply not in self.ended, "used an id twice"
                 assert self.open_segment == effect.segment
@@ -235,9 +238,9 @@ class SimulatedSession(EffectChecks):
     ignored: list[Ignored] = field(default_factory=lambda: [""])
     key: PushToTalk | None = None
     low_confidence: list[bool] = field(default_factory=lambda: [False])
-    observe: Callable[[Event, Effects], None] = lambda _event, _effects: None
+    observe: Callable[[ReportedEvent, SessionEffects], None] = lambda _event, _effects: None
     now: Samples = Samples(0)
-    _due: list[tuple[int, int, Callable[[], Event | None]]] = field(default_factory=list)
+    _due: list[tuple[int, int, Callable[[], ReportedEvent | None]]] = field(default_factory=list)
     _order: "count[int]" = field(default_factory=count)
     _requests_answered: int = 0
 
@@ -278,15 +281,15 @@ class SimulatedSession(EffectChecks):
 
     # ---- events and effects ----
 
-    def handle(self, event: Event) -> Effects:
+    def handle(self, event: ReportedEvent) -> SessionEffects:
         effects = super().handle(event)
         self.observe(event, effects)
         return effects
 
-    def perform(self, effect: Effect) -> None:
+    def perform(self, effect: SessionEffect) -> None:
         super().perform(effect)
         match effect:
-            case Transcribe():
+            case TranscriptRequest():
                 self._transcribe(effect)
             case RequestTranscript():
                 self._answer_request(effect.segment)
@@ -297,10 +300,10 @@ class SimulatedSession(EffectChecks):
             case _:
                 pass
 
-    def _schedule(self, ms: float, event: Callable[[], Event | None]) -> None:
+    def _schedule(self, ms: float, event: Callable[[], ReportedEvent | None]) -> None:
         heapq.heappush(self._due, (self.now + samples_of_ms(ms), next(self._order), event))
 
-    def _transcribe(self, effect: Transcribe) -> None:
+    def _transcribe(self, effect: TranscriptRequest) -> None:
         place = _place_of(effect.reply)
         delay_ms = self.stt_delays_ms[place % len(self.stt_delays_ms)]
         if delay_ms is None:
@@ -311,7 +314,7 @@ class SimulatedSession(EffectChecks):
         low_confidence = self.low_confidence[place % len(self.low_confidence)]
         draft = effect.draft and bool(text) and delay_ms % 3 == 0
 
-        def arrives() -> Event:
+        def arrives() -> ReportedEvent:
             words = Transcript(effect.segment, self.now, text, low_confidence, is_draft=draft)
             return FinalTranscript(self.now, effect.reply, words, ignored)
 
@@ -336,7 +339,7 @@ class SimulatedSession(EffectChecks):
             self._schedule(30 + ms, lambda ms=ms: self._progress(reply, ms // 300))  # type: ignore[misc]
         self._schedule(30 + length_ms, lambda: ReplyEnded(self.now, reply))
 
-    def _progress(self, reply: ReplyId, words_heard: int) -> Event | None:
+    def _progress(self, reply: ReplyId, words_heard: int) -> ReportedEvent | None:
         late = self.live.get(reply) != "committed"
         if late and not words_heard % 2:
             return None  # some reports arrive late, others never

@@ -13,13 +13,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
+from assistant.pipeline.transcript_requests import TranscriptRequest, TranscriptRequests
 from assistant.replay.course import Change, CommittedReply, ReplyTiming, TurnCourse, TurnRange
 from assistant.replay.event_replay import (
     PlaybackReports,
+    RecordedRequest,
     RecordingIndex,
     ScoredSilence,
     Source,
-    TranscriptRequest,
     sure_speech_end,
 )
 from assistant.turns.event_log import LoggedEvent
@@ -28,7 +29,6 @@ from assistant.turns.events import (
     DropAttempt,
     EndOfTurn,
     EndOfTurnScored,
-    Event,
     FinalTranscript,
     FrameProcessed,
     HoldPlayback,
@@ -40,9 +40,9 @@ from assistant.turns.events import (
     ReleasePlayback,
     ReplyEnded,
     ReplyId,
+    ReportedEvent,
     RequestTranscript,
     RetractReply,
-    Transcribe,
     TranscriptFailed,
     TurnStarted,
 )
@@ -66,7 +66,7 @@ FIRST_WORD = samples_of_ms(300)
 
 
 def run(
-    recorded: RecordingIndex, before: TurnTaking, span: TurnRange, change: Change, pace: ReplyTiming | None
+    recorded: RecordingIndex, before: TranscriptRequests, span: TurnRange, change: Change, pace: ReplyTiming | None
 ) -> TurnCourse:
     """Simulates a turn with other settings.
 
@@ -92,7 +92,7 @@ def run(
 @dataclass(slots=True)
 class _Simulation:
     recorded: RecordingIndex
-    turns: TurnTaking
+    requests: TranscriptRequests
     span: TurnRange
     change: Change
     pace: ReplyTiming | None
@@ -113,9 +113,16 @@ class _Simulation:
     prepared: dict[ReplyId, tuple[Samples, int]] = field(default_factory=dict)
     dropped: set[ReplyId] = field(default_factory=set)
     order: int = 0
-    due: list[tuple[Samples, int, Samples | None, ReplyId | None, Callable[[], Event]]] = field(default_factory=list)
+    due: list[tuple[Samples, int, Samples | None, ReplyId | None, Callable[[], ReportedEvent]]] = field(
+        default_factory=list
+    )
     # Events of a reply whose first sound is held.
-    held: list[tuple[Samples, Callable[[], Event]]] = field(default_factory=list)
+    held: list[tuple[Samples, Callable[[], ReportedEvent]]] = field(default_factory=list)
+
+    @property
+    def turns(self) -> TurnTaking:
+        """The simulated turn taking."""
+        return self.requests.turns
 
     # ---- recorded events ----
 
@@ -149,7 +156,7 @@ class _Simulation:
         self.spoken_into = self.turns.replying
         for place in range(self.span.start - 1, -1, -1):
             told, effects = self.recorded.steps[place]
-            asked = [effect.reply for effect in effects if isinstance(effect, Transcribe)]
+            asked = [effect.reply for effect in effects if isinstance(effect, TranscriptRequest)]
             self.simulated_ids |= {reply: reply for reply in asked}
             self.ordinal += len(asked)
             if (at := sure_speech_end(told)) is not None:
@@ -162,7 +169,7 @@ class _Simulation:
         """Returns the last segment before the turn. An unconfirmed onset may have become this turn."""
         for _, effects in reversed(self.recorded.steps[:place]):
             for effect in reversed(effects):
-                if isinstance(effect, OpenSegment | Transcribe | RequestTranscript):
+                if isinstance(effect, OpenSegment | TranscriptRequest | RequestTranscript):
                     return effect.segment
         return NO_SEGMENT
 
@@ -216,16 +223,16 @@ class _Simulation:
     def _schedule(
         self,
         at: Samples,
-        event: Callable[[], Event],
+        event: Callable[[], ReportedEvent],
         silence: Samples | None = None,
         reply: ReplyId | None = None,
     ) -> None:
         self.order += 1
         heapq.heappush(self.due, (at, self.order, silence, reply, event))
 
-    def handle(self, event: Event) -> None:  # noqa: C901, PLR0912 - one case for each kind of effect
+    def handle(self, event: ReportedEvent) -> None:  # noqa: C901, PLR0912 - one case for each kind of effect
         """Sends an event to turn taking and performs the resulting effects."""
-        for effect in self.turns.handle(event):
+        for effect in self.requests.handle(event):
             self.course.decisions.append((self.place, self.now, effect))
             match effect:
                 case TurnStarted(turn, onset):
@@ -235,7 +242,7 @@ class _Simulation:
                     self.dropped.add(reply)
                 case OpenSegment(segment):
                     self.segment = segment
-                case Transcribe():
+                case TranscriptRequest():
                     self._handle_request(effect)
                 case RequestTranscript(segment):
                     self._handle_onset_request(segment)
@@ -262,7 +269,7 @@ class _Simulation:
             if silent and self.turns.settings.patience is not None and not self.recorded.estimates_in(self.silence):
                 self.course.assumed.add("fixed silence")
 
-    def _handle_request(self, effect: Transcribe) -> None:
+    def _handle_request(self, effect: TranscriptRequest) -> None:
         self.course.asked += 1
         ordinal, self.ordinal = self.ordinal, self.ordinal + 1
         self.segment = effect.segment  # it may have been opened before this turn began
@@ -272,7 +279,8 @@ class _Simulation:
         if then is None or not self.asked[key]:
             self._simulate_result(effect, ordinal, self.now)
             return
-        recorded = next(was.reply for was in self.recorded.steps[self.place].effects if isinstance(was, Transcribe))
+        effects = self.recorded.steps[self.place].effects
+        recorded = next(was.reply for was in effects if isinstance(was, TranscriptRequest))
         self.simulated_ids[recorded] = effect.reply
         if then.answer is None and then.dropped is not None:
             # It was dropped in the recording, and may not be dropped here.
@@ -290,14 +298,14 @@ class _Simulation:
         at = Samples(self.now + UNDERSTOOD)
         self._schedule(at, lambda: InterimTranscript(self.now, Transcript(segment, self.now, ""), was_requested=True))
 
-    def _simulate_result(self, effect: Transcribe, ordinal: int, earliest: Samples) -> None:
+    def _simulate_result(self, effect: TranscriptRequest, ordinal: int, earliest: Samples) -> None:
         """Simulates the transcript and EOT estimates of a request that was not recorded."""
         self._simulate_estimate(effect.segment, self.now, "asked", ordinal)
         self._simulate_transcript(effect, ordinal, earliest)
         if ordinal == 0 and (heard := self._recorded_estimate("listener", 0)) is not None:
             self._simulate_estimate(effect.segment, Samples(self.now + heard.delay), "listener", 0)
 
-    def _simulate_transcript(self, effect: Transcribe, ordinal: int, earliest: Samples) -> None:
+    def _simulate_transcript(self, effect: TranscriptRequest, ordinal: int, earliest: Samples) -> None:
         reply, segment, then = effect.reply, effect.segment, self._similar_request(ordinal, draft=effect.draft)
         at = Samples(max(earliest, self.now + (0 if then is None else self._delay(then, ordinal))))
         told = None if then is None or then.answer is None else self.recorded.steps[then.answer].told
@@ -315,7 +323,7 @@ class _Simulation:
         void = told.ignored_because if isinstance(told, FinalTranscript) else ""
         self._schedule(at, lambda: self._simulated_result(FinalTranscript(self.now, reply, words, void)))
 
-    def _simulated_result(self, made_up: FinalTranscript | TranscriptFailed) -> Event:
+    def _simulated_result(self, made_up: FinalTranscript | TranscriptFailed) -> ReportedEvent:
         """Returns the simulated result. Notes the assumption if the request is pending and of the current turn."""
         if made_up.reply not in self.dropped and made_up.reply.turn == self.span.turn:
             self.course.assumed.add("words")
@@ -328,11 +336,11 @@ class _Simulation:
                 at, lambda: self._simulated_estimate(EndOfTurnScored(self.now, segment, found.estimate)), self.silence
             )
 
-    def _simulated_estimate(self, judged: EndOfTurnScored) -> Event:
+    def _simulated_estimate(self, judged: EndOfTurnScored) -> ReportedEvent:
         self.course.assumed.add("judgement")
         return judged
 
-    def _similar_request(self, ordinal: int, *, draft: bool) -> TranscriptRequest | None:
+    def _similar_request(self, ordinal: int, *, draft: bool) -> RecordedRequest | None:
         """Returns the most similar recorded request: of the same silence, or else the nearest of the same turn.
 
         Without `draft`, only requests that were not answered with a draft count.
@@ -346,7 +354,7 @@ class _Simulation:
         near = [ask for ask in self.recorded.requests_of(self.span.turn) if self._is_usable(ask, draft=draft)]
         return min(near, key=lambda ask: abs(ask.at - self.now), default=None)
 
-    def _delay(self, ask: TranscriptRequest, ordinal: int) -> int:
+    def _delay(self, ask: RecordedRequest, ordinal: int) -> int:
         """Returns the delay until the transcript. A request that gets no draft first waits for the draft's time."""
         before = (other for other in self.recorded.requests_in(ask.silence) if other.ordinal == ask.ordinal - 1)
         draft = next((other for other in before if not self._is_usable(other, draft=False)), None)
@@ -354,7 +362,7 @@ class _Simulation:
             draft.delay if draft is not None and draft.answer is not None and ask.ordinal > ordinal else 0
         )
 
-    def _is_usable(self, ask: TranscriptRequest, *, draft: bool) -> bool:
+    def _is_usable(self, ask: RecordedRequest, *, draft: bool) -> bool:
         told = None if ask.answer is None else self.recorded.steps[ask.answer].told
         return told is not None and (draft or not (isinstance(told, FinalTranscript) and told.transcript.is_draft))
 

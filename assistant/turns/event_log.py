@@ -1,6 +1,6 @@
 """Records the events of turn taking without their words, so that a replay makes the same decisions. Pure.
 
-Each event of `TurnTaking.handle` becomes one short entry; frames without changes share one. Of a text only what
+Each event that a session reports becomes one short entry; frames without changes share one. Of a text only what
 decisions depend on is kept: whether there are words, whether they equal other words, and whether they are a
 backchannel.
 
@@ -36,7 +36,6 @@ from assistant.end_of_turn.estimator import EndOfTurnEstimate, EndOfTurnProfile
 from assistant.turns.backchannel import is_backchannel, plain_words
 from assistant.turns.events import (
     EndOfTurnScored,
-    Event,
     FinalTranscript,
     FrameProcessed,
     InputCleared,
@@ -48,6 +47,7 @@ from assistant.turns.events import (
     ReplyEnded,
     ReplyId,
     ReplyRequested,
+    ReportedEvent,
     TranscriptFailed,
 )
 from assistant.turns.settings import (
@@ -56,6 +56,7 @@ from assistant.turns.settings import (
     InterruptedBy,
     OverlapThresholds,
     PushToTalkThresholds,
+    RecheckThresholds,
     ReplyThresholds,
     TurnEndThresholds,
     TurnSettings,
@@ -92,6 +93,7 @@ _GROUPS: dict[str, type[Any]] = {
     "patience": EndOfTurnProfile,
     "start": TurnStartThresholds,
     "attempts": AttemptThresholds,
+    "rechecks": RecheckThresholds,
     "end": TurnEndThresholds,
     "overlap": OverlapThresholds,
     "replies": ReplyThresholds,
@@ -100,7 +102,10 @@ _GROUPS: dict[str, type[Any]] = {
 }
 """Classes of the settings that have fields of their own."""
 
-LoggedEvent = Event | TurnSettings
+_RECHECKS = tuple(each.name for each in fields(RecheckThresholds))
+"""Names of the thresholds of rechecks. In the trace they are fields of the settings and of the group `attempts`."""
+
+LoggedEvent = ReportedEvent | TurnSettings
 
 _Single = (
     InterimTranscript | EndOfTurnScored | FinalTranscript | TranscriptFailed | PlaybackProgress | ReplyEnded
@@ -141,11 +146,11 @@ class EventLog:
     _logged: PlaybackProgress | None = None  # the last report that has an entry
     _partial: str = ""
 
-    def add(self, event: Event, settings: TurnSettings) -> None:
-        """Records the next event and the settings in effect. Call it before `TurnTaking.handle`."""
+    def add(self, event: ReportedEvent, settings: TurnSettings) -> None:
+        """Records the next event and the settings in effect. Call it before the event is handled."""
         if settings != self._settings:
             self._settings, self._partial = settings, ""
-            self._add(f"set {json.dumps(asdict(settings), separators=(',', ':'))}")
+            self._add(f"set {json.dumps(_recorded(settings), separators=(',', ':'))}")
         match event:
             case FrameProcessed():
                 if self._playing is not self._logged and self._playing is not None:
@@ -224,6 +229,8 @@ def settings_of(found: dict[str, object]) -> TurnSettings:
     Raises TypeError, ValueError.
     """
     known = {name: value for name, value in found.items() if name in TurnSettings.__dataclass_fields__}
+    rechecks = {**_group_of(found, "attempts"), **found}
+    known["rechecks"] = {name: rechecks[name] for name in _RECHECKS if name in rechecks}
     if "manual" in found:
         known |= _modes_of_schema_1(found)
     for name, mode in (("ends_turn", EndsTurn), ("interrupted_by", InterruptedBy)):
@@ -235,6 +242,20 @@ def settings_of(found: dict[str, object]) -> TurnSettings:
             names = {each.name for each in fields(group)}
             known[name] = group(**{key: each for key, each in value.items() if key in names})
     return TurnSettings(**known)  # type: ignore[arg-type]
+
+
+def _recorded(settings: TurnSettings) -> dict[str, object]:
+    """Returns the settings as they are recorded."""
+    recorded = asdict(settings)
+    rechecks = recorded.pop("rechecks")
+    recorded["settle_ms"] = rechecks.pop("settle_ms")
+    recorded["attempts"] |= rechecks
+    return recorded
+
+
+def _group_of(found: dict[str, object], name: str) -> dict[str, object]:
+    group = found.get(name)
+    return group if isinstance(group, dict) else {}
 
 
 def _modes_of_schema_1(found: dict[str, object]) -> dict[str, object]:
@@ -372,7 +393,7 @@ def _frames_of(fields: list[str]) -> Iterator[FrameProcessed]:
         )
 
 
-def _event_of(kind: str, fields: list[str]) -> Event:  # noqa: C901, PLR0911, PLR0912 - one return for each kind
+def _event_of(kind: str, fields: list[str]) -> ReportedEvent:  # noqa: C901, PLR0911, PLR0912 - one return for each kind
     position, *rest = fields  # raises ValueError without fields
     at = Samples(int(position))
     match kind, rest:

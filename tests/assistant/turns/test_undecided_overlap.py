@@ -3,6 +3,7 @@
 import pytest
 from turn_scene import Scene, at, words
 
+from assistant.pipeline.transcript_requests import TranscriptRequest
 from assistant.turns.events import (
     DiscardSegment,
     DuckReply,
@@ -15,7 +16,6 @@ from assistant.turns.events import (
     ReplyId,
     ReplyRequested,
     RequestTranscript,
-    Transcribe,
     TurnStarted,
     UnduckReply,
 )
@@ -51,7 +51,7 @@ def test_overlap_pending_at_end_of_reply_is_turn_if_it_has_words(
     assert scene.phase() is Phase.IDLE
     asked += scene.silence(160 - silence_ms)
     assert scene.requested_transcript(text, asked) == (said or (DiscardSegment(SegmentId(at(2500)), 1),))
-    asking = [effect for effect in scene.silence(600) if isinstance(effect, Transcribe)]
+    asking = [effect for effect in scene.silence(600) if isinstance(effect, TranscriptRequest)]
     assert [effect.speech_end for effect in asking] == [at(2960)] * len(said)
 
 
@@ -109,7 +109,7 @@ def test_segment_starts_at_unclear_prefix(text: str, *, rough: bool) -> None:
     assert scene.speech(280) == (DuckReply(reply), OpenSegment(segment, at(3340)))
     assert scene.speech(20) == (TurnStarted(2, at(3340)), InterruptReply(reply))
     scene.speech(500)
-    [asking] = [effect for effect in scene.silence(400) if isinstance(effect, Transcribe)][:1]
+    [asking] = [effect for effect in scene.silence(400) if isinstance(effect, TranscriptRequest)][:1]
     assert asking.segment == segment
 
 
