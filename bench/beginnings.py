@@ -15,7 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from assistant.turns.events import FinalTranscript, FrameProcessed, Transcribe, TurnStarted
+from assistant.pipeline.transcript_requests import TranscriptRequest, TranscriptRequests
+from assistant.turns.events import FinalTranscript, FrameProcessed, TurnStarted
 from assistant.turns.settings import TurnSettings
 from assistant.turns.states import Phase
 from assistant.turns.turn_taking import TurnTaking
@@ -49,6 +50,7 @@ class Beginnings:
         """Processes a recording without any transcripts: each turn ends with its silence timeout."""
         vad.reset()
         turns = TurnTaking(TurnSettings())
+        requests = TranscriptRequests(turns)
         waiting: list[tuple[Samples, Samples]] = []  # onsets not yet in a turn: position, and when it was reported
         speaking = False
         self.audio_s += len(pcm) / MIC_RATE_HZ
@@ -59,13 +61,13 @@ class Beginnings:
                 waiting.append((vad_result.boundary, frame.end))
                 self.opened += 1
             speaking = vad_result.speaking
-            for effect in turns.handle(FrameProcessed(frame.end, vad_result)):
+            for effect in requests.handle(FrameProcessed(frame.end, vad_result)):
                 if isinstance(effect, TurnStarted):
                     known = [known for edge, known in waiting if edge >= effect.onset]
                     self.later_ms.extend(ms_of_samples(frame.end - at) for at in known)
                     waiting.clear()
-                if isinstance(effect, Transcribe):
-                    turns.handle(FinalTranscript(frame.end, effect.reply, Transcript(effect.segment, frame.end, "")))
+                if isinstance(effect, TranscriptRequest):
+                    requests.handle(FinalTranscript(frame.end, effect.reply, Transcript(effect.segment, frame.end, "")))
 
 
 def speech(manifest: Path) -> Iterator[Pcm]:

@@ -1,9 +1,12 @@
-"""Simulates 200 random conversations and writes the events and effects of turn taking as compact lines.
+"""Simulates 260 random conversations and writes the events and effects of turn taking as compact lines.
+
+The recognizer's adapter takes part: the lines hold what a session reports and what it performs.
 
 `PYTHONPATH=.:tests python tests/random_conversations.py` in the repository's root writes the golden file anew;
 test_golden_conversations.py compares it. A change of the file is a change of behaviour.
 
-Conversation `n` is drawn with `random.Random(n)`. A line holds the position in samples, an event with its fields, and
+Conversation `n` is drawn with `random.Random(n)`. In the last 60, transcripts settle late and arrive soon, so most of
+them are requested again. A line holds the position in samples, an event with its fields, and
 the effects with theirs. Names and modes are spelled here, so the file does not change when a class is renamed. Frames
 that change nothing share a line: their number, the VAD result, and the position of the last.
 
@@ -16,24 +19,22 @@ that change nothing share a line: their number, the VAD result, and the position
 
 import gzip
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from random import Random
 
 from simulated_session import Ignored, SimulatedSession
 
 from assistant.end_of_turn.estimator import BALANCED, EAGER, PATIENT, EndOfTurnEstimate, EndOfTurnProfile
+from assistant.pipeline.transcript_requests import SessionEffect, SessionEffects, TranscriptRequest, TranscriptRequests
 from assistant.turns.events import (
     CloseSegment,
     CommitTurn,
     CommitWithoutReply,
     DropAttempt,
     DuckReply,
-    Effect,
-    Effects,
     EndOfTurn,
     EndOfTurnScored,
-    Event,
     FinalTranscript,
     FrameProcessed,
     HoldPlayback,
@@ -50,17 +51,17 @@ from assistant.turns.events import (
     ReplyEnded,
     ReplyId,
     ReplyRequested,
+    ReportedEvent,
     RequestTranscript,
     ResumeReply,
     RetractReply,
-    Transcribe,
     TranscriptFailed,
     TurnDiscarded,
     TurnStarted,
     UnduckReply,
 )
 from assistant.turns.push_to_talk import PushToTalk
-from assistant.turns.settings import EndsTurn, InterruptedBy, TurnSettings
+from assistant.turns.settings import EndsTurn, InterruptedBy, RecheckThresholds, TurnSettings
 from assistant.turns.states import Phase
 from assistant.turns.turn_taking import TurnTaking
 from audio.stt import Transcript
@@ -68,13 +69,18 @@ from audio.units import FRAME_MS, FRAME_SAMPLES, Samples
 from audio.vad import VadResult
 
 GOLDEN_FILE = Path(__file__).parent / "golden" / "turn-taking.txt.gz"
-CONVERSATIONS = 200
+CONVERSATIONS = 260
+LATE_SETTLING_FROM = 200
 
 MAX_SILENT_FRAMES = 1500
 """Limit on the silent frames after the last speech: 30 s, longer than most waits."""
 
 QUIET_FRAMES = 80
 """A conversation ends after this many frames in which nothing is pending: longer than the delay of a resumed reply."""
+
+DELAYS_MS = [None, 0.0, 5.0, 60.0, 80.0, 80.0, 300.0, 700.0, 4000.0]
+SHORT_DELAYS_MS = [None, 0.0, 5.0, 9.0, 15.0, 20.0, 30.0, 45.0, 60.0, 120.0, 300.0]
+"""Delays of transcripts; None: recognition fails. Those divisible by 3 may be drafts."""
 
 NAMES: dict[type, str] = {
     FrameProcessed: "f",
@@ -91,7 +97,7 @@ NAMES: dict[type, str] = {
     ReplyCancelled: "cancel",
     OpenSegment: "open",
     TurnStarted: "start",
-    Transcribe: "transcribe",
+    TranscriptRequest: "transcribe",
     RequestTranscript: "ask",
     PrepareReply: "prepare",
     EndOfTurn: "end",
@@ -152,7 +158,7 @@ def random_settings(random: Random, ends: str) -> TurnSettings:
     return TurnSettings(
         hangover_ms=random.choice([100.0, 400.0, 400.0, 700.0, 1200.0]),
         speculate_after_ms=random.choice([None, 40.0, 60.0, 200.0]),
-        settle_ms=random.choice([0.0, 60.0, 160.0, 200.0]),
+        rechecks=RecheckThresholds(settle_ms=random.choice([0.0, 60.0, 160.0, 200.0])),
         interrupt_after_ms=random.choice([40.0, 90.0, 300.0]),
         max_turn_s=random.choice([1.0, 2.0, 30.0, 30.0]),
         stuck_after_s=random.choice([2.0, 10.0]),
@@ -235,12 +241,17 @@ def random_burst(random: Random) -> list[str]:
     return random.choice([[], [], *bursts])
 
 
-def random_session(random: Random, script: Script) -> SimulatedSession:
-    delays_ms = [None, 0.0, 5.0, 60.0, 80.0, 80.0, 300.0, 700.0, 4000.0]
+def settles_late(random: Random, settings: TurnSettings) -> TurnSettings:
+    """Returns settings with which transcripts are requested early, and again."""
+    speculate_ms, settle_ms = random.choice([40.0, 60.0]), random.choice([160.0, 200.0, 300.0])
+    return replace(settings, speculate_after_ms=speculate_ms, rechecks=RecheckThresholds(settle_ms))
+
+
+def random_session(random: Random, script: Script, delays_ms: list[float | None]) -> SimulatedSession:
     lengths_ms = [None, 0.0, 300.0, 1500.0, 2500.0, 4000.0]
     ignored: list[Ignored] = ["", "", "", "", "overheard", "called", "backchannel"]
     return SimulatedSession(
-        TurnTaking(script.settings[0]),
+        TranscriptRequests(TurnTaking(script.settings[0])),
         random.choices(delays_ms, k=4),
         random.choices(lengths_ms, k=4),
         random.choices(["", "yes", "mhm", "what time is it", "what time is it", "stop"], k=random.choice([1, 4])),
@@ -312,7 +323,7 @@ class Performance:
         if event is not None:
             self.session.handle(event)
 
-    def event_of(self, act: str, at: Samples, silent_frames: int) -> Event | None:  # noqa: C901 - one return each
+    def event_of(self, act: str, at: Samples, silent_frames: int) -> ReportedEvent | None:  # noqa: C901 - one return each
         turns, segment = self.session.turns, self.session.open_segment
         match act:
             case "mhm" | "interim" | "low" | "called" | "echo" if segment is not None:
@@ -364,7 +375,7 @@ class Recording:
         self._flush()
         self.lines.append(f"! {settings_line(settings)}")
 
-    def add(self, event: Event, effects: Effects) -> None:
+    def add(self, event: ReportedEvent, effects: SessionEffects) -> None:
         state = state_of(self.turns)
         told = [line_of(effect) for effect in effects] + ([state] if state != self._state else [])
         self._state = state
@@ -402,7 +413,7 @@ def settings_line(settings: TurnSettings) -> str:
     numbers = [
         settings.hangover_ms,
         settings.speculate_after_ms,
-        settings.settle_ms,
+        settings.rechecks.settle_ms,
         settings.interrupt_after_ms,
         settings.max_turn_s,
         settings.stuck_after_s,
@@ -423,7 +434,7 @@ def state_of(turns: TurnTaking) -> str:
     return PHASES[turns.phase] + "".join(flag for flag, present in flags.items() if present)
 
 
-def line_of(told: Event | Effect, skip: int = 0) -> str:
+def line_of(told: ReportedEvent | SessionEffect, skip: int = 0) -> str:
     """Returns the name and the fields of an event or effect. A segment that was not used is discarded."""
     if isinstance(told, CloseSegment):
         return f"{'close' if told.used else 'discard'} {told.segment} {told.turn}"
@@ -453,8 +464,11 @@ def value_of(value: object) -> str:
 def lines_of_conversation(number: int) -> list[str]:
     """Simulates conversation `number` and returns its lines."""
     random = Random(number)
-    script = random_script(random)
-    session = random_session(random, script)
+    script, delays_ms = random_script(random), DELAYS_MS
+    if number >= LATE_SETTLING_FROM:
+        script.settings = {frame: settles_late(random, settings) for frame, settings in script.settings.items()}
+        delays_ms = SHORT_DELAYS_MS
+    session = random_session(random, script, delays_ms)
     recording = Recording(session.turns)
     session.observe = recording.add
     Performance(random, script, session, recording).perform()

@@ -1,4 +1,4 @@
-"""Simulates the session around the turn-taking machine, and checks each of its effects.
+"""Simulates the session around turn taking and the recognizer's adapter, and checks each of their effects.
 
 The property tests and the golden conversations share it. Transcripts arrive late, fail or are drafts; replies are
 played, stay silent or never end. Everything is determined by the lists that are passed in.
@@ -10,6 +10,7 @@ from typing import Literal
 
 import numpy as np
 
+from assistant.pipeline.transcript_requests import SessionEffect, SessionEffects, TranscriptRequest
 from assistant.replay.event_replay import PlaybackReports
 from assistant.replay.world import World
 from assistant.turns.backchannel import plain_words
@@ -19,10 +20,7 @@ from assistant.turns.events import (
     CommitWithoutReply,
     DropAttempt,
     DuckReply,
-    Effect,
-    Effects,
     EndOfTurn,
-    Event,
     FinalTranscript,
     HoldPlayback,
     InputCleared,
@@ -37,10 +35,10 @@ from assistant.turns.events import (
     ReplyEnded,
     ReplyId,
     ReplyRequested,
+    ReportedEvent,
     RequestTranscript,
     ResumeReply,
     RetractReply,
-    Transcribe,
     TranscriptFailed,
     TurnDiscarded,
     TurnStarted,
@@ -85,14 +83,14 @@ class EffectChecks(World):
     held: ReplyId | None = field(default=None, kw_only=True)
     confirmed: set[tuple[int, str]] = field(default_factory=set, kw_only=True)
 
-    def handle(self, event: Event) -> Effects:
-        """Passes an event to the machine, and performs and checks its effects."""
+    def handle(self, event: ReportedEvent) -> SessionEffects:
+        """Passes an event to the adapter, and performs and checks the effects."""
         self.note(event)
         effects = super().handle(event)
         self.check_state()
         return effects
 
-    def note(self, event: Event) -> None:
+    def note(self, event: ReportedEvent) -> None:
         """Notes what an event says, before the machine handles it."""
         match event:
             case FinalTranscript(reply=reply, transcript=transcript) if not transcript.is_draft:
@@ -127,7 +125,7 @@ class EffectChecks(World):
         pending = self.turns.pending_turn_has_reply_request or self.turns.pending_turn_lacks_reply_request
         assert phase is Phase.AWAITING_TRANSCRIPT or not pending
 
-    def perform(self, effect: Effect) -> None:  # noqa: C901 - one case for each kind of effect
+    def perform(self, effect: SessionEffect) -> None:  # noqa: C901 - one case for each kind of effect
         """Performs an effect, after checking that it fits those before."""
         match effect:
             case OpenSegment():
@@ -142,7 +140,7 @@ class EffectChecks(World):
             case TurnStarted():
                 assert self.open_segment is not None
                 assert effect.turn not in self.outcome, "started a turn that is over"
-            case Transcribe():
+            case TranscriptRequest():
                 assert effect.reply not in self.live
                 assert effect.reply not in self.ended, "used an id twice"
                 assert self.open_segment == effect.segment
@@ -228,7 +226,7 @@ class SimulatedSession(EffectChecks):
     ignored: list[Ignored] = field(default_factory=lambda: [""])
     key: PushToTalk | None = None
     low_confidence: list[bool] = field(default_factory=lambda: [False])
-    observe: Callable[[Event, Effects], None] = lambda _event, _effects: None
+    observe: Callable[[ReportedEvent, SessionEffects], None] = lambda _event, _effects: None
     _requests_answered: int = 0
 
     # ---- time and the key ----
@@ -264,15 +262,15 @@ class SimulatedSession(EffectChecks):
 
     # ---- events and effects ----
 
-    def handle(self, event: Event) -> Effects:
+    def handle(self, event: ReportedEvent) -> SessionEffects:
         effects = super().handle(event)
         self.observe(event, effects)
         return effects
 
-    def perform(self, effect: Effect) -> None:
+    def perform(self, effect: SessionEffect) -> None:
         super().perform(effect)
         match effect:
-            case Transcribe():
+            case TranscriptRequest():
                 self._transcribe(effect)
             case RequestTranscript():
                 self._answer_request(effect.segment)
@@ -283,7 +281,7 @@ class SimulatedSession(EffectChecks):
             case _:
                 pass
 
-    def _transcribe(self, effect: Transcribe) -> None:
+    def _transcribe(self, effect: TranscriptRequest) -> None:
         place = _place_of(effect.reply)
         delay_ms = self.stt_delays_ms[place % len(self.stt_delays_ms)]
         if delay_ms is None:

@@ -1,11 +1,10 @@
-"""Drives the turn-taking machine with synthetic frames, transcripts and playback reports."""
+"""Drives turn taking and the recognizer's adapter with synthetic frames, transcripts and playback reports."""
 
 from dataclasses import replace
 
+from assistant.pipeline.transcript_requests import SessionEffect, SessionEffects, TranscriptRequest, TranscriptRequests
 from assistant.turns.events import (
     CloseSegment,
-    Effect,
-    Event,
     FinalTranscript,
     FrameProcessed,
     InterimTranscript,
@@ -13,11 +12,11 @@ from assistant.turns.events import (
     PrepareReply,
     ReplyId,
     ReplyRequested,
+    ReportedEvent,
     RequestTranscript,
     ResumeReply,
-    Transcribe,
 )
-from assistant.turns.settings import TurnSettings
+from assistant.turns.settings import RecheckThresholds, TurnSettings
 from assistant.turns.states import Phase
 from assistant.turns.turn_taking import TurnTaking
 from audio.stt import SegmentId, Transcript
@@ -36,56 +35,59 @@ def words(text: str, segment: SegmentId = SOME_SEGMENT) -> Transcript:
 
 
 class Scene:
-    """Feeds a `TurnTaking` machine with stretches of speech and silence, and with the reports of a session.
+    """Feeds turn taking with stretches of speech and silence, and with the reports of a session.
+
+    The recognizer's adapter takes part: transcripts are requested, and requested again, as in a session.
 
     Each method returns the effects of its events. `effects` collects the effects of all events.
     """
 
     def __init__(self, settings: TurnSettings | None = None) -> None:
         self.turns = TurnTaking(settings or TurnSettings())
+        self.requests = TranscriptRequests(self.turns)
         self.now_ms = 0.0
         self.edge_ms = self.onset_ms = 0.0
         self.speaking = False
-        self.effects: list[Effect] = []
+        self.effects: list[SessionEffect] = []
 
     def phase(self) -> Phase:
         return self.turns.phase
 
-    def handle(self, event: Event) -> tuple[Effect, ...]:
-        effects = self.turns.handle(event)
+    def handle(self, event: ReportedEvent) -> SessionEffects:
+        effects = self.requests.handle(event)
         self.effects.extend(effects)
         return effects
 
-    def speech(self, ms: float) -> tuple[Effect, ...]:
+    def speech(self, ms: float) -> SessionEffects:
         return self._add_frames(ms, speaking=True)
 
-    def silence(self, ms: float) -> tuple[Effect, ...]:
+    def silence(self, ms: float) -> SessionEffects:
         return self._add_frames(ms, speaking=False)
 
-    def possible_end(self, ms: float) -> tuple[Effect, ...]:
+    def possible_end(self, ms: float) -> SessionEffects:
         """Adds frames in which the VAD still reports speech, with a possible end."""
         if self.speaking:
             self.onset_ms, self.edge_ms, self.speaking = self.edge_ms, self.now_ms, False
-        emitted: tuple[Effect, ...] = ()
+        emitted: SessionEffects = ()
         for _ in range(0, int(ms), 20):
             self.now_ms += 20
             vad = VadResult(True, at(self.onset_ms), 0.1, possible_end=at(self.edge_ms))
             emitted += self.handle(FrameProcessed(at(self.now_ms), vad))
         return emitted
 
-    def uncertain_speech(self, ms: float, probability: float = 0.58) -> tuple[Effect, ...]:
+    def uncertain_speech(self, ms: float, probability: float = 0.58) -> SessionEffects:
         """Adds speech frames with a low probability."""
         return self._add_frames(ms, speaking=True, probability=probability)
 
-    def possible_onset(self, ms: float) -> tuple[Effect, ...]:
+    def possible_onset(self, ms: float) -> SessionEffects:
         """Adds silent frames with a possible onset."""
         return self._add_frames(ms, speaking=False, possible_onset=True)
 
-    def speech_above_noise(self, ms: float, probability: float) -> tuple[Effect, ...]:
+    def speech_above_noise(self, ms: float, probability: float) -> SessionEffects:
         """Adds speech frames that are louder than the silence before."""
         return self._add_frames(ms, speaking=True, probability=probability, above_noise=True)
 
-    def background_speech(self, ms: float) -> tuple[Effect, ...]:
+    def background_speech(self, ms: float) -> SessionEffects:
         """Adds certain speech frames that are no louder than the background."""
         return self._add_frames(ms, speaking=True, background=True)
 
@@ -98,10 +100,10 @@ class Scene:
         possible_onset: bool = False,
         above_noise: bool = False,
         background: bool = False,
-    ) -> tuple[Effect, ...]:
+    ) -> SessionEffects:
         if speaking != self.speaking:
             self.speaking, self.edge_ms = speaking, self.now_ms
-        emitted: list[Effect] = []
+        emitted: list[SessionEffect] = []
         end_ms = self.now_ms + ms
         while self.now_ms < end_ms:
             self.now_ms += 20
@@ -117,18 +119,18 @@ class Scene:
             emitted += self.handle(FrameProcessed(at(self.now_ms), vad))
         return tuple(emitted)
 
-    def transcript(self, reply: ReplyId, text: str) -> tuple[Effect, ...]:
+    def transcript(self, reply: ReplyId, text: str) -> SessionEffects:
         return self.handle(FinalTranscript(at(self.now_ms), reply, words(text)))
 
     def requested_transcript(
-        self, text: str, effects: tuple[Effect, ...], *, low_confidence: bool = False
-    ) -> tuple[Effect, ...]:
+        self, text: str, effects: SessionEffects, *, low_confidence: bool = False
+    ) -> SessionEffects:
         """Delivers the transcript that the `RequestTranscript` among `effects` asked for."""
         [asked] = [effect for effect in effects if isinstance(effect, RequestTranscript)]
         heard = replace(words(text, asked.segment), low_confidence=low_confidence)
         return self.handle(InterimTranscript(at(self.now_ms), heard, was_requested=True))
 
-    def progress(self, reply: ReplyId, words_heard: int, *, audible: bool = True) -> tuple[Effect, ...]:
+    def progress(self, reply: ReplyId, words_heard: int, *, audible: bool = True) -> SessionEffects:
         return self.handle(PlaybackProgress(at(self.now_ms), reply, words_heard, audible))
 
     def commit_reply(self, text: str = "what time is it", *, words_heard: int = 0, audible: bool = False) -> ReplyId:
@@ -148,26 +150,26 @@ FIRST = ReplyId(1, 1)
 """The first attempt of the first turn."""
 
 
-def low_confidence_transcript(scene: Scene, reply: ReplyId, text: str = "the") -> tuple[Effect, ...]:
+def low_confidence_transcript(scene: Scene, reply: ReplyId, text: str = "the") -> SessionEffects:
     """Delivers a low-confidence transcript."""
     return scene.handle(FinalTranscript(at(scene.now_ms), reply, replace(words(text), low_confidence=True)))
 
 
-def discards(effect: Effect) -> bool:
+def discards(effect: SessionEffect) -> bool:
     """Returns whether the effect closes a segment that was not used."""
     return isinstance(effect, CloseSegment) and not effect.used
 
 
 def last_requested(scene: Scene) -> ReplyId:
     """Returns the attempt whose transcript was requested last."""
-    return next(effect.reply for effect in reversed(scene.effects) if isinstance(effect, Transcribe))
+    return next(effect.reply for effect in reversed(scene.effects) if isinstance(effect, TranscriptRequest))
 
 
 def interrupt_briefly(scene: Scene) -> ReplyId:
     """Speaks long enough to interrupt a reply, then stops. Returns the attempt of the new turn."""
     scene.speech(300)
     scene.silence(400)
-    return next(effect.reply for effect in reversed(scene.effects) if isinstance(effect, Transcribe))
+    return next(effect.reply for effect in reversed(scene.effects) if isinstance(effect, TranscriptRequest))
 
 
 def has_resumed(scene: Scene) -> bool:
@@ -186,10 +188,10 @@ def announcement_count(scene: Scene) -> int:
     return sum(isinstance(effect, PrepareReply) and effect.text_is_reply for effect in scene.effects)
 
 
-SLOW_TO_SETTLE = TurnSettings(hangover_ms=300, speculate_after_ms=40, settle_ms=160)
+SLOW_TO_SETTLE = TurnSettings(hangover_ms=300, speculate_after_ms=40, rechecks=RecheckThresholds(settle_ms=160))
 
 
-def draft_transcript(scene: Scene, text: str) -> tuple[Effect, ...]:
+def draft_transcript(scene: Scene, text: str) -> SessionEffects:
     """Runs a turn up to a silence and delivers a draft as its first transcript."""
     scene.speech(800)
     scene.possible_end(40)

@@ -8,13 +8,14 @@ from datetime import datetime, timedelta
 from assistant.end_of_turn.completeness import completeness
 from assistant.end_of_turn.estimator import SELDOM, EndOfTurnEstimate
 from assistant.events import SessionEvent, TurnFinished
+from assistant.pipeline.transcript_requests import TranscriptRequest
 from assistant.pipeline.turn_trace import ConversationTimeline, PartialFacts, SegmentTrace, TurnTrace, salted_hash
 from assistant.trace.context import trace_id_of, traceparent
 from assistant.trace.latency import Span
 from assistant.trace.record import EventName, Outcome, TurnRecord
 from assistant.turns.event_entries import probability_byte
 from assistant.turns.event_log import EventLog
-from assistant.turns.events import CommitTurn, CommitWithoutReply, OpenSegment, ReplyId, Transcribe, TurnDiscarded
+from assistant.turns.events import CommitTurn, CommitWithoutReply, OpenSegment, ReplyId, TurnDiscarded
 from audio.clock import StreamClock
 from audio.frame import Frame
 from audio.stt import Transcript
@@ -143,7 +144,7 @@ class Recorder:
 
     # ---- an attempt ----
 
-    def transcript_requested(self, request: Transcribe, now_s: float, speech_end_s: float) -> None:
+    def transcript_requested(self, request: TranscriptRequest, now_s: float, speech_end_s: float) -> None:
         """Records that a transcript was requested in a silence."""
         trace = self._trace(request.reply.turn)
         trace.attempts = request.reply.attempt

@@ -27,6 +27,7 @@ from assistant.pipeline.engine_recovery import EngineRecovery
 from assistant.pipeline.engines import ReplyOptions
 from assistant.pipeline.reply import Reply, literal_reply
 from assistant.pipeline.session_context import SessionContext
+from assistant.pipeline.transcript_requests import TranscriptRequest
 from assistant.tools.rounds import ReplyEvent, ToolRounds, without_made_up
 from assistant.trace.record import Outcome
 from assistant.turns.events import (
@@ -39,7 +40,6 @@ from assistant.turns.events import (
     ReplyEnded,
     ReplyId,
     RetractReply,
-    Transcribe,
 )
 from audio.speaker import Speaker
 from audio.units import REPLY_RATE_HZ, ReplySamples, Samples, ms_of_reply_samples, ms_of_samples
@@ -117,7 +117,7 @@ class ReplyManager:
 
     # ---- transcripts ----
 
-    def add_attempt(self, effect: Transcribe, transcription: "asyncio.Task[None]", now_s: float) -> None:
+    def add_attempt(self, effect: TranscriptRequest, transcription: "asyncio.Task[None]", now_s: float) -> None:
         """Creates an attempt whose transcript is being requested."""
         self._attempts[effect.reply] = _Attempt(transcription, now_s)
 

@@ -3,7 +3,8 @@
     microphone ─frame─▶ VAD ─VAD result─▶ turn taking ─effect─▶ session
     session ─▶ recognizer ─transcript─▶ history ─messages─▶ LLM ─token─▶ text chunks ─▶ voice ─audio─▶ speaker
 
-`AudioInput` runs the VAD and the recognizer. `TurnTaking` decides. `ReplyManager` asks the LLM and runs the voice.
+`AudioInput` runs the VAD and the recognizer. `TurnTaking` decides. `TranscriptRequests` asks the recognizer for the
+transcripts that turn taking awaits. `ReplyManager` asks the LLM and runs the voice.
 `ReplyRequests` holds the replies that a client or typed text requests.
 
 Transcripts, end-of-turn estimates and playback positions flow back to turn taking as events.
@@ -11,9 +12,9 @@ Transcripts, end-of-turn estimates and playback positions flow back to turn taki
 Reading order:
 
 1. `_process_frame` passes a frame to `AudioInput`, which returns the VAD result.
-2. `_dispatch` passes an event to the turn-taking state machine. An event reports what has happened, such as
-   `FrameProcessed` or `FinalTranscript`.
-3. `_apply` carries out each effect that the machine returns. An effect is an instruction, such as `Transcribe` or
+2. `_dispatch` passes an event to the turn-taking state machine, through `TranscriptRequests`. An event reports what has
+   happened, such as `FrameProcessed` or `FinalTranscript`.
+3. `_apply` carries out each effect that comes back. An effect is an instruction, such as `TranscriptRequest` or
    `CommitTurn`. `TurnStarted` and `TurnDiscarded` are effects too: they instruct the session to report this.
 
 These steps are synchronous. Slow work (recognition, LLM requests, synthesis) runs in tasks of this session's task
@@ -43,15 +44,14 @@ from assistant.pipeline.recorder import Recorder
 from assistant.pipeline.reply_manager import ReplyManager
 from assistant.pipeline.reply_requests import ReplyRequests
 from assistant.pipeline.session_context import SessionContext
+from assistant.pipeline.transcript_requests import SessionEffect, TranscriptRequest, TranscriptRequests
 from assistant.turns.events import (
     CloseSegment,
     CommitTurn,
     CommitWithoutReply,
     DropAttempt,
     DuckReply,
-    Effect,
     EndOfTurn,
-    Event,
     FrameProcessed,
     HoldPlayback,
     InputCleared,
@@ -64,10 +64,10 @@ from assistant.turns.events import (
     ReplyCancelled,
     ReplyId,
     ReplyRequested,
+    ReportedEvent,
     RequestTranscript,
     ResumeReply,
     RetractReply,
-    Transcribe,
     TurnDiscarded,
     TurnStarted,
     UnduckReply,
@@ -115,6 +115,7 @@ class Session:
     reply_options: ReplyOptions = field(default_factory=ReplyOptions)
     wake_phrase: WakePhraseGate = field(default_factory=WakePhraseGate)
     push_to_talk: PushToTalk | None = None  # the microphone is muted while the key is up
+    _transcript_requests: TranscriptRequests = field(init=False)
     _audio_input: AudioInput = field(init=False)
     _reply_manager: ReplyManager = field(init=False)
     _reply_requests: ReplyRequests = field(init=False)
@@ -134,6 +135,7 @@ class Session:
             self.on_event,
             self._report_problem,
         )
+        self._transcript_requests = TranscriptRequests(self.turns)
         self._audio_input = AudioInput(context, self.wake_phrase)
         self._reply_manager = ReplyManager(context, self.speaker, self.history, self._audio_input.on_reply_heard)
         self._reply_requests = ReplyRequests(context, self.turns, self.history, self._audio_input, self._reply_manager)
@@ -316,15 +318,15 @@ class Session:
 
     # ---- events to the turn-taking machine, and its effects ----
 
-    def _dispatch(self, event: Event) -> None:
+    def _dispatch(self, event: ReportedEvent) -> None:
         """Passes an event to the turn-taking machine and applies the effects it returns."""
         self.recorder.event_log.add(event, self.turns.settings)  # a replay needs the settings; clients change them
-        for effect in self.turns.handle(event):
+        for effect in self._transcript_requests.handle(event):
             self._apply(effect)
         if self._reply_requests.is_waiting or self._reply_requests.typed_messages:
             self._reply_requests.proceed()  # any event may end the reply or the speech that they wait for
 
-    def _apply(self, effect: Effect) -> None:  # noqa: C901, PLR0912 - one case for each kind of effect
+    def _apply(self, effect: SessionEffect) -> None:  # noqa: C901, PLR0912 - one case for each kind of effect
         """Carries out one effect."""
         match effect:
             case OpenSegment():
@@ -337,7 +339,7 @@ class Session:
                 self.on_event(
                     SpeechStarted(effect.turn, ms_of_samples(effect.onset), self.history.announce_user_item())
                 )
-            case Transcribe():  # words of a turn, to answer them
+            case TranscriptRequest():  # words of a turn, to answer them
                 self._transcribe(effect)
             case RequestTranscript():  # words of short or unclear speech, to decide what it was
                 self._audio_input.transcribe_overlap(effect, self._reply_manager.recent_text(self.turns.replying))
@@ -403,7 +405,7 @@ class Session:
 
     # ---- transcripts ----
 
-    def _transcribe(self, effect: Transcribe) -> None:
+    def _transcribe(self, effect: TranscriptRequest) -> None:
         now_s = self._now_s()
         self.recorder.transcript_requested(effect, now_s, self._loop_time_of(effect.speech_end))
         transcription = self._tasks.create_task(
@@ -411,7 +413,7 @@ class Session:
         )
         self._reply_manager.add_attempt(effect, transcription, now_s)
 
-    async def _run_transcription(self, effect: Transcribe, onset: Samples) -> None:
+    async def _run_transcription(self, effect: TranscriptRequest, onset: Samples) -> None:
         """Transcribes the segment and dispatches the result. The end-of-turn estimation of this silence starts."""
         began_s = self._now_s()
         self._audio_input.start_estimation(effect)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from assistant.events import SessionEvent
 from assistant.pipeline.engines import Engines, SessionSettings
 from assistant.pipeline.recorder import Recorder
-from assistant.turns.events import Event
+from assistant.turns.events import ReportedEvent
 from audio.clock import StreamClock
 from audio.units import Samples
 
@@ -31,6 +31,6 @@ class SessionContext:
     recorder: Recorder
     clock: StreamClock
     position: Callable[[], Samples]
-    dispatch: Callable[[Event], None]
+    dispatch: Callable[[ReportedEvent], None]
     on_event: Callable[[SessionEvent], None]
     report_problem: Callable[[str], None]

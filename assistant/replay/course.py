@@ -4,7 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from assistant.turns.events import CommitTurn, Effect
+from assistant.pipeline.transcript_requests import SessionEffect
+from assistant.turns.events import CommitTurn
 from assistant.turns.settings import TurnSettings
 from audio.units import Samples
 
@@ -87,4 +88,4 @@ class TurnCourse:
     asked: int = 0
     prepared: int = 0
     assumed: set[Assumed] = field(default_factory=set)
-    decisions: list[tuple[int, Samples, Effect]] = field(default_factory=list)
+    decisions: list[tuple[int, Samples, SessionEffect]] = field(default_factory=list)

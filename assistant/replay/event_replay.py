@@ -1,9 +1,9 @@
 """Replays the events of a conversation's trace through turn taking.
 
 No I/O, no clock. The decisions are the same, at the same samples.
-`replay_events` drives `assistant.turns.turn_taking` with the recorded events. `RecordingIndex` indexes the results by
-step: transcript requests, transcripts, and EOT estimates. `assistant.replay.simulation` uses them to simulate the
-events that would have followed other decisions.
+`replay_events` drives turn taking, with the recognizer's adapter, by the recorded events. `RecordingIndex` indexes the
+results by step: transcript requests, transcripts, and EOT estimates. `assistant.replay.simulation` uses them to
+simulate the events that would have followed other decisions.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 from assistant.end_of_turn.estimator import EndOfTurnEstimate
+from assistant.pipeline.transcript_requests import SessionEffects, TranscriptRequest, TranscriptRequests
 from assistant.turns.event_entries import LoggedEvent
 from assistant.turns.events import (
     CommitTurn,
     DropAttempt,
     DuckReply,
-    Effects,
     EndOfTurn,
     EndOfTurnScored,
     FinalTranscript,
@@ -26,7 +26,6 @@ from assistant.turns.events import (
     ReplyEnded,
     ReplyId,
     RetractReply,
-    Transcribe,
     TranscriptFailed,
     TurnStarted,
     UnduckReply,
@@ -43,11 +42,11 @@ class Step(NamedTuple):
     """One event or settings change, and the resulting decisions."""
 
     told: LoggedEvent
-    effects: Effects
+    effects: SessionEffects
 
 
 @dataclass(frozen=True, slots=True)
-class TranscriptRequest:
+class RecordedRequest:
     """A request for the transcript of the speech before a silence.
 
     Attributes:
@@ -115,7 +114,7 @@ class RecordingIndex:
     """
 
     steps: list[Step]
-    requests: dict[int, TranscriptRequest] = field(default_factory=dict)
+    requests: dict[int, RecordedRequest] = field(default_factory=dict)
     estimates: dict[int, ScoredSilence] = field(default_factory=dict)
     replies: dict[ReplyId, int] = field(default_factory=dict)
     commits: dict[int, CommitTurn] = field(default_factory=dict)
@@ -125,11 +124,11 @@ class RecordingIndex:
     _estimates_in: dict[Samples, list[int]] = field(default_factory=dict)
     _requests_of: dict[int, list[int]] = field(default_factory=dict)
 
-    def requests_in(self, silence: Samples) -> list[TranscriptRequest]:
+    def requests_in(self, silence: Samples) -> list[RecordedRequest]:
         """Returns the transcript requests of one silence."""
         return [self.requests[place] for place in self._requests_in.get(silence, ())]
 
-    def requests_of(self, turn: int) -> list[TranscriptRequest]:
+    def requests_of(self, turn: int) -> list[RecordedRequest]:
         """Returns the transcript requests of one turn."""
         return [self.requests[place] for place in self._requests_of.get(turn, ())]
 
@@ -148,7 +147,7 @@ class RecordingIndex:
                 news.append((request.answer, "words", request.ordinal))
         return max(news)[1:]  # if a transcript coincides with the next request, "words" wins
 
-    def add_request(self, place: int, reply: ReplyId, request: TranscriptRequest) -> None:
+    def add_request(self, place: int, reply: ReplyId, request: RecordedRequest) -> None:
         """Adds a transcript request."""
         self.requests[place], self.replies[reply] = request, place
         self._requests_in.setdefault(request.silence, []).append(place)
@@ -162,16 +161,16 @@ class RecordingIndex:
 
 def replay_events(told: Iterable[LoggedEvent]) -> list[Step]:
     """Returns the decisions of turn taking, event by event, with the recorded settings changes."""
-    turns = TurnTaking(TurnSettings())
-    return [Step(item, feed(turns, item)) for item in told]
+    requests = TranscriptRequests(TurnTaking(TurnSettings()))
+    return [Step(item, feed(requests, item)) for item in told]
 
 
-def feed(turns: TurnTaking, item: LoggedEvent) -> Effects:
+def feed(requests: TranscriptRequests, item: LoggedEvent) -> SessionEffects:
     """Passes on an event, or settings that apply from here on."""
     if isinstance(item, TurnSettings):
-        turns.settings = item
+        requests.turns.settings = item
         return ()
-    return turns.handle(item)
+    return requests.handle(item)
 
 
 def sure_speech_end(item: LoggedEvent) -> Samples | None:
@@ -192,9 +191,9 @@ def index_recording(told: Iterable[LoggedEvent]) -> RecordingIndex:
             silence, ordinal = last, 0
         for effect in effects:
             match effect:
-                case Transcribe(reply, _, speech_end):
+                case TranscriptRequest(reply, _, speech_end):
                     found.add_request(
-                        place, reply, TranscriptRequest(_at(item), reply.turn, silence, ordinal, speech_end)
+                        place, reply, RecordedRequest(_at(item), reply.turn, silence, ordinal, speech_end)
                     )
                     ordinal += 1
                 case DropAttempt(reply) if reply in found.replies:
@@ -258,7 +257,7 @@ def events_of(steps: Iterable[Step]) -> Mapping[int, list[tuple[str, str]]]:
     for _, effects in steps:
         for effect in effects:
             match effect:
-                case Transcribe(reply):
+                case TranscriptRequest(reply):
                     found.setdefault(reply.turn, []).append(("attempt", str(reply.attempt)))
                 case DropAttempt(reply, why):
                     found.setdefault(reply.turn, []).append(("dropped", f"attempt {reply.attempt}: {why}"))

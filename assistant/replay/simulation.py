@@ -10,13 +10,14 @@ simulated.
 import copy
 from dataclasses import dataclass, field, replace
 
+from assistant.pipeline.transcript_requests import SessionEffect, TranscriptRequest, TranscriptRequests
 from assistant.replay.course import Change, CommittedReply, ReplyTiming, TurnCourse, TurnRange
 from assistant.replay.event_replay import (
     PlaybackReports,
+    RecordedRequest,
     RecordingIndex,
     ScoredSilence,
     Source,
-    TranscriptRequest,
     sure_speech_end,
 )
 from assistant.replay.world import World
@@ -24,10 +25,8 @@ from assistant.turns.event_entries import LoggedEvent
 from assistant.turns.events import (
     CommitTurn,
     DropAttempt,
-    Effect,
     EndOfTurn,
     EndOfTurnScored,
-    Event,
     FinalTranscript,
     FrameProcessed,
     HoldPlayback,
@@ -39,15 +38,14 @@ from assistant.turns.events import (
     ReleasePlayback,
     ReplyEnded,
     ReplyId,
+    ReportedEvent,
     RequestTranscript,
     RetractReply,
-    Transcribe,
     TranscriptFailed,
     TurnStarted,
 )
 from assistant.turns.settings import TurnSettings
 from assistant.turns.states import Phase
-from assistant.turns.turn_taking import TurnTaking
 from audio.stt import SegmentId, Transcript
 from audio.units import FRAME_SAMPLES, Samples, samples_of_ms, samples_of_s
 from audio.vad import VadResult
@@ -65,7 +63,7 @@ FIRST_WORD = samples_of_ms(300)
 
 
 def run(
-    recorded: RecordingIndex, before: TurnTaking, span: TurnRange, change: Change, pace: ReplyTiming | None
+    recorded: RecordingIndex, before: TranscriptRequests, span: TurnRange, change: Change, pace: ReplyTiming | None
 ) -> TurnCourse:
     """Simulates a turn with other settings.
 
@@ -109,7 +107,7 @@ class _Simulation(World):
     asked: dict[tuple[Samples, int], bool] = field(default_factory=dict)
     prepared: dict[ReplyId, tuple[Samples, int]] = field(default_factory=dict)
     dropped: set[ReplyId] = field(default_factory=set)
-    held: list[Event] = field(default_factory=list)  # playback of a reply whose first sound is held
+    held: list[ReportedEvent] = field(default_factory=list)  # playback of a reply whose first sound is held
 
     # ---- recorded events ----
 
@@ -143,7 +141,7 @@ class _Simulation(World):
         self.spoken_into = self.turns.replying
         for place in range(self.span.start - 1, -1, -1):
             told, effects = self.recorded.steps[place]
-            asked = [effect.reply for effect in effects if isinstance(effect, Transcribe)]
+            asked = [effect.reply for effect in effects if isinstance(effect, TranscriptRequest)]
             self.simulated_ids |= {reply: reply for reply in asked}
             self.ordinal += len(asked)
             if (at := sure_speech_end(told)) is not None:
@@ -156,7 +154,7 @@ class _Simulation(World):
         """Returns the last segment before the turn. An unconfirmed onset may have become this turn."""
         for _, effects in reversed(self.recorded.steps[:place]):
             for effect in reversed(effects):
-                if isinstance(effect, OpenSegment | Transcribe | RequestTranscript):
+                if isinstance(effect, OpenSegment | TranscriptRequest | RequestTranscript):
                     return effect.segment
         return NO_SEGMENT
 
@@ -212,7 +210,7 @@ class _Simulation(World):
                         self.course.assumed.add("words")
             self.handle(replace(event, at=self.now))
 
-    def perform(self, effect: Effect) -> None:
+    def perform(self, effect: SessionEffect) -> None:
         """Performs an effect of turn taking."""
         self.course.decisions.append((self.place, self.now, effect))
         match effect:
@@ -223,7 +221,7 @@ class _Simulation(World):
                 self.dropped.add(reply)
             case OpenSegment(segment):
                 self.segment = segment
-            case Transcribe():
+            case TranscriptRequest():
                 self._handle_request(effect)
             case RequestTranscript(segment):
                 self._handle_onset_request(segment)
@@ -250,7 +248,7 @@ class _Simulation(World):
             if silent and self.turns.settings.patience is not None and not self.recorded.estimates_in(self.silence):
                 self.course.assumed.add("fixed silence")
 
-    def _handle_request(self, effect: Transcribe) -> None:
+    def _handle_request(self, effect: TranscriptRequest) -> None:
         self.course.asked += 1
         ordinal, self.ordinal = self.ordinal, self.ordinal + 1
         self.segment = effect.segment  # it may have been opened before this turn began
@@ -260,7 +258,8 @@ class _Simulation(World):
         if then is None or not self.asked[key]:
             self._simulate_result(effect, ordinal, self.now)
             return
-        recorded = next(was.reply for was in self.recorded.steps[self.place].effects if isinstance(was, Transcribe))
+        effects = self.recorded.steps[self.place].effects
+        recorded = next(was.reply for was in effects if isinstance(was, TranscriptRequest))
         self.simulated_ids[recorded] = effect.reply
         if then.answer is None and then.dropped is not None:
             # It was dropped in the recording, and may not be dropped here.
@@ -278,14 +277,14 @@ class _Simulation(World):
         at = Samples(self.now + UNDERSTOOD)
         self.schedule(InterimTranscript(at, Transcript(segment, at, ""), was_requested=True))
 
-    def _simulate_result(self, effect: Transcribe, ordinal: int, earliest: Samples) -> None:
+    def _simulate_result(self, effect: TranscriptRequest, ordinal: int, earliest: Samples) -> None:
         """Simulates the transcript and EOT estimates of a request that was not recorded."""
         self._simulate_estimate(effect.segment, self.now, "asked", ordinal)
         self._simulate_transcript(effect, ordinal, earliest)
         if ordinal == 0 and (heard := self._recorded_estimate("listener", 0)) is not None:
             self._simulate_estimate(effect.segment, Samples(self.now + heard.delay), "listener", 0)
 
-    def _simulate_transcript(self, effect: Transcribe, ordinal: int, earliest: Samples) -> None:
+    def _simulate_transcript(self, effect: TranscriptRequest, ordinal: int, earliest: Samples) -> None:
         reply, segment, then = effect.reply, effect.segment, self._similar_request(ordinal, draft=effect.draft)
         at = Samples(max(earliest, self.now + (0 if then is None else self._delay(then, ordinal))))
         told = None if then is None or then.answer is None else self.recorded.steps[then.answer].told
@@ -308,7 +307,7 @@ class _Simulation(World):
         if found is not None:
             self.schedule(EndOfTurnScored(at, segment, found.estimate))
 
-    def _similar_request(self, ordinal: int, *, draft: bool) -> TranscriptRequest | None:
+    def _similar_request(self, ordinal: int, *, draft: bool) -> RecordedRequest | None:
         """Returns the most similar recorded request: of the same silence, or else the nearest of the same turn.
 
         Without `draft`, only requests that were not answered with a draft count.
@@ -322,7 +321,7 @@ class _Simulation(World):
         near = [ask for ask in self.recorded.requests_of(self.span.turn) if self._is_usable(ask, draft=draft)]
         return min(near, key=lambda ask: abs(ask.at - self.now), default=None)
 
-    def _delay(self, ask: TranscriptRequest, ordinal: int) -> int:
+    def _delay(self, ask: RecordedRequest, ordinal: int) -> int:
         """Returns the delay until the transcript. A request that gets no draft first waits for the draft's time."""
         before = (other for other in self.recorded.requests_in(ask.silence) if other.ordinal == ask.ordinal - 1)
         draft = next((other for other in before if not self._is_usable(other, draft=False)), None)
@@ -330,7 +329,7 @@ class _Simulation(World):
             draft.delay if draft is not None and draft.answer is not None and ask.ordinal > ordinal else 0
         )
 
-    def _is_usable(self, ask: TranscriptRequest, *, draft: bool) -> bool:
+    def _is_usable(self, ask: RecordedRequest, *, draft: bool) -> bool:
         told = None if ask.answer is None else self.recorded.steps[ask.answer].told
         return told is not None and (draft or not (isinstance(told, FinalTranscript) and told.transcript.is_draft))
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
+from assistant.pipeline.transcript_requests import TranscriptRequests
 from assistant.replay.course import Assumed, Change, CommittedReply, ReplyTiming, TurnCourse, TurnRange
 from assistant.replay.event_replay import DECISIONS, RecordingIndex, events_of, feed, index_recording
 from assistant.replay.simulation import run
@@ -147,18 +148,18 @@ def _usual(paces: Sequence[ReplyTiming]) -> ReplyTiming | None:
     return ReplyTiming(Samples(round(prepare)), Samples(round(playout)))
 
 
-def _spans(found: RecordingIndex) -> Iterator[tuple[TurnRange, TurnTaking]]:
+def _spans(found: RecordingIndex) -> Iterator[tuple[TurnRange, TranscriptRequests]]:
     """Yields the position of each turn, and turn taking in the state just before it."""
     starts = found.starts
-    turns, at = TurnTaking(TurnSettings()), 0
+    requests, at = TranscriptRequests(TurnTaking(TurnSettings())), 0
     for number, (start, turn) in enumerate(starts):
         for step in found.steps[at:start]:
-            feed(turns, step.told)
+            feed(requests, step.told)
         at = start
         last = number + 1 == len(starts)
         following = NEVER if last else starts[number + 1][0]
         end = len(found.steps) if last else _end_of_next(found, following)
-        yield TurnRange(turn, start, following, end, len(found.steps)), copy.deepcopy(turns)
+        yield TurnRange(turn, start, following, end, len(found.steps)), copy.deepcopy(requests)
 
 
 def _end_of_next(found: RecordingIndex, following: int) -> int:

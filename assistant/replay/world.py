@@ -7,8 +7,9 @@ import heapq
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from assistant.pipeline.transcript_requests import SessionEffect, SessionEffects, TranscriptRequests
 from assistant.replay.event_replay import PlaybackReports
-from assistant.turns.events import Effect, Effects, Event, PlaybackProgress, ReplyEnded, ReplyId
+from assistant.turns.events import PlaybackProgress, ReplyEnded, ReplyId, ReportedEvent
 from assistant.turns.turn_taking import TurnTaking
 from audio.units import Samples
 
@@ -18,23 +19,28 @@ class World:
     """What surrounds the turn taking of one conversation. A subclass performs the effects and moves `now`.
 
     Attributes:
-        turns: Turn taking.
+        requests: The recognizer's adapter, through which events reach turn taking.
         now: The current position.
     """
 
-    turns: TurnTaking
+    requests: TranscriptRequests
     now: Samples = field(default=Samples(0), kw_only=True)
-    _due: list[tuple[Samples, int, Event]] = field(default_factory=list, kw_only=True)
+    _due: list[tuple[Samples, int, ReportedEvent]] = field(default_factory=list, kw_only=True)
     _scheduled: int = field(default=0, kw_only=True)
 
-    def handle(self, event: Event) -> Effects:
+    @property
+    def turns(self) -> TurnTaking:
+        """Turn taking."""
+        return self.requests.turns
+
+    def handle(self, event: ReportedEvent) -> SessionEffects:
         """Passes an event to turn taking and performs the effects."""
-        effects = self.turns.handle(event)
+        effects = self.requests.handle(event)
         for effect in effects:
             self.perform(effect)
         return effects
 
-    def perform(self, effect: Effect) -> None:
+    def perform(self, effect: SessionEffect) -> None:
         """Performs an effect."""
         raise NotImplementedError
 
@@ -43,7 +49,7 @@ class World:
         """Whether an event is still to come."""
         return bool(self._due)
 
-    def schedule(self, event: Event) -> None:
+    def schedule(self, event: ReportedEvent) -> None:
         """Schedules an event for its position. Events of the same position stay in order."""
         self._scheduled += 1
         heapq.heappush(self._due, (event.at, self._scheduled, event))
@@ -55,12 +61,12 @@ class World:
         if playback.ended is not None:
             self.schedule(ReplyEnded(Samples(playback.ended + shift), reply))
 
-    def take_due(self, before: int) -> Iterator[Event]:
+    def take_due(self, before: int) -> Iterator[ReportedEvent]:
         """Removes and yields the events that are due before this position, also those scheduled meanwhile."""
         while self._due and self._due[0][0] < before:
             yield heapq.heappop(self._due)[2]
 
-    def take(self, wanted: Callable[[Event], bool]) -> list[Event]:
+    def take(self, wanted: Callable[[ReportedEvent], bool]) -> list[ReportedEvent]:
         """Removes and returns the scheduled events that are wanted, in order."""
         taken = [event for _, _, event in sorted(self._due) if wanted(event)]
         self._due = sorted(due for due in self._due if not wanted(due[2]))  # a sorted list is a heap

@@ -10,7 +10,7 @@ from assistant.models.language_hint import language_hint
 from assistant.models.needs import Need, needed
 from assistant.pipeline.engines import SessionSettings
 from assistant.tools import ToolSettings
-from assistant.turns.settings import TurnSettings
+from assistant.turns.settings import RecheckThresholds, TurnSettings
 from assistant.turns.wake_phrase import WakePhrase, WakePhraseGate
 from audio.errors import EngineLoadError
 from audio.units import samples_of_s
@@ -50,12 +50,12 @@ def turn_settings(settings: Settings, recognizer: str) -> TurnSettings:
         hangover_ms=turn.hangover_in_use_ms,
         patience=None if turn.hangover_ms else PATIENCE[turn.profile],
         speculate_after_ms=turn.speculate_after_ms or None,
-        # no reply to words that may still change
-        settle_ms=min(SETTLE_MS.get(recognizer, 0.0), turn.hangover_in_use_ms),
         interrupt_after_ms=turn.interrupt_after_ms,
         max_turn_s=turn.max_turn_s,
         stuck_after_s=stuck_after_s(settings),
         pre_roll_ms=turn.pre_roll_ms,
+        # no reply to words that may still change
+        rechecks=RecheckThresholds(settle_ms=min(SETTLE_MS.get(recognizer, 0.0), turn.hangover_in_use_ms)),
     )
 
 

@@ -10,7 +10,8 @@ Where each question is decided:
     Does a user turn start?                  `turn_start_policy.py`
     Is the user's turn over?                 `turn_end_policy.py`
     How long is silence waited for?          `assistant/end_of_turn/estimator.py`: `silence_timeout_ms`
-    When is the transcript requested?        `user_turn.py`: `speculate`
+    When does an attempt start?              `user_turn.py`: `speculate`
+    When is its transcript requested again?  `assistant/pipeline/transcript_requests.py`
     When is the turn committed?              `commit.py`
     Is speech during a reply interrupting?   `overlap_policy.py`; `backchannel.py`: the words
     Interrupt or retract the reply?          `interruption.py`

@@ -61,15 +61,22 @@ class Attempt:
 
     Attributes:
         reply: The id of the reply.
-        requested_after_ms: The length of the silence when the transcript was requested.
-        settled: The transcript was requested after `settle_ms` and will not improve.
-        words: The transcript; None before it arrives.
+        expected: The id of the transcript that is awaited; None if none is.
+        settled: The latest transcript, known or awaited, does not change any more.
+        words: The transcript so far; None before the first one.
     """
 
     reply: ReplyId
-    requested_after_ms: float
+    expected: ReplyId | None
     settled: bool
     words: Words | None = None
+
+    @property
+    def final_words(self) -> Words | None:
+        """The transcript, once it does not change any more."""
+        if self.words is None or self.expected is not None or self.words.is_draft:
+            return None
+        return self.words if self.settled or self.words.are_lost else None
 
 
 def prepare_reply(reply: ReplyId, words: Words) -> PrepareReply:

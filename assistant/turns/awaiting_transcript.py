@@ -82,7 +82,7 @@ def on_key_pressed(conversation: Conversation, state: AwaitingTranscript, event:
         return on_reply_cancelled(conversation, state, ReplyCancelled(event.at))
     conversation.key_pressed_at = event.at
     conversation.state = UserSpeaking(state.turn)
-    return state.turn.drop_attempts("went on")
+    return state.turn.drop_attempt("went on")
 
 
 def on_reply_cancelled(conversation: Conversation, state: AwaitingTranscript, event: ReplyCancelled) -> Effects:
@@ -90,4 +90,4 @@ def on_reply_cancelled(conversation: Conversation, state: AwaitingTranscript, ev
     conversation.resume_pending = None
     if not (event.including_request and state.turn.reply_due):
         return ()
-    return withdraw_request(conversation, state, event.at)
+    return withdraw_request(conversation, state)

@@ -11,8 +11,9 @@ from assistant.turns.events import (
     HoldPlayback,
     PrepareReply,
     ReplyId,
+    TranscriptExpected,
 )
-from assistant.turns.states import AwaitingTranscript, EndedBy, Idle, Replying
+from assistant.turns.states import AwaitingTranscript, EndedBy, Idle, Replying, UserSpeaking
 from assistant.turns.user_turn import Answering, UserTurn
 from audio.units import Samples, samples_of_ms
 
@@ -20,14 +21,22 @@ _RESUMABLE = frozenset({"no words", "noise", "overheard", "backchannel"})
 """Why a turn is discarded that had falsely interrupted a reply."""
 
 
+def on_transcript_expected(
+    _conversation: Conversation, state: UserSpeaking | AwaitingTranscript | Replying, event: TranscriptExpected
+) -> Effects:
+    """Notes which transcript of the turn follows next."""
+    turn = state.side_talk if isinstance(state, Replying) else state.turn
+    if turn is not None:
+        turn.expect_transcript(event)
+    return ()
+
+
 def commit_if_ready(conversation: Conversation, state: AwaitingTranscript, at: Samples) -> Effects:
-    """Commits a finished turn, with a reply or without, once its transcript is known; discards it without words."""
+    """Commits a finished turn, with a reply or without, once its transcript has settled; discards it without words."""
     turn, attempt = state.turn, state.turn.attempt
-    if attempt is None or attempt.words is None or turn.recheck is not None:
+    words = None if attempt is None else attempt.final_words
+    if attempt is None or words is None:
         return ()
-    if requested_again := turn.recheck_before_commit(at):
-        return requested_again
-    words = attempt.words
     if not words.text and not words.are_lost and not turn.reply_due:
         return discard_turn(conversation, turn, at, words.ignored_because or "no words")
     conversation.mark_processed(turn.speech_end)
@@ -79,7 +88,7 @@ def give_up(conversation: Conversation, turn: UserTurn, at: Samples, reason: Aba
     """Ends a turn that cannot complete. A reply that is due is still given, to the words of retracted replies."""
     if not turn.reply_due:
         return discard_turn(conversation, turn, at, reason)
-    dropped = turn.drop_attempts(reason)
+    dropped = turn.drop_attempt(reason)
     turn.attempts += 1
     reply, text = ReplyId(turn.number, turn.attempts), " ".join(turn.retracted_texts)
     conversation.state = Replying(
@@ -112,11 +121,11 @@ def request_answer(conversation: Conversation, state: AwaitingTranscript, at: Sa
     return (prepare_reply(attempt.reply, attempt.words), *commit_if_ready(conversation, state, at))
 
 
-def withdraw_request(conversation: Conversation, state: AwaitingTranscript, at: Samples) -> Effects:
+def withdraw_request(conversation: Conversation, state: AwaitingTranscript) -> Effects:
     """Withdraws the request for a reply."""
-    turn, settings = state.turn, conversation.settings
-    turn.answering = Answering.of(due=False, automatic=settings.answers_at_end)
+    turn = state.turn
+    turn.answering = Answering.of(due=False, automatic=conversation.settings.answers_at_end)
     if turn.will_be_answered or turn.attempt is None or turn.attempt.words is None:
         return ()
-    dropped = turn.drop_attempts("cleared")
-    return (*dropped, turn.begin_attempt(at, turn.speech_end, settings, settled=state.is_final))
+    dropped = turn.drop_attempt("cleared")
+    return (*dropped, turn.begin_attempt(turn.speech_end, "settled" if state.is_final else "early"))

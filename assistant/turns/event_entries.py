@@ -34,7 +34,6 @@ from assistant.end_of_turn.estimator import EndOfTurnEstimate, EndOfTurnProfile
 from assistant.turns.backchannel import is_backchannel, plain_words
 from assistant.turns.events import (
     EndOfTurnScored,
-    Event,
     FinalTranscript,
     FrameProcessed,
     InputCleared,
@@ -46,6 +45,7 @@ from assistant.turns.events import (
     ReplyEnded,
     ReplyId,
     ReplyRequested,
+    ReportedEvent,
     TranscriptFailed,
 )
 from assistant.turns.settings import (
@@ -54,6 +54,7 @@ from assistant.turns.settings import (
     InterruptedBy,
     OverlapThresholds,
     PushToTalkThresholds,
+    RecheckThresholds,
     ReplyThresholds,
     TurnEndThresholds,
     TurnSettings,
@@ -78,6 +79,7 @@ _GROUPS: dict[str, type[Any]] = {
     "patience": EndOfTurnProfile,
     "start": TurnStartThresholds,
     "attempts": AttemptThresholds,
+    "rechecks": RecheckThresholds,
     "end": TurnEndThresholds,
     "overlap": OverlapThresholds,
     "replies": ReplyThresholds,
@@ -86,7 +88,10 @@ _GROUPS: dict[str, type[Any]] = {
 }
 """Classes of the settings that have fields of their own."""
 
-LoggedEvent = Event | TurnSettings
+_RECHECKS = tuple(each.name for each in fields(RecheckThresholds))
+"""Names of the thresholds of rechecks. In the trace they are fields of the settings and of the group `attempts`."""
+
+LoggedEvent = ReportedEvent | TurnSettings
 
 SingleEvent = (
     InterimTranscript | EndOfTurnScored | FinalTranscript | TranscriptFailed | PlaybackProgress | ReplyEnded
@@ -100,7 +105,16 @@ SingleEvent = (
 
 def settings_entry(settings: TurnSettings) -> str:
     """Returns the entry of the settings that are in effect from here on."""
-    return f"set {json.dumps(asdict(settings), separators=(',', ':'))}"
+    return f"set {json.dumps(_recorded(settings), separators=(',', ':'))}"
+
+
+def _recorded(settings: TurnSettings) -> dict[str, object]:
+    """Returns the settings as they are recorded."""
+    recorded = asdict(settings)
+    rechecks = recorded.pop("rechecks")
+    recorded["settle_ms"] = rechecks.pop("settle_ms")
+    recorded["attempts"] |= rechecks
+    return recorded
 
 
 def frames_entry(last: FrameProcessed, frames: int, sure: bytes) -> str:
@@ -207,6 +221,8 @@ def settings_of(found: dict[str, object]) -> TurnSettings:
     Raises TypeError, ValueError.
     """
     known = {name: value for name, value in found.items() if name in TurnSettings.__dataclass_fields__}
+    rechecks = {**_group_of(found, "attempts"), **found}
+    known["rechecks"] = {name: rechecks[name] for name in _RECHECKS if name in rechecks}
     if "manual" in found:
         known |= _modes_of_schema_1(found)
     for name, mode in (("ends_turn", EndsTurn), ("interrupted_by", InterruptedBy)):
@@ -218,6 +234,11 @@ def settings_of(found: dict[str, object]) -> TurnSettings:
             names = {each.name for each in fields(group)}
             known[name] = group(**{key: each for key, each in value.items() if key in names})
     return TurnSettings(**known)  # type: ignore[arg-type]
+
+
+def _group_of(found: dict[str, object], name: str) -> dict[str, object]:
+    group = found.get(name)
+    return group if isinstance(group, dict) else {}
 
 
 def _modes_of_schema_1(found: dict[str, object]) -> dict[str, object]:
@@ -258,7 +279,7 @@ def _frames_of(fields: list[str]) -> Iterator[FrameProcessed]:
         )
 
 
-def _event_of(kind: str, fields: list[str]) -> Event:  # noqa: C901, PLR0911, PLR0912 - one return for each kind
+def _event_of(kind: str, fields: list[str]) -> ReportedEvent:  # noqa: C901, PLR0911, PLR0912 - one return for each kind
     position, *rest = fields  # raises ValueError without fields
     at = Samples(int(position))
     match kind, rest:

@@ -1,13 +1,13 @@
 """Records the events of turn taking without their words, so that a replay makes the same decisions. No I/O, no clock.
 
-Each event of `TurnTaking.handle` becomes one entry of `event_entries.py`; frames without changes share one.
+Each event that a session reports becomes one entry of `event_entries.py`; frames without changes share one.
 """
 
 from collections import deque
 from dataclasses import dataclass, field
 
 from assistant.turns.event_entries import event_entry, frames_entry, probability_byte, settings_entry
-from assistant.turns.events import Event, FrameProcessed, InterimTranscript, PlaybackProgress
+from assistant.turns.events import FrameProcessed, InterimTranscript, PlaybackProgress, ReportedEvent
 from assistant.turns.settings import TurnSettings
 from audio.units import FRAME_SAMPLES, Samples, samples_of_ms
 
@@ -56,8 +56,8 @@ class EventLog:
     _logged: PlaybackProgress | None = None  # the last report that has an entry
     _partial: str = ""
 
-    def add(self, event: Event, settings: TurnSettings) -> None:
-        """Records the next event and the settings in effect. Call it before `TurnTaking.handle`."""
+    def add(self, event: ReportedEvent, settings: TurnSettings) -> None:
+        """Records the next event and the settings in effect. Call it before the event is handled."""
         if settings != self._settings:
             self._settings, self._partial = settings, ""
             self._add(settings_entry(settings))

@@ -47,6 +47,14 @@ Origin = Literal["spoken", "greeting", "announcement", "requested", "repeated", 
 DropReason = AbandonReason | Literal["went on", "same words", "other words"]
 """Why an attempt is dropped: its turn ended, the user continued, or a later transcript had the same or other words."""
 
+Acceptable = Literal["draft", "early", "settled"]
+"""The least stable transcript that is of use.
+
+- draft: even one that may lack the last word. A reply is only prepared from it.
+- early: one of all words so far. It may still change.
+- settled: one that does not change any more, however short the silence is: the turn is over for good.
+"""
+
 # ---- events ----
 
 
@@ -88,8 +96,23 @@ class EndOfTurnScored:
 
 
 @dataclass(frozen=True, slots=True)
+class TranscriptExpected:
+    """Reports that a transcript for the current attempt follows: its first one, or a later one that may be better.
+
+    Attributes:
+        reply: The id of the transcript. The first one has the id of the attempt. If a later one has other words, they
+            begin an attempt with this id.
+        settled: It will not change any more. A turn is only committed with such a transcript.
+    """
+
+    at: Samples
+    reply: ReplyId
+    settled: bool
+
+
+@dataclass(frozen=True, slots=True)
 class FinalTranscript:
-    """Reports the final transcript that an attempt requested.
+    """Reports a final transcript for an attempt.
 
     Attributes:
         ignored_because: Why the transcript is not answered; "" if it is answered. A transcript that is ignored has no
@@ -195,10 +218,13 @@ class ReplyCancelled:
     including_request: bool = False
 
 
-Event = (
+ReportedEvent = (
     FrameProcessed | InterimTranscript | EndOfTurnScored | FinalTranscript | TranscriptFailed | PlaybackProgress
     | ReplyEnded | ReplyRequested | InputCommitted | KeyPressed | InputCleared | ReplyCancelled
 )  # fmt: skip
+"""The events that a session reports. A trace holds these; the others follow from them."""
+
+Event = ReportedEvent | TranscriptExpected
 
 # ---- effects ----
 
@@ -221,18 +247,15 @@ class TurnStarted:
 
 @dataclass(frozen=True, slots=True)
 class Transcribe:
-    """Requests the transcript of the segment for this attempt.
+    """Requests transcripts of the segment for this attempt, until one has settled or the attempt is dropped.
 
-    Attributes:
-        early: The silence is shorter than `settle_ms`; the transcript is requested again later.
-        draft: A draft is sufficient; see `Transcript`.
+    The recognizer's adapter, `assistant/pipeline/transcript_requests.py`, announces each one by `TranscriptExpected`.
     """
 
     reply: ReplyId
     segment: SegmentId
     speech_end: Samples
-    early: bool = False
-    draft: bool = False
+    accepts: Acceptable = "early"
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,9 +421,12 @@ class ResumeReply:
     reply: ReplyId
 
 
-Effect = (
-    OpenSegment | TurnStarted | Transcribe | RequestTranscript | PrepareReply | EndOfTurn | CommitTurn
-    | CommitWithoutReply | CloseSegment | DropAttempt | RetractReply | InterruptReply | HoldPlayback
-    | ReleasePlayback | DuckReply | UnduckReply | TurnDiscarded | ResumeReply
+DirectEffect = (
+    OpenSegment | TurnStarted | RequestTranscript | PrepareReply | EndOfTurn | CommitTurn | CommitWithoutReply
+    | CloseSegment | DropAttempt | RetractReply | InterruptReply | HoldPlayback | ReleasePlayback | DuckReply
+    | UnduckReply | TurnDiscarded | ResumeReply
 )  # fmt: skip
+"""The effects that a session performs as they are."""
+
+Effect = Transcribe | DirectEffect
 Effects = tuple[Effect, ...]

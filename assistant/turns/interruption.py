@@ -126,7 +126,7 @@ def move_turn_to_overlap(turn: UserTurn, at: Samples) -> tuple[Overlap, Effects]
 
     The turn itself ends. Its speech is still transcribed and becomes another turn after the reply.
     """
-    dropped = turn.drop_attempts("requested")
+    dropped = turn.drop_attempt("requested")
     kept = Overlap(turn.segment, turn.onset, turn.speech_end, OverlapStatus.DEFERRED)
     kept.peak_probability = turn.peak_probability
     return kept, (*dropped, TurnDiscarded(turn.number, at, turn.speech_end, "requested"))

@@ -84,7 +84,7 @@ class TurnStartThresholds:
 
 @dataclass(frozen=True, slots=True)
 class AttemptThresholds:
-    """Thresholds of when the transcript of a turn is requested, and requested again."""
+    """Thresholds of when an attempt starts in a pause of a turn."""
 
     max_early: int = 8
     """Limit on the attempts of a turn that start early in a silence, whatever its length."""
@@ -95,11 +95,20 @@ class AttemptThresholds:
     late_after_ms: float = 160.0
     """Silence in ms from which an attempt and an estimate are made, even beyond the limit on early attempts."""
 
+
+@dataclass(frozen=True, slots=True)
+class RecheckThresholds:
+    """Thresholds of when the recognizer's adapter, `assistant/pipeline/transcript_requests.py`, asks again."""
+
+    settle_ms: float = 60.0
+    """Silence in ms after which a transcript does not change any more. The value depends on the recognizer; see
+    `assistant/setup/derived_settings.py`."""
+
     recheck_ms: float = 40.0
-    """Time in ms after which an early transcript is requested again."""
+    """Time in ms after which an early transcript is requested again. The user's last word may have been cut."""
 
     min_recheck_lead_ms: float = 30.0
-    """Shortest time in ms from that request to `TurnSettings.settle_ms`; otherwise it is made then."""
+    """Shortest time in ms from that request to `settle_ms`; otherwise it is made then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,8 +208,6 @@ class TurnSettings:
         hangover_ms: Silence that ends a turn if there is no EOT estimate.
         patience: Maps the EOT probability to the silence timeout; None: always `hangover_ms`.
         speculate_after_ms: Silence that starts an attempt; None: the attempt starts at the end of turn.
-        settle_ms: Silence after which a transcript is final. One that was requested sooner is requested again then. The
-            attempt restarts if the words have changed.
         interrupt_after_ms: Speech during a reply that interrupts it. Only frames that are certainly speech count.
             For less speech the transcript is requested; without words the reply continues at full volume. Below 300 ms,
             speech no louder than the background interrupts only with words, or when it is long.
@@ -216,7 +223,8 @@ class TurnSettings:
             another turn. It is independent of `ends_turn`: without a client, speech that continues after a cut is
             ignored up to the next pause.
         start: Thresholds of whether speech begins a turn.
-        attempts: Thresholds of when a transcript is requested.
+        attempts: Thresholds of when an attempt starts.
+        rechecks: Thresholds of when its transcript is requested again.
         end: Thresholds of the end of a turn, in addition to the silence timeout.
         overlap: Thresholds of whether speech interrupts a reply.
         replies: Thresholds of announcements and resumed replies.
@@ -226,7 +234,6 @@ class TurnSettings:
 
     hangover_ms: float = 400.0
     speculate_after_ms: float | None = None
-    settle_ms: float = 60.0
     interrupt_after_ms: float = 300.0
     max_turn_s: float = 60.0
     stuck_after_s: float = 10.0
@@ -238,6 +245,7 @@ class TurnSettings:
     has_client: bool = False
     start: TurnStartThresholds = field(default_factory=TurnStartThresholds)
     attempts: AttemptThresholds = field(default_factory=AttemptThresholds)
+    rechecks: RecheckThresholds = field(default_factory=RecheckThresholds)
     end: TurnEndThresholds = field(default_factory=TurnEndThresholds)
     overlap: OverlapThresholds = field(default_factory=OverlapThresholds)
     replies: ReplyThresholds = field(default_factory=ReplyThresholds)
@@ -258,6 +266,11 @@ class TurnSettings:
     def ends_by_client(self) -> bool:
         """Whether only the client ends turns."""
         return self.ends_turn is _CLIENT
+
+    @property
+    def attempts_in_pauses(self) -> bool:
+        """Whether attempts are made before the turn is over."""
+        return self.speculate_after_ms is not None and self.ends_turn is not _CLIENT
 
     @property
     def voice_interrupts(self) -> bool:

@@ -27,7 +27,7 @@ def request_transcript_after_pause(
     """Requests the transcript of side talk after a silence that would end a turn. The reply continues."""
     turn, settings = overlap.side_talk, conversation.settings
     if vad.speaking:
-        return () if turn is None else turn.drop_attempts("went on")
+        return () if turn is None else turn.drop_attempt("went on")
     requested = turn is not None and turn.attempt is not None
     if requested or at - overlap.speech_end < samples_of_ms(settings.hangover_ms):
         return ()
@@ -39,13 +39,12 @@ def request_transcript_after_pause(
         turn = overlap.side_talk = UserTurn(overlap.turn, overlap.segment, overlap.onset, overlap.speech_end)
         # Speech that may not interrupt is committed unanswered: no reply to it is prepared during this reply.
         turn.answering = Answering.of(due=False, automatic=settings.answers and not overlap.is_deferred)
-    return (*started, turn.begin_attempt(at, overlap.speech_end, settings))
+    return (*started, turn.begin_attempt(overlap.speech_end))
 
 
 def on_transcript(conversation: Conversation, state: Replying, event: FinalTranscript | TranscriptFailed) -> Effects:
     """Takes the transcript of side talk: speech addressed to the assistant interrupts, other speech does not."""
-    overlap = state.overlap
-    turn = None if overlap is None else overlap.side_talk
+    overlap, turn = state.overlap, state.side_talk
     if overlap is None or turn is None:
         return ()
     if overlap.is_deferred:

@@ -173,6 +173,11 @@ class Replying:
 
     # ---- the overlap ----
 
+    @property
+    def side_talk(self) -> UserTurn | None:
+        """The turn of the overlap, if its transcript was requested."""
+        return None if self.overlap is None else self.overlap.side_talk
+
     def start_overlap(self, at: Samples, vad: VadResult, segment: SegmentId, settings: TurnSettings) -> Effects:
         """Starts an overlap. Ducks the reply if it is audible and may be interrupted."""
         early = settings.voice_interrupts and self.is_early(vad.boundary, settings)

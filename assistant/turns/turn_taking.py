@@ -12,9 +12,9 @@ its name; those of speech during a reply are in `overlap_handlers.py` and `side_
 requests in every state. A handler returns the effects and sets `Conversation.state`. What it decides is in three
 policies: `turn_start_policy.py`, `turn_end_policy.py` and `overlap_policy.py`.
 
-An attempt starts at a silence. Its transcript is requested, and its reply is prepared but held back. Only `CommitTurn`
-lets the reply play, once the end of turn is decided and the transcript is known. Until then the attempt can be
-dropped: nothing of it was heard or written to the history.
+An attempt starts at a silence. Its transcript is requested, and its reply is prepared but held back. A later transcript
+with other words replaces it. Only `CommitTurn` lets the reply play, once the end of turn is decided and the transcript
+has settled. Until then the attempt can be dropped: nothing of it was heard or written to the history.
 
 What happens if the user continues:
 
@@ -38,6 +38,7 @@ from assistant.turns import (
     side_talk,
     user_speaking,
 )
+from assistant.turns.commit import on_transcript_expected
 from assistant.turns.conversation import Conversation
 from assistant.turns.events import (
     Effects,
@@ -54,6 +55,7 @@ from assistant.turns.events import (
     ReplyEnded,
     ReplyId,
     ReplyRequested,
+    TranscriptExpected,
     TranscriptFailed,
 )
 from assistant.turns.queued_turn_start import start_queued_turn
@@ -61,6 +63,7 @@ from assistant.turns.requests import on_reply_requested
 from assistant.turns.settings import TurnSettings
 from assistant.turns.states import AwaitingTranscript, ConfirmingSpeech, Idle, Phase, Replying, State, UserSpeaking
 from assistant.turns.user_turn import Answering, UserTurn
+from audio.units import Samples
 
 Handler = Callable[[Conversation, Any, Any], Effects]
 """Takes the conversation, its state and an event. The table guarantees the classes of the state and the event."""
@@ -83,6 +86,7 @@ TRANSITIONS: Mapping[type[State], Mapping[type[Event], Handler]] = {
         FrameProcessed: user_speaking.on_frame,  # → AwaitingTranscript; Replying, Idle
         InterimTranscript: user_speaking.on_interim_transcript,
         EndOfTurnScored: user_speaking.on_end_of_turn_scored,
+        TranscriptExpected: on_transcript_expected,
         FinalTranscript: user_speaking.on_transcript,
         TranscriptFailed: user_speaking.on_transcript,
         ReplyRequested: on_reply_requested,  # → Replying
@@ -94,6 +98,7 @@ TRANSITIONS: Mapping[type[State], Mapping[type[Event], Handler]] = {
     AwaitingTranscript: {
         FrameProcessed: awaiting_transcript.on_frame,  # → UserSpeaking; Idle, Replying
         InterimTranscript: awaiting_transcript.on_interim_transcript,
+        TranscriptExpected: on_transcript_expected,
         FinalTranscript: awaiting_transcript.on_transcript,  # → Replying; Idle
         TranscriptFailed: awaiting_transcript.on_transcript,  # → Replying; Idle
         ReplyRequested: on_reply_requested,  # → Replying
@@ -105,6 +110,7 @@ TRANSITIONS: Mapping[type[State], Mapping[type[Event], Handler]] = {
     Replying: {
         FrameProcessed: replying.on_frame,  # → UserSpeaking; Idle
         InterimTranscript: overlap_handlers.on_interim_transcript,  # → UserSpeaking
+        TranscriptExpected: on_transcript_expected,
         FinalTranscript: side_talk.on_transcript,  # → UserSpeaking
         TranscriptFailed: side_talk.on_transcript,
         PlaybackProgress: replying.on_playback_progress,
@@ -173,11 +179,14 @@ class TurnTaking:
 
     def _apply_settings(self, turn: UserTurn) -> Effects:
         """Updates whether the open turn is answered, since the client may have changed the settings."""
-        answers = self._conversation.settings.answers_at_end
-        if turn.reply_due or turn.will_be_answered == answers:
+        if not self._answering_changes(turn):
             return ()
-        turn.answering = Answering.of(due=False, automatic=answers)
-        return turn.drop_attempts("went on")
+        turn.answering = Answering.of(due=False, automatic=self.settings.answers_at_end)
+        return turn.drop_attempt("went on")
+
+    def _answering_changes(self, turn: UserTurn) -> bool:
+        """Returns whether new settings change whether the open turn is answered."""
+        return not turn.reply_due and turn.will_be_answered != self.settings.answers_at_end
 
     # ---- what others read ----
 
@@ -197,6 +206,19 @@ class TurnTaking:
         """Whether there is an overlap with the active reply."""
         state = self._conversation.state
         return isinstance(state, Replying) and state.overlap is not None
+
+    def speech_end_before(self, frame: FrameProcessed) -> Samples | None:
+        """Returns the end of speech before the pause that this frame, the next one, belongs to.
+
+        None: the frame is not part of a pause of the open turn, it ends the turn, or there is no attempt in the pause.
+        """
+        state, settings, vad = self._conversation.state, self.settings, frame.vad
+        if not isinstance(state, UserSpeaking) or state.turn.attempt is None or self._answering_changes(state.turn):
+            return None
+        if not vad.speaking:
+            return state.turn.speech_end_before(vad)
+        too_long = not settings.ends_by_client and state.turn.is_too_long(frame.at, settings)
+        return None if too_long else vad.possible_end
 
     @property
     def pending_turn_lacks_reply_request(self) -> bool:

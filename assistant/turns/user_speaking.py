@@ -38,28 +38,28 @@ def on_speech(conversation: Conversation, turn: UserTurn, at: Samples, vad: VadR
     ended_by = conversation.turn_end_policy.ended_by(turn, at, vad, settings)
     if ended_by is not None:
         turn.speech_end, turn.resume_guard = at, ResumeGuard()
-        dropped = turn.drop_attempts("went on")
+        dropped = turn.drop_attempt("went on")
         conversation.state = AwaitingTranscript(turn, at, ended_by)
         conversation.queued.mark_cut(at)
-        return (*dropped, turn.begin_attempt(at, at, settings, settled=True), EndOfTurn(turn.number))
+        return (*dropped, turn.begin_attempt(at, "settled"), EndOfTurn(turn.number))
     if vad.possible_end is not None:
-        return turn.speculate(at, vad.possible_end, settings)
+        turn.speech_end = vad.possible_end
+        return turn.speculate(at, settings)
     turn.speech_end, turn.silence_timeout_ms = at, None
-    return turn.drop_attempts("went on")
+    return turn.drop_attempt("went on")
 
 
 def _on_silence(conversation: Conversation, turn: UserTurn, at: Samples, vad: VadResult) -> Effects:
     settings = conversation.settings
-    # A VAD that was replaced during the turn has seen no speech yet. Then the last speech frame was the end.
-    speech_end = vad.boundary if vad.boundary > turn.onset else turn.speech_end
-    effects = turn.speculate(at, speech_end, settings)
+    turn.speech_end = turn.speech_end_before(vad)
     ended_by = conversation.turn_end_policy.ended_by(turn, at, vad, settings)
+    if ended_by is EndedBy.MAX_LENGTH:
+        return end_turn(conversation, turn, at, ended_by)
+    effects = turn.speculate(at, settings)
     if ended_by is None:
         return effects
-    if ended_by is not EndedBy.SILENCE:
-        return (*effects, *end_turn(conversation, turn, at, ended_by))
     if turn.attempt is None:
-        effects += (turn.begin_attempt(at, speech_end, settings),)
+        effects += (turn.begin_attempt(turn.speech_end),)
     conversation.state = state = AwaitingTranscript(turn, at, ended_by)
     return (*effects, EndOfTurn(turn.number), *commit_if_ready(conversation, state, at))
 
@@ -70,9 +70,8 @@ def end_turn(conversation: Conversation, turn: UserTurn, at: Samples, ended_by: 
     conversation.state = state = AwaitingTranscript(turn, at, ended_by)
     if conversation.settings.ends_by_key and turn.attempt is not None and turn.attempt.settled:
         return (EndOfTurn(turn.number), *commit_if_ready(conversation, state, at))  # reuse the settled attempt
-    dropped = turn.drop_attempts("went on")
-    attempt = turn.begin_attempt(at, turn.speech_end, conversation.settings, settled=True)
-    return (*dropped, attempt, EndOfTurn(turn.number))
+    dropped = turn.drop_attempt("went on")
+    return (*dropped, turn.begin_attempt(turn.speech_end, "settled"), EndOfTurn(turn.number))
 
 
 def on_end_of_turn_scored(conversation: Conversation, state: UserSpeaking, event: EndOfTurnScored) -> Effects:
@@ -89,8 +88,7 @@ def on_transcript(
     """Takes the transcript of an attempt, made in a pause."""
     settings, turn = conversation.settings, state.turn
     reject_noise = settings.ends_by_silence and turn.will_be_answered
-    effects = turn.on_transcript(event, settings, reject_noise=reject_noise)
-    return () if effects is None else (*effects, *turn.recheck_once_settled(event.at, settings))
+    return turn.on_transcript(event, settings, reject_noise=reject_noise) or ()
 
 
 def on_interim_transcript(_conversation: Conversation, state: UserSpeaking, event: InterimTranscript) -> Effects:

@@ -34,7 +34,7 @@ from assistant.pipeline.end_of_turn_evidence import EvidenceCollector
 from assistant.pipeline.engines import Engines, SessionSettings
 from assistant.skills.effects import SkillEffects
 from assistant.trace.record import TurnRecord
-from assistant.turns.settings import TurnSettings
+from assistant.turns.settings import RecheckThresholds, TurnSettings
 from audio.end_of_turn.prosody import ProsodyTrack
 from audio.end_of_turn.prosody_features import Prosody, prosody_at
 from audio.frame import Frame
@@ -243,7 +243,7 @@ def test_silence_is_estimated_once_and_without_the_draft() -> None:
     utterances = [Utterance(1000, 1800, "what time is it")]
     order: list[str] = []
     recognizer = Slow(utterances, delay_ms=40.0, order=order, draft_missing_words=1)
-    turns = TurnSettings(hangover_ms=400, speculate_after_ms=40, settle_ms=160)
+    turns = TurnSettings(hangover_ms=400, speculate_after_ms=40, rechecks=RecheckThresholds(settle_ms=160))
     run_virtual(
         RealTimeConversation(
             ScriptedMicrophone(utterances, 5800),

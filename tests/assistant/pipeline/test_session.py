@@ -17,7 +17,7 @@ from assistant.pipeline.session import Session
 from assistant.skills import ChangeVolume, SetTimer, SkillEffect
 from assistant.trace.record import TurnRecord
 from assistant.turns.events import ReplyId
-from assistant.turns.settings import TurnSettings
+from assistant.turns.settings import RecheckThresholds, TurnSettings
 from audio.errors import AudioError
 from audio.frame import Frame
 from audio.units import Samples, samples_of_ms
@@ -178,7 +178,7 @@ def test_llm_request_starts_with_the_draft(lacks: int, asked: list[str]) -> None
     """A decode takes 100 ms. A correct draft hides it; a wrong one gains nothing."""
     latencies = list[float]()
     for draft_missing_words in (None, lacks):
-        turns = TurnSettings(hangover_ms=250, speculate_after_ms=40, settle_ms=160)
+        turns = TurnSettings(hangover_ms=250, speculate_after_ms=40, rechecks=RecheckThresholds(settle_ms=160))
         simulation = Simulation([TIME], turns=turns)
         simulation.recognizer.delay_ms, simulation.recognizer.draft_missing_words = 100, draft_missing_words
         result = simulation.run()

@@ -29,7 +29,7 @@ from assistant.storage.conversation_store import ConversationStore
 from assistant.storage.store_format import item_lines, parse_conversation
 from assistant.turns.events import ReplyId
 from assistant.turns.push_to_talk import PushToTalk
-from assistant.turns.settings import EndsTurn, InterruptedBy, TurnSettings
+from assistant.turns.settings import EndsTurn, InterruptedBy, RecheckThresholds, TurnSettings
 from assistant.turns.states import Phase
 from assistant.turns.wake_phrase import WakePhrase, WakePhraseGate
 from audio.units import samples_of_s
@@ -283,7 +283,7 @@ def test_no_spoken_word_is_lost(
     spoken = utterances([(words, 1)])
     moments = sorted({spoken[0].start_ms + 120 + number % words * GRID_MS for number in typed_at})
     acts = [Action(at_ms, "type") for at_ms in moments]
-    turns = TurnSettings(speculate_after_ms=speculate_ms, settle_ms=160.0)
+    turns = TurnSettings(speculate_after_ms=speculate_ms, rechecks=RecheckThresholds(settle_ms=160.0))
     simulation = simulated_records(spoken, acts, turns, delay_ms)
     simulation.recognizer.early_missing_words, simulation.recognizer.draft_missing_words = (
         early_missing_words,

@@ -33,6 +33,7 @@ from assistant.end_of_turn.estimator import (
     fitted_turn_end,
 )
 from assistant.pipeline.engines import Engines
+from assistant.pipeline.transcript_requests import SessionEffect, SessionEffects, TranscriptRequests
 from assistant.replay.event_replay import DECISIONS, Step, events_of, index_recording, replay_events
 from assistant.replay.turns import conversation_of
 from assistant.skills.effects import SkillEffects
@@ -41,14 +42,12 @@ from assistant.turns.event_entries import LoggedEvent, parse_entries
 from assistant.turns.events import (
     CommitTurn,
     CommitWithoutReply,
-    Effect,
     EndOfTurnScored,
-    Event,
     FinalTranscript,
     PrepareReply,
+    ReportedEvent,
 )
-from assistant.turns.settings import InterruptedBy, TurnSettings
-from assistant.turns.turn_taking import TurnTaking
+from assistant.turns.settings import InterruptedBy, RecheckThresholds, TurnSettings
 from audio.frame import Frame
 from audio.stt import SegmentId, Transcript
 from audio.units import FRAME_SAMPLES, Pcm, Samples, samples_of_ms
@@ -58,7 +57,7 @@ REPLY = "It is ten o'clock and all is well in town, and in the country, too."
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink)
 """Without the explain phase, which traces every line and takes five times as long."""
 
-Decision = tuple[Samples, Effect]
+Decision = tuple[Samples, SessionEffect]
 
 
 class UnsureVad(LoudnessVad):
@@ -107,19 +106,19 @@ class DelayedSmartTurn:
 def recorded_decisions() -> Iterator[list[Decision]]:
     """Records the decisions of turn taking and their samples."""
     found: list[Decision] = []
-    handle_event = TurnTaking.handle
+    handle_event = TranscriptRequests.handle
 
-    def handle(self: TurnTaking, event: Event) -> tuple[Effect, ...]:
+    def handle(self: TranscriptRequests, event: ReportedEvent) -> SessionEffects:
         effects = handle_event(self, event)
         found.extend((event.at, effect) for effect in effects)
         return effects
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(TurnTaking, "handle", handle)
+        patched.setattr(TranscriptRequests, "handle", handle)
         yield found
 
 
-def without_words(effect: Effect) -> Effect:
+def without_words(effect: SessionEffect) -> SessionEffect:
     """Replaces words, which a trace does not hold, by whether there were any."""
     match effect:
         case PrepareReply():
@@ -156,7 +155,7 @@ SETTINGS = st.builds(
     TurnSettings,
     hangover_ms=st.sampled_from([200.0, 400.0, 700.0]),
     speculate_after_ms=st.sampled_from([None, 40.0, 100.0]),
-    settle_ms=st.sampled_from([60.0, 160.0]),
+    rechecks=st.builds(RecheckThresholds, settle_ms=st.sampled_from([60.0, 160.0])),
     interrupt_after_ms=st.sampled_from([60.0, 90.0, 300.0]),
     max_turn_s=st.sampled_from([2.0, 60.0]),
     stuck_after_s=st.sampled_from([2.0, 10.0]),
@@ -236,7 +235,8 @@ INTO_THE_END = [Utterance(460, 560, "what time is it"), Utterance(3560, 3660, ""
 GOES_ON = [Utterance(460, 560, ""), Utterance(620, 720, "what time is it"), Utterance(840, 940, "")]
 # Speech that continues when its turn reaches the maximum length: the frames before that are not batched.
 ON_AND_ON = [Utterance(520, 3020, "")]
-BRIEF = TurnSettings(200.0, 40.0, 60.0, 60.0, max_turn_s=2.0, stuck_after_s=2.0)
+SLOW_TO_SETTLE = TurnSettings(speculate_after_ms=40, rechecks=RecheckThresholds(settle_ms=160), patience=BALANCED)
+BRIEF = TurnSettings(200.0, 40.0, 60.0, max_turn_s=2.0, stuck_after_s=2.0)
 
 
 @pytest.mark.slow
@@ -268,9 +268,7 @@ def test_replay_with_end_of_turn_estimates_gives_same_decisions(
 
 def test_requests_and_estimates_are_found_by_silence() -> None:
     utterances = [Utterance(1000, 1800, "what time is it")]
-    result = run_virtual(
-        judged(utterances, TurnSettings(speculate_after_ms=40, settle_ms=160, patience=BALANCED)).run()
-    )
+    result = run_virtual(judged(utterances, SLOW_TO_SETTLE).run())
     found = index_recording(parse_entries([entry for record in result.records for entry in record.told]))
     (silence,) = {ask.silence for ask in found.requests.values()}
     assert silence == samples_of_ms(1800)
@@ -300,9 +298,7 @@ def as_judged_before(told: Iterable[LoggedEvent]) -> list[LoggedEvent]:
 
 def test_older_trace_with_immediate_estimates_is_read_alike() -> None:
     utterances = [Utterance(1000, 1800, "what time is it")]
-    result = run_virtual(
-        judged(utterances, TurnSettings(speculate_after_ms=40, settle_ms=160, patience=BALANCED)).run()
-    )
+    result = run_virtual(judged(utterances, SLOW_TO_SETTLE).run())
     told = as_judged_before(parse_entries([entry for record in result.records for entry in record.told]))
     found = index_recording(told)
     (silence,) = {ask.silence for ask in found.requests.values()}

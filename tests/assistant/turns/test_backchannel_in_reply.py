@@ -2,10 +2,11 @@
 
 from turn_scene import Scene, at, has_resumed, interrupt_briefly, words
 
-from assistant.turns.events import CommitTurn, Effect, FinalTranscript, PrepareReply, ReplyId, TurnDiscarded
+from assistant.pipeline.transcript_requests import SessionEffects
+from assistant.turns.events import CommitTurn, FinalTranscript, PrepareReply, ReplyId, TurnDiscarded
 
 
-def backchannel_transcript(scene: Scene, reply: ReplyId) -> tuple[Effect, ...]:
+def backchannel_transcript(scene: Scene, reply: ReplyId) -> SessionEffects:
     return scene.handle(FinalTranscript(at(scene.now_ms), reply, words("yeah"), "backchannel"))
 
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 from turn_scene import Scene, at, discards, words
 
+from assistant.pipeline.transcript_requests import SessionEffect
 from assistant.turns.events import (
     DuckReply,
-    Effect,
     InterimTranscript,
     InterruptReply,
     OpenSegment,
@@ -53,7 +53,9 @@ def test_speech_that_becomes_louder_than_background_interrupts() -> None:
     [(False, lambda effect: isinstance(effect, InterruptReply)), (True, discards)],
     ids=["confident transcript", "low-confidence transcript"],
 )
-def test_transcript_of_long_background_speech_is_requested(rough: bool, expected: Callable[[Effect], bool]) -> None:
+def test_transcript_of_long_background_speech_is_requested(
+    rough: bool, expected: Callable[[SessionEffect], bool]
+) -> None:
     scene = Scene(SHORT_INTERRUPT)
     scene.commit_reply(words_heard=3, audible=True)
     scene.silence(1000)

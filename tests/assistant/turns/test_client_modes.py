@@ -5,13 +5,13 @@ from collections.abc import Callable
 import pytest
 from turn_scene import FIRST, Scene, at, discards
 
+from assistant.pipeline.transcript_requests import TranscriptRequest
 from assistant.turns.events import (
     CloseSegment,
     CommitTurn,
     CommitWithoutReply,
     DropAttempt,
     EndOfTurn,
-    Event,
     InputCleared,
     InputCommitted,
     InterruptReply,
@@ -21,13 +21,13 @@ from assistant.turns.events import (
     ReplyEnded,
     ReplyId,
     ReplyRequested,
-    Transcribe,
+    ReportedEvent,
     TranscriptFailed,
     TurnDiscarded,
     TurnStarted,
     UnduckReply,
 )
-from assistant.turns.settings import EndsTurn, InterruptedBy, TurnSettings
+from assistant.turns.settings import EndsTurn, InterruptedBy, RecheckThresholds, TurnSettings
 from assistant.turns.states import Phase
 from audio.stt import SegmentId
 from audio.units import Samples
@@ -37,7 +37,10 @@ def test_manual_turn_ends_only_when_committed() -> None:
     scene = Scene(TurnSettings(ends_turn=EndsTurn.CLIENT))
     scene.speech(500)
     assert scene.silence(3000) == ()
-    assert scene.handle(InputCommitted(at(scene.now_ms))) == (Transcribe(FIRST, SegmentId(0), at(500)), EndOfTurn(1))
+    assert scene.handle(InputCommitted(at(scene.now_ms))) == (
+        TranscriptRequest(FIRST, SegmentId(0), at(500)),
+        EndOfTurn(1),
+    )
     assert scene.transcript(FIRST, "hello") == (
         CommitWithoutReply(1, "hello", "hello", at(500)),
         CloseSegment(SegmentId(0), 1),
@@ -55,7 +58,7 @@ def test_commit_during_speech_makes_two_turns() -> None:
     segment = SegmentId(at(1000))
     assert scene.effects == [OpenSegment(segment, at(1000)), TurnStarted(2, at(1000))]
     scene.silence(100)
-    assert scene.handle(InputCommitted(at(scene.now_ms)))[0] == Transcribe(ReplyId(2, 1), segment, at(2000))
+    assert scene.handle(InputCommitted(at(scene.now_ms)))[0] == TranscriptRequest(ReplyId(2, 1), segment, at(2000))
 
 
 def test_speech_after_commit_is_a_turn_after_the_reply() -> None:
@@ -119,7 +122,9 @@ def test_cancelled_request_while_transcript_is_pending_is_not_answered() -> None
 
 def test_cancelled_request_drops_prepared_attempt() -> None:
     """The transcript is requested once more, since it may have changed."""
-    scene = Scene(TurnSettings(answers=False, speculate_after_ms=40, settle_ms=160, hangover_ms=100))
+    scene = Scene(
+        TurnSettings(answers=False, speculate_after_ms=40, rechecks=RecheckThresholds(settle_ms=160), hangover_ms=100)
+    )
     scene.speech(500)
     scene.silence(60)
     scene.transcript(FIRST, "hello")
@@ -131,7 +136,7 @@ def test_cancelled_request_drops_prepared_attempt() -> None:
     assert effects == (
         DropAttempt(FIRST, "cleared"),
         DropAttempt(ReplyId(1, 2), "cleared"),
-        Transcribe(third, SegmentId(0), at(500)),
+        TranscriptRequest(third, SegmentId(0), at(500)),
     )
     assert scene.transcript(third, "hello")[0] == CommitWithoutReply(1, "hello", "hello", at(500))
 
@@ -171,7 +176,7 @@ def test_overlap_can_be_committed_in_manual_mode() -> None:
     assert scene.handle(InputCommitted(at(500))) == (
         InterruptReply(FIRST, "client"),
         TurnStarted(2, at(0)),
-        Transcribe(second, SegmentId(0), at(500)),
+        TranscriptRequest(second, SegmentId(0), at(500)),
         EndOfTurn(2),
     )
 
@@ -212,7 +217,7 @@ def test_reply_is_unducked_when_it_becomes_uninterruptible(changed: TurnSettings
 
 
 @pytest.mark.parametrize("cut", [InputCleared, InputCommitted], ids=["clear", "commit"])
-def test_speech_after_cut_is_a_turn_when_silence_ends_turns(cut: Callable[[Samples], Event]) -> None:
+def test_speech_after_cut_is_a_turn_when_silence_ends_turns(cut: Callable[[Samples], ReportedEvent]) -> None:
     scene = Scene(TurnSettings(has_client=True))
     scene.speech(1000)
     scene.handle(cut(at(1000)))
@@ -221,7 +226,7 @@ def test_speech_after_cut_is_a_turn_when_silence_ends_turns(cut: Callable[[Sampl
     scene.effects.clear()
     scene.speech(1000)
     assert scene.effects == [OpenSegment(SegmentId(at(1000)), at(1000)), TurnStarted(2, at(1000))]
-    assert [type(effect) for effect in scene.silence(400)] == [Transcribe, EndOfTurn]
+    assert [type(effect) for effect in scene.silence(400)] == [TranscriptRequest, EndOfTurn]
 
 
 def test_overlong_speech_without_words_starts_no_second_turn() -> None:
@@ -248,7 +253,7 @@ def test_turn_is_answered_after_switch_from_manual() -> None:
     scene = Scene(TurnSettings(ends_turn=EndsTurn.CLIENT, has_client=True))
     scene.speech(500)
     scene.turns.settings = TurnSettings(has_client=True)
-    assert [type(effect) for effect in scene.silence(400)] == [Transcribe, EndOfTurn]
+    assert [type(effect) for effect in scene.silence(400)] == [TranscriptRequest, EndOfTurn]
     assert scene.transcript(FIRST, "hello")[1] == CommitTurn(FIRST, "hello", "hello", at(500))
 
 

@@ -4,11 +4,11 @@ import pytest
 from turn_scene import FIRST, SOME_SEGMENT, Scene, at, low_confidence_transcript
 
 from assistant.end_of_turn.estimator import EndOfTurnEstimate, EndOfTurnProfile
+from assistant.pipeline.transcript_requests import SessionEffects, TranscriptRequest
 from assistant.turns.events import (
     CloseSegment,
     CommitTurn,
     DropAttempt,
-    Effect,
     EndOfTurn,
     EndOfTurnScored,
     FinalTranscript,
@@ -19,7 +19,6 @@ from assistant.turns.events import (
     ReplyEnded,
     ReplyId,
     RetractReply,
-    Transcribe,
     TranscriptFailed,
     TurnDiscarded,
     TurnStarted,
@@ -36,7 +35,7 @@ def test_silence_ends_turn_and_transcript_starts_reply() -> None:
     assert scene.silence(500) == ()
     assert scene.speech(800) == (OpenSegment(SegmentId(at(200)), at(500)), TurnStarted(1, at(500)))
     assert scene.silence(380) == ()
-    assert scene.silence(20) == (Transcribe(FIRST, SegmentId(at(200)), at(1300)), EndOfTurn(1))
+    assert scene.silence(20) == (TranscriptRequest(FIRST, SegmentId(at(200)), at(1300)), EndOfTurn(1))
     assert scene.phase() is Phase.AWAITING_TRANSCRIPT
     assert scene.transcript(FIRST, " what time is it ") == (
         PrepareReply(FIRST, "what time is it", "what time is it"),
@@ -71,7 +70,7 @@ def test_vad_replaced_during_pause_does_not_move_speech_end() -> None:
     scene.silence(100)
     for ms in (920, 940, 960, 1200):
         scene.handle(FrameProcessed(at(ms), VadResult(speaking=False, boundary=Samples(0), probability=0.0)))
-    assert Transcribe(FIRST, SegmentId(0), at(800)) in scene.effects
+    assert TranscriptRequest(FIRST, SegmentId(0), at(800)) in scene.effects
 
 
 def test_turn_without_words_is_discarded() -> None:
@@ -88,7 +87,7 @@ def test_turn_without_words_is_discarded() -> None:
 
 def test_noise_longer_than_maximum_turn_is_not_answered() -> None:
     scene = Scene(TurnSettings(max_turn_s=2.0))
-    asked = next(effect.reply for effect in scene.uncertain_speech(2200) if isinstance(effect, Transcribe))
+    asked = next(effect.reply for effect in scene.uncertain_speech(2200) if isinstance(effect, TranscriptRequest))
     assert TurnDiscarded(1, at(2200), at(2000), "noise") in low_confidence_transcript(scene, asked)
 
 
@@ -165,7 +164,7 @@ def test_endless_speech_without_words_is_ignored_until_it_pauses(text: str, *, r
     assert any(isinstance(effect, OpenSegment) for effect in scene.speech(100))
 
 
-def score(scene: Scene, probability: float, silence_ms: float, segment: int = 0) -> tuple[Effect, ...]:
+def score(scene: Scene, probability: float, silence_ms: float, segment: int = 0) -> SessionEffects:
     estimate = EndOfTurnEstimate(probability, silence_ms, 650.0, "sound")
     return scene.handle(EndOfTurnScored(at(scene.now_ms), SegmentId(segment), estimate))
 

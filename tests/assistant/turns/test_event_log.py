@@ -1,5 +1,6 @@
 """Tests of the event log: a replay makes the same decisions, and no words are kept."""
 
+import json
 import tracemalloc
 from dataclasses import replace
 
@@ -8,15 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assistant.end_of_turn.estimator import BALANCED, EndOfTurnEstimate, EndOfTurnProfile
+from assistant.pipeline.transcript_requests import SessionEffect, TranscriptRequests
 from assistant.turns.backchannel import plain_words
 from assistant.turns.event_entries import parse_entries, settings_of
 from assistant.turns.event_log import MAX_ENTRIES, EventLog
 from assistant.turns.events import (
     CommitTurn,
     CommitWithoutReply,
-    Effect,
     EndOfTurnScored,
-    Event,
     FinalTranscript,
     FrameProcessed,
     InputCleared,
@@ -29,6 +29,7 @@ from assistant.turns.events import (
     ReplyEnded,
     ReplyId,
     ReplyRequested,
+    ReportedEvent,
     TranscriptFailed,
 )
 from assistant.turns.overlap import Overlap
@@ -36,6 +37,7 @@ from assistant.turns.settings import (
     EndsTurn,
     InterruptedBy,
     OverlapThresholds,
+    RecheckThresholds,
     TurnSettings,
     TurnStartThresholds,
 )
@@ -55,7 +57,7 @@ def words(text: str, *, rough: bool = False) -> Transcript:
     return Transcript(SEGMENT, AT, text, rough)
 
 
-def log(*events: Event) -> EventLog:
+def log(*events: ReportedEvent) -> EventLog:
     event_log = EventLog(b"salt")
     for event in events:
         event_log.add(event, SETTINGS)
@@ -123,7 +125,7 @@ def frame(number: int, vad: VadResult) -> FrameProcessed:
         "requested echo",
     ],
 )
-def test_event_survives_round_trip(event: Event) -> None:
+def test_event_survives_round_trip(event: ReportedEvent) -> None:
     assert list(parse_entries(log(event).drain().entries)) == [SETTINGS, event]
 
 
@@ -226,6 +228,18 @@ def test_thresholds_survive_round_trip() -> None:
     assert next(iter(parse_entries(event_log.drain().entries))) == changed
 
 
+def test_recheck_thresholds_keep_their_place_in_the_trace() -> None:
+    changed = TurnSettings(rechecks=RecheckThresholds(settle_ms=160.0, recheck_ms=50.0, min_recheck_lead_ms=20.0))
+    event_log = EventLog(b"salt")
+    event_log.add(InputCommitted(AT), changed)
+    entries = event_log.drain().entries
+    recorded = json.loads(entries[0].removeprefix("set "))
+    assert recorded["settle_ms"] == 160.0
+    assert recorded["attempts"] | {"recheck_ms": 50.0, "min_recheck_lead_ms": 20.0} == recorded["attempts"]
+    assert "rechecks" not in recorded
+    assert next(iter(parse_entries(entries))) == changed
+
+
 def test_trace_without_thresholds_has_the_current_ones() -> None:
     assert settings_of({"hangover_ms": 400.0, "start": {"not_yet": 1}}) == TurnSettings()
 
@@ -301,10 +315,11 @@ FRAMES = st.builds(
 
 
 @st.composite
-def event_sequences(draw: st.DrawFn) -> list[tuple[Event, TurnSettings]]:
+def event_sequences(draw: st.DrawFn) -> list[tuple[ReportedEvent, TurnSettings]]:
     """Draws events in any order, for replies and segments that exist or do not."""
     at, found, chosen = 0, [], draw(RANDOM_SETTINGS)
     turns = TurnTaking(chosen)
+    requests = TranscriptRequests(turns)
     for _ in range(draw(st.integers(1, 60))):
         kind = draw(
             st.sampled_from(
@@ -315,7 +330,7 @@ def event_sequences(draw: st.DrawFn) -> list[tuple[Event, TurnSettings]]:
         known = _known_segment(turns)
         segment = SegmentId(draw(st.integers(0, 3)) * 320) if known is None else known
         words = Transcript(segment, Samples(at), draw(TEXTS), draw(st.booleans()))
-        events: list[Event] = []
+        events: list[ReportedEvent] = []
         match kind:
             case "frames":
                 speaking, back, sure, possible_end, *marks = draw(FRAMES)
@@ -354,7 +369,7 @@ def event_sequences(draw: st.DrawFn) -> list[tuple[Event, TurnSettings]]:
                 events = [events[draw(st.integers(0, 4))]]
         for event in events:
             turns.settings = chosen
-            turns.handle(event)
+            requests.handle(event)
             found.append((event, chosen))
     return found
 
@@ -372,7 +387,9 @@ def _known_segment(turns: TurnTaking) -> SegmentId | None:
 def _known_replies(turns: TurnTaking) -> list[ReplyId]:
     match turns._conversation.state:
         case UserSpeaking(turn=turn) | AwaitingTranscript(turn=turn):
-            return [one.reply for one in (turn.attempt, turn.recheck) if one is not None] or [REPLY]
+            attempt = turn.attempt
+            known = [] if attempt is None else [attempt.reply, attempt.expected]
+            return [reply for reply in known if reply is not None] or [REPLY]
         case Replying(reply=reply):
             return [reply]
         case _:
@@ -395,22 +412,22 @@ RANDOM_SETTINGS = st.builds(
 
 
 @given(event_sequences())
-def test_replay_of_log_makes_same_decisions(told: list[tuple[Event, TurnSettings]]) -> None:
-    live, event_log, then = TurnTaking(TurnSettings()), EventLog(b"salt"), []
+def test_replay_of_log_makes_same_decisions(told: list[tuple[ReportedEvent, TurnSettings]]) -> None:
+    live, event_log, then = TranscriptRequests(TurnTaking(TurnSettings())), EventLog(b"salt"), []
     for event, chosen in told:
-        live.settings = chosen
+        live.turns.settings = chosen
         event_log.add(event, chosen)
         then += [(event.at, _without_words(effect)) for effect in live.handle(event)]
-    again, now = TurnTaking(TurnSettings()), []
+    again, now = TranscriptRequests(TurnTaking(TurnSettings())), []
     for item in parse_entries(event_log.drain().entries):
         if isinstance(item, TurnSettings):
-            again.settings = item
+            again.turns.settings = item
         else:
             now += [(item.at, _without_words(effect)) for effect in again.handle(item)]
     assert now == then
 
 
-def _without_words(effect: Effect) -> Effect:
+def _without_words(effect: SessionEffect) -> SessionEffect:
     """Replaces the words by whether there were any."""
     if isinstance(effect, PrepareReply | CommitTurn | CommitWithoutReply):
         return replace(effect, text=str(bool(effect.text)), new_text=str(bool(effect.new_text)))

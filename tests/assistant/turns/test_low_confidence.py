@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from turn_scene import FIRST, Scene, at, last_requested, low_confidence_transcript, words
 
+from assistant.pipeline.transcript_requests import TranscriptRequest
 from assistant.turns.events import (
     CloseSegment,
     CommitTurn,
@@ -19,11 +20,10 @@ from assistant.turns.events import (
     ReplyId,
     ReplyRequested,
     RequestTranscript,
-    Transcribe,
     TurnDiscarded,
     TurnStarted,
 )
-from assistant.turns.settings import EndsTurn, InterruptedBy, TurnSettings
+from assistant.turns.settings import EndsTurn, InterruptedBy, RecheckThresholds, TurnSettings
 from assistant.turns.states import Phase
 from audio.stt import SegmentId
 from audio.vad import VadResult
@@ -35,7 +35,7 @@ def test_turn_with_one_confident_transcript_is_not_noise() -> None:
     scene.silence(1000)
     scene.uncertain_speech(160, 0.6)
     scene.requested_transcript("Quit.", scene.silence(160))
-    [asking] = [effect for effect in scene.silence(500) if isinstance(effect, Transcribe)]
+    [asking] = [effect for effect in scene.silence(500) if isinstance(effect, TranscriptRequest)]
     told = FinalTranscript(at(scene.now_ms), asking.reply, replace(words("quit", asking.segment), low_confidence=True))
     assert any(isinstance(effect, CommitTurn) for effect in scene.handle(told)), "not noise"
 
@@ -99,11 +99,11 @@ def test_low_confidence_transcript_is_kept_in_manual_modes(settings: TurnSetting
     scene = Scene(settings)
     scene.uncertain_speech(600)
     scene.silence(100)
-    asked = [effect.reply for effect in scene.effects if isinstance(effect, Transcribe)]
+    asked = [effect.reply for effect in scene.effects if isinstance(effect, TranscriptRequest)]
     for reply in asked:
         low_confidence_transcript(scene, reply)
     told = scene.handle(InputCommitted(at(scene.now_ms)))
-    asked = [effect.reply for effect in told if isinstance(effect, Transcribe)]
+    asked = [effect.reply for effect in told if isinstance(effect, TranscriptRequest)]
     for reply in asked:
         low_confidence_transcript(scene, reply)
     assert [effect.text for effect in scene.effects if isinstance(effect, CommitTurn | CommitWithoutReply)] == ["the"]
@@ -121,7 +121,7 @@ def test_low_confidence_words_join_the_retracted_turn() -> None:
 
 
 def test_low_confidence_recheck_confirms_same_words() -> None:
-    scene = Scene(TurnSettings(hangover_ms=400, speculate_after_ms=40, settle_ms=100))
+    scene = Scene(TurnSettings(hangover_ms=400, speculate_after_ms=40, rechecks=RecheckThresholds(settle_ms=100)))
     scene.uncertain_speech(600, 0.72)
     scene.silence(60)
     scene.transcript(last_requested(scene), "what time is it")
@@ -134,7 +134,7 @@ def test_low_confidence_recheck_confirms_same_words() -> None:
 
 @pytest.mark.parametrize("guesses", [(True, False), (False, True)], ids=["second is confident", "first is confident"])
 def test_one_confident_transcript_of_two_is_enough(guesses: tuple[bool, bool]) -> None:
-    scene = Scene(TurnSettings(hangover_ms=400, speculate_after_ms=40, settle_ms=100))
+    scene = Scene(TurnSettings(hangover_ms=400, speculate_after_ms=40, rechecks=RecheckThresholds(settle_ms=100)))
     scene.speech(300)
     scene.silence(60)
     for rough in guesses:
@@ -146,7 +146,7 @@ def test_one_confident_transcript_of_two_is_enough(guesses: tuple[bool, bool]) -
 
 
 def test_confident_recheck_replaces_noise() -> None:
-    scene = Scene(TurnSettings(hangover_ms=400, speculate_after_ms=40, settle_ms=100))
+    scene = Scene(TurnSettings(hangover_ms=400, speculate_after_ms=40, rechecks=RecheckThresholds(settle_ms=100)))
     scene.uncertain_speech(600, 0.72)
     scene.silence(60)
     low_confidence_transcript(scene, last_requested(scene), "stock")
@@ -157,7 +157,7 @@ def test_confident_recheck_replaces_noise() -> None:
 
 
 def test_low_confidence_recheck_of_uncertain_speech_stays_noise() -> None:
-    scene = Scene(TurnSettings(hangover_ms=400, speculate_after_ms=40, settle_ms=100))
+    scene = Scene(TurnSettings(hangover_ms=400, speculate_after_ms=40, rechecks=RecheckThresholds(settle_ms=100)))
     scene.uncertain_speech(600, 0.72)
     scene.silence(60)
     low_confidence_transcript(scene, last_requested(scene), "the")
@@ -251,6 +251,6 @@ def test_certainty_of_overlap_counts_for_the_turn(words_heard: int) -> None:
         scene.speech(20)
     scene.uncertain_speech(100)
     scene.silence(600)
-    asked = next(effect.reply for effect in reversed(scene.effects) if isinstance(effect, Transcribe))
+    asked = next(effect.reply for effect in reversed(scene.effects) if isinstance(effect, TranscriptRequest))
     commit = next(effect for effect in low_confidence_transcript(scene, asked) if isinstance(effect, CommitTurn))
     assert commit.new_text == "the"

@@ -10,9 +10,9 @@ from simulated_session import EffectChecks, Ignored, SimulatedSession
 from turn_scene import words
 
 from assistant.end_of_turn.estimator import BALANCED, EndOfTurnEstimate
+from assistant.pipeline.transcript_requests import TranscriptRequests
 from assistant.turns.events import (
     EndOfTurnScored,
-    Event,
     FinalTranscript,
     FrameProcessed,
     InputCleared,
@@ -24,10 +24,11 @@ from assistant.turns.events import (
     ReplyEnded,
     ReplyId,
     ReplyRequested,
+    ReportedEvent,
     TranscriptFailed,
 )
 from assistant.turns.push_to_talk import PushToTalk
-from assistant.turns.settings import EndsTurn, InterruptedBy, TurnSettings
+from assistant.turns.settings import EndsTurn, InterruptedBy, RecheckThresholds, TurnSettings
 from assistant.turns.states import Phase
 from assistant.turns.turn_taking import TurnTaking
 from audio.stt import SegmentId, Transcript
@@ -43,19 +44,19 @@ ENDS_TURN = {
 """Who ends turns, by the kind of conversation. With a client, turns may end by silence."""
 
 
-def request(at: Samples) -> Event:
+def request(at: Samples) -> ReportedEvent:
     return ReplyRequested(at, "requested")
 
 
-def repeat(at: Samples) -> Event:
+def repeat(at: Samples) -> ReportedEvent:
     return ReplyRequested(at, "repeated", "It is ten o'clock.")
 
 
-def cancel_all(at: Samples) -> Event:
+def cancel_all(at: Samples) -> ReportedEvent:
     return ReplyCancelled(at, including_request=True)
 
 
-CLIENT: list[Callable[[Samples], Event]] = [
+CLIENT: list[Callable[[Samples], ReportedEvent]] = [
     request,
     repeat,
     InputCommitted,
@@ -147,7 +148,7 @@ def test_invariants_hold_for_any_session(
     stt_delays_ms: list[float | None],
     reply_lengths_ms: list[float | None],
     texts: list[str],
-    client: list[tuple[int, Callable[[Samples], Event]]],
+    client: list[tuple[int, Callable[[Samples], ReportedEvent]]],
     rings: list[int],
     max_turn_s: float,
     ends: str,
@@ -168,17 +169,22 @@ def test_invariants_hold_for_any_session(
     config = TurnSettings(
         hangover_ms,
         speculate_ms,
-        settle_ms,
         interrupt_after_ms,
         max_turn_s=max_turn_s,
         ends_turn=ENDS_TURN[ends],
         interrupted_by=interrupted_by,
         answers=answers,
         has_client=ends in {"client", "manual"},
+        rechecks=RecheckThresholds(settle_ms=settle_ms),
     )
     lengths_ms = [length and float(length) for length in reply_lengths_ms]
     session = SimulatedSession(
-        TurnTaking(config), stt_delays_ms, lengths_ms, texts, voids, PushToTalk() if ends == "held" else None
+        TranscriptRequests(TurnTaking(config)),
+        stt_delays_ms,
+        lengths_ms,
+        texts,
+        voids,
+        PushToTalk() if ends == "held" else None,
     )
     pressed, released = {first for first, _ in keys}, {first + length for first, length in keys}
     frames = frames_of(stretches, sure) + [0.0] * 4000  # 80 s: longer than every deadline
@@ -273,7 +279,7 @@ any_settings = st.builds(
     TurnSettings,
     hangover_ms=st.sampled_from([60.0, 400.0]),
     speculate_after_ms=st.sampled_from([None, 40.0]),
-    settle_ms=st.sampled_from([0.0, 160.0]),
+    rechecks=st.builds(RecheckThresholds, settle_ms=st.sampled_from([0.0, 160.0])),
     interrupt_after_ms=st.sampled_from([40.0, 300.0]),
     max_turn_s=st.sampled_from([1.0, 30.0]),
     stuck_after_s=st.sampled_from([2.0, 10.0]),
@@ -286,9 +292,11 @@ any_settings = st.builds(
 
 
 @given(st.lists(st.tuples(events, st.none() | any_settings), max_size=60), any_settings)
-def test_no_order_of_events_raises(steps: list[tuple[Event, TurnSettings | None]], config: TurnSettings) -> None:
+def test_no_order_of_events_raises(
+    steps: list[tuple[ReportedEvent, TurnSettings | None]], config: TurnSettings
+) -> None:
     """Events for replies and segments that exist or do not, with changes of settings. The effects stay consistent."""
-    checks = EffectChecks(TurnTaking(config))
+    checks = EffectChecks(TranscriptRequests(TurnTaking(config)))
     for event, changed in steps:
         checks.turns.settings = checks.turns.settings if changed is None else changed
         checks.handle(event)

@@ -12,6 +12,7 @@ from assistant.turns.events import (
     InterimTranscript,
     PlaybackProgress,
     ReplyEnded,
+    ReportedEvent,
     TranscriptFailed,
 )
 from assistant.turns.states import Phase, State
@@ -37,7 +38,7 @@ def test_every_event_has_a_handler_in_some_state() -> None:
         ReplyEnded(at(0), FIRST),
     ],
 )
-def test_late_report_has_no_effect_while_idle(event: Event) -> None:
+def test_late_report_has_no_effect_while_idle(event: ReportedEvent) -> None:
     scene = Scene()
     assert scene.handle(event) == ()
     assert scene.turns.phase is Phase.IDLE
