@@ -29,9 +29,9 @@ run: setup
 # Hundreds of tests start the program: what Python compiled is kept, also where the environment says otherwise.
 unexport PYTHONDONTWRITEBYTECODE
 
-# First what computes: each file in one of three processes, which wait for a quarter of their time. Then what keeps pace
-# with real time and mostly waits: servers and browsers, then programs with a sound card, two at a time; what measures
-# latency alone. All run, whatever the ones before find.
+# First what computes: each file in one of three processes, because it also waits for programs and servers. Then what
+# keeps pace with real time and mostly waits: servers and browsers, then programs with a sound card, two at a time; what
+# measures latency alone. All run, whatever the ones before find.
 
 BY_FILE := --dist loadfile --no-loadscope-reorder
 TWO := -n 2 $(BY_FILE)
