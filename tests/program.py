@@ -18,15 +18,23 @@ REPARTEE = Path(sys.executable).with_name("repartee")
 
 _IMPORTED = (
     "assistant.commands.demo",
+    "assistant.commands.doctor.command",
+    "assistant.commands.engine_bench.bench",
     "assistant.commands.llm_endpoints.editing",
     "assistant.commands.llm_endpoints.survey",
     "assistant.commands.options",
     "assistant.config.loading",
     "assistant.models.needs",
     "assistant.program",
+    "assistant.replay.commands",
+    "assistant.trace_report.commands",
     "rich.table",
+    # What typer imports when it parses arguments (pydantic, if installed), and when it shows help or an error.
+    "typer._adapters",
+    "typer.rich_utils",
     "web.serve",
 )
+"""One that does not exist is skipped."""
 _start = multiprocessing.get_context("forkserver")
 _start.set_forkserver_preload(list(_IMPORTED))
 

@@ -57,6 +57,20 @@ def page(browser: Browser, server: Server) -> Iterator[Page]:
     context.close()
 
 
+@pytest.fixture(scope="module")
+def running(browser: Browser, server: Server) -> Iterator[Page]:
+    """A started page for tests of the layout: each sets the window's size, and leaves the page as it found it.
+
+    Loading and starting a page takes two seconds of processor time.
+    """
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(server.url)
+    started(page)
+    yield page
+    context.close()
+
+
 def started(page: Page) -> None:
     page.click("#start")
     page.wait_for_selector("body[data-phase=listening]")
@@ -76,9 +90,9 @@ def scrolled_into_sight(page: Page, selector: str) -> bool:
 @pytest.mark.parametrize(
     "size", [(320, 256), (360, 640), (640, 360), (1024, 600), (1280, 800)], ids=lambda size: f"{size[0]}x{size[1]}"
 )
-def test_every_panel_can_be_reached(page: Page, size: tuple[int, int]) -> None:
+def test_every_panel_can_be_reached(running: Page, size: tuple[int, int]) -> None:
+    page = running
     page.set_viewport_size({"width": size[0], "height": size[1]})
-    started(page)
     page.click("#settings-open")
     for part in ("#microphone", "#push-to-talk", "#autoGainControl", "#settings .hint >> nth=1"):
         assert scrolled_into_sight(page, part), part
@@ -88,6 +102,8 @@ def test_every_panel_can_be_reached(page: Page, size: tuple[int, int]) -> None:
     for part in ("#engines-list dt >> nth=0", "#engines-list small >> nth=3"):
         assert scrolled_into_sight(page, part), part
     assert page.evaluate("document.documentElement.scrollWidth") == size[0]
+    page.click("#engines summary")
+    page.evaluate("scrollTo(0, 0)")
 
 
 def test_small_phone_shows_the_conversation(page: Page) -> None:
@@ -173,9 +189,9 @@ SIZES = [(640, 430), (844, 390), (320, 480), (360, 640), (1280, 720), (320, 256)
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
 @pytest.mark.parametrize("place", [0.0, 0.5, 1.0], ids=["top", "middle", "bottom"])
-def test_settings_open_and_close_without_scrolling(page: Page, size: tuple[int, int], place: float) -> None:
+def test_settings_open_and_close_without_scrolling(running: Page, size: tuple[int, int], place: float) -> None:
+    page = running
     page.set_viewport_size({"width": size[0], "height": size[1]})
-    started(page)
     page.evaluate(f"scrollTo(0, {place} * (document.documentElement.scrollHeight - innerHeight))")
     before = page.evaluate("[scrollY, document.documentElement.scrollHeight]")
     for way in ("button", "Escape"):
@@ -198,9 +214,10 @@ def test_settings_open_and_close_without_scrolling(page: Page, size: tuple[int, 
 
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
-def test_controls_are_not_clipped(page: Page, size: tuple[int, int]) -> None:
+def test_controls_are_not_clipped(running: Page, size: tuple[int, int]) -> None:
+    page = running
     page.set_viewport_size({"width": size[0], "height": size[1]})
-    started(page)
+    page.evaluate("scrollTo(0, 0)")
     for part in ("#start", "#mute", "#interrupt", "#settings-open", "#text-input", "#send"):
         box = page.locator(part).bounding_box()
         assert box is not None, part
@@ -210,6 +227,8 @@ def test_controls_are_not_clipped(page: Page, size: tuple[int, int]) -> None:
     if page.is_hidden("#volume"):
         page.click("#settings-open")
     assert scrolled_into_sight(page, "#volume")
+    if page.is_visible("#settings"):
+        page.keyboard.press("Escape")
 
 
 VISIBLE_LABELS = """() => [...document.querySelectorAll("a, button, summary, [role=button], [role=switch]")]

@@ -622,10 +622,10 @@ def test_closing_client_ends_running_calls() -> None:
 
 
 @pytest.mark.slow
-def test_forbidden_pings_cost_connection_but_no_answer() -> None:
-    """Triton's default behaviour, and the reason why idle pings are off by default."""
+def test_idle_pings_cost_connection_only_if_forbidden() -> None:
+    """Forbidden is Triton's default behaviour, and the reason why idle pings are off by default."""
 
-    async def main() -> None:
+    async def forbidden() -> None:
         async with (
             serving(answer("Hi")) as triton,
             chatting(triton.url, keepalive_s=1.0) as pinging,
@@ -641,18 +641,18 @@ def test_forbidden_pings_cost_connection_but_no_answer() -> None:
             assert len(triton.peers) == before + 1
             assert texts(await ask(pinging)) == ["Hi"]
 
-    in_loop(main())
-
-
-@pytest.mark.slow
-def test_permitted_pings_keep_connection() -> None:
-    async def main() -> None:
+    async def permitted() -> None:
         permitting = (("grpc.keepalive_permit_without_calls", 1), ("grpc.http2.min_ping_interval_without_data_ms", 500))
         async with serving(answer("Hi"), options=permitting) as triton, chatting(triton.url, keepalive_s=1.0) as model:
             await model.load()
             await asyncio.sleep(4)
             assert texts(await ask(model)) == ["Hi"]
             assert len(triton.peers) == 1
+
+    async def main() -> None:
+        async with asyncio.TaskGroup() as tasks:
+            for scene in (forbidden(), permitted()):
+                tasks.create_task(scene)
 
     in_loop(main())
 

@@ -1,73 +1,43 @@
-"""`repartee doctor` as a program: with real engines, with an invalid configuration, and what it leaves behind.
-
-Runs that load everything execute concurrently, because they mostly wait for processes of their own.
-"""
+"""`repartee doctor`: as a program with real engines or an invalid configuration, what it leaves behind, endpoints."""
 
 import asyncio
 import json
 import os
 import subprocess
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
+from io import StringIO
 from pathlib import Path
 
 import pytest
 from llm_server import answer, serving
 from phrase_whisper import phrase_settings
 from program import REPARTEE, repartee
+from rich.console import Console
 from synthetic_piper import tone_voice
 
+from assistant.commands.doctor import command
 from assistant.commands.doctor.measures import measure_model, measure_vad, measure_voice, sound
+from assistant.commands.doctor.report import DoctorReport, ReportSection
 from assistant.config.loading import load_settings
 from assistant.setup import build, engine_catalog
 from assistant.setup.engine_catalog import ENGINES
 from assistant.setup.engine_loader import EngineLoader
 
 
-def doctor(*arguments: str, environ: dict[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [REPARTEE, "doctor", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=80,
-        check=False,
-        env={**os.environ, **(environ or {})},
-    )
+@pytest.fixture
+def only_endpoints(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leaves out the sections that load packages and engines: six seconds of processor time."""
 
+    def empty(key: str) -> Callable[..., Awaitable[ReportSection]]:
+        async def section(*_given: object) -> ReportSection:
+            return ReportSection(key, key, ())
 
-@dataclass(frozen=True, slots=True)
-class DoctorRuns:
-    """Runs in progress; each test awaits its own.
+        return section
 
-    Attributes:
-        home: Where the first one stores its models, data and traces, if any.
-    """
-
-    home: Path
-    as_it_is: "Future[subprocess.CompletedProcess[str]]"
-    refusing: "Future[subprocess.CompletedProcess[str]]"
-    answering: "Future[subprocess.CompletedProcess[str]]"
-
-
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DoctorRuns]:
-    home = tmp_path_factory.mktemp("home")
-    homes = {"HF_HUB_CACHE": str(home), "XDG_DATA_HOME": str(home)}
-    dead = '[{name="dead", url="http://127.0.0.1:9/v1", model="m"}]'
-    with ThreadPoolExecutor(1) as pool:
-        yield DoctorRuns(
-            home,
-            pool.submit(doctor, "--json", "--set", f"trace.dir={home / 'traces'}", environ=homes),
-            pool.submit(doctor, "--set", f"llm.endpoints={dead}"),
-            pool.submit(lambda: asyncio.run(with_an_endpoint())),
-        )
-
-
-async def with_an_endpoint() -> "subprocess.CompletedProcess[str]":
-    async with serving(answer("Hello")) as server:
-        endpoint = f'llm.endpoints=[{{name="near", url="{server.url}", model="m"}}]'
-        return await asyncio.to_thread(doctor, "--json", "--set", endpoint)
+    for key in ("versions", "devices", "engines"):
+        monkeypatch.setattr(command, key, empty(key))
+    for limit in ("LIMIT_S", "ENDPOINT_LIMIT_S"):  # a child may start late on a busy machine
+        monkeypatch.setattr(command, limit, 60.0)
 
 
 def test_invalid_configuration_exits_with_2() -> None:
@@ -82,8 +52,17 @@ def test_invalid_configuration_exits_with_2() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(90)
-def test_doctor_checks_this_machine_and_changes_nothing(runs: DoctorRuns) -> None:
-    done = runs.as_it_is.result()
+def test_doctor_checks_this_machine_and_changes_nothing(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    done = subprocess.run(
+        [REPARTEE, "doctor", "--json", "--set", f"trace.dir={home / 'traces'}"],
+        capture_output=True,
+        text=True,
+        timeout=80,
+        check=False,
+        env={**os.environ, "HF_HUB_CACHE": str(home), "XDG_DATA_HOME": str(home)},
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads(done.stdout)
     assert found["ready"] is True
@@ -104,8 +83,8 @@ def test_doctor_checks_this_machine_and_changes_nothing(runs: DoctorRuns) -> Non
     assert lines["vad silero"]["facts"]["in_use"] is True
     for name in ("stt faster-whisper", "all engines"):
         assert (lines[name]["level"], lines[name]["remedy"]) == ("warn", "repartee models pull tiny.en")
-    assert list(runs.home.iterdir()) == []
-    assert _left_behind(os.fsencode(runs.home)) == []
+    assert list(home.iterdir()) == []
+    assert _left_behind(os.fsencode(home)) == []
 
 
 def _left_behind(mark: bytes) -> list[str]:
@@ -121,21 +100,28 @@ def _left_behind(mark: bytes) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(90)
-def test_endpoint_that_refuses_exits_with_1(runs: DoctorRuns) -> None:
-    done = runs.refusing.result()
-    assert done.returncode == 1
-    assert "✗ fail  llm dead" in done.stdout
-    assert "→ start the server, or check the port in its url" in done.stdout
-    assert "✗ Not ready: no conversation can be held. answers: none of" in done.stdout
+@pytest.mark.usefixtures("only_endpoints")
+def test_endpoint_that_refuses_exits_with_1() -> None:
+    screen = StringIO()
+    dead = 'llm.endpoints=[{name="dead", url="http://127.0.0.1:9/v1", model="m"}]'
+    assert command.doctor(None, [dead], Console(file=screen, width=160), as_json=False) == 1
+    shown = screen.getvalue()
+    assert "✗ fail  llm dead" in shown
+    assert "→ start the server, or check the port in its url" in shown
+    assert "✗ Not ready: no conversation can be held. answers: none of" in shown
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(90)
-def test_endpoint_answer_is_timed(runs: DoctorRuns) -> None:
-    done = runs.answering.result()
-    assert done.returncode == 0, done.stdout
-    lines = {line["name"]: line for line in json.loads(done.stdout)["sections"]["endpoints"]}
+@pytest.mark.usefixtures("only_endpoints")
+def test_endpoint_answer_is_timed() -> None:
+    async def scene() -> DoctorReport:
+        async with serving(answer("Hello")) as server:
+            near = f'llm.endpoints=[{{name="near", url="{server.url}", model="m"}}]'
+            return await command.examine(load_settings(None, os.environ, [near]), None, [near], os.environ)
+
+    report = asyncio.run(scene())
+    assert report.exit_code == 0, report.to_json()
+    lines = {line["name"]: line for line in json.loads(report.to_json())["sections"]["endpoints"]}
     assert lines["llm near: answer"]["ms"] > 0
     assert lines["answers"]["level"] == "ok"
 

@@ -18,6 +18,7 @@ from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.loading import Loaded, load_settings
 from assistant.config.settings import DEFAULTS, LlmSection, Settings
 from llm.discovery import UNKNOWN, FoundServer
+from llm.http import stream as http_stream
 from llm.routing.hedging import UNMEASURED_PATIENCE_S
 
 CLOSED = "http://127.0.0.1:9/v1"
@@ -100,6 +101,7 @@ def test_model_with_another_or_no_listed_name_is_measured(listed: str, state: st
 )
 def test_questions_decide_if_only_the_model_list_fails(monkeypatch: pytest.MonkeyPatch, listing: Script) -> None:
     monkeypatch.setattr(endpoint_probe, "ASK_TIMEOUT_S", 0.3)
+    monkeypatch.setattr(http_stream, "WARM_TIMEOUT_S", 0.3)
 
     async def run(script: Script) -> EndpointMeasurement:
         async with serving(script) as one:
