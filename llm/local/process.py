@@ -90,13 +90,20 @@ class ServerAddress:
     key: str
 
 
+def missing_extra() -> str:
+    """Returns the remedy for a missing package, as the predicate of a sentence; "" if it is installed."""
+    if find_spec(PACKAGE) is not None:
+        return ""
+    return f"needs the package {PACKAGE}, which is not installed: {installing('local')}"
+
+
 def check(settings: ServerSettings) -> GgufHeader:
     """Returns the model's metadata. Blocking; reads the beginning of the file.
 
     Raises LocalServerError if the extra is missing, the file is no chat model, or memory does not suffice.
     """
-    if find_spec(PACKAGE) is None:
-        raise LocalServerError(f"needs the package {PACKAGE}, which is not installed: {installing('local')}")
+    if missing := missing_extra():
+        raise LocalServerError(missing)
     try:
         header = read_header(settings.model)
         size_bytes = settings.model.stat().st_size

@@ -61,7 +61,8 @@ async def probe(settings: Settings, endpoint: EndpointSection, environ: Mapping[
     try:
         if endpoint.kind == "openai":
             await _list(found, endpoint, environ)
-        await _connect(found, address_of(endpoint), endpoint.ca_file)
+        if endpoint.kind != "local":
+            await _connect(found, address_of(endpoint), endpoint.ca_file)
         await _ask(found, settings, endpoint, environ)
     except (LlmError, ValueError) as error:
         found.failure = str(error)
