@@ -6,7 +6,7 @@ every other file is checked against the hub's data during the download.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
@@ -90,7 +90,7 @@ class Model:
     languages: tuple[str, ...] = ()
     wheel: Wheel | None = None
     memory_mb: float | None = None
-    parameters: Mapping[str, object] = MappingProxyType({})
+    parameters: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
 
     def covers(self, language: str) -> bool:
         """Whether the model supports a language, given as a code such as en or de-AT."""
@@ -243,10 +243,9 @@ TINY_EN = Model(
 def _chat(  # noqa: PLR0917 - a row of the table below
     name: str, repository: str, file: str, size_mb: float, memory_mb: float, licence: str, **parameters: object
 ) -> Model:
-    files = (HubFile(file),)
-    return Model(
-        name, "chat", repository, "main", files, size_mb, licence, (), None, memory_mb, MappingProxyType(parameters)
-    )
+    languages = ("en",) if name.startswith("gemma-3-1b") else ()
+    more = (None, memory_mb, MappingProxyType(parameters))
+    return Model(name, "chat", repository, "main", (HubFile(file),), size_mb, licence, languages, *more)
 
 
 SMOLLM2 = Model(

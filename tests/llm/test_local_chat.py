@@ -7,8 +7,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator
-from contextlib import aclosing, asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing, asynccontextmanager
 from itertools import count
 from pathlib import Path
 
@@ -131,7 +131,9 @@ def test_cancelled_answer_frees_slot(model: Path) -> None:
                         break
                 assert await asyncio.to_thread(slot_is_busy, starts.addresses[0])
             async with asyncio.timeout(10):
-                while await asyncio.to_thread(slot_is_busy, starts.addresses[0]):
+                for _ in count():
+                    if not await asyncio.to_thread(slot_is_busy, starts.addresses[0]):
+                        break
                     await asyncio.sleep(0.01)
                 assert text_of(await ask(chat, QUESTION)) == ANSWER
 
@@ -139,6 +141,16 @@ def test_cancelled_answer_frees_slot(model: Path) -> None:
 
 
 # The process.
+
+
+def check_privacy(address: ServerAddress, pid: int | None) -> None:
+    """Checks that the server listens on loopback only, and that no other user can see its key."""
+    listening = Path("/proc/net/tcp").read_text(encoding="ascii")
+    port = f"{int(address.url.split(':')[2].removesuffix('/v1')):04X}"
+    assert f"0100007F:{port}" in listening
+    assert f"00000000:{port}" not in listening
+    for file in ("cmdline", "environ"):
+        assert address.key.encode() not in Path(f"/proc/{pid}/{file}").read_bytes()
 
 
 @slow
@@ -153,13 +165,7 @@ def test_server_listens_on_loopback_and_needs_private_key(model: Path) -> None:
                 for headers in ({}, {"authorization": "Bearer wrong"}):
                     answer = await client.post(f"{address.url}/chat/completions", json=body, headers=headers)
                     assert answer.status_code == 401
-            listening = Path("/proc/net/tcp").read_text(encoding="ascii")
-            port = f"{int(address.url.split(':')[2].removesuffix('/v1')):04X}"
-            assert f"0100007F:{port}" in listening
-            assert f"00000000:{port}" not in listening
-            assert chat.pid is not None
-            for file in ("cmdline", "environ"):
-                assert address.key.encode() not in Path(f"/proc/{chat.pid}/{file}").read_bytes()
+            await asyncio.to_thread(check_privacy, address, chat.pid)
 
     asyncio.run(main())
 
@@ -228,17 +234,20 @@ def test_crashed_server_is_restarted_and_reported_once(
     assert len([record for record in caplog.records if "is restarted" in record.getMessage()]) == 1
 
 
+async def ask_and_kill(chat: LocalChat) -> None:
+    async with aclosing(chat.stream(STORY, ChatOptions(max_tokens=30_000))) as events:
+        async for event in events:
+            if isinstance(event, Token) and chat.pid is not None:
+                os.kill(chat.pid, signal.SIGKILL)
+
+
 @slow
 def test_crash_during_answer_is_reported_and_later_question_refused_until_restart(model: Path) -> None:
     async def main() -> None:
         async with chatting(model) as chat:
             assert chat.pid is not None
             with pytest.raises(LlmBroken):
-                async with aclosing(chat.stream(STORY, ChatOptions(max_tokens=30_000))) as events:
-                    async for event in events:
-                        if isinstance(event, Token):
-                            with suppress(ProcessLookupError):
-                                os.kill(chat.pid or 0, signal.SIGKILL)
+                await ask_and_kill(chat)
             await until(lambda: chat.pid is None)
             with pytest.raises(LlmUnreachable, match="wait for its restart") as caught:
                 await ask(chat, QUESTION)

@@ -130,8 +130,10 @@ def next_steps(seen: Survey, config: Path | None) -> list[str]:
                 "start a server (Ollama, llama.cpp, vLLM, LM Studio), or add one elsewhere: "
                 f"repartee endpoints add NAME --url URL{config_option(config)}"
             )
-        if not seen.local:
-            lines.append(f"or get a model for this machine: repartee models pull {SUGGESTED}")
+            if not seen.local:
+                lines.append(
+                    f"or get a model for this machine: repartee models pull {SUGGESTED}{config_option(config)}"
+                )
         answering = f"{seen.local} on this machine answers" if seen.local else "the built-in skills answer"
         lines.append(f"until then {answering}")
     for slow in given_up(seen.configured):
