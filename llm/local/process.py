@@ -306,10 +306,13 @@ class ServerProcess:
 
 
 def _own_group() -> dict[str, Any]:
-    """Returns what keeps Ctrl-C in a terminal from the child: this process stops it in its own time."""
+    """Returns what keeps Ctrl-C in a terminal from the child: this process stops it in its own time.
+
+    Not a session of its own: on Linux, the child's lower priority would then have no effect (sched_autogroup).
+    """
     if sys.platform == "win32":
         return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
-    return {"start_new_session": True}
+    return {"process_group": 0}
 
 
 async def _answers(port: int) -> bool:
