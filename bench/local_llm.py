@@ -58,10 +58,9 @@ Q4_K, Q6_K = gguf.GGMLQuantizationType.Q4_K, gguf.GGMLQuantizationType.Q6_K
 
 ROLES = ("system", "user", "assistant")
 
-# Every random word begins with a space, which the server removes from the beginning of an answer.
 TEMPLATE = (
-    "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ ' ' if message.role == 'assistant' }}"
-    "{{ message.content }}<|im_end|>\n{% endfor %}<|im_start|>assistant\n"
+    "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
+    "{{ '<|im_start|>assistant\n' }}"
 )
 
 

@@ -170,7 +170,15 @@ def answering(settings: Settings, skills: "Skills", model: ChatModel | None, eff
         effects.effect_of = alone.effect_of
         return alone
     if settings.skills.enabled and settings.skills.before_llm:
-        first = SkillsFirst(skills, model, local_now, language, running=running)
+        on_this_machine = all(endpoint.kind == "local" for endpoint in settings.llm.endpoints)
+        first = SkillsFirst(
+            skills,
+            model,
+            local_now,
+            language,
+            running=running,
+            model_has_tools=bool(settings.tools.servers) or not on_this_machine,
+        )
         effects.effect_of = first.effect_of
         return first
     return model

@@ -140,6 +140,8 @@ class SkillsFirst:
         language: BCP 47 tag of the conversation.
         running: Returns the timers and alarms that are set. Called once per answer.
         rng: Random number generator for coins and dice.
+        model_has_tools: Whether the model may have a tool for what the skills know but cannot do, such as playing
+            music. Without tools, a small model would claim that it is done.
     """
 
     name = "skills"
@@ -153,8 +155,11 @@ class SkillsFirst:
         *,
         running: Callable[[], Running] = _none_running,
         rng: random.Random | None = None,
+        model_has_tools: bool = True,
     ) -> None:
-        self._query = SkillQuery(skills, now, language, running, rng or random.SystemRandom(), alone=False)
+        self._query = SkillQuery(
+            skills, now, language, running, rng or random.SystemRandom(), alone=not model_has_tools
+        )
         self._model = model
 
     @property
@@ -174,7 +179,7 @@ class SkillsFirst:
     async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         """Yields who answers, then the skill's answer or the model's events. Raises LlmError."""
         answer = self._query.answer(messages)
-        if answer is not None:
+        if answer is not None and not (answer.missing and options.functions):
             yield AnsweringEndpoint(self.name)
             for spoken in _spoken_events(answer.text):
                 yield spoken

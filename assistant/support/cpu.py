@@ -47,9 +47,10 @@ def whisper_threads(wanted: int, found: Cores) -> int:
 
 
 def local_llm_threads(wanted: int, found: Cores) -> int:
-    """Returns the threads for a language model on this machine. `wanted` 0: half of the cores, the others are Piper's.
+    """Returns the threads for a language model on this machine. `wanted` 0: half of the cores.
 
-    It generates while Piper speaks (docs/lab/local-model.md).
+    The speech engines keep the others. With all cores, the first token took six times as long while Whisper computed
+    (docs/lab/local-model.md).
     """
     return wanted or max(1, found.whole // 2)
 

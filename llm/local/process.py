@@ -308,7 +308,8 @@ class ServerProcess:
 def _own_group() -> dict[str, Any]:
     """Returns what keeps Ctrl-C in a terminal from the child: this process stops it in its own time.
 
-    Not a session of its own: on Linux, the child's lower priority would then have no effect (sched_autogroup).
+    Not a session of its own: Linux would then give the child as much processor time as all speech engines together
+    (sched_autogroup).
     """
     if sys.platform == "win32":
         return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}

@@ -12,11 +12,7 @@ import json
 import os
 import sys
 import threading
-from contextlib import suppress
 from typing import Any
-
-LOWER_PRIORITY = 5
-"""Steps of `nice`: recognition and synthesis come first while all of them compute."""
 
 ALIAS = "local"
 """Name of the model on the server."""
@@ -27,8 +23,6 @@ def main() -> None:
     settings = json.loads(sys.stdin.readline())
     # Before the model is loaded, so that a parent that dies meanwhile leaves nothing behind.
     threading.Thread(target=_exit_at_end_of_input, name="end of input", daemon=True).start()
-    with suppress(OSError, AttributeError):  # not on Windows
-        os.nice(LOWER_PRIORITY)
     try:
         server = _serve(settings)
     except Exception as error:  # noqa: BLE001 - the library raises RuntimeError, the import anything

@@ -264,7 +264,8 @@ class Routing:
             return self.endpoints[number].weight > 0
         typical_s = self.healths[number].typical_s
         by_order = self.policy == "ordered" and number < best
-        return by_order or (typical_s is not None and typical_s <= self.score_s(best))
+        by_tier = self.endpoints[number].tier < self.endpoints[best].tier
+        return by_order or by_tier or (typical_s is not None and typical_s <= self.score_s(best))
 
     def _is_due(self, now_s: float, number: int, best: int) -> bool:
         breaker, health = self.breakers[number], self.healths[number]
