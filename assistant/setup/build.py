@@ -7,6 +7,7 @@ engine_loader.py decides whether an engine's model is there, what replaces it, a
 import asyncio
 import random
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -209,6 +210,16 @@ def local_endpoint(settings: Settings) -> tuple[EndpointSection | None, str]:
             f"{model.name} needs {size_text(model.memory_mb or 0)} of memory, and {free_bytes / 1e6:.0f} MB are free"
         )
     return None, reason
+
+
+def with_local_model(settings: Settings) -> tuple[Settings, str]:
+    """Returns the settings with the model on this machine if no endpoint is configured, and why it is used or not."""
+    if settings.llm.endpoints:
+        return settings, ""
+    local, reason = local_endpoint(settings)
+    if local is None:
+        return settings, reason
+    return replace(settings, llm=replace(settings.llm, endpoints=(local,))), reason
 
 
 def clients(settings: Settings, environ: Mapping[str, str]) -> list[ChatModel]:

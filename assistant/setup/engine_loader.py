@@ -75,7 +75,7 @@ class EngineLoader:
 
     async def _load_skills(self) -> "Skills":
         """Loads the skills' tables."""
-        self._select_local_model()
+        self.settings, self._local_reason = build.with_local_model(self.settings)
         if not self.settings.skills.enabled and not self.settings.llm.endpoints:
             raise EngineLoadError(
                 "nothing can answer: skills.enabled is false and there is no [[llm.endpoints]]; enable the skills or "
@@ -84,13 +84,6 @@ class EngineLoader:
         skills = build.skills()
         await self._with_timeout("skills", asyncio.to_thread(skills.load, self.settings.assistant.language))
         return skills
-
-    def _select_local_model(self) -> None:
-        """Adds the model on this machine to the settings if no endpoint is configured."""
-        if not self.settings.llm.endpoints:
-            local, self._local_reason = build.local_endpoint(self.settings)
-            if local is not None:
-                self.settings = replace(self.settings, llm=replace(self.settings.llm, endpoints=(local,)))
 
     async def _open(self, skills: "Skills") -> None:
         """Loads the other shared engines."""
