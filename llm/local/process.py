@@ -45,8 +45,8 @@ MAX_MISSED = 3
 RESERVE_BYTES = 250_000_000
 """Memory needed besides the weights and the cache: buffers of the computation, Python and the library."""
 
-BATCH_TOKENS = 64
-"""Prompt tokens that are computed before the next look whether the request was cancelled."""
+BATCH_TOKENS = 32
+"""Prompt tokens that are computed before the next look whether the request was cancelled. Fewer take longer each."""
 
 CACHE_MB = 128
 """Memory for prompts of other conversations, in 2^20 bytes."""

@@ -48,7 +48,8 @@ def _serve(settings: dict[str, Any]) -> Any:
     params.port = 0
     params.n_ctx = settings["context_tokens"]
     params.n_parallel = 1  # a cancelled answer frees the slot within one token
-    params.n_ubatch = settings["batch_tokens"]  # a request is also cancelled between two batches of its prompt
+    # A request is also cancelled between two batches of its prompt.
+    params.n_batch = params.n_ubatch = settings["batch_tokens"]
     params.cpuparams.n_threads = settings["threads"]
     params.cpuparams_batch.n_threads = settings["prompt_threads"]
     params.cache_prompt = True
