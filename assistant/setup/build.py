@@ -6,7 +6,7 @@ engine_loader.py decides whether an engine's model is there, what replaces it, a
 
 import asyncio
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -161,6 +161,7 @@ def skills() -> "Skills":
 def answering(settings: Settings, skills: "Skills", model: ChatModel | None, effects: SkillEffects) -> ChatModel:
     """Returns the chat model of one conversation: the skills, the language model, or the skills before the model."""
     from assistant.skills.chat import SkillsChat, SkillsFirst
+    from llm.local.chat import LocalChat
 
     def running() -> Running:
         return effects.timers.running(asyncio.get_running_loop().time())
@@ -179,6 +180,7 @@ def answering(settings: Settings, skills: "Skills", model: ChatModel | None, eff
             language,
             running=running,
             model_has_tools=bool(settings.tools.servers) or not on_this_machine,
+            prefill=model.prefill if isinstance(model, LocalChat) else None,
         )
         effects.effect_of = first.effect_of
         return first
@@ -210,6 +212,18 @@ def local_endpoint(settings: Settings) -> tuple[EndpointSection | None, str]:
             f"{model.name} needs {size_text(model.memory_mb or 0)} of memory, and {free_bytes / 1e6:.0f} MB are free"
         )
     return None, reason
+
+
+def warming(conversation: ChatModel, shared: ChatModel | None) -> Callable[[], Awaitable[None]] | None:
+    """Returns what to call when the user begins to speak; None without a language model.
+
+    `conversation`: the chat model of one conversation, from `answering`; `shared`: the language model behind it.
+    """
+    from assistant.skills.chat import SkillsFirst
+
+    if isinstance(conversation, SkillsFirst):
+        return conversation.warm
+    return None if shared is None else shared.load
 
 
 def with_local_model(settings: Settings) -> tuple[Settings, str]:

@@ -119,7 +119,7 @@ class EngineLoader:
             fitted_turn_end(),
             self._end_of_turn_model,
             self._is_known_sentence,
-            None if self._model is None else self._model.load,
+            build.warming(model, self._model),
             self._tools,
         )
 

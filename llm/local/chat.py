@@ -43,6 +43,7 @@ class LocalChat:
         self._client: ChatModel | None = None
         self._process = ServerProcess(name, settings, self._on_started)
         self._starting: asyncio.Task[None] | None = None
+        self._prefilling: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
@@ -73,6 +74,13 @@ class LocalChat:
         """Answers the last message: see `ChatModel.stream`."""
         return self._stream(messages, options)
 
+    async def prefill(self, messages: Sequence[Message]) -> None:
+        """Computes the beginning of the next question in advance. The question itself stops it. Never fails."""
+        if self._client is None or (self._prefilling is not None and not self._prefilling.done()):
+            return
+        self._prefilling = self._keep(self._compute(messages), "prefill")
+        await asyncio.wait({self._prefilling})
+
     async def aclose(self) -> None:
         """Stops the server. Idempotent; bounded in time."""
         pending = [task for task in (*self._tasks, self._starting) if task is not None and not task.done()]
@@ -96,6 +104,8 @@ class LocalChat:
 
     async def _stream(self, messages: Sequence[Message], options: ChatOptions) -> AsyncGenerator[ChatEvent]:
         client = self._client
+        if self._prefilling is not None:
+            self._prefilling.cancel()
         if client is None:
             what = f"llm endpoint {self.name!r}: its server is not running: wait for its restart, see the log"
             raise LlmUnreachable(self.name, what, spoken=SPOKEN_DOWN, retryable=True)
@@ -113,17 +123,23 @@ class LocalChat:
 
     async def _warm(self) -> None:
         """Computes the instructions, so that the first question does not wait for them. Never fails."""
-        if not self._instructions or self._client is None:
+        if self._instructions:
+            await self._compute((Message("system", self._instructions),))
+
+    async def _compute(self, messages: Sequence[Message]) -> None:
+        """Asks for one token after the messages and any words of the user, which leaves the messages in the cache."""
+        if self._client is None:
             return
-        messages = (Message("system", self._instructions), Message("user", "Hello."))
+        asked = (*messages, Message("user", "Hello."))
         with suppress(LlmError, TimeoutError):
             async with asyncio.timeout(WARM_TIMEOUT_S):
-                async with aclosing(self._client.stream(messages, ChatOptions(max_tokens=1))) as events:
+                async with aclosing(self._client.stream(asked, ChatOptions(max_tokens=1))) as events:
                     async for _ in events:
                         pass
 
-    def _keep(self, work: Coroutine[None, None, None], name: str) -> None:
+    def _keep(self, work: Coroutine[None, None, None], name: str) -> "asyncio.Task[None]":
         # Not in a TaskGroup: a process starts and ends outside of any request.
         task = asyncio.get_running_loop().create_task(work, name=f"{name} {self.name}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task

@@ -121,6 +121,24 @@ def test_instructions_are_cached_before_first_question(model: Path) -> None:
 
 
 @slow
+def test_prefilled_turns_are_cached_and_question_stops_prefill(model: Path) -> None:
+    async def main() -> None:
+        async with chatting(model) as chat:
+            earlier = (Message("system", "Answer. "), Message("user", "who? "), Message("assistant", "nobody. "))
+            await chat.prefill(earlier)
+            finished = (await ask(chat, (*earlier, Message("user", "what time is it?"))))[-1]
+            assert isinstance(finished, Finished)
+            assert finished.cached_tokens is not None
+            assert finished.cached_tokens >= len("Answer. who? nobody. ")
+            long = asyncio.get_running_loop().create_task(chat.prefill((Message("user", "a " * 12_000),)))
+            await asyncio.sleep(0.02)
+            assert text_of(await ask(chat, QUESTION)) == ANSWER
+            await long  # it ends without an error
+
+    asyncio.run(main())
+
+
+@slow
 def test_cancelled_answer_frees_slot(model: Path) -> None:
     async def main() -> None:
         starts = Starts()

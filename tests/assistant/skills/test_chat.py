@@ -179,6 +179,24 @@ def test_missing_function_is_refused_in_front_of_a_model_without_tools(skills: S
     assert text_of(asyncio.run(with_function())) == "The lamp is on."  # a client offers to do it
 
 
+def test_turns_of_the_skills_are_computed_in_advance(skills: Skills) -> None:
+    computed: list[Sequence[Message]] = []
+
+    async def prefill(messages: Sequence[Message]) -> None:
+        computed.append(messages)
+
+    model = ScriptedModel(Token("Blue."), Finished("stop"))
+    chat = SkillsFirst(skills, model, lambda: NOW, prefill=prefill)
+    asyncio.run(chat.warm())
+    assert model.loaded
+    assert computed == []
+    asked = user("two plus two")
+    events_of(chat, asked)
+    for _ in range(2):
+        asyncio.run(chat.warm())
+    assert computed == [(*asked, Message("assistant", "That's four."))]
+
+
 def test_answering_endpoint_is_reported_once(skills: Skills) -> None:
     script = ScriptedModel(AnsweringEndpoint("one of many"), Token("Yes."), Finished("stop"))
     first = SkillsFirst(skills, script, lambda: NOW)
