@@ -93,7 +93,7 @@ def endpoint_findings(endpoint: EndpointSection, answer: ProbeResult) -> list[Ch
     if failure:
         findings.append(_failed(f"{name}: answer", endpoint, failure, {}))
     else:
-        findings.append(_answered(f"{name}: answer", found))
+        findings.append(_answered(f"{name}: answer", found, on_this_machine=on_this_machine))
     return findings
 
 
@@ -145,13 +145,14 @@ def _listed(endpoint: EndpointSection, found: Mapping[str, object]) -> CheckResu
     return CheckResult("warn", name, text, list_ms, remedy, facts=facts)
 
 
-def _answered(name: str, found: Mapping[str, object]) -> CheckResult:
+def _answered(name: str, found: Mapping[str, object], *, on_this_machine: bool) -> CheckResult:
     token_ms = cast("float | None", found.get("token_ms"))
     if not token_ms:
         text = "its first 8 tokens had no text: the model probably reasons before it answers"
         return CheckResult("warn", name, text, remedy="use a model, or a setting of its server, without reasoning")
     if token_ms > SLOW_MS:
         remedy = "use a nearer server or a smaller model; if the model had to be loaded first, check again"
+        remedy = "use a smaller model, or a server elsewhere" if on_this_machine else remedy
         return CheckResult("warn", name, "first token, too late for an answer within 500 ms", token_ms, remedy)
     return CheckResult("ok", name, "first token", token_ms)
 

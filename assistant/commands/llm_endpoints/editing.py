@@ -248,6 +248,8 @@ def _warn_of_variable(environ: Mapping[str, str], console: Console) -> None:
 
 
 def _description(endpoint: EndpointSection) -> str:
+    if endpoint.kind == "local":
+        return f"{endpoint.name} ({endpoint.model} on this machine)"
     where = endpoint.shown_url or f"{endpoint.kind} {endpoint.region}".strip()
     return f"{endpoint.name} ({endpoint.model} at {where})"
 
