@@ -119,11 +119,15 @@ def test_skills_select_no_endpoint() -> None:
 @pytest.mark.parametrize(
     ("settings", "llm", "said"),
     [
-        (BOTH, "fra", '--llm "fra": no such endpoint; did you mean far? The known names are near, far, auto, skills, local'),
+        (
+            BOTH,
+            "fra",
+            '--llm "fra": no such endpoint; did you mean far? The known names are near, far, auto, skills, local',
+        ),
         (
             DEFAULTS,
             "near",
-            '--llm "near": no such endpoint; the known names are auto, skills, local; `repartee endpoints add` writes one',
+            '--llm "near": no such endpoint; the known names are auto, skills, local; `repartee endpoints add` writes',
         ),
         (DEFAULTS, "", '--llm "": no such endpoint; the known names are auto, skills, local'),
         (WITHOUT_SKILLS, "skills", "--llm: without a language model and skills, nothing can answer"),
