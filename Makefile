@@ -1,8 +1,9 @@
 # make run: talk (sets up what is missing first).   make test: everything that CI checks.
 
 PYTHON ?=
+LLM ?=
 BIN := .venv/bin
-export PYTHON
+export PYTHON LLM
 
 .PHONY: help setup setup-dev run test check quick search bench lock clean
 
@@ -13,7 +14,8 @@ help:
 	@echo "make check    format, lint and types only"
 	@echo "make search   the property tests, with new and many more examples"
 	@echo "make bench    the measurements behind the README's figures"
-	@echo "make setup    what the others do first: .venv from the pinned lock (make setup PYTHON=python3.12 for another)"
+	@echo "make setup    what the others do first: .venv from the pinned lock (make setup PYTHON=python3.12 for another;"
+	@echo "              LLM=no: without a language model)"
 	@echo "make lock     renew the locks from pyproject.toml (needs uv)"
 	@echo "make clean    remove .venv and caches"
 
@@ -69,7 +71,7 @@ LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --no-
 
 lock:
 	$(LOCK) pyproject.toml --group build --group dev --output-file requirements-dev.lock
-	$(LOCK) pyproject.toml --extra desktop --extra plots --group build --constraint requirements-dev.lock --output-file requirements.lock
+	$(LOCK) pyproject.toml --extra desktop --extra local --extra plots --group build --constraint requirements-dev.lock --output-file requirements.lock
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis

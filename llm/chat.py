@@ -110,6 +110,13 @@ class AnsweringEndpoint:
     by: str
 
 
+@dataclass(frozen=True, slots=True)
+class FallbackAnswers:
+    """A fallback answers, because no other endpoint can. Emitted before its first token."""
+
+    by: str
+
+
 Outcome = Literal["answered", "overtaken", "failed", "given up"]
 """Outcome of a request to one endpoint.
 
@@ -197,7 +204,15 @@ class Finished:
 
 
 ChatEvent = (
-    AnsweringEndpoint | EndpointTried | SlotAcquired | RequestSent | Token | CallInProgress | FunctionCall | Finished
+    AnsweringEndpoint
+    | FallbackAnswers
+    | EndpointTried
+    | SlotAcquired
+    | RequestSent
+    | Token
+    | CallInProgress
+    | FunctionCall
+    | Finished
 )
 
 
@@ -223,7 +238,7 @@ class ChatModel(Protocol):
 
         Yields AnsweringEndpoint?, SlotAcquired?, RequestSent?, Token*, FunctionCall*, Finished in this order;
         CallInProgress at any place before the calls. With several endpoints, the first three repeat when another
-        endpoint takes over, and EndpointTried appears among them.
+        endpoint takes over, and EndpointTried and FallbackAnswers appear among them.
 
         Closing the generator cancels the request at once. Raises LlmError; events yielded before stay valid.
         """

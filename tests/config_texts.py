@@ -27,8 +27,9 @@ _HEAD = (
     "before both; `repartee config` shows what is in effect and where it comes from."
 )
 _ENDPOINTS_HEAD = (
-    "Services that run a language model; without any, the built-in skills answer. Each [[llm.endpoints]] is one. Keys "
-    "are never written here: api_key_env names the environment variable that holds one."
+    "Services that run a language model; without any, a model on this machine answers (llm.local_model), or else the "
+    "built-in skills. Each [[llm.endpoints]] is one. Keys are never written here: api_key_env names the environment "
+    "variable that holds one."
 )
 _ENDPOINT_DEFAULTS = {field.name: field.default for field in fields(EndpointSection)}
 _EXAMPLES = (

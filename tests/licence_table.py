@@ -74,6 +74,7 @@ _USED_FOR: Mapping[str, str] = MappingProxyType(
         "jinja2": "chat templates of models without a route for messages",
         "livekit": "echo cancellation",
         "matplotlib": "plots",
+        "xllamacpp": "language models on this machine",
         "num2words": "numbers as spoken words",
         "numpy": "samples",
         "onnxruntime": "running Silero and Piper",
@@ -130,7 +131,7 @@ def asked_for() -> frozenset[str]:
     """Returns the packages that pyproject.toml itself names: for running and for the install."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     optional = project["project"]["optional-dependencies"]
-    extras = [*optional["desktop"], *optional["plots"]]  # the extras that `make setup` installs
+    extras = [*optional["desktop"], *optional["local"], *optional["plots"]]  # the extras that `make setup` installs
     wanted: list[str] = [*project["project"]["dependencies"], *extras, *project["dependency-groups"]["build"]]
     return frozenset(_name_in(requirement) for requirement in wanted)
 

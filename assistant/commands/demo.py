@@ -15,7 +15,7 @@ from rich.text import Text
 
 from assistant.commands.demo_screen import Screen, summary
 from assistant.commands.llm_endpoints.local_search import beside
-from assistant.commands.llm_endpoints.local_servers import AUTO, LlmChoice, choose, mention
+from assistant.commands.llm_endpoints.local_servers import AUTO, SUGGESTED, LlmChoice, choose, mention
 from assistant.config.loading import Loaded
 from assistant.config.settings import Settings
 from assistant.events import Problem
@@ -137,6 +137,10 @@ def _show_llm_choice(console: Console, choice: LlmChoice, loader: EngineLoader, 
             replace(chosen, why=choice.why, fallback=choice.fallback) if chosen.stage == "llm" else chosen
             for chosen in loader.chosen
         ]
+    alone = any(chosen.stage == "llm" and chosen.fallback for chosen in loader.chosen)
+    if not mentioned and not choice.said and alone:
+        mentioned = f"no language model: the built-in skills answer; to get one: repartee models pull {SUGGESTED}"
+        mentioned += ", or to connect one: repartee endpoints add"
     if mentioned:
         console.print(Text(mentioned, style="dim"), soft_wrap=True)
 

@@ -42,7 +42,8 @@ Config = Annotated[
 Llm = Annotated[
     str | None,
     typer.Option(
-        metavar="auto|skills|NAME", help="Language model: auto (on localhost), skills (none), or an endpoint."
+        metavar="auto|local|skills|NAME",
+        help="Language model: auto (on localhost), local (run by this program), skills (none), or an endpoint.",
     ),
 ]
 Overrides = Annotated[

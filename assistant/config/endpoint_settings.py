@@ -9,7 +9,7 @@ from typing import Annotated, Literal, get_args
 from assistant.config.keys import ConfigSection, KeyInfo, has_host
 from assistant.config.toml_table import NO_HEADERS, NO_PARAMETERS, Headers, Parameters
 
-EndpointKind = Literal["openai", "tgi", "triton", "grpc", "sagemaker", "bedrock"]
+EndpointKind = Literal["openai", "tgi", "triton", "grpc", "sagemaker", "bedrock", "local"]
 Payload = Literal["auto", "tgi", "lmi-jsonlines", "lmi-sse", "lmi-chat", "djl-0.25"]
 BedrockApi = Literal["converse", "invoke"]
 BedrockFamily = Literal["auto", "anthropic", "llama"]
@@ -29,6 +29,7 @@ OWN_KEYS: Mapping[EndpointKind, tuple[str, ...]] = MappingProxyType(
         "grpc": ("url", "api_key_env", "template", "bos", "version", "backend", "details", "keepalive_s", "ca_file"),
         "sagemaker": ("url", "profile", "template", "bos", "payload", "inference_component", "target_variant"),
         "bedrock": ("url", "profile", "template", "bos", "api", "family", "cache", "latency"),
+        "local": ("threads", "context_tokens", "fallback"),
     }
 )
 """Keys that each kind accepts besides the common keys. A key that appears nowhere here is common to all kinds."""
@@ -41,6 +42,7 @@ NEEDED_KEYS: Mapping[EndpointKind, tuple[str, ...]] = MappingProxyType(
         "grpc": ("name", "url", "model", "template"),
         "sagemaker": ("name", "model"),
         "bedrock": ("name", "model"),
+        "local": ("name", "model"),
     }
 )
 
@@ -74,12 +76,17 @@ class EndpointSection(ConfigSection):
         str, KeyInfo("Name of the endpoint in displays and traces.", pattern=r".*\S.*", form="a text that is not empty")
     ]
     kind: Annotated[
-        EndpointKind, KeyInfo("Protocol of the service; openai: any OpenAI-compatible service; grpc: Triton over gRPC.")
+        EndpointKind,
+        KeyInfo(
+            "Protocol of the service; openai: any OpenAI-compatible service; grpc: Triton over gRPC; local: a model "
+            "that this program runs itself."
+        ),
     ] = "openai"
     url: Annotated[
         str,
         KeyInfo(
-            "Base address, as in https://host/v1; empty for sagemaker and bedrock: the region's address.",
+            "Base address, as in https://host/v1; empty for local; empty for sagemaker and bedrock: the region's "
+            "address.",
             pattern=r"((https?|grpcs?)://[^\s/?#@]+([/?#]\S*)?)?",
             form="an http:// or https:// address without a user name or password; of grpc also grpc:// or grpcs://",
             private=True,
@@ -88,7 +95,8 @@ class EndpointSection(ConfigSection):
     model: Annotated[
         str,
         KeyInfo(
-            "The service's name of the model; for sagemaker the name of its endpoint.",
+            "The service's name of the model; for sagemaker the name of its endpoint; for local a name of `repartee "
+            "models` or the path of a GGUF file.",
             pattern=r".*\S.*",
             form="a text that is not empty",
         ),
@@ -147,6 +155,23 @@ class EndpointSection(ConfigSection):
     latency: Annotated[
         BedrockLatency, KeyInfo("Latency class; optimized: the faster variant, if the model and region have one.")
     ] = "standard"
+    threads: Annotated[
+        int,
+        KeyInfo("Threads of the local model; 0: half of the cores, so that the speech engines keep theirs.", low=1,
+                high=256, zero=True),
+    ] = 0  # fmt: skip
+    context_tokens: Annotated[
+        int,
+        KeyInfo("Longest prompt and answer of the local model; 0: enough for the history.", unit="tokens", low=512,
+                high=1000000, zero=True),
+    ] = 0  # fmt: skip
+    fallback: Annotated[
+        bool,
+        KeyInfo(
+            "Whether the local model answers only when no other endpoint can, which is said once; false: `policy` "
+            "decides."
+        ),
+    ] = True
     parameters: Annotated[
         Parameters,
         KeyInfo(

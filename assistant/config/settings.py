@@ -220,6 +220,15 @@ class LlmSection(ConfigSection):
             high=1000000,
         ),
     ] = 2000
+    local_model: Annotated[
+        str,
+        KeyInfo(
+            "Language model that this program runs where no endpoint is configured: the name or file of one; auto: the "
+            "best that is downloaded; off: none.",
+            pattern=r".*\S.*",
+            form="auto, off, the name of a model or the path of a GGUF file",
+        ),
+    ] = "auto"
     policy: Annotated[
         RoutingPolicy,
         KeyInfo(

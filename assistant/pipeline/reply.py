@@ -32,6 +32,7 @@ from llm.chat import (
     CallInProgress,
     ChatEvent,
     EndpointTried,
+    FallbackAnswers,
     Finished,
     FunctionCall,
     RequestSent,
@@ -84,6 +85,9 @@ class Reply:
         spoken: Whether the reply is synthesized; else its text is shown as it arrives.
         speed: Returns the speech rate, 1 being the voice's own; called for every chunk.
         gain_db: Gain of the reply's audio; known at the commit.
+        fallback_notice: Spoken before the answer of a fallback; "" if it was said before.
+        fallback: Name of the fallback that answers; "" for none.
+        endpoint_answered: Whether an endpoint answers that is no fallback.
         error: What went wrong, for the screen and the trace; None if nothing did.
         filtered: Whether a content filter stopped the answer in the middle, which is then the `error`.
         voice_failed: Whether the voice has to be reloaded.
@@ -108,6 +112,9 @@ class Reply:
     spoken: bool = True
     speed: Callable[[], float] = lambda: 1.0
     gain_db: float = 0.0
+    fallback_notice: str = ""
+    fallback: str = ""
+    endpoint_answered: bool = False
     error: str | None = None
     filtered: bool = False
     voice_failed: bool = False
@@ -267,10 +274,11 @@ class Reply:
         match event:
             case AnsweringEndpoint():
                 self.answered_by = event.by
+            case FallbackAnswers():
+                self.fallback = event.by
+                return self._text_chunks_of(f"{self.fallback_notice}\n\n") if self.fallback_notice else ()
             case Token():
-                if self.spoken:
-                    return self._chunker.feed(event.text)
-                return (TextChunk(text=event.text, index=len(self._text_chunks), ends_sentence=False),)
+                return self._text_chunks_of(event.text)
             case FunctionCall():
                 self.calls.append(event)
             case Finished():
@@ -278,11 +286,18 @@ class Reply:
             case ToolsCalled():
                 said, self._chunker = self._chunker.finish() if self.spoken else (), Chunker()
                 return said
-            case EndpointTried() | SlotAcquired() | RequestSent() | CallInProgress() | ToolsReturned():
+            case EndpointTried():
+                self.endpoint_answered = self.endpoint_answered or event.outcome == "answered"
+            case SlotAcquired() | RequestSent() | CallInProgress() | ToolsReturned():
                 pass  # metrics only
             case _:
                 assert_never(event)
         return ()
+
+    def _text_chunks_of(self, text: str) -> tuple[TextChunk, ...]:
+        if self.spoken:
+            return self._chunker.feed(text)
+        return (TextChunk(text=text, index=len(self._text_chunks), ends_sentence=False),)
 
     # ---- text chunks to the screen ----
 

@@ -7,6 +7,7 @@ The gate keeps the reply silent until its turn is committed. `hold` and `release
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Callable, Hashable
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -44,6 +45,8 @@ from assistant.turns.events import (
 from audio.speaker import Speaker
 from audio.units import REPLY_RATE_HZ, ReplySamples, Samples, ms_of_reply_samples, ms_of_samples
 from llm.chat import Message
+
+log = logging.getLogger(__name__)
 
 REAP_TIMEOUT_S = 2.0
 """Time limit for a cancelled task to stop; then it is cancelled again."""
@@ -101,6 +104,7 @@ class ReplyManager:
     _unheard_rest: tuple[ReplyId | None, str | None] = None, ""  # unheard text of the last interrupted reply
     _recent_tail: tuple[str, float] = "", 0.0  # last words of the last finished reply, and when it ended
     _resumed: ReplyId | None = None  # a reply that is the rest of an interrupted one
+    _fallback_reported: bool = False  # the user was told that a fallback answers
     _tasks: asyncio.TaskGroup = field(init=False)
     _voice_recovery: EngineRecovery = field(init=False)
     _attempts: dict[ReplyId, _Attempt] = field(default_factory=dict)
@@ -165,6 +169,7 @@ class ReplyManager:
             answered_by=self.context.engines.model.name,
             spoken=reply_options.spoken,
             speed=lambda: reply_options.speed * self.context.engines.skill_effects.speed,
+            fallback_notice="" if self._fallback_reported else self.context.settings.fallback_notice,
             error="speech recognition failed" if effect.transcript_lost else None,
         )
         attempt.transcript_lost = effect.transcript_lost
@@ -213,6 +218,7 @@ class ReplyManager:
         if reply.voice_failed:
             self._voice_recovery.restart()
         await reply.gate.wait()  # nothing may be shown before the turn is committed
+        self._report_fallback(reply)
         if reply.error is not None:
             self._report_error(reply.id, reply.error)
         if reply.unsynthesized:
@@ -225,6 +231,17 @@ class ReplyManager:
         self.speaker.end(reply.id)
         if reply.spoken_transcript.samples == 0:
             self._finish_reply(reply.id)  # nothing was played, so no playout report will follow
+
+    def _report_fallback(self, reply: Reply) -> None:
+        """Reports once that a fallback answers, and once that the others answer again."""
+        if reply.fallback and not self._fallback_reported:
+            self._fallback_reported = True
+            what = f"no other llm endpoint can answer, so {reply.fallback} on this machine does"
+            log.warning("%s", what)
+            self.context.on_event(Problem(f"{what}: check the network, and `repartee endpoints`"))
+        elif reply.endpoint_answered and not reply.fallback and self._fallback_reported:
+            self._fallback_reported = False
+            log.warning("llm endpoint %r answers again", reply.answered_by)
 
     def asks_llm(self, reply_id: ReplyId) -> bool:
         """Returns whether the reply asks the LLM, and so also answers earlier messages in the history."""

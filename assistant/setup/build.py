@@ -6,7 +6,8 @@ engine_loader.py decides whether an engine's model is there, what replaces it, a
 
 import asyncio
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +16,8 @@ from urllib.parse import urlsplit
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.settings import Settings
 from assistant.config.tool_settings import ToolServerSection
-from assistant.models.needs import Need, at_hand, is_path, is_piper_voice, lacking_model
+from assistant.models.catalogue import CHAT_MODELS
+from assistant.models.needs import Need, at_hand, installed, is_path, is_piper_voice, lacking_model, size_text
 from assistant.setup.llm_clients import model_of
 from assistant.skills import Running
 from assistant.skills.effects import SkillEffects
@@ -35,6 +37,12 @@ if TYPE_CHECKING:
     from audio.end_of_turn.smart_turn_service import SmartTurnService
     from audio.stt.whisper.model import WhisperSettings
     from audio.stt.whisper.shared_model import SharedWhisper as SharedWhisper  # noqa: PLC0414 - likewise
+
+LOCAL_NAME = "local"
+"""Name of the endpoint that is used without being configured."""
+
+FALLBACK_TIER = 10
+"""After every tier that an endpoint can be given."""
 
 ESPEAK_WORDS_PER_MINUTE = 170
 """Pace at `tts.speed = 1`, in words per minute. espeak-ng's default of 175 is slightly too fast for an answer."""
@@ -153,6 +161,7 @@ def skills() -> "Skills":
 def answering(settings: Settings, skills: "Skills", model: ChatModel | None, effects: SkillEffects) -> ChatModel:
     """Returns the chat model of one conversation: the skills, the language model, or the skills before the model."""
     from assistant.skills.chat import SkillsChat, SkillsFirst
+    from llm.local.chat import LocalChat
 
     def running() -> Running:
         return effects.timers.running(asyncio.get_running_loop().time())
@@ -163,35 +172,116 @@ def answering(settings: Settings, skills: "Skills", model: ChatModel | None, eff
         effects.effect_of = alone.effect_of
         return alone
     if settings.skills.enabled and settings.skills.before_llm:
-        first = SkillsFirst(skills, model, local_now, language, running=running)
+        on_this_machine = all(endpoint.kind == "local" for endpoint in settings.llm.endpoints)
+        first = SkillsFirst(
+            skills,
+            model,
+            local_now,
+            language,
+            running=running,
+            model_has_tools=bool(settings.tools.servers) or not on_this_machine,
+            prefill=model.prefill if isinstance(model, LocalChat) else None,
+        )
         effects.effect_of = first.effect_of
         return first
     return model
 
 
+def local_endpoint(settings: Settings) -> tuple[EndpointSection | None, str]:
+    """Returns the endpoint of the model that `llm.local_model` selects for this machine, and why.
+
+    Without one, the reason is why an installed model cannot be used; "" if none is installed.
+    """
+    from llm.local.memory import available_bytes
+    from llm.local.process import missing_extra
+
+    wanted, reason = settings.llm.local_model, ""
+    if wanted == "off":
+        return None, ""
+    if wanted != "auto":
+        return EndpointSection(name=LOCAL_NAME, kind="local", model=wanted), "as configured in llm.local_model"
+    free_bytes = available_bytes()
+    for model in reversed(CHAT_MODELS):
+        if installed(model) is None or not model.covers(settings.assistant.language):
+            continue
+        if missing_extra():
+            return None, f"{model.name} {missing_extra()}"
+        if free_bytes is None or free_bytes >= (model.memory_mb or 0) * 1e6:
+            return EndpointSection(name=LOCAL_NAME, kind="local", model=model.name), "auto: its model is downloaded"
+        reason = (
+            f"{model.name} needs {size_text(model.memory_mb or 0)} of memory, and {free_bytes / 1e6:.0f} MB are free"
+        )
+    return None, reason
+
+
+def warming(conversation: ChatModel, shared: ChatModel | None) -> Callable[[], Awaitable[None]] | None:
+    """Returns what to call when the user begins to speak; None without a language model.
+
+    `conversation`: the chat model of one conversation, from `answering`; `shared`: the language model behind it.
+    """
+    from assistant.skills.chat import SkillsFirst
+
+    if isinstance(conversation, SkillsFirst):
+        return conversation.warm
+    return None if shared is None else shared.load
+
+
+def with_local_model(settings: Settings) -> tuple[Settings, str]:
+    """Returns the settings with the model on this machine if no endpoint is configured, and why it is used or not."""
+    if settings.llm.endpoints:
+        return settings, ""
+    local, reason = local_endpoint(settings)
+    if local is None:
+        return settings, reason
+    return replace(settings, llm=replace(settings.llm, endpoints=(local,))), reason
+
+
+def clients(settings: Settings, environ: Mapping[str, str]) -> list[ChatModel]:
+    """Returns the clients of the endpoints, in their order. Raises EngineLoadError."""
+    return [_endpoint(endpoint, settings, environ) for endpoint in settings.llm.endpoints]
+
+
 def routed(settings: Settings, environ: Mapping[str, str]) -> ChatModel:
-    """Returns the only endpoint's client, or a router over several that all conversations share."""
+    """Returns the client of all endpoints together. Raises EngineLoadError."""
+    return joined(settings, clients(settings, environ))
+
+
+def joined(settings: Settings, models: Sequence[ChatModel]) -> ChatModel:
+    """Returns the only endpoint's client, or a router over several that all conversations share.
+
+    `models`: from `clients`.
+    """
     from llm.routing.endpoint_selection import Endpoint, GeoPoint, Routing
     from llm.routing.hedging import HedgeBudget
     from llm.routing.router import Router
 
     llm = settings.llm
-    models = [_endpoint(endpoint, settings, environ) for endpoint in llm.endpoints]
+    here = GeoPoint(llm.latitude, llm.longitude) if llm.placed else None
+    others = any(endpoint.kind != "local" for endpoint in llm.endpoints)
+
+    def is_fallback(endpoint: EndpointSection) -> bool:
+        return endpoint.kind == "local" and endpoint.fallback and others
+
+    def place_of_endpoint(endpoint: EndpointSection) -> GeoPoint | None:
+        if endpoint.kind == "local" and not endpoint.placed:
+            return here  # no endpoint is nearer
+        return GeoPoint(endpoint.latitude, endpoint.longitude) if endpoint.placed else None
+
     if len(models) == 1:
         return models[0]
     endpoints = [
         Endpoint(
             endpoint.name,
-            endpoint.tier,
+            FALLBACK_TIER if is_fallback(endpoint) else endpoint.tier,
             endpoint.weight,
-            GeoPoint(endpoint.latitude, endpoint.longitude) if endpoint.placed else None,
+            place_of_endpoint(endpoint),
             endpoint.price_in_per_million,
             endpoint.price_out_per_million,
             endpoint.patience_s,
+            is_fallback(endpoint),
         )
         for endpoint in llm.endpoints
     ]
-    here = GeoPoint(llm.latitude, llm.longitude) if llm.placed else None
     try:
         routing = Routing(endpoints, llm.policy, HedgeBudget(llm.hedge_share), random.SystemRandom().random, here)
     except ValueError as error:
@@ -201,7 +291,7 @@ def routed(settings: Settings, environ: Mapping[str, str]) -> ChatModel:
 
 def _endpoint(endpoint: EndpointSection, settings: Settings, environ: Mapping[str, str]) -> ChatModel:
     try:
-        return model_of(endpoint, settings.llm, environ)
+        return model_of(endpoint, settings.llm, environ, instructions=settings.assistant.instructions)
     except ValueError as error:
         raise EngineLoadError(str(error)) from error
 

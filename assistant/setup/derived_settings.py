@@ -6,8 +6,9 @@ from types import MappingProxyType
 
 from assistant.config.settings import Profile, Settings
 from assistant.end_of_turn.estimator import BALANCED, EAGER, PATIENT, EndOfTurnProfile
+from assistant.models.catalogue import CHAT_MODELS
 from assistant.models.language_hint import language_hint
-from assistant.models.needs import Need, needed
+from assistant.models.needs import Need, installed, needed
 from assistant.pipeline.engines import SessionSettings
 from assistant.tools import ToolSettings
 from assistant.turns.settings import RecheckThresholds, TurnSettings
@@ -32,6 +33,16 @@ MOMENTS: Mapping[str, str] = MappingProxyType(
 )
 """Spoken while a tool is slow, by language. For other languages the configuration must supply it."""
 
+FALLBACK_NOTICES: Mapping[str, str] = MappingProxyType(
+    {
+        "en": "I can't reach my usual language model, so a smaller one on this machine answers.",
+        "de": "Ich erreiche mein übliches Sprachmodell nicht, deshalb antwortet ein kleineres auf diesem Gerät.",
+        "fr": "Je ne peux pas joindre mon modèle habituel, un plus petit répond donc sur cette machine.",
+        "es": "No puedo contactar con mi modelo habitual, así que responde uno más pequeño en este equipo.",
+    }
+)
+"""Spoken once when the local model stands in, by language; English for other languages."""
+
 
 def needs(settings: Settings) -> list[Need]:
     """Returns the models that these settings need."""
@@ -40,7 +51,19 @@ def needs(settings: Settings) -> list[Need]:
         stt_model=settings.stt.model,
         tts_engine=settings.tts.engine,
         voice=settings.tts.voice,
+        chat_models=_chat_models(settings),
     )
+
+
+def _chat_models(settings: Settings) -> list[str]:
+    """Returns the language models that run on this machine: configured, or used because none is configured."""
+    named = [endpoint.model for endpoint in settings.llm.endpoints if endpoint.kind == "local"]
+    if settings.llm.endpoints or settings.llm.local_model == "off":
+        return named
+    if settings.llm.local_model != "auto":
+        return [settings.llm.local_model]
+    there = (model for model in reversed(CHAT_MODELS) if installed(model) and model.covers(settings.assistant.language))
+    return [model.name for model in there][:1]
 
 
 def turn_settings(settings: Settings, recognizer: str) -> TurnSettings:
@@ -86,6 +109,7 @@ def session_settings(settings: Settings) -> SessionSettings:
         settings.assistant.greeting,
         knows_grammar(settings),
         tool_settings(settings),
+        FALLBACK_NOTICES.get(settings.assistant.language.partition("-")[0], FALLBACK_NOTICES["en"]),
         partial(language_hint, settings),
     )
 

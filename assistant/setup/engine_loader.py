@@ -5,8 +5,8 @@ build.py maps engine names to classes.
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -27,6 +27,7 @@ from audio.stt import Recognizer
 from audio.tts import Voice
 from audio.vad import Vad
 from llm.chat import ChatModel
+from llm.errors import LlmError
 
 if TYPE_CHECKING:
     from assistant.setup.build import SharedWhisper, Skills
@@ -54,6 +55,7 @@ class EngineLoader:
     _model: ChatModel | None = None
     _tools: "McpTools | None" = None
     _end_of_turn_model: AudioEndOfTurnModel | None = None
+    _local_reason: str = ""  # why the model on this machine is used although it is not configured, or is not used
     _shared_whisper: "SharedWhisper | None" = None
     talks: bool = False  # a local microphone is used, so the settings of [talk] apply
 
@@ -73,6 +75,7 @@ class EngineLoader:
 
     async def _load_skills(self) -> "Skills":
         """Loads the skills' tables."""
+        self.settings, self._local_reason = build.with_local_model(self.settings)
         if not self.settings.skills.enabled and not self.settings.llm.endpoints:
             raise EngineLoadError(
                 "nothing can answer: skills.enabled is false and there is no [[llm.endpoints]]; enable the skills or "
@@ -116,7 +119,7 @@ class EngineLoader:
             fitted_turn_end(),
             self._end_of_turn_model,
             self._is_known_sentence,
-            None if self._model is None else self._model.load,
+            build.warming(model, self._model),
             self._tools,
         )
 
@@ -250,15 +253,44 @@ class EngineLoader:
         """Returns the client of the endpoints; None if only the skills answer."""
         began_s = _now_s()
         model: ChatModel | None = None
-        if self.settings.llm.endpoints:
-            why = "as configured"
-            model = build.routed(self.settings, self.environ)
-            await self._with_timeout(model.name, model.load())
-        else:
+        fallback = True
+        if not self.settings.llm.endpoints:
             why = "instead of a language model, because none is configured in [[llm.endpoints]]"
+            why += f", and {self._local_reason}" if self._local_reason else ""
+        else:
+            why, fallback = self._local_reason or "as configured", False
+            try:
+                model = await self._open_model()
+            except EngineLoadError as error:
+                if not (self._local_reason and self.settings.skills.enabled):
+                    raise
+                self.settings = replace(self.settings, llm=replace(self.settings.llm, endpoints=()))
+                why, fallback = f"instead of the model on this machine, because {error}", True
         shown = build.answering(self.settings, skills, model, SkillEffects(lambda _messages: None, build.local_now))
-        self._record_choice("llm", shown.name, shown.detail, why, began_s, fallback=model is None)
+        self._record_choice("llm", shown.name, shown.detail, why, began_s, fallback=fallback)
         return model
+
+    async def _open_model(self) -> ChatModel:
+        """Returns the loaded client of the endpoints. Raises EngineLoadError."""
+        clients = build.clients(self.settings, self.environ)
+        self._model = model = build.joined(self.settings, clients)
+        try:
+            await self._start_local_models(clients)
+            await self._with_timeout(model.name, model.load())
+        except BaseException:
+            self._model = None
+            await close_engine(model, lambda _what: None)
+            raise
+        return model
+
+    async def _start_local_models(self, clients: Sequence[ChatModel]) -> None:
+        """Starts the models that run on this machine. Raises EngineLoadError if one cannot be started."""
+        for endpoint, client in zip(self.settings.llm.endpoints, clients, strict=True):
+            if endpoint.kind == "local":
+                try:
+                    await self._with_timeout(client.name, client.load())
+                except LlmError as error:
+                    raise EngineLoadError(str(error)) from error
 
     async def _open_tools(self) -> None:
         """Opens the tools of the configured servers; none without a model that could call them."""

@@ -9,10 +9,18 @@ from typing import TYPE_CHECKING, TypedDict
 
 from assistant.config.endpoint_settings import EndpointKind, EndpointSection
 from assistant.config.settings import LlmSection
+from assistant.models.needs import Need, at_hand, lacking_model
+from assistant.support.cpu import cores, local_llm_threads
 from llm.chat import ChatModel, Message
 
 if TYPE_CHECKING:
     from llm.chat_template import ChatTemplate
+
+
+INSTRUCTION_TOKENS = 640
+"""Room in the context of a local model for the instructions and the tools."""
+
+CONTEXT_STEP = 512
 
 
 class CommonArguments(TypedDict):
@@ -33,15 +41,23 @@ class _ClientSpec:
 
     Attributes:
         key: The endpoint's API key; None if it has none.
+        instructions: System message of the conversations; "" if it is not known yet.
+        history_tokens: Longest history.
     """
 
     endpoint: EndpointSection
     key: str | None
     common: CommonArguments
+    instructions: str
+    history_tokens: int
 
 
-def model_of(endpoint: EndpointSection, settings: LlmSection, environ: Mapping[str, str]) -> ChatModel:
+def model_of(
+    endpoint: EndpointSection, settings: LlmSection, environ: Mapping[str, str], *, instructions: str = ""
+) -> ChatModel:
     """Returns the client of an endpoint, not loaded yet.
+
+    `instructions`: system message of the conversations, which a local model computes in advance.
 
     Raises ValueError, in one line with the endpoint and the remedy, if a key or an extra is missing or a setting is
     invalid.
@@ -62,7 +78,9 @@ def model_of(endpoint: EndpointSection, settings: LlmSection, environ: Mapping[s
         headers=headers_of(endpoint, environ),
     )
     try:
-        return _MAKERS[endpoint.kind](_ClientSpec(endpoint, key or None, common))
+        return _MAKERS[endpoint.kind](
+            _ClientSpec(endpoint, key or None, common, instructions, settings.max_history_tokens)
+        )
     except ImportError as error:
         raise ValueError(f"llm endpoint {endpoint.name!r}: {error}") from error
 
@@ -198,6 +216,39 @@ def _bedrock(spec: _ClientSpec) -> ChatModel:
     )
 
 
+def _local(spec: _ClientSpec) -> ChatModel:
+    from llm.local.chat import LocalChat  # noqa: PLC0415
+    from llm.local.process import ServerAddress, ServerSettings  # noqa: PLC0415
+    from llm.local.server import ALIAS  # noqa: PLC0415
+    from llm.openai import OpenAIChat  # noqa: PLC0415
+
+    endpoint = spec.endpoint
+    need = Need(endpoint.model, "chat", "language model", "model")
+    place = at_hand(need)
+    if place is None:
+        raise ValueError(f"llm endpoint {endpoint.name!r}: {lacking_model(need)}")
+    recommended = {} if need.model is None else need.model.parameters
+    common = spec.common
+    common["parameters"] = {**recommended, **common["parameters"]}
+
+    def client_of(address: ServerAddress) -> ChatModel:
+        return OpenAIChat(endpoint.name, address.url, ALIAS, api_key=address.key, **common)
+
+    settings = ServerSettings(
+        place,
+        context_tokens=endpoint.context_tokens or _context_tokens(spec),
+        threads=local_llm_threads(endpoint.threads, cores()),
+        prompt_threads=local_llm_threads(endpoint.threads, cores()),
+    )
+    return LocalChat(endpoint.name, endpoint.model, settings, client_of, instructions=spec.instructions)
+
+
+def _context_tokens(spec: _ClientSpec) -> int:
+    """Returns the room for a history, whose tokens are estimated, the instructions and an answer."""
+    needed = spec.history_tokens * 3 // 2 + spec.common["max_tokens"] + INSTRUCTION_TOKENS
+    return -(-needed // CONTEXT_STEP) * CONTEXT_STEP
+
+
 _MAKERS: Mapping[EndpointKind, Callable[[_ClientSpec], ChatModel]] = MappingProxyType(
     {
         "openai": _openai,
@@ -206,6 +257,7 @@ _MAKERS: Mapping[EndpointKind, Callable[[_ClientSpec], ChatModel]] = MappingProx
         "grpc": _grpc,
         "sagemaker": _sagemaker,
         "bedrock": _bedrock,
+        "local": _local,
     }
 )
 

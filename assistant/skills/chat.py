@@ -6,7 +6,7 @@ that commits the turn asks for the effect with `effect_of` and the same messages
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from datetime import datetime
 
@@ -140,6 +140,9 @@ class SkillsFirst:
         language: BCP 47 tag of the conversation.
         running: Returns the timers and alarms that are set. Called once per answer.
         rng: Random number generator for coins and dice.
+        model_has_tools: Whether the model may have a tool for what the skills know but cannot do, such as playing
+            music. Without tools, a small model would claim that it is done.
+        prefill: Computes messages in advance, for a model that runs on this machine; None: nothing is computed.
     """
 
     name = "skills"
@@ -153,9 +156,15 @@ class SkillsFirst:
         *,
         running: Callable[[], Running] = _none_running,
         rng: random.Random | None = None,
+        model_has_tools: bool = True,
+        prefill: Callable[[Sequence[Message]], Awaitable[None]] | None = None,
     ) -> None:
-        self._query = SkillQuery(skills, now, language, running, rng or random.SystemRandom(), alone=False)
+        self._query = SkillQuery(
+            skills, now, language, running, rng or random.SystemRandom(), alone=not model_has_tools
+        )
         self._model = model
+        self._prefill = prefill
+        self._unseen: tuple[Message, ...] = ()  # a conversation whose last turn a skill answered
 
     @property
     def detail(self) -> str:
@@ -167,6 +176,13 @@ class SkillsFirst:
         await self._query.load()
         await self._model.load()
 
+    async def warm(self) -> None:
+        """Prepares the model for a question that may follow: its connections, and the turns that it has not seen."""
+        await self._model.load()
+        unseen, self._unseen = self._unseen, ()
+        if unseen and self._prefill is not None:
+            await self._prefill(unseen)
+
     def effect_of(self, messages: Sequence[Message]) -> SkillEffect | None:
         """Returns the effect to apply when the turn with `messages` is committed; None for the model's replies."""
         return self._query.effect_of(messages)
@@ -174,7 +190,8 @@ class SkillsFirst:
     async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         """Yields who answers, then the skill's answer or the model's events. Raises LlmError."""
         answer = self._query.answer(messages)
-        if answer is not None:
+        if answer is not None and not (answer.missing and options.functions):
+            self._unseen = (*messages, Message("assistant", answer.text))
             yield AnsweringEndpoint(self.name)
             for spoken in _spoken_events(answer.text):
                 yield spoken

@@ -46,6 +46,15 @@ def whisper_threads(wanted: int, found: Cores) -> int:
     return wanted or max(1, min(WHISPER_MAX_THREADS, found.whole // 2))
 
 
+def local_llm_threads(wanted: int, found: Cores) -> int:
+    """Returns the threads for a language model on this machine. `wanted` 0: half of the cores.
+
+    The speech engines keep the others. With all cores, the first token took six times as long while Whisper computed
+    (docs/lab/local-model.md).
+    """
+    return wanted or max(1, found.whole // 2)
+
+
 def piper_threads(wanted: int, found: Cores) -> int:
     """Returns the threads for Piper. `wanted` 0: all cores, at most `PIPER_MAX_THREADS`."""
     return wanted or min(PIPER_MAX_THREADS, found.whole)

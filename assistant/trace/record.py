@@ -32,7 +32,7 @@ Outcome = Literal[
 
 EventName = Literal[
     "attempt", "drafted", "judged", "dropped", "endpoint", "commit", "retracted", "tried", "model_finished", "tool",
-    "moment", "duck", "unduck", "interrupt", "unheard", "language", "error",
+    "moment", "fallback", "duck", "unduck", "interrupt", "unheard", "language", "error",
 ]  # fmt: skip
 
 

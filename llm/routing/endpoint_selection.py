@@ -78,6 +78,7 @@ class Endpoint:
         price_out_per_million: Price of a million answer tokens.
         patience_s: Minimum wait before another endpoint replaces it, and wait before a hedge while it has never
             answered; 0: derived from its measured times.
+        fallback: Asked only after the others failed, never besides them, and reported when it answers.
     """
 
     name: str
@@ -87,6 +88,7 @@ class Endpoint:
     price_in_per_million: float = 0.0
     price_out_per_million: float = 0.0
     patience_s: float = 0.0
+    fallback: bool = False
 
     def price(self, prompt_tokens: int, answer_tokens: int) -> float:
         """Returns the cost, in the currency of the prices."""
@@ -262,7 +264,8 @@ class Routing:
             return self.endpoints[number].weight > 0
         typical_s = self.healths[number].typical_s
         by_order = self.policy == "ordered" and number < best
-        return by_order or (typical_s is not None and typical_s <= self.score_s(best))
+        by_tier = self.endpoints[number].tier < self.endpoints[best].tier
+        return by_order or by_tier or (typical_s is not None and typical_s <= self.score_s(best))
 
     def _is_due(self, now_s: float, number: int, best: int) -> bool:
         breaker, health = self.breakers[number], self.healths[number]

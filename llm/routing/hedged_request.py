@@ -14,6 +14,7 @@ from llm.chat import (
     CallInProgress,
     ChatEvent,
     EndpointTried,
+    FallbackAnswers,
     FunctionCall,
     Outcome,
     RequestSent,
@@ -134,7 +135,7 @@ class HedgedRequest:
     def on_event(self, number: int, event: ChatEvent, now_s: float) -> list[Effect]:
         """Handles an event of an endpoint."""
         request = self._running.get(number)
-        if request is None or isinstance(event, AnsweringEndpoint | EndpointTried):
+        if request is None or isinstance(event, AnsweringEndpoint | EndpointTried | FallbackAnswers):
             return []
         if number == self._winner:
             self._count(event)
@@ -232,7 +233,8 @@ class HedgedRequest:
         next_one = self.routing.usable(now_s, without=self._asked)
         if next_one is None or not self._may_ask_again(now_s):
             return []
-        may_hedge = len(self._running) == 1 and self.routing.budget.may_hedge(self.question, self._extra_tokens)
+        may_hedge = len(self._running) == 1 and not self._endpoint(next_one).fallback
+        may_hedge = may_hedge and self.routing.budget.may_hedge(self.question, self._extra_tokens)
         for request in list(self._running.values()):
             hedge_at_s, switch_at_s = self._alarms(request)
             if may_hedge and now_s >= hedge_at_s:
@@ -296,6 +298,8 @@ class HedgedRequest:
         if not request.is_primary:
             effects.append(PassOn(AnsweringEndpoint(self._endpoint(request.number).name)))
             effects += [PassOn(event) for event in (request.queued, request.sent) if event is not None]
+        if self._endpoint(request.number).fallback:
+            effects.append(PassOn(FallbackAnswers(self._endpoint(request.number).name)))
         return effects
 
     def _close_all(self, now_s: float) -> list[Effect]:

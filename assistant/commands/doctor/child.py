@@ -125,7 +125,9 @@ async def _servers() -> Found:
 
 async def _endpoint(settings: Settings, index: int) -> Found:
     from assistant.commands.doctor.endpoints import probe
+    from assistant.setup import build
 
+    settings, _ = build.with_local_model(settings)
     return asdict(await probe(settings, settings.llm.endpoints[index], os.environ))
 
 

@@ -20,6 +20,7 @@ from assistant.commands.doctor.servers import endpoints_section, servers_of, ser
 from assistant.commands.doctor.tools import tools_section
 from assistant.config.loading import ConfigError, Loaded, load_settings
 from assistant.config.settings import Settings
+from assistant.setup import build
 from assistant.support.console import write_json
 from assistant.support.cpu import cores
 
@@ -66,7 +67,7 @@ async def examine(
     loop = asyncio.get_running_loop()
     began_s = loop.time()
     runner = ProbeRunner("" if config is None else str(config), tuple(overrides), began_s + LIMIT_S)
-    settings = loaded.settings
+    settings, _ = build.with_local_model(loaded.settings)
     async with asyncio.TaskGroup() as tasks:
         # Network checks run concurrently with the others; CPU-bound checks run one after another.
         network = tasks.create_task(_network(runner, settings), name="endpoints")

@@ -5,7 +5,7 @@ from typing import cast
 
 from assistant.commands.doctor.process import ProbeResult
 from assistant.commands.doctor.report import CheckResult, Fact, ReportSection
-from assistant.commands.llm_endpoints.local_servers import described, handles, shortened
+from assistant.commands.llm_endpoints.local_servers import SUGGESTED, described, handles, shortened
 from assistant.config.endpoint_settings import EndpointSection
 from llm.discovery import PORTS, FoundServer, is_listed
 
@@ -13,7 +13,10 @@ SLOW_MS = 500.0
 """Milliseconds to the first token above which no reply is within the band of 200-500 ms."""
 
 SHOWN_MODELS = 5
-HOW_TO_ADD = "add one as [[llm.endpoints]] in config.toml (docs/configuration.md)"
+HOW_TO_ADD = (
+    f"get one for this machine with `repartee models pull {SUGGESTED}`, or add one as [[llm.endpoints]] in config.toml "
+    "(docs/configuration.md)"
+)
 
 
 def endpoints_section(
@@ -70,7 +73,9 @@ def endpoint_findings(endpoint: EndpointSection, answer: ProbeResult) -> list[Ch
         "model": endpoint.model,
         "url": endpoint.shown_url,
     }
+    on_this_machine = endpoint.kind == "local"
     where = f"{endpoint.model} at {endpoint.shown_url or f'{endpoint.kind} {endpoint.region}'.strip()}"
+    where = f"{endpoint.model} on this machine" if on_this_machine else where
     failure = answer.error or str(found.get("failure") or "")
     if failure and found.get("list_ms") is None and not found.get("list_failure"):
         return [_failed(name, endpoint, failure, facts)]
@@ -81,11 +86,14 @@ def endpoint_findings(endpoint: EndpointSection, answer: ProbeResult) -> list[Ch
         if endpoint.variables
         else "no key"
     )
-    findings = [_connected(name, f"{where}, {key}", found, facts), _listed(endpoint, found)]
+    if on_this_machine:
+        findings = [_connected(name, where, found, facts)]
+    else:
+        findings = [_connected(name, f"{where}, {key}", found, facts), _listed(endpoint, found)]
     if failure:
         findings.append(_failed(f"{name}: answer", endpoint, failure, {}))
     else:
-        findings.append(_answered(f"{name}: answer", found))
+        findings.append(_answered(f"{name}: answer", found, on_this_machine=on_this_machine))
     return findings
 
 
@@ -137,13 +145,14 @@ def _listed(endpoint: EndpointSection, found: Mapping[str, object]) -> CheckResu
     return CheckResult("warn", name, text, list_ms, remedy, facts=facts)
 
 
-def _answered(name: str, found: Mapping[str, object]) -> CheckResult:
+def _answered(name: str, found: Mapping[str, object], *, on_this_machine: bool) -> CheckResult:
     token_ms = cast("float | None", found.get("token_ms"))
     if not token_ms:
         text = "its first 8 tokens had no text: the model probably reasons before it answers"
         return CheckResult("warn", name, text, remedy="use a model, or a setting of its server, without reasoning")
     if token_ms > SLOW_MS:
         remedy = "use a nearer server or a smaller model; if the model had to be loaded first, check again"
+        remedy = "use a smaller model, or a server elsewhere" if on_this_machine else remedy
         return CheckResult("warn", name, "first token, too late for an answer within 500 ms", token_ms, remedy)
     return CheckResult("ok", name, "first token", token_ms)
 

@@ -69,7 +69,7 @@ def add_endpoint(  # noqa: PLR0917 - each is an option of the command
     ] = None,
     api_key_env: Annotated[str, typer.Option(metavar="VARIABLE", help="Environment variable that holds its key.")] = "",
     kind: Annotated[
-        str, typer.Option(metavar="KIND", help="openai, tgi, triton, grpc, sagemaker or bedrock.")
+        str, typer.Option(metavar="KIND", help="openai, tgi, triton, grpc, sagemaker, bedrock or local.")
     ] = "openai",
     more: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Another key of its table; may be repeated.")

@@ -16,6 +16,7 @@ from assistant.config.edit import ConfigFile, file_to_edit
 from assistant.config.endpoint_settings import RESERVED, EndpointSection
 from assistant.config.loading import ConfigError, load_settings
 from assistant.config.words import config_option
+from assistant.models.needs import Need, at_hand, lacking_model
 from assistant.setup.llm_clients import headers_of
 from llm.discovery import LISTS_ALL, PORTS, UNKNOWN, FoundServer, discover, is_listed
 from llm.errors import LlmError
@@ -51,7 +52,12 @@ async def add(
     file = _file(config, environ)
     _check(wanted, file, config)
     if wanted.kind != "openai":
-        _print(console, f"not verified: a service of kind {wanted.kind} lists no models", style="yellow")
+        unverified = f"not verified: a service of kind {wanted.kind} lists no models"
+        if wanted.kind == "local":
+            need = Need(wanted.model or "", "chat", "language model", "model")
+            unverified = "" if at_hand(need) is not None else lacking_model(need)
+        if unverified:
+            _print(console, unverified, style="yellow")
         await _write(file, wanted.section(), config, environ, console, answers=False)
         return
     if wanted.url is None:
@@ -242,6 +248,8 @@ def _warn_of_variable(environ: Mapping[str, str], console: Console) -> None:
 
 
 def _description(endpoint: EndpointSection) -> str:
+    if endpoint.kind == "local":
+        return f"{endpoint.name} ({endpoint.model} on this machine)"
     where = endpoint.shown_url or f"{endpoint.kind} {endpoint.region}".strip()
     return f"{endpoint.name} ({endpoint.model} at {where})"
 

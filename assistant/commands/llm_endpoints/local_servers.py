@@ -3,7 +3,7 @@
 A found server is used only if the user requests it with `--llm auto` or adds it to the configuration.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from urllib.parse import urlsplit
@@ -12,9 +12,17 @@ from assistant.config.endpoint_settings import RESERVED, EndpointSection
 from assistant.config.loading import ConfigError
 from assistant.config.settings import Settings
 from assistant.config.words import unknown, with_known_names
+from assistant.setup import build
 from llm.discovery import PORTS, FoundServer
 
 AUTO, SKILLS = RESERVED
+LOCAL = "local"
+"""The model that this program runs; not reserved, because an endpoint of that name is as good."""
+
+SUGGESTED = "qwen3-0.6b"
+"""Model that messages suggest to pull."""
+
+LocalEndpoint = Callable[[Settings], tuple[EndpointSection | None, str]]
 
 HANDLES: Mapping[str, str] = MappingProxyType(
     {"Ollama": "ollama", "llama.cpp": "llama.cpp", "vLLM": "vllm", "LM Studio": "lm-studio"}
@@ -42,9 +50,15 @@ class LlmChoice:
 
 
 def choose(
-    settings: Settings, llm: str | None, found: Sequence[FoundServer], ports: Sequence[int] = PORTS
+    settings: Settings,
+    llm: str | None,
+    found: Sequence[FoundServer],
+    ports: Sequence[int] = PORTS,
+    local_endpoint: LocalEndpoint = build.local_endpoint,
 ) -> LlmChoice:
-    """Interprets `--llm`: None (not given), "auto" (the first of `found`), "skills", or an endpoint's name.
+    """Interprets `--llm`: None (not given), "auto", "skills", "local", or an endpoint's name.
+
+    "auto": the first of `found`, or the model on this machine. `local_endpoint`: returns that model.
 
     Raises ConfigError for an unknown name, and if nothing would be left to answer.
     """
@@ -52,20 +66,51 @@ def choose(
     if llm is None:
         return LlmChoice(settings)
     if llm == AUTO:
-        server = next((server for server in found if server.usable), None)
-        return _taken(settings, server) if server is not None else _none_found(settings, found, ports)
+        return _auto(settings, found, ports, local_endpoint)
     if llm == SKILLS:
         said = "no language model, as requested: the built-in skills answer"
+        settings = replace(settings, llm=replace(settings.llm, local_model="off"))
         return LlmChoice(_asking(settings, ()), said, f"--llm {SKILLS}")
     for endpoint in endpoints:
         if endpoint.name == llm:
             said = f"language model: {llm}, {endpoint.model}, for this run"
             return LlmChoice(_asking(settings, (endpoint,)), said, f"--llm {llm}")
+    if llm == LOCAL:
+        return _local(settings, local_endpoint)
     names = [endpoint.name for endpoint in endpoints]
-    known = [*names, *RESERVED]
+    known = [*names, *RESERVED, LOCAL]
     add = "" if names else "; `repartee endpoints add` writes one into config.toml"
     problem = with_known_names(unknown(llm, known, "no such endpoint"), known)
     raise ConfigError([f'--llm "{llm}": {problem}{add}'])
+
+
+def _auto(
+    settings: Settings, found: Sequence[FoundServer], ports: Sequence[int], local_endpoint: LocalEndpoint
+) -> LlmChoice:
+    server = next((server for server in found if server.usable), None)
+    if server is not None:
+        return _taken(settings, server)
+    local, _ = local_endpoint(settings)
+    if local is None:
+        return _none_found(settings, found, ports)
+    said = f"{nothing_found(found, ports)}; language model: {_on_this_machine(local)}, for this run"
+    return LlmChoice(_asking(settings, (local,)), said, f"--llm {AUTO}: its model is downloaded")
+
+
+def _local(settings: Settings, local_endpoint: LocalEndpoint) -> LlmChoice:
+    off = settings.llm.local_model == "off"
+    local, reason = local_endpoint(
+        replace(settings, llm=replace(settings.llm, local_model="auto")) if off else settings
+    )
+    if local is None:
+        problem = reason or f"no language model is downloaded; get one with `repartee models pull {SUGGESTED}`"
+        raise ConfigError([f'--llm "{LOCAL}": {problem}'])
+    said = f"language model: {_on_this_machine(local)}, for this run"
+    return LlmChoice(_asking(settings, (local,)), said, f"--llm {LOCAL}")
+
+
+def _on_this_machine(endpoint: EndpointSection) -> str:
+    return f"{endpoint.model} on this machine"
 
 
 def mention(settings: Settings, llm: str | None, found: Sequence[FoundServer]) -> str:

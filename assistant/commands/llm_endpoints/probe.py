@@ -42,12 +42,13 @@ async def measure_endpoint(
     `requests`: number of short answers, one after another; 0: none, which costs nothing.
     """
     found = await _check_before_question(endpoint, environ, asked=requests > 0)
-    if found.problem or not found.address:
+    if found.problem or not (found.address or endpoint.kind == "local"):
         return found
-    made = await measure_handshake(found.address, endpoint.ca_file)
-    found = replace(found, handshake=made)
+    if found.address:
+        found = replace(found, handshake=await measure_handshake(found.address, endpoint.ca_file))
+    made = found.handshake
     if not requests:
-        return found if made.proxy or made.connect_ms is not None else _unreachable(found)
+        return found if made is None or made.proxy or made.connect_ms is not None else _unreachable(found)
     answers: list[ProbeAnswer] = []
     try:
         model = chat(settings, endpoint, environ, max_tokens=MAX_TOKENS, timeout_s=FIRST_TOKEN_TIMEOUT_S)
@@ -78,6 +79,8 @@ async def _check_before_question(
         address, headers = address_of(endpoint), headers_of(endpoint, environ)
     except ValueError as error:
         return EndpointMeasurement(endpoint, "not asked", str(error))
+    if endpoint.kind == "local":
+        return EndpointMeasurement(endpoint, "on this machine")
     if endpoint.kind != "openai":
         return EndpointMeasurement(endpoint, f"{endpoint.kind} lists no models", address=address)
     return await _listed(endpoint, address, key, headers, asked=asked)

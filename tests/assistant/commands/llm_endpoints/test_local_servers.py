@@ -29,6 +29,44 @@ BOTH = replace(DEFAULTS, llm=LlmSection(endpoints=(NEAR, FAR)))
 WITHOUT_SKILLS = replace(DEFAULTS, skills=SkillsSection(enabled=False))
 
 
+QWEN = EndpointSection(name="local", kind="local", model="qwen3-0.6b")
+
+
+def downloaded(_settings: Settings) -> tuple[EndpointSection | None, str]:
+    return QWEN, "auto: its model is downloaded"
+
+
+def test_local_uses_the_model_on_this_machine() -> None:
+    for settings in (DEFAULTS, BOTH, WITHOUT_SKILLS):
+        choice = choose(settings, "local", (OLLAMA,), local_endpoint=downloaded)
+        assert choice.settings.llm.endpoints == (QWEN,)
+        assert choice.said == "language model: qwen3-0.6b on this machine, for this run"
+
+
+def test_local_is_an_endpoint_of_that_name_if_there_is_one() -> None:
+    named = replace(NEAR, name="local")
+    settings = replace(DEFAULTS, llm=LlmSection(endpoints=(named, FAR)))
+    assert choose(settings, "local", (), local_endpoint=downloaded).settings.llm.endpoints == (named,)
+
+
+def test_local_without_a_model_names_the_command() -> None:
+    with pytest.raises(ConfigError, match=r"no language model is downloaded; get one with `repartee models pull qwen3"):
+        choose(DEFAULTS, "local", (), local_endpoint=lambda _settings: (None, ""))
+    with pytest.raises(ConfigError, match="needs more memory"):
+        choose(DEFAULTS, "local", (), local_endpoint=lambda _settings: (None, "it needs more memory"))
+
+
+def test_auto_uses_the_model_on_this_machine_if_no_server_is_found() -> None:
+    choice = choose(DEFAULTS, "auto", (EMBEDDER,), local_endpoint=downloaded)
+    assert choice.settings.llm.endpoints == (QWEN,)
+    assert "qwen3-0.6b on this machine" in choice.said
+    assert choose(DEFAULTS, "auto", (OLLAMA,), local_endpoint=downloaded).settings.llm.endpoints != (QWEN,)
+
+
+def test_skills_turn_the_model_on_this_machine_off() -> None:
+    assert choose(DEFAULTS, "skills", ()).settings.llm.local_model == "off"
+
+
 def test_found_server_is_not_used_unless_requested() -> None:
     for settings in (DEFAULTS, BOTH):
         choice = choose(settings, None, (OLLAMA,))
@@ -81,13 +119,17 @@ def test_skills_select_no_endpoint() -> None:
 @pytest.mark.parametrize(
     ("settings", "llm", "said"),
     [
-        (BOTH, "fra", '--llm "fra": no such endpoint; did you mean far? The known names are near, far, auto, skills'),
+        (
+            BOTH,
+            "fra",
+            '--llm "fra": no such endpoint; did you mean far? The known names are near, far, auto, skills, local',
+        ),
         (
             DEFAULTS,
             "near",
-            '--llm "near": no such endpoint; the known names are auto, skills; `repartee endpoints add` writes one',
+            '--llm "near": no such endpoint; the known names are auto, skills, local; `repartee endpoints add` writes',
         ),
-        (DEFAULTS, "", '--llm "": no such endpoint; the known names are auto, skills'),
+        (DEFAULTS, "", '--llm "": no such endpoint; the known names are auto, skills, local'),
         (WITHOUT_SKILLS, "skills", "--llm: without a language model and skills, nothing can answer"),
         (WITHOUT_SKILLS, "auto", "--llm: without a language model and skills, nothing can answer"),
     ],

@@ -230,7 +230,7 @@ def test_every_command_names_the_requested_file() -> None:
     lines = [step for seen in (Survey((check,), found, ()), Survey((), found, ())) for step in next_steps(seen, file)]
     lines += next_steps(Survey((), (), ()), file)
     commands = [line for line in lines if "repartee " in line]
-    assert len(commands) == 7
+    assert len(commands) == 8
     assert all("--config 'my own.toml'" in command for command in commands)
 
 

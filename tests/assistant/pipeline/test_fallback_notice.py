@@ -1,0 +1,71 @@
+"""The model on this machine stands in for an endpoint that is gone: spoken once, shown once, and in the trace."""
+
+import logging
+import random
+
+import pytest
+from simulation import ScriptedModel, Simulation, SimulationResult, Utterance
+
+from assistant.pipeline.engines import SessionSettings
+from assistant.setup.derived_settings import FALLBACK_NOTICES
+from assistant.turns.settings import TurnSettings
+from llm.errors import LlmUnreachable
+from llm.routing.endpoint_selection import Endpoint, Routing
+from llm.routing.hedging import HedgeBudget
+from llm.routing.router import Router
+
+TURNS = 6
+EVERY_MS = 12_000
+NOTICE = FALLBACK_NOTICES["en"]
+GONE = LlmUnreachable("cloud", "refuses connections", spoken="", retryable=True)
+
+
+def run_turns(*, gone_in: int, back_in: int) -> tuple[SimulationResult, list[ScriptedModel]]:
+    """The endpoint is gone in the turns from `gone_in` to before `back_in`."""
+    utterances = [Utterance(turn * EVERY_MS + 200, turn * EVERY_MS + 900, "how tall is it") for turn in range(TURNS)]
+    simulation = Simulation(
+        utterances,
+        length_ms=TURNS * EVERY_MS,
+        turns=TurnSettings(hangover_ms=240),
+        settings=SessionSettings(fallback_notice=NOTICE),
+    )
+    models = [
+        ScriptedModel(["From the cloud."], first_token_ms=100, name="cloud"),
+        ScriptedModel(["From this machine."], first_token_ms=50, name="here"),
+    ]
+    routing = Routing(
+        [Endpoint("cloud"), Endpoint("here", tier=10, fallback=True)],
+        "latency",
+        HedgeBudget(0.1),
+        random.Random(1).random,
+    )
+    simulation.model = Router(models, routing, first_token_timeout_s=8.0)  # type: ignore[assignment]
+    simulation.at((gone_in - 1) * EVERY_MS, lambda: setattr(models[0], "replies", [GONE]))
+    simulation.at((back_in - 1) * EVERY_MS, lambda: setattr(models[0], "replies", ["From the cloud."]))
+    return simulation.run(), models
+
+
+def test_notice_is_given_once_in_all_places(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        result, _ = run_turns(gone_in=2, back_in=5)
+    by = [record.engines["answered_by"] for record in result.records]
+    assert by == ["cloud", *["here"] * 3, *by[4:]]
+    assert by[-1] == "cloud"
+    said = [text for text in result.chunks if "smaller one" in text]
+    assert len(said) == 1
+    assert result.problems == [
+        "no other llm endpoint can answer, so here on this machine does: check the network, and `repartee endpoints`"
+    ]
+    assert [any(event.name == "fallback" for event in record.events) for record in result.records] == [
+        answered == "here" for answered in by
+    ]
+    logged = [record.getMessage() for record in caplog.records]
+    assert len([text for text in logged if "on this machine does" in text]) == 1
+    assert len([text for text in logged if "'cloud' answers again" in text]) == 1
+
+
+def test_fallback_is_never_asked_beside_an_endpoint_that_answers() -> None:
+    result, models = run_turns(gone_in=TURNS + 1, back_in=TURNS + 1)
+    assert {record.engines["answered_by"] for record in result.records} == {"cloud"}
+    assert models[1].asked == []
+    assert result.problems == []
