@@ -22,24 +22,35 @@ class NotUnderstoodError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class VoiceParts:
-    """The graphs of a voice, as model files, and the tensors that connect them.
+class InnerTensors:
+    """Names of the tensors that connect the parts of a voice. They are float32, (1, channels, frames).
 
     Attributes:
-        encoder: From a voice's inputs to `latent`, and `mask` and `durations`, in this order.
+        latent: The latent frames.
+        mask: Their mask, all 1 for one sentence; None if the voice has none.
+        frames: The spectral frames.
+    """
+
+    latent: str
+    mask: str | None
+    frames: str
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceParts:
+    """The parts of a voice, as model files.
+
+    Attributes:
+        encoder: From a voice's inputs to `latent`, `mask` and the durations, in this order.
         flow: From `latent` and `mask` to `frames`.
         decoder: From `frames` to the samples.
-        latent: Name of the latent frames, float32 (1, channels, frames).
-        mask: Name of the mask of the latent frames, all 1 for one sentence; None if the voice has none.
-        frames: Name of the spectral frames, float32 (1, channels, frames).
+        inner: The tensors that connect them.
     """
 
     encoder: bytes
     flow: bytes
     decoder: bytes
-    latent: str
-    mask: str | None
-    frames: str
+    inner: InnerTensors
 
 
 def cut(model: bytes, durations: str | None) -> VoiceParts:
@@ -70,9 +81,7 @@ def cut(model: bytes, durations: str | None) -> VoiceParts:
         encoder=graph.part(set(), [latent, *masks, durations]),
         flow=graph.part({latent, *masks}, [frames]),
         decoder=graph.part({frames}, [output]),
-        latent=latent,
-        mask=masks[0] if masks else None,
-        frames=frames,
+        inner=InnerTensors(latent, masks[0] if masks else None, frames),
     )
 
 

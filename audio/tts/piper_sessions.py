@@ -50,7 +50,7 @@ def load(files: VoiceFiles, device: Device, threads: int | None) -> LoadedVoice:
     try:
         parts = cut(model, graph.durations)
         sessions = _part_sessions(files, parts, device, threads)
-        streamed = Streamed(parts, *sessions)
+        streamed = Streamed(parts.inner, *sessions)
         _find_contexts(files, streamed)
     except NotUnderstoodError as found:
         whole = with_output(model, graph.durations) if graph.durations else model
@@ -66,7 +66,7 @@ def _part_sessions(
     encoder = _session(files, parts.encoder, device, threads, many_operators=True)
     flow = _session(files, parts.flow, device, threads)
     decoder = _session(files, parts.decoder, device, threads)
-    _check_ports(files, (encoder, flow, decoder), {parts.latent, parts.mask, parts.frames})
+    _check_ports(files, (encoder, flow, decoder), {parts.inner.latent, parts.inner.mask, parts.inner.frames})
     return encoder, flow, decoder
 
 

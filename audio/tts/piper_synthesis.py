@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import onnxruntime
 
-from audio.tts.piper_cut import NotUnderstoodError, VoiceParts
+from audio.tts.piper_cut import InnerTensors, NotUnderstoodError
 
 Sound = npt.NDArray[np.float32]
 ModelInput = npt.NDArray[np.int64] | Sound
@@ -85,12 +85,12 @@ class Streamed:
 
     def __init__(
         self,
-        parts: VoiceParts,
+        inner: InnerTensors,
         encoder: onnxruntime.InferenceSession,
         flow: onnxruntime.InferenceSession,
         decoder: onnxruntime.InferenceSession,
     ) -> None:
-        self._parts = parts
+        self._inner = inner
         self._encoder = encoder
         self._flow = _Part(flow)
         self._decoder = _Part(decoder)
@@ -146,15 +146,15 @@ class Streamed:
     def _flow_piece(self, utterance: Utterance, latent: "_Latent", begin: int, end: int) -> Sound:
         """Returns the spectral frames from `begin` to `end`."""
         low, high = max(0, begin - self._flow_context), min(latent.values.shape[2], end + self._flow_context)
-        inputs = {self._parts.latent: latent.values[:, :, low:high]}
-        if self._parts.mask is not None:
-            inputs[self._parts.mask] = latent.mask[:, :, low:high]
+        inputs = {self._inner.latent: latent.values[:, :, low:high]}
+        if self._inner.mask is not None:
+            inputs[self._inner.mask] = latent.mask[:, :, low:high]
         return self._flow.run(utterance, inputs)[:, :, begin - low : end - low]
 
     def _decoder_piece(self, utterance: Utterance, frames: Sound, begin: int, end: int) -> Sound:
         """Returns the samples of the frames from `begin` to `end`."""
         low, high = max(0, begin - self._decoder_context), min(frames.shape[2], end + self._decoder_context)
-        sound = self._decoder.run(utterance, {self._parts.frames: frames[:, :, low:high]}).reshape(-1)
+        sound = self._decoder.run(utterance, {self._inner.frames: frames[:, :, low:high]}).reshape(-1)
         hop = sound.size // (high - low)
         return sound[(begin - low) * hop : (end - low) * hop]
 
