@@ -181,6 +181,9 @@ class PiperTts:
                 raise EngineLoadError(f"the Piper voice cannot be used ({detail}): {failure}") from failure
             raise
         self._detail = detail
+        if model.whole_because:
+            self._detail += f", whole sentences: {model.whole_because}"
+            log.info("Piper synthesizes whole sentences with %s: %s", self._voice.stem, model.whole_because)
         if self._thread is not None and self._thread.suspect:
             self._thread.retire()  # lets other conversations finish
         elif self._thread is not None:

@@ -188,7 +188,8 @@ class _Graph:
         """Returns the model that makes `wanted` from the graph's inputs and the tensors in `given`."""
         nodes = [self.nodes[index] for index in sorted(self.above(wanted, given))]
         used = dict.fromkeys(name for node in nodes for name in node.inputs)
-        inputs = [name for name in (*self.inputs, *sorted(given)) if name in used]
+        # The first part has all inputs of the voice, because it is called with all.
+        inputs = [name for name in (*self.inputs, *sorted(given)) if name in used or not given]
         body: list[bytes | memoryview] = [node.encoded for node in nodes]
         body.append(onnx.message(onnx.GRAPH_NAME, b"part"))
         body += [self.constants[name] for name in used if name in self.constants]
