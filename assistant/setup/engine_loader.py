@@ -24,6 +24,7 @@ from assistant.setup.derived_settings import knows_grammar, needs
 from assistant.skills.effects import SkillEffects
 from assistant.text.normalization.reading import spoken
 from audio.errors import EngineError, EngineLoadError
+from audio.pronunciation import Pronunciations
 from audio.stt import Recognizer
 from audio.tts import Voice
 from audio.vad import Vad
@@ -106,7 +107,7 @@ class EngineLoader:
         assert self._voice is not None
         effects = SkillEffects(lambda _messages: None, build.local_now)
         vad, spare = self._make_vads()
-        say = partial(spoken, language=self.settings.assistant.language)
+        say = partial(_said, build.pronunciations(self.settings), self.settings.assistant.language)
         model = build.answering(self.settings, self._skills, self._model, effects)
         return Engines(
             vad,
@@ -326,6 +327,11 @@ async def close_engine(
             await engine.aclose()
     except TimeoutError:
         report(f"{engine.name} did not stop within {CLOSE_TIMEOUT_S:g} s and was abandoned")
+
+
+def _said(pronunciations: Pronunciations, language: str, text: str) -> str:
+    """Returns written text as it is spoken."""
+    return spoken(pronunciations.respelled(text), language)
 
 
 def _now_s() -> float:

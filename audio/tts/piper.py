@@ -14,6 +14,7 @@ import numpy as np
 
 from audio.errors import EngineLoadError, TtsError
 from audio.level import gain_for
+from audio.pronunciation import Pronunciations
 from audio.thread_name import thread_named
 from audio.tts import Chunk, WordMark
 from audio.tts.engine_thread import EngineThread, SynthesisStream, due_s
@@ -23,7 +24,7 @@ from audio.tts.piper_model import PiperModel, StoppedError, StopSwitch, reads_di
 from audio.tts.piper_sessions import Device
 from audio.tts.piper_sound import ReplyAudio, ReplySentence, chunks
 from audio.tts.piper_synthesis import Sound
-from audio.tts.piper_words import is_audible, place_words
+from audio.tts.piper_words import is_audible, place_words, with_pronunciations
 from audio.tts.shared_loading import SharedLoading
 from audio.tts.sound import CLAUSE_PAUSE_MS, LOUDNESS_REFERENCE, SENTENCE_PAUSE_MS
 from audio.units import FULL_SCALE
@@ -120,6 +121,7 @@ class PiperTts:
         device: Device = "auto",
         threads: int | None = None,
         timeout_s: float = 3.0,
+        pronunciations: Pronunciations | None = None,
     ) -> None:
         """Creates the voice without loading it.
 
@@ -132,6 +134,7 @@ class PiperTts:
             device: "auto" uses CUDA if onnxruntime supports it.
             threads: Threads of onnxruntime for one operator; None: one per core.
             timeout_s: Longest wait for a sentence before the model counts as hung, in seconds.
+            pronunciations: Words with their phonemes.
 
         Raises:
             ValueError: A number outside its range.
@@ -147,6 +150,7 @@ class PiperTts:
         self._device = device
         self._threads = threads
         self._timeout_s = timeout_s
+        self._pronunciations = pronunciations or Pronunciations()
         self._thread: EngineThread[PiperModel] | None = None
         self._gain = 1.0
         self._detail = "not loaded"
@@ -268,12 +272,23 @@ class PiperTts:
     def _parts(self, piece: TextPiece, speed: float) -> Callable[[PiperModel, StopSwitch], Iterator[ReplyAudio]]:
         """Returns the job for a piece of text: all its phonemes first, then the audio part by part."""
         spans = words(piece.text)
+        pronounced = self._pronunciations.pronounced(piece.text)
         last_pause_ms = SENTENCE_PAUSE_MS if ends_sentence(piece.text) else CLAUSE_PAUSE_MS
         gain = self._gain
+
+        def alone(model: PiperModel) -> Callable[[str], list[list[str]]]:
+            def phonemes_of(word: str) -> list[list[str]]:
+                own = self._pronunciations.pronounced(word)
+                return [model.known(own[0].phonemes)] if own else model.phonemes(word)
+
+            return phonemes_of
 
         def work(model: PiperModel, switch: StopSwitch) -> Iterator[ReplyAudio]:
             sentences = [phonemes for phonemes in model.phonemes(piece.text) if any(map(is_audible, phonemes))]
             placed = place_words(piece.text, spans, sentences, model.phonemes)
+            if pronounced:
+                sentences = [model.known(phonemes) for phonemes in with_pronunciations(sentences, placed, pronounced)]
+                placed = place_words(piece.text, spans, sentences, alone(model))
             for number, phonemes in enumerate(sentences):
                 here = [
                     replace(word, text_start=word.text_start + piece.offset, text_end=word.text_end + piece.offset)

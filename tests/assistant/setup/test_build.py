@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import aclosing
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from assistant.pipeline.engines import EngineChoice, Engines
 from assistant.setup import build
 from assistant.setup.derived_settings import turn_settings, wake_phrase_gate
 from assistant.setup.engine_loader import EngineLoader, close_engine
+from assistant.text.normalization.alignment import align
 from assistant.turns.wake_phrase import WakePhraseGate
 from audio.errors import EngineError, EngineLoadError
 from audio.units import Samples
@@ -136,6 +138,28 @@ def chosen_voice(*overrides: str) -> EngineChoice:
         return chosen
 
     return asyncio.run(scene())
+
+
+def test_lexicon_changes_what_is_said_and_not_the_history() -> None:
+    lexicon = 'tts.lexicon={Siobhan = "Shivawn", nginx = "/ˈɛndʒɪnˌɛks/"}'
+    loader = loader_of("tts.engine=espeak-ng", lexicon, *phrase_settings())
+
+    async def scene() -> tuple[str, list[str]]:
+        engines = await loader.engines()
+        try:
+            said = engines.normalize_text("Siobhan has 3 km left, and nginx.")
+            async with aclosing(engines.voice.speak("Go, nginx.")) as chunks:
+                marks = [mark async for chunk in chunks for mark in chunk.marks]
+            return said, ["Go, nginx."[mark.text_start : mark.text_end] for mark in marks]
+        finally:
+            await close_engine(engines.recognizer, pytest.fail)
+            await loader.aclose(pytest.fail)
+
+    said, words = asyncio.run(scene())
+    assert said == "Shivawn has three kilometers left, and nginx."
+    assert words == ["Go,", "nginx."]
+    written = align("Siobhan has 3 km left, and nginx.", said)
+    assert written.written(len("Shivawn has")) == len("Siobhan has")
 
 
 def test_other_voice_of_the_language_speaks_before_espeak(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
