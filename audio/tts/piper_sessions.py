@@ -50,7 +50,7 @@ def load(files: VoiceFiles, device: Device, threads: int | None) -> LoadedVoice:
     try:
         parts = cut(model, graph.durations)
         sessions = _part_sessions(files, parts, device, threads)
-        streamed = Streamed(parts.inner, *sessions)
+        streamed = Streamed(parts.inner, sessions, files.config.sample_rate)
         _find_contexts(files, streamed)
     except NotUnderstoodError as found:
         whole = with_output(model, graph.durations) if graph.durations else model

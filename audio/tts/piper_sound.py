@@ -64,6 +64,7 @@ class ReplySentence:
         self._audible = _AudibleSpan(rate_hz)
         self._resampler = soxr.ResampleStream(rate_hz, REPLY_RATE_HZ, 1, dtype="float32", quality="HQ")
         self._ends = sentence_sound.ends
+        self._begun = False  # the leading silence is cut
         self._held = np.zeros(0, np.float32)
         self._released = 0  # samples of the sentence before `_held`
         self._given = 0  # samples of reply audio so far
@@ -91,13 +92,15 @@ class ReplySentence:
 
     def _release(self, begin: int, end: int) -> Sound:
         """Returns the sound that is certainly not trailing silence."""
-        if self._released == 0:
-            self._skip_silence(begin)
+        self._skip_silence(begin)
         # What is faded out at the end of the sentence is held until the end is known.
         faded = self._released + self._held.size - round(_FADE_OUT_S * self._rate_hz)
         return self._take(max(self._released, min(end, faded)))
 
     def _skip_silence(self, begin: int) -> None:
+        if self._begun:
+            return
+        self._begun = True
         self._take(begin)
         rise = min(round(_FADE_IN_S * self._rate_hz), self._held.size)
         self._held[:rise] *= (np.arange(rise, dtype=np.float32) + 1) / (rise + 1)
@@ -114,8 +117,7 @@ class ReplySentence:
             silent = ReplySamples(0)
             marks = tuple(WordMark(w.text_start, w.text_end, silent, silent, True) for w in self._words)
             return ReplyAudio(np.zeros(0, np.int16), marks)
-        if self._released == 0:
-            self._skip_silence(begin)
+        self._skip_silence(begin)
         sound = self._take(min(self._released + self._held.size, end + round(_DECAY_S * self._rate_hz)))
         fall = min(round(_FADE_OUT_S * self._rate_hz), sound.size)
         sound[sound.size - fall :] *= np.linspace(1, 0, fall, dtype=np.float32)

@@ -1,6 +1,9 @@
 """Runs a voice's model: the samples of one sentence, whole or in growing pieces."""
 
-from collections.abc import Iterator, Mapping
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -14,11 +17,29 @@ Sound = npt.NDArray[np.float32]
 ModelInput = npt.NDArray[np.int64] | Sound
 
 PIECE_FRAMES = (16, 32, 96, 256)
-"""Frames of the first pieces; further ones are as long as the last.
+"""Frames of the first pieces; further ones are as long as the last. A frame is 256 samples, 11.6 ms at 22 050 Hz.
 
-A frame is 256 samples, 11.6 ms at 22 050 Hz. The first piece is short, so that the first sound comes soon, and long
-enough that it still plays when the second one is ready, on a machine twice as slow as that of docs/lab/tts.md.
+The first piece is short, so that the first sound comes soon, and long enough that it still plays when the second one is
+ready. Where the processors are busy, the first piece is longer and the others are shorter: see `piece_frames`.
 """
+
+_HELD_FRAMES = 4
+"""Frames that the resampler holds back."""
+
+_CONTEXT_FRAMES = 40
+"""Work for the context of a piece, in frames: 24 of the decoder, and 64 of the flow, which costs a quarter."""
+
+_MARGIN = 1.5
+"""How much slower the next piece may be than the slowest one of late."""
+
+_PACES = 4
+"""Pieces whose pace counts: the frames that are made in the playing time of one."""
+
+_EASY_PACE = 4.0
+"""Below this pace, the share of the context counts, and pieces are as long as possible."""
+
+_USUAL_PACE = 14.0
+"""Pace of a medium voice on an idle machine."""
 
 _LONGEST_LEAD_FRAMES = 16
 """Frames before the first phoneme that the first piece may contain in addition."""
@@ -86,15 +107,20 @@ class Streamed:
     def __init__(
         self,
         inner: InnerTensors,
-        encoder: onnxruntime.InferenceSession,
-        flow: onnxruntime.InferenceSession,
-        decoder: onnxruntime.InferenceSession,
+        sessions: tuple[onnxruntime.InferenceSession, onnxruntime.InferenceSession, onnxruntime.InferenceSession],
+        rate_hz: int,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """`sessions`: of the encoder, the flow and the decoder. `rate_hz`: of the voice."""
+        encoder, flow, decoder = sessions
         self._inner = inner
         self._encoder = encoder
         self._flow = _Part(flow)
         self._decoder = _Part(decoder)
+        self._rate_hz = rate_hz
+        self._clock = clock
         self._flow_context = self._decoder_context = self._hop = 0
+        self._paces: deque[float] = deque(maxlen=_PACES)  # of the latest pieces
 
     def find_contexts(self, utterance: Utterance) -> None:
         """Measures how far the flow and the decoder look: a piece must equal the same piece of the whole.
@@ -131,12 +157,26 @@ class Streamed:
         count = latent.values.shape[2]
         frames = self._flow_piece(utterance, latent, 0, 0)
         lead = int(latent.durations[0]) if latent.durations.size else 0  # the first id is the sign for the beginning
-        for begin, end in spans(count, min(lead, _LONGEST_LEAD_FRAMES)):
+        lead = min(lead, _LONGEST_LEAD_FRAMES)
+        frame_s = self._hop / self._rate_hz
+        begin = number = 0
+        began_s = heard_s = self._clock()
+        while begin < count:
+            pace = min(self._paces, default=_USUAL_PACE)
+            ahead = begin - lead - _HELD_FRAMES - (began_s - heard_s) / frame_s
+            size = piece_frames(number, ahead, pace) + (0 if number else lead)
+            # A short rest is not worth a piece of its own, because each costs its context too.
+            end = count if count - begin < size * 3 // 2 else begin + size
             needed = min(count, end + self._decoder_context)
             if needed > frames.shape[2]:
                 more = self._flow_piece(utterance, latent, frames.shape[2], needed)
                 frames = np.concatenate((frames, more), axis=2)
             yield self._decoder_piece(utterance, frames, begin, end)
+            # The time since the last piece includes the pieces of other sentences in between.
+            ready_s = self._clock()
+            self._paces.append((end - begin + _CONTEXT_FRAMES) * frame_s / max(ready_s - began_s, 1e-6))
+            heard_s = ready_s if number == 0 else heard_s
+            begin, number, began_s = end, number + 1, ready_s
 
     def _encode(self, utterance: Utterance) -> "_Latent":
         values, *mask, durations = self._encoder.run(None, utterance.inputs, utterance.options)
@@ -181,20 +221,23 @@ class _Part:
         return found
 
 
-def spans(count: int, lead: int = 0) -> Iterator[tuple[int, int]]:
-    """Yields the frames of each piece of a sentence, begin and end.
+def piece_frames(number: int, ahead: float, pace: float) -> int:
+    """Returns the frames of the next piece of a sentence.
 
     Args:
-        count: Frames of the sentence.
-        lead: Frames before the first phoneme. The first piece is longer by these.
+        number: Index of the piece.
+        ahead: Frames that are made and not yet played.
+        pace: Frames that are made in the playing time of one.
     """
-    begin = number = 0
-    while begin < count:
-        size = PIECE_FRAMES[min(number, len(PIECE_FRAMES) - 1)] + (lead if number == 0 else 0)
-        # A short rest is not worth a piece of its own, because each costs its context too.
-        end = count if count - begin < size * 3 // 2 else begin + size
-        yield begin, end
-        begin, number = end, number + 1
+    pace /= _MARGIN
+    if pace <= 1:
+        return 1 << 30  # the whole sentence: it could not be made as fast as it plays
+    if number == 0:
+        # Enough for the second piece, and for pieces that do not become shorter and shorter.
+        needed = max((PIECE_FRAMES[1] + _CONTEXT_FRAMES) / pace, _CONTEXT_FRAMES / (pace - 1))
+        return max(PIECE_FRAMES[0], _HELD_FRAMES + math.ceil(needed))
+    longest = PIECE_FRAMES[min(number, len(PIECE_FRAMES) - 1) if pace >= _EASY_PACE else -1]
+    return max(PIECE_FRAMES[0], int(min(longest, ahead * pace - _CONTEXT_FRAMES)))
 
 
 def _agree(piece: Sound, whole: Sound) -> bool:
