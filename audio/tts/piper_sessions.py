@@ -129,6 +129,8 @@ def _session(
     options.enable_mem_pattern = False
     # Planning it takes most of the loading of an encoder's 2400 operators, and saves memory that it does not need.
     options.enable_mem_reuse = not many_operators
+    # A thread that spins while it waits takes the processor from others; two threads then took three times as long.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     if threads is not None:
         options.intra_op_num_threads = threads
     # onnxruntime's default, the exhaustive search for convolutions, would run for every length of sentence.

@@ -16,7 +16,7 @@ from audio.tts.piper_cut import InnerTensors, NotUnderstoodError
 Sound = npt.NDArray[np.float32]
 ModelInput = npt.NDArray[np.int64] | Sound
 
-PIECE_FRAMES = (16, 32, 96, 256)
+PIECE_FRAMES = (12, 32, 96, 256)
 """Frames of the first pieces; further ones are as long as the last. A frame is 256 samples, 11.6 ms at 22 050 Hz.
 
 The first piece is short, so that the first sound comes soon, and long enough that it still plays when the second one is

@@ -69,7 +69,8 @@ def _distance(one: list[str], other: list[str]) -> int:
 def test_history_is_cut_within_one_word_of_what_was_heard() -> None:
     """A word that is cut in two is not kept, and the recognizer often completes it: most differences are -1."""
     onnxruntime.set_seed(1)  # of the voice's noise
-    whisper = LoadedWhisper(WhisperSettings(TINY_EN_FOLDER or JOE_FILE, device="cpu", cpu_threads=1))
+    assert TINY_EN_FOLDER is not None
+    whisper = LoadedWhisper(WhisperSettings(TINY_EN_FOLDER, device="cpu", cpu_threads=1))
     off = []
     for text, chunks in zip(SENTENCES, asyncio.run(_spoken()), strict=True):
         history = SpokenTranscript()
