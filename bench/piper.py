@@ -1,9 +1,13 @@
-"""Measures a Piper voice: load, first chunk, whole unit, real-time factor, cancel, event loop lag.
+"""Measures a Piper voice: load, first chunk, whole unit, real-time factor, spare time, cancel, event loop lag.
 
-    python -m bench.piper [VOICE.onnx] [--rounds 5] [--threads N] [--device auto|cpu|cuda]
+    python -m bench.piper [VOICE.onnx] [--rounds 5] [--threads N] [--device auto|cpu|cuda] [--whole] [--brief]
 
-Without a voice, creates one with random weights in the shapes of a medium-quality voice. Its cost is that of a trained
-voice; its sound is meaningless.
+Without a voice, takes the downloaded default voice of English; if there is none, creates one with random weights in the
+shapes of a medium-quality voice. Its cost is that of a trained voice without its duration predictor; its sound is
+meaningless.
+
+The spare time is how much earlier than its turn the latest chunk of a unit is ready, if the first one is played at
+once: below 0, there is a gap. --whole synthesizes every sentence in one piece. --brief measures the units only.
 """
 
 import argparse
@@ -11,18 +15,24 @@ import asyncio
 import sys
 import tempfile
 import time
-from contextlib import aclosing
+from contextlib import aclosing, nullcontext
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 
+from assistant.models.catalogue import JOE
+from assistant.models.needs import installed
 from audio.tts.piper import PiperTts
+from audio.tts.piper_cut import NotUnderstoodError, VoiceParts
 from audio.tts.piper_model import PiperModel
 from audio.units import s_of_reply_samples
 
 UNITS = (
     "Yes.",
+    "The lamp is on right now.",
     "Okay, I've set a timer for ten minutes.",
+    "I have set a timer for ten minutes, and I will let you know.",
     "The lamp in the living room is on.",
     "That would be seven euros and twenty cents, which is less than you paid for it a week ago.",
     "It is half past four, the bus leaves in ten minutes, and if you walk to the station now you will catch the "
@@ -37,48 +47,72 @@ async def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int)
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
+    parser.add_argument("--whole", action="store_true")
+    parser.add_argument("--brief", action="store_true")
     given = parser.parse_args()
     sys.setswitchinterval(0.0005)  # same value as in the program
     with tempfile.TemporaryDirectory() as folder:
-        path = given.voice or _random_voice(Path(folder))
-        await measure(PiperTts(path, language=given.language, threads=given.threads, device=given.device), given.rounds)
+        path = given.voice or installed(JOE) or _random_voice(Path(folder))
+        voice = PiperTts(path, language=given.language, threads=given.threads, device=given.device)
+        with patch("audio.tts.piper_sessions.cut", _uncut) if given.whole else nullcontext():
+            await _load(voice)
+        await (measure_units if given.brief else measure)(voice, given.rounds)
+        await voice.aclose()
+
+
+async def _load(voice: PiperTts) -> None:
+    began, used = time.perf_counter(), time.process_time()
+    await voice.load()
+    used_ms = (time.process_time() - used) * 1000
+    print(f"{voice.detail}: loaded and measured in {_ms(began):.0f} ms ({used_ms:.0f} ms of processor)")
+
+
+def _uncut(_model: bytes, _durations: str | None) -> VoiceParts:
+    raise NotUnderstoodError("--whole")
 
 
 async def measure(voice: PiperTts, rounds: int) -> None:
-    """Prints one table."""
-    began = time.perf_counter()
-    await voice.load()
-    print(f"{voice.detail}: loaded and measured in {_ms(began):.0f} ms")
+    """Prints all measurements."""
     lags: list[float] = []
     async with asyncio.TaskGroup() as tasks:
         watch = tasks.create_task(_watch(lags))
         await asyncio.sleep(1)
         idle, lags[:] = sorted(lags), []
-        print(f"{'letters':>8} {'sound s':>8} {'first chunk ms':>15} {'unit ms':>8} {'real-time factor':>17}")
-        for text in UNITS:
-            await _unit(voice, text, rounds)
+        await measure_units(voice, rounds)
         busy, lags[:] = sorted(lags), []
         await _cancels(voice, rounds)
         watch.cancel()
     for name, found in (("idle", idle), ("speaking without a pause", busy)):
         print(f"lag of the loop, {name}: p50 {_at(found, 0.5):.2f}, p95 {_at(found, 0.95):.2f}, ", end="")
         print(f"p99 {_at(found, 0.99):.2f}, worst {found[-1]:.2f} ms")
-    await voice.aclose()
+
+
+async def measure_units(voice: PiperTts, rounds: int) -> None:
+    """Prints one line for each unit."""
+    print("letters  sound s  first chunk ms: p50    p95  unit ms  processor ms  real-time factor  least spare ms")
+    for text in UNITS:
+        await _unit(voice, text, rounds)
 
 
 async def _unit(voice: PiperTts, text: str, rounds: int) -> None:
-    firsts, wholes, seconds = [], [], 0.0
+    firsts, wholes, spares, used, seconds = [], [], [], [], 0.0
     for _ in range(rounds):
-        began, first, samples = time.perf_counter(), 0.0, 0
+        began, used_s, first, samples = time.perf_counter(), time.process_time(), 0.0, 0
+        spare = float("inf")
         async with aclosing(voice.speak(text)) as sound:
             async for chunk in sound:
-                first = first or _ms(began)
+                at = _ms(began)
+                first = first or at
+                spare = min(spare, first + s_of_reply_samples(samples) * 1000 - at) if samples else spare
                 samples += chunk.pcm.size
         firsts.append(first)
         wholes.append(_ms(began))
+        spares.append(spare)
+        used.append((time.process_time() - used_s) * 1000)
         seconds = s_of_reply_samples(samples)
-    first, whole = float(np.median(firsts)), float(np.median(wholes))
-    print(f"{len(text):>8} {seconds:>8.2f} {first:>15.0f} {whole:>8.0f} {whole / 1000 / seconds:>17.3f}")
+    whole, firsts = float(np.median(wholes)), sorted(firsts)
+    print(f"{len(text):>7} {seconds:>8.2f} {_at(firsts, 0.5):>20.0f} {_at(firsts, 0.95):>6.0f}", end="")
+    print(f" {whole:>8.0f} {np.median(used):>13.0f} {whole / 1000 / seconds:>17.3f} {min(spares):>15.0f}")
 
 
 async def _cancels(voice: PiperTts, rounds: int) -> None:

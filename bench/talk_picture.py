@@ -39,7 +39,7 @@ ENGINES = (
            fallback=False, load_ms=420),
     EngineChoice("llm", "local", "http://127.0.0.1:8000/v1", "as configured", fallback=False, load_ms=12),
     EngineChoice("tts", "espeak-ng", "English (Great Britain)", "instead of piper, because the Piper voice "
-           "en_US-ljspeech-medium is not downloaded; fetch it: repartee models pull en_US-ljspeech-medium",
+           "en_US-joe-medium is not downloaded; fetch it: repartee models pull en_US-joe-medium",
            fallback=True, load_ms=24),
 )  # fmt: skip
 

@@ -30,9 +30,11 @@ settings.load_profile("gate")
 # Before anything is started: programs would inherit ignored signals (nohup, background of a shell).
 restore_signals()
 
-# Results must not depend on installed models: without a test's own model, nothing recognizes speech.
+# Results must not depend on installed models: without a test's own models, nothing recognizes speech, and espeak-ng
+# speaks.
 assert installed_model, "it has looked before"
 os.environ["HF_HUB_CACHE"] = str(Path(tempfile.gettempdir(), "repartee-tests-no-models"))
+os.environ["XDG_DATA_HOME"] = str(installed_model.data_without_voices(Path(tempfile.gettempdir())))
 
 ATTEMPTS = 3
 BUSY_SHARE = 0.25

@@ -1,8 +1,7 @@
 """Creates Piper voices without training: real files for the real code.
 
 `tone_voice` synthesizes every phoneme as a different tone. `medium_voice` has random weights in the shapes of a voice
-of
-medium quality, and so the same cost.
+of medium quality, and so the same cost. `small_voice` is the same with fewer channels.
 """
 
 import json
@@ -81,28 +80,33 @@ def tone_voice(
     return path
 
 
-def medium_voice(folder: Path, *, name: str = "en_US-random-medium", seed: int = 1) -> Path:
+def medium_voice(folder: Path, *, name: str = "en_US-random-medium", seed: int = 1, width: int = 192) -> Path:
     """Writes a voice of medium quality with random weights, in the shapes and with the cost of a trained one.
 
     Text encoder (6 layers of 192, 2 heads), flow (4 blocks of 4 gated convolutions) and the vocoder (upsampling 8 x 8 x
-    4
-    from 256 channels, three residual blocks each). The duration predictor, which works on phonemes and not on frames,
-    is
-    left out, as is everything that only changes numbers: norms, relative positions, noise. 61 MB.
+    4 from 256 channels, three residual blocks each). The duration predictor, which works on phonemes and not on frames,
+    is left out, as is everything that only changes numbers: norms, relative positions. 61 MB.
     """
     graph, weights = OnnxGraph(), _Weights(seed)
     ids = graph.input("input", integer=True, shape=(1, "phonemes"))
     graph.input("input_lengths", integer=True, shape=(1,))
     scales = graph.input("scales", integer=False, shape=(3,))
-    hidden = _text_encoder(graph, weights, ids)
-    frames = _frames(graph, scales, ids, hidden)
+    hidden = _text_encoder(graph, weights, ids, width)
+    frames, mask = _frames(graph, scales, ids, hidden)
     for _ in range(4):
-        frames = _flow(graph, weights, frames)
-    graph.output("output", graph.op("Unsqueeze", _vocoder(graph, weights, frames), _ints(graph, 1)), (1, 1, 1, "n"))
+        frames = _flow(graph, weights, frames, mask, width)
+    frames = graph.op("Mul", frames, mask)
+    sound = _vocoder(graph, weights, frames, width)
+    graph.output("output", graph.op("Unsqueeze", sound, _ints(graph, 1)), (1, 1, 1, "n"))
     path = folder / f"{name}.onnx"
     graph.write(path)
     _write_json(path, language="en_US", espeak_voice="en-us", speakers=1)
     return path
+
+
+def small_voice(folder: Path, *, name: str = "en_US-random-low") -> Path:
+    """Writes a voice with the graph of `medium_voice` and an eighth of its channels. 1 MB."""
+    return medium_voice(folder, name=name, width=24)
 
 
 class _Weights:
@@ -126,25 +130,25 @@ def _conv(graph: OnnxGraph, weights: _Weights, x: str, into: int, out: int, kern
     return graph.op("Conv", x, weight, bias, dilations=[dilation], kernel_shape=[kernel], pads=[pad, pad])
 
 
-def _text_encoder(graph: OnnxGraph, weights: _Weights, ids: str) -> str:
-    x = graph.op("Gather", graph.constant(weights(SYMBOLS, 192) * 14, "enc_p.emb.weight"), ids)
+def _text_encoder(graph: OnnxGraph, weights: _Weights, ids: str, width: int) -> str:
+    x = graph.op("Gather", graph.constant(weights(SYMBOLS, width) * 14, "enc_p.emb.weight"), ids)
     x = graph.op("Transpose", x, perm=[0, 2, 1])
-    heads = _ints(graph, 1, 2, 96, -1)
+    heads = _ints(graph, 1, 2, width // 2, -1)
     for _ in range(6):
-        query, key, value = (graph.op("Reshape", _conv(graph, weights, x, 192, 192, 1), heads) for _ in range(3))
+        query, key, value = (graph.op("Reshape", _conv(graph, weights, x, width, width, 1), heads) for _ in range(3))
         match = graph.op("MatMul", graph.op("Transpose", query, perm=[0, 1, 3, 2]), key)
         share = graph.op("Softmax", match, axis=-1)
         seen = graph.op("MatMul", value, graph.op("Transpose", share, perm=[0, 1, 3, 2]))
-        seen = graph.op("Reshape", seen, _ints(graph, 1, 192, -1))
-        x = graph.op("Add", x, _conv(graph, weights, seen, 192, 192, 1))
-        wide = graph.op("Relu", _conv(graph, weights, x, 192, 768, 3))
-        x = graph.op("Add", x, _conv(graph, weights, wide, 768, 192, 3))
+        seen = graph.op("Reshape", seen, _ints(graph, 1, width, -1))
+        x = graph.op("Add", x, _conv(graph, weights, seen, width, width, 1))
+        wide = graph.op("Relu", _conv(graph, weights, x, width, 4 * width, 3))
+        x = graph.op("Add", x, _conv(graph, weights, wide, 4 * width, width, 3))
         x = graph.op("Tanh", x)
     return x
 
 
-def _frames(graph: OnnxGraph, scales: str, ids: str, hidden: str) -> str:
-    """Repeats every phoneme's vector for each of its frames."""
+def _frames(graph: OnnxGraph, scales: str, ids: str, hidden: str) -> tuple[str, str]:
+    """Repeats every phoneme's vector for each of its frames, and adds noise. Returns the frames and their mask."""
     scale = graph.op("Gather", scales, _ints(graph, 1))
     ones = graph.op("Expand", graph.constant(np.array([float(FRAMES_PER_ID)])), graph.op("Shape", ids))
     widths = graph.op("Ceil", graph.op("Mul", ones, scale))
@@ -152,30 +156,36 @@ def _frames(graph: OnnxGraph, scales: str, ids: str, hidden: str) -> str:
     total = graph.op("Squeeze", graph.op("ReduceMax", ends, keepdims=0))
     time = graph.op("Range", graph.constant(np.array(0.0)), total, graph.constant(np.array(1.0)))
     time = graph.op("Unsqueeze", time, _ints(graph, 0, 1))
+    mask = graph.op("Cast", graph.op("Less", time, total), to=1)
     ends = graph.op("Unsqueeze", ends, _ints(graph, 2))
     begins = graph.op("Sub", ends, graph.op("Unsqueeze", widths, _ints(graph, 2)))
     begun = graph.op("Cast", graph.op("LessOrEqual", begins, time), to=1)
     ended = graph.op("Cast", graph.op("LessOrEqual", ends, time), to=1)
-    return graph.op("MatMul", hidden, graph.op("Sub", begun, ended))
+    mean = graph.op("MatMul", hidden, graph.op("Sub", begun, ended))
+    noise = graph.op("Mul", graph.op("RandomNormalLike", mean), graph.op("Gather", scales, _ints(graph, 0)))
+    return graph.op("Add", mean, noise), mask
 
 
-def _flow(graph: OnnxGraph, weights: _Weights, x: str) -> str:
-    half = graph.op("Slice", x, _ints(graph, 0), _ints(graph, 96), _ints(graph, 1))
-    rest = graph.op("Slice", x, _ints(graph, 96), _ints(graph, 192), _ints(graph, 1))
-    inner = _conv(graph, weights, half, 96, 192, 1)
+def _flow(graph: OnnxGraph, weights: _Weights, x: str, mask: str, width: int) -> str:
+    middle = width // 2
+    half = graph.op("Slice", x, _ints(graph, 0), _ints(graph, middle), _ints(graph, 1))
+    rest = graph.op("Slice", x, _ints(graph, middle), _ints(graph, width), _ints(graph, 1))
+    inner = graph.op("Mul", _conv(graph, weights, half, middle, width, 1), mask)
     for _ in range(4):
-        both = _conv(graph, weights, inner, 192, 384, 5)
-        gate = graph.op("Sigmoid", graph.op("Slice", both, _ints(graph, 0), _ints(graph, 192), _ints(graph, 1)))
-        value = graph.op("Tanh", graph.op("Slice", both, _ints(graph, 192), _ints(graph, 384), _ints(graph, 1)))
-        skip = _conv(graph, weights, graph.op("Mul", gate, value), 192, 384, 1)
-        inner = graph.op("Add", inner, graph.op("Slice", skip, _ints(graph, 0), _ints(graph, 192), _ints(graph, 1)))
-    shifted = graph.op("Sub", rest, _conv(graph, weights, inner, 192, 96, 1))
+        both = _conv(graph, weights, inner, width, 2 * width, 5)
+        first, second = (_ints(graph, 0), _ints(graph, width)), (_ints(graph, width), _ints(graph, 2 * width))
+        gate = graph.op("Sigmoid", graph.op("Slice", both, *first, _ints(graph, 1)))
+        value = graph.op("Tanh", graph.op("Slice", both, *second, _ints(graph, 1)))
+        skip = _conv(graph, weights, graph.op("Mul", gate, value), width, 2 * width, 1)
+        inner = graph.op("Add", inner, graph.op("Slice", skip, *first, _ints(graph, 1)))
+        inner = graph.op("Mul", inner, mask)
+    shifted = graph.op("Sub", rest, _conv(graph, weights, inner, width, middle, 1))
     return graph.op("Concat", shifted, half, axis=1)
 
 
-def _vocoder(graph: OnnxGraph, weights: _Weights, x: str) -> str:
-    x = _conv(graph, weights, x, 192, 256, 7)
-    channels = 256
+def _vocoder(graph: OnnxGraph, weights: _Weights, x: str, width: int) -> str:
+    channels = width * 4 // 3
+    x = _conv(graph, weights, x, width, channels, 7)
     for rate, kernel in ((8, 16), (8, 16), (4, 8)):
         x = graph.op("LeakyRelu", x, alpha=0.1)
         weight = graph.constant(weights(channels, channels // 2, kernel) * np.float32(np.sqrt(rate)))
@@ -183,11 +193,11 @@ def _vocoder(graph: OnnxGraph, weights: _Weights, x: str) -> str:
         x = graph.op("ConvTranspose", x, weight, kernel_shape=[kernel], pads=[pad, pad], strides=[rate])
         channels //= 2
         blocks = []
-        for width, dilations in ((3, (1, 2)), (5, (2, 6)), (7, (3, 12))):
+        for kernel_size, dilations in ((3, (1, 2)), (5, (2, 6)), (7, (3, 12))):
             y = x
             for dilation in dilations:
                 active = graph.op("LeakyRelu", y, alpha=0.1)
-                y = graph.op("Add", y, _conv(graph, weights, active, channels, channels, width, dilation))
+                y = graph.op("Add", y, _conv(graph, weights, active, channels, channels, kernel_size, dilation))
             blocks.append(y)
         x = graph.op("Mul", graph.op("Sum", *blocks), graph.constant(np.array(0.3)))
     x = _conv(graph, weights, graph.op("LeakyRelu", x, alpha=0.01), channels, 1, 7)

@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.keys import ConfigSection, Key, KeyInfo, keys_of
 from assistant.config.talk_settings import AudioSection, TalkSection
+from assistant.config.toml_table import NO_LEXICON, Lexicon
 from assistant.config.tool_settings import ToolsSection
 
 Profile = Literal["eager", "balanced", "patient"]
@@ -297,6 +298,9 @@ class TtsSection(ConfigSection):
     timeout_s: Annotated[
         float, KeyInfo("Longest wait for the first audio of a sentence.", unit="s", low=0.1, high=60)
     ] = 3.0
+    lexicon: Annotated[
+        Lexicon, KeyInfo("Pronunciation of single words: another spelling, or phonemes between slashes.")
+    ] = NO_LEXICON
 
 
 @dataclass(frozen=True, slots=True)

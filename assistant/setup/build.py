@@ -26,6 +26,7 @@ from assistant.support.local_timezone import LOCAL
 from assistant.trace.spans import EndpointDetails, provider_of
 from audio.errors import EngineLoadError
 from audio.extra import installing
+from audio.pronunciation import Pronunciations
 from audio.tts import Voice
 from audio.vad import Vad
 from llm.chat import ChatModel
@@ -130,6 +131,7 @@ def piper(settings: Settings, place: Path) -> Voice:
         target_dbfs=tts.volume_dbfs,
         threads=piper_threads(settings.stt.threads, cores()),
         timeout_s=tts.timeout_s,
+        pronunciations=pronunciations(settings),
     )
 
 
@@ -145,7 +147,13 @@ def espeak(settings: Settings) -> Voice:
         words_per_minute=round(ESPEAK_WORDS_PER_MINUTE * tts.speed),
         target_dbfs=tts.volume_dbfs,
         timeout_s=tts.timeout_s,
+        pronunciations=pronunciations(settings),
     )
+
+
+def pronunciations(settings: Settings) -> Pronunciations:
+    """Returns the user's table of words, `tts.lexicon`."""
+    return Pronunciations(settings.tts.lexicon.entries)
 
 
 # ---- language models ----

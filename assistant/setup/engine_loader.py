@@ -4,6 +4,7 @@ build.py maps engine names to classes.
 """
 
 import asyncio
+import logging
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,7 @@ from assistant.config.endpoint_settings import WITHOUT_FUNCTIONS
 from assistant.config.settings import Settings
 from assistant.end_of_turn.estimator import fitted_turn_end
 from assistant.models.catalogue import Kind
-from assistant.models.needs import Need, at_hand, is_piper_voice, lacking_model
+from assistant.models.needs import Need, at_hand, is_piper_voice, lacking_model, other_voice
 from assistant.pipeline.end_of_turn_evidence import AudioEndOfTurnModel, warm_up_estimator
 from assistant.pipeline.engines import EngineChoice, Engines
 from assistant.pipeline.no_recognizer import NoRecognizer, typed_text_only
@@ -23,6 +24,7 @@ from assistant.setup.derived_settings import knows_grammar, needs
 from assistant.skills.effects import SkillEffects
 from assistant.text.normalization.reading import spoken
 from audio.errors import EngineError, EngineLoadError
+from audio.pronunciation import Pronunciations
 from audio.stt import Recognizer
 from audio.tts import Voice
 from audio.vad import Vad
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from assistant.setup.build import SharedWhisper, Skills
     from assistant.tools.mcp_tools import McpTools
     from assistant.trace.export import SpanExport
+
+log = logging.getLogger(__name__)
 
 LOAD_TIMEOUT_S = 60.0
 CLOSE_TIMEOUT_S = 3.0
@@ -106,7 +110,7 @@ class EngineLoader:
         assert self._voice is not None
         effects = SkillEffects(lambda _messages: None, build.local_now)
         vad, spare = self._make_vads()
-        say = partial(spoken, language=self.settings.assistant.language)
+        say = partial(_said, build.pronunciations(self.settings), self.settings.assistant.language)
         model = build.answering(self.settings, self._skills, self._model, effects)
         return Engines(
             vad,
@@ -223,16 +227,27 @@ class EngineLoader:
     # ---- text to speech ----
 
     async def _make_voice(self) -> Voice:
-        wanted = self.settings.tts.engine
-        for_espeak = wanted == "espeak-ng" or (self.settings.tts.voice and not is_piper_voice(self.settings.tts.voice))
-        lacking = "" if for_espeak else self._missing("piper")
-        if wanted == "piper" or not (for_espeak or lacking):
-            return await self._piper("as configured" if wanted == "piper" else "auto: its voice is downloaded")
-        return await self._espeak(lacking)
+        """Returns Piper with the configured voice, or the language's default, or any other of the language.
 
-    async def _piper(self, why: str) -> Voice:
-        need = self._need("piper")
-        assert need is not None, "a configuration with Piper needs a voice, even if none is named"
+        With "auto", espeak-ng replaces a voice that is missing or cannot be loaded.
+        """
+        wanted, need = self.settings.tts.engine, self._need("piper")
+        if wanted == "espeak-ng" or (self.settings.tts.voice and not is_piper_voice(self.settings.tts.voice)):
+            return await self._espeak("")
+        lacking, why = self._missing("piper"), "auto: its voice is downloaded"
+        if lacking and not self.settings.tts.voice and (other := other_voice(self.settings.assistant.language)):
+            need, lacking, why = other, "", f"auto: {lacking.partition(';')[0]}"
+        if wanted == "piper":
+            assert need is not None, "a configuration with Piper needs a voice, even if none is named"
+            return await self._piper(need, "as configured")
+        if lacking or need is None:
+            return await self._espeak(lacking)
+        try:
+            return await self._piper(need, why)
+        except EngineLoadError as error:
+            return await self._espeak(str(error))
+
+    async def _piper(self, need: Need, why: str) -> Voice:
         began_s = _now_s()
         voice = build.piper(self.settings, build.place_of(need))
         await self._with_timeout(voice.name, voice.load())
@@ -244,6 +259,8 @@ class EngineLoader:
         voice = build.espeak(self.settings)
         await self._with_timeout(voice.name, voice.load())
         why = f"instead of piper, because {lacking}" if lacking else "as configured"
+        if lacking:
+            log.info("tts: espeak-ng, %s", why)
         self._record_choice("tts", voice.name, voice.detail, why, began_s, fallback=bool(lacking))
         return voice
 
@@ -342,6 +359,11 @@ async def close_engine(
             await engine.aclose()
     except TimeoutError:
         report(f"{engine.name} did not stop within {CLOSE_TIMEOUT_S:g} s and was abandoned")
+
+
+def _said(pronunciations: Pronunciations, language: str, text: str) -> str:
+    """Returns written text as it is spoken."""
+    return spoken(pronunciations.respelled(text), language)
 
 
 def _now_s() -> float:

@@ -10,12 +10,13 @@ import numpy as np
 
 from audio.errors import EngineLoadError, TtsError
 from audio.level import gain_for
+from audio.pronunciation import Pronunciations
 from audio.tts import Chunk
 from audio.tts.engine_thread import SynthesisStream
 from audio.tts.espeak_choice import choose
 from audio.tts.espeak_library import ESPEAK_RATE_HZ, EspeakLibrary, SpeakingStyle, WordEvent
 from audio.tts.espeak_sound import EspeakChunkAudio
-from audio.tts.espeak_text import clean, ends_sentence, pieces
+from audio.tts.espeak_text import SpokenText, clean, ends_sentence, pieces
 from audio.tts.espeak_worker import SHARED, EspeakWorker
 from audio.tts.shared_loading import SharedLoading
 from audio.tts.sound import CLAUSE_PAUSE_MS, LOUDNESS_REFERENCE, SENTENCE_PAUSE_MS
@@ -40,7 +41,7 @@ class _Sound:
 class _Call:
     """One call of the library in the worker's thread. The piece bounds its output."""
 
-    def __init__(self, text: str, style: SpeakingStyle) -> None:
+    def __init__(self, text: SpokenText, style: SpeakingStyle) -> None:
         self.stream: SynthesisStream[_Sound] = SynthesisStream(
             _WAITING_BUFFERS, "espeak-ng made more than five minutes of sound from 200 characters and was stopped"
         )
@@ -53,7 +54,7 @@ class _Call:
         if self.stream.cancelled:
             return
         try:
-            library.synthesize(self._text, self._style, self._on_sound)
+            library.synthesize(self._text.text, self._style, self._on_sound, phonemes=self._text.has_phonemes)
         except TtsError as failure:
             self.stream.put(failure)
         except Exception as failure:  # noqa: BLE001 - the thread serves every conversation and must live on
@@ -86,6 +87,7 @@ class EspeakVoice:
         pitch: int = 50,
         target_dbfs: float = -20.0,
         timeout_s: float = 3.0,
+        pronunciations: Pronunciations | None = None,
     ) -> None:
         """Creates the voice without loading it.
 
@@ -96,6 +98,7 @@ class EspeakVoice:
             pitch: 0..99.
             target_dbfs: RMS of speech without pauses, -60..0. Peaks are limited to -1 dBFS.
             timeout_s: Longest wait for a piece of audio before the library counts as hung, in seconds.
+            pronunciations: Words with their phonemes.
 
         Raises:
             ValueError: A number outside its range.
@@ -113,6 +116,7 @@ class EspeakVoice:
         self._pitch = pitch
         self._target_dbfs = target_dbfs
         self._timeout_s = timeout_s
+        self._pronunciations = pronunciations or Pronunciations()
         self._worker: EspeakWorker | None = None
         self._style: SpeakingStyle | None = None
         self._gain = 1.0
@@ -136,7 +140,7 @@ class EspeakVoice:
         choice = choose(worker.voices, worker.variants, language=self._language, voice=self._voice)
         style = SpeakingStyle(choice.identifier, self._words_per_minute, self._pitch)
         try:
-            async with aclosing(self._sounds(worker, style, LOUDNESS_REFERENCE)) as sounds:
+            async with aclosing(self._sounds(worker, style, SpokenText(LOUDNESS_REFERENCE))) as sounds:
                 heard = [sound.pcm async for sound in sounds]
         except TtsError as failure:
             raise EngineLoadError(f"espeak-ng cannot speak with tts.voice {choice.detail}: {failure}") from failure
@@ -158,9 +162,12 @@ class EspeakVoice:
         text = clean(text)
         reply = EspeakChunkAudio(text, self._gain)
         for piece in pieces(text):
-            async with aclosing(self._sounds(worker, style, piece.text)) as sounds:
+            said = SpokenText.of(piece.text, self._pronunciations.pronounced(piece.text))
+            async with aclosing(self._sounds(worker, style, said)) as sounds:
                 async for sound in sounds:
-                    events = tuple(WordEvent(e.offset + piece.offset, e.length, e.sample) for e in sound.events)
+                    events = tuple(
+                        WordEvent(said.offset(e.offset) + piece.offset, e.length, e.sample) for e in sound.events
+                    )
                     for chunk in reply.feed(sound.pcm, events):
                         yield chunk
                         # Audio for many chunks is ready: a consumer that never waits must not block the loop.
@@ -178,7 +185,7 @@ class EspeakVoice:
             call.stop()
         self._worker = self._style = None
 
-    async def _sounds(self, worker: EspeakWorker, style: SpeakingStyle, text: str) -> AsyncGenerator[_Sound]:
+    async def _sounds(self, worker: EspeakWorker, style: SpeakingStyle, text: SpokenText) -> AsyncGenerator[_Sound]:
         """Calls the library once; closing it stops the library at its next buffer (0.1 ms). Raises TtsError."""
         call = _Call(text, style)
         self._calls.add(call)

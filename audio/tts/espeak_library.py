@@ -26,8 +26,9 @@ BUFFER_MS = 160
 _SYNCHRONOUS = 2
 _DONT_EXIT = 0x8000
 _BY_CHARACTER = 1
-# Neither SSML (0x10) nor phonemes in [[ ]] (0x100) are enabled. The end pause is included and cut to measure later.
+# SSML (0x10) is not enabled, and phonemes in [[ ]] only on request. The end pause is included and cut to measure later.
 _UTF8_WITH_END_PAUSE = 0x01 | 0x1000
+_PHONEMES = 0x100
 _RATE = 1
 _PITCH = 3
 _WORD_EVENT = 1
@@ -141,16 +142,17 @@ class EspeakLibrary:
         self._callback = _Callback(self._on_callback)  # must live as long as the library may call it
         self._dll.espeak_SetSynthCallback(self._callback)
 
-    def synthesize(self, text: str, style: SpeakingStyle, on_sound: OnSound) -> None:
+    def synthesize(self, text: str, style: SpeakingStyle, on_sound: OnSound, *, phonemes: bool = False) -> None:
         """Synthesizes `text` (no NUL, no lone surrogates) into `on_sound`, which runs in this thread.
 
-        Returns when everything was synthesized or `on_sound` returned False. Raises TtsError and whatever `on_sound`
-        raised.
+        `phonemes`: text in [[ ]] is read as phonemes. Returns when everything was synthesized or `on_sound` returned
+        False. Raises TtsError and whatever `on_sound` raised.
         """
         self._set(style)
         self._on_sound, self._failure = on_sound, None
         spoken = text.encode()
-        result = self._dll.espeak_Synth(spoken, len(spoken) + 1, 0, _BY_CHARACTER, 0, _UTF8_WITH_END_PAUSE, None, None)
+        flags = _UTF8_WITH_END_PAUSE | (_PHONEMES if phonemes else 0)
+        result = self._dll.espeak_Synth(spoken, len(spoken) + 1, 0, _BY_CHARACTER, 0, flags, None, None)
         self._on_sound, failure = None, self._failure
         if failure is not None:
             raise failure

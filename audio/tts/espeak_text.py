@@ -3,7 +3,11 @@
 import re
 import unicodedata
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
+
+from audio.pronunciation import PronouncedWord, espeak_phonemes
 
 PIECE_CHARS = 200
 """Longest text of one library call.
@@ -38,6 +42,50 @@ class TextPiece:
 
     offset: int
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SpokenText:
+    """The text for one library call: a piece in which words may be replaced by phonemes in [[ ]].
+
+    Attributes:
+        text: What the library reads.
+        replaced: Where phonemes are: their start and end in `text`, and the start and end of the word in the piece.
+    """
+
+    text: str
+    replaced: tuple[tuple[int, int, int, int], ...] = ()
+
+    @classmethod
+    def of(cls, text: str, pronounced: Sequence[PronouncedWord]) -> Self:
+        """Replaces the `pronounced` words of a piece."""
+        if not pronounced:
+            return cls(text)
+        text = text.replace("[[", "  ")
+        said, done = "", 0
+        replaced = []
+        for word in pronounced:
+            said += text[done : word.text_start]
+            start = len(said)
+            said += f"[[{espeak_phonemes(word.phonemes)}]]"
+            replaced.append((start, len(said), word.text_start, word.text_end))
+            done = word.text_end
+        return cls(said + text[done:], tuple(replaced))
+
+    @property
+    def has_phonemes(self) -> bool:
+        return bool(self.replaced)
+
+    def offset(self, at: int) -> int:
+        """Returns the offset in the piece for an offset in `text`."""
+        shift = 0
+        for start, end, word_start, word_end in self.replaced:
+            if at < start:
+                break
+            if at < end:
+                return word_start
+            shift = word_end - end
+        return at + shift
 
 
 def clean(text: str) -> str:

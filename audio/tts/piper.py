@@ -1,4 +1,4 @@
-"""Speaks with Piper: neural, one model per voice; the first audio comes after the first sentence is computed."""
+"""Speaks with Piper: neural, one model per voice; a sentence is made in pieces, and its first one is heard at once."""
 
 import asyncio
 import logging
@@ -14,14 +14,17 @@ import numpy as np
 
 from audio.errors import EngineLoadError, TtsError
 from audio.level import gain_for
+from audio.pronunciation import Pronunciations
 from audio.thread_name import thread_named
 from audio.tts import Chunk, WordMark
 from audio.tts.engine_thread import EngineThread, SynthesisStream, due_s
 from audio.tts.espeak_text import TextPiece, clean, ends_sentence, pieces, words
 from audio.tts.piper_files import read_voice
-from audio.tts.piper_model import Device, PiperModel, Sound, StoppedError, StopSwitch, reads_digits
-from audio.tts.piper_sound import ReplySentence, chunks, finished
-from audio.tts.piper_words import is_audible, place_words
+from audio.tts.piper_model import PiperModel, StoppedError, StopSwitch, reads_digits
+from audio.tts.piper_sessions import Device
+from audio.tts.piper_sound import ReplyAudio, ReplySentence, chunks
+from audio.tts.piper_synthesis import Sound
+from audio.tts.piper_words import is_audible, place_words, with_pronunciations
 from audio.tts.shared_loading import SharedLoading
 from audio.tts.sound import CLAUSE_PAUSE_MS, LOUDNESS_REFERENCE, SENTENCE_PAUSE_MS
 from audio.units import FULL_SCALE
@@ -36,8 +39,8 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _LOAD_TIMEOUT_S = 30.0
 """Timeout for the reference text, 12 s of speech; a slower machine cannot hold a conversation."""
 
-_WAITING_SENTENCES = 256
-"""Queue capacity: more sentences than a piece of 200 characters can have."""
+_WAITING_PARTS = 1024
+"""Queue capacity: more pieces of sentences than a text of 200 characters can have."""
 
 # Emoji, their joiners and modifiers. espeak-ng would read their names ("grinning face"), which are not in the text.
 _PICTURES = "\u2190-\u21ff\u2300-\u23ff\u2500-\u27bf\u2900-\u297f\u2b00-\u2bff\u3030\u303d\u3297\u3299"
@@ -49,7 +52,7 @@ _RAW_PHONEMES = re.compile(r"\[(?=\[)|(?<=\[)\[")
 
 
 class _Job(Generic[T]):
-    """Synthesizes one piece of text in the model's thread, sentence by sentence, into a stream."""
+    """Synthesizes one piece of text in the model's thread, part by part, into a stream."""
 
     def __init__(
         self,
@@ -58,7 +61,7 @@ class _Job(Generic[T]):
         due_s: float = 0.0,
     ) -> None:
         self.stream: SynthesisStream[T] = SynthesisStream(
-            _WAITING_SENTENCES, "Piper made more sentences from a chunk than it has letters"
+            _WAITING_PARTS, "Piper made more sound from a chunk than its letters can have"
         )
         self.thread = thread
         self._work = work
@@ -71,7 +74,7 @@ class _Job(Generic[T]):
         self.thread.submit(self._run, self._due_s)
 
     def _run(self, model: PiperModel) -> None:
-        """Makes the next sentence, then submits itself for the following one. Runs in the model's thread."""
+        """Makes the next part, then submits itself for the following one. Runs in the model's thread."""
         if self.stream.cancelled:
             return
         if self._items is None:
@@ -118,6 +121,7 @@ class PiperTts:
         device: Device = "auto",
         threads: int | None = None,
         timeout_s: float = 3.0,
+        pronunciations: Pronunciations | None = None,
     ) -> None:
         """Creates the voice without loading it.
 
@@ -130,6 +134,7 @@ class PiperTts:
             device: "auto" uses CUDA if onnxruntime supports it.
             threads: Threads of onnxruntime for one operator; None: one per core.
             timeout_s: Longest wait for a sentence before the model counts as hung, in seconds.
+            pronunciations: Words with their phonemes.
 
         Raises:
             ValueError: A number outside its range.
@@ -145,6 +150,7 @@ class PiperTts:
         self._device = device
         self._threads = threads
         self._timeout_s = timeout_s
+        self._pronunciations = pronunciations or Pronunciations()
         self._thread: EngineThread[PiperModel] | None = None
         self._gain = 1.0
         self._detail = "not loaded"
@@ -179,6 +185,9 @@ class PiperTts:
                 raise EngineLoadError(f"the Piper voice cannot be used ({detail}): {failure}") from failure
             raise
         self._detail = detail
+        if model.whole_because:
+            self._detail += f", whole sentences: {model.whole_because}"
+            log.info("Piper synthesizes whole sentences with %s: %s", self._voice.stem, model.whole_because)
         if self._thread is not None and self._thread.suspect:
             self._thread.retire()  # lets other conversations finish
         elif self._thread is not None:
@@ -198,7 +207,7 @@ class PiperTts:
         def work(model: PiperModel, switch: StopSwitch) -> Iterator[Sound]:
             for phonemes in model.phonemes(reference):
                 try:
-                    yield model.sentence(phonemes, switch).sound
+                    yield np.concatenate(tuple(model.sentence(phonemes, switch).pieces))
                 except TtsError as failure:
                     if failure.__cause__ is None:
                         raise
@@ -228,17 +237,17 @@ class PiperTts:
             thread = self._thread  # read for each piece, because it may have been replaced
             if thread is None:
                 raise TtsError("the Piper voice is not loaded: load it before it speaks")
-            job = _Job(thread, self._sentences(piece, speed), due_s(asyncio.get_running_loop().time(), piece.text))
+            job = _Job(thread, self._parts(piece, speed), due_s(asyncio.get_running_loop().time(), piece.text))
             async with aclosing(self._results(job, self._timeout_s)) as results:
-                async for sentence in results:
-                    if not sentence.pcm.size:
-                        silent_marks += sentence.marks
+                async for part in results:
+                    if not part.pcm.size:
+                        silent_marks += part.marks
                         continue
-                    for chunk in chunks(sentence, given, silent_marks):
+                    for chunk in chunks(part, given, silent_marks):
                         yield chunk
-                        # A whole sentence is ready: a consumer that never waits must not block the loop.
+                        # Audio for many chunks is ready: a consumer that never waits must not block the loop.
                         await asyncio.sleep(0)
-                    given, silent_marks = given + sentence.pcm.size, ()
+                    given, silent_marks = given + part.pcm.size, ()
 
     async def aclose(self) -> None:
         """Stops the synthesis and releases the model. Idempotent."""
@@ -260,15 +269,26 @@ class PiperTts:
         detail = f"{files.model.stem} ({files.language}){speaker}, speed {self._speed:g}, {model.provider}"
         return model, LOUDNESS_REFERENCE if reads_digits(files) else _LETTERS, detail
 
-    def _sentences(self, piece: TextPiece, speed: float) -> Callable[[PiperModel, StopSwitch], Iterator[ReplySentence]]:
-        """Returns the job for a piece: all its phonemes first, then the audio sentence by sentence."""
+    def _parts(self, piece: TextPiece, speed: float) -> Callable[[PiperModel, StopSwitch], Iterator[ReplyAudio]]:
+        """Returns the job for a piece of text: all its phonemes first, then the audio part by part."""
         spans = words(piece.text)
+        pronounced = self._pronunciations.pronounced(piece.text)
         last_pause_ms = SENTENCE_PAUSE_MS if ends_sentence(piece.text) else CLAUSE_PAUSE_MS
         gain = self._gain
 
-        def work(model: PiperModel, switch: StopSwitch) -> Iterator[ReplySentence]:
+        def alone(model: PiperModel) -> Callable[[str], list[list[str]]]:
+            def phonemes_of(word: str) -> list[list[str]]:
+                own = self._pronunciations.pronounced(word)
+                return [model.known(own[0].phonemes)] if own else model.phonemes(word)
+
+            return phonemes_of
+
+        def work(model: PiperModel, switch: StopSwitch) -> Iterator[ReplyAudio]:
             sentences = [phonemes for phonemes in model.phonemes(piece.text) if any(map(is_audible, phonemes))]
             placed = place_words(piece.text, spans, sentences, model.phonemes)
+            if pronounced:
+                sentences = [model.known(phonemes) for phonemes in with_pronunciations(sentences, placed, pronounced)]
+                placed = place_words(piece.text, spans, sentences, alone(model))
             for number, phonemes in enumerate(sentences):
                 here = [
                     replace(word, text_start=word.text_start + piece.offset, text_end=word.text_end + piece.offset)
@@ -277,7 +297,7 @@ class PiperTts:
                 ]
                 pause_ms = last_pause_ms if number == len(sentences) - 1 else SENTENCE_PAUSE_MS
                 made = model.sentence(phonemes, switch, speed)
-                yield finished(made, model.rate_hz, gain, pause_ms, phonemes=phonemes, words=here)
+                yield from ReplySentence(made, model.rate_hz, gain, pause_ms, phonemes=phonemes, words=here).audio()
 
         return work
 

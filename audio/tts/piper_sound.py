@@ -1,4 +1,4 @@
-"""Turns a sentence of a Piper voice into reply audio: trimmed, at its loudness and rate, with word marks. Pure."""
+"""Turns a sentence of a Piper voice into reply audio: trimmed, at its loudness and rate, with word marks."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -9,7 +9,8 @@ import soxr
 
 from audio.level import soften
 from audio.tts import Chunk, WordMark
-from audio.tts.piper_model import SentenceSound, Sound
+from audio.tts.piper_model import SentenceSound
+from audio.tts.piper_synthesis import Sound
 from audio.tts.piper_words import WordPhonemes, weight
 from audio.tts.sound import CHUNK_SAMPLES
 from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples, reply_samples_of_ms
@@ -25,78 +26,176 @@ _DECAY_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class ReplySentence:
-    """A finished sentence: its audio at REPLY_RATE_HZ with the pause after it, and its word marks."""
+class ReplyAudio:
+    """Finished audio of a sentence or a part of it, at REPLY_RATE_HZ.
+
+    Attributes:
+        pcm: The audio; the last part ends with the pause after the sentence.
+        marks: Marks of the words that begin in it, counted from its first sample.
+    """
 
     pcm: Pcm
     marks: tuple[WordMark, ...]
 
 
-def finished(
-    sentence_sound: SentenceSound,
-    rate_hz: int,
-    gain: float,
-    pause_ms: float,
-    *,
-    phonemes: Sequence[str],
-    words: Sequence[WordPhonemes],
-) -> ReplySentence:
-    """Cuts the leading silence, makes the trailing one `pause_ms` long, and marks the words."""
-    begin, end = _audible_span(sentence_sound.sound * np.float32(gain), rate_hz)
-    if begin == end:
-        marks = tuple(WordMark(w.text_start, w.text_end, ReplySamples(0), ReplySamples(0), True) for w in words)
-        return ReplySentence(np.zeros(0, np.int16), marks)
-    stop = min(sentence_sound.sound.size, end + round(_DECAY_S * rate_hz))
-    sound = sentence_sound.sound[begin:stop] * np.float32(gain)
-    _fade(sound, rate_hz)
-    at_rate = soxr.resample(sound, rate_hz, REPLY_RATE_HZ, quality="HQ")
-    audible = _reply_at(end - begin, rate_hz)
-    pause = np.zeros(reply_samples_of_ms(pause_ms), np.float32)
-    tail = at_rate[audible : audible + pause.size]
-    pause[: tail.size] = tail
-    pcm = soften(np.concatenate((at_rate[:audible], pause)))
-    places = _places(sentence_sound, phonemes, begin, end)
-    marks = tuple(_mark(word, places, rate_hz, begin, end, said=sentence_sound.ends is not None) for word in words)
-    return ReplySentence(pcm, marks)
+class ReplySentence:
+    """Turns the sound of a sentence into reply audio, piece by piece.
+
+    The leading silence is cut, and the trailing one becomes a pause. So sound is held back while it may be the trailing
+    silence. The resampler holds back 42 ms.
+    """
+
+    def __init__(
+        self,
+        sentence_sound: SentenceSound,
+        rate_hz: int,
+        gain: float,
+        pause_ms: float,
+        *,
+        phonemes: Sequence[str],
+        words: Sequence[WordPhonemes],
+    ) -> None:
+        self._sentence_sound = sentence_sound
+        self._rate_hz = rate_hz
+        self._gain = np.float32(gain)
+        self._pause_samples = reply_samples_of_ms(pause_ms)
+        self._phonemes = phonemes
+        self._words = list(words)
+        self._audible = _AudibleSpan(rate_hz)
+        self._resampler = soxr.ResampleStream(rate_hz, REPLY_RATE_HZ, 1, dtype="float32", quality="HQ")
+        self._ends = sentence_sound.ends
+        self._begun = False  # the leading silence is cut
+        self._held = np.zeros(0, np.float32)
+        self._released = 0  # samples of the sentence before `_held`
+        self._given = 0  # samples of reply audio so far
+        self._marked = 0  # end of the last mark, in samples of reply audio
+
+    def audio(self) -> Iterator[ReplyAudio]:
+        """Yields the audio as the sentence is synthesized. That of a silent sentence is empty, with marks.
+
+        Raises StoppedError, TtsError.
+        """
+        pieces = self._sentence_sound.pieces
+        if self._ends is None:  # they are estimated from the whole sentence
+            pieces = iter((np.concatenate([np.zeros(0, np.float32), *pieces]),))
+        left = self._sentence_sound.samples
+        for piece in pieces:
+            left -= piece.size
+            sound = piece * self._gain
+            self._audible.add(sound)
+            self._held = np.concatenate((self._held, sound))
+            if left > 0 and self._audible.begin is not None:
+                pcm = soften(self._resampler.resample_chunk(self._release(self._audible.begin, self._audible.end)))
+                if pcm.size:
+                    yield self._part(pcm, self._audible.begin)
+        yield self._last_part()
+
+    def _release(self, begin: int, end: int) -> Sound:
+        """Returns the sound that is certainly not trailing silence."""
+        self._skip_silence(begin)
+        # What is faded out at the end of the sentence is held until the end is known.
+        faded = self._released + self._held.size - round(_FADE_OUT_S * self._rate_hz)
+        return self._take(max(self._released, min(end, faded)))
+
+    def _skip_silence(self, begin: int) -> None:
+        if self._begun:
+            return
+        self._begun = True
+        self._take(begin)
+        rise = min(round(_FADE_IN_S * self._rate_hz), self._held.size)
+        self._held[:rise] *= (np.arange(rise, dtype=np.float32) + 1) / (rise + 1)
+
+    def _take(self, until: int) -> Sound:
+        count = until - self._released
+        taken, self._held = self._held[:count], self._held[count:]
+        self._released = until
+        return taken
+
+    def _last_part(self) -> ReplyAudio:
+        begin, end = self._audible.begin, self._audible.end
+        if begin is None:
+            silent = ReplySamples(0)
+            marks = tuple(WordMark(w.text_start, w.text_end, silent, silent, True) for w in self._words)
+            return ReplyAudio(np.zeros(0, np.int16), marks)
+        self._skip_silence(begin)
+        sound = self._take(min(self._released + self._held.size, end + round(_DECAY_S * self._rate_hz)))
+        fall = min(round(_FADE_OUT_S * self._rate_hz), sound.size)
+        sound[sound.size - fall :] *= np.linspace(1, 0, fall, dtype=np.float32)
+        at_rate = self._resampler.resample_chunk(sound, last=True)
+        # A word whose mark was given before may be longer than what is audible of it.
+        samples = max(_reply_at(end - begin, self._rate_hz) + self._pause_samples, self._marked)
+        pcm = np.zeros(max(0, samples - self._given), np.float32)
+        pcm[: at_rate.size] = at_rate[: pcm.size]
+        return self._part(soften(pcm), begin, end)
+
+    def _part(self, pcm: Pcm, begin: int, end: int | None = None) -> ReplyAudio:
+        """Returns a part with its marks. `begin`, `end`: the audible span; no end before the last part."""
+        until = self._given + pcm.size
+        marks: list[WordMark] = []
+        while self._words and (end is not None or self._reply_place(self._words[0].begin, begin) < until):
+            word = self._words.pop(0)
+            start = max(self._marked, self._reply_place(word.begin, begin, end))
+            self._marked = max(start, self._reply_place(word.end, begin, end))
+            estimated = word.guessed or self._sentence_sound.ends is None
+            start, stop = ReplySamples(start - self._given), ReplySamples(self._marked - self._given)
+            marks.append(WordMark(word.text_start, word.text_end, start, stop, estimated))
+        self._given = until
+        return ReplyAudio(pcm, tuple(marks))
+
+    def _reply_place(self, phoneme: int, begin: int, end: int | None = None) -> int:
+        """Returns where a phoneme begins, in samples of reply audio."""
+        if self._ends is None:
+            self._ends = _estimated_ends(self._phonemes, begin, self._audible.end)
+        place = max(int(self._ends[phoneme]), begin)
+        return _reply_at((place if end is None else min(place, end)) - begin, self._rate_hz)
 
 
-def chunks(sentence: ReplySentence, offset: int, marks: Sequence[WordMark] = ()) -> Iterator[Chunk]:
-    """Yields the sentence in chunks. `offset`: samples of the text before it; marks count from the text's first sample.
+class _AudibleSpan:
+    """Finds the span from the first to after the last 5 ms window above the threshold.
+
+    Attributes:
+        begin: Its first sample; None while there is none.
+        end: The sample after it, so far.
+    """
+
+    def __init__(self, rate_hz: int) -> None:
+        self.begin: int | None = None
+        self.end = 0
+        self._window = rate_hz // _WINDOWS_PER_S
+        self._rest = np.zeros(0, np.float32)
+        self._done = 0
+
+    def add(self, sound: Sound) -> None:
+        """Adds the next samples, at the reply's loudness."""
+        sound = np.concatenate((self._rest, sound))
+        whole = sound.size // self._window * self._window
+        power = np.square(sound[:whole]).reshape(-1, self._window).mean(axis=1)
+        loud = np.flatnonzero(power > _SILENCE_AMPLITUDE**2)
+        if loud.size:
+            self.begin = self._done + int(loud[0]) * self._window if self.begin is None else self.begin
+            self.end = self._done + int(loud[-1] + 1) * self._window
+        self._rest, self._done = sound[whole:], self._done + whole
+
+
+def chunks(part: ReplyAudio, offset: int, marks: Sequence[WordMark] = ()) -> Iterator[Chunk]:
+    """Yields the audio in chunks. `offset`: samples of the text before it; marks count from the text's first sample.
 
     `marks` are those of preceding words without audio of their own.
     """
     moved = [
         replace(mark, start=ReplySamples(mark.start + offset), end=ReplySamples(mark.end + offset))
-        for mark in (*marks, *sentence.marks)
+        for mark in (*marks, *part.marks)
     ]
-    size = sentence.pcm.size
+    size = part.pcm.size
     for start in range(0, size, CHUNK_SAMPLES):
         stop = min(size, start + CHUNK_SAMPLES)
         begun = len(moved) if stop == size else sum(1 for mark in moved if mark.start < offset + stop)
-        yield Chunk(sentence.pcm[start:stop], tuple(moved[:begun]))
+        yield Chunk(part.pcm[start:stop], tuple(moved[:begun]))
         moved = moved[begun:]
 
 
-def _audible_span(sound: Sound, rate_hz: int) -> tuple[int, int]:
-    """Returns the span from the first to after the last 5 ms window above the threshold; (0, 0) if there is none."""
-    window = rate_hz // _WINDOWS_PER_S
-    whole = sound.size // window * window
-    power = np.square(sound[:whole]).reshape(-1, window).mean(axis=1)
-    loud = np.flatnonzero(power > _SILENCE_AMPLITUDE**2)
-    return (int(loud[0]) * window, int(loud[-1] + 1) * window) if loud.size else (0, 0)
-
-
-def _fade(sound: Sound, rate_hz: int) -> None:
-    rise = min(round(_FADE_IN_S * rate_hz), sound.size)
-    fall = min(round(_FADE_OUT_S * rate_hz), sound.size)
-    sound[:rise] *= (np.arange(rise, dtype=np.float32) + 1) / (rise + 1)
-    sound[sound.size - fall :] *= np.linspace(1, 0, fall, dtype=np.float32)
-
-
-def _places(sentence_sound: SentenceSound, phonemes: Sequence[str], begin: int, end: int) -> npt.NDArray[np.int64]:
-    """Returns the end of every phoneme in samples; the first entry is the start of the first phoneme."""
-    if sentence_sound.ends is not None:
-        return sentence_sound.ends
+def _estimated_ends(phonemes: Sequence[str], begin: int, end: int) -> npt.NDArray[np.int64]:
+    """Returns the end of every phoneme in samples, as `SentenceSound.ends`, for a voice without durations."""
     weights = np.array([weight(symbol) for symbol in phonemes])
     # Speech ends with the audio: punctuation at the end is the pause after it.
     audible = np.flatnonzero(weights == 1.0)
@@ -104,15 +203,6 @@ def _places(sentence_sound: SentenceSound, phonemes: Sequence[str], begin: int, 
     share = np.concatenate(([0.0], np.cumsum(weights))) / max(1.0, weights.sum())
     places: npt.NDArray[np.int64] = begin + np.rint(share * (end - begin)).astype(np.int64)
     return places
-
-
-def _mark(
-    word: WordPhonemes, places: npt.NDArray[np.int64], rate_hz: int, begin: int, end: int, *, said: bool
-) -> WordMark:
-    start = min(max(int(places[word.begin]), begin), end) - begin
-    stop = min(max(int(places[word.end]), begin), end) - begin
-    estimated = word.guessed or not said
-    return WordMark(word.text_start, word.text_end, _reply_at(start, rate_hz), _reply_at(stop, rate_hz), estimated)
 
 
 def _reply_at(sample: int, rate_hz: int) -> ReplySamples:

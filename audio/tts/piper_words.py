@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+from audio.pronunciation import PronouncedWord
+
 Phonemes = Sequence[str]
 
 
@@ -67,6 +69,30 @@ def place_words(
     return [
         _placed(span, audible, bounds[index], bounds[index + 1], guessed=guessed) for index, span in enumerate(spans)
     ]
+
+
+def with_pronunciations(
+    sentences: Sequence[Phonemes], placed: Sequence[WordPhonemes], pronounced: Sequence[PronouncedWord]
+) -> list[Phonemes]:
+    """Returns the phonemes of a text with those of the `pronounced` words replaced.
+
+    Args:
+        sentences: The phonemes of the text.
+        placed: Its words, from `place_words`.
+        pronounced: Words of the text with their phonemes.
+    """
+    changed = [list(phonemes) for phonemes in sentences]
+    for word in reversed(placed):  # so that the places before it stay valid
+        for other in pronounced:
+            if word.text_start <= other.text_start < word.text_end:
+                phonemes = changed[word.sentence]
+                begin, end = word.begin, word.end
+                while begin and unicodedata.category(phonemes[begin - 1]) == "Lm":  # a stress mark
+                    begin -= 1
+                while end < len(phonemes) and unicodedata.category(phonemes[end]) in ("Lm", "Mn"):
+                    end += 1
+                phonemes[begin:end] = other.phonemes
+    return [*changed]
 
 
 def is_audible(symbol: str) -> bool:

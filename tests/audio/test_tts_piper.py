@@ -200,7 +200,7 @@ class TestUnit:
             assert voice.name == "piper"
             return voice.detail
 
-        assert asyncio.run(detail()) == "en_US-tone-low (en_US), speed 1.25, CPU"
+        assert asyncio.run(detail()) == "en_US-tone-low (en_US), speed 1.25, CPU, whole sentences: it has no upsampling"
 
 
 class TestWords:

@@ -244,4 +244,4 @@ class TestModel:
     def test_missing_cuda_is_reported(self, tmp_path: Path) -> None:
         path = str(tone_voice(tmp_path))
         assert "no CUDA for Piper: install onnxruntime-gpu" in refusal(PiperTts(path, device="cuda"))
-        assert loaded(PiperTts(path)).endswith(", CPU")
+        assert ", CPU" in loaded(PiperTts(path))

@@ -19,7 +19,7 @@ def test_remedies_are_whole_commands_below_the_table(tmp_path: Path) -> None:
     lines = listed(tmp_path)
     assert lines[-3:] == [
         "speech to text: repartee models pull tiny.en",
-        "text to speech: repartee models pull en_US-ljspeech-medium",
+        "text to speech: repartee models pull en_US-joe-medium",
         "end of turn: repartee models pull smart-turn-v3.2",
     ]
     assert not any("repartee" in line for line in lines[:-3])

@@ -560,3 +560,13 @@ def test_lines_are_reported_only_if_certain() -> None:
     assert lines_of_keys(text) == {
         "x": 1, "a": 2, "a.s": 3, "a.z": 7, "l.e": 9, "l.e[0]": 9, "l.e[0].n": 10, "l.e[1]": 11, "l.e[1].n": 12,
     }  # fmt: skip
+
+
+def test_lexicon_is_a_table_of_its_own() -> None:
+    text = '[tts]\nspeed = 1.1\n\n[tts.lexicon]\nNiamh = "Neev"\nnginx = "/ˈɛndʒɪnˌɛks/"\n'
+    assert loaded(text).settings.tts.lexicon.entries == {"Niamh": "Neev", "nginx": "/ˈɛndʒɪnˌɛks/"}
+
+
+def test_wrong_entry_of_the_lexicon_is_named() -> None:
+    (problem,) = problems('[tts.lexicon]\nNiamh = "Neev"\n"San Jose" = "San Hozay"\n')
+    assert problem.endswith('given.toml:1: tts.lexicon = a table: is wrong at "San Jose", which must be one word')

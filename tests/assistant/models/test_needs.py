@@ -126,7 +126,7 @@ def test_other_names_are_not_voices(name: str) -> None:
 
 
 def test_configuration_needs_the_models_of_its_engines() -> None:
-    assert needs_of() == [("whisper", "base.en"), ("piper", "en_US-ljspeech-medium")]
+    assert needs_of() == [("whisper", "base.en"), ("piper", "en_US-joe-medium")]
     assert needs_of(stt_model="./mine", tts_engine="espeak-ng") == [("whisper", "./mine")]
 
 
@@ -143,7 +143,7 @@ def test_espeak_voice_needs_no_model() -> None:
 def test_piper_without_a_voice_for_the_language_is_reported() -> None:
     assert needs_of("fi")[1:] == []
     wanted = needed(language="fi", stt_model="tiny", tts_engine="piper", voice="")
-    assert missing(wanted[1]).startswith("missing: tts.voice is empty; the known names are en_US-ljspeech-medium, ")
+    assert missing(wanted[1]).startswith("missing: tts.voice is empty; the known names are en_US-joe-medium, ")
 
 
 @pytest.mark.parametrize(
@@ -353,7 +353,7 @@ def test_list_has_needed_and_installed_models(home: Path) -> None:
     lines = rows(wanted)
     assert [(line.name, line.at_hand, line.needed) for line in lines] == [
         ("small.en", False, True),
-        ("en_US-ljspeech-medium", False, True),
+        ("en_US-joe-medium", False, True),
         ("smart-turn-v3.2", False, True),
         ("base.en", True, False),
     ]

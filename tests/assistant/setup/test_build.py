@@ -6,19 +6,22 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import aclosing
 from pathlib import Path
 
 import pytest
 from llm_server import answer, serving
 from phrase_whisper import phrase_settings
+from synthetic_piper import tone_voice
 from synthetic_smart_turn import counting_network
 
 from assistant.config.loading import load_settings
 from assistant.end_of_turn.estimator import BALANCED
-from assistant.pipeline.engines import Engines
+from assistant.pipeline.engines import EngineChoice, Engines
 from assistant.setup import build
 from assistant.setup.derived_settings import turn_settings, wake_phrase_gate
 from assistant.setup.engine_loader import EngineLoader, close_engine
+from assistant.text.normalization.alignment import align
 from assistant.turns.wake_phrase import WakePhraseGate
 from audio.errors import EngineError, EngineLoadError
 from audio.units import Samples
@@ -116,6 +119,76 @@ def test_espeak_replaces_a_missing_piper_voice(
     assert loader.fallbacks == [f"tts: espeak-ng, instead of piper, because {lacks}"]
     with pytest.raises(EngineLoadError, match="espeak-ng has no voice"):
         asyncio.run(scene(loader_of("tts.engine=espeak-ng", f"tts.voice={voice}")))
+
+
+def installed_voice(data: Path, name: str) -> Path:
+    """Installs a voice that speaks tones as a voice of the catalogue."""
+    folder = data / "repartee/voices"
+    folder.mkdir(parents=True, exist_ok=True)
+    return tone_voice(folder, name=name)
+
+
+def chosen_voice(*overrides: str) -> EngineChoice:
+    """Loads the voice of a conversation. Returns how it was chosen."""
+
+    async def scene() -> EngineChoice:
+        loader = loader_of(*overrides)
+        await (await loader._make_voice()).aclose()
+        (chosen,) = loader.chosen
+        return chosen
+
+    return asyncio.run(scene())
+
+
+def test_lexicon_changes_what_is_said_and_not_the_history() -> None:
+    lexicon = 'tts.lexicon={Siobhan = "Shivawn", nginx = "/ˈɛndʒɪnˌɛks/"}'
+    loader = loader_of("tts.engine=espeak-ng", lexicon, *phrase_settings())
+
+    async def scene() -> tuple[str, list[str]]:
+        engines = await loader.engines()
+        try:
+            said = engines.normalize_text("Siobhan has 3 km left, and nginx.")
+            async with aclosing(engines.voice.speak("Go, nginx.")) as chunks:
+                marks = [mark async for chunk in chunks for mark in chunk.marks]
+            return said, ["Go, nginx."[mark.text_start : mark.text_end] for mark in marks]
+        finally:
+            await close_engine(engines.recognizer, pytest.fail)
+            await loader.aclose(pytest.fail)
+
+    said, words = asyncio.run(scene())
+    assert said == "Shivawn has three kilometers left, and nginx."
+    assert words == ["Go,", "nginx."]
+    written = align("Siobhan has 3 km left, and nginx.", said)
+    assert written.written(len("Shivawn has")) == len("Siobhan has")
+
+
+def test_other_voice_of_the_language_speaks_before_espeak(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    installed_voice(tmp_path, "en_US-amy-medium")
+    chosen = chosen_voice()
+    assert (chosen.name, chosen.fallback) == ("piper", False)
+    assert chosen.detail.startswith("en_US-amy-medium ")
+    assert chosen.why == "auto: the Piper voice en_US-joe-medium is not downloaded"
+
+
+def test_configured_voice_is_not_replaced_by_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    installed_voice(tmp_path, "en_US-amy-medium")
+    assert chosen_voice("tts.voice=en_US-lessac-medium").name == "espeak-ng"
+
+
+def test_espeak_replaces_a_damaged_voice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    installed_voice(tmp_path, "en_US-amy-medium").write_bytes(b"\x00damaged")
+    chosen = chosen_voice("tts.voice=en_US-amy-medium")
+    assert (chosen.name, chosen.fallback) == ("espeak-ng", True)
+    assert "en_US-amy-medium.onnx is damaged" in chosen.why
+    assert f"tts: espeak-ng, {chosen.why}" in caplog.text
+    with pytest.raises(EngineLoadError, match="is damaged"):
+        chosen_voice("tts.engine=piper", "tts.voice=en_US-amy-medium")
 
 
 class _Unfit:

@@ -130,4 +130,4 @@ def test_models_are_listed_with_their_remedies(tmp_path: Path, monkeypatch: pyte
     whisper = models(Settings()).findings[0]
     assert (whisper.level, whisper.remedy) == ("warn", "repartee models pull tiny.en")
     settings = load_settings(None, {}, ["tts.engine=espeak-ng"]).settings
-    assert "en_US-ljspeech-medium" not in {finding.name for finding in models(settings).findings}
+    assert "en_US-joe-medium" not in {finding.name for finding in models(settings).findings}

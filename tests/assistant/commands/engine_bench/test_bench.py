@@ -160,7 +160,7 @@ def test_every_engine_has_a_row_without_models() -> None:
     assert [(row.engine, row.setting) for row in rows()] == [
         ("faster-whisper", "tiny.en"),
         ("espeak-ng", ""),
-        ("piper", "en_US-ljspeech-medium"),
+        ("piper", "en_US-joe-medium"),
     ]
 
 
@@ -196,7 +196,7 @@ def test_missing_model_is_a_row_with_the_remedy() -> None:
     notes = [row.note for row in measured(Bench({}, stt=["base.en", "./nowhere"], tts=["piper"])).rows]
     assert notes[0] == "missing: repartee models pull base.en"
     assert "there is no nowhere" in notes[1]
-    assert notes[2] == "missing: repartee models pull en_US-ljspeech-medium"
+    assert notes[2] == "missing: repartee models pull en_US-joe-medium"
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_missing_model_is_a_row_with_the_remedy() -> None:
             "no such recognizer or Whisper model; did you mean faster-whisper? (known: faster-whisper, ",
         ),
         ("espeak-ng", "", "no such recognizer or Whisper model (known: faster-whisper, tiny.en, "),
-        ("", "bar", "no such voice (known: espeak-ng, piper, en_US-ljspeech-medium, "),
+        ("", "bar", "no such voice (known: espeak-ng, piper, en_US-joe-medium, "),
         ("", "base.en", "no such voice (known: espeak-ng, piper, "),
     ],
     ids=["misspelled recognizer", "voice as recognizer", "unknown voice", "recognizer as voice"],

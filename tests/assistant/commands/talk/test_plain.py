@@ -56,7 +56,7 @@ def test_conversation_is_printed_as_lines() -> None:
         "stt: faster-whisper, tiny.en, int8_float32 on CPU",
         "llm: local, http://127.0.0.1:8000/v1",
         "tts: espeak-ng, English (Great Britain) (fallback: instead of piper, because the Piper voice "
-        "en_US-ljspeech-medium is not downloaded; fetch it: repartee models pull en_US-ljspeech-medium)",
+        "en_US-joe-medium is not downloaded; fetch it: repartee models pull en_US-joe-medium)",
         "ready: speak, or type; /help lists the commands",
     ]
     assert "you: what time is it" in printed

@@ -1,0 +1,120 @@
+"""How single words are spoken, by the user's own table: as another spelling, or as phonemes. Pure."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+_TOKEN = re.compile(r"\S+")
+_OPENING = "\"'([{\u201c\u2018\u00ab*_"
+_ENDING = re.compile(r"(['\u2019]s)?(\W*)$")
+_PHONEMES = re.compile(r"/(?P<phonemes>[^/]+)/")
+_WORD = re.compile(r"\w(\S*\w)?")
+_HISSING = "szʃʒ"
+_VOICELESS = "ptkfθ"
+
+ESPEAK_PHONEMES: Mapping[str, str] = MappingProxyType(
+    {
+        **{same: same for same in "bdfhijklmnprstvwxzaeou"},
+        **dict(zip("ɡθðʃʒŋɹɾʔçɲʎʁχβɣɫ", "g T D S Z N r t# ? C n^ l^ R x B Q l".split(), strict=True)),
+        **dict(zip("ɪɛæɑɒɔʊʌəɐɜɚᵻ", "I E a A: 0 O U V @ a# 3: 3 I#".split(), strict=True)),
+        **dict(zip("yøœ", "u: 3: 3:".split(), strict=True)),  # English lacks them
+        **dict(zip("iː ɑː ɔː uː ɜː eː oː aː yː øː".split(), "i: A: O: u: 3: e: o: a: u: 3:".split(), strict=True)),
+        **dict(zip("eɪ aɪ aʊ ɔɪ oʊ əʊ ɪə eə ʊə".split(), "eI aI aU OI oU oU i@ e@ U@".split(), strict=True)),
+        **dict(zip("tʃ dʒ n̩ l̩ ɑ̃ ɔ̃".split(), "tS dZ n- @L A~ O~".split(), strict=True)),
+        "ˈ": "'",
+        "ˌ": ",",
+        **dict.fromkeys("ː\u0329\u0303", ""),  # after other phonemes than those above
+    }
+)
+"""Signs of the phonetic alphabet that an entry may have, with espeak-ng's names for them in English voices."""
+
+_SIGNS = frozenset("".join(ESPEAK_PHONEMES)) | {"g"}
+_LONGEST = max(map(len, ESPEAK_PHONEMES))
+
+
+@dataclass(frozen=True, slots=True)
+class PronouncedWord:
+    """A word with phonemes: its place in the text, including an English 's, and its phonemes, one sign each."""
+
+    text_start: int
+    text_end: int
+    phonemes: str
+
+
+class Pronunciations:
+    """The user's table of words.
+
+    A word in lower case stands for its spellings with capitals, too; any other word only for itself. Punctuation around
+    a word does not matter, and an English 's may follow it.
+    """
+
+    def __init__(self, entries: Mapping[str, str] = MappingProxyType({})) -> None:
+        """`entries`: words with another spelling, or with phonemes as in /niːv/. See `problem`."""
+        self._respellings: dict[str, str] = {}
+        self._phonemes: dict[str, str] = {}
+        for word, said in entries.items():
+            if found := _PHONEMES.fullmatch(said):
+                self._phonemes[word] = found["phonemes"].replace("g", "ɡ")
+            else:
+                self._respellings[word] = said
+
+    def respelled(self, text: str) -> str:
+        """Returns the text with the other spelling of each word that has one."""
+        parts, done = [], 0
+        for start, end, said, _ in _found(text, self._respellings):
+            parts += [text[done:start], said]
+            done = end
+        return "".join((*parts, text[done:]))
+
+    def pronounced(self, text: str) -> list[PronouncedWord]:
+        """Returns the words of a text that have phonemes, in order."""
+        return [
+            PronouncedWord(start, end + len(possessive), said + (_s_after(said) if possessive else ""))
+            for start, end, said, possessive in _found(text, self._phonemes)
+        ]
+
+
+def problem(word: str, said: object) -> str:
+    """Returns what is wrong with an entry, to follow its name; "" if nothing is."""
+    if not _WORD.fullmatch(word):
+        return "must be one word"
+    if isinstance(said, str) and said.startswith("/"):
+        found = _PHONEMES.fullmatch(said)
+        if found is None:
+            return "must have phonemes between two slashes, as in /niːv/"
+        unknown = next((sign for sign in found["phonemes"] if sign not in _SIGNS), "")
+        return f'has "{unknown}", which is not a known phoneme' if unknown else ""
+    if not isinstance(said, str) or not any(map(str.isalnum, said)) or any(sign in said for sign in "\n\r[]/"):
+        return 'must be a spelling to read aloud, as in "Neev", or phonemes, as in "/niːv/"'
+    return ""
+
+
+def espeak_phonemes(phonemes: str) -> str:
+    """Returns the phonemes of a `PronouncedWord` by espeak-ng's names."""
+    found, at = [], 0
+    while at < len(phonemes):
+        sign = next(sign for size in range(_LONGEST, 0, -1) if (sign := phonemes[at : at + size]) in ESPEAK_PHONEMES)
+        found.append(ESPEAK_PHONEMES[sign])
+        at += len(sign)
+    return "".join(found)
+
+
+def _found(text: str, entries: Mapping[str, str]) -> Iterator[tuple[int, int, str, str]]:
+    """Yields start, end and entry of each word that has one, and the 's after it."""
+    if not entries:
+        return
+    for token in _TOKEN.finditer(text):
+        body = token[0].lstrip(_OPENING)
+        ending = _ENDING.search(body)
+        assert ending is not None, "it can be empty"
+        word = body[: ending.start()]
+        said = entries.get(word) or entries.get(word.lower())
+        if said:
+            start = token.end() - len(body)
+            yield start, start + len(word), said, ending[1] or ""
+
+
+def _s_after(phonemes: str) -> str:
+    last = phonemes[-1]
+    return "ᵻz" if last in _HISSING else "s" if last in _VOICELESS else "z"
