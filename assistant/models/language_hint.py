@@ -3,6 +3,7 @@
 from assistant.config.settings import Settings
 from assistant.models.catalogue import named
 from assistant.models.needs import installed, is_path
+from assistant.models.whisper_choice import whisper_choice
 from audio.stt import UNKNOWN_LANGUAGE
 
 NAMES = {
@@ -38,7 +39,8 @@ def language_hint(settings: Settings, language: str) -> str:
 
 def _multilingual(settings: Settings) -> tuple[str, str]:
     """Returns the name of a multilingual model, preferably a downloaded one, and how to download it."""
-    model = None if is_path(settings.stt.model) else named(settings.stt.model)
+    name = whisper_choice(settings).name
+    model = None if is_path(name) else named(name)
     own = "base" if model is None else model.multilingual
     for name in (own, "small", "base", "tiny"):
         if (other := named(name)) is not None and installed(other) is not None:

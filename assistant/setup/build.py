@@ -16,6 +16,7 @@ from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.settings import Settings
 from assistant.config.tool_settings import ToolServerSection
 from assistant.models.needs import Need, at_hand, is_path, is_piper_voice, lacking_model
+from assistant.models.whisper_choice import whisper_choice
 from assistant.setup.llm_clients import model_of
 from assistant.skills import Running
 from assistant.skills.effects import SkillEffects
@@ -25,6 +26,7 @@ from assistant.trace.spans import EndpointDetails, provider_of
 from audio.errors import EngineLoadError
 from audio.extra import installing
 from audio.tts import Voice
+from audio.units import Pcm
 from audio.vad import Vad
 from llm.chat import ChatModel
 
@@ -92,7 +94,7 @@ def whisper_settings(settings: Settings, place: Path) -> "WhisperSettings":
     """Returns the settings of the Whisper model at `place`."""
     from audio.stt.whisper.model import WhisperSettings
 
-    stt = settings.stt
+    stt, name = settings.stt, whisper_choice(settings).name
     return WhisperSettings(
         place,
         language=settings.assistant.language,
@@ -102,8 +104,17 @@ def whisper_settings(settings: Settings, place: Path) -> "WhisperSettings":
         encoder_window=stt.encoder_window,
         hot_words=stt.hot_words,
         initial_prompt=stt.initial_prompt,
-        name="" if is_path(stt.model) else stt.model,
+        name="" if is_path(name) else name,
     )
+
+
+def whisper_decoder(settings: Settings, place: Path) -> Callable[[Pcm], object]:
+    """Loads the Whisper model at `place` and returns its decode of a segment, which blocks. Raises EngineLoadError."""
+    from audio.stt.whisper.model import LoadedWhisper
+
+    chosen = whisper_settings(settings, place)
+    model = LoadedWhisper(chosen)
+    return lambda pcm: model.decode(pcm, chosen.spoken, retry=False)
 
 
 # ---- text to speech ----

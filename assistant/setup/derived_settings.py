@@ -8,6 +8,7 @@ from assistant.config.settings import Profile, Settings
 from assistant.end_of_turn.estimator import BALANCED, EAGER, PATIENT, EndOfTurnProfile
 from assistant.models.language_hint import language_hint
 from assistant.models.needs import Need, needed
+from assistant.models.whisper_choice import whisper_choice
 from assistant.pipeline.engines import SessionSettings
 from assistant.tools import ToolSettings
 from assistant.turns.settings import TurnSettings
@@ -37,7 +38,7 @@ def needs(settings: Settings) -> list[Need]:
     """Returns the models that these settings need."""
     return needed(
         language=settings.assistant.language,
-        stt_model=settings.stt.model,
+        stt_model=whisper_choice(settings).name,
         tts_engine=settings.tts.engine,
         voice=settings.tts.voice,
     )

@@ -9,6 +9,7 @@ from assistant.commands.doctor.process import ProbeResult, ProbeRunner
 from assistant.commands.doctor.report import CheckResult, Fact, Level, ReportSection
 from assistant.config.settings import Settings
 from assistant.models.needs import rows
+from assistant.models.whisper_choice import whisper_choice
 from assistant.pipeline.no_recognizer import NoRecognizer
 from assistant.setup.derived_settings import needs
 from assistant.setup.engine_catalog import ENGINES, Stage, lacking
@@ -18,6 +19,9 @@ LIMIT_S = 8.0
 
 CONVERSATION_LIMIT_S = 12.0
 """Seconds to load one engine of each stage."""
+
+MEASURING_LIMIT_S = 20.0
+"""Seconds in addition to measure the installed Whisper models, once for each machine."""
 
 COLUMNS = ("load ms", "first ms", "x real time", "adds ms")
 NOTE = "x real time: seconds of work per second of audio. adds: delay of an answer (vad: of each frame)"
@@ -43,7 +47,9 @@ async def engines(runner: ProbeRunner, settings: Settings) -> ReportSection:
 
     The checks run one after another, because concurrent ones would slow each other down.
     """
-    conversation = await runner.examine("conversation", CONVERSATION_LIMIT_S)
+    # The first start measures the Whisper models.
+    limit_s = CONVERSATION_LIMIT_S + (MEASURING_LIMIT_S if whisper_choice(settings).unmeasured else 0.0)
+    conversation = await runner.examine("conversation", limit_s)
     in_use = chosen_of(conversation)
     answers: dict[tuple[str, str], ProbeResult] = {}
     # Engines in use first: if time runs out, the others are skipped.
