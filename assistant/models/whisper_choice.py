@@ -11,6 +11,7 @@ import platform
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -36,6 +37,9 @@ BESIDES_MS = 245.0
 _SMALLEST = "tiny.en"
 _SMALLEST_OF_MANY_LANGUAGES = "base"
 """Model that is needed if none is installed. With `tiny`, other languages than English have too many errors."""
+
+SLOW_KEPT_DAYS = 1.0
+"""Days after which a model that was too slow is measured again, because the machine may have been busy."""
 
 _METHOD = 1
 """Version of the measurement; another one makes older times invalid."""
@@ -109,10 +113,10 @@ def times_file() -> Path:
 
 
 def read_times() -> dict[str, float]:
-    """Returns the measured times by `time_key`; none if the file is missing or damaged."""
+    """Returns the valid times by `time_key`; none if the file is missing or damaged."""
     try:
         content = json.loads(times_file().read_text(encoding="utf-8"))
-        return {str(key): float(entry["decode_p95_ms"]) for key, entry in content.items()}
+        return {str(key): float(entry["decode_p95_ms"]) for key, entry in content.items() if _is_valid(entry)}
     except (OSError, ValueError, TypeError, KeyError, AttributeError, HomeError):
         return {}
 
@@ -127,8 +131,18 @@ def keep_time(settings: Settings, name: str, decode_p95_ms: float) -> None:
         except (OSError, ValueError):
             content = {}
         content = content if isinstance(content, dict) else {}
-        entry = {"model": name, "decode_p95_ms": round(decode_p95_ms, 1), "machine": _processor()}
+        entry = {
+            "model": name,
+            "decode_p95_ms": round(decode_p95_ms, 1),
+            "machine": _processor(),
+            "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
         write_whole(file, json.dumps(content | {time_key(settings, name): entry}, indent=1).encode())
+
+
+def _is_valid(entry: Mapping[str, object]) -> bool:
+    age = datetime.now(UTC) - datetime.fromisoformat(str(entry["measured_at"]))
+    return float(str(entry["decode_p95_ms"])) + BESIDES_MS <= LIMIT_MS or age < timedelta(days=SLOW_KEPT_DAYS)
 
 
 def time_key(settings: Settings, name: str) -> str:

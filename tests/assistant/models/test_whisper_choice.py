@@ -1,5 +1,6 @@
 """The Whisper model for `stt.model = "auto"`."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -124,7 +125,25 @@ def test_other_weights_are_measured_again(hub: Path) -> None:
     assert whisper_choice(settings()).unmeasured == ("base.en",)
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{", '{"a": 1}', '{"a": {}}', '{"a": {"decode_p95_ms": "x"}}'])
+def test_model_that_was_too_slow_is_measured_again_after_a_day(hub: Path) -> None:
+    install(hub, "tiny", "base.en")
+    keep_time(settings(), "tiny", 80.0)
+    keep_time(settings(), "base.en", 400.0)
+    assert whisper_choice(settings()).unmeasured == ()
+    content = json.loads(times_file().read_text())
+    for entry in content.values():
+        entry["measured_at"] = "2026-01-01T00:00:00+00:00"
+    times_file().write_text(json.dumps(content))
+    assert whisper_choice(settings()).unmeasured == ("base.en",)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "", "[]", "{", '{"a": 1}', '{"a": {}}', '{"a": {"decode_p95_ms": "x", "measured_at": "y"}}',
+        '{"a": {"decode_p95_ms": 9, "measured_at": "2026-01-01"}}',
+    ],
+)  # fmt: skip
 def test_damaged_file_is_replaced(hub: Path, content: str) -> None:
     install(hub, "tiny", "base.en")
     times_file().parent.mkdir(parents=True)
