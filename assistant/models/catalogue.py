@@ -55,7 +55,7 @@ class Wheel:
         folder: Folder of the files in the wheel, with slashes.
         commit: Commit of the hub repository with identical files, by size and hash.
         further: More packages, each with its folder, if one package is too small for the model. Then the n-th package
-            contains `NAME.partN` of a file that is split.
+            contains part n of a file that is split; its name ends in .part and n.
     """
 
     requirement: str
