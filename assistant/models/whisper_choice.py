@@ -38,8 +38,9 @@ _SMALLEST = "tiny.en"
 _SMALLEST_OF_MANY_LANGUAGES = "base"
 """Model that is needed if none is installed. With `tiny`, other languages than English have too many errors."""
 
-SLOW_KEPT_DAYS = 1.0
-"""Days after which a model that was too slow is measured again, because the machine may have been busy."""
+_SLOW_KEPT = timedelta(days=1)
+_SLOW_AND_BUSY_KEPT = timedelta(hours=1)
+"""Time after which a model that was too slow is measured again; the second if the processor was busy otherwise."""
 
 _METHOD = 1
 """Version of the measurement; another one makes older times invalid."""
@@ -121,8 +122,11 @@ def read_times() -> dict[str, float]:
         return {}
 
 
-def keep_time(settings: Settings, name: str, decode_p95_ms: float) -> None:
-    """Adds a measured time. Without a writable cache folder it is measured again at the next start."""
+def keep_time(settings: Settings, name: str, decode_p95_ms: float, *, busy: bool = False) -> None:
+    """Adds a measured time. Without a writable cache folder it is measured again at the next start.
+
+    `busy`: other programs kept the processor busy during the measurement.
+    """
     with suppress(OSError, HomeError):
         file = times_file()
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -134,6 +138,7 @@ def keep_time(settings: Settings, name: str, decode_p95_ms: float) -> None:
         entry = {
             "model": name,
             "decode_p95_ms": round(decode_p95_ms, 1),
+            "busy": busy,
             "machine": _processor(),
             "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
         }
@@ -142,7 +147,8 @@ def keep_time(settings: Settings, name: str, decode_p95_ms: float) -> None:
 
 def _is_valid(entry: Mapping[str, object]) -> bool:
     age = datetime.now(UTC) - datetime.fromisoformat(str(entry["measured_at"]))
-    return float(str(entry["decode_p95_ms"])) + BESIDES_MS <= LIMIT_MS or age < timedelta(days=SLOW_KEPT_DAYS)
+    kept = _SLOW_AND_BUSY_KEPT if entry["busy"] else _SLOW_KEPT
+    return float(str(entry["decode_p95_ms"])) + BESIDES_MS <= LIMIT_MS or age < kept
 
 
 def time_key(settings: Settings, name: str) -> str:

@@ -8,6 +8,7 @@ import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from time import process_time
 from typing import TYPE_CHECKING
 
 from assistant.config.endpoint_settings import WITHOUT_FUNCTIONS
@@ -58,6 +59,7 @@ class EngineLoader:
     _end_of_turn_model: AudioEndOfTurnModel | None = None
     _shared_whisper: "SharedWhisper | None" = None
     _why_model: str = ""  # why `stt.model = "auto"` is the model that was loaded
+    measures: bool = True  # Whisper models without a time on this machine are measured first
     talks: bool = False  # a local microphone is used, so the settings of [talk] apply
 
     async def open(self) -> None:
@@ -200,8 +202,9 @@ class EngineLoader:
 
         Without the model, "auto" returns one that recognizes no words; "faster-whisper" raises EngineLoadError.
         """
-        if self._shared_whisper is None and whisper_choice(self.settings).unmeasured:
-            measuring = asyncio.to_thread(measure_unmeasured, self.settings, asyncio.get_running_loop().time)
+        if self.measures and self._shared_whisper is None and whisper_choice(self.settings).unmeasured:
+            now_s = asyncio.get_running_loop().time
+            measuring = asyncio.to_thread(measure_unmeasured, self.settings, now_s, process_time)
             await self._with_timeout("faster-whisper", measuring)
         wanted, lacking = self.settings.stt.engine, self.lacking_recognizer
         if wanted == "auto" and lacking:

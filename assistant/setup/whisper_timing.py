@@ -27,24 +27,36 @@ _BEFORE_S, _AFTER_S = 0.3, 0.16
 _ROUNDS = 2
 """Decodes of each recording; the fastest counts, because another program may have delayed the others."""
 
+_BUSY_SHARE = 0.8
+"""Processor time per elapsed time below which other programs delayed the decodes."""
+
 _HOPELESS = 2.0
 """Multiple of the allowed time from which a model is not measured further."""
 
 
-def measure_unmeasured(settings: Settings, now_s: Callable[[], float]) -> None:
+def measure_unmeasured(settings: Settings, now_s: Callable[[], float], used_s: Callable[[], float]) -> None:
     """Measures the models that `whisper_choice` lacks times of, the smallest first, and keeps the times.
 
-    Models larger than the first that is too slow are taken to be as slow. `now_s`: a monotonic clock.
+    Models larger than the first that is too slow are taken to be as slow.
+
+    Args:
+        settings: The settings in effect.
+        now_s: A monotonic clock.
+        used_s: Processor time of this process.
     """
-    allowed_ms, too_slow_ms = LIMIT_MS - BESIDES_MS, 0.0
+    allowed_ms, too_slow_ms, busy = LIMIT_MS - BESIDES_MS, 0.0, False
     for name in whisper_choice(settings).unmeasured:
-        time_ms = too_slow_ms or _decode_p95_ms(settings, name, allowed_ms, now_s)
-        keep_time(settings, name, time_ms)
+        time_ms = too_slow_ms
+        if not too_slow_ms:
+            time_ms, busy = _measure(settings, name, allowed_ms, now_s, used_s)
+        keep_time(settings, name, time_ms, busy=busy)
         too_slow_ms = time_ms if time_ms > allowed_ms else 0.0
 
 
-def _decode_p95_ms(settings: Settings, name: str, allowed_ms: float, now_s: Callable[[], float]) -> float:
-    """Returns the time of the slowest recording in ms; infinity if the model cannot be loaded."""
+def _measure(
+    settings: Settings, name: str, allowed_ms: float, now_s: Callable[[], float], used_s: Callable[[], float]
+) -> tuple[float, bool]:
+    """Returns the slowest recording in ms, infinity if the model cannot be loaded; and whether decodes were delayed."""
     folder = installed(MODELS[name])
     assert folder is not None, "only installed models are measured"
     named = replace(settings, stt=replace(settings.stt, model=name))
@@ -52,20 +64,20 @@ def _decode_p95_ms(settings: Settings, name: str, allowed_ms: float, now_s: Call
         try:
             decode = whisper_decoder(named, folder)
         except EngineLoadError:  # reported when it is chosen by name
-            return float("inf")
-        slowest_ms = 0.0
+            return float("inf"), False
+        slowest_ms = elapsed_s = working_s = 0.0
         for pcm in _turns():
-            took_ms = min(_decode_ms(decode, pcm, now_s) for _ in range(_ROUNDS))
-            slowest_ms = max(slowest_ms, took_ms)
+            took_s = []
+            for _ in range(_ROUNDS):
+                began_s, used_before_s = now_s(), used_s()
+                decode(pcm)
+                took_s.append(now_s() - began_s)
+                working_s += used_s() - used_before_s
+            elapsed_s += sum(took_s)
+            slowest_ms = max(slowest_ms, 1000 * min(took_s))
             if slowest_ms > _HOPELESS * allowed_ms:
                 break
-        return slowest_ms
-
-
-def _decode_ms(decode: Callable[[Pcm], object], pcm: Pcm, now_s: Callable[[], float]) -> float:
-    began_s = now_s()
-    decode(pcm)
-    return (now_s() - began_s) * 1000
+        return slowest_ms, working_s < _BUSY_SHARE * elapsed_s
 
 
 def _turns() -> Iterator[Pcm]:

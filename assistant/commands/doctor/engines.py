@@ -20,8 +20,8 @@ LIMIT_S = 8.0
 CONVERSATION_LIMIT_S = 12.0
 """Seconds to load one engine of each stage."""
 
-MEASURING_LIMIT_S = 20.0
-"""Seconds in addition to measure the installed Whisper models, once for each machine."""
+TIMES_LIMIT_S = 8.0
+"""Seconds to measure the installed Whisper models, once for each machine. An unfinished measurement is not kept."""
 
 COLUMNS = ("load ms", "first ms", "x real time", "adds ms")
 NOTE = "x real time: seconds of work per second of audio. adds: delay of an answer (vad: of each frame)"
@@ -47,9 +47,9 @@ async def engines(runner: ProbeRunner, settings: Settings) -> ReportSection:
 
     The checks run one after another, because concurrent ones would slow each other down.
     """
-    # The first start measures the Whisper models.
-    limit_s = CONVERSATION_LIMIT_S + (MEASURING_LIMIT_S if whisper_choice(settings).unmeasured else 0.0)
-    conversation = await runner.examine("conversation", limit_s)
+    if whisper_choice(settings).unmeasured:
+        await runner.examine("times", TIMES_LIMIT_S)  # the next check shows the result
+    conversation = await runner.examine("conversation", CONVERSATION_LIMIT_S)
     in_use = chosen_of(conversation)
     answers: dict[tuple[str, str], ProbeResult] = {}
     # Engines in use first: if time runs out, the others are skipped.

@@ -1,6 +1,7 @@
 """The Whisper model for `stt.model = "auto"`."""
 
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,14 @@ def test_candidates_know_the_language_and_are_in_order_of_size(hub: Path) -> Non
 # ---- the measured times ----
 
 
+def let_pass(age: timedelta) -> None:
+    """Sets the age of all times."""
+    content = json.loads(times_file().read_text())
+    for entry in content.values():
+        entry["measured_at"] = (datetime.now(UTC) - age).isoformat()
+    times_file().write_text(json.dumps(content))
+
+
 def test_times_are_kept_until_something_changes(hub: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(hub, "tiny", "base.en")
     mine = settings()
@@ -129,19 +138,25 @@ def test_model_that_was_too_slow_is_measured_again_after_a_day(hub: Path) -> Non
     install(hub, "tiny", "base.en")
     keep_time(settings(), "tiny", 80.0)
     keep_time(settings(), "base.en", 400.0)
-    assert whisper_choice(settings()).unmeasured == ()
-    content = json.loads(times_file().read_text())
-    for entry in content.values():
-        entry["measured_at"] = "2026-01-01T00:00:00+00:00"
-    times_file().write_text(json.dumps(content))
-    assert whisper_choice(settings()).unmeasured == ("base.en",)
+    for age, unmeasured in {timedelta(hours=23): (), timedelta(hours=25): ("base.en",)}.items():
+        let_pass(age)
+        assert whisper_choice(settings()).unmeasured == unmeasured
+
+
+def test_model_that_was_too_slow_on_a_busy_machine_is_measured_again_after_an_hour(hub: Path) -> None:
+    install(hub, "tiny", "base.en")
+    keep_time(settings(), "tiny", 80.0, busy=True)
+    keep_time(settings(), "base.en", 400.0, busy=True)
+    for age, unmeasured in {timedelta(minutes=59): (), timedelta(minutes=61): ("base.en",)}.items():
+        let_pass(age)
+        assert whisper_choice(settings()).unmeasured == unmeasured
 
 
 @pytest.mark.parametrize(
     "content",
     [
-        "", "[]", "{", '{"a": 1}', '{"a": {}}', '{"a": {"decode_p95_ms": "x", "measured_at": "y"}}',
-        '{"a": {"decode_p95_ms": 9, "measured_at": "2026-01-01"}}',
+        "", "[]", "{", '{"a": 1}', '{"a": {}}', '{"a": {"decode_p95_ms": "x", "measured_at": "y", "busy": false}}',
+        '{"a": {"decode_p95_ms": 9, "measured_at": "2026-01-01", "busy": false}}',
     ],
 )  # fmt: skip
 def test_damaged_file_is_replaced(hub: Path, content: str) -> None:

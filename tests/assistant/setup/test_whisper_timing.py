@@ -10,7 +10,7 @@ from synthetic_whisper import scripted_whisper
 
 from assistant.config.loading import load_settings
 from assistant.config.settings import Settings
-from assistant.models.whisper_choice import read_times, whisper_choice
+from assistant.models.whisper_choice import read_times, times_file, whisper_choice
 from assistant.setup import whisper_timing
 from assistant.setup.engine_loader import EngineLoader
 from assistant.setup.whisper_timing import measure_unmeasured
@@ -51,6 +51,11 @@ def loadings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
+def idle() -> float:
+    """Returns no processor time, as if other programs had kept the processor busy."""
+    return 0.0
+
+
 def clock(*decode_ms: float) -> Callable[[], float]:
     """Returns a clock on which the decodes take these times; the last one is repeated."""
     times = [0.0]
@@ -58,6 +63,10 @@ def clock(*decode_ms: float) -> Callable[[], float]:
         times += [times[-1], times[-1] + decode / 1000]
     readings = iter(times[1:])
     return lambda: next(readings)
+
+
+def busy() -> list[bool]:
+    return [entry["busy"] for entry in json.loads(times_file().read_text(encoding="utf-8")).values()]
 
 
 @pytest.mark.slow
@@ -83,27 +92,29 @@ def test_times_are_measured_once_and_decide(hub: Path, loadings: list[str]) -> N
 
 @pytest.mark.slow
 def test_fastest_decode_of_the_slowest_turn_counts(hub: Path) -> None:
-    measure_unmeasured(settings(), clock(50, 900, 70, 60, 80, 40, 50, 50, 60, 61, 200))
+    measure_unmeasured(settings(), clock(50, 900, 70, 60, 80, 40, 50, 50, 60, 61, 200), idle)
     assert sorted(read_times().values()) == [60.0, 200.0]
     assert whisper_choice(settings()).name == "base.en"
 
 
 @pytest.mark.slow
 def test_model_larger_than_one_that_is_too_slow_is_not_loaded(hub: Path, loadings: list[str]) -> None:
-    measure_unmeasured(settings(), clock(700))
+    measure_unmeasured(settings(), clock(700), idle)
     assert loadings == ["tiny"]
     assert list(read_times().values()) == [700.0, 700.0]
     choice = whisper_choice(settings())
     assert (choice.name, choice.unmeasured) == ("tiny", ())
+    assert busy() == [True, True]
     assert choice.why.startswith("auto: no model keeps p95 of response latency within 500 ms, and tiny is the smallest")
 
 
 @pytest.mark.slow
 def test_model_that_cannot_be_loaded_is_not_chosen(hub: Path) -> None:
     (hub / "models--Systran--faster-whisper-base.en" / "snapshots" / "c" / "model.bin").write_text("damaged")
-    measure_unmeasured(settings(), clock(50))
+    measure_unmeasured(settings(), clock(50), idle)
     assert whisper_choice(settings()).name == "tiny"
     assert whisper_choice(settings()).unmeasured == ()
+    assert busy() == [True, False]
     assert "base.en cannot be loaded" in whisper_choice(settings()).why
 
 
