@@ -1,4 +1,7 @@
-"""Derives the settings of turn taking, sessions, tools and the wake phrase from the sections of config.toml. Pure."""
+"""Derives the settings of turn taking, sessions, tools and the wake phrase from the sections of config.toml.
+
+Pure, except for `needs`, which reads the disk.
+"""
 
 from collections.abc import Mapping
 from functools import partial

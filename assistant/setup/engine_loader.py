@@ -6,6 +6,7 @@ build.py maps engine names to classes.
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from time import process_time
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from assistant.trace.export import SpanExport
 
 LOAD_TIMEOUT_S = 60.0
+MEASURE_TIMEOUT_S = 30.0
 CLOSE_TIMEOUT_S = 3.0
 
 
@@ -204,8 +206,9 @@ class EngineLoader:
         """
         if self.measures and self._shared_whisper is None and whisper_choice(self.settings).unmeasured:
             now_s = asyncio.get_running_loop().time
-            measuring = asyncio.to_thread(measure_unmeasured, self.settings, now_s, process_time)
-            await self._with_timeout("faster-whisper", measuring)
+            with suppress(TimeoutError):  # then the models without a time are not chosen
+                async with asyncio.timeout(MEASURE_TIMEOUT_S):
+                    await asyncio.to_thread(measure_unmeasured, self.settings, now_s, process_time)
         wanted, lacking = self.settings.stt.engine, self.lacking_recognizer
         if wanted == "auto" and lacking:
             self._record_choice("stt", NoRecognizer.name, "", typed_text_only(lacking), _now_s(), fallback=True)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from synthetic_whisper import scripted_whisper
 from assistant.config.loading import load_settings
 from assistant.config.settings import Settings
 from assistant.models.whisper_choice import read_times, times_file, whisper_choice
-from assistant.setup import whisper_timing
+from assistant.setup import engine_loader, whisper_timing
 from assistant.setup.engine_loader import EngineLoader
 from assistant.setup.whisper_timing import measure_unmeasured
 from audio.stt.whisper.model import LoadedWhisper, WhisperSettings
@@ -88,6 +89,23 @@ def test_times_are_measured_once_and_decide(hub: Path, loadings: list[str]) -> N
     loadings.clear()
     assert asyncio.run(scene()).traced["stt_model"] == stt.why
     assert loadings == ["base.en"]
+
+
+@pytest.mark.slow
+def test_measurement_that_takes_too_long_does_not_prevent_the_start(
+    hub: Path, loadings: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scene() -> EngineLoader:
+        loader = EngineLoader(settings(), {})
+        await loader.open()
+        await loader.aclose(pytest.fail)
+        return loader
+
+    monkeypatch.setattr(engine_loader, "measure_unmeasured", lambda *_given: time.sleep(0.3))
+    monkeypatch.setattr(engine_loader, "MEASURE_TIMEOUT_S", 0.01)
+    why = asyncio.run(scene()).traced["stt_model"]
+    assert loadings == ["tiny"]
+    assert why.endswith("(estimates: tiny not measured, base.en not measured)")
 
 
 @pytest.mark.slow
