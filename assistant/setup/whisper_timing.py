@@ -4,6 +4,7 @@ Blocking: loads each model and decodes the turns of the shipped conversation.
 """
 
 import json
+import os
 import wave
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -17,6 +18,7 @@ from assistant.models.catalogue import MODELS
 from assistant.models.needs import installed
 from assistant.models.whisper_choice import BESIDES_MS, LIMIT_MS, keep_time, whisper_choice
 from assistant.setup.build import whisper_decoder
+from assistant.support.cpu import cores
 from audio.errors import EngineLoadError
 from audio.exit_guard import at_work
 from audio.units import MIC_RATE_HZ, Pcm
@@ -29,6 +31,9 @@ _ROUNDS = 2
 
 _BUSY_SHARE = 0.8
 """Processor time per elapsed time below which other programs delayed the decodes."""
+
+_BUSY_LOAD = 0.5
+"""Load per core from which other programs slow decodes down even if these get a core: cores may share their units."""
 
 _HOPELESS = 2.0
 """Multiple of the allowed time from which a model is not measured further."""
@@ -65,6 +70,7 @@ def _measure(
             decode = whisper_decoder(named, folder)
         except EngineLoadError:  # reported when it is chosen by name
             return float("inf"), False
+        busy = _load() > _BUSY_LOAD * cores().whole
         slowest_ms = elapsed_s = working_s = 0.0
         for pcm in _turns():
             took_s = []
@@ -77,7 +83,15 @@ def _measure(
             slowest_ms = max(slowest_ms, 1000 * min(took_s))
             if slowest_ms > _HOPELESS * allowed_ms:
                 break
-        return slowest_ms, working_s < _BUSY_SHARE * elapsed_s
+        return slowest_ms, busy or working_s < _BUSY_SHARE * elapsed_s
+
+
+def _load() -> float:
+    """Returns how many processes wanted a processor in the last minute; 0 where the system does not tell."""
+    try:
+        return os.getloadavg()[0]
+    except (AttributeError, OSError):
+        return 0.0
 
 
 def _turns() -> Iterator[Pcm]:

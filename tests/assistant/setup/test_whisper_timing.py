@@ -116,6 +116,17 @@ def test_fastest_decode_of_the_slowest_turn_counts(hub: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("load", "found"), [(0.2, False), (64.0, True)])
+def test_load_of_other_programs_counts_as_busy(
+    hub: Path, monkeypatch: pytest.MonkeyPatch, load: float, found: bool
+) -> None:
+    monkeypatch.setattr(whisper_timing, "_load", lambda: load)
+    used = iter(range(10000))
+    measure_unmeasured(settings(), clock(900), lambda: float(next(used)))
+    assert busy() == [found, found]
+
+
+@pytest.mark.slow
 def test_model_larger_than_one_that_is_too_slow_is_not_loaded(hub: Path, loadings: list[str]) -> None:
     measure_unmeasured(settings(), clock(700), idle)
     assert loadings == ["tiny"]
