@@ -132,6 +132,7 @@ explain_failure() {
 fetch_models() {
     fetch_model smart-turn-v3.2 "Smart Turn (9 MB; it tells the end of a turn from a pause)"
     fetch_model tiny.en "Whisper (78 MB; without it only typed text is answered)"
+    fetch_model base "Whisper base (148 MB; it makes fewer errors, where this machine is fast enough)"
     fetch_model en_US-joe-medium "the voice Joe (63 MB; without it espeak-ng speaks)"
     fetch_language_model
 }

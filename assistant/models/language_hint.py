@@ -3,6 +3,7 @@
 from assistant.config.settings import Settings
 from assistant.models.catalogue import named
 from assistant.models.needs import installed, is_path
+from assistant.models.whisper_choice import AUTO
 from audio.stt import UNKNOWN_LANGUAGE
 
 NAMES = {
@@ -29,11 +30,9 @@ def language_hint(settings: Settings, language: str) -> str:
             f"to speak {name}, start with --set assistant.language={language}"
         )
     spoken = NAMES.get(configured.partition("-")[0], configured)
-    wanted = f"--set assistant.language=de --set stt.model={_multilingual(settings)[0]}"
-    return (
-        f"these words are improbable; if this was not {spoken}, start with {wanted} (de is German)"
-        f"{_multilingual(settings)[1]}"
-    )
+    name, fetch = _multilingual(settings)
+    wanted = "--set assistant.language=de" + ("" if settings.stt.model == AUTO else f" --set stt.model={name}")
+    return f"these words are improbable; if this was not {spoken}, start with {wanted} (de is German){fetch}"
 
 
 def _multilingual(settings: Settings) -> tuple[str, str]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from assistant.config.words import unknown, with_known_names
 from assistant.models.catalogue import (
     MODELS,
     SMART_TURN,
@@ -147,9 +148,12 @@ def missing(need: Need) -> str:
         return f"missing: {need.language_remedy}"
     if need.model is not None:
         return f"missing: repartee models pull {need.name}"
-    known = ", ".join(name for name, model in MODELS.items() if model.kind == need.kind)
-    wrong = f"{need.key} = {need.name!r} is not known" if need.name else f"{need.key} is empty"
-    return f"missing: {wrong}; the known names are {known}, or give a path"
+    known = [name for name, model in MODELS.items() if model.kind == need.kind]
+    if not need.name:
+        return f"missing: {with_known_names(f'{need.key} is empty', known)}, or give a path"
+    others = ["auto"] if need.key == "stt.model" else []
+    wrong = unknown(need.name, [*known, *others], f"{need.key} = {need.name!r} is not known")
+    return f"missing: {with_known_names(wrong, [*known, *others])}, or give a path"
 
 
 def lacking_model(need: Need) -> str:

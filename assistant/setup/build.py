@@ -18,6 +18,7 @@ from assistant.config.settings import Settings
 from assistant.config.tool_settings import ToolServerSection
 from assistant.models.catalogue import CHAT_MODELS
 from assistant.models.needs import Need, at_hand, installed, is_path, is_piper_voice, lacking_model, size_text
+from assistant.models.whisper_choice import whisper_choice
 from assistant.setup.llm_clients import model_of
 from assistant.skills import Running
 from assistant.skills.effects import SkillEffects
@@ -28,6 +29,7 @@ from audio.errors import EngineLoadError
 from audio.extra import installing
 from audio.pronunciation import Pronunciations
 from audio.tts import Voice
+from audio.units import Pcm
 from audio.vad import Vad
 from llm.chat import ChatModel
 
@@ -101,7 +103,7 @@ def whisper_settings(settings: Settings, place: Path) -> "WhisperSettings":
     """Returns the settings of the Whisper model at `place`."""
     from audio.stt.whisper.model import WhisperSettings
 
-    stt = settings.stt
+    stt, name = settings.stt, whisper_choice(settings).name
     return WhisperSettings(
         place,
         language=settings.assistant.language,
@@ -111,8 +113,17 @@ def whisper_settings(settings: Settings, place: Path) -> "WhisperSettings":
         encoder_window=stt.encoder_window,
         hot_words=stt.hot_words,
         initial_prompt=stt.initial_prompt,
-        name="" if is_path(stt.model) else stt.model,
+        name="" if is_path(name) else name,
     )
+
+
+def whisper_decoder(settings: Settings, place: Path) -> Callable[[Pcm], object]:
+    """Loads the Whisper model at `place` and returns its decode of a segment, which blocks. Raises EngineLoadError."""
+    from audio.stt.whisper.model import LoadedWhisper
+
+    chosen = whisper_settings(settings, place)
+    model = LoadedWhisper(chosen)
+    return lambda pcm: model.decode(pcm, chosen.spoken, retry=False)
 
 
 # ---- text to speech ----

@@ -1,4 +1,7 @@
-"""Derives the settings of turn taking, sessions, tools and the wake phrase from the sections of config.toml. Pure."""
+"""Derives the settings of turn taking, sessions, tools and the wake phrase from the sections of config.toml.
+
+Pure, except for `needs`, which reads the disk.
+"""
 
 from collections.abc import Mapping
 from functools import partial
@@ -9,6 +12,7 @@ from assistant.end_of_turn.estimator import BALANCED, EAGER, PATIENT, EndOfTurnP
 from assistant.models.catalogue import CHAT_MODELS
 from assistant.models.language_hint import language_hint
 from assistant.models.needs import Need, installed, needed
+from assistant.models.whisper_choice import whisper_choice
 from assistant.pipeline.engines import SessionSettings
 from assistant.tools import ToolSettings
 from assistant.turns.settings import RecheckThresholds, TurnSettings
@@ -48,7 +52,7 @@ def needs(settings: Settings) -> list[Need]:
     """Returns the models that these settings need."""
     return needed(
         language=settings.assistant.language,
-        stt_model=settings.stt.model,
+        stt_model=whisper_choice(settings).name,
         tts_engine=settings.tts.engine,
         voice=settings.tts.voice,
         chat_models=_chat_models(settings),

@@ -15,6 +15,7 @@ from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.settings import Settings
 from assistant.models.catalogue import Kind
 from assistant.models.needs import Need, at_hand, is_piper_voice, missing, needed
+from assistant.models.whisper_choice import whisper_choice
 from assistant.setup.build import espeak, piper, place_of, whisper_settings
 from assistant.setup.llm_clients import model_of
 from audio.stt import Recognizer
@@ -42,7 +43,7 @@ def need_of(settings: Settings, engine: str) -> Need | None:
     voice = settings.tts.voice
     needs = needed(
         language=settings.assistant.language,
-        stt_model=settings.stt.model,
+        stt_model=whisper_choice(settings).name,
         tts_engine="piper",
         voice=voice if is_piper_voice(voice) else "",
     )

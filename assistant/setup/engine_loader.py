@@ -7,8 +7,10 @@ import asyncio
 import logging
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from time import process_time
 from typing import TYPE_CHECKING
 
 from assistant.config.endpoint_settings import WITHOUT_FUNCTIONS
@@ -16,11 +18,13 @@ from assistant.config.settings import Settings
 from assistant.end_of_turn.estimator import fitted_turn_end
 from assistant.models.catalogue import Kind
 from assistant.models.needs import Need, at_hand, is_piper_voice, lacking_model, other_voice
+from assistant.models.whisper_choice import whisper_choice
 from assistant.pipeline.end_of_turn_evidence import AudioEndOfTurnModel, warm_up_estimator
 from assistant.pipeline.engines import EngineChoice, Engines
 from assistant.pipeline.no_recognizer import NoRecognizer, typed_text_only
 from assistant.setup import build
 from assistant.setup.derived_settings import knows_grammar, needs
+from assistant.setup.whisper_timing import measure_unmeasured
 from assistant.skills.effects import SkillEffects
 from assistant.text.normalization.reading import spoken
 from audio.errors import EngineError, EngineLoadError
@@ -39,6 +43,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LOAD_TIMEOUT_S = 60.0
+MEASURE_TIMEOUT_S = 30.0
 CLOSE_TIMEOUT_S = 3.0
 
 
@@ -61,6 +66,8 @@ class EngineLoader:
     _end_of_turn_model: AudioEndOfTurnModel | None = None
     _local_reason: str = ""  # why the model on this machine is used although it is not configured, or is not used
     _shared_whisper: "SharedWhisper | None" = None
+    _why_model: str = ""  # why `stt.model = "auto"` is the model that was loaded
+    measures: bool = True  # Whisper models without a time on this machine are measured first
     talks: bool = False  # a local microphone is used, so the settings of [talk] apply
 
     async def open(self) -> None:
@@ -139,6 +146,12 @@ class EngineLoader:
         """The engines that replace others, with the reason."""
         return [f"{chosen.stage}: {chosen.name}, {chosen.why}" for chosen in self.chosen if chosen.fallback]
 
+    @property
+    def traced(self) -> dict[str, str]:
+        """The engine of each stage for the trace, and why the Whisper model was chosen."""
+        why = {"stt_model": self._why_model} if self._why_model else {}
+        return {chosen.stage: chosen.name for chosen in self.chosen} | why
+
     # ---- voice activity ----
 
     def _make_vads(self) -> tuple[Vad, Vad]:
@@ -198,6 +211,11 @@ class EngineLoader:
 
         Without the model, "auto" returns one that recognizes no words; "faster-whisper" raises EngineLoadError.
         """
+        if self.measures and self._shared_whisper is None and whisper_choice(self.settings).unmeasured:
+            now_s = asyncio.get_running_loop().time
+            with suppress(TimeoutError):  # then the models without a time are not chosen
+                async with asyncio.timeout(MEASURE_TIMEOUT_S):
+                    await asyncio.to_thread(measure_unmeasured, self.settings, now_s, process_time)
         wanted, lacking = self.settings.stt.engine, self.lacking_recognizer
         if wanted == "auto" and lacking:
             self._record_choice("stt", NoRecognizer.name, "", typed_text_only(lacking), _now_s(), fallback=True)
@@ -210,7 +228,10 @@ class EngineLoader:
         if not shared.works:
             began_s = _now_s()
             await self._with_timeout(shared.name, shared.load())
-            why = "as configured" if wanted == "faster-whisper" else "auto: its model is downloaded"
+            self._why_model = whisper_choice(self.settings).why
+            why = self._why_model or (
+                "as configured" if wanted == "faster-whisper" else "auto: its model is downloaded"
+            )
             self._record_choice("stt", shared.name, shared.transcriber().detail, why, began_s)
         return shared.transcriber()
 

@@ -50,7 +50,7 @@ def session(
         conversation_id=trace.path.stem,
         started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
         salt=secrets.token_bytes(16),
-        engines={chosen.stage: chosen.name for chosen in loader.chosen},
+        engines=loader.traced,
         fallbacks=list(loader.fallbacks),
         keep_words=settings.trace.words,
         speech_end_bias_ms=engines.vad.end_bias_ms,

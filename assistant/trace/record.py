@@ -138,7 +138,10 @@ class TurnRecord:
     events: Annotated[tuple[TracedEvent, ...], "what happened, in order"]
     attempts: Annotated[int, "number of attempts at an answer"]
     hearings: Annotated[tuple[TracedHearing, ...], "the speech segments of the turn"]
-    engines: Annotated[dict[str, str], "engine per stage; `answered_by` is what answered this turn"]
+    engines: Annotated[
+        dict[str, str],
+        "engine per stage; `answered_by`: what answered this turn; `stt_model`: why this Whisper model was chosen",
+    ]
     fallbacks: Annotated[tuple[str, ...], "engines that replaced configured ones, and why"]
     error: Annotated[str | None, "what went wrong in this turn; null: nothing"]
     counters: Annotated[

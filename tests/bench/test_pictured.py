@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from assistant.config.settings import Settings
+from assistant.setup.derived_settings import needs
 from bench.pictured import SETUP_RECOGNIZER, check_recognizer
 from bench.talk_picture import ENGINES
 
@@ -28,7 +29,7 @@ def test_scripted_picture_shows_setup_recognizer() -> None:
 
 
 def test_setup_fetches_default_model_of_recognizer() -> None:
-    model = Settings().stt.model
+    model = next(need.name for need in needs(Settings()) if need.kind == "whisper")
     assert f"fetch_model {model} " in (ROOT / "deploy/setup.sh").read_text(encoding="utf-8")
 
 

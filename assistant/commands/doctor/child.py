@@ -18,6 +18,7 @@ from collections.abc import Coroutine
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from time import process_time
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from assistant.config.loading import load_settings
@@ -64,8 +65,8 @@ def main() -> None:
 def examine(what: str, config: str | None, overrides: list[str]) -> Found:
     """Runs a check.
 
-    `what` is "imports MODULE ...", "devices", "servers", "endpoint INDEX", "tools INDEX", "conversation" or "STAGE
-    ENGINE".
+    `what` is "imports MODULE ...", "devices", "servers", "endpoint INDEX", "tools INDEX", "times", "conversation" or
+    "STAGE ENGINE".
     """
     kind, *names = what.split()
     if kind == "servers":
@@ -75,8 +76,8 @@ def examine(what: str, config: str | None, overrides: list[str]) -> Found:
     if kind == "devices":
         return _devices()
     settings = load_settings(None if config is None else Path(config), os.environ, overrides).settings
-    if kind == "conversation":
-        return _run(_conversation(settings))
+    if whole := {"conversation": _conversation, "times": _times}.get(kind):
+        return _run(whole(settings))
     if look := {"endpoint": _endpoint, "tools": _tools}.get(kind):
         return _run(look(settings, int(names[0])))
     measured = _run(_measure(settings, cast("Stage", kind), names[0]))
@@ -105,7 +106,7 @@ async def _conversation(settings: Settings) -> Found:
     """Loads the engines of one conversation as the program does. Reports those chosen before an error, too."""
     from assistant.setup.engine_loader import EngineLoader, close_engine
 
-    loader = EngineLoader(settings)
+    loader = EngineLoader(settings, measures=False)
     error = ""
     left: list[str] = []
     try:
@@ -115,6 +116,13 @@ async def _conversation(settings: Settings) -> Found:
     finally:
         await loader.aclose(left.append)
     return {"chosen": [asdict(chosen) for chosen in loader.chosen], "error": error, "left": left}
+
+
+async def _times(settings: Settings) -> Found:
+    from assistant.setup.whisper_timing import measure_unmeasured
+
+    measure_unmeasured(settings, asyncio.get_running_loop().time, process_time)
+    return {}
 
 
 async def _servers() -> Found:

@@ -111,6 +111,14 @@ def may_pass_in_full_window(failed_check: str) -> bool:
     return failed_check not in {"", "log-probability", "no speech"}
 
 
+def may_pass_with_timestamps(evidence: DecodeResult) -> bool:
+    """Whether a loop in a short window may end if the decoder writes timestamps (docs/lab/stt.md).
+
+    Not for what may be no speech: there the full window has to confirm the words.
+    """
+    return evidence.no_speech <= _MODERATE_NO_SPEECH
+
+
 def is_hallucinated(evidence: DecodeResult, language: str) -> bool:
     """Whether the text is hallucinated, as happens on silence and noise.
 

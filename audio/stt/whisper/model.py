@@ -21,6 +21,7 @@ from audio.stt.whisper.hallucination_filter import (
     is_confirmed_loop,
     is_hallucinated,
     may_pass_in_full_window,
+    may_pass_with_timestamps,
     without_loop,
 )
 from audio.stt.whisper.punctuation_score import PunctuationTokens
@@ -184,7 +185,8 @@ class LoadedWhisper:
         Args:
             pcm: int16, shape (n,), 16 kHz.
             language: Language of the words; None to detect it.
-            retry: Whether to repeat a decode in the full window if a check fails that the short window may have caused.
+            retry: Whether to repeat a decode in the full window if a check fails that the short window may have caused,
+                and timestamps do not help.
             wanted: Polled where a decode can be aborted: between encoder and decoder, and before a repetition.
         """
         features = self.features(pcm)
@@ -196,6 +198,12 @@ class LoadedWhisper:
         short, confirmed_loop = frames < encoder_frames(len(pcm), "full"), False
         reason = failed_check(evidence)
         suspect = short and may_pass_in_full_window(reason)
+        if suspect and may_pass_with_timestamps(evidence):
+            if not wanted():
+                return None
+            second = self.generate(encoded, spoken, len(pcm), timestamps=True)
+            if not failed_check(second):
+                evidence, reason, suspect = second, "", False
         if retry and suspect:
             if not wanted():
                 return None
@@ -233,10 +241,18 @@ class LoadedWhisper:
         padded[:, :taken] = features[:, :taken]
         return self._model.model.encode(self._storage(padded[np.newaxis]))
 
-    def generate(self, encoded: "ctranslate2.StorageView", language: str, samples: int) -> DecodeResult:
-        """Decodes greedily, limited to the number of tokens that can be said in `samples`."""
+    def generate(
+        self, encoded: "ctranslate2.StorageView", language: str, samples: int, *, timestamps: bool = False
+    ) -> DecodeResult:
+        """Decodes greedily, limited to the number of tokens that can be said in `samples`.
+
+        With `timestamps` the decoder also writes the time of each phrase, which ends most loops; then the expected
+        punctuation is unknown.
+        """
         tokenizer = self._tokenizer(language)
         prompt = self._prompt(tokenizer)
+        if timestamps:
+            prompt[-1] = tokenizer.timestamp_begin
         # CTranslate2 halves max_length and subtracts the prompt (measured): see test_looping_decoder_stops_early.
         tokens = min(_PLACES // 2, _MIN_TOKENS + _TOKENS_PER_S * samples // MIC_RATE_HZ)
         [result] = self._model.model.generate(
@@ -254,7 +270,8 @@ class LoadedWhisper:
         step = self._marks.step_after_words(said)
         # There is one step more than tokens: the one that ended the text. Without it the decoder was cut off.
         ended = 0 < step < len(result.logits[0]) > len(said)
-        punctuation = self._marks.punctuation(self._array(result.logits[0][step])) if ended else None
+        known = ended and not timestamps
+        punctuation = self._marks.punctuation(self._array(result.logits[0][step])) if known else None
         return DecodeResult(
             tokenizer.decode(list(said)).strip(), float(mean), float(result.no_speech_prob), punctuation
         )

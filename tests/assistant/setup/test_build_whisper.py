@@ -108,7 +108,7 @@ def test_missing_whisper_model_is_refused_with_its_command(tmp_path: Path, monke
 
     assert refused("base.en") == "the Whisper model base.en is not downloaded; fetch it: repartee models pull base.en."
     assert refused("./base.en").endswith("is missing: base.en lacks model.bin; correct stt.model.")
-    assert "stt.model = 'bose' is not known; the known names are tiny.en, " in refused("bose")
+    assert "stt.model = 'bose' is not known; did you mean base? The known names are tiny.en, " in refused("bose")
 
 
 def write_nothing(folder: Path) -> None:

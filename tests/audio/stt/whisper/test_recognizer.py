@@ -14,7 +14,7 @@ from forbidden_folder import forbid
 from synthetic_whisper import loud, quiet, scripted_whisper, seconds_of
 
 from audio.errors import EngineLoadError, SttError
-from audio.stt import SegmentId, Transcript
+from audio.stt import Punctuation, SegmentId, Transcript
 from audio.stt.whisper import shared_model
 from audio.stt.whisper.hallucination_filter import DecodeResult
 from audio.stt.whisper.model import Decoded, LoadedWhisper, WhisperSettings
@@ -297,6 +297,66 @@ def test_loop_is_reduced_to_words_of_full_window(
     assert decoded.text == text
     assert decoded.failed_check
     assert not said
+
+
+@pytest.mark.parametrize(
+    ("no_speech", "second", "text", "windows"),
+    [
+        (0.1, DecodeResult("computer.", -0.3, 0.1), "computer.", [1000]),
+        (0.1, DecodeResult("computer " * 8, -0.2, 0.1), "full", [1000, 3000]),
+        (0.1, DecodeResult("com pu ter com pu ter", -0.2, 0.1), "full", [1000, 3000]),
+        (0.1, DecodeResult("commuter", -1.2, 0.1), "full", [1000, 3000]),
+        (0.5, DecodeResult("computer.", -0.3, 0.5), "full", [1000, 3000]),
+    ],
+    ids=["no loop", "another loop", "repeated phrase", "improbable", "may be no speech"],
+)
+def test_loop_is_decoded_with_timestamps_before_the_full_window(
+    decodes: Decodes,
+    model: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    no_speech: float,
+    second: DecodeResult,
+    text: str,
+    windows: list[int],
+) -> None:
+    loop = DecodeResult("computer " * 8, -0.2, no_speech, Punctuation(0.5, 0.1))
+    loaded = LoadedWhisper(WhisperSettings(model, "en", "cpu"))
+    said = [loop, DecodeResult("full", -0.4, 0.1, Punctuation(0.9, 0.05))]
+
+    def generate(_loaded: LoadedWhisper, *_given: object, timestamps: bool = False) -> DecodeResult:
+        return second if timestamps else said.pop(0)
+
+    monkeypatch.setattr(LoadedWhisper, "generate", generate)
+    decodes.frames.clear()
+    decoded = loaded.decode(loud(1), "en", retry=True)
+    assert decoded is not None
+    assert (decoded.text, decoded.failed_check, decoded.was_aborted) == (text, "", False)
+    assert (decoded.punctuation is None) is (text != "full")
+    assert decodes.frames == windows
+
+
+def test_early_decode_of_a_loop_needs_no_full_window(
+    model: Path, monkeypatch: pytest.MonkeyPatch, decodes: Decodes
+) -> None:
+    loaded = LoadedWhisper(WhisperSettings(model, "en", "cpu"))
+
+    def generate(_loaded: LoadedWhisper, *_given: object, timestamps: bool = False) -> DecodeResult:
+        return DecodeResult("computer" if timestamps else "computer " * 8, -0.2, 0.1)
+
+    monkeypatch.setattr(LoadedWhisper, "generate", generate)
+    decoded = loaded.decode(loud(1), "en", retry=False)
+    assert decoded is not None
+    assert (decoded.text, decoded.was_aborted) == ("computer", False)
+
+
+def test_words_with_timestamps_are_the_same(tmp_path: Path) -> None:
+    loaded = LoadedWhisper(WhisperSettings(scripted_whisper(tmp_path / "model", SCRIPT), "en", "cpu"))
+    pcm = loud(seconds_of(len(SCRIPT)))
+    encoded = loaded.encode(loaded.features(pcm), 1000)
+    plain, timed = (loaded.generate(encoded, "en", len(pcm), timestamps=timestamps) for timestamps in (False, True))
+    assert plain.text == timed.text == " ".join(SCRIPT)
+    assert plain.punctuation is not None
+    assert timed.punctuation is None
 
 
 def test_language_is_detected_once_and_kept(tmp_path: Path, decodes: Decodes) -> None:

@@ -1,0 +1,175 @@
+"""The Whisper model for `stt.model = "auto"`."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from assistant.config.loading import load_settings
+from assistant.config.settings import Settings
+from assistant.models import whisper_choice as choices
+from assistant.models.catalogue import MODELS
+from assistant.models.whisper_choice import choose, keep_time, read_times, time_key, times_file, whisper_choice
+from assistant.support.cpu import Cores
+
+
+def settings(*overrides: str) -> Settings:
+    return load_settings(None, {}, overrides).settings
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "hub"
+
+
+def install(hub: Path, *names: str) -> None:
+    """Writes models that count as installed. Those with known sizes (tiny.en, base) are not possible."""
+    for name in names:
+        repository = MODELS[name].repository.replace("/", "--")
+        blobs, folder = hub / f"models--{repository}" / "blobs", hub / f"models--{repository}" / "snapshots" / "c"
+        blobs.mkdir(parents=True)
+        folder.mkdir(parents=True)
+        for file in ("config.json", "tokenizer.json", "vocabulary.txt", "model.bin"):
+            (blobs / f"{name}-{file}").write_text(file)
+            (folder / file).symlink_to(Path("..", "..", "blobs", f"{name}-{file}"))
+
+
+# ---- the choice ----
+
+
+@pytest.mark.parametrize(
+    ("decode_ms", "chosen"),
+    [
+        ({"tiny.en": 109.0, "base": 211.0, "small": 600.0}, "base"),
+        ({"tiny.en": 20.0, "base": 60.0, "small": 255.0}, "small"),
+        ({"tiny.en": 109.0, "base": 256.0}, "tiny.en"),
+        ({"tiny.en": 900.0, "base": 1800.0}, "tiny.en"),
+        ({"tiny.en": 109.0, "base": None}, "tiny.en"),
+        ({"tiny.en": None, "base": None}, "tiny.en"),
+        ({"tiny.en": None, "base": 100.0}, "base"),
+    ],
+)
+def test_largest_model_within_the_limit_is_chosen(decode_ms: dict[str, float | None], chosen: str) -> None:
+    choice = choose(decode_ms)
+    assert choice.name == chosen
+    assert choice.unmeasured == tuple(name for name, time_ms in decode_ms.items() if time_ms is None)
+
+
+def test_reason_has_the_estimate_of_every_model() -> None:
+    assert choose({"tiny.en": 109.0, "base": 211.0, "small": 600.0}).why == (
+        "auto: base is the largest that keeps p95 of response latency within 500 ms "
+        "(estimates: tiny.en 354 ms, base 456 ms, small 845 ms)"
+    )
+    assert choose({"tiny.en": 300.0, "base": None}).why == (
+        "auto: no model keeps p95 of response latency within 500 ms, and tiny.en is the smallest "
+        "(estimates: tiny.en 545 ms, base not measured)"
+    )
+
+
+def test_configured_model_is_not_replaced(hub: Path) -> None:
+    install(hub, "small.en", "tiny")
+    for name in ("small", "./mine", "owner/name"):
+        assert whisper_choice(settings(f"stt.model={name}")) == choices.WhisperChoice(name)
+
+
+def test_model_without_any_installed_depends_on_the_language(hub: Path) -> None:
+    assert whisper_choice(settings()) == choices.WhisperChoice("tiny.en")
+    assert whisper_choice(settings("assistant.language=en-GB")).name == "tiny.en"
+    assert whisper_choice(settings("assistant.language=de")) == choices.WhisperChoice("base")
+
+
+def test_only_model_is_not_measured(hub: Path) -> None:
+    install(hub, "base.en")
+    assert whisper_choice(settings()) == choices.WhisperChoice("base.en", "auto: base.en is the only one here")
+
+
+def test_candidates_know_the_language_and_are_in_order_of_size(hub: Path) -> None:
+    install(hub, "small.en", "tiny", "small", "base.en")
+    assert choices.candidates("en") == ["tiny", "base.en", "small", "small.en"]
+    assert choices.candidates("de-AT") == ["tiny", "small"]
+
+
+# ---- the measured times ----
+
+
+def let_pass(age: timedelta) -> None:
+    """Sets the age of all times."""
+    content = json.loads(times_file().read_text())
+    for entry in content.values():
+        entry["measured_at"] = (datetime.now(UTC) - age).isoformat()
+    times_file().write_text(json.dumps(content))
+
+
+def test_times_are_kept_until_something_changes(hub: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(hub, "tiny", "base.en")
+    mine = settings()
+    assert whisper_choice(mine).unmeasured == ("tiny", "base.en")
+    keep_time(mine, "tiny", 80.0)
+    keep_time(mine, "base.en", 160.04)
+    choice = whisper_choice(mine)
+    assert (choice.name, choice.unmeasured) == ("base.en", ())
+    assert "base.en 405 ms" in choice.why
+    assert sorted(read_times().values()) == [80.0, 160.0]
+    assert whisper_choice(settings("stt.threads=4")).unmeasured == ("tiny", "base.en")
+    for name, other in {
+        "_processor": lambda: "another one",
+        "_version": lambda package: f"{package} 9",
+        "cores": lambda: Cores(32, None),
+    }.items():
+        with monkeypatch.context() as changed:
+            changed.setattr(choices, name, other)
+            assert whisper_choice(mine).unmeasured == ("tiny", "base.en")
+
+
+def test_other_weights_are_measured_again(hub: Path) -> None:
+    install(hub, "tiny", "base.en")
+    keep_time(settings(), "tiny", 80.0)
+    keep_time(settings(), "base.en", 160.0)
+    weights = hub / "models--Systran--faster-whisper-base.en" / "snapshots" / "c" / "model.bin"
+    weights.unlink()
+    weights.write_text("other weights, not from the hub")
+    assert whisper_choice(settings()).unmeasured == ("base.en",)
+
+
+def test_model_that_was_too_slow_is_measured_again_after_a_day(hub: Path) -> None:
+    install(hub, "tiny", "base.en")
+    keep_time(settings(), "tiny", 80.0)
+    keep_time(settings(), "base.en", 400.0)
+    for age, unmeasured in {timedelta(hours=23): (), timedelta(hours=25): ("base.en",)}.items():
+        let_pass(age)
+        assert whisper_choice(settings()).unmeasured == unmeasured
+
+
+def test_model_that_was_too_slow_on_a_busy_machine_is_measured_again_after_an_hour(hub: Path) -> None:
+    install(hub, "tiny", "base.en")
+    keep_time(settings(), "tiny", 80.0, busy=True)
+    keep_time(settings(), "base.en", 400.0, busy=True)
+    for age, unmeasured in {timedelta(minutes=59): (), timedelta(minutes=61): ("base.en",)}.items():
+        let_pass(age)
+        assert whisper_choice(settings()).unmeasured == unmeasured
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "", "[]", "{", '{"a": 1}', '{"a": {}}', '{"a": {"decode_p95_ms": "x", "measured_at": "y", "busy": false}}',
+        '{"a": {"decode_p95_ms": 9, "measured_at": "2026-01-01", "busy": false}}',
+    ],
+)  # fmt: skip
+def test_damaged_file_is_replaced(hub: Path, content: str) -> None:
+    install(hub, "tiny", "base.en")
+    times_file().parent.mkdir(parents=True)
+    times_file().write_text(content)
+    assert whisper_choice(settings()).unmeasured == ("tiny", "base.en")
+    keep_time(settings(), "tiny", 80.0)
+    assert time_key(settings(), "tiny") in times_file().read_text()
+
+
+def test_cache_folder_that_cannot_be_written_is_no_error(hub: Path) -> None:
+    install(hub, "tiny", "base.en")
+    times_file().parent.parent.write_text("a file in place of the folder")
+    keep_time(settings(), "tiny", 80.0)
+    assert whisper_choice(settings()).unmeasured == ("tiny", "base.en")

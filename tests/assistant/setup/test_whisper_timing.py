@@ -1,0 +1,153 @@
+"""Measures the installed Whisper models for `stt.model = "auto"`, with scripted models in the real code."""
+
+import asyncio
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from synthetic_whisper import scripted_whisper
+
+from assistant.config.loading import load_settings
+from assistant.config.settings import Settings
+from assistant.models.whisper_choice import read_times, times_file, whisper_choice
+from assistant.setup import engine_loader, whisper_timing
+from assistant.setup.engine_loader import EngineLoader
+from assistant.setup.whisper_timing import measure_unmeasured
+from audio.stt.whisper.model import LoadedWhisper, WhisperSettings
+
+WORDS = "what time is it".split()
+
+
+def settings() -> Settings:
+    return load_settings(None, {}, ["stt.device=cpu", "tts.engine=espeak-ng"]).settings
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Returns a cache with the models tiny and base.en, which take no time."""
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for name in ("tiny", "base.en"):
+        folder = tmp_path / "hub" / f"models--Systran--faster-whisper-{name}" / "snapshots" / "c"
+        scripted_whisper(folder, WORDS)
+        # As on the hub, where CTranslate2 converts it to a .json.
+        vocabulary = json.loads((folder / "vocabulary.json").read_text(encoding="utf-8"))
+        (folder / "vocabulary.txt").write_text("\n".join(vocabulary))
+    return tmp_path / "hub"
+
+
+@pytest.fixture
+def loadings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Returns the names of the models that are loaded, as they are."""
+    names: list[str] = []
+    load = LoadedWhisper.__init__
+
+    def loading(loaded: LoadedWhisper, chosen: WhisperSettings) -> None:
+        names.append(chosen.name)
+        load(loaded, chosen)
+
+    monkeypatch.setattr(LoadedWhisper, "__init__", loading)
+    return names
+
+
+def idle() -> float:
+    """Returns no processor time, as if other programs had kept the processor busy."""
+    return 0.0
+
+
+def clock(*decode_ms: float) -> Callable[[], float]:
+    """Returns a clock on which the decodes take these times; the last one is repeated."""
+    times = [0.0]
+    for decode in (*decode_ms, *[decode_ms[-1]] * 40):
+        times += [times[-1], times[-1] + decode / 1000]
+    readings = iter(times[1:])
+    return lambda: next(readings)
+
+
+def busy() -> list[bool]:
+    return [entry["busy"] for entry in json.loads(times_file().read_text(encoding="utf-8")).values()]
+
+
+@pytest.mark.slow
+def test_times_are_measured_once_and_decide(hub: Path, loadings: list[str]) -> None:
+    async def scene() -> EngineLoader:
+        loader = EngineLoader(settings(), {})
+        await loader.engines()
+        await loader.aclose(pytest.fail)
+        return loader
+
+    loader = asyncio.run(scene())
+    assert loadings == ["tiny", "base.en", "base.en"]
+    (stt,) = (chosen for chosen in loader.chosen if chosen.stage == "stt")
+    assert stt.why.startswith("auto: base.en is the largest that keeps p95 of response latency within 500 ms (est")
+    assert stt.detail.startswith("faster-whisper base.en, ")
+    assert not stt.fallback
+    assert loader.traced["stt"] == "faster-whisper"
+    assert loader.traced["stt_model"] == stt.why
+    loadings.clear()
+    assert asyncio.run(scene()).traced["stt_model"] == stt.why
+    assert loadings == ["base.en"]
+
+
+@pytest.mark.slow
+def test_measurement_that_takes_too_long_does_not_prevent_the_start(
+    hub: Path, loadings: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scene() -> EngineLoader:
+        loader = EngineLoader(settings(), {})
+        await loader.open()
+        await loader.aclose(pytest.fail)
+        return loader
+
+    monkeypatch.setattr(engine_loader, "measure_unmeasured", lambda *_given: time.sleep(0.3))
+    monkeypatch.setattr(engine_loader, "MEASURE_TIMEOUT_S", 0.01)
+    why = asyncio.run(scene()).traced["stt_model"]
+    assert loadings == ["tiny"]
+    assert why.endswith("(estimates: tiny not measured, base.en not measured)")
+
+
+@pytest.mark.slow
+def test_fastest_decode_of_the_slowest_turn_counts(hub: Path) -> None:
+    measure_unmeasured(settings(), clock(50, 900, 70, 60, 80, 40, 50, 50, 60, 61, 200), idle)
+    assert sorted(read_times().values()) == [60.0, 200.0]
+    assert whisper_choice(settings()).name == "base.en"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("load", "found"), [(0.2, False), (64.0, True)])
+def test_load_of_other_programs_counts_as_busy(
+    hub: Path, monkeypatch: pytest.MonkeyPatch, load: float, found: bool
+) -> None:
+    monkeypatch.setattr(whisper_timing, "_load", lambda: load)
+    used = iter(range(10000))
+    measure_unmeasured(settings(), clock(900), lambda: float(next(used)))
+    assert busy() == [found, found]
+
+
+@pytest.mark.slow
+def test_model_larger_than_one_that_is_too_slow_is_not_loaded(hub: Path, loadings: list[str]) -> None:
+    measure_unmeasured(settings(), clock(700), idle)
+    assert loadings == ["tiny"]
+    assert list(read_times().values()) == [700.0, 700.0]
+    choice = whisper_choice(settings())
+    assert (choice.name, choice.unmeasured) == ("tiny", ())
+    assert busy() == [True, True]
+    assert choice.why.startswith("auto: no model keeps p95 of response latency within 500 ms, and tiny is the smallest")
+
+
+@pytest.mark.slow
+def test_model_that_cannot_be_loaded_is_not_chosen(hub: Path) -> None:
+    (hub / "models--Systran--faster-whisper-base.en" / "snapshots" / "c" / "model.bin").write_text("damaged")
+    measure_unmeasured(settings(), clock(50), idle)
+    assert whisper_choice(settings()).name == "tiny"
+    assert whisper_choice(settings()).unmeasured == ()
+    assert busy() == [True, False]
+    assert "base.en cannot be loaded" in whisper_choice(settings()).why
+
+
+def test_shipped_turns_are_decoded_as_in_a_conversation() -> None:
+    seconds = [len(pcm) / 16000 for pcm in whisper_timing._turns()]
+    assert len(seconds) == 5
+    assert all(1 < length < 3 for length in seconds)
