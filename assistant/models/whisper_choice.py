@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import MappingProxyType
@@ -193,6 +194,7 @@ def _content_of(model: Model) -> str:
     return weights.name if weights.parent.name == "blobs" else f"{found.st_size} {found.st_mtime_ns}"
 
 
+@cache
 def _processor() -> str:
     with suppress(OSError, UnicodeError):
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
@@ -201,6 +203,7 @@ def _processor() -> str:
     return platform.processor() or platform.machine()
 
 
+@cache
 def _version(package: str) -> str:
     try:
         return version(package)

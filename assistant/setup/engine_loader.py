@@ -212,6 +212,8 @@ class EngineLoader:
 
         Without the model, "auto" returns one that recognizes no words; "faster-whisper" raises EngineLoadError.
         """
+        if self._shared_whisper is not None and self._shared_whisper.works:
+            return self._shared_whisper.transcriber()
         measured: dict[str, float] = {}
         if self.measures and self._shared_whisper is None and whisper_choice(self.settings).unmeasured:
             now_s = asyncio.get_running_loop().time

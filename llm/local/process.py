@@ -108,7 +108,9 @@ def check(settings: ServerSettings) -> GgufHeader:
         header = read_header(settings.model)
         size_bytes = settings.model.stat().st_size
     except GgufError as error:
-        raise LocalServerError(f"{settings.model} {error}: name a chat model in GGUF format") from error
+        raise LocalServerError(
+            f"{settings.model} {error}: remove it and pull it again, or name a chat model in GGUF format"
+        ) from error
     except OSError as error:
         raise LocalServerError(f"{settings.model} cannot be read ({error.strerror}): correct its model") from error
     if not header.has_template:

@@ -92,6 +92,22 @@ def test_times_are_measured_once_and_decide(hub: Path, loadings: list[str]) -> N
 
 
 @pytest.mark.slow
+def test_later_conversation_does_not_choose_again(hub: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The choice reads the disk, in the event loop of other conversations."""
+
+    async def scene() -> str:
+        loader = EngineLoader(settings(), {})
+        await loader.open()
+        monkeypatch.setattr(engine_loader, "whisper_choice", pytest.fail)
+        monkeypatch.setattr(engine_loader, "needs", pytest.fail)
+        detail = (await loader.engines()).recognizer.detail
+        await loader.aclose(pytest.fail)
+        return detail
+
+    assert asyncio.run(scene()).startswith("faster-whisper base.en, ")
+
+
+@pytest.mark.slow
 def test_measurement_that_takes_too_long_does_not_prevent_the_start(
     hub: Path, loadings: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
