@@ -99,7 +99,10 @@ def choose(decode_ms: Mapping[str, float | None]) -> WhisperChoice:
     for name, time_ms in decode_ms.items():
         if time_ms is not None and time_ms + BESIDES_MS <= LIMIT_MS:
             chosen = name
-    estimates = [f"{name} {_estimate(time_ms)}" for name, time_ms in decode_ms.items()]
+    estimates, smaller_ms = [], None
+    for name, time_ms in decode_ms.items():
+        estimates.append(f"{name} {_estimate(time_ms, smaller_ms)}")
+        smaller_ms = time_ms
     why = f"auto: {chosen} is the largest that keeps p95 of response latency within {LIMIT_MS:.0f} ms"
     if not any(time_ms is not None and time_ms + BESIDES_MS <= LIMIT_MS for time_ms in decode_ms.values()):
         why = f"auto: no model keeps p95 of response latency within {LIMIT_MS:.0f} ms, and {chosen} is the smallest"
@@ -107,10 +110,14 @@ def choose(decode_ms: Mapping[str, float | None]) -> WhisperChoice:
     return WhisperChoice(chosen, f"{why} (estimates: {', '.join(estimates)})", unmeasured)
 
 
-def _estimate(time_ms: float | None) -> str:
+def _estimate(time_ms: float | None, smaller_ms: float | None) -> str:
+    """Returns the estimate of a model for display. `smaller_ms`: the time of the next smaller one."""
     if time_ms is None:
         return "not measured"
-    return f"{time_ms + BESIDES_MS:.0f} ms" if math.isfinite(time_ms) else "cannot be loaded"
+    if not math.isfinite(time_ms):
+        return "cannot be loaded"
+    taken_over = time_ms == smaller_ms and time_ms + BESIDES_MS > LIMIT_MS  # the smaller one was already too slow
+    return f"{'over ' if taken_over else ''}{time_ms + BESIDES_MS:.0f} ms"
 
 
 # ---- measured times ----

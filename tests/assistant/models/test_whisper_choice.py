@@ -69,6 +69,7 @@ def test_reason_has_the_estimate_of_every_model() -> None:
         "auto: no model keeps p95 of response latency within 500 ms, and tiny.en is the smallest "
         "(estimates: tiny.en 545 ms, base not measured)"
     )
+    assert choose({"tiny.en": 300.0, "base": 300.0}).why.endswith("(estimates: tiny.en 545 ms, base over 545 ms)")
 
 
 def test_configured_model_is_not_replaced(hub: Path) -> None:
