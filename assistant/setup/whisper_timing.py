@@ -4,6 +4,7 @@ Blocking: loads each model and decodes the turns of the shipped conversation.
 """
 
 import json
+import math
 import os
 import wave
 from collections.abc import Callable, Iterator
@@ -39,8 +40,8 @@ _HOPELESS = 2.0
 """Multiple of the allowed time from which a model is not measured further."""
 
 
-def measure_unmeasured(settings: Settings, now_s: Callable[[], float], used_s: Callable[[], float]) -> None:
-    """Measures the models that `whisper_choice` lacks times of, the smallest first, and keeps the times.
+def measure_unmeasured(settings: Settings, now_s: Callable[[], float], used_s: Callable[[], float]) -> dict[str, float]:
+    """Measures the models that `whisper_choice` lacks times of, the smallest first. Keeps the times and returns them.
 
     Models larger than the first that is too slow are taken to be as slow.
 
@@ -50,12 +51,15 @@ def measure_unmeasured(settings: Settings, now_s: Callable[[], float], used_s: C
         used_s: Processor time of this process.
     """
     allowed_ms, too_slow_ms, busy = LIMIT_MS - BESIDES_MS, 0.0, False
+    measured: dict[str, float] = {}
     for name in whisper_choice(settings).unmeasured:
         time_ms = too_slow_ms
         if not too_slow_ms:
             time_ms, busy = _measure(settings, name, allowed_ms, now_s, used_s)
         keep_time(settings, name, time_ms, busy=busy)
-        too_slow_ms = time_ms if time_ms > allowed_ms else 0.0
+        measured[name] = time_ms
+        too_slow_ms = time_ms if allowed_ms < time_ms < math.inf else 0.0  # one that is damaged says nothing of others
+    return measured
 
 
 def _measure(
@@ -69,7 +73,7 @@ def _measure(
         try:
             decode = whisper_decoder(named, folder)
         except EngineLoadError:  # reported when it is chosen by name
-            return float("inf"), False
+            return math.inf, False
         busy = _load() > _BUSY_LOAD * cores().whole
         slowest_ms = elapsed_s = working_s = 0.0
         for pcm in _turns():

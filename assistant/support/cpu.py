@@ -40,8 +40,7 @@ def whisper_threads(wanted: int, found: Cores) -> int:
     """Returns the threads for faster-whisper. `wanted` 0: half of the cores, at most `WHISPER_MAX_THREADS`.
 
     Other work runs while it decodes the end of a turn: the EOT estimate, the LLM request and the audio input. On two
-    cores,
-    two threads were slower (docs/lab/experiments.md).
+    cores, two threads were slower (docs/lab/experiments.md).
     """
     return wanted or max(1, min(WHISPER_MAX_THREADS, found.whole // 2))
 

@@ -16,6 +16,7 @@ A sentence is usually shorter and stays whole. 200 characters are 12 s of speech
 memory of a text and the time it occupies the library are bounded.
 """
 
+_BRACKETS_TO_BLANKS = str.maketrans("[]", "  ")
 _SPOKEN_PUNCTUATION = "&%@#§‰"
 _REPLACEMENT = "\ufffd"
 
@@ -61,7 +62,7 @@ class SpokenText:
         """Replaces the `pronounced` words of a piece."""
         if not pronounced:
             return cls(text)
-        text = text.replace("[[", "  ")
+        text = text.translate(_BRACKETS_TO_BLANKS)  # a bracket of the text would join those of the phonemes
         said, done = "", 0
         replaced = []
         for word in pronounced:

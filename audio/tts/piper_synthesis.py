@@ -155,7 +155,7 @@ class Streamed:
 
     def _pieces(self, utterance: Utterance, latent: "_Latent") -> Iterator[Sound]:
         count = latent.values.shape[2]
-        frames = self._flow_piece(utterance, latent, 0, 0)
+        frames: Sound | None = None
         lead = int(latent.durations[0]) if latent.durations.size else 0  # the first id is the sign for the beginning
         lead = min(lead, _LONGEST_LEAD_FRAMES)
         frame_s = self._hop / self._rate_hz
@@ -168,7 +168,9 @@ class Streamed:
             # A short rest is not worth a piece of its own, because each costs its context too.
             end = count if count - begin < size * 3 // 2 else begin + size
             needed = min(count, end + self._decoder_context)
-            if needed > frames.shape[2]:
+            if frames is None:
+                frames = self._flow_piece(utterance, latent, 0, needed)
+            elif needed > frames.shape[2]:
                 more = self._flow_piece(utterance, latent, frames.shape[2], needed)
                 frames = np.concatenate((frames, more), axis=2)
             yield self._decoder_piece(utterance, frames, begin, end)

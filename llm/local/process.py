@@ -108,7 +108,9 @@ def check(settings: ServerSettings) -> GgufHeader:
         header = read_header(settings.model)
         size_bytes = settings.model.stat().st_size
     except GgufError as error:
-        raise LocalServerError(f"{settings.model} {error}: name a chat model in GGUF format") from error
+        raise LocalServerError(
+            f"{settings.model} {error}: remove it and pull it again, or name a chat model in GGUF format"
+        ) from error
     except OSError as error:
         raise LocalServerError(f"{settings.model} cannot be read ({error.strerror}): correct its model") from error
     if not header.has_template:
@@ -192,6 +194,7 @@ class ServerProcess:
         except OSError as error:
             raise LocalServerError(f"its server cannot be started ({error.strerror}): run repartee doctor") from error
         self._process = process
+        self._last_lines.clear()
         assert process.stdin is not None
         assert process.stdout is not None
         try:
@@ -226,15 +229,20 @@ class ServerProcess:
         reason = next((line for line in self._last_lines if " E " in line), "").partition(" E ")[2].strip()
         reason = reason or str(found.get("error", "its server ended at once"))
         raise LocalServerError(
-            f"{self.settings.model} cannot be loaded ({reason}): pull it again, or name another file"
+            f"{self.settings.model} cannot be loaded ({reason}): remove it and pull it again, or name another file"
         )
 
     async def _read_errors(self, process: asyncio.subprocess.Process) -> None:
         """Reads standard error, so that the process never waits for it, and keeps the last lines."""
         assert process.stderr is not None
-        with suppress(ValueError):  # an endless line
-            while line := await process.stderr.readline():
-                self._last_lines.append(line.decode(errors="replace").rstrip())
+        while True:
+            try:
+                line = await process.stderr.readline()
+            except ValueError:  # a line that is too long; it was discarded
+                continue
+            if not line:
+                return
+            self._last_lines.append(line.decode(errors="replace").rstrip())
 
     async def _watch(self) -> None:
         """Restarts the process whenever it ends. Reports a series of crashes once."""
@@ -292,13 +300,15 @@ class ServerProcess:
             return
         if process.stdin is not None:
             process.stdin.close()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(STOP_TIMEOUT_S):
-                await process.wait()
-        if process.returncode is None:
-            with suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(STOP_TIMEOUT_S):
+                    await process.wait()
+        finally:  # also if the caller is cancelled meanwhile: nothing else knows the process
+            if process.returncode is None:
+                with suppress(ProcessLookupError):
+                    process.kill()
+        await process.wait()
 
     def _keep(self, task: "asyncio.Task[None]") -> None:
         self._tasks.add(task)

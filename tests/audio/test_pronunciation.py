@@ -108,10 +108,14 @@ class TestSpokenText:
     def test_offsets_are_those_of_the_text(self) -> None:
         text = "Call Niamh, now [[x]]."
         said = SpokenText.of(text, TABLE.pronounced(text))
-        assert said.text == "Call [[ni:v]], now   x]]."
+        assert said.text == "Call [[ni:v]], now   x  ."
         assert said.has_phonemes
         assert [said.offset(at) for at in (0, 5, 7, 13, 15)] == [0, 5, 5, 10, 12]
         assert text[said.offset(said.text.index("now")) :].startswith("now")
+
+    def test_brackets_of_the_text_do_not_join_those_of_the_phonemes(self) -> None:
+        text = "Ask [Niamh] now."
+        assert SpokenText.of(text, TABLE.pronounced(text)).text == "Ask  [[ni:v]]  now."
 
     def test_text_without_such_words_is_unchanged(self) -> None:
         assert SpokenText.of("Call [[x]].", []) == SpokenText("Call [[x]].")

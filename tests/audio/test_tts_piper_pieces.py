@@ -157,6 +157,20 @@ class TestPieces:
         # Rounding in the flow; a step of 16 bits is 3e-5.
         np.testing.assert_allclose(np.concatenate(pieces), whole.reshape(-1), rtol=0, atol=3e-5)
 
+    def test_flow_runs_once_for_the_first_piece(self, random_voice: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        model = loaded(random_voice)
+        made: list[int] = []
+        flow_piece = model._synthesis._flow_piece  # type: ignore[attr-defined]
+
+        def spy(utterance: object, latent: object, begin: int, end: int) -> Sound:
+            made.append(end - begin)
+            frames: Sound = flow_piece(utterance, latent, begin, end)
+            return frames
+
+        monkeypatch.setattr(model._synthesis, "_flow_piece", spy)
+        next(model.sentence(model.phonemes(TEXT)[0], StopSwitch()).pieces)
+        assert len(made) == 1
+
     def test_voice_is_streamed(self, voice: Path) -> None:
         assert loaded(voice).whole_because == ""
 

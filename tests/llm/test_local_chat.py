@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, asynccontextmanager
 from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -291,6 +292,41 @@ def test_hanging_server_is_replaced(model: Path, monkeypatch: pytest.MonkeyPatch
     asyncio.run(main())
 
 
+@slow
+def test_cancelled_stop_leaves_no_process_that_hangs(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "STOP_TIMEOUT_S", 30.0)
+
+    async def main() -> None:
+        server = process.ServerProcess("near", ServerSettings(model, 4096), lambda _address: None)
+        await server.start()
+        pid = server.pid
+        assert pid is not None
+        os.kill(pid, signal.SIGSTOP)
+        stopping = asyncio.get_running_loop().create_task(server._stop())
+        await asyncio.sleep(0.05)
+        stopping.cancel()
+        await until(lambda: not runs(pid))
+        await server.aclose()
+
+    asyncio.run(main())
+
+
+@pytest.mark.timeout(20)
+def test_long_line_on_standard_error_does_not_end_reading(model: Path) -> None:
+    async def main() -> list[str]:
+        server = process.ServerProcess("near", settings_of(model), lambda _address: None)
+        errors = asyncio.StreamReader(limit=100)
+        reading = asyncio.get_running_loop().create_task(server._read_errors(SimpleNamespace(stderr=errors)))  # type: ignore[arg-type]
+        errors.feed_data(b"x" * 1000 + b"\n")
+        await asyncio.sleep(0)
+        errors.feed_data(b"0.1 E no memory\n")
+        errors.feed_eof()
+        await reading
+        return list(server._last_lines)
+
+    assert asyncio.run(main()) == ["0.1 E no memory"]
+
+
 PARENT = """
 import asyncio, sys
 from pathlib import Path
@@ -383,7 +419,7 @@ def test_truncated_model_is_refused_at_start(model: Path, tmp_path: Path) -> Non
         async with chatting(cut):
             pass
 
-    with pytest.raises(LlmUnreachable, match=r"cannot be loaded \(.+\): pull it again"):
+    with pytest.raises(LlmUnreachable, match=r"cannot be loaded \(.+\): remove it and pull it again"):
         asyncio.run(main())
 
 

@@ -1,4 +1,6 @@
-"""Selects the language model of a run, given the servers found on this machine. Pure.
+"""Selects the language model of a run, given the servers found on this machine.
+
+Pure, except for the search for the model that this program runs, which reads the disk.
 
 A found server is used only if the user requests it with `--llm auto` or adds it to the configuration.
 """

@@ -50,6 +50,8 @@ def install(hub: Path, *names: str) -> None:
         ({"tiny.en": 109.0, "base": None}, "tiny.en"),
         ({"tiny.en": None, "base": None}, "tiny.en"),
         ({"tiny.en": None, "base": 100.0}, "base"),
+        ({"tiny.en": float("inf"), "base": 900.0}, "base"),
+        ({"tiny.en": float("inf"), "base": float("inf")}, "tiny.en"),
     ],
 )
 def test_largest_model_within_the_limit_is_chosen(decode_ms: dict[str, float | None], chosen: str) -> None:
@@ -67,6 +69,7 @@ def test_reason_has_the_estimate_of_every_model() -> None:
         "auto: no model keeps p95 of response latency within 500 ms, and tiny.en is the smallest "
         "(estimates: tiny.en 545 ms, base not measured)"
     )
+    assert choose({"tiny.en": 300.0, "base": 300.0}).why.endswith("(estimates: tiny.en 545 ms, base over 545 ms)")
 
 
 def test_configured_model_is_not_replaced(hub: Path) -> None:
@@ -166,6 +169,22 @@ def test_damaged_file_is_replaced(hub: Path, content: str) -> None:
     assert whisper_choice(settings()).unmeasured == ("tiny", "base.en")
     keep_time(settings(), "tiny", 80.0)
     assert time_key(settings(), "tiny") in times_file().read_text()
+
+
+def test_damaged_entry_does_not_invalidate_the_others(hub: Path) -> None:
+    install(hub, "tiny", "base.en")
+    keep_time(settings(), "tiny", 80.0)
+    content = json.loads(times_file().read_text())
+    damaged = {"a": {"decode_p95_ms": 9}, "b": 3, "c": {"decode_p95_ms": 9, "busy": False, "measured_at": 7}}
+    times_file().write_text(json.dumps(damaged | content))
+    assert read_times() == {time_key(settings(), "tiny"): 80.0}
+
+
+def test_times_of_this_process_count_without_a_cache_folder(hub: Path) -> None:
+    install(hub, "tiny", "base.en")
+    times_file().parent.parent.write_text("a file in place of the folder")
+    choice = whisper_choice(settings(), {"tiny": 80.0, "base.en": 160.0})
+    assert (choice.name, choice.unmeasured) == ("base.en", ())
 
 
 def test_cache_folder_that_cannot_be_written_is_no_error(hub: Path) -> None:

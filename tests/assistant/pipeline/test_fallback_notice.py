@@ -4,6 +4,7 @@ import logging
 import random
 
 import pytest
+from scripted_tools import CallingModel, ScriptedTools, calls, looked_up
 from simulation import ScriptedModel, Simulation, SimulationResult, Utterance
 
 from assistant.pipeline.engines import SessionSettings
@@ -69,3 +70,30 @@ def test_fallback_is_never_asked_beside_an_endpoint_that_answers() -> None:
     assert {record.engines["answered_by"] for record in result.records} == {"cloud"}
     assert models[1].asked == []
     assert result.problems == []
+
+
+def test_notice_is_said_once_in_a_reply_that_calls_tools() -> None:
+    simulation = Simulation(
+        [Utterance(200, 900, "what is the weather")],
+        length_ms=EVERY_MS,
+        turns=TurnSettings(hangover_ms=240),
+        settings=SessionSettings(fallback_notice=NOTICE),
+        tools=ScriptedTools(),
+    )
+    here = CallingModel(
+        (), rule=lambda messages, _options: "It is sunny." if looked_up(messages) else calls(), name="here"
+    )
+    routing = Routing(
+        [Endpoint("cloud"), Endpoint("here", tier=10, fallback=True)],
+        "latency",
+        HedgeBudget(0.1),
+        random.Random(1).random,
+    )
+    models = [ScriptedModel([GONE], name="cloud"), here]
+    simulation.model = Router(models, routing, first_token_timeout_s=8.0)  # type: ignore[assignment]
+    result = simulation.run()
+    assert len(here.asked) >= 2  # before and after the call
+    assert [text for text in result.chunks if "smaller one" in text or "sunny" in text] == [
+        "so a smaller one on this machine answers.",
+        "It is sunny.",
+    ]

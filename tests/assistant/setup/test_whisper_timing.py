@@ -92,6 +92,22 @@ def test_times_are_measured_once_and_decide(hub: Path, loadings: list[str]) -> N
 
 
 @pytest.mark.slow
+def test_later_conversation_does_not_choose_again(hub: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The choice reads the disk, in the event loop of other conversations."""
+
+    async def scene() -> str:
+        loader = EngineLoader(settings(), {})
+        await loader.open()
+        monkeypatch.setattr(engine_loader, "whisper_choice", pytest.fail)
+        monkeypatch.setattr(engine_loader, "needs", pytest.fail)
+        detail = (await loader.engines()).recognizer.detail
+        await loader.aclose(pytest.fail)
+        return detail
+
+    assert asyncio.run(scene()).startswith("faster-whisper base.en, ")
+
+
+@pytest.mark.slow
 def test_measurement_that_takes_too_long_does_not_prevent_the_start(
     hub: Path, loadings: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,6 +161,36 @@ def test_model_that_cannot_be_loaded_is_not_chosen(hub: Path) -> None:
     assert whisper_choice(settings()).unmeasured == ()
     assert busy() == [True, False]
     assert "base.en cannot be loaded" in whisper_choice(settings()).why
+
+
+@pytest.mark.slow
+def test_damaged_smallest_model_does_not_prevent_the_others(hub: Path) -> None:
+    (hub / "models--Systran--faster-whisper-tiny" / "snapshots" / "c" / "model.bin").write_text("damaged")
+    times = measure_unmeasured(settings(), clock(700), idle)
+    assert times == {"tiny": float("inf"), "base.en": 700.0}
+    assert whisper_choice(settings()).name == "base.en"  # too slow, but it works
+
+
+@pytest.mark.slow
+def test_model_and_reason_are_of_the_same_choice(hub: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if another process writes other times while the model is loaded, or none can be written."""
+
+    async def scene() -> EngineLoader:
+        loader = EngineLoader(settings(), {})
+        await loader.open()
+        await loader.aclose(pytest.fail)
+        return loader
+
+    def measured(*_given: object) -> dict[str, float]:
+        return {"tiny": 80.0, "base.en": 160.0}
+
+    monkeypatch.setattr(engine_loader, "measure_unmeasured", measured)
+    loader = asyncio.run(scene())
+    assert not times_file().exists()
+    (stt,) = (chosen for chosen in loader.chosen if chosen.stage == "stt")
+    assert stt.detail.startswith("faster-whisper base.en, ")
+    assert stt.why == loader.traced["stt_model"]
+    assert stt.why.startswith("auto: base.en is the largest")
 
 
 def test_shipped_turns_are_decoded_as_in_a_conversation() -> None:
