@@ -107,11 +107,17 @@ class LocalChat:
         if self._prefilling is not None:
             self._prefilling.cancel()
         if client is None:
-            what = f"llm endpoint {self.name!r}: its server is not running: wait for its restart, see the log"
-            raise LlmUnreachable(self.name, what, spoken=SPOKEN_DOWN, retryable=True)
+            raise self._not_running()
         async with aclosing(client.stream(messages, options)) as events:
-            async for event in events:
-                yield event
+            try:
+                async for event in events:
+                    yield event
+            except LlmUnreachable as error:  # it has just ended, and its end is not reported yet
+                raise self._not_running() from error
+
+    def _not_running(self) -> LlmUnreachable:
+        what = f"llm endpoint {self.name!r}: its server is not running: wait for its restart, see the log"
+        return LlmUnreachable(self.name, what, spoken=SPOKEN_DOWN, retryable=True)
 
     def _on_started(self, address: ServerAddress | None) -> None:
         """Makes the client of a new process; drops that of an ended one."""

@@ -17,7 +17,7 @@ def test_speech_is_timed_from_its_first_sample() -> None:
     found = Interruptions()
     vad = ScriptedVad((3100, 3600, 0.9), (4000, 4400, 0.9))
     found.speech(vad, np.zeros(250 * FRAME_SAMPLES, np.int16), samples_of_ms(3050))
-    assert (found.ducked_ms, found.stopped_ms) == ([70.0], [110.0]), "20 ms to know of it, and 0.9 is 15 of 20 ms"
+    assert (found.ducked_ms, found.stopped_ms) == ([70.0], [90.0]), "20 ms until the VAD reports it"
     assert (found.voices, found.never, found.too_soon) == (1, 0, 0)
 
 
