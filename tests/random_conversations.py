@@ -6,9 +6,9 @@ The recognizer's adapter takes part: the lines hold what a session reports and w
 test_golden_conversations.py compares it. A change of the file is a change of behaviour.
 
 Conversation `n` is drawn with `random.Random(n)`. In the last 60, transcripts settle late and arrive soon, so most of
-them are requested again. A line holds the position in samples, an event with its fields, and
-the effects with theirs. Names and modes are spelled here, so the file does not change when a class is renamed. Frames
-that change nothing share a line: their number, the VAD result, and the position of the last.
+them are requested again. A line holds the position in samples, an event with its fields, and the effects with theirs.
+Names and modes are spelled here, so the file does not change when a class is renamed. Frames that change nothing share
+a line: their number, the VAD result, and the position of the last.
 
     = 17                                     conversation 17
     ! client VOICE answers 400 40 60 ...     settings from here on

@@ -70,6 +70,7 @@ class EffectChecks(World):
         ducked: Whether the reply is ducked.
         held: The reply whose first sound is delayed.
         confirmed: Turn and plain words of all transcripts other than drafts.
+        requested: The transcripts that were requested and neither arrived nor were dropped.
     """
 
     live: dict[ReplyId, str] = field(default_factory=dict, kw_only=True)
@@ -82,6 +83,7 @@ class EffectChecks(World):
     ducked: bool = field(default=False, kw_only=True)
     held: ReplyId | None = field(default=None, kw_only=True)
     confirmed: set[tuple[int, str]] = field(default_factory=set, kw_only=True)
+    requested: set[ReplyId] = field(default_factory=set, kw_only=True)
 
     def handle(self, event: ReportedEvent) -> SessionEffects:
         """Passes an event to the adapter, and performs and checks the effects."""
@@ -92,6 +94,8 @@ class EffectChecks(World):
 
     def note(self, event: ReportedEvent) -> None:
         """Notes what an event says, before the machine handles it."""
+        if isinstance(event, FinalTranscript | TranscriptFailed):
+            self.requested.discard(event.reply)
         match event:
             case FinalTranscript(reply=reply, transcript=transcript) if not transcript.is_draft:
                 self.confirmed.add((reply.turn, plain_words(transcript.text)))
@@ -119,6 +123,10 @@ class EffectChecks(World):
         assert phase is Phase.REPLYING or not self.turns.has_overlap, "an overlap without a reply"
         if phase in {Phase.USER_SPEAKING, Phase.AWAITING_TRANSCRIPT} or self.turns.has_overlap:
             assert self.open_segment is not None, "speech without a segment"
+        else:
+            assert not self.requested, "the transcript of no speech is awaited"
+        if phase is Phase.AWAITING_TRANSCRIPT:
+            assert self.requested, "a finished turn waits for a transcript that nobody requested"
         if phase is not Phase.REPLYING:
             assert not self.ducked
             assert self.held is None
@@ -147,6 +155,7 @@ class EffectChecks(World):
                 asked = [reply for reply in self.live if self.live[reply] != "committed"]
                 assert len(asked) <= 1, "more than an attempt and its recheck"
                 self.live[effect.reply] = "asked"
+                self.requested.add(effect.reply)
             case PrepareReply():
                 assert effect.reply not in self.ended, "used an id twice"
                 assert self.live.setdefault(effect.reply, "asked") == "asked"
@@ -162,6 +171,7 @@ class EffectChecks(World):
             case DropAttempt():
                 assert self.live.pop(effect.reply) in {"asked", "prepared"}
                 self.ended.add(effect.reply)
+                self.requested.discard(effect.reply)
             case RetractReply():
                 assert self.live.pop(effect.reply) == "committed"
                 assert self.heard_words.get(effect.reply, 0) == 0, "retracted a reply of which words were heard"

@@ -3,9 +3,9 @@
     microphone ─frame─▶ VAD ─VAD result─▶ turn taking ─effect─▶ session
     session ─▶ recognizer ─transcript─▶ history ─messages─▶ LLM ─token─▶ text chunks ─▶ voice ─audio─▶ speaker
 
-`AudioInput` runs the VAD and the recognizer. `TurnTaking` decides. `TranscriptRequests` asks the recognizer for the
-transcripts that turn taking awaits. `ReplyManager` asks the LLM and runs the voice.
-`ReplyRequests` holds the replies that a client or typed text requests.
+`AudioInput` runs the VAD and the recognizer. `TurnTaking` decides. `TranscriptRequests` decides when the recognizer is
+asked for the transcripts that turn taking awaits. `ReplyManager` asks the LLM and runs the voice. `ReplyRequests` holds
+the replies that a client or typed text requests.
 
 Transcripts, end-of-turn estimates and playback positions flow back to turn taking as events.
 
@@ -20,12 +20,14 @@ Reading order:
 These steps are synchronous. Slow work (recognition, LLM requests, synthesis) runs in tasks of this session's task
 group. Each task has a time limit and reports its result as another event.
 
-Four effects end something:
+Six effects end something:
 
-    CloseSegment    a speech segment, whether its transcript was used or not
-    DropAttempt     an attempt that was never committed
-    RetractReply    a committed reply of which no word was heard; its turn continues
-    TurnDiscarded   a turn that is not answered
+    CloseSegment         a speech segment, whether its transcript was used or not
+    DropAttempt          an attempt that was never committed
+    RetractReply         a committed reply of which no word was heard; its turn continues
+    InterruptReply       a reply that was being heard
+    CommitWithoutReply   a turn whose words enter the history and are not answered
+    TurnDiscarded        a turn of which nothing is answered
 """
 
 import asyncio

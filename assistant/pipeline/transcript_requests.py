@@ -1,7 +1,8 @@
-"""Decides when the recognizer is asked for the transcript of an attempt, and when it is asked again. Pure.
+"""Decides when the recognizer is asked for the transcript of an attempt, and when it is asked again.
 
-Turn taking only requests transcripts of an attempt (`Transcribe`) and takes them as they come. What it does not know: a
-recognizer answers sooner from the audio that it has decoded already, and such a transcript may lack the last word.
+No I/O, no clock. Turn taking only requests transcripts of an attempt (`Transcribe`) and takes them as they come. This
+module knows how a recognizer works: it answers sooner from audio that it has decoded already, but then the last word
+may be missing.
 
     Transcribe ─▶ request of a draft ─▶ draft ─▶ early request ─▶ transcript ─▶ settled request ─▶ transcript
                                         a reply is prepared       it may restart               the turn may be committed
@@ -9,7 +10,7 @@ recognizer answers sooner from the audio that it has decoded already, and such a
 The recognizer is asked again ("recheck")
 
 - at once, if the transcript is a draft,
-- `recheck_ms` after an early request, to notice other words sooner,
+- `recheck_ms` after each early request, to notice other words sooner,
 - when the silence has lasted `settle_ms`, or at once if the transcript arrives later than that,
 - at once, if the turn is over.
 
@@ -122,7 +123,7 @@ class TranscriptRequests:
     # ---- when to ask ----
 
     def _request_in_pause(self, transcription: _Transcription, frame: FrameProcessed) -> SessionEffects:
-        """Asks again if the pause has lasted long enough: once before the transcript settles, and once when it does."""
+        """Asks again if the pause has lasted long enough: repeatedly before `settle_ms`, and once after it."""
         speech_end, settings = self.turns.speech_end_before(frame), self.turns.settings
         if speech_end is None:
             return ()
@@ -140,7 +141,6 @@ class TranscriptRequests:
 
     def _take(self, transcription: _Transcription, event: FinalTranscript | TranscriptFailed) -> SessionEffects:
         """Passes on the transcript, and asks again at once if it is a draft or later than `settle_ms`."""
-        during_reply = self.turns.phase is Phase.REPLYING
         effects = self._pass_on(event)
         if self._transcription is not transcription:
             return effects  # the attempt has ended
@@ -149,8 +149,6 @@ class TranscriptRequests:
             transcription.lost = isinstance(event, TranscriptFailed)
             if isinstance(event, FinalTranscript) and event.transcript.is_draft:
                 return (*effects, *self._request_again(transcription, event.at, settled=False))
-        if during_reply:
-            return effects  # the transcript decides about an interruption and is used as it is
         settle_ms = self.turns.settings.rechecks.settle_ms
         if ms_of_samples(event.at - transcription.speech_end) < settle_ms and not self._turn_is_over:
             return effects

@@ -1,4 +1,4 @@
-"""Defines one speculative reply and the words that it answers. Pure."""
+"""Defines one speculative reply and the words that it answers. No I/O, no clock."""
 
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -16,8 +16,8 @@ WITHOUT_TEXT = frozenset({"noise", "backchannel"})
 class Stability(Enum):
     """The stability of an attempt's transcript: whether its words may still change.
 
-    - DRAFT: the transcript is an unconfirmed draft. It is never committed.
-    - CONFIRMED: the words may be committed.
+    - DRAFT: the last word may be missing. A draft is never committed.
+    - CONFIRMED: all words so far. They are committed once the transcript has settled.
     - LOST: the recognizer failed or timed out. There are no words, and the reply says so.
     """
 

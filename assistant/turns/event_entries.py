@@ -14,7 +14,8 @@ they equal other words, and whether they are a backchannel.
                                                       mean excess of a pause, share of the speaker's turns with a pause,
                                                       sources
     words 41600 1 2 34112 0 9d161719                  final transcript for turn 1, attempt 2: low confidence or not; "-"
-                                                      or a salted hash; why it is ignored, if so (called)
+                                                      or a salted hash; why it is ignored, if so (called); "draft", if
+                                                      it is one
     lost 41600 1 2 34112                              the transcript failed
     playing 41600 1 2 3 1                             three complete words of this reply were heard; it is audible
     ended 41600 1 2                                   the reply has ended

@@ -48,11 +48,11 @@ DropReason = AbandonReason | Literal["went on", "same words", "other words"]
 """Why an attempt is dropped: its turn ended, the user continued, or a later transcript had the same or other words."""
 
 Acceptable = Literal["draft", "early", "settled"]
-"""The least stable transcript that is of use.
+"""How stable a requested transcript must be.
 
-- draft: even one that may lack the last word. A reply is only prepared from it.
-- early: one of all words so far. It may still change.
-- settled: one that does not change any more, however short the silence is: the turn is over for good.
+- draft: it may lack the last word. A reply is only prepared from it.
+- early: it has all words so far. They may still change.
+- settled: it does not change any more, however short the silence is, because the turn is over for good.
 """
 
 # ---- events ----

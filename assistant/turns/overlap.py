@@ -62,7 +62,7 @@ class Overlap:
         status: What is known about it.
         backchannel: Its transcript so far is a backchannel.
         early: It began so soon after the reply that it continues the previous turn; see `OverlapThresholds.early_ms`.
-        speech_ms: The amount of certain speech.
+        speech_ms: The amount of speech that counts towards an interruption; see `count_speech`.
         peak_probability: The highest speech probability of its frames.
         ducking: Whether the reply is ducked for it.
         ducked_at: When ducking began.

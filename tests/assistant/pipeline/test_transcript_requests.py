@@ -12,16 +12,19 @@ from assistant.turns.events import (
     DropAttempt,
     EndOfTurn,
     FinalTranscript,
+    FrameProcessed,
     InputCommitted,
+    InterruptReply,
     PrepareReply,
     ReplyId,
     ReportedEvent,
     TranscriptFailed,
     TurnDiscarded,
 )
-from assistant.turns.settings import EndsTurn, RecheckThresholds, TurnSettings
+from assistant.turns.settings import EndsTurn, InterruptedBy, RecheckThresholds, TurnSettings
 from assistant.turns.states import Phase
 from audio.stt import SegmentId
+from audio.vad import VadResult
 
 EARLY = TurnSettings(hangover_ms=400, speculate_after_ms=40, rechecks=RecheckThresholds(settle_ms=60))
 
@@ -278,6 +281,51 @@ def test_speech_drops_attempt_and_its_recheck() -> None:
     assert scene.possible_end(40)[-1] == TranscriptRequest(
         ReplyId(1, 3), SegmentId(0), at(860), early=True, draft=True
     ), "an id is used once"
+
+
+def test_end_of_turn_before_settle_time_requests_settled_transcript() -> None:
+    scene = Scene(replace(SLOW_TO_SETTLE, hangover_ms=100))
+    scene.speech(800)
+    scene.possible_end(40)
+    scene.transcript(FIRST, "turn on the")
+    scene.possible_end(40)
+    again, settled = ReplyId(1, 2), ReplyId(1, 3)
+    scene.transcript(again, "turn on the")
+    assert scene.silence(20) == (EndOfTurn(1), TranscriptRequest(settled, SegmentId(0), at(800)))
+    assert CommitTurn(settled, "turn on the lamp", "turn on the lamp", at(800)) in scene.transcript(
+        settled, "turn on the lamp"
+    )
+
+
+def test_failed_transcript_is_committed_before_settle_time() -> None:
+    scene = Scene(replace(SLOW_TO_SETTLE, hangover_ms=60))
+    scene.speech(800)
+    scene.possible_end(40)
+    scene.handle(TranscriptFailed(at(scene.now_ms), FIRST, SegmentId(0)))
+    assert scene.silence(20) == (EndOfTurn(1), CommitTurn(FIRST, "", "", at(800)), CloseSegment(SegmentId(0), 1))
+
+
+def test_request_has_latest_end_of_speech() -> None:
+    scene = Scene(SLOW_TO_SETTLE)
+    scene.speech(800)
+    scene.possible_end(40)
+    scene.transcript(FIRST, "turn on the")
+    scene.silence(20)
+    moved = FrameProcessed(at(scene.now_ms + 20), VadResult(False, at(790), 0.0))
+    assert scene.handle(moved) == (TranscriptRequest(ReplyId(1, 2), SegmentId(0), at(790), early=True),)
+
+
+def test_late_transcript_that_interrupts_is_rechecked_at_once() -> None:
+    scene = Scene(TurnSettings(interrupted_by=InterruptedBy.WAKE_PHRASE))
+    reply = scene.commit_reply(words_heard=3, audible=True)
+    scene.turns.settings = replace(SLOW_TO_SETTLE, hangover_ms=100, interrupted_by=InterruptedBy.WAKE_PHRASE)
+    scene.speech(400)
+    scene.silence(200)
+    early, settled = ReplyId(2, 1), ReplyId(2, 2)
+    effects = scene.transcript(early, "stop")
+    assert effects[:2] == (InterruptReply(reply), PrepareReply(early, "stop", "stop"))
+    assert [effect.reply for effect in effects[2:] if isinstance(effect, TranscriptRequest)] == [settled]
+    assert scene.silence(20) == (EndOfTurn(2),), "the recheck is pending"
 
 
 HELD = replace(SLOW_TO_SETTLE, ends_turn=EndsTurn.PUSH_TO_TALK)
