@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from assistant.pipeline.transcript_requests import TranscriptRequest, TranscriptRequests
+from assistant.pipeline.transcript_requests import RecognizerRequest, TranscriptRequests
 from assistant.turns.events import FinalTranscript, FrameProcessed, TurnStarted
 from assistant.turns.settings import TurnSettings
 from assistant.turns.states import Phase
@@ -66,7 +66,7 @@ class Beginnings:
                     known = [known for edge, known in waiting if edge >= effect.onset]
                     self.later_ms.extend(ms_of_samples(frame.end - at) for at in known)
                     waiting.clear()
-                if isinstance(effect, TranscriptRequest):
+                if isinstance(effect, RecognizerRequest):
                     requests.handle(FinalTranscript(frame.end, effect.reply, Transcript(effect.segment, frame.end, "")))
 
 

@@ -26,7 +26,7 @@ from random import Random
 from simulated_session import Ignored, SimulatedSession
 
 from assistant.end_of_turn.estimator import BALANCED, EAGER, PATIENT, EndOfTurnEstimate, EndOfTurnProfile
-from assistant.pipeline.transcript_requests import SessionEffect, SessionEffects, TranscriptRequest, TranscriptRequests
+from assistant.pipeline.transcript_requests import RecognizerRequest, SessionEffect, SessionEffects, TranscriptRequests
 from assistant.turns.events import (
     CloseSegment,
     CommitTurn,
@@ -97,7 +97,7 @@ NAMES: dict[type, str] = {
     ReplyCancelled: "cancel",
     OpenSegment: "open",
     TurnStarted: "start",
-    TranscriptRequest: "transcribe",
+    RecognizerRequest: "transcribe",
     RequestTranscript: "ask",
     PrepareReply: "prepare",
     EndOfTurn: "end",

@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from assistant.pipeline.transcript_requests import SessionEffect, SessionEffects, TranscriptRequest
+from assistant.pipeline.transcript_requests import RecognizerRequest, SessionEffect, SessionEffects
 from assistant.replay.event_replay import PlaybackReports
 from assistant.replay.world import World
 from assistant.turns.backchannel import plain_words
@@ -148,7 +148,7 @@ class EffectChecks(World):
             case TurnStarted():
                 assert self.open_segment is not None
                 assert effect.turn not in self.outcome, "started a turn that is over"
-            case TranscriptRequest():
+            case RecognizerRequest():
                 assert effect.reply not in self.live
                 assert effect.reply not in self.ended, "used an id twice"
                 assert self.open_segment == effect.segment
@@ -280,7 +280,7 @@ class SimulatedSession(EffectChecks):
     def perform(self, effect: SessionEffect) -> None:
         super().perform(effect)
         match effect:
-            case TranscriptRequest():
+            case RecognizerRequest():
                 self._transcribe(effect)
             case RequestTranscript():
                 self._answer_request(effect.segment)
@@ -291,7 +291,7 @@ class SimulatedSession(EffectChecks):
             case _:
                 pass
 
-    def _transcribe(self, effect: TranscriptRequest) -> None:
+    def _transcribe(self, effect: RecognizerRequest) -> None:
         place = _place_of(effect.reply)
         delay_ms = self.stt_delays_ms[place % len(self.stt_delays_ms)]
         if delay_ms is None:

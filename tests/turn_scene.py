@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from assistant.pipeline.transcript_requests import SessionEffect, SessionEffects, TranscriptRequest, TranscriptRequests
+from assistant.pipeline.transcript_requests import RecognizerRequest, SessionEffect, SessionEffects, TranscriptRequests
 from assistant.turns.events import (
     CloseSegment,
     FinalTranscript,
@@ -162,14 +162,14 @@ def discards(effect: SessionEffect) -> bool:
 
 def last_requested(scene: Scene) -> ReplyId:
     """Returns the attempt whose transcript was requested last."""
-    return next(effect.reply for effect in reversed(scene.effects) if isinstance(effect, TranscriptRequest))
+    return next(effect.reply for effect in reversed(scene.effects) if isinstance(effect, RecognizerRequest))
 
 
 def interrupt_briefly(scene: Scene) -> ReplyId:
     """Speaks long enough to interrupt a reply, then stops. Returns the attempt of the new turn."""
     scene.speech(300)
     scene.silence(400)
-    return next(effect.reply for effect in reversed(scene.effects) if isinstance(effect, TranscriptRequest))
+    return next(effect.reply for effect in reversed(scene.effects) if isinstance(effect, RecognizerRequest))
 
 
 def has_resumed(scene: Scene) -> bool:

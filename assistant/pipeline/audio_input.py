@@ -16,7 +16,7 @@ from assistant.pipeline.end_of_turn_evidence import EvidenceCollector
 from assistant.pipeline.engine_recovery import EngineRecovery, reason_of
 from assistant.pipeline.recognizer import RecognizerFeed
 from assistant.pipeline.session_context import SessionContext
-from assistant.pipeline.transcript_requests import TranscriptRequest
+from assistant.pipeline.transcript_requests import RecognizerRequest
 from assistant.turns.backchannel import ends_with_question, is_backchannel, is_echo
 from assistant.turns.events import (
     CloseSegment,
@@ -225,7 +225,7 @@ class AudioInput:
         if overlap_task is not None:
             overlap_task[1].cancel()
 
-    async def transcript(self, effect: TranscriptRequest) -> Transcript | None:
+    async def transcript(self, effect: RecognizerRequest) -> Transcript | None:
         """Returns the transcript of the segment so far, or None if it was lost.
 
         No draft is made while it is unknown whether the speech is addressed to the assistant.
@@ -234,7 +234,7 @@ class AudioInput:
         return await self._recognizer.transcript(effect.segment, effect.speech_end, early=effect.early, draft=draft)
 
     def transcript_event(
-        self, effect: TranscriptRequest, transcript: Transcript | None, onset: Samples, *, attempt_open: bool
+        self, effect: RecognizerRequest, transcript: Transcript | None, onset: Samples, *, attempt_open: bool
     ) -> FinalTranscript | TranscriptFailed:
         """Converts a transcript to an event for the turn-taking machine.
 
@@ -278,7 +278,7 @@ class AudioInput:
 
     # ---- end of turn ----
 
-    def start_estimation(self, effect: TranscriptRequest) -> None:
+    def start_estimation(self, effect: RecognizerRequest) -> None:
         """Starts the end-of-turn estimation of the silence in which this transcript was requested."""
         if self._evidence_collector is not None:
             self._evidence_collector.start_estimation(effect.segment, effect.speech_end)

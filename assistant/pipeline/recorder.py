@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from assistant.end_of_turn.completeness import completeness
 from assistant.end_of_turn.estimator import SELDOM, EndOfTurnEstimate
 from assistant.events import SessionEvent, TurnFinished
-from assistant.pipeline.transcript_requests import TranscriptRequest
+from assistant.pipeline.transcript_requests import RecognizerRequest
 from assistant.pipeline.turn_trace import ConversationTimeline, PartialFacts, SegmentTrace, TurnTrace, salted_hash
 from assistant.trace.context import trace_id_of, traceparent
 from assistant.trace.latency import Span
@@ -144,7 +144,7 @@ class Recorder:
 
     # ---- an attempt ----
 
-    def transcript_requested(self, request: TranscriptRequest, now_s: float, speech_end_s: float) -> None:
+    def transcript_requested(self, request: RecognizerRequest, now_s: float, speech_end_s: float) -> None:
         """Records that a transcript was requested in a silence."""
         trace = self._trace(request.reply.turn)
         trace.attempts = request.reply.attempt

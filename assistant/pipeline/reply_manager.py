@@ -28,7 +28,7 @@ from assistant.pipeline.engine_recovery import EngineRecovery
 from assistant.pipeline.engines import ReplyOptions
 from assistant.pipeline.reply import Reply, literal_reply
 from assistant.pipeline.session_context import SessionContext
-from assistant.pipeline.transcript_requests import TranscriptRequest
+from assistant.pipeline.transcript_requests import RecognizerRequest
 from assistant.tools.rounds import ReplyEvent, ToolRounds, without_made_up
 from assistant.trace.record import Outcome
 from assistant.turns.events import (
@@ -121,7 +121,7 @@ class ReplyManager:
 
     # ---- transcripts ----
 
-    def add_attempt(self, effect: TranscriptRequest, transcription: "asyncio.Task[None]", now_s: float) -> None:
+    def add_attempt(self, effect: RecognizerRequest, transcription: "asyncio.Task[None]", now_s: float) -> None:
         """Creates an attempt whose transcript is being requested."""
         self._attempts[effect.reply] = _Attempt(transcription, now_s)
 

@@ -14,7 +14,7 @@ Reading order:
 1. `_process_frame` passes a frame to `AudioInput`, which returns the VAD result.
 2. `_dispatch` passes an event to the turn-taking state machine, through `TranscriptRequests`. An event reports what has
    happened, such as `FrameProcessed` or `FinalTranscript`.
-3. `_apply` carries out each effect that comes back. An effect is an instruction, such as `TranscriptRequest` or
+3. `_apply` carries out each effect that comes back. An effect is an instruction, such as `RecognizerRequest` or
    `CommitTurn`. `TurnStarted` and `TurnDiscarded` are effects too: they instruct the session to report this.
 
 These steps are synchronous. Slow work (recognition, LLM requests, synthesis) runs in tasks of this session's task
@@ -46,7 +46,7 @@ from assistant.pipeline.recorder import Recorder
 from assistant.pipeline.reply_manager import ReplyManager
 from assistant.pipeline.reply_requests import ReplyRequests
 from assistant.pipeline.session_context import SessionContext
-from assistant.pipeline.transcript_requests import SessionEffect, TranscriptRequest, TranscriptRequests
+from assistant.pipeline.transcript_requests import RecognizerRequest, SessionEffect, TranscriptRequests
 from assistant.turns.events import (
     CloseSegment,
     CommitTurn,
@@ -341,7 +341,7 @@ class Session:
                 self.on_event(
                     SpeechStarted(effect.turn, ms_of_samples(effect.onset), self.history.announce_user_item())
                 )
-            case TranscriptRequest():  # words of a turn, to answer them
+            case RecognizerRequest():  # words of a turn, to answer them
                 self._transcribe(effect)
             case RequestTranscript():  # words of short or unclear speech, to decide what it was
                 self._audio_input.transcribe_overlap(effect, self._reply_manager.recent_text(self.turns.replying))
@@ -407,7 +407,7 @@ class Session:
 
     # ---- transcripts ----
 
-    def _transcribe(self, effect: TranscriptRequest) -> None:
+    def _transcribe(self, effect: RecognizerRequest) -> None:
         now_s = self._now_s()
         self.recorder.transcript_requested(effect, now_s, self._loop_time_of(effect.speech_end))
         transcription = self._tasks.create_task(
@@ -415,7 +415,7 @@ class Session:
         )
         self._reply_manager.add_attempt(effect, transcription, now_s)
 
-    async def _run_transcription(self, effect: TranscriptRequest, onset: Samples) -> None:
+    async def _run_transcription(self, effect: RecognizerRequest, onset: Samples) -> None:
         """Transcribes the segment and dispatches the result. The end-of-turn estimation of this silence starts."""
         began_s = self._now_s()
         self._audio_input.start_estimation(effect)

@@ -41,7 +41,7 @@ from audio.units import Samples, ms_of_samples
 
 
 @dataclass(frozen=True, slots=True)
-class TranscriptRequest:
+class RecognizerRequest:
     """Asks the recognizer for the transcript of the segment. `FinalTranscript` or `TranscriptFailed` answers it.
 
     Attributes:
@@ -59,7 +59,7 @@ class TranscriptRequest:
     draft: bool = False
 
 
-SessionEffect = TranscriptRequest | DirectEffect
+SessionEffect = RecognizerRequest | DirectEffect
 SessionEffects = tuple[SessionEffect, ...]
 
 
@@ -183,7 +183,7 @@ class TranscriptRequests:
         return self._request(transcription, at)
 
     def _request(self, transcription: _Transcription, at: Samples, *, draft: bool = False) -> SessionEffects:
-        request = TranscriptRequest(
+        request = RecognizerRequest(
             transcription.last,
             transcription.segment,
             transcription.speech_end,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 from assistant.end_of_turn.estimator import EndOfTurnEstimate
-from assistant.pipeline.transcript_requests import SessionEffects, TranscriptRequest, TranscriptRequests
+from assistant.pipeline.transcript_requests import RecognizerRequest, SessionEffects, TranscriptRequests
 from assistant.turns.event_entries import LoggedEvent
 from assistant.turns.events import (
     CommitTurn,
@@ -191,7 +191,7 @@ def index_recording(told: Iterable[LoggedEvent]) -> RecordingIndex:
             silence, ordinal = last, 0
         for effect in effects:
             match effect:
-                case TranscriptRequest(reply, _, speech_end):
+                case RecognizerRequest(reply, _, speech_end):
                     found.add_request(
                         place, reply, RecordedRequest(_at(item), reply.turn, silence, ordinal, speech_end)
                     )
@@ -257,7 +257,7 @@ def events_of(steps: Iterable[Step]) -> Mapping[int, list[tuple[str, str]]]:
     for _, effects in steps:
         for effect in effects:
             match effect:
-                case TranscriptRequest(reply):
+                case RecognizerRequest(reply):
                     found.setdefault(reply.turn, []).append(("attempt", str(reply.attempt)))
                 case DropAttempt(reply, why):
                     found.setdefault(reply.turn, []).append(("dropped", f"attempt {reply.attempt}: {why}"))

@@ -10,7 +10,7 @@ simulated.
 import copy
 from dataclasses import dataclass, field, replace
 
-from assistant.pipeline.transcript_requests import SessionEffect, TranscriptRequest, TranscriptRequests
+from assistant.pipeline.transcript_requests import RecognizerRequest, SessionEffect, TranscriptRequests
 from assistant.replay.course import Change, CommittedReply, ReplyTiming, TurnCourse, TurnRange
 from assistant.replay.event_replay import (
     PlaybackReports,
@@ -141,7 +141,7 @@ class _Simulation(World):
         self.spoken_into = self.turns.replying
         for place in range(self.span.start - 1, -1, -1):
             told, effects = self.recorded.steps[place]
-            asked = [effect.reply for effect in effects if isinstance(effect, TranscriptRequest)]
+            asked = [effect.reply for effect in effects if isinstance(effect, RecognizerRequest)]
             self.simulated_ids |= {reply: reply for reply in asked}
             self.ordinal += len(asked)
             if (at := sure_speech_end(told)) is not None:
@@ -154,7 +154,7 @@ class _Simulation(World):
         """Returns the last segment before the turn. An unconfirmed onset may have become this turn."""
         for _, effects in reversed(self.recorded.steps[:place]):
             for effect in reversed(effects):
-                if isinstance(effect, OpenSegment | TranscriptRequest | RequestTranscript):
+                if isinstance(effect, OpenSegment | RecognizerRequest | RequestTranscript):
                     return effect.segment
         return NO_SEGMENT
 
@@ -221,7 +221,7 @@ class _Simulation(World):
                 self.dropped.add(reply)
             case OpenSegment(segment):
                 self.segment = segment
-            case TranscriptRequest():
+            case RecognizerRequest():
                 self._handle_request(effect)
             case RequestTranscript(segment):
                 self._handle_onset_request(segment)
@@ -248,7 +248,7 @@ class _Simulation(World):
             if silent and self.turns.settings.patience is not None and not self.recorded.estimates_in(self.silence):
                 self.course.assumed.add("fixed silence")
 
-    def _handle_request(self, effect: TranscriptRequest) -> None:
+    def _handle_request(self, effect: RecognizerRequest) -> None:
         self.course.asked += 1
         ordinal, self.ordinal = self.ordinal, self.ordinal + 1
         self.segment = effect.segment  # it may have been opened before this turn began
@@ -259,7 +259,7 @@ class _Simulation(World):
             self._simulate_result(effect, ordinal, self.now)
             return
         effects = self.recorded.steps[self.place].effects
-        recorded = next(was.reply for was in effects if isinstance(was, TranscriptRequest))
+        recorded = next(was.reply for was in effects if isinstance(was, RecognizerRequest))
         self.simulated_ids[recorded] = effect.reply
         if then.answer is None and then.dropped is not None:
             # It was dropped in the recording, and may not be dropped here.
@@ -277,14 +277,14 @@ class _Simulation(World):
         at = Samples(self.now + UNDERSTOOD)
         self.schedule(InterimTranscript(at, Transcript(segment, at, ""), was_requested=True))
 
-    def _simulate_result(self, effect: TranscriptRequest, ordinal: int, earliest: Samples) -> None:
+    def _simulate_result(self, effect: RecognizerRequest, ordinal: int, earliest: Samples) -> None:
         """Simulates the transcript and EOT estimates of a request that was not recorded."""
         self._simulate_estimate(effect.segment, self.now, "asked", ordinal)
         self._simulate_transcript(effect, ordinal, earliest)
         if ordinal == 0 and (heard := self._recorded_estimate("listener", 0)) is not None:
             self._simulate_estimate(effect.segment, Samples(self.now + heard.delay), "listener", 0)
 
-    def _simulate_transcript(self, effect: TranscriptRequest, ordinal: int, earliest: Samples) -> None:
+    def _simulate_transcript(self, effect: RecognizerRequest, ordinal: int, earliest: Samples) -> None:
         reply, segment, then = effect.reply, effect.segment, self._similar_request(ordinal, draft=effect.draft)
         at = Samples(max(earliest, self.now + (0 if then is None else self._delay(then, ordinal))))
         told = None if then is None or then.answer is None else self.recorded.steps[then.answer].told

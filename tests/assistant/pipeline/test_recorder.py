@@ -4,7 +4,7 @@ import pytest
 from simulation import Simulation, Utterance
 
 from assistant.pipeline.recorder import Recorder
-from assistant.pipeline.transcript_requests import TranscriptRequest
+from assistant.pipeline.transcript_requests import RecognizerRequest
 from assistant.trace.latency import Span
 from assistant.turns.events import CommitTurn, ReplyId
 from audio.stt import SegmentId
@@ -42,7 +42,7 @@ def test_wait_for_transcript_after_end_of_turn_counts_as_stt(
         if asked_ms is not None:
             reply = ReplyId(1, attempt)
             began_s, ended_s = (SPEECH_END_S + ms / 1000 for ms in asked_ms)
-            recorder.transcript_requested(TranscriptRequest(reply, SegmentId(1), Samples(0)), began_s, SPEECH_END_S)
+            recorder.transcript_requested(RecognizerRequest(reply, SegmentId(1), Samples(0)), began_s, SPEECH_END_S)
             recorder.transcribed(reply, began_s, ended_s)
             if attempt == 2:
                 recorder.drop(reply, ended_s, "same words")

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from turn_scene import FIRST, SLOW_TO_SETTLE, Scene, at, draft_transcript, words
 
-from assistant.pipeline.transcript_requests import SessionEffect, TranscriptRequest
+from assistant.pipeline.transcript_requests import RecognizerRequest, SessionEffect
 from assistant.turns.events import (
     CloseSegment,
     CommitTurn,
@@ -32,10 +32,10 @@ EARLY = TurnSettings(hangover_ms=400, speculate_after_ms=40, rechecks=RecheckThr
 def test_attempt_starts_at_possible_end() -> None:
     scene = Scene(EARLY)
     scene.speech(800)
-    assert scene.possible_end(60) == (TranscriptRequest(FIRST, SegmentId(0), at(800), early=True, draft=True),)
+    assert scene.possible_end(60) == (RecognizerRequest(FIRST, SegmentId(0), at(800), early=True, draft=True),)
     assert scene.transcript(FIRST, "hello") == (
         PrepareReply(FIRST, "hello", "hello"),
-        TranscriptRequest(ReplyId(1, 2), SegmentId(0), at(800)),
+        RecognizerRequest(ReplyId(1, 2), SegmentId(0), at(800)),
     )
 
 
@@ -47,7 +47,7 @@ def test_early_transcript_after_settle_time_is_rechecked_at_once() -> None:
     again = ReplyId(1, 2)
     assert scene.transcript(FIRST, "turn on the") == (
         PrepareReply(FIRST, "turn on the", "turn on the"),
-        TranscriptRequest(again, SegmentId(0), at(800)),
+        RecognizerRequest(again, SegmentId(0), at(800)),
     )
     assert scene.silence(60) == (), "the recheck is pending"
     assert scene.transcript(again, "turn on the lamp") == (
@@ -64,7 +64,7 @@ def test_late_confirmation_of_draft_is_rechecked_at_once() -> None:
     again, settled = ReplyId(1, 2), ReplyId(1, 3)
     assert scene.transcript(again, "turn on the lamp") == (
         DropAttempt(again, "same words"),
-        TranscriptRequest(settled, SegmentId(0), at(800)),
+        RecognizerRequest(settled, SegmentId(0), at(800)),
     )
 
 
@@ -74,7 +74,7 @@ def test_early_transcript_is_rechecked() -> None:
     scene.possible_end(40)
     scene.transcript(FIRST, "turn on the")
     again = ReplyId(1, 2)
-    assert scene.silence(20) == (TranscriptRequest(again, SegmentId(0), at(800)),)
+    assert scene.silence(20) == (RecognizerRequest(again, SegmentId(0), at(800)),)
     assert scene.transcript(again, "Turn on the lamp.") == (
         DropAttempt(FIRST, "other words"),
         PrepareReply(again, "Turn on the lamp.", "Turn on the lamp."),
@@ -114,11 +114,11 @@ def test_transcript_is_rechecked_before_settle_time() -> None:
     scene.possible_end(40)
     scene.transcript(FIRST, "turn on the")
     assert scene.silence(20) == ()
-    assert scene.silence(20) == (TranscriptRequest(ReplyId(1, 2), SegmentId(0), at(800), early=True),)
+    assert scene.silence(20) == (RecognizerRequest(ReplyId(1, 2), SegmentId(0), at(800), early=True),)
     scene.transcript(ReplyId(1, 2), "turn on the lamp")
     for later, early in ((ReplyId(1, 3), True), (ReplyId(1, 4), False)):
         assert scene.silence(20) == ()
-        assert scene.silence(20) == (TranscriptRequest(later, SegmentId(0), at(800), early=early),)
+        assert scene.silence(20) == (RecognizerRequest(later, SegmentId(0), at(800), early=early),)
         assert scene.transcript(later, "turn on the lamp") == (DropAttempt(later, "same words"),)
     assert scene.silence(140)[-2:] == (
         CommitTurn(ReplyId(1, 2), "turn on the lamp", "turn on the lamp", at(800)),
@@ -136,7 +136,7 @@ def test_transcript_after_end_of_turn_is_rechecked_before_commit() -> None:
     third = ReplyId(1, 3)
     assert scene.transcript(ReplyId(1, 2), "turn on the") == (
         DropAttempt(ReplyId(1, 2), "same words"),
-        TranscriptRequest(third, SegmentId(0), at(800), early=False),
+        RecognizerRequest(third, SegmentId(0), at(800), early=False),
     )
     assert scene.transcript(third, "turn on the lamp") == (
         DropAttempt(FIRST, "other words"),
@@ -165,7 +165,7 @@ def test_early_transcript_after_end_of_turn_is_rechecked_once() -> None:
     second = ReplyId(1, 2)
     assert scene.transcript(FIRST, "hello") == (
         PrepareReply(FIRST, "hello", "hello"),
-        TranscriptRequest(second, SegmentId(0), at(800), early=False),
+        RecognizerRequest(second, SegmentId(0), at(800), early=False),
     )
     assert scene.transcript(second, "hello") == (
         DropAttempt(second, "same words"),
@@ -179,12 +179,12 @@ def test_draft_is_rechecked_at_once() -> None:
     again = ReplyId(1, 2)
     assert draft_transcript(scene, "turn on the lamp") == (
         PrepareReply(FIRST, "turn on the lamp", "turn on the lamp"),
-        TranscriptRequest(again, SegmentId(0), at(800), early=True),
+        RecognizerRequest(again, SegmentId(0), at(800), early=True),
     )
     assert scene.silence(100) == (), "the recheck is pending"
     assert scene.transcript(again, "Turn on the lamp.") == (DropAttempt(again, "same words"),)
     settled = ReplyId(1, 3)
-    assert scene.silence(20) == (TranscriptRequest(settled, SegmentId(0), at(800)),)
+    assert scene.silence(20) == (RecognizerRequest(settled, SegmentId(0), at(800)),)
     assert scene.transcript(settled, "Turn on the lamp.") == (DropAttempt(settled, "same words"),)
     assert CommitTurn(FIRST, "turn on the lamp", "turn on the lamp", at(800)) in scene.silence(140)
 
@@ -204,21 +204,21 @@ def test_draft_is_not_committed_at_end_of_turn() -> None:
     draft_transcript(scene, "turn on the")
     assert scene.silence(160) == (EndOfTurn(1),)
     again, settled = ReplyId(1, 2), ReplyId(1, 3)
-    assert scene.transcript(again, "turn on the")[1:] == (TranscriptRequest(settled, SegmentId(0), at(800)),)
+    assert scene.transcript(again, "turn on the")[1:] == (RecognizerRequest(settled, SegmentId(0), at(800)),)
     assert CommitTurn(settled, "turn on the lamp", "turn on the lamp", at(800)) in scene.transcript(
         settled, "turn on the lamp"
     )
 
 
-def commits_with(scene: Scene, answer: Callable[[TranscriptRequest], ReportedEvent]) -> list[CommitTurn]:
+def commits_with(scene: Scene, answer: Callable[[RecognizerRequest], ReportedEvent]) -> list[CommitTurn]:
     """Continues the silence, answers each request with `answer`, and returns the commits."""
     told = list[SessionEffect]()
     for _ in range(40):
         told += scene.silence(20)
         told += [
-            more for effect in told if isinstance(effect, TranscriptRequest) for more in scene.handle(answer(effect))
+            more for effect in told if isinstance(effect, RecognizerRequest) for more in scene.handle(answer(effect))
         ]
-        told = [effect for effect in told if not isinstance(effect, TranscriptRequest)]
+        told = [effect for effect in told if not isinstance(effect, RecognizerRequest)]
     return [effect for effect in told if isinstance(effect, CommitTurn)]
 
 
@@ -268,8 +268,8 @@ def test_draft_of_dropped_attempt_is_ignored() -> None:
 def test_no_draft_is_requested_at_end_of_turn() -> None:
     scene = Scene(TurnSettings(hangover_ms=400, speculate_after_ms=None, rechecks=RecheckThresholds(settle_ms=160)))
     scene.speech(800)
-    asked = [effect for effect in scene.silence(400) if isinstance(effect, TranscriptRequest)]
-    assert asked == [TranscriptRequest(FIRST, SegmentId(0), at(800))]
+    asked = [effect for effect in scene.silence(400) if isinstance(effect, RecognizerRequest)]
+    assert asked == [RecognizerRequest(FIRST, SegmentId(0), at(800))]
 
 
 def test_speech_drops_attempt_and_its_recheck() -> None:
@@ -278,7 +278,7 @@ def test_speech_drops_attempt_and_its_recheck() -> None:
     again = ReplyId(1, 2)
     assert scene.speech(20) == (DropAttempt(FIRST, "went on"), DropAttempt(again, "went on"))
     assert scene.transcript(again, "turn on the lamp") == (), "a late transcript"
-    assert scene.possible_end(40)[-1] == TranscriptRequest(
+    assert scene.possible_end(40)[-1] == RecognizerRequest(
         ReplyId(1, 3), SegmentId(0), at(860), early=True, draft=True
     ), "an id is used once"
 
@@ -291,7 +291,7 @@ def test_end_of_turn_before_settle_time_requests_settled_transcript() -> None:
     scene.possible_end(40)
     again, settled = ReplyId(1, 2), ReplyId(1, 3)
     scene.transcript(again, "turn on the")
-    assert scene.silence(20) == (EndOfTurn(1), TranscriptRequest(settled, SegmentId(0), at(800)))
+    assert scene.silence(20) == (EndOfTurn(1), RecognizerRequest(settled, SegmentId(0), at(800)))
     assert CommitTurn(settled, "turn on the lamp", "turn on the lamp", at(800)) in scene.transcript(
         settled, "turn on the lamp"
     )
@@ -312,7 +312,7 @@ def test_request_has_latest_end_of_speech() -> None:
     scene.transcript(FIRST, "turn on the")
     scene.silence(20)
     moved = FrameProcessed(at(scene.now_ms + 20), VadResult(False, at(790), 0.0))
-    assert scene.handle(moved) == (TranscriptRequest(ReplyId(1, 2), SegmentId(0), at(790), early=True),)
+    assert scene.handle(moved) == (RecognizerRequest(ReplyId(1, 2), SegmentId(0), at(790), early=True),)
 
 
 def test_late_transcript_that_interrupts_is_rechecked_at_once() -> None:
@@ -324,7 +324,7 @@ def test_late_transcript_that_interrupts_is_rechecked_at_once() -> None:
     early, settled = ReplyId(2, 1), ReplyId(2, 2)
     effects = scene.transcript(early, "stop")
     assert effects[:2] == (InterruptReply(reply), PrepareReply(early, "stop", "stop"))
-    assert [effect.reply for effect in effects[2:] if isinstance(effect, TranscriptRequest)] == [settled]
+    assert [effect.reply for effect in effects[2:] if isinstance(effect, RecognizerRequest)] == [settled]
     assert scene.silence(20) == (EndOfTurn(2),), "the recheck is pending"
 
 
@@ -336,7 +336,7 @@ def test_release_of_key_waits_for_settled_transcript_that_was_requested() -> Non
     scene.speech(800)
     scene.silence(160)
     settled = ReplyId(1, 2)
-    assert scene.transcript(FIRST, "turn on the")[-1] == TranscriptRequest(settled, SegmentId(0), at(800))
+    assert scene.transcript(FIRST, "turn on the")[-1] == RecognizerRequest(settled, SegmentId(0), at(800))
     assert scene.handle(InputCommitted(at(scene.now_ms))) == (EndOfTurn(1),)
     assert scene.transcript(settled, "turn on the lamp")[:-1] == (
         DropAttempt(FIRST, "other words"),
@@ -351,7 +351,7 @@ def test_release_of_key_replaces_early_transcript() -> None:
     scene.silence(40)
     assert scene.handle(InputCommitted(at(scene.now_ms))) == (
         DropAttempt(FIRST, "went on"),
-        TranscriptRequest(ReplyId(1, 2), SegmentId(0), at(800)),
+        RecognizerRequest(ReplyId(1, 2), SegmentId(0), at(800)),
         EndOfTurn(1),
     )
 
@@ -360,13 +360,13 @@ def test_turn_of_maximum_length_is_transcribed_once() -> None:
     """The frame that ends the turn would also begin an attempt."""
     scene = Scene(replace(HELD, max_turn_s=1.0))
     scene.speech(960)
-    assert scene.silence(40)[-2:] == (TranscriptRequest(FIRST, SegmentId(0), at(960)), EndOfTurn(1))
+    assert scene.silence(40)[-2:] == (RecognizerRequest(FIRST, SegmentId(0), at(960)), EndOfTurn(1))
 
 
 def test_failed_transcript_is_not_requested_again_at_end_of_turn() -> None:
     scene = Scene(replace(SLOW_TO_SETTLE, speculate_after_ms=None, hangover_ms=100))
     scene.speech(800)
-    assert scene.silence(100)[0] == TranscriptRequest(FIRST, SegmentId(0), at(800), early=True)
+    assert scene.silence(100)[0] == RecognizerRequest(FIRST, SegmentId(0), at(800), early=True)
     assert scene.handle(TranscriptFailed(at(scene.now_ms), FIRST, SegmentId(0)))[:2] == (
         PrepareReply(FIRST, "", "", transcript_lost=True),
         CommitTurn(FIRST, "", "", at(800)),
@@ -376,4 +376,4 @@ def test_failed_transcript_is_not_requested_again_at_end_of_turn() -> None:
 def test_transcript_that_may_not_be_answered_is_requested_without_draft() -> None:
     scene = Scene(replace(SLOW_TO_SETTLE, answers=False))
     scene.speech(800)
-    assert scene.possible_end(40) == (TranscriptRequest(FIRST, SegmentId(0), at(800), early=True),)
+    assert scene.possible_end(40) == (RecognizerRequest(FIRST, SegmentId(0), at(800), early=True),)

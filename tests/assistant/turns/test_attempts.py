@@ -3,7 +3,7 @@
 import pytest
 from turn_scene import FIRST, Scene, at
 
-from assistant.pipeline.transcript_requests import TranscriptRequest
+from assistant.pipeline.transcript_requests import RecognizerRequest
 from assistant.turns.events import (
     CloseSegment,
     CommitTurn,
@@ -20,7 +20,7 @@ from audio.stt import SegmentId
 def test_attempt_is_prepared_before_end_of_turn_and_committed_at_it() -> None:
     scene = Scene(TurnSettings(hangover_ms=400, speculate_after_ms=100))
     scene.speech(800)
-    assert scene.silence(100) == (TranscriptRequest(FIRST, SegmentId(0), at(800)),)
+    assert scene.silence(100) == (RecognizerRequest(FIRST, SegmentId(0), at(800)),)
     assert scene.transcript(FIRST, "hello") == (PrepareReply(FIRST, "hello", "hello"),)
     assert scene.phase() is Phase.USER_SPEAKING
     assert scene.silence(280) == ()
@@ -38,7 +38,7 @@ def test_speech_before_commit_drops_attempt() -> None:
     scene.transcript(FIRST, "a small coffee")
     assert scene.speech(20) == (DropAttempt(FIRST, "went on"),)
     scene.speech(500)
-    assert scene.silence(100) == (TranscriptRequest(ReplyId(1, 2), SegmentId(0), at(1420)),)
+    assert scene.silence(100) == (RecognizerRequest(ReplyId(1, 2), SegmentId(0), at(1420)),)
     assert scene.transcript(FIRST, "a small coffee") == ()  # late transcript of the dropped attempt
     scene.transcript(ReplyId(1, 2), "a small coffee with milk")
     assert CommitTurn(ReplyId(1, 2), "a small coffee with milk", "a small coffee with milk", at(1420)) in scene.silence(
@@ -53,7 +53,7 @@ def test_early_attempts_are_limited() -> None:
         scene.speech(100)
         scene.silence(100)
         seconds = scene.now_ms / 1000
-    asked = sum(isinstance(effect, TranscriptRequest) for effect in scene.effects)
+    asked = sum(isinstance(effect, RecognizerRequest) for effect in scene.effects)
     assert asked == pytest.approx(limits.max_early + limits.max_early_per_s * seconds, abs=1.5)
     scene.silence(400)
     assert scene.phase() is Phase.AWAITING_TRANSCRIPT
@@ -66,7 +66,7 @@ def test_long_silence_starts_attempt_beyond_the_limit() -> None:
         scene.silence(60)
     scene.speech(60)
     assert scene.silence(AttemptThresholds().late_after_ms - 20) == ()
-    assert [type(effect) for effect in scene.silence(20)] == [TranscriptRequest]
+    assert [type(effect) for effect in scene.silence(20)] == [RecognizerRequest]
 
 
 def test_dip_in_speech_drops_attempt() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from turn_scene import FIRST, Scene, at, discards
 
-from assistant.pipeline.transcript_requests import TranscriptRequest
+from assistant.pipeline.transcript_requests import RecognizerRequest
 from assistant.turns.events import (
     CloseSegment,
     CommitTurn,
@@ -38,7 +38,7 @@ def test_manual_turn_ends_only_when_committed() -> None:
     scene.speech(500)
     assert scene.silence(3000) == ()
     assert scene.handle(InputCommitted(at(scene.now_ms))) == (
-        TranscriptRequest(FIRST, SegmentId(0), at(500)),
+        RecognizerRequest(FIRST, SegmentId(0), at(500)),
         EndOfTurn(1),
     )
     assert scene.transcript(FIRST, "hello") == (
@@ -58,7 +58,7 @@ def test_commit_during_speech_makes_two_turns() -> None:
     segment = SegmentId(at(1000))
     assert scene.effects == [OpenSegment(segment, at(1000)), TurnStarted(2, at(1000))]
     scene.silence(100)
-    assert scene.handle(InputCommitted(at(scene.now_ms)))[0] == TranscriptRequest(ReplyId(2, 1), segment, at(2000))
+    assert scene.handle(InputCommitted(at(scene.now_ms)))[0] == RecognizerRequest(ReplyId(2, 1), segment, at(2000))
 
 
 def test_speech_after_commit_is_a_turn_after_the_reply() -> None:
@@ -136,7 +136,7 @@ def test_cancelled_request_drops_prepared_attempt() -> None:
     assert effects == (
         DropAttempt(FIRST, "cleared"),
         DropAttempt(ReplyId(1, 2), "cleared"),
-        TranscriptRequest(third, SegmentId(0), at(500)),
+        RecognizerRequest(third, SegmentId(0), at(500)),
     )
     assert scene.transcript(third, "hello")[0] == CommitWithoutReply(1, "hello", "hello", at(500))
 
@@ -176,7 +176,7 @@ def test_overlap_can_be_committed_in_manual_mode() -> None:
     assert scene.handle(InputCommitted(at(500))) == (
         InterruptReply(FIRST, "client"),
         TurnStarted(2, at(0)),
-        TranscriptRequest(second, SegmentId(0), at(500)),
+        RecognizerRequest(second, SegmentId(0), at(500)),
         EndOfTurn(2),
     )
 
@@ -226,7 +226,7 @@ def test_speech_after_cut_is_a_turn_when_silence_ends_turns(cut: Callable[[Sampl
     scene.effects.clear()
     scene.speech(1000)
     assert scene.effects == [OpenSegment(SegmentId(at(1000)), at(1000)), TurnStarted(2, at(1000))]
-    assert [type(effect) for effect in scene.silence(400)] == [TranscriptRequest, EndOfTurn]
+    assert [type(effect) for effect in scene.silence(400)] == [RecognizerRequest, EndOfTurn]
 
 
 def test_overlong_speech_without_words_starts_no_second_turn() -> None:
@@ -253,7 +253,7 @@ def test_turn_is_answered_after_switch_from_manual() -> None:
     scene = Scene(TurnSettings(ends_turn=EndsTurn.CLIENT, has_client=True))
     scene.speech(500)
     scene.turns.settings = TurnSettings(has_client=True)
-    assert [type(effect) for effect in scene.silence(400)] == [TranscriptRequest, EndOfTurn]
+    assert [type(effect) for effect in scene.silence(400)] == [RecognizerRequest, EndOfTurn]
     assert scene.transcript(FIRST, "hello")[1] == CommitTurn(FIRST, "hello", "hello", at(500))
 
 

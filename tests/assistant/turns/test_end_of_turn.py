@@ -4,7 +4,7 @@ import pytest
 from turn_scene import FIRST, SOME_SEGMENT, Scene, at, low_confidence_transcript
 
 from assistant.end_of_turn.estimator import EndOfTurnEstimate, EndOfTurnProfile
-from assistant.pipeline.transcript_requests import SessionEffects, TranscriptRequest
+from assistant.pipeline.transcript_requests import RecognizerRequest, SessionEffects
 from assistant.turns.events import (
     CloseSegment,
     CommitTurn,
@@ -35,7 +35,7 @@ def test_silence_ends_turn_and_transcript_starts_reply() -> None:
     assert scene.silence(500) == ()
     assert scene.speech(800) == (OpenSegment(SegmentId(at(200)), at(500)), TurnStarted(1, at(500)))
     assert scene.silence(380) == ()
-    assert scene.silence(20) == (TranscriptRequest(FIRST, SegmentId(at(200)), at(1300)), EndOfTurn(1))
+    assert scene.silence(20) == (RecognizerRequest(FIRST, SegmentId(at(200)), at(1300)), EndOfTurn(1))
     assert scene.phase() is Phase.AWAITING_TRANSCRIPT
     assert scene.transcript(FIRST, " what time is it ") == (
         PrepareReply(FIRST, "what time is it", "what time is it"),
@@ -70,7 +70,7 @@ def test_vad_replaced_during_pause_does_not_move_speech_end() -> None:
     scene.silence(100)
     for ms in (920, 940, 960, 1200):
         scene.handle(FrameProcessed(at(ms), VadResult(speaking=False, boundary=Samples(0), probability=0.0)))
-    assert TranscriptRequest(FIRST, SegmentId(0), at(800)) in scene.effects
+    assert RecognizerRequest(FIRST, SegmentId(0), at(800)) in scene.effects
 
 
 def test_turn_without_words_is_discarded() -> None:
@@ -87,7 +87,7 @@ def test_turn_without_words_is_discarded() -> None:
 
 def test_noise_longer_than_maximum_turn_is_not_answered() -> None:
     scene = Scene(TurnSettings(max_turn_s=2.0))
-    asked = next(effect.reply for effect in scene.uncertain_speech(2200) if isinstance(effect, TranscriptRequest))
+    asked = next(effect.reply for effect in scene.uncertain_speech(2200) if isinstance(effect, RecognizerRequest))
     assert TurnDiscarded(1, at(2200), at(2000), "noise") in low_confidence_transcript(scene, asked)
 
 

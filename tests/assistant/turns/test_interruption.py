@@ -3,7 +3,7 @@
 import pytest
 from turn_scene import Scene, at, words
 
-from assistant.pipeline.transcript_requests import TranscriptRequest
+from assistant.pipeline.transcript_requests import RecognizerRequest
 from assistant.turns.events import (
     CloseSegment,
     DuckReply,
@@ -27,7 +27,7 @@ def test_speech_after_a_word_interrupts_and_starts_new_turn() -> None:
     scene.speech(280)
     assert scene.speech(20) == (TurnStarted(2, at(1800)), InterruptReply(reply, continues_turn=True))
     scene.speech(500)
-    assert TranscriptRequest(ReplyId(2, 1), SegmentId(at(1500)), at(2600)) in scene.silence(400)
+    assert RecognizerRequest(ReplyId(2, 1), SegmentId(at(1500)), at(2600)) in scene.silence(400)
 
 
 def test_cough_ducks_reply_only_briefly() -> None:
@@ -55,7 +55,7 @@ def test_uncertain_speech_interrupts_when_its_transcript_arrives() -> None:
     assert scene.requested_transcript("Quit.", asked) == (TurnStarted(2, at(2800)), InterruptReply(reply))
     scene.silence(500)
     assert [
-        (effect.reply.turn, effect.speech_end) for effect in scene.effects if isinstance(effect, TranscriptRequest)
+        (effect.reply.turn, effect.speech_end) for effect in scene.effects if isinstance(effect, RecognizerRequest)
     ][-1] == (2, at(2960))
 
 
@@ -169,4 +169,4 @@ def test_overlap_becomes_turn_when_reply_ends() -> None:
     scene.speech(100)
     assert scene.handle(ReplyEnded(at(scene.now_ms), reply)) == (UnduckReply(reply), TurnStarted(2, at(1800)))
     assert scene.phase() is Phase.USER_SPEAKING
-    assert TranscriptRequest(ReplyId(2, 1), SegmentId(at(1500)), at(1900)) in scene.silence(400)
+    assert RecognizerRequest(ReplyId(2, 1), SegmentId(at(1500)), at(1900)) in scene.silence(400)

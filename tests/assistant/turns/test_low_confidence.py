@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from turn_scene import FIRST, Scene, at, last_requested, low_confidence_transcript, words
 
-from assistant.pipeline.transcript_requests import TranscriptRequest
+from assistant.pipeline.transcript_requests import RecognizerRequest
 from assistant.turns.events import (
     CloseSegment,
     CommitTurn,
@@ -35,7 +35,7 @@ def test_turn_with_one_confident_transcript_is_not_noise() -> None:
     scene.silence(1000)
     scene.uncertain_speech(160, 0.6)
     scene.requested_transcript("Quit.", scene.silence(160))
-    [asking] = [effect for effect in scene.silence(500) if isinstance(effect, TranscriptRequest)]
+    [asking] = [effect for effect in scene.silence(500) if isinstance(effect, RecognizerRequest)]
     told = FinalTranscript(at(scene.now_ms), asking.reply, replace(words("quit", asking.segment), low_confidence=True))
     assert any(isinstance(effect, CommitTurn) for effect in scene.handle(told)), "not noise"
 
@@ -99,11 +99,11 @@ def test_low_confidence_transcript_is_kept_in_manual_modes(settings: TurnSetting
     scene = Scene(settings)
     scene.uncertain_speech(600)
     scene.silence(100)
-    asked = [effect.reply for effect in scene.effects if isinstance(effect, TranscriptRequest)]
+    asked = [effect.reply for effect in scene.effects if isinstance(effect, RecognizerRequest)]
     for reply in asked:
         low_confidence_transcript(scene, reply)
     told = scene.handle(InputCommitted(at(scene.now_ms)))
-    asked = [effect.reply for effect in told if isinstance(effect, TranscriptRequest)]
+    asked = [effect.reply for effect in told if isinstance(effect, RecognizerRequest)]
     for reply in asked:
         low_confidence_transcript(scene, reply)
     assert [effect.text for effect in scene.effects if isinstance(effect, CommitTurn | CommitWithoutReply)] == ["the"]
@@ -251,6 +251,6 @@ def test_certainty_of_overlap_counts_for_the_turn(words_heard: int) -> None:
         scene.speech(20)
     scene.uncertain_speech(100)
     scene.silence(600)
-    asked = next(effect.reply for effect in reversed(scene.effects) if isinstance(effect, TranscriptRequest))
+    asked = next(effect.reply for effect in reversed(scene.effects) if isinstance(effect, RecognizerRequest))
     commit = next(effect for effect in low_confidence_transcript(scene, asked) if isinstance(effect, CommitTurn))
     assert commit.new_text == "the"

@@ -2,7 +2,7 @@
 
 from turn_scene import FIRST, Scene, at, last_requested
 
-from assistant.pipeline.transcript_requests import TranscriptRequest
+from assistant.pipeline.transcript_requests import RecognizerRequest
 from assistant.turns.events import (
     CommitTurn,
     CommitWithoutReply,
@@ -37,7 +37,7 @@ def test_speech_while_transcript_is_pending_is_queued_as_turn() -> None:
     scene.transcript(FIRST, "the first half")
     begun = (OpenSegment(SegmentId(at(1000)), at(1200)), TurnStarted(2, at(1200)))
     assert scene.silence(20) == begun
-    asked = TranscriptRequest(ReplyId(2, 1), SegmentId(at(1000)), at(1700))
+    asked = RecognizerRequest(ReplyId(2, 1), SegmentId(at(1000)), at(1700))
     assert scene.handle(InputCommitted(at(scene.now_ms)))[0] == asked
 
 

@@ -2,7 +2,7 @@
 
 from turn_scene import FIRST, Scene, at
 
-from assistant.pipeline.transcript_requests import TranscriptRequest
+from assistant.pipeline.transcript_requests import RecognizerRequest
 from assistant.turns.events import (
     CloseSegment,
     CommitTurn,
@@ -48,7 +48,7 @@ def test_speech_before_request_is_a_turn_after_its_reply() -> None:
     assert scene.speech(500) == ()
     assert scene.silence(400) == (), "the overlap is kept during a pause"
     assert scene.handle(ReplyEnded(at(1900), typed)) == (TurnStarted(3, at(0)),)
-    assert scene.silence(20) == (TranscriptRequest(spoken, SegmentId(0), at(1500)), EndOfTurn(3))
+    assert scene.silence(20) == (RecognizerRequest(spoken, SegmentId(0), at(1500)), EndOfTurn(3))
     assert scene.transcript(spoken, "what time is it") == (
         PrepareReply(spoken, "what time is it", "what time is it"),
         CommitTurn(spoken, "what time is it", "what time is it", at(1500)),

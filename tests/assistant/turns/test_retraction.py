@@ -2,7 +2,7 @@
 
 from turn_scene import FIRST, Scene, at
 
-from assistant.pipeline.transcript_requests import TranscriptRequest
+from assistant.pipeline.transcript_requests import RecognizerRequest
 from assistant.turns.events import (
     CloseSegment,
     CommitTurn,
@@ -27,7 +27,7 @@ def test_speech_before_reply_is_audible_retracts_it_and_joins_words() -> None:
     segment = SegmentId(at(1500))
     assert scene.speech(20) == (OpenSegment(segment, at(1800)), RetractReply(reply), TurnStarted(1, at(1800)))
     scene.speech(500)
-    assert TranscriptRequest(ReplyId(1, 2), segment, at(2320)) in scene.silence(400)
+    assert RecognizerRequest(ReplyId(1, 2), segment, at(2320)) in scene.silence(400)
     assert scene.transcript(ReplyId(1, 2), "with milk") == (
         PrepareReply(ReplyId(1, 2), "a small coffee with milk", "with milk"),
         CommitTurn(ReplyId(1, 2), "a small coffee with milk", "with milk", at(2320)),

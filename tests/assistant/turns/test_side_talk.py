@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from turn_scene import FIRST, Scene, at, discards, words
 
-from assistant.pipeline.transcript_requests import SessionEffects, TranscriptRequest
+from assistant.pipeline.transcript_requests import RecognizerRequest, SessionEffects
 from assistant.turns.events import (
     CloseSegment,
     CommitTurn,
@@ -38,7 +38,7 @@ def test_overlap_is_a_turn_after_reply_if_only_client_interrupts() -> None:
     assert [type(effect) for effect in scene.speech(200)] == [OpenSegment]
     assert scene.speech(200) == (TurnStarted(2, at(began)),), "the client decides whether to interrupt"
     scene.handle(ReplyEnded(at(scene.now_ms), FIRST))
-    assert [type(effect) for effect in scene.silence(400)] == [TranscriptRequest, EndOfTurn]
+    assert [type(effect) for effect in scene.silence(400)] == [RecognizerRequest, EndOfTurn]
     second = ReplyId(2, 1)
     assert scene.transcript(second, "and then")[:2] == (
         PrepareReply(second, "and then", "and then"),
@@ -58,7 +58,7 @@ def deferred_overlap(settings: TurnSettings = DEFERRING, text: str = "and then")
     scene.effects.clear()
     assert scene.silence(380) == ()
     assert scene.silence(20) == (
-        TranscriptRequest(ReplyId(2, 1), SegmentId(at(scene.now_ms - 1100)), at(scene.now_ms - 400)),
+        RecognizerRequest(ReplyId(2, 1), SegmentId(at(scene.now_ms - 1100)), at(scene.now_ms - 400)),
     )
     return scene, scene.transcript(ReplyId(2, 1), text)
 
@@ -159,7 +159,7 @@ def pending_side_talk() -> Scene:
     assert [type(effect) for effect in scene.effects] == [OpenSegment], (
         "a short pause does not end it, and the reply is not ducked"
     )
-    assert scene.silence(20) == (TurnStarted(2, at(1800)), TranscriptRequest(SECOND, SegmentId(at(1500)), at(3000)))
+    assert scene.silence(20) == (TurnStarted(2, at(1800)), RecognizerRequest(SECOND, SegmentId(at(1500)), at(3000)))
     assert scene.silence(200) == ()
     return scene
 
@@ -199,7 +199,7 @@ def test_continued_side_talk_is_transcribed_again() -> None:
     scene = pending_side_talk()
     assert scene.speech(20) == (DropAttempt(SECOND, "went on"),)
     assert scene.transcript(SECOND, "stop") == ()
-    assert scene.silence(400)[-1] == TranscriptRequest(ReplyId(2, 2), SegmentId(at(1500)), at(3620))
+    assert scene.silence(400)[-1] == RecognizerRequest(ReplyId(2, 2), SegmentId(at(1500)), at(3620))
     assert scene.transcript(ReplyId(2, 2), "stop it")[0] == InterruptReply(FIRST)
 
 
@@ -232,7 +232,7 @@ def test_deferred_overlap_continues_after_cancelled_reply() -> None:
     scene.speech(400)
     assert scene.handle(ReplyCancelled(at(scene.now_ms))) == (InterruptReply(FIRST, "client"),)
     scene.speech(400)
-    assert [type(effect) for effect in scene.silence(400)] == [TranscriptRequest, EndOfTurn]
+    assert [type(effect) for effect in scene.silence(400)] == [RecognizerRequest, EndOfTurn]
 
 
 def test_clear_discards_deferred_overlap() -> None:
@@ -255,4 +255,4 @@ def test_new_onset_interrupts_once_reply_is_interruptible() -> None:
     scene.silence(400)
     scene.turns.settings = TurnSettings(has_client=True)
     assert InterruptReply(FIRST) in scene.speech(400)
-    assert [type(effect) for effect in scene.silence(400)] == [TranscriptRequest, EndOfTurn]
+    assert [type(effect) for effect in scene.silence(400)] == [RecognizerRequest, EndOfTurn]

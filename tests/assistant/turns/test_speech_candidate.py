@@ -3,7 +3,7 @@
 import pytest
 from turn_scene import FIRST, Scene, at, last_requested, low_confidence_transcript
 
-from assistant.pipeline.transcript_requests import TranscriptRequest
+from assistant.pipeline.transcript_requests import RecognizerRequest
 from assistant.turns.events import (
     CloseSegment,
     CommitTurn,
@@ -40,7 +40,7 @@ def test_candidate_with_words_begins_turn() -> None:
     assert asked == (OpenSegment(SegmentId(at(700)), at(1000)), RequestTranscript(SegmentId(at(700)), at(1200)))
     assert scene.phase() is Phase.IDLE
     assert scene.requested_transcript("Quit.", asked) == (TurnStarted(1, at(1000)),)
-    assert TranscriptRequest(FIRST, SegmentId(at(700)), at(1200)) in scene.silence(400)
+    assert RecognizerRequest(FIRST, SegmentId(at(700)), at(1200)) in scene.silence(400)
 
 
 @pytest.mark.parametrize(("text", "rough"), [("", False), ("the", True)], ids=["no words", "low-confidence word"])

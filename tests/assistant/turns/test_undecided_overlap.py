@@ -3,7 +3,7 @@
 import pytest
 from turn_scene import Scene, at
 
-from assistant.pipeline.transcript_requests import TranscriptRequest
+from assistant.pipeline.transcript_requests import RecognizerRequest
 from assistant.turns.events import (
     CloseSegment,
     DuckReply,
@@ -48,7 +48,7 @@ def test_overlap_pending_at_end_of_reply_is_turn_if_it_has_words(
     assert scene.phase() is Phase.IDLE
     asked += scene.silence(160 - silence_ms)
     assert scene.requested_transcript(text, asked) == (said or (CloseSegment(SegmentId(at(2500)), 1, used=False),))
-    asking = [effect for effect in scene.silence(600) if isinstance(effect, TranscriptRequest)]
+    asking = [effect for effect in scene.silence(600) if isinstance(effect, RecognizerRequest)]
     assert [effect.speech_end for effect in asking] == [at(2960)] * len(said)
 
 
