@@ -60,8 +60,8 @@ class EngineThread(Generic[E]):
     def submit(self, job: Callable[[E], None], due_s: float = 0.0) -> None:
         """Runs `job`, which must not raise, after all jobs due earlier. Never blocks. Raises TtsError.
 
-        A long job in parts submits its next part itself with the same due time, so that more urgent jobs run in
-        between.
+        A long job in parts submits its next part itself with the due time of that part, so that more urgent jobs run
+        in between.
         """
         if self.gave_up:
             raise TtsError(f"{self._name} hung earlier and was abandoned: load the voice again")

@@ -27,7 +27,7 @@ from audio.tts.piper_synthesis import Sound
 from audio.tts.piper_words import is_audible, place_words, with_pronunciations
 from audio.tts.shared_loading import SharedLoading
 from audio.tts.sound import CLAUSE_PAUSE_MS, LOUDNESS_REFERENCE, SENTENCE_PAUSE_MS
-from audio.units import FULL_SCALE
+from audio.units import FULL_SCALE, REPLY_RATE_HZ
 
 log = logging.getLogger(__name__)
 
@@ -59,13 +59,17 @@ class _Job(Generic[T]):
         thread: EngineThread[PiperModel],
         work: Callable[[PiperModel, StopSwitch], Iterator[T]],
         due_s: float = 0.0,
+        length_s: Callable[[T], float] = lambda _part: 0.0,
     ) -> None:
+        """Creates a job. `due_s`: when its first part is due; `length_s`: returns the playing time of a part."""
         self.stream: SynthesisStream[T] = SynthesisStream(
             _WAITING_PARTS, "Piper made more sound from a chunk than its letters can have"
         )
         self.thread = thread
         self._work = work
         self._due_s = due_s
+        self._length_s = length_s
+        self._last_part_s = 0.0
         self._items: Iterator[T] | None = None
         self._switch = StopSwitch()
 
@@ -74,7 +78,11 @@ class _Job(Generic[T]):
         self.thread.submit(self._run, self._due_s)
 
     def _run(self, model: PiperModel) -> None:
-        """Makes the next part, then submits itself for the following one. Runs in the model's thread."""
+        """Makes the next part, then submits itself for the following one. Runs in the model's thread.
+
+        A part is due when the one before it begins to play, so that the first parts of other texts come before parts
+        that are heard later.
+        """
         if self.stream.cancelled:
             return
         if self._items is None:
@@ -83,6 +91,8 @@ class _Job(Generic[T]):
             item = next(self._items)
             self.thread.made += 1
             self.stream.put(item)
+            self._due_s += self._last_part_s
+            self._last_part_s = self._length_s(item)
             self.begin()
         except StopIteration:
             self.stream.put(None)
@@ -237,7 +247,8 @@ class PiperTts:
             thread = self._thread  # read for each piece, because it may have been replaced
             if thread is None:
                 raise TtsError("the Piper voice is not loaded: load it before it speaks")
-            job = _Job(thread, self._parts(piece, speed), due_s(asyncio.get_running_loop().time(), piece.text))
+            first_due_s = due_s(asyncio.get_running_loop().time(), piece.text)
+            job = _Job(thread, self._parts(piece, speed), first_due_s, _playing_s)
             async with aclosing(self._results(job, self._timeout_s)) as results:
                 async for part in results:
                     if not part.pcm.size:
@@ -331,3 +342,7 @@ def plain(text: str) -> str:
     """Replaces emoji and control sequences by blanks of the same length."""
     text = _EMOJI.sub(lambda match: " " * len(match[0]), clean(text))
     return _RAW_PHONEMES.sub(" ", text)
+
+
+def _playing_s(part: ReplyAudio) -> float:
+    return part.pcm.size / REPLY_RATE_HZ

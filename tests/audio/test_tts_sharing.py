@@ -145,6 +145,27 @@ def test_first_chunk_does_not_wait_for_long_text(tones: str, monitor: SynthesisM
     asyncio.run(scene())
 
 
+def test_first_part_comes_before_parts_of_another_text_that_are_heard_later(
+    tones: str, monitor: SynthesisMonitor
+) -> None:
+    async def scene() -> None:
+        voice = PiperTts(tones)
+        await voice.load()
+        monitor.hold()
+        async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
+            tasks.create_task(said(voice, LONG))
+            await monitor.held()
+            tasks.create_task(said(voice, LONG))
+            await asyncio.sleep(0)
+            monitor.go.set()
+        first, second, *rest = monitor.made
+        assert second != first
+        assert rest[0] == first, "after two parts of the first text, the second has its turn"
+        await voice.aclose()
+
+    asyncio.run(scene())
+
+
 def test_working_voice_is_not_reloaded(tones: str, monitor: SynthesisMonitor) -> None:
     async def scene() -> None:
         voice = PiperTts(tones)
