@@ -6,8 +6,8 @@ build.py maps engine names to classes.
 import asyncio
 import logging
 import os
+import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from time import process_time
@@ -18,7 +18,7 @@ from assistant.config.settings import Settings
 from assistant.end_of_turn.estimator import fitted_turn_end
 from assistant.models.catalogue import Kind
 from assistant.models.needs import Need, at_hand, is_piper_voice, lacking_model, other_voice
-from assistant.models.whisper_choice import whisper_choice
+from assistant.models.whisper_choice import DecodeTime, whisper_choice
 from assistant.pipeline.end_of_turn_evidence import AudioEndOfTurnModel, warm_up_estimator
 from assistant.pipeline.engines import EngineChoice, Engines
 from assistant.pipeline.no_recognizer import NoRecognizer, typed_text_only
@@ -70,6 +70,7 @@ class EngineLoader:
     _why_model: str = ""  # why `stt.model = "auto"` is the model that was loaded
     measures: bool = True  # Whisper models without a time on this machine are measured first
     talks: bool = False  # a local microphone is used, so the settings of [talk] apply
+    show_measuring: Callable[[str], None] = lambda _what: None  # is told what is measured, at the beginning
 
     async def open(self) -> None:
         """Loads the shared engines. Raises EngineLoadError if a stage has no working engine."""
@@ -214,12 +215,7 @@ class EngineLoader:
         """
         if self._shared_whisper is not None and self._shared_whisper.works:
             return self._shared_whisper.transcriber()
-        measured: dict[str, float] = {}
-        if self.measures and self._shared_whisper is None and whisper_choice(self.settings).unmeasured:
-            now_s = asyncio.get_running_loop().time
-            with suppress(TimeoutError):  # then the models without a time are not chosen
-                async with asyncio.timeout(MEASURE_TIMEOUT_S):
-                    measured = await asyncio.to_thread(measure_unmeasured, self.settings, now_s, process_time)
+        measured = await self._measure_whisper() if self.measures and self._shared_whisper is None else {}
         wanted, lacking = self.settings.stt.engine, self.lacking_recognizer
         if wanted == "auto" and lacking:
             self._record_choice("stt", NoRecognizer.name, "", typed_text_only(lacking), _now_s(), fallback=True)
@@ -239,6 +235,23 @@ class EngineLoader:
             )
             self._record_choice("stt", shared.name, shared.transcriber().detail, why, began_s)
         return shared.transcriber()
+
+    async def _measure_whisper(self) -> Mapping[str, DecodeTime]:
+        """Measures the Whisper models that "auto" needs times of. Those without a time at the limit are not chosen."""
+        names = whisper_choice(self.settings).to_measure
+        if not names:
+            return {}
+        self.show_measuring(
+            f"the speed of Whisper on this machine ({', '.join(names)}), {MEASURE_TIMEOUT_S:g} s at most"
+        )
+        now_s, ended = asyncio.get_running_loop().time, threading.Event()
+        try:
+            async with asyncio.timeout(MEASURE_TIMEOUT_S):
+                return await asyncio.to_thread(measure_unmeasured, self.settings, now_s, process_time, ended.is_set)
+        except TimeoutError:
+            return {}
+        finally:
+            ended.set()  # the thread would otherwise compute beside the conversation
 
     def _missing(self, kind: Kind) -> str:
         """Returns what the best engine of a stage lacks; "" if its model is available."""
