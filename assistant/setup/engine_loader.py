@@ -88,6 +88,7 @@ class EngineLoader:
 
     async def _load_skills(self) -> "Skills":
         """Loads the skills' tables."""
+        build.check_local_model(self.settings)
         self.settings, self._local_reason = build.with_local_model(self.settings)
         if not self.settings.skills.enabled and not self.settings.llm.endpoints:
             raise EngineLoadError(
