@@ -13,7 +13,7 @@ from functools import partial
 from time import process_time
 from typing import TYPE_CHECKING
 
-from assistant.config.endpoint_settings import WITHOUT_FUNCTIONS
+from assistant.config.endpoint_settings import WITHOUT_FUNCTIONS, EndpointSection
 from assistant.config.settings import Settings
 from assistant.end_of_turn.estimator import fitted_turn_end
 from assistant.models.catalogue import Kind
@@ -64,6 +64,7 @@ class EngineLoader:
     _model: ChatModel | None = None
     _tools: "McpTools | None" = None
     _end_of_turn_model: AudioEndOfTurnModel | None = None
+    _left_out: list[str] = field(default_factory=list)  # fallbacks that cannot start, with the reasons
     _local_reason: str = ""  # why the model on this machine is used although it is not configured, or is not used
     local_problem: str = ""  # why the installed model on this machine does not answer; "" if none is there or it does
     _shared_whisper: "SharedWhisper | None" = None
@@ -325,16 +326,21 @@ class EngineLoader:
                 self.settings = replace(self.settings, llm=replace(self.settings.llm, endpoints=()))
                 why, fallback = f"instead of the model on this machine, because {error}", True
                 self.local_problem = str(error)
+            else:
+                if self._left_out:
+                    why, fallback = "; ".join(self._left_out), True
         shown = build.answering(self.settings, skills, model, SkillEffects(lambda _messages: None, build.local_now))
         self._record_choice("llm", shown.name, shown.detail, why, began_s, fallback=fallback)
         return model
 
     async def _open_model(self) -> ChatModel:
-        """Returns the loaded client of the endpoints. Raises EngineLoadError."""
-        clients = build.clients(self.settings, self.environ)
+        """Returns the loaded client of the endpoints, without fallbacks that cannot start. Raises EngineLoadError."""
+        clients = self._make_clients()
         self._model = model = build.joined(self.settings, clients)
         try:
-            await self._start_local_models(clients)
+            started = await self._start_local_models(clients)
+            if len(started) < len(clients):
+                self._model = model = build.joined(self.settings, started)
             await self._with_timeout(model.name, model.load())
         except BaseException:
             self._model = None
@@ -342,14 +348,48 @@ class EngineLoader:
             raise
         return model
 
-    async def _start_local_models(self, clients: Sequence[ChatModel]) -> None:
-        """Starts the models that run on this machine. Raises EngineLoadError if one cannot be started."""
+    def _make_clients(self) -> list[ChatModel]:
+        """Returns the clients of the endpoints. Raises EngineLoadError."""
+        clients = []
+        for endpoint in self.settings.llm.endpoints:
+            try:
+                clients.append(build.client(endpoint, self.settings, self.environ))
+            except EngineLoadError as error:
+                self._leave_out(endpoint, error)
+        return clients
+
+    async def _start_local_models(self, clients: Sequence[ChatModel]) -> list[ChatModel]:
+        """Starts the models that run on this machine. Returns the clients of all endpoints that are left.
+
+        Raises EngineLoadError if a model that is no fallback cannot be started.
+        """
+        left = []
         for endpoint, client in zip(self.settings.llm.endpoints, clients, strict=True):
-            if endpoint.kind == "local":
-                try:
-                    await self._with_timeout(client.name, client.load())
-                except LlmError as error:
-                    raise EngineLoadError(str(error)) from error
+            try:
+                if endpoint.kind == "local":
+                    await self._start(client)
+            except EngineLoadError as error:
+                self._leave_out(endpoint, error)
+                await close_engine(client, lambda _what: None)
+            else:
+                left.append(client)
+        return left
+
+    async def _start(self, client: ChatModel) -> None:
+        try:
+            await self._with_timeout(client.name, client.load())
+        except LlmError as error:
+            raise EngineLoadError(str(error)) from error
+
+    def _leave_out(self, endpoint: EndpointSection, error: EngineLoadError) -> None:
+        """Continues without a fallback that cannot start, and reports it. Raises the error for any other endpoint."""
+        if not build.is_fallback(endpoint, self.settings):
+            raise error
+        left = tuple(other for other in self.settings.llm.endpoints if other != endpoint)
+        self.settings = replace(self.settings, llm=replace(self.settings.llm, endpoints=left))
+        why = f"without the fallback {endpoint.name}: {error}"
+        self._left_out.append(why)
+        log.warning("llm: %s", why)
 
     async def _open_tools(self) -> None:
         """Opens the tools of the configured servers; none without a model that could call them."""
