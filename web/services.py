@@ -45,7 +45,7 @@ ServicesFactory = Callable[[Settings, Mapping[str, str], Metrics], Services]
 
 def create_services(settings: Settings, environ: Mapping[str, str], metrics: Metrics) -> Services:
     """Creates the services. Raises EngineLoadError if `trace.otlp_url` is set and its extra is not installed."""
-    engine_loader = EngineLoader(settings, environ)
+    engine_loader = EngineLoader(settings, environ, show_measuring=lambda what: _log.warning("measuring %s", what))
     engine_loader.export = export = span_export(settings, lambda what: _log.warning("%s", what))
     engine_pool = EnginePool(engine_loader, metrics)
     connections = Connections(engine_pool, metrics, version("repartee"))

@@ -94,7 +94,11 @@ async def demo(
     """
     choice = choose(loaded.settings, llm, await discover(ports) if llm == AUTO else (), ports)
     recording = open_recording(wav if wav is not None else Path(str(files("assistant") / SHIPPED)))
-    loader = EngineLoader(choice.settings, environ)
+    loader = EngineLoader(
+        choice.settings,
+        environ,
+        show_measuring=lambda what: console.print(f"measuring {what}", style="dim", soft_wrap=True),
+    )
     if loader.lacking_recognizer:
         raise EngineLoadError(f"the demo needs speech recognition, but {loader.lacking_recognizer}.")
     if is_among(recording.path, [out / TAPE]):
@@ -138,6 +142,7 @@ def _show_llm_choice(console: Console, choice: LlmChoice, loader: EngineLoader, 
             for chosen in loader.chosen
         ]
     alone = any(chosen.stage == "llm" and chosen.fallback for chosen in loader.chosen)
+    alone = alone and not loader.settings.llm.endpoints
     if not mentioned and not choice.said and alone:
         get_one = f"; to get one: repartee models pull {SUGGESTED}, or to connect one: repartee endpoints add"
         why = f", because {loader.local_problem}" if loader.local_problem else get_one

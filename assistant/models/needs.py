@@ -1,9 +1,10 @@
 """Determines which models a configuration needs and which are downloaded. Reads the disk; downloads nothing."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from assistant.config.words import unknown, with_known_names
 from assistant.models.catalogue import (
@@ -25,6 +26,10 @@ IN_HUB_CACHE: frozenset[Kind] = frozenset({"whisper", "chat"})
 
 class ModelError(Exception):
     """A model that is unknown or cannot be downloaded. The text is one sentence: what, where, and what to do next."""
+
+
+LOCAL_MODEL = "llm.local_model"
+"""Setting that names the language model of this machine where no endpoint is configured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +91,18 @@ class ModelRow:
 
 
 def needed(
-    *, language: str, stt_model: str, tts_engine: str, voice: str, chat_models: Sequence[str] = ()
+    *,
+    language: str,
+    stt_model: str,
+    tts_engine: str,
+    voice: str,
+    chat_models: Sequence[str] = (),
+    chat_key: str = "model",
 ) -> list[Need]:
     """Returns the models that `assistant.language`, `stt.model`, `tts.engine` and `tts.voice` need.
 
     For a voice `auto` the model of its best engine is listed, although another engine can replace it. `chat_models`:
-    language models that run on this machine.
+    language models that run on this machine; `chat_key`: the setting that names them.
     """
     needs = [Need(stt_model, "whisper", "speech to text", "stt.model", language)]
     if tts_engine == "piper" or (tts_engine == "auto" and (not voice or is_piper_voice(voice))):
@@ -99,7 +110,7 @@ def needed(
         if voice or of_language or tts_engine == "piper":
             needs.append(Need(voice or of_language, "piper", "text to speech", "tts.voice"))
     needs.append(Need(SMART_TURN.name, "smart-turn", "end of turn"))
-    needs += [Need(name, "chat", "language model", "model") for name in chat_models]
+    needs += [Need(name, "chat", "language model", chat_key) for name in chat_models]
     return needs
 
 
@@ -138,6 +149,10 @@ def installed(model: Model) -> Path | None:
     return folder / model.files[-1].name if _is_complete(model, folder) else None
 
 
+_OTHER_VALUES: Mapping[str, list[str]] = MappingProxyType({"stt.model": ["auto"], LOCAL_MODEL: ["auto", "off"]})
+"""Values that are no models, by setting."""
+
+
 def missing(need: Need) -> str:
     """Returns why a model is missing, and the remedy: "missing: repartee models pull base.en"."""
     if is_path(need.name):
@@ -151,7 +166,7 @@ def missing(need: Need) -> str:
     known = [name for name, model in MODELS.items() if model.kind == need.kind]
     if not need.name:
         return f"missing: {with_known_names(f'{need.key} is empty', known)}, or give a path"
-    others = ["auto"] if need.key == "stt.model" else []
+    others = _OTHER_VALUES.get(need.key, [])
     wrong = unknown(need.name, [*known, *others], f"{need.key} = {need.name!r} is not known")
     return f"missing: {with_known_names(wrong, [*known, *others])}, or give a path"
 

@@ -22,7 +22,7 @@ from assistant.config.settings import Settings
 from assistant.models.catalogue import MODELS, Model
 from assistant.models.needs import installed
 from assistant.support.atomic_file import write_whole
-from assistant.support.cpu import cores, whisper_threads
+from assistant.support.cpu import cores, is_busy, whisper_threads
 from assistant.support.paths import HomeError, at_home
 
 AUTO = "auto"
@@ -43,10 +43,31 @@ _SMALLEST_OF_MANY_LANGUAGES = "base"
 
 _SLOW_KEPT = timedelta(days=1)
 _SLOW_AND_BUSY_KEPT = timedelta(hours=1)
-"""Time after which a model that was too slow is measured again; the second if the processor was busy otherwise."""
+"""Time after which a model that was too slow is measured again; the second if the processor was busy then and still
+is."""
 
 _METHOD = 1
 """Version of the measurement; another one makes older times invalid."""
+
+
+@dataclass(frozen=True, slots=True)
+class DecodeTime:
+    """Measured time of a model.
+
+    Attributes:
+        p95_ms: Time of a decode at p95, in ms; infinity if the model cannot be used.
+        busy: Whether other programs kept the processor busy during the measurement.
+        problem: Why the model cannot be used, for display; "" if it can.
+    """
+
+    p95_ms: float
+    busy: bool = False
+    problem: str = ""
+
+    @property
+    def is_within_limit(self) -> bool:
+        """Whether the model may be chosen for its speed."""
+        return self.p95_ms + BESIDES_MS <= LIMIT_MS
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +78,24 @@ class WhisperChoice:
         name: As in `stt.model`: a name of the catalogue, or a path.
         why: Reason, for display; "" if the configuration names the model, or none is installed.
         unmeasured: Installed models without a time on this machine, the smallest first.
+        doubtful: Models that were too slow while the machine was busy, the smallest first.
     """
 
     name: str
     why: str = ""
     unmeasured: tuple[str, ...] = ()
+    doubtful: tuple[str, ...] = ()
+
+    @property
+    def to_measure(self) -> tuple[str, ...]:
+        """The models to measure at this start, the smallest first: doubtful ones only if the machine is free now."""
+        if not self.doubtful or is_busy():
+            return self.unmeasured
+        names = {*self.unmeasured, *self.doubtful}
+        return tuple(sorted(names, key=lambda name: _size(MODELS[name])))
 
 
-def whisper_choice(settings: Settings, measured: Mapping[str, float] = MappingProxyType({})) -> WhisperChoice:
+def whisper_choice(settings: Settings, measured: Mapping[str, DecodeTime] = MappingProxyType({})) -> WhisperChoice:
     """Returns the configured model, or the one chosen for "auto". Never downloads or measures.
 
     `measured`: times of models that this process measured. They count also if the cache folder cannot be written.
@@ -83,41 +114,48 @@ def whisper_choice(settings: Settings, measured: Mapping[str, float] = MappingPr
 def candidates(language: str) -> list[str]:
     """Returns the installed catalogue models for a language by size; the English one follows that of the same size."""
     models = [model for model in MODELS.values() if model.kind == "whisper" and model.covers(language)]
-    models.sort(key=lambda model: (model.size_mb or 0, bool(model.languages)))
-    return [model.name for model in models if installed(model) is not None]
+    return [model.name for model in sorted(models, key=_size) if installed(model) is not None]
 
 
-def choose(decode_ms: Mapping[str, float | None]) -> WhisperChoice:
+def _size(model: Model) -> tuple[float, bool]:
+    return model.size_mb or 0, bool(model.languages)
+
+
+def choose(times: Mapping[str, DecodeTime | None]) -> WhisperChoice:
     """Returns the largest model within `LIMIT_MS`, or the smallest that may work if none is. Pure.
 
-    Args:
-        decode_ms: Time of a decode at p95, by model, the smallest first; None: not measured, so not chosen; infinity:
-            the model cannot be loaded.
+    `times`: measured times by model, the smallest first; None: not measured, so not chosen.
     """
-    usable = (name for name, time_ms in decode_ms.items() if time_ms is None or math.isfinite(time_ms))
-    chosen = next(usable, next(iter(decode_ms)))
-    for name, time_ms in decode_ms.items():
-        if time_ms is not None and time_ms + BESIDES_MS <= LIMIT_MS:
-            chosen = name
-    estimates, smaller_ms = [], None
-    for name, time_ms in decode_ms.items():
-        estimates.append(f"{name} {_estimate(time_ms, smaller_ms)}")
-        smaller_ms = time_ms
+    usable = (name for name, time in times.items() if time is None or math.isfinite(time.p95_ms))
+    fast = [name for name, time in times.items() if time is not None and time.is_within_limit]
+    chosen = fast[-1] if fast else next(usable, next(iter(times)))
+    estimates, smaller = [], None
+    for name, time in times.items():
+        estimates.append(f"{name} {_estimate(time, smaller)}")
+        smaller = time
     why = f"auto: {chosen} is the largest that keeps p95 of response latency within {LIMIT_MS:.0f} ms"
-    if not any(time_ms is not None and time_ms + BESIDES_MS <= LIMIT_MS for time_ms in decode_ms.values()):
+    if not fast:
         why = f"auto: no model keeps p95 of response latency within {LIMIT_MS:.0f} ms, and {chosen} is the smallest"
-    unmeasured = tuple(name for name, time_ms in decode_ms.items() if time_ms is None)
-    return WhisperChoice(chosen, f"{why} (estimates: {', '.join(estimates)})", unmeasured)
+    unmeasured = tuple(name for name, time in times.items() if time is None)
+    doubtful = tuple(name for name, time in times.items() if time and time.busy and not time.is_within_limit)
+    note = ""
+    if doubtful:
+        note = (
+            f"; the machine was busy when {' and '.join(doubtful)} {'was' if len(doubtful) == 1 else 'were'} measured"
+        )
+        note += ": measured again at the next start on a free machine"
+    return WhisperChoice(chosen, f"{why} (estimates: {', '.join(estimates)}{note})", unmeasured, doubtful)
 
 
-def _estimate(time_ms: float | None, smaller_ms: float | None) -> str:
-    """Returns the estimate of a model for display. `smaller_ms`: the time of the next smaller one."""
-    if time_ms is None:
+def _estimate(time: DecodeTime | None, smaller: DecodeTime | None) -> str:
+    """Returns the estimate of a model for display. `smaller`: the time of the next smaller one."""
+    if time is None:
         return "not measured"
-    if not math.isfinite(time_ms):
-        return "cannot be loaded"
-    taken_over = time_ms == smaller_ms and time_ms + BESIDES_MS > LIMIT_MS  # the smaller one was already too slow
-    return f"{'over ' if taken_over else ''}{time_ms + BESIDES_MS:.0f} ms"
+    if not math.isfinite(time.p95_ms):
+        return time.problem or "cannot be loaded"
+    # The smaller one was already too slow.
+    taken_over = smaller is not None and time.p95_ms == smaller.p95_ms and not time.is_within_limit
+    return f"{'over ' if taken_over else ''}{time.p95_ms + BESIDES_MS:.0f} ms"
 
 
 # ---- measured times ----
@@ -128,21 +166,19 @@ def times_file() -> Path:
     return at_home(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "repartee" / "whisper-times.json"
 
 
-def read_times() -> dict[str, float]:
+def read_times() -> dict[str, DecodeTime]:
     """Returns the valid times by `time_key`; none if the file is missing or damaged."""
     try:
         content = json.loads(times_file().read_text(encoding="utf-8"))
     except (OSError, ValueError, HomeError):
         return {}
     entries = content.items() if isinstance(content, dict) else ()
-    return {str(key): float(entry["decode_p95_ms"]) for key, entry in entries if _is_valid(entry)}
+    times = {str(key): _valid_time(entry) for key, entry in entries}
+    return {key: time for key, time in times.items() if time is not None}
 
 
-def keep_time(settings: Settings, name: str, decode_p95_ms: float, *, busy: bool = False) -> None:
-    """Adds a measured time. Without a writable cache folder it is measured again at the next start.
-
-    `busy`: other programs kept the processor busy during the measurement.
-    """
+def keep_time(settings: Settings, name: str, time: DecodeTime) -> None:
+    """Adds a measured time. Without a writable cache folder it is measured again at the next start."""
     with suppress(OSError, HomeError):
         file = times_file()
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -153,22 +189,23 @@ def keep_time(settings: Settings, name: str, decode_p95_ms: float, *, busy: bool
         content = content if isinstance(content, dict) else {}
         entry = {
             "model": name,
-            "decode_p95_ms": round(decode_p95_ms, 1),
-            "busy": busy,
+            "decode_p95_ms": round(time.p95_ms, 1),
+            "busy": time.busy,
+            "problem": time.problem,
             "machine": _processor(),
             "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
         }
         write_whole(file, json.dumps(content | {time_key(settings, name): entry}, indent=1).encode())
 
 
-def _is_valid(entry: Any) -> bool:
-    """Whether an entry of the file is complete and not too old."""
+def _valid_time(entry: Any) -> DecodeTime | None:
+    """Returns the time of an entry of the file; None if the entry is incomplete or too old."""
     try:
+        time = DecodeTime(float(entry["decode_p95_ms"]), bool(entry["busy"]), str(entry.get("problem", "")))
         age = datetime.now(UTC) - datetime.fromisoformat(entry["measured_at"])
-        kept = _SLOW_AND_BUSY_KEPT if entry["busy"] else _SLOW_KEPT
-        return float(entry["decode_p95_ms"]) + BESIDES_MS <= LIMIT_MS or age < kept
-    except (ValueError, TypeError, KeyError, OverflowError):
-        return False
+    except (ValueError, TypeError, KeyError, OverflowError, AttributeError):
+        return None
+    return time if time.is_within_limit or age < (_SLOW_AND_BUSY_KEPT if time.busy else _SLOW_KEPT) else None
 
 
 def time_key(settings: Settings, name: str) -> str:

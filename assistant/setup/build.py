@@ -17,7 +17,17 @@ from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.settings import Settings
 from assistant.config.tool_settings import ToolServerSection
 from assistant.models.catalogue import CHAT_MODELS
-from assistant.models.needs import Need, at_hand, installed, is_path, is_piper_voice, lacking_model, size_text
+from assistant.models.needs import (
+    LOCAL_MODEL,
+    Need,
+    at_hand,
+    installed,
+    is_path,
+    is_piper_voice,
+    lacking_model,
+    missing,
+    size_text,
+)
 from assistant.models.whisper_choice import whisper_choice
 from assistant.setup.llm_clients import model_of
 from assistant.skills import Running
@@ -206,6 +216,16 @@ def answering(settings: Settings, skills: "Skills", model: ChatModel | None, eff
     return model
 
 
+def check_local_model(settings: Settings) -> None:
+    """Raises EngineLoadError if `llm.local_model` is in use and names no model: a misspelt name, or a missing file."""
+    wanted = settings.llm.local_model
+    if settings.llm.endpoints or wanted in {"auto", "off"}:
+        return
+    need = Need(wanted, "chat", "language model", LOCAL_MODEL)
+    if need.model is None and at_hand(need) is None:
+        raise EngineLoadError(missing(need).removeprefix("missing: ") + ".")
+
+
 def local_endpoint(settings: Settings) -> tuple[EndpointSection | None, str]:
     """Returns the endpoint of the model that `llm.local_model` selects for this machine, and why.
 
@@ -257,7 +277,7 @@ def with_local_model(settings: Settings) -> tuple[Settings, str]:
 
 def clients(settings: Settings, environ: Mapping[str, str]) -> list[ChatModel]:
     """Returns the clients of the endpoints, in their order. Raises EngineLoadError."""
-    return [_endpoint(endpoint, settings, environ) for endpoint in settings.llm.endpoints]
+    return [client(endpoint, settings, environ) for endpoint in settings.llm.endpoints]
 
 
 def routed(settings: Settings, environ: Mapping[str, str]) -> ChatModel:
@@ -276,10 +296,6 @@ def joined(settings: Settings, models: Sequence[ChatModel]) -> ChatModel:
 
     llm = settings.llm
     here = GeoPoint(llm.latitude, llm.longitude) if llm.placed else None
-    others = any(endpoint.kind != "local" for endpoint in llm.endpoints)
-
-    def is_fallback(endpoint: EndpointSection) -> bool:
-        return endpoint.kind == "local" and endpoint.fallback and others
 
     def place_of_endpoint(endpoint: EndpointSection) -> GeoPoint | None:
         if endpoint.kind == "local" and not endpoint.placed:
@@ -291,13 +307,13 @@ def joined(settings: Settings, models: Sequence[ChatModel]) -> ChatModel:
     endpoints = [
         Endpoint(
             endpoint.name,
-            FALLBACK_TIER if is_fallback(endpoint) else endpoint.tier,
+            FALLBACK_TIER if is_fallback(endpoint, settings) else endpoint.tier,
             endpoint.weight,
             place_of_endpoint(endpoint),
             endpoint.price_in_per_million,
             endpoint.price_out_per_million,
             endpoint.patience_s,
-            is_fallback(endpoint),
+            is_fallback(endpoint, settings),
         )
         for endpoint in llm.endpoints
     ]
@@ -308,7 +324,14 @@ def joined(settings: Settings, models: Sequence[ChatModel]) -> ChatModel:
     return Router(models, routing, first_token_timeout_s=llm.first_token_timeout_s)
 
 
-def _endpoint(endpoint: EndpointSection, settings: Settings, environ: Mapping[str, str]) -> ChatModel:
+def is_fallback(endpoint: EndpointSection, settings: Settings) -> bool:
+    """Whether an endpoint is a model on this machine that answers only when no other endpoint can."""
+    others = any(other.kind != "local" for other in settings.llm.endpoints)
+    return endpoint.kind == "local" and endpoint.fallback and others
+
+
+def client(endpoint: EndpointSection, settings: Settings, environ: Mapping[str, str]) -> ChatModel:
+    """Returns the client of one endpoint. Raises EngineLoadError."""
     try:
         return model_of(endpoint, settings.llm, environ, instructions=settings.assistant.instructions)
     except ValueError as error:

@@ -11,7 +11,7 @@ from assistant.config.settings import Profile, Settings
 from assistant.end_of_turn.estimator import BALANCED, EAGER, PATIENT, EndOfTurnProfile
 from assistant.models.catalogue import CHAT_MODELS
 from assistant.models.language_hint import language_hint
-from assistant.models.needs import Need, installed, needed
+from assistant.models.needs import LOCAL_MODEL, Need, installed, needed
 from assistant.models.whisper_choice import whisper_choice
 from assistant.pipeline.engines import SessionSettings
 from assistant.tools import ToolSettings
@@ -56,6 +56,7 @@ def needs(settings: Settings) -> list[Need]:
         tts_engine=settings.tts.engine,
         voice=settings.tts.voice,
         chat_models=_chat_models(settings),
+        chat_key="model" if settings.llm.endpoints else LOCAL_MODEL,
     )
 
 

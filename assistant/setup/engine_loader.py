@@ -6,19 +6,19 @@ build.py maps engine names to classes.
 import asyncio
 import logging
 import os
+import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from time import process_time
 from typing import TYPE_CHECKING
 
-from assistant.config.endpoint_settings import WITHOUT_FUNCTIONS
+from assistant.config.endpoint_settings import WITHOUT_FUNCTIONS, EndpointSection
 from assistant.config.settings import Settings
 from assistant.end_of_turn.estimator import fitted_turn_end
 from assistant.models.catalogue import Kind
 from assistant.models.needs import Need, at_hand, is_piper_voice, lacking_model, other_voice
-from assistant.models.whisper_choice import whisper_choice
+from assistant.models.whisper_choice import DecodeTime, whisper_choice
 from assistant.pipeline.end_of_turn_evidence import AudioEndOfTurnModel, warm_up_estimator
 from assistant.pipeline.engines import EngineChoice, Engines
 from assistant.pipeline.no_recognizer import NoRecognizer, typed_text_only
@@ -64,12 +64,14 @@ class EngineLoader:
     _model: ChatModel | None = None
     _tools: "McpTools | None" = None
     _end_of_turn_model: AudioEndOfTurnModel | None = None
+    _left_out: list[str] = field(default_factory=list)  # fallbacks that cannot start, with the reasons
     _local_reason: str = ""  # why the model on this machine is used although it is not configured, or is not used
     local_problem: str = ""  # why the installed model on this machine does not answer; "" if none is there or it does
     _shared_whisper: "SharedWhisper | None" = None
     _why_model: str = ""  # why `stt.model = "auto"` is the model that was loaded
     measures: bool = True  # Whisper models without a time on this machine are measured first
     talks: bool = False  # a local microphone is used, so the settings of [talk] apply
+    show_measuring: Callable[[str], None] = lambda _what: None  # is told what is measured, at the beginning
 
     async def open(self) -> None:
         """Loads the shared engines. Raises EngineLoadError if a stage has no working engine."""
@@ -87,6 +89,7 @@ class EngineLoader:
 
     async def _load_skills(self) -> "Skills":
         """Loads the skills' tables."""
+        build.check_local_model(self.settings)
         self.settings, self._local_reason = build.with_local_model(self.settings)
         if not self.settings.skills.enabled and not self.settings.llm.endpoints:
             raise EngineLoadError(
@@ -214,12 +217,7 @@ class EngineLoader:
         """
         if self._shared_whisper is not None and self._shared_whisper.works:
             return self._shared_whisper.transcriber()
-        measured: dict[str, float] = {}
-        if self.measures and self._shared_whisper is None and whisper_choice(self.settings).unmeasured:
-            now_s = asyncio.get_running_loop().time
-            with suppress(TimeoutError):  # then the models without a time are not chosen
-                async with asyncio.timeout(MEASURE_TIMEOUT_S):
-                    measured = await asyncio.to_thread(measure_unmeasured, self.settings, now_s, process_time)
+        measured = await self._measure_whisper() if self.measures and self._shared_whisper is None else {}
         wanted, lacking = self.settings.stt.engine, self.lacking_recognizer
         if wanted == "auto" and lacking:
             self._record_choice("stt", NoRecognizer.name, "", typed_text_only(lacking), _now_s(), fallback=True)
@@ -239,6 +237,23 @@ class EngineLoader:
             )
             self._record_choice("stt", shared.name, shared.transcriber().detail, why, began_s)
         return shared.transcriber()
+
+    async def _measure_whisper(self) -> Mapping[str, DecodeTime]:
+        """Measures the Whisper models that "auto" needs times of. Those without a time at the limit are not chosen."""
+        names = whisper_choice(self.settings).to_measure
+        if not names:
+            return {}
+        self.show_measuring(
+            f"the speed of Whisper on this machine ({', '.join(names)}), {MEASURE_TIMEOUT_S:g} s at most"
+        )
+        now_s, ended = asyncio.get_running_loop().time, threading.Event()
+        try:
+            async with asyncio.timeout(MEASURE_TIMEOUT_S):
+                return await asyncio.to_thread(measure_unmeasured, self.settings, now_s, process_time, ended.is_set)
+        except TimeoutError:
+            return {}
+        finally:
+            ended.set()  # the thread would otherwise compute beside the conversation
 
     def _missing(self, kind: Kind) -> str:
         """Returns what the best engine of a stage lacks; "" if its model is available."""
@@ -311,16 +326,21 @@ class EngineLoader:
                 self.settings = replace(self.settings, llm=replace(self.settings.llm, endpoints=()))
                 why, fallback = f"instead of the model on this machine, because {error}", True
                 self.local_problem = str(error)
+            else:
+                if self._left_out:
+                    why, fallback = "; ".join(self._left_out), True
         shown = build.answering(self.settings, skills, model, SkillEffects(lambda _messages: None, build.local_now))
         self._record_choice("llm", shown.name, shown.detail, why, began_s, fallback=fallback)
         return model
 
     async def _open_model(self) -> ChatModel:
-        """Returns the loaded client of the endpoints. Raises EngineLoadError."""
-        clients = build.clients(self.settings, self.environ)
+        """Returns the loaded client of the endpoints, without fallbacks that cannot start. Raises EngineLoadError."""
+        clients = self._make_clients()
         self._model = model = build.joined(self.settings, clients)
         try:
-            await self._start_local_models(clients)
+            started = await self._start_local_models(clients)
+            if len(started) < len(clients):
+                self._model = model = build.joined(self.settings, started)
             await self._with_timeout(model.name, model.load())
         except BaseException:
             self._model = None
@@ -328,14 +348,48 @@ class EngineLoader:
             raise
         return model
 
-    async def _start_local_models(self, clients: Sequence[ChatModel]) -> None:
-        """Starts the models that run on this machine. Raises EngineLoadError if one cannot be started."""
+    def _make_clients(self) -> list[ChatModel]:
+        """Returns the clients of the endpoints. Raises EngineLoadError."""
+        clients = []
+        for endpoint in self.settings.llm.endpoints:
+            try:
+                clients.append(build.client(endpoint, self.settings, self.environ))
+            except EngineLoadError as error:
+                self._leave_out(endpoint, error)
+        return clients
+
+    async def _start_local_models(self, clients: Sequence[ChatModel]) -> list[ChatModel]:
+        """Starts the models that run on this machine. Returns the clients of all endpoints that are left.
+
+        Raises EngineLoadError if a model that is no fallback cannot be started.
+        """
+        left = []
         for endpoint, client in zip(self.settings.llm.endpoints, clients, strict=True):
-            if endpoint.kind == "local":
-                try:
-                    await self._with_timeout(client.name, client.load())
-                except LlmError as error:
-                    raise EngineLoadError(str(error)) from error
+            try:
+                if endpoint.kind == "local":
+                    await self._start(client)
+            except EngineLoadError as error:
+                self._leave_out(endpoint, error)
+                await close_engine(client, lambda _what: None)
+            else:
+                left.append(client)
+        return left
+
+    async def _start(self, client: ChatModel) -> None:
+        try:
+            await self._with_timeout(client.name, client.load())
+        except LlmError as error:
+            raise EngineLoadError(str(error)) from error
+
+    def _leave_out(self, endpoint: EndpointSection, error: EngineLoadError) -> None:
+        """Continues without a fallback that cannot start, and reports it. Raises the error for any other endpoint."""
+        if not build.is_fallback(endpoint, self.settings):
+            raise error
+        left = tuple(other for other in self.settings.llm.endpoints if other != endpoint)
+        self.settings = replace(self.settings, llm=replace(self.settings.llm, endpoints=left))
+        why = f"without the fallback {endpoint.name}: {error}"
+        self._left_out.append(why)
+        log.warning("llm: %s", why)
 
     async def _open_tools(self) -> None:
         """Opens the tools of the configured servers; none without a model that could call them."""

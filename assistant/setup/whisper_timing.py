@@ -5,7 +5,6 @@ Blocking: loads each model and decodes the turns of the shipped conversation.
 
 import json
 import math
-import os
 import wave
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -17,9 +16,9 @@ import numpy as np
 from assistant.config.settings import Settings
 from assistant.models.catalogue import MODELS
 from assistant.models.needs import installed
-from assistant.models.whisper_choice import BESIDES_MS, LIMIT_MS, keep_time, whisper_choice
+from assistant.models.whisper_choice import BESIDES_MS, LIMIT_MS, DecodeTime, keep_time, whisper_choice
 from assistant.setup.build import whisper_decoder
-from assistant.support.cpu import cores
+from assistant.support.cpu import is_busy
 from audio.errors import EngineLoadError
 from audio.exit_guard import at_work
 from audio.units import MIC_RATE_HZ, Pcm
@@ -33,14 +32,25 @@ _ROUNDS = 2
 _BUSY_SHARE = 0.8
 """Processor time per elapsed time below which other programs delayed the decodes."""
 
-_BUSY_LOAD = 0.5
-"""Load per core from which other programs slow decodes down even if these get a core: cores may share their units."""
-
 _HOPELESS = 2.0
 """Multiple of the allowed time from which a model is not measured further."""
 
+_ALLOWED_MS = LIMIT_MS - BESIDES_MS
+"""Longest time of a decode that a chosen model may take."""
 
-def measure_unmeasured(settings: Settings, now_s: Callable[[], float], used_s: Callable[[], float]) -> dict[str, float]:
+_PROBLEM_CHARS = 120
+
+
+class MeasurementStoppedError(Exception):
+    """The caller no longer waits for the measurement."""
+
+
+def measure_unmeasured(
+    settings: Settings,
+    now_s: Callable[[], float],
+    used_s: Callable[[], float],
+    stops: Callable[[], bool] = lambda: False,
+) -> dict[str, DecodeTime]:
     """Measures the models that `whisper_choice` lacks times of, the smallest first. Keeps the times and returns them.
 
     Models larger than the first that is too slow are taken to be as slow.
@@ -49,53 +59,60 @@ def measure_unmeasured(settings: Settings, now_s: Callable[[], float], used_s: C
         settings: The settings in effect.
         now_s: A monotonic clock.
         used_s: Processor time of this process.
+        stops: Whether to stop; asked before each decode. The model under measurement then gets no time.
     """
-    allowed_ms, too_slow_ms, busy = LIMIT_MS - BESIDES_MS, 0.0, False
-    measured: dict[str, float] = {}
-    for name in whisper_choice(settings).unmeasured:
-        time_ms = too_slow_ms
-        if not too_slow_ms:
-            time_ms, busy = _measure(settings, name, allowed_ms, now_s, used_s)
-        keep_time(settings, name, time_ms, busy=busy)
-        measured[name] = time_ms
-        too_slow_ms = time_ms if allowed_ms < time_ms < math.inf else 0.0  # one that is damaged says nothing of others
+    slow: DecodeTime | None = None
+    measured: dict[str, DecodeTime] = {}
+    for name in whisper_choice(settings).to_measure:
+        time = slow
+        if time is None:
+            try:
+                time = _measure(settings, name, now_s, used_s, stops)
+            except MeasurementStoppedError:
+                break
+        keep_time(settings, name, time)
+        measured[name] = time
+        slow = time if _ALLOWED_MS < time.p95_ms < math.inf else None  # one that is damaged says nothing of others
     return measured
 
 
 def _measure(
-    settings: Settings, name: str, allowed_ms: float, now_s: Callable[[], float], used_s: Callable[[], float]
-) -> tuple[float, bool]:
-    """Returns the slowest recording in ms, infinity if the model cannot be loaded; and whether decodes were delayed."""
+    settings: Settings, name: str, now_s: Callable[[], float], used_s: Callable[[], float], stops: Callable[[], bool]
+) -> DecodeTime:
+    """Returns the time of the slowest recording. Raises MeasurementStoppedError."""
     folder = installed(MODELS[name])
     assert folder is not None, "only installed models are measured"
     named = replace(settings, stt=replace(settings.stt, model=name))
     with at_work():
+        _stop_if_asked(stops)
         try:
             decode = whisper_decoder(named, folder)
         except EngineLoadError:  # reported when it is chosen by name
-            return math.inf, False
-        busy = _load() > _BUSY_LOAD * cores().whole
+            return DecodeTime(math.inf, problem="cannot be loaded")
+        busy = is_busy()
         slowest_ms = elapsed_s = working_s = 0.0
         for pcm in _turns():
             took_s = []
             for _ in range(_ROUNDS):
+                _stop_if_asked(stops)
                 began_s, used_before_s = now_s(), used_s()
-                decode(pcm)
+                try:
+                    decode(pcm)
+                except Exception as error:  # noqa: BLE001 - the library raises RuntimeError and others
+                    reason = " ".join(f"{error}".split())[:_PROBLEM_CHARS] or type(error).__name__
+                    return DecodeTime(math.inf, problem=f"cannot decode ({reason})")
                 took_s.append(now_s() - began_s)
                 working_s += used_s() - used_before_s
             elapsed_s += sum(took_s)
             slowest_ms = max(slowest_ms, 1000 * min(took_s))
-            if slowest_ms > _HOPELESS * allowed_ms:
+            if slowest_ms > _HOPELESS * _ALLOWED_MS:
                 break
-        return slowest_ms, busy or working_s < _BUSY_SHARE * elapsed_s
+        return DecodeTime(slowest_ms, busy=busy or working_s < _BUSY_SHARE * elapsed_s)
 
 
-def _load() -> float:
-    """Returns how many processes wanted a processor in the last minute; 0 where the system does not tell."""
-    try:
-        return os.getloadavg()[0]
-    except (AttributeError, OSError):
-        return 0.0
+def _stop_if_asked(stops: Callable[[], bool]) -> None:
+    if stops():
+        raise MeasurementStoppedError
 
 
 def _turns() -> Iterator[Pcm]:

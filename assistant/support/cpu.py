@@ -7,6 +7,9 @@ from pathlib import Path
 WHISPER_MAX_THREADS = 4
 PIPER_MAX_THREADS = 2
 
+BUSY_LOAD = 0.5
+"""Load per core from which other programs slow decodes down even if these get a core: cores may share their units."""
+
 
 @dataclass(frozen=True, slots=True)
 class Cores:
@@ -34,6 +37,14 @@ def cores() -> Cores:
         return Cores(usable, None if allowed == "max" else float(allowed) / float(period))
     except (OSError, ValueError):
         return Cores(usable, None)
+
+
+def is_busy() -> bool:
+    """Whether other programs kept the processor busy in the last minute; False where the system does not tell."""
+    try:
+        return os.getloadavg()[0] > BUSY_LOAD * cores().whole
+    except (AttributeError, OSError):
+        return False
 
 
 def whisper_threads(wanted: int, found: Cores) -> int:

@@ -63,7 +63,7 @@ def cut(model: bytes, durations: str | None) -> VoiceParts:
     if durations is None:
         raise NotUnderstoodError("it does not tell the durations of its phonemes")
     graph = _Graph.read(model)
-    (output,) = graph.outputs or ("",)
+    output = next(iter(graph.outputs), "")  # the sound; a voice exported with alignments has a second output
     if any(node.operator in _WITH_SUBGRAPH for node in graph.nodes):
         raise NotUnderstoodError("its graph has branches or loops")
     frames = _decoder_input(graph)

@@ -15,12 +15,15 @@ class VoiceGraph:
     """Facts about a model before it is loaded.
 
     Attributes:
-        durations: Name of the tensor with the frames of every phoneme id; None if there is not exactly one candidate.
+        durations: Name of the tensor with the frames of every phoneme id, to be added to the outputs; None if there is
+            not exactly one candidate, or the model has another output besides the sound.
+        frames_of_ids: The same tensor, also if the model has other outputs.
         symbols: Number of phoneme ids the model knows; None if it looks them up in an unknown way.
         speakers: Number of speakers; None as above, and for a model without a choice of speakers.
     """
 
     durations: str | None
+    frames_of_ids: str | None
     symbols: int | None
     speakers: int | None
 
@@ -40,8 +43,9 @@ def read_graph(model: bytes) -> VoiceGraph:
                 _read_table(payload, rows)
             elif field == onnx.GRAPH_OUTPUT:
                 outputs |= {onnx.text(name) for name in onnx.messages(payload, 1)}
-    durations = rounded.pop() if len(rounded) == 1 and len(outputs) == 1 else None
-    return VoiceGraph(durations, rows.get(tables.get("input", "")), rows.get(tables.get("sid", "")))
+    frames_of_ids = rounded.pop() if len(rounded) == 1 else None
+    durations = frames_of_ids if len(outputs) == 1 else None
+    return VoiceGraph(durations, frames_of_ids, rows.get(tables.get("input", "")), rows.get(tables.get("sid", "")))
 
 
 def with_output(model: bytes, tensor: str) -> bytes:

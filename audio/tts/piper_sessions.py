@@ -48,7 +48,7 @@ def load(files: VoiceFiles, device: Device, threads: int | None) -> LoadedVoice:
     model, graph = _read(files)
     _check_tables(files, graph)
     try:
-        parts = cut(model, graph.durations)
+        parts = cut(model, graph.frames_of_ids)
         sessions = _part_sessions(files, parts, device, threads)
         streamed = Streamed(parts.inner, sessions, files.config.sample_rate)
         _find_contexts(files, streamed)

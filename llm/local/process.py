@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 import secrets
+import signal
 import subprocess
 import sys
 from collections import deque
@@ -12,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 from llm.extra import installing
@@ -198,13 +199,14 @@ class ServerProcess:
         assert process.stdin is not None
         assert process.stdout is not None
         try:
-            self._keep(asyncio.get_running_loop().create_task(self._read_errors(process), name="server errors"))
+            reading = asyncio.get_running_loop().create_task(self._read_errors(process), name="server errors")
+            self._keep(reading)
             async with asyncio.timeout(START_TIMEOUT_S):
                 with suppress(ConnectionError):  # it ended at once; the missing answer says so
                     process.stdin.write(f"{json.dumps(settings)}\n".encode())
                     await process.stdin.drain()
                 answer = await process.stdout.readline()
-            url = self._url_of(answer)
+            url = self._url_of(answer) or await self._explain_end(process, reading)
         except TimeoutError as error:
             await self._stop()
             raise LocalServerError(
@@ -220,6 +222,7 @@ class ServerProcess:
         self._on_started(ServerAddress(f"{url}/v1", key))
 
     def _url_of(self, answer: bytes) -> str:
+        """Returns the address in the server's answer; "" for none. Raises LocalServerError if it has an error."""
         try:
             found = json.loads(answer)
         except ValueError:
@@ -227,9 +230,30 @@ class ServerProcess:
         if "url" in found:
             return str(found["url"])
         reason = next((line for line in self._last_lines if " E " in line), "").partition(" E ")[2].strip()
-        reason = reason or str(found.get("error", "its server ended at once"))
+        reason = reason or str(found.get("error", ""))
+        if not reason:
+            return ""
         raise LocalServerError(
             f"{self.settings.model} cannot be loaded ({reason}): remove it and pull it again, or name another file"
+        )
+
+    async def _explain_end(self, process: asyncio.subprocess.Process, reading: "asyncio.Task[None]") -> NoReturn:
+        """Raises LocalServerError for a process that ended without an answer, with its last lines."""
+        try:
+            async with asyncio.timeout(STOP_TIMEOUT_S):
+                status = await process.wait()
+        except TimeoutError:
+            process.kill()
+            status = await process.wait()
+        await asyncio.wait({reading}, timeout=STOP_TIMEOUT_S)
+        self._url_of(b"")  # the library's own error may have arrived last
+        where = "without a message"
+        if self._last_lines:
+            log.warning("llm endpoint %r: last lines of its server: %s", self._endpoint, " | ".join(self._last_lines))
+            where = "its last lines are in the log on standard error"
+        raise LocalServerError(
+            f"its server {_ended(status)} while it loaded {self.settings.model}, {where}: use another model, or "
+            f"install the package {PACKAGE} again"
         )
 
     async def _read_errors(self, process: asyncio.subprocess.Process) -> None:
@@ -287,7 +311,7 @@ class ServerProcess:
             while missed < MAX_MISSED:
                 await asyncio.wait({ending}, timeout=HEALTH_INTERVAL_S)
                 if ending.done():
-                    return f"ended with status {ending.result()}"
+                    return _ended(ending.result())
                 missed = 0 if await _answers(self._port) else missed + 1
         finally:
             ending.cancel()
@@ -313,6 +337,14 @@ class ServerProcess:
     def _keep(self, task: "asyncio.Task[None]") -> None:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def _ended(status: int) -> str:
+    """Returns how a process ended, as the predicate of a sentence."""
+    if status >= 0:
+        return f"ended with status {status}"
+    names = {one.value: one.name for one in signal.Signals}
+    return f"ended with signal {-status} ({names.get(-status, 'unknown')})"
 
 
 def _own_group() -> dict[str, Any]:

@@ -20,7 +20,7 @@ from audio.tts.espeak_text import words
 from audio.tts.piper import PiperTts
 from audio.tts.piper_cut import NotUnderstoodError, VoiceParts, cut
 from audio.tts.piper_files import read_voice
-from audio.tts.piper_graph import read_graph
+from audio.tts.piper_graph import read_graph, with_output
 from audio.tts.piper_model import PiperModel, SentenceSound, StopSwitch
 from audio.tts.piper_sound import ReplyAudio, ReplySentence
 from audio.tts.piper_synthesis import Sound, piece_frames
@@ -263,6 +263,16 @@ class TestReplyAudio:
         (part,) = _reply(SentenceSound(_cut_up(sound, [3_000]), None, sound.size))
         assert not part.pcm.size
         assert len(part.marks) == len(words(TEXT))
+
+
+def test_voice_exported_with_alignments_is_made_in_pieces(random_voice: Path, tmp_path: Path) -> None:
+    model = random_voice.read_bytes()
+    tensor = read_graph(model).durations
+    assert tensor is not None
+    path = tmp_path / random_voice.name
+    path.write_bytes(with_output(model, tensor))
+    path.with_name(f"{path.name}.json").write_bytes(random_voice.with_name(f"{path.name}.json").read_bytes())
+    assert loaded(path).whole_because == loaded(random_voice).whole_because == ""
 
 
 def test_tone_voice_is_synthesized_whole(tmp_path: Path) -> None:

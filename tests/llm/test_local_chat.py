@@ -423,6 +423,35 @@ def test_truncated_model_is_refused_at_start(model: Path, tmp_path: Path) -> Non
         asyncio.run(main())
 
 
+@pytest.mark.parametrize(
+    ("program", "how"),
+    [
+        ("os.kill(os.getpid(), 11)", r"ended with signal 11 \(SIGSEGV\) while it loaded .+, without a message: use"),
+        ("os._exit(3)", r"ended with status 3 while it loaded .+, without a message"),
+        ("os.write(2, b'Illegal'); os.abort()", r"signal 6 \(SIGABRT\) .+, its last lines are in the log on standard"),
+    ],
+)
+def test_crash_without_a_message_is_not_a_damaged_file(
+    program: str,
+    how: str,
+    model: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    (tmp_path / "server.py").write_text(f"import os, sys\nsys.stdin.readline()\n{program}\n")
+    monkeypatch.setattr(process, "PROGRAM", tmp_path / "server.py")
+
+    async def main() -> None:
+        async with chatting(model):
+            pass
+
+    with pytest.raises(LlmUnreachable, match=how) as raised:
+        asyncio.run(main())
+    assert "remove it" not in str(raised.value)
+    assert ("last lines of its server: Illegal" in caplog.text) == ("Illegal" in program)
+
+
 def test_server_program_imports_nothing_of_this_program() -> None:
     names = {
         line.split()[1].partition(".")[0]

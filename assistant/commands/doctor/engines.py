@@ -47,7 +47,7 @@ async def engines(runner: ProbeRunner, settings: Settings) -> ReportSection:
 
     The checks run one after another, because concurrent ones would slow each other down.
     """
-    if whisper_choice(settings).unmeasured:
+    if whisper_choice(settings).to_measure:
         await runner.examine("times", TIMES_LIMIT_S)  # the next check shows the result
     conversation = await runner.examine("conversation", CONVERSATION_LIMIT_S)
     in_use = chosen_of(conversation)

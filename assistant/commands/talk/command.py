@@ -157,7 +157,7 @@ class _LocalConversation:
 
     async def hold(self) -> None:
         """Loads the engines, runs the conversation and closes everything. Ends when the controls say so."""
-        loader = EngineLoader(self.settings, self.environ, talks=True)
+        loader = EngineLoader(self.settings, self.environ, talks=True, show_measuring=self.stage.measuring)
         loader.export = build.span_export(self.settings, self._trouble)
         name = new_session.conversation_name()
         self.memory = await asyncio.to_thread(self._open_store, name, self._thread_reporter())

@@ -136,6 +136,10 @@ class TalkPlain:
             self._print(engine.stage, f"{engine.name}, {engine.detail}{why}")
         self._chosen = tuple(chosen)
 
+    def measuring(self, what: str) -> None:
+        """Prints what is measured during the start."""
+        self._print("measuring", what)
+
     def resumed(self, past: Resumed) -> None:
         """Prints the last words of the resumed conversation."""
         self._print("resumed", past.heading)

@@ -138,6 +138,11 @@ class TalkScreen(App[None]):
         self.view.engines(chosen, self._clock())
         self._draw_soon()
 
+    def measuring(self, what: str) -> None:
+        """Shows what is measured during the start."""
+        self.view.measuring(what, self._clock())
+        self._draw_soon()
+
     def resumed(self, past: Resumed) -> None:
         """Shows the last words of the resumed conversation."""
         self.view.resumed(past, self._clock())

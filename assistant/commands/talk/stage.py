@@ -41,6 +41,10 @@ class Stage(Protocol):
         """Shows the engines loaded so far."""
         ...
 
+    def measuring(self, what: str) -> None:
+        """Shows what is measured during the start."""
+        ...
+
     def resumed(self, past: Resumed) -> None:
         """Shows the last words of the resumed conversation."""
         ...
@@ -87,6 +91,9 @@ class _ScreenStage:
     def engines(self, chosen: "Sequence[EngineChoice]") -> None:
         self._chosen = tuple(chosen)
         self._app.engines(chosen)
+
+    def measuring(self, what: str) -> None:
+        self._app.measuring(what)
 
     def resumed(self, past: Resumed) -> None:
         self._app.resumed(past)

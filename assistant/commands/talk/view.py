@@ -50,7 +50,7 @@ class Entry:
 
     Attributes:
         key: Constant while the entry changes.
-        who: Speaker; "resumed", "fallback" and "problem" are messages of the program.
+        who: Speaker; "resumed", "fallback", "measuring" and "problem" are messages of the program.
         text: Safe for a terminal.
         at: Time as text; only for messages of the program.
         mark: Note such as "interrupted"; else "".
@@ -61,7 +61,7 @@ class Entry:
     """
 
     key: int
-    who: Literal["you", "repartee", "resumed", "fallback", "problem"]
+    who: Literal["you", "repartee", "resumed", "fallback", "measuring", "problem"]
     text: str
     at: str = ""
     mark: str = ""
@@ -159,6 +159,10 @@ class View:
             if engine.fallback and (engine.stage, engine.name) not in known:
                 text = printable(f"{engine.stage} {engine.name}: {engine.why}", MAX_CHARS)
                 self._append(Entry(next(self._keys), "fallback", text, at=at))
+
+    def measuring(self, what: str, at: str) -> None:
+        """Adds an entry that says what is measured during the start."""
+        self._append(Entry(next(self._keys), "measuring", printable(what, MAX_CHARS), at=at))
 
     def resumed(self, past: Resumed, at: str) -> None:
         """Adds the last words of the resumed conversation."""

@@ -10,7 +10,15 @@ from assistant.config.loading import load_settings
 from assistant.config.settings import Settings
 from assistant.models import whisper_choice as choices
 from assistant.models.catalogue import MODELS
-from assistant.models.whisper_choice import choose, keep_time, read_times, time_key, times_file, whisper_choice
+from assistant.models.whisper_choice import (
+    DecodeTime,
+    choose,
+    keep_time,
+    read_times,
+    time_key,
+    times_file,
+    whisper_choice,
+)
 from assistant.support.cpu import Cores
 
 
@@ -37,6 +45,10 @@ def install(hub: Path, *names: str) -> None:
             (folder / file).symlink_to(Path("..", "..", "blobs", f"{name}-{file}"))
 
 
+def times(decode_ms: dict[str, float | None]) -> dict[str, DecodeTime | None]:
+    return {name: None if time_ms is None else DecodeTime(time_ms) for name, time_ms in decode_ms.items()}
+
+
 # ---- the choice ----
 
 
@@ -55,21 +67,42 @@ def install(hub: Path, *names: str) -> None:
     ],
 )
 def test_largest_model_within_the_limit_is_chosen(decode_ms: dict[str, float | None], chosen: str) -> None:
-    choice = choose(decode_ms)
+    choice = choose(times(decode_ms))
     assert choice.name == chosen
     assert choice.unmeasured == tuple(name for name, time_ms in decode_ms.items() if time_ms is None)
 
 
 def test_reason_has_the_estimate_of_every_model() -> None:
-    assert choose({"tiny.en": 109.0, "base": 211.0, "small": 600.0}).why == (
+    assert choose(times({"tiny.en": 109.0, "base": 211.0, "small": 600.0})).why == (
         "auto: base is the largest that keeps p95 of response latency within 500 ms "
         "(estimates: tiny.en 354 ms, base 456 ms, small 845 ms)"
     )
-    assert choose({"tiny.en": 300.0, "base": None}).why == (
+    assert choose(times({"tiny.en": 300.0, "base": None})).why == (
         "auto: no model keeps p95 of response latency within 500 ms, and tiny.en is the smallest "
         "(estimates: tiny.en 545 ms, base not measured)"
     )
-    assert choose({"tiny.en": 300.0, "base": 300.0}).why.endswith("(estimates: tiny.en 545 ms, base over 545 ms)")
+    assert choose(times({"tiny.en": 300.0, "base": 300.0})).why.endswith(
+        "(estimates: tiny.en 545 ms, base over 545 ms)"
+    )
+
+
+def test_reason_says_that_the_machine_was_busy() -> None:
+    slow = DecodeTime(400.0, busy=True)
+    choice = choose({"tiny.en": DecodeTime(109.0, busy=True), "base": slow, "small": slow})
+    assert choice.doubtful == ("base", "small")
+    assert choice.why == (
+        "auto: tiny.en is the largest that keeps p95 of response latency within 500 ms (estimates: tiny.en 354 ms, "
+        "base 645 ms, small over 645 ms; the machine was busy when base and small were measured: measured again at the "
+        "next start on a free machine)"
+    )
+    assert "busy" not in choose({"tiny.en": DecodeTime(109.0, busy=True), "base": DecodeTime(400.0)}).why
+
+
+def test_reason_says_why_a_model_cannot_be_used() -> None:
+    broken = DecodeTime(float("inf"), problem="cannot decode (out of memory)")
+    choice = choose({"tiny.en": DecodeTime(109.0), "base": broken})
+    assert choice.name == "tiny.en"
+    assert choice.why.endswith("(estimates: tiny.en 354 ms, base cannot decode (out of memory))")
 
 
 def test_configured_model_is_not_replaced(hub: Path) -> None:
@@ -110,12 +143,12 @@ def test_times_are_kept_until_something_changes(hub: Path, monkeypatch: pytest.M
     install(hub, "tiny", "base.en")
     mine = settings()
     assert whisper_choice(mine).unmeasured == ("tiny", "base.en")
-    keep_time(mine, "tiny", 80.0)
-    keep_time(mine, "base.en", 160.04)
+    keep_time(mine, "tiny", DecodeTime(80.0))
+    keep_time(mine, "base.en", DecodeTime(160.04))
     choice = whisper_choice(mine)
     assert (choice.name, choice.unmeasured) == ("base.en", ())
     assert "base.en 405 ms" in choice.why
-    assert sorted(read_times().values()) == [80.0, 160.0]
+    assert sorted(time.p95_ms for time in read_times().values()) == [80.0, 160.0]
     assert whisper_choice(settings("stt.threads=4")).unmeasured == ("tiny", "base.en")
     for name, other in {
         "_processor": lambda: "another one",
@@ -129,8 +162,8 @@ def test_times_are_kept_until_something_changes(hub: Path, monkeypatch: pytest.M
 
 def test_other_weights_are_measured_again(hub: Path) -> None:
     install(hub, "tiny", "base.en")
-    keep_time(settings(), "tiny", 80.0)
-    keep_time(settings(), "base.en", 160.0)
+    keep_time(settings(), "tiny", DecodeTime(80.0))
+    keep_time(settings(), "base.en", DecodeTime(160.0))
     weights = hub / "models--Systran--faster-whisper-base.en" / "snapshots" / "c" / "model.bin"
     weights.unlink()
     weights.write_text("other weights, not from the hub")
@@ -139,8 +172,8 @@ def test_other_weights_are_measured_again(hub: Path) -> None:
 
 def test_model_that_was_too_slow_is_measured_again_after_a_day(hub: Path) -> None:
     install(hub, "tiny", "base.en")
-    keep_time(settings(), "tiny", 80.0)
-    keep_time(settings(), "base.en", 400.0)
+    keep_time(settings(), "tiny", DecodeTime(80.0))
+    keep_time(settings(), "base.en", DecodeTime(400.0))
     for age, unmeasured in {timedelta(hours=23): (), timedelta(hours=25): ("base.en",)}.items():
         let_pass(age)
         assert whisper_choice(settings()).unmeasured == unmeasured
@@ -148,11 +181,24 @@ def test_model_that_was_too_slow_is_measured_again_after_a_day(hub: Path) -> Non
 
 def test_model_that_was_too_slow_on_a_busy_machine_is_measured_again_after_an_hour(hub: Path) -> None:
     install(hub, "tiny", "base.en")
-    keep_time(settings(), "tiny", 80.0, busy=True)
-    keep_time(settings(), "base.en", 400.0, busy=True)
+    keep_time(settings(), "tiny", DecodeTime(80.0, busy=True))
+    keep_time(settings(), "base.en", DecodeTime(400.0, busy=True))
     for age, unmeasured in {timedelta(minutes=59): (), timedelta(minutes=61): ("base.en",)}.items():
         let_pass(age)
         assert whisper_choice(settings()).unmeasured == unmeasured
+
+
+def test_model_that_was_too_slow_on_a_busy_machine_is_measured_again_when_it_is_free(
+    hub: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(hub, "tiny", "base.en", "small.en")
+    keep_time(settings(), "tiny", DecodeTime(80.0, busy=True))
+    keep_time(settings(), "small.en", DecodeTime(400.0, busy=True))
+    for load, names in {64.0: ("base.en",), 0.0: ("base.en", "small.en")}.items():
+        monkeypatch.setattr("os.getloadavg", lambda load=load: (load, load, load))
+        assert whisper_choice(settings()).to_measure == names
+    keep_time(settings(), "small.en", DecodeTime(400.0))
+    assert whisper_choice(settings()).to_measure == ("base.en",)
 
 
 @pytest.mark.parametrize(
@@ -167,28 +213,28 @@ def test_damaged_file_is_replaced(hub: Path, content: str) -> None:
     times_file().parent.mkdir(parents=True)
     times_file().write_text(content)
     assert whisper_choice(settings()).unmeasured == ("tiny", "base.en")
-    keep_time(settings(), "tiny", 80.0)
+    keep_time(settings(), "tiny", DecodeTime(80.0))
     assert time_key(settings(), "tiny") in times_file().read_text()
 
 
 def test_damaged_entry_does_not_invalidate_the_others(hub: Path) -> None:
     install(hub, "tiny", "base.en")
-    keep_time(settings(), "tiny", 80.0)
+    keep_time(settings(), "tiny", DecodeTime(80.0))
     content = json.loads(times_file().read_text())
     damaged = {"a": {"decode_p95_ms": 9}, "b": 3, "c": {"decode_p95_ms": 9, "busy": False, "measured_at": 7}}
     times_file().write_text(json.dumps(damaged | content))
-    assert read_times() == {time_key(settings(), "tiny"): 80.0}
+    assert read_times() == {time_key(settings(), "tiny"): DecodeTime(80.0)}
 
 
 def test_times_of_this_process_count_without_a_cache_folder(hub: Path) -> None:
     install(hub, "tiny", "base.en")
     times_file().parent.parent.write_text("a file in place of the folder")
-    choice = whisper_choice(settings(), {"tiny": 80.0, "base.en": 160.0})
+    choice = whisper_choice(settings(), {"tiny": DecodeTime(80.0), "base.en": DecodeTime(160.0)})
     assert (choice.name, choice.unmeasured) == ("base.en", ())
 
 
 def test_cache_folder_that_cannot_be_written_is_no_error(hub: Path) -> None:
     install(hub, "tiny", "base.en")
     times_file().parent.parent.write_text("a file in place of the folder")
-    keep_time(settings(), "tiny", 80.0)
+    keep_time(settings(), "tiny", DecodeTime(80.0))
     assert whisper_choice(settings()).unmeasured == ("tiny", "base.en")

@@ -84,6 +84,24 @@ def test_setting_selects_a_model_or_none() -> None:
     assert endpoint.model == "lfm2-1.2b"
 
 
+@pytest.mark.parametrize(
+    ("wanted", "why"),
+    [
+        ("qwen3-0.6", r"llm\.local_model = 'qwen3-0\.6' is not known; did you mean qwen3-0\.6b\? The known names are "),
+        ("of", r"llm\.local_model = 'of' is not known; did you mean off\? The known names are smollm2-.*, off, or "),
+        ("./none.gguf", r"there is no none\.gguf; correct llm\.local_model\.$"),
+    ],
+)
+def test_setting_that_names_no_model_is_an_error(wanted: str, why: str) -> None:
+    async def main() -> None:
+        await EngineLoader(local_model(wanted), {}).open()
+
+    with pytest.raises(EngineLoadError, match=why):
+        asyncio.run(main())
+    (need,) = [need for need in needs(local_model(wanted)) if need.kind == "chat"]
+    assert need.key == "llm.local_model"
+
+
 def test_model_for_another_language_is_not_used() -> None:
     install("gemma-3-1b-it")
     german = replace(DEFAULTS, assistant=replace(DEFAULTS.assistant, language="de"))
@@ -167,6 +185,54 @@ def test_skills_replace_a_model_that_cannot_be_loaded() -> None:
 
 
 # Standing in for other endpoints.
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("trouble", ["extra", "memory", "damaged", "not downloaded"])
+def test_fallback_that_cannot_start_does_not_prevent_the_start(
+    trouble: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    if trouble != "not downloaded":
+        path = install("qwen3-0.6b")
+        if trouble == "damaged":
+            path.write_bytes(b"damaged")
+    if trouble == "extra":
+        monkeypatch.setattr(process, "PACKAGE", "no_such_package_here")
+    if trouble == "memory":
+        monkeypatch.setattr(process, "available_bytes", lambda: 1_000_000)
+    here = EndpointSection(name="here", kind="local", model="qwen3-0.6b")
+
+    async def main() -> None:
+        async with serving(answer("From the cloud.")) as cloud:
+            section = LlmSection(endpoints=(here, EndpointSection(name="cloud", url=cloud.url, model="m")))
+            skills = replace(DEFAULTS.skills, before_llm=False)
+            loader = EngineLoader(replace(DEFAULTS, llm=section, skills=skills), {})
+            engines = await loader.engines()
+            try:
+                assert (await text_of(engines.model))[0] == "From the cloud."
+                (fallback,) = [line for line in loader.fallbacks if line.startswith("llm: ")]
+                assert fallback.startswith("llm: cloud, without the fallback here: llm endpoint 'here': ")
+                assert "llm: without the fallback here: llm endpoint 'here': " in caplog.text
+            finally:
+                await loader.aclose()
+
+    asyncio.run(main())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fallback", [True, False])
+def test_model_that_is_no_fallback_must_start(fallback: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    install("qwen3-0.6b")
+    monkeypatch.setattr(process, "PACKAGE", "no_such_package_here")
+    here = EndpointSection(name="here", kind="local", model="qwen3-0.6b", fallback=fallback)
+    cloud = EndpointSection(name="cloud", url="http://127.0.0.1:9/v1", model="m")
+    section = LlmSection(endpoints=(here,) if fallback else (here, cloud))
+
+    async def main() -> None:
+        await EngineLoader(replace(DEFAULTS, llm=section), {}).open()
+
+    with pytest.raises(EngineLoadError, match="not installed"):
+        asyncio.run(main())
 
 
 @pytest.mark.slow

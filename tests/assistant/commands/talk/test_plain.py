@@ -290,6 +290,15 @@ def test_held_back_lines_are_printed_in_order(how: dict[str, Any], capsys: pytes
     assert capsys.readouterr().err == "repartee: N\n"
 
 
+def test_what_is_measured_during_the_start_is_printed() -> None:
+    def converse(plain: TalkPlain) -> None:
+        plain.measuring("the speed of Whisper on this machine (tiny, base.en), 30 s at most")
+        plain.ready()
+
+    printed, _ = talked("", converse)
+    assert printed[0] == "measuring: the speed of Whisper on this machine (tiny, base.en), 30 s at most"
+
+
 def test_resumed_conversation_is_printed_first() -> None:
     def go_on(plain: TalkPlain) -> None:
         plain.resumed(Resumed("one, 1 turn:", (("you", "what time is it"), ("repartee", "Ten past two."))))
