@@ -9,6 +9,7 @@ import numpy.typing as npt
 from audio.arrivals import Arrivals
 from audio.clock import StreamClock
 from audio.frame import Frame
+from audio.frame_batching import FrameBatcher
 from audio.inserted_silence import InsertedSilence
 from audio.resample import StreamResampler, mixdown
 from audio.units import FRAME_MS, FRAME_SAMPLES, Pcm, Samples
@@ -24,10 +25,11 @@ class Microphone(Protocol):
     """A source of frames: a sound card, a socket, a recording.
 
     Attributes:
-        user_speaking: Set by the consumer: the VAD reports speech in the newest frame.
+        batches_silence: Set by the consumer: nobody speaks, so room noise may be delivered late, up to 160 ms at once.
+            Louder audio is delivered at once, with everything batched before it. With long blocks, up to one block later.
     """
 
-    user_speaking: bool
+    batches_silence: bool
 
     @property
     def clock(self) -> StreamClock:
@@ -50,7 +52,7 @@ class Microphone(Protocol):
 class MicrophoneLine:
     """Converts raw blocks to frames: mixes down, resamples, cuts into 20 ms, inserts silence.
 
-    Does no I/O. Not thread-safe.
+    Does no I/O. Not thread-safe. Blocks that may be batched wait for each other; the resulting frames are the same.
 
     A resampler holds back the newest 2 ms. Without compensation a 20 ms block would not complete its frame, which
     would then come 20 ms late with the next block. So 2 ms of silence are inserted before the first sample.
@@ -79,6 +81,9 @@ class MicrophoneLine:
         self._arrivals = arrivals
         self._rate_hz = rate_hz
         self._resampler = StreamResampler(rate_hz)
+        self._batcher = FrameBatcher()
+        self._held: list[Pcm] = []  # blocks not yet resampled
+        self._held_samples = 0
         self._origin = Samples(0)  # the position of the resampler's first sample
         self._in_sound = False  # a sound is in progress, which the next block continues
         self._next_start = Samples(0)  # everything before it was returned as frames
@@ -104,7 +109,7 @@ class MicrophoneLine:
     @property
     def newest(self) -> Samples:
         """Position after the newest received sample, which the resampler may still hold back."""
-        return Samples(self._origin + self._resampler.received)
+        return Samples(self._origin + self._resampler.received_with(self._held_samples))
 
     @property
     def silent_from_s(self) -> float:
@@ -127,24 +132,29 @@ class MicrophoneLine:
             return self._arrivals.silence_lag_s
         return min(max(_FRAME_S, self._last_block_s), _MAX_SILENT_AFTER_S)
 
-    def push(self, block: npt.NDArray[np.int16], arrival_s: float) -> list[Frame]:
+    def push(self, block: npt.NDArray[np.int16], arrival_s: float, *, batches_silence: bool = False) -> list[Frame]:
         """Returns the frames that a block completes.
 
         Args:
             block: int16, (n,) or (n, channels), any n, at this line's rate. A mono block at 16 kHz is not copied.
             arrival_s: Loop time at which its last sample arrived; never decreases.
+            batches_silence: The block may be batched if it is no louder than the room.
         """
         if len(block) == 0:
             return []
         pcm = mixdown(block)
+        block_s = len(pcm) / self._rate_hz
         if not self._in_sound:
             self._begin_sound()
-        resampled = self._resampler.push(pcm)
+        max_wait_s = self._batcher.max_wait_s(pcm, block_s) if batches_silence else 0.0
+        waits = self._held_samples + len(pcm) < max_wait_s * self._rate_hz
+        self._held.append(pcm.copy() if waits else pcm)
+        self._held_samples += len(pcm)
         # The resampler may still hold the newest sample back, but it has arrived.
         self.clock.observe(self.newest, arrival_s)
         self._last_arrival_s = arrival_s
-        self._last_block_s = len(pcm) / self._rate_hz
-        return self._cut_frames(resampled)
+        self._last_block_s = block_s
+        return [] if waits else self._cut_frames(self._resample_held())
 
     def _begin_sound(self) -> None:
         """Inserts as much silence as the resampler will hold back, so that frames end with their blocks."""
@@ -238,7 +248,16 @@ class MicrophoneLine:
 
     def _flush_frames(self) -> list[Frame]:
         """Returns the frames of all received audio and prepares the resampler for a new sound."""
-        return self._cut_frames(self._resampler.flush())
+        # All at once: a third use of the two buffers would overwrite the first frame.
+        rest = [self._resample_held()] if self._held else []
+        return self._cut_frames(np.concatenate((*rest, self._resampler.flush())))
+
+    def _resample_held(self) -> Pcm:
+        """Returns the held blocks (at least one), resampled to 16 kHz."""
+        sound = self._held[0] if len(self._held) == 1 else np.concatenate(self._held)
+        self._held.clear()
+        self._held_samples = 0
+        return self._resampler.push(sound)
 
     def _cut_frames(self, pcm: Pcm) -> list[Frame]:
         """Cuts (partial + pcm) into frames; keeps the rest as the new partial frame."""

@@ -69,8 +69,12 @@ class StreamResampler:
     @property
     def received(self) -> int:
         """Length of the audio pushed since the last flush, in output samples, rounded to the nearest."""
+        return self.received_with(0)
+
+    def received_with(self, more: int) -> int:
+        """Returns `received` plus `more` input samples that are not pushed yet."""
         # Integers are exact after any number of hours; a half is rounded up, as soxr does at its flush.
-        return (2 * self._taken * self._to_hz + self._from_hz) // (2 * self._from_hz)
+        return (2 * (self._taken + more) * self._to_hz + self._from_hz) // (2 * self._from_hz)
 
     @property
     def given(self) -> int:

@@ -19,7 +19,7 @@ class WavMicrophone:
 
     Attributes:
         recording: The recording.
-        user_speaking: See `Microphone`.
+        batches_silence: See `Microphone`; audio of a recording is never delivered late.
     """
 
     def __init__(self, recording: Recording, *, tail_s: float = 4.0, realtime: bool = True) -> None:
@@ -33,7 +33,7 @@ class WavMicrophone:
         if not 0 <= tail_s < float("inf"):
             raise ValueError(f"tail_s must be a number of seconds from 0, not {tail_s}")
         self.recording = recording
-        self.user_speaking = False
+        self.batches_silence = False
         self._tail_samples = round(tail_s * recording.rate_hz)
         self._realtime = realtime
         self._line = MicrophoneLine(recording.rate_hz)

@@ -66,7 +66,7 @@ class ScriptedMicrophone:
         self.clock = StreamClock()
         self.inserted_frames = 0
         self.muted = False
-        self.user_speaking = False
+        self.batches_silence = False
         self._utterances = utterances
         self._frames = length_ms // 20
         self._late_ms = late_ms

@@ -32,6 +32,7 @@ class _Block:
     pcm: Pcm
     rate_hz: int
     at_s: float
+    batches_silence: bool
 
     @property
     def length_s(self) -> float:
@@ -106,7 +107,7 @@ class ClientLine:
         return self._last_s + min(self.arrivals.max_gap_s, self.arrivals.block_s + 0.1)
 
     def push(
-        self, pcm: Pcm, rate_hz: int, now_s: float, block_s: float | None = None, *, user_speaking: bool = True
+        self, pcm: Pcm, rate_hz: int, now_s: float, block_s: float | None = None, *, batches_silence: bool = False
     ) -> list[Frame]:
         """Adds a block and returns the frames that it completes.
 
@@ -115,14 +116,14 @@ class ClientLine:
             rate_hz: The block's sample rate.
             now_s: Loop time; must not decrease.
             block_s: The length of the client's whole block, if this is a part of it.
-            user_speaking: Whether the audio before it ended in speech.
+            batches_silence: Whether silent frames may be batched; see `Microphone`.
         """
         if len(pcm) == 0:
             return []
-        block = _Block(pcm, rate_hz, now_s)
+        block = _Block(pcm, rate_hz, now_s, batches_silence)
         length_s = block.length_s
         early_s = self._loop_s_behind(length_s) - now_s if self.clock.running else 0.0
-        self.arrivals.on_block(now_s, block_s or length_s, early_s, quiet=not user_speaking)
+        self.arrivals.on_block(now_s, block_s or length_s, early_s, quiet=batches_silence)
         before_s, self._last_s = self._last_s, now_s
         if self._gap is None:
             if self._silent or before_s is None:
@@ -197,7 +198,8 @@ class ClientLine:
         return [] if gap is None else [frame for block in gap.blocks for frame in self._pushed(block)]
 
     def _pushed(self, block: _Block) -> list[Frame]:
-        return _copied(self._line.retune(block.rate_hz)) + _copied(self._line.push(block.pcm, block.at_s))
+        before = _copied(self._line.retune(block.rate_hz))
+        return before + _copied(self._line.push(block.pcm, block.at_s, batches_silence=block.batches_silence))
 
 
 def _copied(frames: list[Frame]) -> list[Frame]:

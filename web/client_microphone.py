@@ -38,7 +38,7 @@ class ClientMicrophone:
     from a late block.
 
     Attributes:
-        user_speaking: See `Microphone`. It shows whether the client also sends the silence after speech.
+        batches_silence: See `Microphone`.
     """
 
     def __init__(self, rate_hz: int, share: FairShare | None = None) -> None:
@@ -48,7 +48,7 @@ class ClientMicrophone:
             rate_hz: Sample rate of the blocks, until `deliver` sets another.
             share: Limits how fast a conversation catches up with audio that is ahead of real time; None: not shared.
         """
-        self.user_speaking = False
+        self.batches_silence = False
         self._line = ClientLine(rate_hz)
         self._share = share or FairShare()
         self._waiting: deque[Frame | asyncio.Event] = deque()  # an event is set once everything before it was processed
@@ -104,7 +104,7 @@ class ClientMicrophone:
                 return
             part = block[at : at + rate_hz]
             block_s = len(block) / rate_hz
-            self._enqueue(self._line.push(part, rate_hz, loop.time(), block_s, user_speaking=self.user_speaking))
+            self._enqueue(self._line.push(part, rate_hz, loop.time(), block_s, batches_silence=self.batches_silence))
             if len(block) > rate_hz:
                 await asyncio.sleep(0)
 

@@ -47,7 +47,7 @@ class _TapedMicrophone:
     """A microphone whose frames are also written to the left channel of the tape."""
 
     def __init__(self, microphone: WavMicrophone, tape: StereoWriter) -> None:
-        self.user_speaking = False
+        self.batches_silence = False
         self._microphone = microphone
         self._tape = tape
 

@@ -82,6 +82,7 @@ from audio.frame import Frame
 from audio.microphone import Microphone
 from audio.speaker import Speaker
 from audio.units import FRAME_MS, FRAME_SAMPLES, Samples, ms_of_samples
+from audio.vad import POSSIBLE_SPEECH
 
 LAST_TURN_TIMEOUT_S = 60.0
 """Time limit for the last turn, its transcript and reply included, after the microphone has ended, in seconds."""
@@ -306,7 +307,12 @@ class Session:
         # A timer that is due is announced. `skill_effects` are the effects of skills, not those of turn taking.
         for announcement in self.engines.skill_effects.due(self._now_s()):
             self._dispatch(ReplyRequested(self._position, "announcement", announcement))
-        self.microphone.user_speaking = vad_result.speaking
+        self.microphone.batches_silence = (
+            not vad_result.speaking
+            and vad_result.probability < POSSIBLE_SPEECH
+            and self.push_to_talk is None  # a released key waits for the frames captured before
+            and self.turns.silence_may_wait
+        )
 
     def _check_key(self, key: PushToTalk) -> None:
         """Ends or discards the user's turn if the released key says so at this position."""

@@ -236,3 +236,11 @@ class TurnTaking:
     def resume_pending(self) -> bool:
         """Whether the rest of a falsely interrupted reply will be said soon."""
         return self._conversation.resume_pending is not None
+
+    @property
+    def silence_may_wait(self) -> bool:
+        """Whether silent frames may come up to 160 ms late: nobody speaks, and no reply is about to begin."""
+        conversation, state = self._conversation, self._conversation.state
+        if isinstance(state, Replying):
+            return state.overlap is None and not state.can_hold_playback
+        return isinstance(state, Idle) and not (conversation.queued.waiting or conversation.answer_after_reply)

@@ -83,7 +83,7 @@ class CardMicrophone:
 
     Attributes:
         muted: Whether the stream is closed until `mute(False)`.
-        user_speaking: See `Microphone`.
+        batches_silence: See `Microphone`.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class CardMicrophone:
             library: Opens the stream; None: the program's own library.
         """
         self.muted = False
-        self.user_speaking = False
+        self.batches_silence = False
         self._line = MicrophoneLine(MIC_RATE_HZ, StreamClock(_WINDOW_S))
         self._clean = clean
         self._supervisor = StreamSupervisor(
@@ -199,7 +199,7 @@ class CardMicrophone:
                 received = True
                 self._lag_s = self._stream.lane.clock.lag_s
                 captured_s = self._monotonic(block.at_s)
-                for frame in self._line.push(block.pcm, captured_s):
+                for frame in self._line.push(block.pcm, captured_s, batches_silence=self.batches_silence):
                     yield self._cleaned(frame)
         if not received:
             # In capture time, like everything on this line.

@@ -83,7 +83,7 @@ def hear(
     *,
     connected_s: float = 0.3,
     after_s: float = 0.0,
-    user_speaking: bool = True,
+    batches_silence: bool = True,
 ) -> Heard:
     """Feeds a line with the blocks of a client, with a time before the first and after the last block."""
     line = ClientLine(rate_hz)
@@ -99,7 +99,7 @@ def hear(
         while coming and BEGIN_S + coming[0].at_s <= now_s + 1e-9:
             block = coming.pop(0)
             at_s = max(now_s - 0.01, BEGIN_S + block.at_s)
-            keep(line.push(block.pcm, rate_hz, at_s, user_speaking=user_speaking))
+            keep(line.push(block.pcm, rate_hz, at_s, batches_silence=batches_silence))
         if now_s >= line.idle_from_s:
             keep(line.idle(now_s))
         now_s += 0.01
@@ -212,7 +212,7 @@ def test_client_that_sends_silence_is_not_treated_as_paused() -> None:
     blocks: list[Block] = []
     for n in range(3):  # like turns: after each, the silence is not sent
         blocks += [Block(block.pcm, block.at_s + 5 * n) for block in cut(voice(2.0, 24_000), 24_000, [20])]
-    heard = hear(blocks, 24_000, after_s=3.0, user_speaking=False)
+    heard = hear(blocks, 24_000, after_s=3.0, batches_silence=False)
     waited_s = next(at_s for at_s, frame in heard.frames if frame.is_inserted and at_s > 12) - 12
     assert waited_s == pytest.approx(1.12, abs=0.03)
 
