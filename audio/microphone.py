@@ -26,7 +26,8 @@ class Microphone(Protocol):
 
     Attributes:
         batches_silence: Set by the consumer: nobody speaks, so room noise may be delivered late, up to 160 ms at once.
-            Louder audio is delivered at once, with everything batched before it. With long blocks, up to one block later.
+            Louder audio is delivered at once, with everything batched before it. With long blocks, up to one block
+            later.
     """
 
     batches_silence: bool

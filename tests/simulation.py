@@ -29,6 +29,7 @@ from assistant.turns.wake_phrase import WakePhraseGate
 from audio.clock import StreamClock
 from audio.errors import EngineLoadError, SttError, TtsError, VadError
 from audio.frame import Frame
+from audio.frame_batching import MAX_BATCH_S
 from audio.speaker import WavSpeaker
 from audio.stt import SegmentId, Transcript
 from audio.tts import Chunk, WordMark
@@ -59,6 +60,8 @@ DELAY_STEP_MS = 500
 class ScriptedMicrophone:
     """Yields loud frames during speech, in virtual real time. Frames may be late; `muted` ones are silent.
 
+    Up to eight silent frames are batched, as in `MicrophoneLine`.
+
     `late_ms`: delays of the frames, each for half a second in sequence; a later frame waits for the delayed one.
     """
 
@@ -76,6 +79,7 @@ class ScriptedMicrophone:
         begin_s = loop.time()
         loud, silent = np.full(FRAME_SAMPLES, 8000, np.int16), np.zeros(FRAME_SAMPLES, np.int16)
         muted: list[bool] = []  # as they are captured
+        held: list[Frame] = []
         for number in range(self._frames):
             late_ms = self._late_ms[number * 20 // DELAY_STEP_MS % len(self._late_ms)]
             while len(muted) <= number + late_ms // 20:
@@ -84,7 +88,12 @@ class ScriptedMicrophone:
             self.clock.observe(Samples((number + 1) * FRAME_SAMPLES), begin_s + len(muted) * 0.02)
             middle_ms = number * 20 + 10
             spoken = not muted[number] and any(part.start_ms <= middle_ms < part.end_ms for part in self._utterances)
-            yield Frame(Samples(number * FRAME_SAMPLES), loud if spoken else silent, is_inserted=muted[number])
+            held.append(Frame(Samples(number * FRAME_SAMPLES), loud if spoken else silent, is_inserted=muted[number]))
+            max_wait_s = MAX_BATCH_S if self.batches_silence and not spoken else 0.0
+            if len(held) >= max_wait_s * 50 or number == self._frames - 1:
+                for frame in held:
+                    yield frame
+                held.clear()
 
 
 class LoudnessVad:

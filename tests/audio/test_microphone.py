@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audio.frame import Frame
+from audio.frame_batching import MAX_BATCH_S, FrameBatcher
 from audio.microphone import MicrophoneLine
 from audio.units import FRAME_SAMPLES, Samples
 
@@ -154,6 +155,17 @@ def test_settled_remainder_comes_with_next_sound_or_silence() -> None:
         np.testing.assert_array_equal(sound_of(frames)[: 2 * FRAME_SAMPLES + len(rest)], at_once[: -320 + len(rest)])
         assert [frame.is_inserted for frame in frames[:4]] == [False, False, False, True][: len(frames)]
         assert line.inserted_silence.before(frames[2].end) == (FRAME_SAMPLES if nothing_more else len(rest))
+
+
+def test_batched_frames_do_not_overwrite_each_other_at_end() -> None:
+    sound = noise(9, 450 + 480, 3)
+    heard = []
+    for batches_silence in (True, False):
+        line = MicrophoneLine(24_000)
+        frames = kept(line.push(sound[:450], 1.0)) + kept(line.push(sound[450:], 1.02, batches_silence=batches_silence))
+        assert len(frames) == (0 if batches_silence else 1)
+        heard.append(sound_of(frames + line.finish()))
+    np.testing.assert_array_equal(heard[0], heard[1])
 
 
 def tick(line: MicrophoneLine, from_s: float, to_s: float) -> list[Frame]:
@@ -344,3 +356,129 @@ def test_no_silence_is_inserted_before_silent_from() -> None:
     assert line.silent_from_s == pytest.approx(5.6)
     assert line.idle(line.silent_from_s - 0.001) == []
     assert line.idle(line.silent_from_s + 0.001) != []
+
+
+# ---- batching ----
+
+
+def noise(spread: int, samples: int, seed: int = 0) -> npt.NDArray[np.int16]:
+    return np.random.default_rng(seed).integers(-spread // 2, spread // 2 + 1, samples).astype(np.int16)
+
+
+def in_blocks(
+    line: MicrophoneLine, sound: npt.NDArray[np.int16], at_s: float, batches_silence: bool = True
+) -> list[int]:
+    """Returns how many frames each block of 20 ms at 24 kHz completes."""
+    blocks = sound.reshape(-1, 480)
+    return [
+        len(line.push(block, at_s + (n + 1) * 0.02, batches_silence=batches_silence)) for n, block in enumerate(blocks)
+    ]
+
+
+def test_silence_is_batched_by_eight_frames() -> None:
+    line = MicrophoneLine(24_000)
+    at_once = in_blocks(line, noise(200, 480 * 100), 0.0, batches_silence=False)
+    assert set(at_once) <= {0, 1, 2}
+    learning = in_blocks(line, noise(200, 480 * 100, 1), 2.0)
+    assert learning[:10] == [1] * 10  # the room level has to be learned first
+    together = in_blocks(line, noise(200, 480 * 80, 2), 4.0)
+    assert sorted(set(together)) == [0, 8]
+    assert together.count(8) == 10
+
+
+def test_loud_audio_is_delivered_at_once_with_batched_frames() -> None:
+    line = MicrophoneLine(24_000)
+    in_blocks(line, noise(200, 480 * 100), 0.0)
+    in_blocks(line, noise(200, 480), 2.0, batches_silence=False)
+    assert in_blocks(line, noise(200, 480 * 3), 2.02) == [0, 0, 0]
+    soft = line.push(noise(500, 480), 2.1, batches_silence=True)  # 8 dB
+    assert len(soft) == 4
+    assert line.received + line.inserted_silence.before(soft[0].start) == line.clock.to_position(2.1)
+    assert in_blocks(line, noise(200, 480), 2.1) == [0]
+    assert in_blocks(line, noise(200, 480), 2.12, batches_silence=False) == [2]
+
+
+def test_louder_room_is_learned() -> None:
+    line = MicrophoneLine(24_000)
+    in_blocks(line, noise(200, 480 * 200), 0.0)
+    in_blocks(line, noise(1000, 480), 4.0, batches_silence=False)
+    louder = in_blocks(line, noise(1000, 480 * 200, 1), 4.02)
+    first = louder.index(8)
+    assert 15 < first < 50
+    assert set(louder[1:10]) == {1}
+    assert sorted(set(louder[first:])) == [0, 8]
+
+
+def test_digital_silence_is_batched_from_the_start() -> None:
+    line = MicrophoneLine(24_000)
+    assert in_blocks(line, np.zeros(480 * 16, np.int16), 0.0) == ([0] * 7 + [8]) * 2
+    assert len(line.push(np.zeros(480, np.int16), 0.34, batches_silence=True)) == 0
+
+
+def test_batched_silence_is_delivered_when_audio_stops() -> None:
+    line = MicrophoneLine(16_000)
+    sound = noise(20, 320 * 4)
+    for n, block in enumerate(sound.reshape(-1, 320)):
+        assert line.push(block, 10.02 + n * 0.02, batches_silence=True) == []
+    frames = kept(line.idle(10.2))
+    np.testing.assert_array_equal(sound_of(frames[:4]), sound)
+    assert [frame.is_inserted for frame in frames] == [False] * 4 + [True] * (len(frames) - 4)
+    assert line.received == len(sound)
+
+
+@pytest.mark.parametrize("block", [160, 480, 960], ids="{} samples".format)
+def test_learning_of_louder_room_does_not_depend_on_block_size(block: int) -> None:
+    batcher = FrameBatcher()
+    sound = np.concatenate([noise(200, 24_000), noise(1000, 48_000, 1)])
+    waits = [
+        batcher.max_wait_s(sound[at : at + block], block / 24_000) > 0 for at in range(0, len(sound) - block, block)
+    ]
+    first_s = waits[24_000 // block :].index(True) * block / 24_000
+    assert 0.3 < first_s < 1.2
+
+
+def test_audio_batched_in_silence_is_delivered_when_speech_starts() -> None:
+    line = MicrophoneLine(24_000)
+    assert sum(in_blocks(line, np.zeros(480 * 6, np.int16), 0.0)) == 0
+    assert in_blocks(line, noise(8000, 480), 0.12, batches_silence=False) == [7]
+
+
+@settings(max_examples=60)
+@given(
+    rate_hz=st.sampled_from(RATES),
+    blocks=st.lists(
+        st.tuples(st.integers(1, 1500), st.sampled_from([0, 10, 200, 240, 2000]), st.booleans()),
+        max_size=60,
+    ),
+    ends=st.sampled_from(["finish", "settle", "retune", "idle"]),
+)
+def test_batching_changes_only_delivery_times(rate_hz: int, blocks: list[tuple[int, int, bool]], ends: str) -> None:
+    batched, plain = MicrophoneLine(rate_hz), MicrophoneLine(rate_hz)
+    late: list[Frame] = []
+    prompt: list[Frame] = []
+    pushed = 0
+    for seed, (size, spread, batches_silence) in enumerate(blocks):
+        block = noise(spread, size, seed)
+        pushed += size
+        late += kept(batched.push(block, pushed / rate_hz, batches_silence=batches_silence))
+        prompt += kept(plain.push(block, pushed / rate_hz))
+        assert batched.received == plain.received
+        assert batched.clock.offset_s == plain.clock.offset_s
+        behind = (len(prompt) - len(late)) * FRAME_SAMPLES
+        longest_s = MAX_BATCH_S if batches_silence else 0.0
+        assert 0 <= behind < longest_s * 16_000 + FRAME_SAMPLES
+    for line, frames in ((batched, late), (plain, prompt)):
+        match ends:
+            case "finish":
+                frames.extend(kept(line.finish()))
+            case "settle":
+                frames.extend(kept(line.settle()))
+            case "retune":
+                frames.extend(kept(line.retune(12_000)))
+            case "idle":
+                frames.extend(kept(line.idle(pushed / rate_hz + 1.0)))
+    assert [(frame.start, frame.is_inserted) for frame in late] == [
+        (frame.start, frame.is_inserted) for frame in prompt
+    ]
+    for one, other in zip(late, prompt, strict=True):
+        np.testing.assert_array_equal(one.pcm, other.pcm)

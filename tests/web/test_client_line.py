@@ -83,7 +83,7 @@ def hear(
     *,
     connected_s: float = 0.3,
     after_s: float = 0.0,
-    batches_silence: bool = True,
+    batches_silence: bool = False,
 ) -> Heard:
     """Feeds a line with the blocks of a client, with a time before the first and after the last block."""
     line = ClientLine(rate_hz)
@@ -212,7 +212,7 @@ def test_client_that_sends_silence_is_not_treated_as_paused() -> None:
     blocks: list[Block] = []
     for n in range(3):  # like turns: after each, the silence is not sent
         blocks += [Block(block.pcm, block.at_s + 5 * n) for block in cut(voice(2.0, 24_000), 24_000, [20])]
-    heard = hear(blocks, 24_000, after_s=3.0, batches_silence=False)
+    heard = hear(blocks, 24_000, after_s=3.0, batches_silence=True)
     waited_s = next(at_s for at_s, frame in heard.frames if frame.is_inserted and at_s > 12) - 12
     assert waited_s == pytest.approx(1.12, abs=0.03)
 

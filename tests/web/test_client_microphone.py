@@ -74,7 +74,9 @@ def run_scene(scene: Callable[[Listener], Coroutine[None, None, None]], *, takes
 
 def test_queued_audio_is_processed_when_microphone_ends() -> None:
     async def scene(listener: Listener) -> None:
+        listener.microphone.batches_silence = True  # sound of constant level counts as silence
         await listener.speaks(100)
+        assert not listener.frames
 
     assert run_scene(scene).sound_ms == pytest.approx(100, abs=4)
 

@@ -79,7 +79,7 @@ def test_hold_times_out_when_frames_stop() -> None:
 
 
 @pytest.mark.parametrize("slower_ms", range(0, 161, 20), ids="{} ms later".format)
-def test_possible_onset_just_before_reply_is_ready_holds_it(slower_ms: int) -> None:
+def test_frame_with_possible_onset_is_not_batched(slower_ms: int) -> None:
     """A possible onset 30 ms before the reply is ready, after a commit at 2220 ms, holds the reply."""
     ready_ms = 2410 + slower_ms
     possible_onsets = [(ready_ms - 30, ready_ms + 50)]
@@ -100,32 +100,40 @@ def test_reply_is_retracted_when_the_user_resumes_during_hold() -> None:
     assert record.words.user == "what time is it and the date"
 
 
-class RecordingMicrophone(ScriptedMicrophone):
-    """Records at which ms of loop time the session changed `user_speaking`."""
+class BatchingMicrophone(ScriptedMicrophone):
+    """Records at which ms of loop time the session changed `batches_silence`."""
 
     def __init__(self, utterances: Sequence[Utterance], length_ms: int) -> None:
         self.changes: list[tuple[float, bool]] = []
-        self._user_speaking = False
+        self._batches_silence = False
         super().__init__(utterances, length_ms)
 
     @property
-    def user_speaking(self) -> bool:
-        return self._user_speaking
+    def batches_silence(self) -> bool:
+        return self._batches_silence
 
-    @user_speaking.setter
-    def user_speaking(self, user_speaking: bool) -> None:
-        if user_speaking != self._user_speaking:
-            self.changes.append((asyncio.get_running_loop().time() * 1000, user_speaking))
-        self._user_speaking = user_speaking
+    @batches_silence.setter
+    def batches_silence(self, batches_silence: bool) -> None:
+        if batches_silence != self._batches_silence:
+            self.changes.append((asyncio.get_running_loop().time() * 1000, batches_silence))
+        self._batches_silence = batches_silence
 
 
-def test_microphone_is_told_whether_user_speaks() -> None:
-    simulation = Simulation([TIME])
-    simulation.microphone = microphone = RecordingMicrophone([TIME], simulation.length_ms)
-    simulation.run()
+def test_silence_is_batched_only_while_nobody_speaks_and_no_reply_is_about_to_begin() -> None:
+    utterances = [TIME, Utterance(3500, 3560, "mhm")]  # the second one overlaps the reply
+    simulation = Simulation(utterances, length_ms=9000, replies=("It is ten o'clock. " * 6,))
+    simulation.microphone = microphone = BatchingMicrophone(utterances, 9000)
+    result = simulation.run()
+    (record,) = result.records
     zero_ms = microphone.clock.to_loop_s(Samples(0)) * 1000
-    changes = [(round(at_ms - zero_ms), speaking) for at_ms, speaking in microphone.changes]
-    assert changes == [(1020, True), (1860, False)]  # the scripted VAD reports the offset after 60 ms of silence
+    changes = [(round(at_ms - zero_ms), batches) for at_ms, batches in microphone.changes]
+    assert [batches for _, batches in changes] == [True, False, True, False, True]
+    onset, audible, overlap_onset, overlap_end = (at_ms for at_ms, _ in changes[1:])
+    assert onset == 1020  # the first frame of speech
+    assert record.playout_start_ms is not None
+    assert record.playout_start_ms <= audible <= record.playout_start_ms + 40  # until then it might have to be held
+    assert overlap_onset == 3520
+    assert overlap_end >= 3620
 
 
 def test_session_events_come_in_order() -> None:

@@ -13,6 +13,7 @@ from assistant.config.loading import load_settings
 from assistant.config.settings import Settings
 from assistant.models.whisper_choice import DecodeTime, read_times, times_file, whisper_choice
 from assistant.setup import engine_loader, whisper_timing
+from assistant.setup.build import whisper_decoder
 from assistant.setup.engine_loader import EngineLoader
 from assistant.setup.whisper_timing import measure_unmeasured
 from audio.stt.whisper.model import LoadedWhisper, WhisperSettings
@@ -187,7 +188,6 @@ def test_damaged_smallest_model_does_not_prevent_the_others(hub: Path) -> None:
 
 @pytest.mark.slow
 def test_model_that_cannot_decode_is_not_chosen(hub: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whisper_decoder = whisper_timing.whisper_decoder
 
     def failing(_pcm: Pcm) -> object:
         raise RuntimeError("out of\nmemory")
