@@ -241,6 +241,8 @@ class TurnTaking:
     def silence_may_wait(self) -> bool:
         """Whether silent frames may come up to 160 ms late: nobody speaks, and no reply is about to begin."""
         conversation, state = self._conversation, self._conversation.state
+        if conversation.queued.waiting or conversation.announcements.waiting or self.resume_pending:
+            return False
         if isinstance(state, Replying):
             return state.overlap is None and not state.can_hold_playback
-        return isinstance(state, Idle) and not (conversation.queued.waiting or conversation.answer_after_reply)
+        return isinstance(state, Idle) and not conversation.answer_after_reply
