@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
@@ -257,7 +257,8 @@ async def ask_and_kill(chat: LocalChat) -> None:
     async with aclosing(chat.stream(STORY, ChatOptions(max_tokens=30_000))) as events:
         async for event in events:
             if isinstance(event, Token) and chat.pid is not None:
-                os.kill(chat.pid, signal.SIGKILL)
+                with suppress(ProcessLookupError):  # killed at an earlier token
+                    os.kill(chat.pid, signal.SIGKILL)
 
 
 @slow
