@@ -31,19 +31,18 @@ run: setup
 # Hundreds of tests start the program: what Python compiled is kept, also where the environment says otherwise.
 unexport PYTHONDONTWRITEBYTECODE
 
-# First what computes: each file in one of three processes, because it also waits for programs and servers. Then what
-# keeps pace with real time and mostly waits: servers and browsers, then programs with a sound card, two at a time; what
-# measures latency alone. All run, whatever the ones before find.
+# First what computes, then what keeps pace with real time and mostly waits: servers and browsers, then programs with a
+# sound card. Each file runs in one of three processes, because even the first ones wait for programs and servers. Last,
+# what measures latency alone. All run, whatever the ones before find.
 
-BY_FILE := --dist loadfile --no-loadscope-reorder
-TWO := -n 2 $(BY_FILE)
+THREE := -n 3 --dist loadfile --no-loadscope-reorder
 MARKED = $$(grep -rl --include="test_*.py" "mark.$(1)" tests)
 
 test: check
 	@status=0; \
-	$(BIN)/python -m pytest -n 3 $(BY_FILE) -m "not (real_time or calm or alone)" || status=$$?; \
-	$(BIN)/python -m pytest $(TWO) -m "real_time and not (calm or alone)" $(call MARKED,real_time) || status=$$?; \
-	$(BIN)/python -m pytest $(TWO) -m "calm and not alone" $(call MARKED,calm) || status=$$?; \
+	$(BIN)/python -m pytest $(THREE) -m "not (real_time or calm or alone)" || status=$$?; \
+	$(BIN)/python -m pytest $(THREE) -m "real_time and not (calm or alone)" $(call MARKED,real_time) || status=$$?; \
+	$(BIN)/python -m pytest $(THREE) -m "calm and not alone" $(call MARKED,calm) || status=$$?; \
 	$(BIN)/python -m pytest -m alone $(call MARKED,alone) || status=$$?; \
 	exit $$status
 
@@ -53,7 +52,7 @@ check: setup-dev
 	$(BIN)/mypy --strict
 
 quick: setup-dev
-	$(BIN)/python -m pytest $(TWO) -m "not slow"
+	$(BIN)/python -m pytest $(THREE) -m "not slow"
 
 search: setup-dev
 	$(BIN)/python -m pytest --hypothesis-profile=search --timeout=600 $$(grep -rl "@given" tests)

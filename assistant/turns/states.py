@@ -39,7 +39,7 @@ class Phase(Enum):
 
 
 class EndedBy(Enum):
-    """What ended a turn.
+    """Names what ended a turn.
 
     - SILENCE: the user did not speak. If they speak again before the reply, the turn continues.
     - COMMAND: the client or the push-to-talk key. Speech that continues is the next turn.
