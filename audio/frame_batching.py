@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 MAX_BATCH_S = 0.16
-"""How long silence may be batched: eight frames, five windows of Silero (docs/lab/experiments.md)."""
+"""Longest batch of silence, in seconds: eight frames, five windows of Silero (docs/lab/experiments.md)."""
 
 _FRAMES_PER_S = 50
 

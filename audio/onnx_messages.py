@@ -92,3 +92,18 @@ def _encoded(value: int) -> bytes:
         value >>= 7
     out.append(value)
     return bytes(out)
+
+
+def read_node(node: memoryview) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """Returns the operator of a node, and the names of its inputs and outputs."""
+    inputs: list[str] = []
+    outputs: list[str] = []
+    operator = ""
+    for number, payload, _ in fields(node):
+        if number == NODE_INPUT:
+            inputs.append(text(payload))
+        elif number == NODE_OUTPUT:
+            outputs.append(text(payload))
+        elif number == NODE_OPERATOR:
+            operator = text(payload)
+    return operator, tuple(inputs), tuple(outputs)

@@ -158,7 +158,7 @@ class Lexicon(TomlTable):
 
     @property
     def entries(self) -> dict[str, str]:
-        """What is said for each word."""
+        """The text that is spoken for each word."""
         return {word: str(said) for word, said in self.values.items()}
 
 

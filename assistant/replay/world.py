@@ -16,7 +16,7 @@ from audio.units import Samples
 
 @dataclass(slots=True)
 class World:
-    """What surrounds the turn taking of one conversation. A subclass performs the effects and moves `now`.
+    """Simulates the surroundings of one conversation's turn taking. A subclass performs the effects and moves `now`.
 
     Attributes:
         requests: The recognizer's adapter, through which events reach turn taking.

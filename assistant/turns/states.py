@@ -30,7 +30,7 @@ from audio.vad import VadResult
 
 
 class Phase(Enum):
-    """What the conversation waits for: its state, as others see it. Unconfirmed speech counts as idle."""
+    """Names the state of a conversation, as others see it. Unconfirmed speech counts as idle."""
 
     IDLE = auto()
     USER_SPEAKING = auto()

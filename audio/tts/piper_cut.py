@@ -206,17 +206,7 @@ class _Graph:
 
 
 def _node(content: memoryview, encoded: memoryview) -> _Node:
-    inputs: list[str] = []
-    outputs: list[str] = []
-    operator = ""
-    for number, payload, _ in onnx.fields(content):
-        if number == onnx.NODE_INPUT:
-            inputs.append(onnx.text(payload))
-        elif number == onnx.NODE_OUTPUT:
-            outputs.append(onnx.text(payload))
-        elif number == onnx.NODE_OPERATOR:
-            operator = onnx.text(payload)
-    return _Node(operator, tuple(inputs), tuple(outputs), encoded)
+    return _Node(*onnx.read_node(content), encoded)
 
 
 def _name(content: memoryview, number: int) -> str:

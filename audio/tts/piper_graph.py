@@ -55,16 +55,7 @@ def with_output(model: bytes, tensor: str) -> bytes:
 
 
 def _read_node(node: memoryview, rounded: set[str], tables: dict[str, str]) -> None:
-    inputs: list[str] = []
-    outputs: list[str] = []
-    operator = ""
-    for field, payload, _ in onnx.fields(node):
-        if field == onnx.NODE_INPUT:
-            inputs.append(onnx.text(payload))
-        elif field == onnx.NODE_OUTPUT:
-            outputs.append(onnx.text(payload))
-        elif field == onnx.NODE_OPERATOR:
-            operator = onnx.text(payload)
+    operator, inputs, outputs = onnx.read_node(node)
     if operator == "Ceil":
         rounded.update(outputs)
     elif operator == "Gather" and len(inputs) == 2:

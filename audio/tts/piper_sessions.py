@@ -39,7 +39,7 @@ class LoadedVoice:
 
     @property
     def provider(self) -> str:
-        """Where it is computed: "CPU" or "CUDA"."""
+        """The device that computes: "CPU" or "CUDA"."""
         return "CUDA" if _CUDA in self.session.get_providers() else "CPU"
 
 

@@ -93,7 +93,7 @@ class ReplySentence:
     def _release(self, begin: int, end: int) -> Sound:
         """Returns the sound that is certainly not trailing silence."""
         self._skip_silence(begin)
-        # What is faded out at the end of the sentence is held until the end is known.
+        # The sound that the fade-out at the end of the sentence may cover is held until the end is known.
         faded = self._released + self._held.size - round(_FADE_OUT_S * self._rate_hz)
         return self._take(max(self._released, min(end, faded)))
 

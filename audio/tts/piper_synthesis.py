@@ -30,7 +30,7 @@ _CONTEXT_FRAMES = 40
 """Work for the context of a piece, in frames: 24 of the decoder, and 64 of the flow, which costs a quarter."""
 
 _MARGIN = 1.5
-"""How much slower the next piece may be than the slowest one of late."""
+"""Safety factor: the next piece may take this many times as long as the slowest of the latest pieces."""
 
 _PACES = 4
 """Pieces whose pace counts: the frames that are made in the playing time of one."""
@@ -203,7 +203,7 @@ class Streamed:
 
 @dataclass(frozen=True, slots=True)
 class _Latent:
-    """What the encoder made of a sentence: frames, their mask, and the frames of every phoneme id."""
+    """Output of the encoder for a sentence: frames, their mask, and the frames of every phoneme id."""
 
     values: Sound
     mask: Sound

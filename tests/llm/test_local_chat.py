@@ -262,7 +262,7 @@ async def ask_and_kill(chat: LocalChat) -> None:
 
 
 @slow
-def test_crash_during_answer_is_reported_and_later_question_refused_until_restart(model: Path) -> None:
+def test_crash_refuses_questions_until_restart(model: Path) -> None:
     async def main() -> None:
         async with chatting(model) as chat:
             assert chat.pid is not None

@@ -179,7 +179,7 @@ def test_model_that_was_too_slow_is_measured_again_after_a_day(hub: Path) -> Non
         assert whisper_choice(settings()).unmeasured == unmeasured
 
 
-def test_model_that_was_too_slow_on_a_busy_machine_is_measured_again_after_an_hour(hub: Path) -> None:
+def test_busy_measurement_expires_after_an_hour(hub: Path) -> None:
     install(hub, "tiny", "base.en")
     keep_time(settings(), "tiny", DecodeTime(80.0, busy=True))
     keep_time(settings(), "base.en", DecodeTime(400.0, busy=True))
@@ -188,9 +188,7 @@ def test_model_that_was_too_slow_on_a_busy_machine_is_measured_again_after_an_ho
         assert whisper_choice(settings()).unmeasured == unmeasured
 
 
-def test_model_that_was_too_slow_on_a_busy_machine_is_measured_again_when_it_is_free(
-    hub: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_busy_measurement_is_repeated_on_a_free_machine(hub: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(hub, "tiny", "base.en", "small.en")
     keep_time(settings(), "tiny", DecodeTime(80.0, busy=True))
     keep_time(settings(), "small.en", DecodeTime(400.0, busy=True))

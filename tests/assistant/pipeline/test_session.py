@@ -119,7 +119,7 @@ class BatchingMicrophone(ScriptedMicrophone):
         self._batches_silence = batches_silence
 
 
-def test_silence_is_batched_only_while_nobody_speaks_and_no_reply_is_about_to_begin() -> None:
+def test_silence_is_batched_only_while_idle_or_replying() -> None:
     utterances = [TIME, Utterance(3500, 3560, "mhm")]  # the second one overlaps the reply
     simulation = Simulation(utterances, length_ms=9000, replies=("It is ten o'clock. " * 6,))
     simulation.microphone = microphone = BatchingMicrophone(utterances, 9000)
