@@ -62,6 +62,12 @@ class HeardReply:
         if self.plays_until_s > now_s:
             self.plays_until_s, self.cut = now_s, True
 
+    def audible_ms(self, since_s: float, until_s: float) -> float:
+        """Returns how long it was audible between two times, in ms. Gaps in it count."""
+        if self.audible_s is None:
+            return 0.0
+        return max(0.0, min(self.plays_until_s, until_s) - max(self.audible_s, since_s)) * 1000
+
     @property
     def leading_ms(self) -> float:
         """Returns the time from its first sound to the first audible sound: leading silence, and gaps in it."""

@@ -41,6 +41,7 @@ class TurnFigures:
         lost: Turns that could not be measured because the connection broke.
         latency: Latency of the turns without a cut-in.
         talked_over: Turns with a cut-in.
+        overlap: Audible reply in ms before the user had finished, over the turns with a cut-in.
         unanswered: Turns without an answer.
         premature: Turns answered before the last words can have been known; includes turns with a cut-in.
         several: Turns with more than one reply that was not cancelled.
@@ -53,6 +54,7 @@ class TurnFigures:
     lost: int
     latency: Spread | None
     talked_over: int
+    overlap: Spread | None
     unanswered: int
     premature: int
     several: int
@@ -75,6 +77,7 @@ def turn_figures(rows: Sequence[Row]) -> TurnFigures:
         lost=len(rows) - len(good),
         latency=spread(row.latency_ms for row in good if row.latency_ms is not None and not row.cut_in),
         talked_over=sum(row.cut_in for row in good),
+        overlap=spread(row.overlap_ms for row in good if row.cut_in),
         unanswered=sum(row.latency_ms is None for row in good),
         premature=sum(row.latency_ms is not None and row.latency_ms < PREMATURE_MS for row in good),
         several=sum(row.replies > 1 for row in good),

@@ -35,6 +35,7 @@ class Row:
         why: Why an interruption or a noise failed at once; "" otherwise.
         latency_ms: Time from the labelled end of speech to the first audible sample; None without an answer.
         cut_in: Whether a reply was audible before the user had finished.
+        overlap_ms: Audible reply before the user had finished, in ms.
         replies: Number of replies that were not cancelled.
         leading_ms: Silence at the beginning of the reply.
         wrong_reply: Whether the reply is not the LLM's.
@@ -62,6 +63,7 @@ class Row:
     lost: str = ""
     latency_ms: float | None = None
     cut_in: bool = False
+    overlap_ms: float = 0.0
     replies: int = 0
     leading_ms: float = 0.0
     wrong_reply: bool = False

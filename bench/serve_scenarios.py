@@ -175,6 +175,7 @@ async def _turn(caller: Caller, stage: Stage, row: Row, recording: Recording) ->
         row,
         latency_ms=None if answer is None or answer.audible_s is None else (answer.audible_s - end_s) * 1000,
         cut_in=any(reply.audible_s is not None and begin_s < reply.audible_s <= end_s for reply in replies),
+        overlap_ms=sum(reply.audible_ms(begin_s, end_s) for reply in replies),
         replies=sum(reply.status != "cancelled" for reply in replies),
         leading_ms=0.0 if answer is None else answer.leading_ms,
         wrong_reply=answer is not None and not answer.text.lower().startswith(REPLY_BEGINS),

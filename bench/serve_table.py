@@ -111,19 +111,19 @@ def _details(run: Run) -> Iterator[str]:
 def turns_table(run: Run) -> str:
     """Returns a table of everything that can go well or wrong with a turn."""
     heads = (
-        "turns", "", "latency p50 / p95 / max ms", "talked over", "unanswered", "premature", "several replies",
+        "turns", "", "latency p50 / p95 / max ms", "talked over", "reply meanwhile p50 / p95 / max ms",
+        "unanswered", "premature", "several replies",
         "wrong reply", "asked other words", "words heard wrong",
     )  # fmt: skip
     rows = []
     for scenario in OF_TURNS:
         if found := run.of(scenario):
             one = turn_figures(found)
-            counts = (
-                one.talked_over, one.unanswered, one.premature, one.several, one.wrong_replies, one.other_words,
-            )  # fmt: skip
+            counts = (one.unanswered, one.premature, one.several, one.wrong_replies, one.other_words)
             turns = f"{one.turns}" + (f", {one.lost} lost" if one.lost else "")
             errors = NONE if one.word_errors is None else percent(one.word_errors)
-            rows.append((TITLES[scenario], turns, triple(one.latency), *map(str, counts), errors))
+            talked_over = (str(one.talked_over), triple(one.overlap))
+            rows.append((TITLES[scenario], turns, triple(one.latency), *talked_over, *map(str, counts), errors))
     return table(heads, rows)
 
 

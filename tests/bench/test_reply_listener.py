@@ -76,6 +76,15 @@ def test_speech_stops_playback_and_keeps_played_sound() -> None:
     assert (over.replies[0].plays_until_s, over.replies[0].cut) == (1.5, False)
 
 
+def test_reply_is_audible_from_its_onset_until_it_is_stopped() -> None:
+    (reply,) = listener_after(
+        (1.0, begun()), (1.0, sound(np.concatenate([quiet(100), loud(500)]))), (1.3, {"type": SPEECH_STARTED})
+    ).replies
+    assert reply.audible_ms(0.5, 2.0) == pytest.approx(200)
+    assert reply.audible_ms(1.2, 1.25) == pytest.approx(50)
+    assert reply.audible_ms(1.4, 2.0) == 0
+
+
 def test_reply_is_in_progress_until_done() -> None:
     listener = listener_after((1.0, begun()), (1.1, begun("r2")), (1.2, done("cancelled")))
     assert listener.answering()

@@ -59,6 +59,12 @@ def test_turns_with_cut_in_have_no_latency() -> None:
     assert figures.talked_over_share == 0.25
 
 
+def test_overlap_is_computed_over_turns_with_cut_in() -> None:
+    figures = turn_figures([turn(300.0), turn(20.0, cut_in=True, overlap_ms=140.0)])
+    assert figures.overlap is not None
+    assert (figures.overlap.count, figures.overlap.maximum) == (1, 140)
+
+
 def test_lost_turns_do_not_count_as_turns() -> None:
     figures = turn_figures([turn(300.0), turn(None, lost="the server closed the connection")])
     assert (figures.turns, figures.lost, figures.unanswered) == (1, 1, 0)

@@ -75,7 +75,7 @@ def test_unmeasured_scenario_is_reported_once_with_reason() -> None:
 def test_report_has_everything_measured() -> None:
     text = report(RUN)
     for said in (
-        "| plain turns | 2 | 400 / 490 / 500 | 0 | 0 | 0 | 0 | 0 | 0 | 10 % |",
+        "| plain turns | 2 | 400 / 490 / 500 | 0 | — | 0 | 0 | 0 | 0 | 0 | 10 % |",
         "`repartee.duck` after 100 / 100 ms",
         "Hold: 1 of 2 replies were not stopped by a noise (1 no reply during the noise); 0 void",
         "2.0 false starts per minute",
