@@ -19,7 +19,8 @@ from audio.frame import Frame
 from audio.units import FRAME_MS, Samples, ms_of_samples, samples_of_ms
 from audio.vad import VadResult
 from audio.vad.silero import SileroNetwork, SileroVad
-from bench.turn_end_clips import Label, Silence, Turn, silences, turns, vad_results, with_pauses
+from bench.turn_end_clips import Label, Silence, Turn, silences, vad_results, with_pauses
+from bench.turn_end_manifest import turns
 
 SETTINGS = TurnSettings()
 

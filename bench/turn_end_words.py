@@ -43,7 +43,7 @@ class Whisper:
     """Works as in a conversation: decodes the segment so far again at each silence."""
 
     def __init__(self, folder: Path) -> None:
-        self._model = LoadedWhisper(WhisperSettings(folder=folder))
+        self._model = LoadedWhisper(WhisperSettings(folder=folder, cpu_threads=1))
 
     def one(self, turn: Turn, heard: Sequence[tuple[Frame, VadResult]]) -> list[SilenceTranscripts]:
         """Returns the transcripts at every silence of a turn."""
