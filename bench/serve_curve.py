@@ -33,7 +33,7 @@ def trade_curve(manifest: Path) -> tuple[CurvePoint, ...]:
     if whisper is None:
         raise SystemExit("the words of tiny.en are needed: run repartee models pull tiny.en")
     try:
-        found = list(turns(manifest, tags=True, use="judge"))
+        found = list(turns(manifest, "judge"))
     except KeyError as error:
         raise SystemExit(f"{manifest}: for the curve, each line with the tag speech needs {error}.") from error
     with tempfile.TemporaryDirectory() as folder:  # a kept cache could come from another version of the recognizer

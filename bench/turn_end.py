@@ -57,36 +57,44 @@ SHIPPED = (("eager", EAGER), ("balanced", BALANCED), ("patient", PATIENT))
 
 
 def load(
-    folders: Sequence[Path], stt: str, *, use: Use, tags: bool = False, made: bool = False, short: bool = False,
-    out: Path = CACHE,
-) -> list[Moment]:  # fmt: skip
+    folders: Sequence[Path], stt: str, *, use: Use, made: bool = False, short: bool = False, out: Path = CACHE
+) -> list[Moment]:
     """Loads all moments of the turns of some folders with a manifest.jsonl.
 
     Args:
         folders: The folders.
         stt: Name of the Whisper model.
-        use: What the turns are for, see `turn_end_manifest.rows_of`, like `tags`.
-        tags: Only rows with the tag "speech", in manifests that do not name a use.
+        use: What the turns are for, see `turn_end_manifest.rows_of`.
         made: Also load copies of turns without pauses, with pauses added.
         short: Smart Turn gets only 4 s of sound.
         out: Folder of the caches.
     """
     chosen: list[Turn] = []
     for folder in folders:
-        natural = list(turns(folder / "manifest.jsonl", tags=tags, use=use))
+        natural = list(turns(folder / "manifest.jsonl", use))
         copies = [with_pauses(turn) for turn in natural if made and turn.group not in FIELD_GROUPS]
         chosen += natural + [copy for copy in copies if copy is not None]
     return moments_of(chosen, stt, short=short, out=out)
 
 
-def moments_of(chosen: Sequence[Turn], stt: str, *, short: bool = False, out: Path = CACHE) -> list[Moment]:
-    """Returns all moments of some turns. Arguments as in `load`. Raises SystemExit if a model is not downloaded."""
+def moments_of(
+    chosen: Sequence[Turn], stt: str, *, short: bool = False, out: Path = CACHE, needs_smart: bool = True
+) -> list[Moment]:
+    """Returns all moments of some turns. Raises SystemExit if a model is not downloaded.
+
+    Args:
+        chosen: The turns.
+        stt: As in `load`, like `short` and `out`.
+        short: See `load`.
+        out: See `load`.
+        needs_smart: Whether Smart Turn is required. If not, it is left out where it is not downloaded.
+    """
     path = installed(SMART_TURN)
-    if path is None:
+    if path is None and needs_smart:
         raise SystemExit("Smart Turn is one of the sources: run repartee models pull smart-turn-v3.2")
     cache = out / stt
     cache.mkdir(parents=True, exist_ok=True)
-    return heard_moments(chosen, cache, SmartTurn(path, short=short), whisper_of(stt))
+    return heard_moments(chosen, cache, None if path is None else SmartTurn(path, short=short), whisper_of(stt))
 
 
 def whisper_of(stt: str) -> Path:
@@ -340,7 +348,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Fits and measures the end-of-turn estimate.")
     parser.add_argument("what", choices=("fit", "evaluate", "judge"))
     parser.add_argument("--pauses", type=Path, help="folder with manifest.jsonl, for fit and evaluate")
-    parser.add_argument("--speech", type=Path, help="folder with manifest.jsonl that has tags, for judge")
+    parser.add_argument("--speech", type=Path, help="folder with manifest.jsonl, for judge")
     parser.add_argument("--field", type=Path, help="folder with manifest.jsonl whose rows say their use")
     parser.add_argument("--short", action="store_true", help="give Smart Turn 4 s of speech, as on slow processors")
     parser.add_argument("--stt", default="tiny.en", help="recognizer: a Whisper model that is present")
@@ -354,7 +362,6 @@ def main() -> None:
         folders,
         options.stt,
         use="judge" if judged else "train",
-        tags=judged,
         made=not judged,
         short=options.short,
         out=options.out,

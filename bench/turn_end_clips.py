@@ -48,6 +48,7 @@ class Turn:
         use: What the turn may be used for.
         given: Those of the pauses that stand directly before a word that the speaker was asked to use.
         ends: Whether the clip contains the end of the turn.
+        content: What the speaker was asked to dictate, for example "a phone number"; "" if unknown.
     """
 
     id: str
@@ -64,6 +65,7 @@ class Turn:
     use: Use = "train"
     given: tuple[Span, ...] = ()
     ends: bool = True
+    content: str = ""
 
     @property
     def key(self) -> str:

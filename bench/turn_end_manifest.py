@@ -1,8 +1,8 @@
 """Reads the turns of a manifest, with what the recordings may be used for.
 
 A manifest is JSON Lines: `id`, `file` (beside it), `speaker`, `kind`, `source_repo`, `speech_start_s`, `speech_end_s`,
-`internal_pauses`. Optional: `use` ("train" or "judge"), `style`, `cut_at_end`, `human_end_s`, `end_check`,
-`pauses_before_given_word`. A channel of a dialogue has `turn_events` instead, and its turns are cut out of it.
+`internal_pauses`. Rows with a `tag` other than "speech" are left out. Optional: `use` ("train" or "judge"), `style`, `content`,
+`cut_at_end`, `human_end_s`, `end_check`, `pauses_before_given_word`. A channel of a dialogue has `turn_events` instead, and its turns are cut out of it.
 """
 
 import json
@@ -46,20 +46,19 @@ FIELD_GROUPS = frozenset(group for _, group in _STYLES)
 """Groups of recordings with natural pauses. No pauses are added to them."""
 
 
-def rows_of(manifest: Path, use: Use, *, tags: bool = False) -> list[dict[str, Any]]:
+def rows_of(manifest: Path, use: Use) -> list[dict[str, Any]]:
     """Returns the rows of a manifest with turns of one speaker, at most MOST_OF_SPEAKER for each.
 
     Args:
         manifest: JSON Lines.
         use: What the turns are for. Rows that name another use are left out; rows without a use take this one.
-        tags: Of the rows without a use, only those with the tag "speech".
 
     Raises ValueError for an unknown use.
     """
     found = []
     for line in manifest.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
-        if "use" not in row and tags and row.get("tag") != "speech":
+        if row.get("tag", "speech") != "speech":
             continue
         if (named := row.setdefault("use", use)) not in get_args(Use):
             raise ValueError(f"{manifest}: the use of {row.get('id')} is {named!r}, but must be train or judge")
@@ -68,9 +67,9 @@ def rows_of(manifest: Path, use: Use, *, tags: bool = False) -> list[dict[str, A
     return _thinned(found)
 
 
-def turns(manifest: Path, *, tags: bool = False, use: Use = "train") -> Iterator[Turn]:
+def turns(manifest: Path, use: Use) -> Iterator[Turn]:
     """Yields the single-speaker turns of a manifest. Arguments as in `rows_of`."""
-    for row in rows_of(manifest, use, tags=tags):
+    for row in rows_of(manifest, use):
         yield from turns_of(row, read_pcm(manifest.parent / row["file"]))
 
 
@@ -155,6 +154,7 @@ def _padded(name: str, row: Mapping[str, Any], pcm: Pcm) -> Turn:
         use=row.get("use", "train"),
         given=_spans(row.get("pauses_before_given_word")),
         ends=not row.get("cut_at_end"),
+        content=str(row.get("content", "")),
     )
 
 
