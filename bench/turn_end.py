@@ -25,7 +25,7 @@ from bench.turn_end_clips import Turn, Use, with_pauses
 from bench.turn_end_curve import Cost, cost, with_real_lengths
 from bench.turn_end_fit import Bools, Floats, Logistic, area, fitted, folds, held_out, interval, signed
 from bench.turn_end_habits import Key, Known, keyed, waits, within_turns
-from bench.turn_end_manifest import FIELD_GROUPS, turns
+from bench.turn_end_manifest import FIELD_GROUPS, MOST_OF_SPEAKER, turns
 from bench.turn_end_moments import Moment, heard_moments
 from bench.turn_end_plots import Curve, plot_areas, plot_curves
 from bench.turn_end_table import (
@@ -57,8 +57,9 @@ SHIPPED = (("eager", EAGER), ("balanced", BALANCED), ("patient", PATIENT))
 
 
 def load(
-    folders: Sequence[Path], stt: str, *, use: Use, made: bool = False, short: bool = False, out: Path = CACHE
-) -> list[Moment]:
+    folders: Sequence[Path], stt: str, *, use: Use, made: bool = False, short: bool = False, out: Path = CACHE,
+    most: int = MOST_OF_SPEAKER,
+) -> list[Moment]:  # fmt: skip
     """Loads all moments of the turns of some folders with a manifest.jsonl.
 
     Args:
@@ -68,10 +69,11 @@ def load(
         made: Also load copies of turns without pauses, with pauses added.
         short: Smart Turn gets only 4 s of sound.
         out: Folder of the caches.
+        most: Limit on clips of one speaker.
     """
     chosen: list[Turn] = []
     for folder in folders:
-        natural = list(turns(folder / "manifest.jsonl", use))
+        natural = list(turns(folder / "manifest.jsonl", use, most))
         copies = [with_pauses(turn) for turn in natural if made and turn.group not in FIELD_GROUPS]
         chosen += natural + [copy for copy in copies if copy is not None]
     return moments_of(chosen, stt, short=short, out=out)
@@ -352,6 +354,7 @@ def main() -> None:
     parser.add_argument("--field", type=Path, help="folder with manifest.jsonl whose rows say their use")
     parser.add_argument("--short", action="store_true", help="give Smart Turn 4 s of speech, as on slow processors")
     parser.add_argument("--stt", default="tiny.en", help="recognizer: a Whisper model that is present")
+    parser.add_argument("--most", type=int, default=MOST_OF_SPEAKER, help="limit on clips of one speaker")
     parser.add_argument("--out", type=Path, default=CACHE, help="folder of the caches")
     options = parser.parse_args()
     judged = options.what == "judge"
@@ -365,6 +368,7 @@ def main() -> None:
         made=not judged,
         short=options.short,
         out=options.out,
+        most=options.most,
     )
     if options.what == "fit":
         write_weights(moments)

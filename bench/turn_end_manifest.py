@@ -46,12 +46,13 @@ FIELD_GROUPS = frozenset(group for _, group in _STYLES)
 """Groups of recordings with natural pauses. No pauses are added to them."""
 
 
-def rows_of(manifest: Path, use: Use) -> list[dict[str, Any]]:
-    """Returns the rows of a manifest with turns of one speaker, at most MOST_OF_SPEAKER for each.
+def rows_of(manifest: Path, use: Use, most: int = MOST_OF_SPEAKER) -> list[dict[str, Any]]:
+    """Returns the rows of a manifest with turns of one speaker.
 
     Args:
         manifest: JSON Lines.
         use: What the turns are for. Rows that name another use are left out; rows without a use take this one.
+        most: Limit on clips of one speaker; those that are kept are evenly spaced.
 
     Raises ValueError for an unknown use.
     """
@@ -64,12 +65,12 @@ def rows_of(manifest: Path, use: Use) -> list[dict[str, Any]]:
             raise ValueError(f"{manifest}: the use of {row.get('id')} is {named!r}, but must be train or judge")
         if named == use and _is_turn(row):
             found.append(row)
-    return _thinned(found)
+    return _thinned(found, most)
 
 
-def turns(manifest: Path, use: Use) -> Iterator[Turn]:
+def turns(manifest: Path, use: Use, most: int = MOST_OF_SPEAKER) -> Iterator[Turn]:
     """Yields the single-speaker turns of a manifest. Arguments as in `rows_of`."""
-    for row in rows_of(manifest, use):
+    for row in rows_of(manifest, use, most):
         yield from turns_of(row, read_pcm(manifest.parent / row["file"]))
 
 
@@ -105,15 +106,15 @@ def _is_turn(row: Mapping[str, Any]) -> bool:
     return bool(row.get("turn_events")) or row.get("speech_end_s") is not None
 
 
-def _thinned(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Returns at most MOST_OF_SPEAKER rows of each speaker, evenly spaced."""
+def _thinned(rows: Sequence[dict[str, Any]], most: int) -> list[dict[str, Any]]:
+    """Returns at most `most` rows of each speaker, evenly spaced."""
     counts = Counter(str(row["speaker"]) for row in rows)
     seen = Counter[str]()
     found = []
     for row in rows:
         speaker, number = str(row["speaker"]), seen[str(row["speaker"])]
         seen[speaker] += 1
-        share = min(1.0, MOST_OF_SPEAKER / counts[speaker])
+        share = min(1.0, most / counts[speaker])
         if int((number + 1) * share) > int(number * share):
             found.append(row)
     return found

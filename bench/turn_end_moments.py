@@ -14,7 +14,7 @@ from audio.end_of_turn.smart_turn import SmartTurn
 from audio.units import FRAME_SAMPLES, Samples, ms_of_samples, samples_of_ms
 from audio.vad.silero import SileroNetwork, SileroVad
 from bench.turn_end_clips import Silence, Turn, Use, silences, vad_results
-from bench.turn_end_words import SilenceTranscripts, StoredTranscript, listen
+from bench.turn_end_words import SHORTEST_MS, SilenceTranscripts, StoredTranscript, listen
 
 AT_MS = (100, 150, 200, 300, 400, 600, 800, 1200)
 SMART_AT_MS = 100
@@ -145,6 +145,8 @@ def _resumes_ms(silence: Silence) -> float:
 
 def _when(silence: Silence) -> Iterator[tuple[Samples, int]]:
     """Yields the frame ends at which the silence is judged, with the lengths."""
+    if silence.until - silence.edge <= samples_of_ms(SHORTEST_MS):
+        return
     for at_ms in AT_MS:
         due = -(-(silence.edge + samples_of_ms(at_ms)) // FRAME_SAMPLES) * FRAME_SAMPLES
         at = Samples(max(silence.known_at, due))
