@@ -1,7 +1,8 @@
 """Fits and evaluates the EOT estimate; writes the weights and the plots of docs/lab/turn-taking.md.
 
     python -m bench.turn_end fit --pauses DIR --field DIR    # the weights, from DIR/manifest.jsonl
-    python -m bench.turn_end evaluate --pauses DIR           # areas and trade-off, cross-validated by speaker, and plots
+    python -m bench.turn_end shifts --pauses DIR --field DIR # what priors.py says about pauses, fitted
+    python -m bench.turn_end evaluate --pauses DIR           # areas and trade-off, cross-validated, and plots
     python -m bench.turn_end judge --speech DIR              # the shipped weights on unseen recordings
 
 Of --field, fit and evaluate use only the rows for "train", judge only those for "judge"; to fit on a row for "judge" is
@@ -28,6 +29,7 @@ from bench.turn_end_habits import Key, Known, keyed, waits, within_turns
 from bench.turn_end_manifest import FIELD_GROUPS, MOST_OF_SPEAKER, turns
 from bench.turn_end_moments import Moment, heard_moments
 from bench.turn_end_plots import Curve, plot_areas, plot_curves
+from bench.turn_end_shifts import excess_ms, paused_shift, silence_shift
 from bench.turn_end_table import (
     EVALUATED_SOURCES,
     SETS,
@@ -56,39 +58,36 @@ CURVE_CEILING_MS = 1200.0
 SHIPPED = (("eager", EAGER), ("balanced", BALANCED), ("patient", PATIENT))
 
 
-def load(
-    folders: Sequence[Path], stt: str, *, use: Use, made: bool = False, short: bool = False, out: Path = CACHE,
-    most: int = MOST_OF_SPEAKER,
-) -> list[Moment]:  # fmt: skip
-    """Loads all moments of the turns of some folders with a manifest.jsonl.
+def chosen_turns(
+    folders: Sequence[Path], use: Use, *, made: bool = False, read: bool = True, most: int = MOST_OF_SPEAKER
+) -> list[Turn]:
+    """Returns the turns of some folders with a manifest.jsonl.
 
     Args:
         folders: The folders.
-        stt: Name of the Whisper model.
         use: What the turns are for, see `turn_end_manifest.rows_of`.
         made: Also load copies of turns without pauses, with pauses added.
-        short: Smart Turn gets only 4 s of sound.
-        out: Folder of the caches.
+        read: Also load read speech, on which nothing is fitted.
         most: Limit on clips of one speaker.
     """
-    chosen: list[Turn] = []
+    found: list[Turn] = []
     for folder in folders:
-        natural = list(turns(folder / "manifest.jsonl", use, most))
+        natural = [turn for turn in turns(folder / "manifest.jsonl", use, most) if read or turn.kind != "read"]
         copies = [with_pauses(turn) for turn in natural if made and turn.group not in FIELD_GROUPS]
-        chosen += natural + [copy for copy in copies if copy is not None]
-    return moments_of(chosen, stt, short=short, out=out)
+        found += natural + [copy for copy in copies if copy is not None]
+    return found
 
 
 def moments_of(
     chosen: Sequence[Turn], stt: str, *, short: bool = False, out: Path = CACHE, needs_smart: bool = True
 ) -> list[Moment]:
-    """Returns all moments of some turns. Raises SystemExit if a model is not downloaded.
+    """Returns all moments of some turns, from the caches if they are there. Raises SystemExit without a model.
 
     Args:
         chosen: The turns.
-        stt: As in `load`, like `short` and `out`.
-        short: See `load`.
-        out: See `load`.
+        stt: Name of the Whisper model.
+        short: Smart Turn gets only 4 s of sound.
+        out: Folder of the caches.
         needs_smart: Whether Smart Turn is required. If not, it is left out where it is not downloaded.
     """
     path = installed(SMART_TURN)
@@ -200,6 +199,21 @@ def write_weights(moments: Sequence[Moment]) -> None:
     WEIGHTS.write_text(json.dumps(found, indent=1) + "\n")
     for sources, row in models.items():
         print(f"{sources}: " + ", ".join(f"{n} {w:+.2f}" for n, w in zip(row["names"], row["weights"], strict=True)))
+
+
+def print_shifts(heard: Sequence[Turn], moments: Sequence[Moment]) -> None:
+    """Prints the fitted numbers of assistant/end_of_turn/priors.py, over all but read speech and by collection."""
+    check_use(moments)
+    logits = calibrated(moments, SHIPPED_SOURCES[-1])
+    names = sorted({collection(moment) for moment in moments} - {"read"})
+    print("| collection | mean excess of a pause, ms | shift after an earlier pause | shift for a second of silence |")
+    print("|---|---|---|---|")
+    for name in ("", *names):
+        inside = {moment.turn for moment in moments if name in ("", collection(moment))}
+        excess = excess_ms([turn for number, turn in enumerate(heard) if number in inside])
+        shifts = [shift(moments, logits, name) for shift in (paused_shift, silence_shift)]
+        cells = [f"{one.value:+.2f} ({one.low:+.2f} to {one.high:+.2f}, n = {one.moments})" for one in shifts]
+        print(f"| {name or 'all'} | {excess:.0f} | " + " | ".join(cells) + " |")
 
 
 # ---- evaluation ----
@@ -348,7 +362,7 @@ def judge(moments: Sequence[Moment]) -> None:
 def main() -> None:
     """Fits, evaluates or judges."""
     parser = argparse.ArgumentParser(description="Fits and measures the end-of-turn estimate.")
-    parser.add_argument("what", choices=("fit", "evaluate", "judge"))
+    parser.add_argument("what", choices=("fit", "shifts", "evaluate", "judge"))
     parser.add_argument("--pauses", type=Path, help="folder with manifest.jsonl, for fit and evaluate")
     parser.add_argument("--speech", type=Path, help="folder with manifest.jsonl, for judge")
     parser.add_argument("--field", type=Path, help="folder with manifest.jsonl whose rows say their use")
@@ -361,19 +375,20 @@ def main() -> None:
     folders = [folder for folder in (options.speech if judged else options.pauses, options.field) if folder]
     if not folders:
         parser.error("judge needs --speech DIR or --field DIR; fit and evaluate need --pauses DIR or --field DIR")
-    moments = load(
+    heard = chosen_turns(
         folders,
-        options.stt,
-        use="judge" if judged else "train",
+        "judge" if judged else "train",
         made=not judged,
-        short=options.short,
-        out=options.out,
+        read=options.what in ("evaluate", "judge"),
         most=options.most,
     )
+    moments = moments_of(heard, options.stt, short=options.short, out=options.out)
     if options.what == "fit":
         write_weights(moments)
     elif options.what == "evaluate":
         evaluate(moments)
+    elif options.what == "shifts":
+        print_shifts(heard, moments)
     else:
         judge(moments)
 

@@ -1,14 +1,16 @@
 """Reads the turns of a manifest, with what the recordings may be used for.
 
 A manifest is JSON Lines: `id`, `file` (beside it), `speaker`, `kind`, `source_repo`, `speech_start_s`, `speech_end_s`,
-`internal_pauses`. Rows with a `tag` other than "speech" are left out. Optional: `use` ("train" or "judge"), `style`, `content`,
-`cut_at_end`, `human_end_s`, `end_check`, `pauses_before_given_word`. A channel of a dialogue has `turn_events` instead, and its turns are cut out of it.
+`internal_pauses`. Rows with a `tag` other than "speech" are left out. Optional: `use` ("train" or "judge"), `style`,
+`content`, `cut_at_end`, `human_end_s`, `end_check`, `pauses_before_given_word`. A channel of a dialogue has
+`turn_events` instead, and its turns are cut out of it.
 """
 
 import json
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_args
 
@@ -84,7 +86,7 @@ def turns_of(row: Mapping[str, Any], pcm: Pcm) -> Iterator[Turn]:
             piece = {
                 "speech_start_s": spoken[0][0],
                 "speech_end_s": spoken[-1][1],
-                "internal_pauses": [(a[1], b[0]) for a, b in zip(spoken, spoken[1:], strict=False)],
+                "internal_pauses": [(a[1], b[0]) for a, b in pairwise(spoken)],
                 "cut_at_end": events[-1]["type"] != "shift",
             }
             yield _padded(f"{row['id']}#{number}", {**row, **piece}, pcm[samples_of_s(start_s) : samples_of_s(until_s)])

@@ -139,8 +139,10 @@ def _of_turn(
 
 
 def _resumes_ms(silence: Silence) -> float:
-    labelled = silence.label in ("pause", "made") and silence.span is not None
-    return (silence.span[1] if labelled and silence.span else ms_of_samples(silence.until)) - ms_of_samples(silence.edge)
+    """Returns when the speech after a silence begins, in ms from its start: as labelled, or as detected."""
+    if silence.span is None or silence.label == "end":
+        return ms_of_samples(silence.until - silence.edge)
+    return silence.span[1] - ms_of_samples(silence.edge)
 
 
 def _when(silence: Silence) -> Iterator[tuple[Samples, int]]:

@@ -7,7 +7,7 @@ asked to use counts GIVEN_WEIGHT.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import nan
+from math import isnan, nan
 
 import numpy as np
 import numpy.typing as npt
@@ -149,15 +149,15 @@ def wait_of(evidence: Mapping[Key, EndOfTurnEvidence], policy: Policy) -> Wait:
     return lambda moment: policy(evidence[key_of(moment)])
 
 
-def outcomes(corpus: Corpus, wait: Wait, reply: ReplyTiming = ReplyTiming()) -> list[Outcome]:  # noqa: B008 - frozen
+def outcomes(corpus: Corpus, wait: Wait, reply: ReplyTiming = ReplyTiming()) -> list[Outcome]:
     """Plays every turn, as if the user went on after each pause without regard to a reply."""
     return [_played(turn, corpus.silences(number), wait, reply) for number, turn in enumerate(corpus.turns)]
 
 
 def figures(found: Sequence[Outcome]) -> Figures:
     """Returns the figures of some outcomes."""
-    delays_ms = [one.delay_ms for one in found if one.delay_ms == one.delay_ms]
-    others_ms = [one.delay_ms for one in found if one.delay_ms == one.delay_ms and not one.talked_over]
+    delays_ms = [one.delay_ms for one in found if not isnan(one.delay_ms)]
+    others_ms = [one.delay_ms for one in found if not isnan(one.delay_ms) and not one.talked_over]
     p50_ms, p95_ms = np.percentile(others_ms, [50, 95]) if others_ms else (nan, nan)
     pauses = sum(one.pauses for one in found)
     overlaps_ms = [one.overlap_ms for one in found if one.talked_over]
@@ -177,12 +177,12 @@ def figures(found: Sequence[Outcome]) -> Figures:
 
 
 def figures_by_group(found: Sequence[Outcome]) -> dict[str, Figures]:
-    """Returns the figures of each group, most turns first, "plain" at the head."""
-    names = sorted({one.group for one in found}, key=lambda name: (name != "plain", -sum(o.group == name for o in found)))
+    """Returns the figures of each group, with "plain" at the head."""
+    names = sorted({one.group for one in found}, key=lambda name: (name != "plain", name))
     return {name: figures([one for one in found if one.group == name]) for name in names}
 
 
-def measured(corpus: Corpus, policy: Policy, reply: ReplyTiming = ReplyTiming()) -> dict[str, Figures]:  # noqa: B008
+def measured(corpus: Corpus, policy: Policy, reply: ReplyTiming = ReplyTiming()) -> dict[str, Figures]:
     """Returns a policy's figures: over all turns as "all", and by group."""
     found = outcomes(corpus, wait_of(corpus.evidence(), policy), reply)
     return {"all": figures(found), **figures_by_group(found)}
@@ -241,7 +241,7 @@ def _sums_by_speaker(families: Sequence[Sequence[Outcome]]) -> Floats:
     sums = np.zeros((len(names), len(families), 4))
     for column, found in enumerate(families):
         for one in found:
-            known = one.delay_ms == one.delay_ms
+            known = not isnan(one.delay_ms)
             sums[index[one.speaker], column] += (one.delay_ms if known else 0.0, known, one.cut_pauses, one.pauses)
     return sums
 
@@ -268,7 +268,7 @@ def _delay_at(curve: Curve, share: float) -> float:
 def _with_interval(
     read: Callable[[Curve, float], float], at: float, whole: Curve, drawn: Sequence[Curve]
 ) -> MainFigure:
-    values = [value for value in (read(curve, at) for curve in drawn) if value == value]
+    values = [value for value in (read(curve, at) for curve in drawn) if not isnan(value)]
     low, high = np.percentile(values, [2.5, 97.5]) if values else (nan, nan)
     return MainFigure(read(whole, at), float(low), float(high))
 

@@ -1,6 +1,7 @@
 """Prints the figures of turn taking as tables."""
 
 from collections.abc import Iterator, Mapping
+from math import isnan
 
 from bench.turn_taking_figures import CUT_SHARE, MEAN_DELAYS_MS, Figures, MainFigure, MainFigures
 
@@ -24,7 +25,9 @@ def tables(
         profiles: Figures by profile and group, with "all".
     """
     heading = [f"### {name}", ""] if name else []
-    return "\n".join([*heading, _counts(total), "", *_sources(curves), "", *_profiles(profiles), "", *_groups(profiles)])
+    return "\n".join(
+        [*heading, _counts(total), "", *_sources(curves), "", *_profiles(profiles), "", *_groups(profiles)]
+    )
 
 
 def page_tables(
@@ -41,8 +44,8 @@ def _counts(total: Figures) -> str:
 
 def _short(profiles: Mapping[str, Mapping[str, Figures]]) -> Iterator[str]:
     groups = [name for name in next(iter(profiles.values())) if name in SHORT_GROUPS]
-    titles = [name if name == "plain" else f"{name}, with a pause" for name in groups]
-    yield "| profile | mean delay, pauses cut | " + " | ".join(f"{title}: talked over; others" for title in titles) + " |"
+    titles = [f"{'plain' if name == 'plain' else f'{name}, with a pause'}: talked over; others" for name in groups]
+    yield "| " + " | ".join(["profile", "mean delay, pauses cut", *titles]) + " |"
     yield "|---" * (2 + len(groups)) + "|"
     for profile, found in profiles.items():
         whole = f"{_ms(found['all'].mean_delay_ms)} ms, {_percent(found['all'].cut_share)}"
@@ -86,20 +89,20 @@ def _groups(profiles: Mapping[str, Mapping[str, Figures]]) -> Iterator[str]:
 
 
 def _share_cell(figure: MainFigure) -> str:
-    if figure.value != figure.value:
+    if isnan(figure.value):
         return MISSING
     return f"{_percent(figure.value)} ({100 * figure.low:.0f}–{100 * figure.high:.0f})"
 
 
 def _delay_cell(figure: MainFigure) -> str:
-    if figure.value != figure.value:
+    if isnan(figure.value):
         return MISSING
     return f"{_ms(figure.value)} ms ({_ms(figure.low)}–{_ms(figure.high)})"
 
 
 def _percent(share: float) -> str:
-    return MISSING if share != share else f"{100 * share:.1f} %"
+    return MISSING if isnan(share) else f"{100 * share:.1f} %"
 
 
 def _ms(value_ms: float) -> str:
-    return MISSING if value_ms != value_ms else f"{value_ms:.0f}"
+    return MISSING if isnan(value_ms) else f"{value_ms:.0f}"

@@ -97,7 +97,8 @@ def test_pause_that_detector_does_not_report_is_not_cut() -> None:
 def test_end_that_detector_dates_before_last_words_has_no_delay() -> None:
     corpus = Corpus([turn("s0")], silence(0, 0, "end", 2000, ended_ms=900.0))
     early, late = (outcomes(corpus, lambda _, ms=ms: ms)[0] for ms in (300.0, 1000.0))
-    assert isnan(early.delay_ms) and isnan(late.delay_ms)
+    assert isnan(early.delay_ms)
+    assert isnan(late.delay_ms)
     assert (early.talked_over, early.overlap_ms) == (True, 500.0)
     assert not late.talked_over
 
