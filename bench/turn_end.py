@@ -174,8 +174,8 @@ def baseline(moments: Sequence[Moment]) -> Floats:
     return held_out(fit, folds([moment.speaker for moment in moments], FOLDS, SEED))
 
 
-def write_weights(moments: Sequence[Moment]) -> None:
-    """Fits every combination of sources on all moments and writes the shipped weights file."""
+def write_weights(moments: Sequence[Moment], path: Path) -> None:
+    """Fits every combination of sources on all moments and writes a weights file."""
     models = {}
     for sources in SHIPPED_SOURCES:
         model = fit_on(moments, features_of(moments, sources), sources, np.ones(len(moments), dtype=np.bool_))
@@ -196,7 +196,7 @@ def write_weights(moments: Sequence[Moment]) -> None:
         "reference_ms": REFERENCE_MS,
         "models": models,
     }
-    WEIGHTS.write_text(json.dumps(found, indent=1) + "\n")
+    path.write_text(json.dumps(found, indent=1) + "\n")
     for sources, row in models.items():
         print(f"{sources}: " + ", ".join(f"{n} {w:+.2f}" for n, w in zip(row["names"], row["weights"], strict=True)))
 
@@ -367,6 +367,7 @@ def main() -> None:
     parser.add_argument("--speech", type=Path, help="folder with manifest.jsonl, for judge")
     parser.add_argument("--field", type=Path, help="folder with manifest.jsonl whose rows say their use")
     parser.add_argument("--short", action="store_true", help="give Smart Turn 4 s of speech, as on slow processors")
+    parser.add_argument("--weights", type=Path, default=WEIGHTS, help="file that fit writes")
     parser.add_argument("--stt", default="tiny.en", help="recognizer: a Whisper model that is present")
     parser.add_argument("--most", type=int, default=MOST_OF_SPEAKER, help="limit on clips of one speaker")
     parser.add_argument("--out", type=Path, default=CACHE, help="folder of the caches")
@@ -384,7 +385,7 @@ def main() -> None:
     )
     moments = moments_of(heard, options.stt, short=options.short, out=options.out)
     if options.what == "fit":
-        write_weights(moments)
+        write_weights(moments, options.weights)
     elif options.what == "evaluate":
         evaluate(moments)
     elif options.what == "shifts":
