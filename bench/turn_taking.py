@@ -133,6 +133,10 @@ def corpus_of(manifests: Sequence[Path], use: Use, stt: str, out: Path | None) -
         return Corpus(chosen, moments_of(chosen, stt, out=Path(folder), needs_smart=False))
 
 
+def _in_group(name: str) -> Callable[[Turn], bool]:
+    return lambda turn: turn.group == name
+
+
 def _by_profile(known: Mapping[Key, EndOfTurnEstimate], patience: EndOfTurnProfile) -> Wait:
     return lambda moment: silence_timeout_ms(known[key_of(moment)], patience)
 
@@ -174,7 +178,7 @@ def main() -> None:
     results = [result_of("all", corpus, estimator, reply)]
     if options.by_group:
         for group in sorted({turn.group for turn in corpus.turns}):
-            part = subset(corpus, lambda turn, name=group: turn.group == name)
+            part = subset(corpus, _in_group(group))
             if any(turn.pauses for turn in part.turns):
                 results.append(result_of(group, part, estimator, reply))
     text = "\n\n".join(tables(result.name, result.total, result.curves, result.profiles) for result in results)
