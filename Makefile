@@ -58,10 +58,15 @@ search: setup-dev
 	$(BIN)/python -m pytest --hypothesis-profile=search --timeout=600 $$(grep -rl "@given" tests)
 
 # Those that need nothing beyond the repository; bench/README.md names the others.
-BENCHES := vad piper demo serve
+BENCHES := vad piper demo serve turn_taking
+
+# With FIELD=DIR, a folder of recordings with a manifest.jsonl, turn taking is measured on them and docs/performance.md
+# gets its tables.
+FIELD :=
+OPTIONS_turn_taking := $(if $(FIELD),--field $(FIELD) --doc docs/performance.md)
 
 bench: setup-dev
-	@set -e; for name in $(BENCHES); do echo "== bench.$$name"; $(BIN)/python -m bench.$$name; done
+	@set -e; $(foreach name,$(BENCHES),echo "== bench.$(name)"; $(BIN)/python -m bench.$(name) $(OPTIONS_$(name));)
 
 # Keeps the pins that still fit; `make lock UPGRADE=--upgrade` takes the newest. For all systems at once, and without
 # a word of which index they came from. What is tested is what runs: the development lock decides.

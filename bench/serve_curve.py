@@ -15,10 +15,10 @@ from assistant.models.catalogue import SMART_TURN, TINY_EN
 from assistant.models.needs import installed
 from audio.end_of_turn.smart_turn import SmartTurn
 from bench.serve_rows import CurvePoint
-from bench.turn_end import asked_once, curves, profiles, shipped_logits
-from bench.turn_end_clips import turns
+from bench.turn_end import curves, profiles, shipped_logits
 from bench.turn_end_curve import Cost
 from bench.turn_end_habits import keyed, within_turns
+from bench.turn_end_manifest import turns
 from bench.turn_end_moments import Moment, heard_moments
 from bench.turn_end_table import SHOWN_SOURCES
 
@@ -33,14 +33,14 @@ def trade_curve(manifest: Path) -> tuple[CurvePoint, ...]:
     if whisper is None:
         raise SystemExit("the words of tiny.en are needed: run repartee models pull tiny.en")
     try:
-        found = list(turns(manifest, tags=True))
+        found = list(turns(manifest, "judge"))
     except KeyError as error:
         raise SystemExit(f"{manifest}: for the curve, each line with the tag speech needs {error}.") from error
     with tempfile.TemporaryDirectory() as folder:  # a kept cache could come from another version of the recognizer
         network = None if path is None else SmartTurn(path)
         moments = heard_moments(found, Path(folder), network, whisper)
     sources = [source for source in SHOWN_SOURCES if path is not None or "smart" not in source]
-    return points_of(asked_once(moments), sources)
+    return points_of(moments, sources)
 
 
 def points_of(moments: Sequence[Moment], sources: Sequence[str]) -> tuple[CurvePoint, ...]:

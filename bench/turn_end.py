@@ -1,11 +1,13 @@
 """Fits and evaluates the EOT estimate; writes the weights and the plots of docs/lab/turn-taking.md.
 
-    python -m bench.turn_end fit --pauses DIR         # the weights, from DIR/manifest.jsonl
-    python -m bench.turn_end evaluate --pauses DIR    # areas and the trade-off, cross-validated by speaker, and plots
-    python -m bench.turn_end judge --speech DIR       # the shipped weights on unseen recordings
+    python -m bench.turn_end fit --pauses DIR --field DIR    # the weights, from DIR/manifest.jsonl
+    python -m bench.turn_end shifts --pauses DIR --field DIR # what priors.py says about pauses, fitted
+    python -m bench.turn_end evaluate --pauses DIR           # areas and trade-off, cross-validated, and plots
+    python -m bench.turn_end judge --speech DIR              # the shipped weights on unseen recordings
 
-The words are those of Whisper (`--stt tiny.en`). Transcripts are cached in out/turn_end: the first run decodes every
-clip (minutes), later ones take seconds.
+Of --field, fit and evaluate use only the rows for "train", judge only those for "judge"; to fit on a row for "judge" is
+an error. The words are those of Whisper (`--stt tiny.en`). Transcripts are cached in the --out folder: the first run
+decodes every clip (minutes), later ones take seconds.
 """
 
 import argparse
@@ -20,12 +22,14 @@ from assistant.end_of_turn.estimator import BALANCED, EAGER, PATIENT, EndOfTurnP
 from assistant.models.catalogue import SMART_TURN, named
 from assistant.models.needs import installed
 from audio.end_of_turn.smart_turn import SmartTurn
-from bench.turn_end_clips import turns, with_pauses
+from bench.turn_end_clips import Turn, Use, with_pauses
 from bench.turn_end_curve import Cost, cost, with_real_lengths
 from bench.turn_end_fit import Bools, Floats, Logistic, area, fitted, folds, held_out, interval, signed
 from bench.turn_end_habits import Key, Known, keyed, waits, within_turns
+from bench.turn_end_manifest import FIELD_GROUPS, MOST_OF_SPEAKER, turns
 from bench.turn_end_moments import Moment, heard_moments
 from bench.turn_end_plots import Curve, plot_areas, plot_curves
+from bench.turn_end_shifts import excess_ms, paused_shift, silence_shift
 from bench.turn_end_table import (
     EVALUATED_SOURCES,
     SETS,
@@ -54,20 +58,44 @@ CURVE_CEILING_MS = 1200.0
 SHIPPED = (("eager", EAGER), ("balanced", BALANCED), ("patient", PATIENT))
 
 
-def load(manifest: Path, stt: str, *, tags: bool, made: bool, short: bool) -> list[Moment]:
-    """Loads all moments of a manifest's turns.
+def chosen_turns(
+    folders: Sequence[Path], use: Use, *, made: bool = False, read: bool = True, most: int = MOST_OF_SPEAKER
+) -> list[Turn]:
+    """Returns the turns of some folders with a manifest.jsonl.
 
-    With `made`, also those of copies with added pauses. With `short`, Smart Turn gets only 4 s of sound.
+    Args:
+        folders: The folders.
+        use: What the turns are for, see `turn_end_manifest.rows_of`.
+        made: Also load copies of turns without pauses, with pauses added.
+        read: Also load read speech, on which nothing is fitted.
+        most: Limit on clips of one speaker.
     """
-    natural = list(turns(manifest, tags=tags))
-    copies = [with_pauses(turn) for turn in natural] if made else []
+    found: list[Turn] = []
+    for folder in folders:
+        natural = [turn for turn in turns(folder / "manifest.jsonl", use, most) if read or turn.kind != "read"]
+        copies = [with_pauses(turn) for turn in natural if made and turn.group not in FIELD_GROUPS]
+        found += natural + [copy for copy in copies if copy is not None]
+    return found
+
+
+def moments_of(
+    chosen: Sequence[Turn], stt: str, *, short: bool = False, out: Path = CACHE, needs_smart: bool = True
+) -> list[Moment]:
+    """Returns all moments of some turns, from the caches if they are there. Raises SystemExit without a model.
+
+    Args:
+        chosen: The turns.
+        stt: Name of the Whisper model.
+        short: Smart Turn gets only 4 s of sound.
+        out: Folder of the caches.
+        needs_smart: Whether Smart Turn is required. If not, it is left out where it is not downloaded.
+    """
     path = installed(SMART_TURN)
-    if path is None:
+    if path is None and needs_smart:
         raise SystemExit("Smart Turn is one of the sources: run repartee models pull smart-turn-v3.2")
-    cache = CACHE / stt
+    cache = out / stt
     cache.mkdir(parents=True, exist_ok=True)
-    chosen = natural + [copy for copy in copies if copy is not None]
-    return heard_moments(chosen, cache, SmartTurn(path, short=short), whisper_of(stt))
+    return heard_moments(chosen, cache, None if path is None else SmartTurn(path, short=short), whisper_of(stt))
 
 
 def whisper_of(stt: str) -> Path:
@@ -78,17 +106,18 @@ def whisper_of(stt: str) -> Path:
     return folder
 
 
-def asked_once(moments: Sequence[Moment]) -> list[Moment]:
-    """Returns the moments as the program uses Smart Turn: asked once, at the start of each silence."""
-    first: dict[tuple[int, int], float | None] = {}
-    return [replace(moment, smart=first.setdefault((moment.turn, moment.number), moment.smart)) for moment in moments]
-
-
 # ---- the fit ----
+
+
+def check_use(moments: Sequence[Moment]) -> None:
+    """Raises ValueError if any of the moments are for judging only."""
+    if judged := sorted({moment.source for moment in moments if moment.use != "train"}):
+        raise ValueError(f"recordings for judging may not be fitted on: {', '.join(judged)}")
 
 
 def fit_on(moments: Sequence[Moment], features: Floats, sources: str, chosen: Bools) -> Logistic:
     """Fits the model of some sources on the chosen moments, without read speech (docs/lab/turn-taking.md)."""
+    check_use(moments)
     rows = [
         row
         for row in np.flatnonzero(chosen).tolist()
@@ -112,6 +141,7 @@ def cross_validated(moments: Sequence[Moment], sources: str) -> Floats:
 
 def calibration(moments: Sequence[Moment], logits: Floats) -> tuple[float, float]:
     """Returns factor and bias that calibrate held-out logits: a strong ridge makes them underconfident."""
+    check_use(moments)
     rows = [row for row, moment in enumerate(moments) if moment.at_ms in FITTED_AT_MS and collection(moment) != "read"]
     some = [moments[row] for row in rows]
     ends = np.array([moment.label == "end" for moment in some])
@@ -144,8 +174,8 @@ def baseline(moments: Sequence[Moment]) -> Floats:
     return held_out(fit, folds([moment.speaker for moment in moments], FOLDS, SEED))
 
 
-def write_weights(moments: Sequence[Moment]) -> None:
-    """Fits every combination of sources on all moments and writes the shipped weights file."""
+def write_weights(moments: Sequence[Moment], path: Path) -> None:
+    """Fits every combination of sources on all moments and writes a weights file."""
     models = {}
     for sources in SHIPPED_SOURCES:
         model = fit_on(moments, features_of(moments, sources), sources, np.ones(len(moments), dtype=np.bool_))
@@ -166,9 +196,24 @@ def write_weights(moments: Sequence[Moment]) -> None:
         "reference_ms": REFERENCE_MS,
         "models": models,
     }
-    WEIGHTS.write_text(json.dumps(found, indent=1) + "\n")
+    path.write_text(json.dumps(found, indent=1) + "\n")
     for sources, row in models.items():
         print(f"{sources}: " + ", ".join(f"{n} {w:+.2f}" for n, w in zip(row["names"], row["weights"], strict=True)))
+
+
+def print_shifts(heard: Sequence[Turn], moments: Sequence[Moment]) -> None:
+    """Prints the fitted numbers of assistant/end_of_turn/priors.py, over all but read speech and by collection."""
+    check_use(moments)
+    logits = calibrated(moments, SHIPPED_SOURCES[-1])
+    names = sorted({collection(moment) for moment in moments} - {"read"})
+    print("| collection | mean excess of a pause, ms | shift after an earlier pause | shift for a second of silence |")
+    print("|---|---|---|---|")
+    for name in ("", *names):
+        inside = {moment.turn for moment in moments if name in ("", collection(moment))}
+        excess = excess_ms([turn for number, turn in enumerate(heard) if number in inside])
+        shifts = [shift(moments, logits, name) for shift in (paused_shift, silence_shift)]
+        cells = [f"{one.value:+.2f} ({one.low:+.2f} to {one.high:+.2f}, n = {one.moments})" for one in shifts]
+        print(f"| {name or 'all'} | {excess:.0f} | " + " | ".join(cells) + " |")
 
 
 # ---- evaluation ----
@@ -184,6 +229,8 @@ def areas(moments: Sequence[Moment], logits: Mapping[str, Floats], silence_ms: i
     found: dict[str, dict[str, Area]] = {}
     for name, belongs in SETS.items():
         rows = np.array([moment.at_ms == silence_ms and belongs(moment) for moment in moments])
+        if not rows.any():
+            continue
         found[name] = {
             source: (
                 area(scores[rows], ends[rows]),
@@ -233,7 +280,8 @@ def print_talks(moments: Sequence[Moment], logits: Mapping[Key, float]) -> None:
 def print_areas(moments: Sequence[Moment], logits: Mapping[str, Floats]) -> None:
     """Prints one table for each set."""
     by_length = {silence_ms: areas(moments, logits, silence_ms) for silence_ms in SHOWN_AT_MS}
-    for name, belongs in SETS.items():
+    for name in by_length[SHOWN_AT_MS[0]]:
+        belongs = SETS[name]
         at_200 = [moment.label == "end" for moment in moments if moment.at_ms == 200 and belongs(moment)]
         print(f"\n{name}: {sum(at_200)} ends, {len(at_200) - sum(at_200)} pauses of 200 ms or more\n")
         print("| source | " + " | ".join(f"{silence_ms} ms" for silence_ms in SHOWN_AT_MS) + " |")
@@ -272,8 +320,6 @@ def print_costs(title: str, rows: Sequence[tuple[str, Cost]]) -> None:
 def evaluate(moments: Sequence[Moment]) -> None:
     """Prints the tables and draws the plots. Models are never tested on speakers they were trained on."""
     everything = EVALUATED_SOURCES[-1]
-    again = calibrated(moments, everything)
-    moments = asked_once(moments)
     logits = {source: calibrated(moments, source) for source in EVALUATED_SOURCES}
     print_areas(moments, logits | {"collection and time only": baseline(moments)})
     print_reliability(moments, logits[everything])
@@ -290,10 +336,6 @@ def evaluate(moments: Sequence[Moment]) -> None:
         print_costs(curve.name, curve.points[:: 1 if curve.name == "fixed" else 2])
     print_costs("profile, all sources", kept)
     print_costs("profile, without Smart Turn", profiles(spoken, scores[everything.removesuffix("+smart")]))
-    print_costs(
-        "profile, Smart Turn asked again at 200 and 400 ms",
-        profiles(spoken, within_turns(spoken, keyed(moments, again))),
-    )
     read = [moment for moment in moments if collection(moment) == "read" and not moment.made]
     print_costs("profile, read aloud", profiles(read, within_turns(read, heard[everything])))
     print_talks(spoken, heard[everything])
@@ -307,7 +349,6 @@ def shipped_logits(moments: Sequence[Moment], sources: str) -> Floats:
 
 def judge(moments: Sequence[Moment]) -> None:
     """Evaluates the shipped weights on unseen recordings."""
-    moments = asked_once(moments)
     logits = {sources: shipped_logits(moments, sources) for sources in SHIPPED_SOURCES}
     everything = SHIPPED_SOURCES[-1]
     print_areas(moments, logits)
@@ -321,21 +362,34 @@ def judge(moments: Sequence[Moment]) -> None:
 def main() -> None:
     """Fits, evaluates or judges."""
     parser = argparse.ArgumentParser(description="Fits and measures the end-of-turn estimate.")
-    parser.add_argument("what", choices=("fit", "evaluate", "judge"))
+    parser.add_argument("what", choices=("fit", "shifts", "evaluate", "judge"))
     parser.add_argument("--pauses", type=Path, help="folder with manifest.jsonl, for fit and evaluate")
-    parser.add_argument("--speech", type=Path, help="folder with manifest.jsonl that has tags, for judge")
+    parser.add_argument("--speech", type=Path, help="folder with manifest.jsonl, for judge")
+    parser.add_argument("--field", type=Path, help="folder with manifest.jsonl whose rows say their use")
     parser.add_argument("--short", action="store_true", help="give Smart Turn 4 s of speech, as on slow processors")
+    parser.add_argument("--weights", type=Path, default=WEIGHTS, help="file that fit writes")
     parser.add_argument("--stt", default="tiny.en", help="recognizer: a Whisper model that is present")
+    parser.add_argument("--most", type=int, default=MOST_OF_SPEAKER, help="limit on clips of one speaker")
+    parser.add_argument("--out", type=Path, default=CACHE, help="folder of the caches")
     options = parser.parse_args()
-    folder = options.speech if options.what == "judge" else options.pauses
-    if folder is None:
-        parser.error("judge needs --speech DIR; fit and evaluate need --pauses DIR")
     judged = options.what == "judge"
-    moments = load(folder / "manifest.jsonl", options.stt, tags=judged, made=not judged, short=options.short)
+    folders = [folder for folder in (options.speech if judged else options.pauses, options.field) if folder]
+    if not folders:
+        parser.error("judge needs --speech DIR or --field DIR; fit and evaluate need --pauses DIR or --field DIR")
+    heard = chosen_turns(
+        folders,
+        "judge" if judged else "train",
+        made=not judged,
+        read=options.what in ("evaluate", "judge"),
+        most=options.most,
+    )
+    moments = moments_of(heard, options.stt, short=options.short, out=options.out)
     if options.what == "fit":
-        write_weights(asked_once(moments))
+        write_weights(moments, options.weights)
     elif options.what == "evaluate":
         evaluate(moments)
+    elif options.what == "shifts":
+        print_shifts(heard, moments)
     else:
         judge(moments)
 

@@ -1,15 +1,9 @@
-"""Prepares recordings as turns for EOT evaluation: adds room noise and pauses, and finds the silences.
-
-A manifest is JSON Lines: `id`, `file` (beside it), `speaker`, `kind`, `source_repo`, `speech_start_s`, `speech_end_s`,
-`internal_pauses`.
-"""
+"""Defines the turns of EOT evaluation: room noise, added pauses, and the silences that the VAD reports."""
 
 import hashlib
-import json
 import zlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -18,10 +12,15 @@ import numpy.typing as npt
 from audio.frame import Frame
 from audio.units import FRAME_SAMPLES, Pcm, Samples, ms_of_samples, samples_of_ms, samples_of_s
 from audio.vad import Vad, VadResult
-from bench.recordings import SEVERAL_VOICES, read_pcm
 
 Label = Literal["end", "pause", "gap", "made"]
 """Type of a silence: end of the turn; labelled pause; shorter silence inside a turn; or artificial pause."""
+
+Use = Literal["train", "judge"]
+"""What recordings may be used for. Nothing is ever fitted on "judge"."""
+
+Span = tuple[float, float]
+"""Begin and end in ms."""
 
 LEAD_S = 0.6
 TAIL_S = 1.7
@@ -45,6 +44,11 @@ class Turn:
         pauses: Labelled pauses, as (begin, end).
         made: Artificial pauses, as (begin, end).
         real_until_ms: From here on the sound is synthetic noise that resembles the clip's own room.
+        group: Kind of speech under which the turn is reported.
+        use: What the turn may be used for.
+        given: Those of the pauses that stand directly before a word that the speaker was asked to use.
+        ends: Whether the clip contains the end of the turn.
+        content: What the speaker was asked to dictate, for example "a phone number"; "" if unknown.
     """
 
     id: str
@@ -54,9 +58,14 @@ class Turn:
     pcm: Pcm
     start_ms: float
     end_ms: float
-    pauses: tuple[tuple[float, float], ...]
-    made: tuple[tuple[float, float], ...]
+    pauses: tuple[Span, ...]
+    made: tuple[Span, ...]
     real_until_ms: float
+    group: str = ""
+    use: Use = "train"
+    given: tuple[Span, ...] = ()
+    ends: bool = True
+    content: str = ""
 
     @property
     def key(self) -> str:
@@ -73,46 +82,14 @@ class Silence:
         known_at: End of the first frame at which the silence was known.
         until: End of the frame at which the VAD reported speech again, or of the clip.
         label: Type of the silence.
+        span: The labelled pause, or the labelled end twice; None for a gap.
     """
 
     edge: Samples
     known_at: Samples
     until: Samples
     label: Label
-
-
-def turns(manifest: Path, *, tags: bool = False) -> Iterator[Turn]:
-    """Yields the single-speaker turns of a manifest; `tags`: only lines with the tag "speech"."""
-    for line in manifest.read_text().splitlines():
-        row = json.loads(line)
-        if tags and row.get("tag") != "speech":
-            continue
-        if row["kind"] in SEVERAL_VOICES or "+" in row["speaker"]:
-            continue
-        yield _padded(row["id"], row, read_pcm(manifest.parent / row["file"]))
-
-
-def _padded(name: str, row: dict[str, object], pcm: Pcm) -> Turn:
-    seed = zlib.crc32(name.encode())
-    end_s = float(str(row["speech_end_s"]))
-    short = max(0, samples_of_s(end_s + TAIL_S) - len(pcm))
-    room = room_noise(pcm, samples_of_s(LEAD_S) + short + FRAME_SAMPLES, seed)
-    lead = samples_of_s(LEAD_S)
-    whole = np.concatenate([room[:lead], pcm, room[lead : lead + short]])
-    pauses = row.get("internal_pauses") or []
-    assert isinstance(pauses, list)
-    return Turn(
-        id=name,
-        speaker=str(row["speaker"]),
-        source=str(row.get("source_repo", "")),
-        kind=str(row["kind"]),
-        pcm=whole,
-        start_ms=(float(str(row["speech_start_s"])) + LEAD_S) * 1000,
-        end_ms=(end_s + LEAD_S) * 1000,
-        pauses=tuple(((float(p[0]) + LEAD_S) * 1000, (float(p[1]) + LEAD_S) * 1000) for p in pauses),
-        made=(),
-        real_until_ms=ms_of_samples(lead + len(pcm)),
-    )
+    span: Span | None = None
 
 
 def room_noise(pcm: Pcm, count: int, seed: int) -> Pcm:
@@ -164,17 +141,13 @@ def with_pauses(turn: Turn, max_pauses: int = 2) -> Turn | None:
         done, shift = place, shift + count
     pieces.append(turn.pcm[done:])
     moved_ms = ms_of_samples(shift)
-    return Turn(
-        name,
-        turn.speaker,
-        turn.source,
-        turn.kind,
-        np.concatenate(pieces),
-        turn.start_ms,
-        turn.end_ms + moved_ms,
-        (),
-        tuple(made),
-        turn.real_until_ms + moved_ms,
+    return replace(
+        turn,
+        id=name,
+        pcm=np.concatenate(pieces),
+        end_ms=turn.end_ms + moved_ms,
+        made=tuple(made),
+        real_until_ms=turn.real_until_ms + moved_ms,
     )
 
 
@@ -211,15 +184,18 @@ def vad_results(vad: Vad, pcm: Pcm) -> list[tuple[Frame, VadResult]]:
 
 
 def silences(turn: Turn, heard: Sequence[tuple[Frame, VadResult]]) -> tuple[Samples, list[Silence]]:
-    """Returns the VAD onset of the turn and its silences in order; the last is the end. None if not detected."""
+    """Returns the VAD onset of the turn and its silences in order; the last is the end. None if not detected.
+
+    A turn without its end has no silence at its end.
+    """
     stretches = _stretches(heard)
     inside = [s for s in stretches if ms_of_samples(s[2]) > turn.start_ms and ms_of_samples(s[0]) < turn.end_ms]
     if not inside:
         return Samples(0), []
-    found: list[Silence] = []
-    for number, (_, edge, known_at, until) in enumerate(inside):
-        ends = number == len(inside) - 1
-        found.append(Silence(edge, known_at, until, "end" if ends else _label(turn, edge, until)))
+    found = [Silence(edge, known_at, until, *_label(turn, edge, until)) for _, edge, known_at, until in inside[:-1]]
+    if turn.ends:
+        _, edge, known_at, until = inside[-1]
+        found.append(Silence(edge, known_at, until, "end", (turn.end_ms, turn.end_ms)))
     return inside[0][0], found
 
 
@@ -241,12 +217,16 @@ def _stretches(heard: Sequence[tuple[Frame, VadResult]]) -> list[tuple[Samples, 
     return found
 
 
-def _label(turn: Turn, edge: Samples, until: Samples) -> Label:
+def _label(turn: Turn, edge: Samples, until: Samples) -> tuple[Label, Span | None]:
     begin_ms, end_ms = ms_of_samples(edge), ms_of_samples(until)
 
-    def overlaps(span: tuple[float, float]) -> bool:
-        return min(end_ms, span[1]) - max(begin_ms, span[0]) > 0.5 * min(end_ms - begin_ms, span[1] - span[0])
+    def overlapped(spans: Sequence[Span]) -> Span | None:
+        for span in spans:
+            shared_ms = min(end_ms, span[1]) - max(begin_ms, span[0])
+            if shared_ms > 0.5 * min(end_ms - begin_ms, span[1] - span[0]):
+                return span
+        return None
 
-    if any(overlaps(span) for span in turn.made):
-        return "made"
-    return "pause" if any(overlaps(span) for span in turn.pauses) else "gap"
+    if (span := overlapped(turn.made)) is not None:
+        return "made", span
+    return ("gap" if (span := overlapped(turn.pauses)) is None else "pause"), span

@@ -1,6 +1,6 @@
 """Measures the resume guard: how many answers it holds back that would begin while the user resumes speaking.
 
-    python -m bench.turn_end_look --pauses DIR        # DIR/manifest.jsonl; --tags: only its lines with the tag "speech"
+    python -m bench.turn_end_look --pauses DIR        # DIR/manifest.jsonl
 
 An answer is assumed to be ready at each of READY_MS of every silence. If the user then resumes, the answer cuts in,
 unless the guard holds it back until the VAD detects the speech. Some answers at true ends are held back needlessly. For
@@ -19,7 +19,8 @@ from audio.frame import Frame
 from audio.units import FRAME_MS, Samples, ms_of_samples, samples_of_ms
 from audio.vad import VadResult
 from audio.vad.silero import SileroNetwork, SileroVad
-from bench.turn_end_clips import Label, Silence, Turn, silences, turns, vad_results, with_pauses
+from bench.turn_end_clips import Label, Silence, Turn, silences, vad_results, with_pauses
+from bench.turn_end_manifest import turns
 
 SETTINGS = TurnSettings()
 
@@ -71,11 +72,10 @@ def main() -> None:
     """Prints the shares."""
     parser = argparse.ArgumentParser(description="Measures the benefit of the last check before a reply.")
     parser.add_argument("--pauses", type=Path, required=True, help="folder with manifest.jsonl")
-    parser.add_argument("--tags", action="store_true", help='use only lines with the tag "speech"')
     options = parser.parse_args()
     vad = SileroVad(SileroNetwork())
     found: list[Look] = []
-    for turn in turns(options.pauses / "manifest.jsonl", tags=options.tags):
+    for turn in turns(options.pauses / "manifest.jsonl", "train"):
         for each in (turn, with_pauses(turn)):
             if each is not None:
                 found += looks(each, vad_results(vad, each.pcm))

@@ -13,11 +13,11 @@ from audio.end_of_turn.prosody_features import prosody_at
 from audio.end_of_turn.smart_turn import SmartTurn
 from audio.units import FRAME_SAMPLES, Samples, ms_of_samples, samples_of_ms
 from audio.vad.silero import SileroNetwork, SileroVad
-from bench.turn_end_clips import Silence, Turn, silences, vad_results
-from bench.turn_end_words import SilenceTranscripts, StoredTranscript, listen
+from bench.turn_end_clips import Silence, Turn, Use, silences, vad_results
+from bench.turn_end_words import SHORTEST_MS, SilenceTranscripts, StoredTranscript, listen
 
 AT_MS = (100, 150, 200, 300, 400, 600, 800, 1200)
-SMART_AT_MS = (100, 200, 400)
+SMART_AT_MS = 100
 SMART_BEFORE_MS = 700.0
 """Sound before the onset that Smart Turn gets, in milliseconds: 500 ms from its own pipeline, 200 ms from the VAD."""
 
@@ -36,10 +36,14 @@ class Moment:
         known_ms: Actual length at that frame.
         lasts_ms: Total length of the silence.
         prosody: Features of audio.end_of_turn.prosody_features, by name.
-        smart: Smart Turn's probability at this or the last earlier length; None without the network.
+        smart: Smart Turn's probability, asked once at 100 ms; None without the network.
         text: Transcript at the start of the silence.
         low_confidence: Whether the recognizer reports low confidence.
         ends, goes_on: Punctuation expected after the words, see audio.stt.Punctuation; None if unknown.
+        group: As in the turn, like `use`.
+        given: Whether it is a pause before a word that the speaker was asked to use.
+        ended_ms: Labelled end of the speech before the silence, from the VAD's end, in ms; 0 for a gap.
+        resumes_ms: Labelled end of the pause, likewise; the length of the silence for an end and a gap.
     """
 
     turn: int
@@ -58,6 +62,11 @@ class Moment:
     low_confidence: bool
     ends: float | None = None
     goes_on: float | None = None
+    group: str = ""
+    use: Use = "train"
+    given: bool = False
+    ended_ms: float = 0.0
+    resumes_ms: float = float("inf")
 
 
 def heard_moments(turns: Sequence[Turn], folder: Path, network: SmartTurn | None, whisper: Path) -> list[Moment]:
@@ -81,9 +90,9 @@ def heard_moments(turns: Sequence[Turn], folder: Path, network: SmartTurn | None
         for number, turn in enumerate(turns):
             if turn.key not in known:
                 known[turn.key] = [asdict(moment) for moment in _of_turn(turn, vad, words[turn.id], network)]
-                file.write(json.dumps({"key": turn.key, "moments": known[turn.key]}) + "\n")
+                file.write(json.dumps({"key": turn.key, "id": turn.id, "moments": known[turn.key]}) + "\n")
                 file.flush()
-            found += [Moment(**(row | {"turn": number})) for row in known[turn.key]]
+            found += [Moment(**(row | {"turn": number, "use": turn.use})) for row in known[turn.key]]
     return found
 
 
@@ -101,7 +110,7 @@ def _of_turn(
     for frame, vad_result in heard:
         track.push(frame, vad_result)
         for number, silence, at_ms in wanted.get(frame.end, ()):
-            if network is not None and at_ms in SMART_AT_MS:
+            if network is not None and at_ms == SMART_AT_MS:
                 smart[number] = _smart(network, turn.pcm, onset, frame.end)
             said = next(iter(words[number]["words"].values()), StoredTranscript("", True))
             yield Moment(
@@ -121,11 +130,25 @@ def _of_turn(
                 low_confidence=said.low_confidence,
                 ends=said.ends,
                 goes_on=said.goes_on,
+                group=turn.group,
+                use=turn.use,
+                given=silence.span in turn.given,
+                ended_ms=silence.span[0] - ms_of_samples(silence.edge) if silence.span else 0.0,
+                resumes_ms=_resumes_ms(silence),
             )
+
+
+def _resumes_ms(silence: Silence) -> float:
+    """Returns when the speech after a silence begins, in ms from its start: as labelled, or as detected."""
+    if silence.span is None or silence.label == "end":
+        return ms_of_samples(silence.until - silence.edge)
+    return silence.span[1] - ms_of_samples(silence.edge)
 
 
 def _when(silence: Silence) -> Iterator[tuple[Samples, int]]:
     """Yields the frame ends at which the silence is judged, with the lengths."""
+    if silence.until - silence.edge <= samples_of_ms(SHORTEST_MS):
+        return
     for at_ms in AT_MS:
         due = -(-(silence.edge + samples_of_ms(at_ms)) // FRAME_SAMPLES) * FRAME_SAMPLES
         at = Samples(max(silence.known_at, due))

@@ -1,6 +1,6 @@
 """Converts moments to numbers: features and their signs, weights of moments, and the sets."""
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
@@ -10,6 +10,7 @@ import numpy as np
 from assistant.end_of_turn.estimator import NEUTRAL, punctuation_features
 from assistant.end_of_turn.text_features import text_shape
 from bench.turn_end_fit import Floats
+from bench.turn_end_manifest import FIELD_GROUPS
 from bench.turn_end_moments import Moment
 from bench.turn_end_words import StoredTranscript
 
@@ -49,6 +50,9 @@ EVALUATED_SOURCES = ("text", *SHIPPED_SOURCES)
 SHOWN_SOURCES = ("sound", "text+closure", "sound+text+closure", "smart", "sound+text+closure+smart")
 """Combinations to draw: each source alone, words and sound, and all."""
 
+GIVEN_WEIGHT = 0.25
+"""Weight of a pause before a word that the speaker was asked to use, in fits and in shares of pauses."""
+
 _MIN_PROBABILITY = 1e-4
 
 
@@ -56,6 +60,8 @@ def collection(moment: Moment) -> str:
     """Returns the collection of a moment. Class balance is kept within each, so that recognizing it gains nothing."""
     if moment.kind == "read":
         return "read"
+    if moment.group in FIELD_GROUPS:
+        return "telephone" if moment.group in ("telephone sentence", "single word") else moment.group
     return "orders" if moment.source == "Picovoice/speech-to-intent-benchmark" else "other"
 
 
@@ -67,6 +73,8 @@ SETS: Mapping[str, Callable[[Moment], bool]] = MappingProxyType(
         ),
         "read aloud, real pauses": lambda m: m.kind == "read" and not m.made and m.label != "gap",
         "everything, real pauses": lambda m: not m.made and m.label != "gap",
+        "dictation": lambda m: m.group == "dictation" and m.label != "gap",
+        "telephone sentences": lambda m: m.group == "telephone sentence" and m.label != "gap",
     }
 )
 
@@ -100,8 +108,15 @@ def features_of(moments: Sequence[Moment], sources: str) -> Floats:
 
 
 def importance_of(moments: Sequence[Moment]) -> Floats:
-    """Returns weights that balance ends and pauses in every collection at every length, shape (m,)."""
+    """Returns weights that balance ends and pauses in every collection at every length, shape (m,).
+
+    A pause before a word that the speaker was asked to use counts GIVEN_WEIGHT: its prosody is untypical.
+    """
     groups = [(collection(moment), moment.at_ms, moment.label == "end") for moment in moments]
-    sizes = Counter(groups)
-    both = Counter(group[:2] for group in groups)
-    return np.array([np.sqrt(both[group[:2]]) / sizes[group] for group in groups])
+    weights = [GIVEN_WEIGHT if moment.given else 1.0 for moment in moments]
+    sizes: defaultdict[tuple[str, int, bool], float] = defaultdict(float)
+    both: defaultdict[tuple[str, int], float] = defaultdict(float)
+    for group, weight in zip(groups, weights, strict=True):
+        sizes[group] += weight
+        both[group[:2]] += weight
+    return np.array([w * np.sqrt(both[g[:2]]) / sizes[g] for g, w in zip(groups, weights, strict=True)])

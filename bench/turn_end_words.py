@@ -15,6 +15,9 @@ from audio.vad.silero import SileroNetwork, SileroVad
 from bench.turn_end_clips import Silence, Turn, silences, vad_results
 
 ASKED_AT_MS = 100
+SHORTEST_MS = 160.0
+"""Silences up to this length are left out, since no profile ends a turn sooner."""
+
 _PRE_ROLL = samples_of_ms(300)
 
 
@@ -43,7 +46,7 @@ class Whisper:
     """Works as in a conversation: decodes the segment so far again at each silence."""
 
     def __init__(self, folder: Path) -> None:
-        self._model = LoadedWhisper(WhisperSettings(folder=folder))
+        self._model = LoadedWhisper(WhisperSettings(folder=folder, cpu_threads=1))
 
     def one(self, turn: Turn, heard: Sequence[tuple[Frame, VadResult]]) -> list[SilenceTranscripts]:
         """Returns the transcripts at every silence of a turn."""
@@ -67,7 +70,12 @@ class Whisper:
 
 
 def _asked_at(silence: Silence, wait_ms: float) -> Samples | None:
-    """Returns the end of the first frame at which the silence is known and this long; None if speech resumes before."""
+    """Returns the end of the first frame at which the silence is known and this long; None if speech resumes before.
+
+    Also None for silences that no profile can end.
+    """
+    if silence.until - silence.edge <= samples_of_ms(SHORTEST_MS):
+        return None
     at = max(silence.known_at, -(-(silence.edge + samples_of_ms(wait_ms)) // 320) * 320)
     return Samples(at) if at < silence.until else None
 

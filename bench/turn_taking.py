@@ -1,0 +1,193 @@
+"""Measures turn taking on labelled recordings: how many pauses are cut at which delay, and what users notice.
+
+    python -m bench.turn_taking                                   # the recordings of the repository
+    python -m bench.turn_taking --field DIR --manifest FILE       # DIR/manifest.jsonl, rows for judging; and others
+    python -m bench.turn_taking --doc docs/performance.md         # also write the tables into the page
+    python -m bench.turn_taking --json FILE --weights FILE        # figures as JSON; other weights than the shipped ones
+
+Computed, not played: the recordings go through the real VAD, recognizer and Smart Turn, and each policy is judged on
+the same silences. To measure a policy of your own, pass a function from evidence to timeout to
+`bench.turn_taking_figures.measured`.
+"""
+
+import argparse
+import json
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from assistant.end_of_turn.estimator import (
+    BALANCED,
+    EAGER,
+    PATIENT,
+    EndOfTurnEstimate,
+    EndOfTurnEstimator,
+    EndOfTurnEvidence,
+    EndOfTurnProfile,
+    fitted_turn_end,
+    silence_timeout_ms,
+    turn_end_of,
+)
+from bench.turn_end import moments_of
+from bench.turn_end_clips import Turn, Use
+from bench.turn_end_curve import Wait
+from bench.turn_end_habits import Key, key_of
+from bench.turn_end_manifest import turns
+from bench.turn_end_moments import Moment
+from bench.turn_taking_doc import write_page
+from bench.turn_taking_figures import (
+    Corpus,
+    Figures,
+    MainFigures,
+    Outcome,
+    ReplyTiming,
+    figures,
+    figures_by_group,
+    main_figures,
+    outcomes,
+)
+from bench.turn_taking_table import page_tables, tables
+
+REPOSITORY = (Path("bench/clips/manifest.jsonl"),)
+PROFILES = {"eager": EAGER, "balanced": BALANCED, "patient": PATIENT}
+
+FLOOR_MS, CEILING_MS = 160.0, 3000.0
+"""Limits of the timeouts on the curves: the shortest of any profile, and more than any pause of a fluent speaker."""
+
+FIXED_MS = (100, *range(150, 1000, 50), *range(1000, 3001, 100))
+THRESHOLDS = tuple(np.arange(-8.0, 12.1, 0.25).tolist())
+
+SILENCE, SMART, FUSED = "silence alone", "Smart Turn alone", "all together"
+
+_STRIPPED: Mapping[str, Callable[[EndOfTurnEvidence], EndOfTurnEvidence]] = {
+    SMART: lambda one: replace(one, prosody=None, text=None),
+    "sound alone": lambda one: replace(one, text=None, smart_turn=None),
+    "words alone": lambda one: replace(one, prosody=None, smart_turn=None),
+    "sound and words": lambda one: replace(one, smart_turn=None),
+    FUSED: lambda one: one,
+}
+"""What is left of the evidence for each source."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The figures of one set of turns.
+
+    Attributes:
+        name: Name of the set.
+        total: Counts, and the figures of the default profile.
+        curves: Main figures by source.
+        profiles: Figures of each profile, over all turns and by group.
+    """
+
+    name: str
+    total: Figures
+    curves: Mapping[str, MainFigures]
+    profiles: Mapping[str, Mapping[str, Figures]]
+
+
+def estimates(corpus: Corpus, estimator: EndOfTurnEstimator, source: str) -> dict[Key, EndOfTurnEstimate]:
+    """Returns the estimate at each moment, from the evidence of one source."""
+    strip = _STRIPPED[source]
+    return {key: estimator.estimate(strip(evidence)) for key, evidence in corpus.evidence().items()}
+
+
+def families(corpus: Corpus, estimator: EndOfTurnEstimator) -> Iterator[tuple[str, list[list[Outcome]]]]:
+    """Yields each source with the outcomes of its policies, from the shortest wait to the longest."""
+    yield SILENCE, [outcomes(corpus, _fixed(float(silence_ms))) for silence_ms in FIXED_MS]
+    heard_smart = any(moment.smart is not None for moment in corpus.moments)
+    for source in _STRIPPED:
+        if source == SMART and not heard_smart:
+            continue
+        known = estimates(corpus, estimator, source)
+        yield source, [outcomes(corpus, _thresholded(known, threshold)) for threshold in THRESHOLDS]
+
+
+def result_of(name: str, corpus: Corpus, estimator: EndOfTurnEstimator, reply: ReplyTiming) -> Result:
+    """Returns the figures of one set of turns."""
+    known = estimates(corpus, estimator, FUSED)
+    profiles = {}
+    for profile, patience in PROFILES.items():
+        found = outcomes(corpus, _by_profile(known, patience), reply)
+        profiles[profile] = {"all": figures(found), **figures_by_group(found)}
+    curves = {source: main_figures(found) for source, found in families(corpus, estimator)}
+    return Result(name, profiles["balanced"]["all"], curves, profiles)
+
+
+def subset(corpus: Corpus, chosen: Callable[[Turn], bool]) -> Corpus:
+    """Returns the corpus of some of the turns."""
+    kept = {number: place for place, number in enumerate(n for n, turn in enumerate(corpus.turns) if chosen(turn))}
+    moments = [replace(moment, turn=kept[moment.turn]) for moment in corpus.moments if moment.turn in kept]
+    return Corpus([corpus.turns[number] for number in kept], moments)
+
+
+def corpus_of(manifests: Sequence[Path], use: Use, stt: str, out: Path | None) -> Corpus:
+    """Loads the turns of some manifests and their moments, from the cache in `out` if there is one."""
+    chosen = [turn for manifest in manifests for turn in turns(manifest, use)]
+    if out is not None:
+        return Corpus(chosen, moments_of(chosen, stt, out=out, needs_smart=False))
+    with tempfile.TemporaryDirectory() as folder:  # a kept cache could come from another version of the recognizer
+        return Corpus(chosen, moments_of(chosen, stt, out=Path(folder), needs_smart=False))
+
+
+def _in_group(name: str) -> Callable[[Turn], bool]:
+    return lambda turn: turn.group == name
+
+
+def _by_profile(known: Mapping[Key, EndOfTurnEstimate], patience: EndOfTurnProfile) -> Wait:
+    return lambda moment: silence_timeout_ms(known[key_of(moment)], patience)
+
+
+def _fixed(timeout_ms: float) -> Wait:
+    return lambda _: timeout_ms
+
+
+def _thresholded(known: Mapping[Key, EndOfTurnEstimate], threshold: float) -> Wait:
+    """Returns the program's rule with one threshold and no tiers."""
+
+    def wait(moment: Moment) -> float:
+        found = known[key_of(moment)]
+        wanted_ms = found.silence_ms + found.pause_excess_ms * (threshold - found.logit)
+        return min(max(wanted_ms, FLOOR_MS), CEILING_MS)
+
+    return wait
+
+
+def main() -> None:
+    """Measures, prints, and writes what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--manifest", type=Path, action="append", default=[], help="recordings; may be repeated")
+    parser.add_argument("--field", type=Path, help="folder with manifest.jsonl whose rows say their use")
+    parser.add_argument("--use", choices=("train", "judge"), default="judge", help="rows of --field")
+    parser.add_argument("--weights", type=Path, help="weights file instead of the shipped one")
+    parser.add_argument("--work-ms", type=float, default=ReplyTiming().work_ms, help="commit to the first sample")
+    parser.add_argument("--retract-ms", type=float, default=ReplyTiming().retract_ms, help="speech to silence again")
+    parser.add_argument("--stt", default="tiny.en", help="recognizer: a Whisper model that is present")
+    parser.add_argument("--out", type=Path, help="folder of the caches; without it nothing is kept")
+    parser.add_argument("--by-group", action="store_true", help="also the curve of each kind of speech")
+    parser.add_argument("--json", type=Path, help="file to write the figures to")
+    parser.add_argument("--doc", type=Path, help="page to write the tables into")
+    options = parser.parse_args()
+    manifests = [*options.manifest, *([options.field / "manifest.jsonl"] if options.field else [])] or REPOSITORY
+    estimator = turn_end_of(json.loads(options.weights.read_text())) if options.weights else fitted_turn_end()
+    reply = ReplyTiming(options.work_ms, options.retract_ms)
+    corpus = corpus_of(manifests, options.use, options.stt, options.out)
+    results = [result_of("all", corpus, estimator, reply)]
+    if options.by_group:
+        for group in sorted({turn.group for turn in corpus.turns}):
+            part = subset(corpus, _in_group(group))
+            if any(turn.pauses for turn in part.turns):
+                results.append(result_of(group, part, estimator, reply))
+    text = "\n\n".join(tables(result.name, result.total, result.curves, result.profiles) for result in results)
+    print(text)
+    if options.json:
+        options.json.write_text(json.dumps([asdict(result) for result in results], indent=1) + "\n")
+    if options.doc:
+        write_page(page_tables(results[0].total, results[0].curves, results[0].profiles), options.doc)
+
+
+if __name__ == "__main__":
+    main()
