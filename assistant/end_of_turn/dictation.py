@@ -91,11 +91,20 @@ _UNIT_WORDS = re.compile(
 )
 _UNIT_OF_BUILDING = frozenset("flat apartment apt unit suite plot house building block floor room".split())
 _NUMBER_SIGN = frozenset("number no nummer numéro número".split())
+_DECIMAL = re.compile(r"\W*\d+\.\d+\W*")
 _THOUSANDS = re.compile(r"\W*\d{1,3}(?:,\d{3})+\W*")
 _SHORTEST_DICTATED = 3
 """Fewer digits are an ordinary number, unless a value was asked for or introduced."""
 _SHORTEST_SPELT = 2
 _NAME_WORDS = 4
+_SINGLE_CHARACTERS, _SINGLE_SHARE = 4, 0.6
+"""A text with so many single characters, and this share of them, is spelt, even if some were written as words."""
+
+_STREETS = frozenset("street avenue road lane boulevard straße strasse rue calle avenida".split())
+_SENTENCE_WORDS = frozenset(
+    "the a an to in on at of my your is are was i you we it this that what where which and der die das le la el".split()
+)
+_STREET_WORDS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,22 +177,45 @@ class _Said:
         tokens = self.tokens
         if not tokens:
             return None
-        if all(_separates(token) or token.kind == "digits" for token in tokens):
-            return "digits" if len(_digits(tokens)) >= _SHORTEST_DICTATED else None
+        again = self.words.repeats
+        if all(_separates(token) or token.kind == "digits" or token.text in again for token in tokens):
+            begins = len(tokens) == 1 and len(tokens[0].text) == 1 and self.question.expected == "anything"
+            return "digits" if begins or (_is_dictated(tokens) and not _DECIMAL.fullmatch(self.text)) else None
         if _looks_like_address(tokens, self.words):
             return "address"
-        letters = _trailing(tokens, "letter")
-        before = tokens[: len(tokens) - len(letters)]
-        named = len(before) <= _NAME_WORDS and all(token.kind == "word" for token in before) and not before_asks(before)
-        if sum(token.kind == "letter" for token in letters) >= _SHORTEST_SPELT and named:
+        if self._spells():
+            return "spelling"
+        single = [token for token in tokens if len(token.text) == 1 and token.kind != "sign"]
+        if len(single) >= max(_SINGLE_CHARACTERS, _SINGLE_SHARE * len(tokens)):
             return "spelling"
         mixed = all(token.kind in ("digits", "letter") or _separates(token) for token in tokens)
         return "code" if mixed and len(tokens) > 1 else None
 
 
-def before_asks(before: Sequence[Token]) -> bool:
-    """Returns whether words before letters make a sentence of their own: "turn on the T V"."""
-    return is_request([token.text for token in before])
+    def _spells(self) -> bool:
+        """Returns whether the text ends with letters, after a name at most: "Sam S A M", but not "turn on the T V"."""
+        tokens, asks_for_letter = self.tokens, False
+        for example in (*self.words.as_in, *((word,) for word in self.words.repeats)):
+            if _ends_with(tokens, example):
+                tokens, asks_for_letter = tokens[: -len(example)], True
+        letters = _trailing(tokens, "letter")
+        before = tokens[: len(tokens) - len(letters)]
+        if len(before) > _NAME_WORDS or any(token.kind != "word" for token in before):
+            return False
+        count = sum(token.kind == "letter" for token in letters)
+        if len(before) > 1 and all(token.capital for token in letters):
+            return False  # "I work at NASA"
+        return not is_request([token.text for token in before]) and (
+            count >= _SHORTEST_SPELT or (count == 1 and (asks_for_letter or not before))
+        )
+
+
+def _is_dictated(tokens: Sequence[Token]) -> bool:
+    """Returns whether digits are dictated, and are not "five", "twenty five" or the time "seven thirty"."""
+    digits = [token.text for token in tokens if token.kind == "digits"]
+    if len(digits) == len(("seven", "thirty")) and len("".join(digits)) < len("12") + len("30"):
+        return all(len(each) == 1 for each in digits)
+    return len(digits) > 1 or any(len(each) >= _SHORTEST_DICTATED for each in digits)
 
 
 def _announces(text: str, words: DictationWords) -> bool:
@@ -216,6 +248,10 @@ def _trailing(tokens: Sequence[Token], kind: Literal["digits", "letter"]) -> Seq
     return tokens[start:]
 
 
+def _ends_with(tokens: Sequence[Token], words: tuple[str, ...]) -> bool:
+    return tuple(token.text for token in tokens[-len(words) :]) == words
+
+
 def _digits(tokens: Sequence[Token]) -> str:
     return "".join(token.text for token in tokens if token.kind == "digits")
 
@@ -226,24 +262,31 @@ def _looks_like_address(tokens: Sequence[Token], words: DictationWords) -> bool:
     if first.kind == "word" and first.text in _UNIT_OF_BUILDING:
         skipped = [token for token in rest if token.text not in _NUMBER_SIGN]
         return not skipped or skipped[0].kind == "digits"
-    if first.kind != "digits":
-        return any(words.suffixes.fullmatch(token.text) for token in tokens) and any(
-            token.kind == "digits" for token in rest
-        ) and not is_request([token.text for token in tokens])
     names = [token for token in rest if token.kind == "word"]
+    if first.kind != "digits":
+        texts = {token.text for token in tokens}
+        return bool(texts & _STREETS) and not texts & _SENTENCE_WORDS and len(tokens) <= _STREET_WORDS
     if not names or _UNIT_WORDS.fullmatch(names[0].text):
         return False
-    return any(words.suffixes.fullmatch(token.text) for token in names) or all(token.capital for token in names[:2])
+    has_street = any(words.suffixes.fullmatch(token.text) for token in names)
+    digit_by_digit = len(first.text) == 1 and rest[0].kind == "digits" and len(rest[0].text) == 1
+    return has_street or digit_by_digit or all(token.capital for token in names[:2])
 
 
 # ---- whether it is complete ----
+
+
+def _digits_state(said: _Said) -> ValueState:
+    state = _phone_state(said)
+    # After a question for something else, a few digits may be the whole answer.
+    return "unknown" if state == "incomplete" and said.question.expected != "anything" else state
 
 
 def _phone_state(said: _Said) -> ValueState:
     digits = _digits(said.tokens) if said.question.expected == "a phone number" else _digits(_tail(said))
     if _goes_on(said):
         return "incomplete"
-    if said.question.expected == "anything" and _THOUSANDS.fullmatch(said.text):
+    if said.question.expected != "a phone number" and (_THOUSANDS.fullmatch(said.text) or len(digits) == 1):
         return "unknown"
     international = any(token.text in ("+", "plus") for token in said.tokens)
     return phone_completeness(digits, plan_of(said.region), international=international)
@@ -284,7 +327,8 @@ def _spelling_state(said: _Said) -> ValueState:
             return "complete"
         if any(whole.startswith(letters) for whole in wholes):
             return "incomplete"
-    return "incomplete" if letters and len(letters) <= _SHORTEST_SPELT and not names else "unknown"
+    has_begun = letters and len(letters) <= _SHORTEST_SPELT and not names
+    return "incomplete" if has_begun and (len(letters) > 1 or said.question.expected == "a spelling" or len(words_of(said.text)) > 1) else "unknown"
 
 
 _POSTCODE = re.compile(r"\b[a-z]{1,2}\d[a-z\d]? ?\d[a-z]{2}$|(?:^|\D)\d{5}(?:-\d{4})?$")
@@ -302,10 +346,11 @@ def _address_state(said: _Said) -> ValueState:
     named = [token for token in said.tokens if token.kind == "word" and token.text not in _UNIT_OF_BUILDING | _NUMBER_SIGN]
     if not named:
         return "incomplete"  # only the number of the house so far
-    has_street = any(said.words.suffixes.fullmatch(token.text) for token in named)
+    has_unit = any(token.text in _UNIT_OF_BUILDING for token in said.tokens)  # no street need follow a flat's number
+    has_street = has_unit or any(said.words.suffixes.fullmatch(token.text) for token in named)
     if has_street and (_POSTCODE.search(said.plain) or _STATE.search(said.plain)):
         return "complete"
-    return "unknown" if has_street else "incomplete"
+    return "unknown" if has_street or said.tokens[-1].kind == "digits" else "incomplete"
 
 
 _MONTH = re.compile(
@@ -428,13 +473,14 @@ def _tail(said: _Said) -> Sequence[Token]:
 def _goes_on(said: _Said) -> bool:
     """Returns whether the last word of a value shows that more follows: "double", "dash", "as in"."""
     last = said.tokens[-1] if said.tokens else None
-    ending = tuple(token.text for token in said.tokens[-2:])
     open_ended = said.text.rstrip().endswith(("-", "–", "—", "+"))
-    return last is None or open_ended or _separates(last) or last.text in said.words.repeats or ending in said.words.as_in
+    if last is None or open_ended or _separates(last) or last.text in said.words.repeats:
+        return True
+    return any(_ends_with(said.tokens, example) for example in said.words.as_in)
 
 
 _STATES: Mapping[DictatedKind, Callable[[_Said], ValueState]] = {
-    "digits": _phone_state,
+    "digits": _digits_state,
     "phone number": _phone_state,
     "card number": _card_state,
     "code": _code_state,

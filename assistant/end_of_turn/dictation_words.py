@@ -45,6 +45,7 @@ class DictationWords:
         tens: "twenty" → "2".
         hundreds: "hundred" → its number of zeros.
         zero_if_near: Words that mean zero beside another digit.
+        like_digits: Words that recognizers write for a digit, between two digits: "for" → "4".
         repeats: "double" → 2.
         as_in: What introduces the example of a letter, as words.
         introductions: Patterns of phrases that introduce a value, searched anywhere before it.
@@ -58,6 +59,7 @@ class DictationWords:
     tens: Mapping[str, str]
     hundreds: Mapping[str, int]
     zero_if_near: frozenset[str]
+    like_digits: Mapping[str, str]
     repeats: Mapping[str, int]
     as_in: tuple[tuple[str, ...], ...]
     introductions: Mapping[DictatedKind, re.Pattern[str]]
@@ -98,6 +100,9 @@ _ENGLISH = DictationWords(
     tens=_numbered("twenty thirty forty/fourty fifty sixty seventy eighty ninety", 2),
     hundreds=MappingProxyType({"hundred": 2, "thousand": 3}),
     zero_if_near=frozenset({"oh", "o", "nought", "nil"}),
+    like_digits=MappingProxyType(
+        {"for": "4", "fore": "4", "to": "2", "too": "2", "do": "2", "ate": "8", "eat": "8", "won": "1", "tree": "3"}
+    ),
     repeats=MappingProxyType({"double": 2, "triple": 3, "treble": 3}),
     as_in=(("as", "in"), ("as", "for"), ("like", "in")),
     introductions=_kinds(
@@ -117,7 +122,7 @@ _ENGLISH = DictationWords(
         r"(?:let me|lemme|let's) (?:think|see|check|look|find|get|grab|remember|recall)(?: \S+){0,4}",
         r"(?:hold|hang) on(?: (?:a|one|just a) (?:second|sec|minute|moment))?(?: please)?",
         r"(?:one|a|just a|just one) (?:moment|second|sec|minute)(?: please)?",
-        r"(?:please )?(?:give me|bear with me|i need) ?(?:a|one|just a)? ?(?:second|sec|minute|moment)?",
+        r"(?:please )?(?:give me|i need) (?:a|one|just a) (?:second|sec|minute|moment)(?: please)?",
         r"(?:please )?wait(?: (?:a|one|just a) (?:second|sec|minute|moment))?(?: please)?",
         r"bear with me(?: please)?",
         r"where (?:is|was|did i put) (?:it|that)",
@@ -146,6 +151,7 @@ _GERMAN = DictationWords(
     tens=_numbered("zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig", 2),
     hundreds=MappingProxyType({"hundert": 2, "tausend": 3}),
     zero_if_near=frozenset(),
+    like_digits=MappingProxyType({}),
     repeats=MappingProxyType({"doppel": 2}),
     as_in=(("wie",), ("wie", "in")),
     introductions=_kinds(
@@ -178,6 +184,7 @@ _FRENCH = DictationWords(
     tens=_numbered("vingt trente quarante cinquante soixante septante huitante/octante nonante", 2),
     hundreds=MappingProxyType({"cent": 2, "cents": 2, "mille": 3}),
     zero_if_near=frozenset({"zero"}),
+    like_digits=MappingProxyType({"cette": "7", "cet": "7"}),
     repeats=MappingProxyType({"double": 2, "triple": 3}),
     as_in=(("comme",), ("comme", "dans")),
     introductions=_kinds(
@@ -215,6 +222,7 @@ _SPANISH = DictationWords(
     tens=_numbered("treinta cuarenta cincuenta sesenta setenta ochenta noventa", 3),
     hundreds=MappingProxyType({"cien": 2, "ciento": 2, "mil": 3}),
     zero_if_near=frozenset(),
+    like_digits=MappingProxyType({}),
     repeats=MappingProxyType({"doble": 2, "triple": 3}),
     as_in=(("de",), ("como",), ("como", "en")),
     introductions=_kinds(

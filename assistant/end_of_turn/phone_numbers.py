@@ -86,5 +86,6 @@ def phone_completeness(digits: str, plan: NumberPlan, *, international: bool = F
         # "1 314 559 375" may be ten digits of a number that does not follow the plan.
         return "unknown" if len(digits) == plan.longest and plan.never_first else "incomplete"
     if plan.shortest == plan.longest or len(rest) >= plan.longest:
-        return "complete" if len(rest) == plan.longest else "unknown"
+        # One digit too many is an error of the recognizer; more belong to another kind of number.
+        return "complete" if len(rest) <= plan.longest + 1 else "unknown"
     return "incomplete" if len(rest) < min(_USUAL_WHERE_VARIABLE, plan.longest) else "unknown"

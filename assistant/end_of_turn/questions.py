@@ -71,7 +71,7 @@ _KINDS: tuple[tuple[Expected, re.Pattern[str]], ...] = tuple(
         ),
         (
             "an address",
-            r"\baddress|where (?:do you live|should|shall|do we|do i) ?.*\b(?:live|deliver|send|ship)|which street|adresse"
+            r"\baddress|where (?:do you live|(?:should|shall|do|can) (?:we|i) (?:deliver|send|ship))|which street|adresse"
             r"|anschrift|wo wohn|où habit|dirección|domicilio|dónde vive",
         ),
         (

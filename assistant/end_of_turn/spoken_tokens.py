@@ -22,7 +22,7 @@ _ACRONYMS = frozenset("OK TV PM AM US USA UK EU PC CD DVD ID PIN ZIP FM DJ AI GP
 _LETTER_NAMES: Mapping[str, str] = {
     "are": "r", "you": "u", "see": "c", "sea": "c", "be": "b", "bee": "b", "tea": "t", "why": "y", "oh": "o",
     "eye": "i", "jay": "j", "kay": "k", "el": "l", "em": "m", "en": "n", "ex": "x", "zee": "z", "zed": "z", "ef": "f",
-    "pea": "p", "queue": "q", "cue": "q", "vee": "v", "dee": "d", "gee": "g", "ess": "s", "aitch": "h", "ay": "a",
+    "as": "s", "and": "n", "pea": "p", "queue": "q", "cue": "q", "vee": "v", "dee": "d", "gee": "g", "ess": "s", "aitch": "h", "ay": "a",
 }  # fmt: skip
 """Words that recognizers write for the names of letters. They count as letters only after a letter."""
 
@@ -38,7 +38,7 @@ class Token:
     Attributes:
         kind: digits, one letter that is spelt, a word in lower case, or a sign ("+", "@").
         text: Its text: "25" for "twenty five", "j", "street".
-        capital: Whether a word begins with a capital letter.
+        capital: Whether a word begins with a capital letter; whether a letter was written in a word of capitals.
     """
 
     kind: TokenKind
@@ -80,6 +80,8 @@ def _read(raw: Sequence[str], at: int, tokens: list[Token], words: DictationWord
         tokens[-1] = Token("digits", tokens[-1].text + "0" * words.hundreds[word])
     elif word in words.zero_if_near and (_is_digits(tokens, -1) or following in words.digits or following.isdecimal()):
         tokens.append(Token("digits", "0"))
+    elif word in words.like_digits and _is_digits(tokens, -1) and (following in words.digits or following.isdecimal()):
+        tokens.append(Token("digits", words.like_digits[word]))
     elif word in ("+", "@"):
         tokens.append(Token("sign", word))
     else:
@@ -98,8 +100,8 @@ def _read_letters(raw: Sequence[str], at: int, tokens: list[Token], words: Dicta
     if lower in NATO and (after_letter or any(other in NATO for other in near)):
         tokens.append(Token("letter", NATO[lower]))
     elif word.isupper() and word not in _ACRONYMS and len(word) <= _LONGEST_SPELT and word.isalpha():
-        tokens += [Token("letter", letter) for letter in lower]
-    elif lower in _LETTER_NAMES and after_letter:
+        tokens += [Token("letter", letter, capital=True) for letter in lower]
+    elif lower in _LETTER_NAMES and after_letter and (len(lower) > 2 or len(raw[min(at + 1, len(raw) - 1)]) == 1):
         tokens.append(Token("letter", _LETTER_NAMES[lower]))
     else:
         tokens.append(Token("word", lower, word[0].isupper()))
