@@ -128,10 +128,15 @@ class _Said:
     region: str
 
     @property
+    def value(self) -> tuple[Token, ...]:
+        """The tokens after the phrase that introduces the value; all tokens without one."""
+        return self._introduced()[1]
+
+    @property
     def kind(self) -> DictatedKind | None:
         """What is dictated; None if nothing is."""
         asked = _ASKED.get(self.question.expected)
-        introduced = self._introduced()
+        introduced = self._introduced()[0]
         if _MAIL.search(self.plain) and asked in (None, "e-mail address"):
             return "e-mail address"
         if _announced_count(self.plain) or (asked is None and _FIRST.match(self.plain)):
@@ -142,22 +147,23 @@ class _Said:
             return asked if self._fits(asked) else None
         return self._by_shape()
 
-    def _introduced(self) -> DictatedKind | None:
-        """Returns the value that a phrase introduces, if it has begun: "my number is 555"."""
+    def _introduced(self) -> tuple[DictatedKind | None, tuple[Token, ...]]:
+        """Returns the kind and the tokens of a value that a phrase introduces, if it has begun: "my number is 555"."""
         found = [
             (match.end(), kind)
             for kind, pattern in self.words.introductions.items()
             for match in pattern.finditer(self.plain)
         ]
         if not found or is_request(words_of(self.text)):
-            return None
+            return None, self.tokens
         end, kind = max(found)
         rest = tokens_of(self.plain[end:], self.words)
         if kind == "spelling":
-            return kind if rest and rest[-1].kind == "letter" else None
-        if kind in ("address", "date", "e-mail address"):
-            return kind if rest else None
-        return kind if any(token.kind == "digits" for token in rest) else None
+            has_begun = bool(rest) and rest[-1].kind == "letter"
+        else:
+            any_token = kind in ("address", "date", "e-mail address")
+            has_begun = any(any_token or token.kind == "digits" for token in rest)
+        return (kind, rest) if has_begun else (None, self.tokens)
 
     def _fits(self, asked: DictatedKind) -> bool:
         """Returns whether the text can be the value that was asked for, and not "I don't know" or a question."""
@@ -185,7 +191,7 @@ class _Said:
             return "address"
         if self._spells():
             return "spelling"
-        single = [token for token in tokens if len(token.text) == 1 and token.kind != "sign"]
+        single = [token for token in tokens if len(token.text) == 1 and token.kind != "sign" and not token.capital]
         if len(single) >= max(_SINGLE_CHARACTERS, _SINGLE_SHARE * len(tokens)):
             return "spelling"
         mixed = all(token.kind in ("digits", "letter") or _separates(token) for token in tokens)
@@ -319,8 +325,8 @@ def _number_state(said: _Said) -> ValueState:
 def _spelling_state(said: _Said) -> ValueState:
     if _goes_on(said):
         return "incomplete"
-    letters = "".join(token.text for token in said.tokens if token.kind == "letter")
-    names = [token.text for token in said.tokens if token.kind == "word" and len(token.text) > 1]
+    letters = "".join(token.text for token in said.value if token.kind == "letter")
+    names = [token.text for token in said.value if token.kind == "word" and len(token.text) > 1]
     if letters and names:
         wholes = {"".join(names[start:]) for start in range(len(names))} | set(names)
         if letters in {names[-1], "".join(names), "".join(names[-2:])}:
@@ -343,7 +349,7 @@ _STATE = re.compile(
 def _address_state(said: _Said) -> ValueState:
     if _goes_on(said) or said.tokens[-1].text in _UNIT_OF_BUILDING | _NUMBER_SIGN:
         return "incomplete"
-    named = [token for token in said.tokens if token.kind == "word" and token.text not in _UNIT_OF_BUILDING | _NUMBER_SIGN]
+    named = [token for token in said.value if token.kind == "word" and token.text not in _UNIT_OF_BUILDING | _NUMBER_SIGN]
     if not named:
         return "incomplete"  # only the number of the house so far
     has_unit = any(token.text in _UNIT_OF_BUILDING for token in said.tokens)  # no street need follow a flat's number
@@ -467,7 +473,7 @@ def _counted(said: int, wanted: int) -> ValueState:
 
 def _tail(said: _Said) -> Sequence[Token]:
     """Returns the digits that end the text; all digits if it ends with words."""
-    return _trailing(said.tokens, "digits") or said.tokens
+    return _trailing(said.tokens, "digits") or said.value
 
 
 def _goes_on(said: _Said) -> bool:
