@@ -169,7 +169,12 @@ def main() -> None:
         print("|---" * (1 + len(ways)) + "|")
         for name, profile in PROFILES.items():
             cells = [
-                row_of([play(clip, profile, said, QUESTIONS.get(clip.kind, NO_QUESTION) if asked else NO_QUESTION) for clip in some])
+                row_of(
+                    [
+                        play(clip, profile, said, QUESTIONS.get(clip.kind, NO_QUESTION) if asked else NO_QUESTION)
+                        for clip in some
+                    ]
+                )
                 for said, asked in ways.values()
             ]
             print(f"| {name} | " + " | ".join(cells) + " |")

@@ -7,7 +7,7 @@ The text of dictation is often wrong in form ("1,0001 90210"), so they count dig
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from assistant.end_of_turn.completeness import is_request, words_of
 from assistant.end_of_turn.dictation_words import FILLERS, SEPARATORS, DictatedKind, DictationWords, dictation_words
@@ -16,6 +16,10 @@ from assistant.end_of_turn.questions import NO_QUESTION, Expected, Question
 from assistant.end_of_turn.spoken_tokens import Token, tokens_of
 
 Kind = Literal["none", "announcement"] | DictatedKind
+
+
+KINDS: tuple[Kind, ...] = ("none", "announcement", *get_args(DictatedKind))
+STATES: tuple[ValueState, ...] = get_args(ValueState)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +87,9 @@ _ASKED: dict[Expected, DictatedKind] = {
     "an e-mail address": "e-mail address",
     "a list": "list",
 }
-_MAIL = re.compile(r"\w@|@\w|\bat \S+ ?(?:dot|\.)|\b(?:at|arroba) (?:gmail|g mail|hotmail|yahoo|outlook|icloud|gmx|web)\b")
+_MAIL = re.compile(
+    r"\w@|@\w|\bat \S+ ?(?:dot|\.)|\b(?:at|arroba) (?:gmail|g mail|hotmail|yahoo|outlook|icloud|gmx|web)\b"
+)
 _UNIT_WORDS = re.compile(
     r"(?:a\.?m|p\.?m|o'clock|percent|dollars?|euros?|pounds?|cents?|minutes?|hours?|seconds?|days?|weeks?|months?|years?"
     r"|degrees?|kilometers?|miles?|meters?|times|plus|minus|of|and|is|people|persons?|january|february|march|april|may"
@@ -197,7 +203,6 @@ class _Said:
         mixed = all(token.kind in ("digits", "letter") or _separates(token) for token in tokens)
         return "code" if mixed and len(tokens) > 1 else None
 
-
     def _spells(self) -> bool:
         """Returns whether the text ends with letters, after a name at most: "Sam S A M", but not "turn on the T V"."""
         tokens, asks_for_letter = self.tokens, False
@@ -236,7 +241,9 @@ def _announces(text: str, words: DictationWords) -> bool:
 
 def _plain(text: str) -> str:
     """Returns the text in lower case, without fillers, and without punctuation at its end."""
-    kept = [word for word in text.lower().replace("’", "'").replace("…", " ").split() if word.strip(".,!?-") not in FILLERS]
+    kept = [
+        word for word in text.lower().replace("’", "'").replace("…", " ").split() if word.strip(".,!?-") not in FILLERS
+    ]
     return " ".join(kept).rstrip(" .!?,;:-–—")
 
 
@@ -334,7 +341,11 @@ def _spelling_state(said: _Said) -> ValueState:
         if any(whole.startswith(letters) for whole in wholes):
             return "incomplete"
     has_begun = letters and len(letters) <= _SHORTEST_SPELT and not names
-    return "incomplete" if has_begun and (len(letters) > 1 or said.question.expected == "a spelling" or len(words_of(said.text)) > 1) else "unknown"
+    return (
+        "incomplete"
+        if has_begun and (len(letters) > 1 or said.question.expected == "a spelling" or len(words_of(said.text)) > 1)
+        else "unknown"
+    )
 
 
 _POSTCODE = re.compile(r"\b[a-z]{1,2}\d[a-z\d]? ?\d[a-z]{2}$|(?:^|\D)\d{5}(?:-\d{4})?$")
@@ -349,7 +360,9 @@ _STATE = re.compile(
 def _address_state(said: _Said) -> ValueState:
     if _goes_on(said) or said.tokens[-1].text in _UNIT_OF_BUILDING | _NUMBER_SIGN:
         return "incomplete"
-    named = [token for token in said.value if token.kind == "word" and token.text not in _UNIT_OF_BUILDING | _NUMBER_SIGN]
+    named = [
+        token for token in said.value if token.kind == "word" and token.text not in _UNIT_OF_BUILDING | _NUMBER_SIGN
+    ]
     if not named:
         return "incomplete"  # only the number of the house so far
     has_unit = any(token.text in _UNIT_OF_BUILDING for token in said.tokens)  # no street need follow a flat's number
@@ -384,7 +397,9 @@ def _date_state(said: _Said) -> ValueState:
     digits = [token.text for token in said.tokens if token.kind == "digits"]
     has_month, has_day = bool(_MONTH.search(said.plain)), bool(_ORDINAL.search(said.plain) or digits)
     year = "".join(digits[-2:]) if digits else ""
-    has_year = len(digits[-1]) == _YEAR_DIGITS or (len(year) == _YEAR_DIGITS and year[:2] in ("19", "20")) if digits else False
+    has_year = (
+        len(digits[-1]) == _YEAR_DIGITS or (len(year) == _YEAR_DIGITS and year[:2] in ("19", "20")) if digits else False
+    )
     if has_month and has_year:
         return "complete" if has_day else "unknown"
     if has_month:
@@ -393,7 +408,9 @@ def _date_state(said: _Said) -> ValueState:
 
 
 _TIME_OPEN = re.compile(r"\b(?:half|quarter|quarter to|quarter past|half past|past|to|at|viertel|halb|nach|vor|et|y)$")
-_TIME_WHOLE = re.compile(r"(?:\d[:.]\d\d|\ba\.?m\.?|\bp\.?m\.?|o'clock|noon|midnight|\buhr(?: \w+)?|heures?(?: \w+)?|\d h(?: ?\d+)?)$")
+_TIME_WHOLE = re.compile(
+    r"(?:\d[:.]\d\d|\ba\.?m\.?|\bp\.?m\.?|o'clock|noon|midnight|\buhr(?: \w+)?|heures?(?: \w+)?|\d h(?: ?\d+)?)$"
+)
 
 
 def _time_state(said: _Said) -> ValueState:

@@ -77,7 +77,9 @@ def _numbered(text: str, first: int) -> Mapping[str, str]:
 
 def _clause(*phrases: str) -> re.Pattern[str]:
     """Returns a pattern for texts that end with one of the phrases, as a clause of its own."""
-    begins = r"(?:^|[,.!?;:…] |\b(?:um|uh|oh|no|so|okay|ok|and|but|er|well|just|now|also|ja|also|alors|bon|pues|bueno) )"
+    begins = (
+        r"(?:^|[,.!?;:…] |\b(?:um|uh|oh|no|so|okay|ok|and|but|er|well|just|now|also|ja|also|alors|bon|pues|bueno) )"
+    )
     return re.compile(f"{begins}(?:{'|'.join(phrases)})$")
 
 
@@ -145,9 +147,7 @@ _ENGLISH = DictationWords(
 
 _GERMAN = DictationWords(
     digits=_numbered("null ein/eins zwei/zwo drei vier fünf sechs sieben acht neun", 0),
-    teens=_numbered(
-        "zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn", 10
-    ),
+    teens=_numbered("zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn", 10),
     tens=_numbered("zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig", 2),
     hundreds=MappingProxyType({"hundert": 2, "tausend": 3}),
     zero_if_near=frozenset(),
@@ -248,9 +248,7 @@ _SPANISH = DictationWords(
     suffixes=re.compile(r"(?:calle|avenida|plaza|paseo|camino|carretera|ronda|glorieta|travesía)"),
 )
 
-_WORDS: Mapping[str, DictationWords] = MappingProxyType(
-    {"en": _ENGLISH, "de": _GERMAN, "fr": _FRENCH, "es": _SPANISH}
-)
+_WORDS: Mapping[str, DictationWords] = MappingProxyType({"en": _ENGLISH, "de": _GERMAN, "fr": _FRENCH, "es": _SPANISH})
 
 
 def dictation_words(language: str) -> DictationWords | None:

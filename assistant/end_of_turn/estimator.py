@@ -152,9 +152,9 @@ class FusedEstimator:
         logit += (evidence.silence_ms - self.reference_ms) / excess_ms
         probability = 1 / (1 + exp(-_clipped(logit)))
         pausing = evidence.pause_stats.pausing
-        return EndOfTurnEstimate(
-            probability, evidence.silence_ms, excess_ms, sources, pausing, evidence.dictation
-        )
+        if evidence.expected == "an open answer":
+            pausing = max(pausing, OFTEN)
+        return EndOfTurnEstimate(probability, evidence.silence_ms, excess_ms, sources, pausing, evidence.dictation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +236,7 @@ def silence_timeout_ms(estimate: EndOfTurnEstimate, patience: EndOfTurnProfile) 
     the turn sounds unfinished, or the speaker dictates. It falls with the probability.
     """
     dictation = estimate.dictation
-    if dictation.state == "incomplete":
+    if dictation.state == "incomplete" and patience.dictating_ms:
         announced = _ANNOUNCED_FACTOR if dictation.kind == "announcement" else 1.0
         return max(patience.unfinished_ms, announced * patience.dictating_ms)
     goes_on = dictation.kind in OPEN_ENDED and dictation.state == "unknown"

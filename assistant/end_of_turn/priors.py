@@ -33,6 +33,7 @@ _PHRASE_SHIFT = 0.5
 _PHRASE_WORDS = 4
 _PHRASES: frozenset[Expected] = frozenset({"a phrase", "a name", "a date", "a time"})
 
+
 @dataclass(frozen=True, slots=True)
 class SpeakerPauseStats:
     """The pauses of one speaker inside turns of this conversation. Immutable: changes return a new value.

@@ -86,7 +86,7 @@ class EvidenceCollector:
     knows_grammar: bool
     on_estimate: Callable[[SegmentId, EndOfTurnEstimate], None]
     report_problem: Callable[[str], None]
-    dictation_rules: DictationRules = DictationRules()
+    dictation_rules: DictationRules = field(default_factory=DictationRules)
     tasks: asyncio.TaskGroup = field(init=False)
     _prosody: ProsodyTrack = field(default_factory=ProsodyTrack)
     _ring: Ring = field(default_factory=lambda: Ring(samples_of_s(8.0)))

@@ -90,7 +90,7 @@ class SessionSettings:
     tools: ToolSettings = field(default_factory=ToolSettings)
     fallback_notice: str = ""
     language_hint: Callable[[str], str] | None = None
-    dictation_rules: DictationRules = DictationRules()
+    dictation_rules: DictationRules = field(default_factory=DictationRules)
 
 
 @dataclass(frozen=True, slots=True)

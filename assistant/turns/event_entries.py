@@ -31,7 +31,7 @@ from dataclasses import asdict, fields
 from hashlib import blake2b
 from typing import Any, assert_never
 
-from assistant.end_of_turn.dictation import NOTHING, Dictation
+from assistant.end_of_turn.dictation import KINDS, NOTHING, STATES, Dictation
 from assistant.end_of_turn.estimator import EndOfTurnEstimate, EndOfTurnProfile
 from assistant.turns.backchannel import is_backchannel, plain_words
 from assistant.turns.events import (
@@ -196,7 +196,7 @@ def _said(text: str) -> str:
 
 
 def _dictated(dictation: Dictation) -> str:
-    return "" if dictation == NOTHING else f" {_DICTATES} {dictation.kind.replace(' ', '-')} {dictation.state}"
+    return "" if dictation == NOTHING else f" dictates {dictation.kind.replace(' ', '-')} {dictation.state}"
 
 
 def _hashed(text: str, salt: bytes) -> str:
@@ -295,9 +295,17 @@ def _event_of(kind: str, fields: list[str]) -> ReportedEvent:  # noqa: C901, PLR
             return InterimTranscript(
                 at, words, has_wake_phrase=said == "called", was_requested=bool(asked), is_echo=said == "echo"
             )
-        case "judged", [segment, probability, silence_ms, excess_ms, *pausing, sources, "dictates", dictated, state] if (
-            len(pausing) <= 1
-        ):
+        case "judged", [
+            segment,
+            probability,
+            silence_ms,
+            excess_ms,
+            *pausing,
+            sources,
+            "dictates",
+            dictated,
+            state,
+        ] if len(pausing) <= 1:
             dictation = _dictation_of(dictated, state)
             found = _estimate_of([probability, silence_ms, excess_ms], pausing, sources, dictation)
             return EndOfTurnScored(at, SegmentId(int(segment)), found)
@@ -348,21 +356,18 @@ def _event_of(kind: str, fields: list[str]) -> ReportedEvent:  # noqa: C901, PLR
             raise ValueError(f"nothing that turn taking is told: {kind} with {len(fields)} fields")
 
 
-def _estimate_of(
-    numbers: list[str], pausing: list[str], sources: str, dictation: Dictation
-) -> EndOfTurnEstimate:
+def _estimate_of(numbers: list[str], pausing: list[str], sources: str, dictation: Dictation) -> EndOfTurnEstimate:
     probability, silence_ms, excess_ms = map(float, numbers)
     share = float(pausing[0]) if pausing else 0.0  # older traces do not have it
     return EndOfTurnEstimate(probability, silence_ms, excess_ms, sources.replace("-", ""), share, dictation)
 
 
 def _dictation_of(kind: str, state: str) -> Dictation:
-    return next(
-        Dictation(known, whole)
-        for known in get_args(Kind)
-        for whole in get_args(ValueState)
-        if (known.replace(" ", "-"), whole) == (kind, state)
-    )
+    for known in KINDS:
+        for whole in STATES:
+            if (known.replace(" ", "-"), whole) == (kind, state):
+                return Dictation(known, whole)
+    raise ValueError(f"nothing that can be dictated: {kind} {state}")
 
 
 def _words(segment: str, at: Samples, low_confidence: str, said: str, draft: list[str]) -> Transcript:

@@ -219,7 +219,9 @@ def test_rules_know_four_languages(language: str, text: str, expected: str) -> N
 )
 def test_region_decides_number_of_digits(region: str, expected: str) -> None:
     assert RULES.dictation_of("555 121 2345").state == "complete"
-    assert DictationRules("en", region).dictation_of("455 121 2345" if region != "GB" else "0455 1212").state == expected
+    assert (
+        DictationRules("en", region).dictation_of("455 121 2345" if region != "GB" else "0455 1212").state == expected
+    )
 
 
 PHONE, CARD, CODE = Question("a phone number"), Question("a card number"), Question("a code")
