@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from assistant.end_of_turn.completeness import is_request, words_of
+from assistant.end_of_turn.completeness import is_request, is_short_answer, words_of
 from assistant.end_of_turn.dictation_words import FILLERS, SEPARATORS, DictatedKind, DictationWords, dictation_words
 from assistant.end_of_turn.phone_numbers import REGION_OF_LANGUAGE, ValueState, phone_completeness, plan_of
 from assistant.end_of_turn.questions import NO_QUESTION, Expected, Question
@@ -63,8 +63,11 @@ class DictationRules:
             question: What the assistant's last words asked for.
         """
         words = dictation_words(self.language)
-        if words is None or not text.strip():
+        asked = _ASKED.get(question.expected)
+        if words is None:
             return NOTHING
+        if not text.strip():
+            return Dictation(asked) if asked is not None else NOTHING
         if _announces(text, words):
             return Dictation("announcement", "incomplete")
         region = self.region or REGION_OF_LANGUAGE.get(self.language.partition("-")[0], "")
@@ -97,11 +100,13 @@ _UNIT_WORDS = re.compile(
 )
 _UNIT_OF_BUILDING = frozenset("flat apartment apt unit suite plot house building block floor room".split())
 _NUMBER_SIGN = frozenset("number no nummer numéro número".split())
-_DECIMAL = re.compile(r"\W*\d+\.\d+\W*")
-_THOUSANDS = re.compile(r"\W*\d{1,3}(?:,\d{3})+\W*")
+_ONE_NUMBER = re.compile(r"\W*(?:\d+\.\d+|\d{1,3}(?:,\d{3})+)\W*")
+"""A decimal or thousands with commas: one number, or groups of digits that the recognizer has joined."""
+
 _SHORTEST_DICTATED = 3
 """Fewer digits are an ordinary number, unless a value was asked for or introduced."""
 _SHORTEST_SPELT = 2
+_MISHEARD_WORDS = 2
 _NAME_WORDS = 4
 _SINGLE_CHARACTERS, _SINGLE_SHARE = 4, 0.6
 """A text with so many single characters, and this share of them, is spelt, even if some were written as words."""
@@ -150,7 +155,7 @@ class _Said:
         if introduced is not None and (asked is None or asked == "number"):
             return introduced
         if asked is not None:
-            return asked if self._fits(asked) else None
+            return asked if self._fits(asked) or self._has_hardly_begun() else None
         return self._by_shape()
 
     def _introduced(self) -> tuple[DictatedKind | None, tuple[Token, ...]]:
@@ -170,6 +175,11 @@ class _Said:
             any_token = kind in ("address", "date", "e-mail address")
             has_begun = any(any_token or token.kind == "digits" for token in rest)
         return (kind, rest) if has_begun else (None, self.tokens)
+
+    def _has_hardly_begun(self) -> bool:
+        """Returns whether the text is so short that it may be the misheard beginning of the value."""
+        words = words_of(self.text)
+        return len(words) <= _MISHEARD_WORDS and not is_short_answer(words) and not is_request(words)
 
     def _fits(self, asked: DictatedKind) -> bool:
         """Returns whether the text can be the value that was asked for, and not "I don't know" or a question."""
@@ -192,7 +202,7 @@ class _Said:
         again = self.words.repeats
         if all(_separates(token) or token.kind == "digits" or token.text in again for token in tokens):
             begins = len(tokens) == 1 and len(tokens[0].text) == 1 and self.question.expected == "anything"
-            return "digits" if begins or (_is_dictated(tokens) and not _DECIMAL.fullmatch(self.text)) else None
+            return "digits" if begins or _is_dictated(tokens) else None
         if _looks_like_address(tokens, self.words):
             return "address"
         if self._spells():
@@ -214,10 +224,11 @@ class _Said:
         if len(before) > _NAME_WORDS or any(token.kind != "word" for token in before):
             return False
         count = sum(token.kind == "letter" for token in letters)
+        alone = self.question.expected == "anything"  # after a question, one letter may be the answer
         if len(before) > 1 and all(token.capital for token in letters):
             return False  # "I work at NASA"
         return not is_request([token.text for token in before]) and (
-            count >= _SHORTEST_SPELT or (count == 1 and (asks_for_letter or not before))
+            count >= _SHORTEST_SPELT or (count == 1 and (asks_for_letter or (alone and not before)))
         )
 
 
@@ -299,7 +310,7 @@ def _phone_state(said: _Said) -> ValueState:
     digits = _digits(said.tokens) if said.question.expected == "a phone number" else _digits(_tail(said))
     if _goes_on(said):
         return "incomplete"
-    if said.question.expected != "a phone number" and (_THOUSANDS.fullmatch(said.text) or len(digits) == 1):
+    if not digits or (said.question.expected != "a phone number" and _ONE_NUMBER.fullmatch(said.text)):
         return "unknown"
     international = any(token.text in ("+", "plus") for token in said.tokens)
     return phone_completeness(digits, plan_of(said.region), international=international)
@@ -307,6 +318,8 @@ def _phone_state(said: _Said) -> ValueState:
 
 def _card_state(said: _Said) -> ValueState:
     digits, wanted = _digits(_tail(said)), said.question.count
+    if not digits:
+        return "unknown"
     length = wanted or (15 if digits.startswith(("34", "37")) else 16)
     return _counted(len(digits), length) if not _goes_on(said) else "incomplete"
 
@@ -315,16 +328,16 @@ def _code_state(said: _Said) -> ValueState:
     if _goes_on(said):
         return "incomplete"
     marks = "".join(token.text for token in said.tokens if token.kind in ("digits", "letter"))
-    if said.question.count:
+    if said.question.count and marks:
         return _counted(len(marks), said.question.count)
-    return "incomplete" if len(marks) < _SHORTEST_DICTATED else "unknown"
+    return "incomplete" if 0 < len(marks) < _SHORTEST_DICTATED else "unknown"
 
 
 def _number_state(said: _Said) -> ValueState:
     if _goes_on(said):
         return "incomplete"
     digits = [token.text for token in said.tokens if token.kind == "digits"]
-    if said.question.count:
+    if said.question.count and digits:
         return _counted(len("".join(digits)), said.question.count)
     return "complete" if len(digits) == 1 and len(digits[0]) <= _SHORTEST_DICTATED else "unknown"
 
@@ -340,12 +353,7 @@ def _spelling_state(said: _Said) -> ValueState:
             return "complete"
         if any(whole.startswith(letters) for whole in wholes):
             return "incomplete"
-    has_begun = letters and len(letters) <= _SHORTEST_SPELT and not names
-    return (
-        "incomplete"
-        if has_begun and (len(letters) > 1 or said.question.expected == "a spelling" or len(words_of(said.text)) > 1)
-        else "unknown"
-    )
+    return "incomplete" if letters and len(letters) <= _SHORTEST_SPELT and not names else "unknown"
 
 
 _POSTCODE = re.compile(r"\b[a-z]{1,2}\d[a-z\d]? ?\d[a-z]{2}$|(?:^|\D)\d{5}(?:-\d{4})?$")
@@ -369,7 +377,8 @@ def _address_state(said: _Said) -> ValueState:
     has_street = has_unit or any(said.words.suffixes.fullmatch(token.text) for token in named)
     if has_street and (_POSTCODE.search(said.plain) or _STATE.search(said.plain)):
         return "complete"
-    return "unknown" if has_street or said.tokens[-1].kind == "digits" else "incomplete"
+    begins = said.value[0].kind == "digits" and said.tokens[-1].kind != "digits"
+    return "incomplete" if begins and not has_street else "unknown"
 
 
 _MONTH = re.compile(

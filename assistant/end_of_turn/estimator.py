@@ -22,7 +22,7 @@ from audio.stt import Punctuation
 _WEIGHTS = "weights.json"
 _MAX_DEVIATIONS = 3.0  # limit on a standardized feature
 _KNOWN_SENTENCE_SHIFT = 1.0  # added to the logit
-_COMPLETE_SHIFT = 3.0  # added to the logit when a dictated value has all its parts
+_COMPLETE_SHIFT = 4.0  # added to the logit when a dictated value has all its parts
 _MIN_PROBABILITY = 1e-4  # bound on probabilities before the logit
 _MAX_LOGIT = 8.0  # bound on the logit of an estimate
 
@@ -199,7 +199,7 @@ class EndOfTurnProfile:
 
 EAGER = EndOfTurnProfile(floor_ms=160, ceiling_ms=400, unfinished_ms=400, threshold=0.3, dictating_ms=800)
 BALANCED = EndOfTurnProfile(
-    floor_ms=220, ceiling_ms=440, unfinished_ms=800, threshold=1.0, pausing_ms=760, dictating_ms=1400
+    floor_ms=220, ceiling_ms=440, unfinished_ms=800, threshold=1.0, pausing_ms=760, dictating_ms=1250
 )
 PATIENT = EndOfTurnProfile(
     floor_ms=400, ceiling_ms=820, unfinished_ms=2000, threshold=1.6, pausing_ms=1600, dictating_ms=2400
@@ -225,6 +225,8 @@ OPEN_ENDED: frozenset[Kind] = frozenset(
 )
 """Values that are said in groups, so that one that may be complete may also go on."""
 
+_GROUP_SHARE = 0.4  # share of `dictating_ms` that is the floor while a value may go on: most pauses between groups end
+_GROUP_EXCESS = 0.8  # pauses between groups are shorter than those of free speech
 _ANNOUNCED_FACTOR = 2.0  # who says "let me think" pauses longer than between two groups of digits
 
 
@@ -241,10 +243,12 @@ def silence_timeout_ms(estimate: EndOfTurnEstimate, patience: EndOfTurnProfile) 
         return max(patience.unfinished_ms, announced * patience.dictating_ms)
     goes_on = dictation.kind in OPEN_ENDED and dictation.state == "unknown"
     longest_ms = patience.dictating_ms if goes_on else 0.0
+    floor_ms = max(patience.floor_ms, _GROUP_SHARE * longest_ms)
     if estimate.evidence_logit < UNFINISHED:
         return max(patience.unfinished_ms, longest_ms)
-    wanted_ms = estimate.silence_ms + estimate.pause_excess_ms * (patience.threshold - estimate.logit)
-    return min(max(wanted_ms, patience.floor_ms), max(patience.ceiling_for(estimate.pausing), longest_ms))
+    excess_ms = estimate.pause_excess_ms * (_GROUP_EXCESS if goes_on else 1.0)
+    wanted_ms = PAUSE_FROM_MS + excess_ms * (patience.threshold - estimate.evidence_logit)
+    return min(max(wanted_ms, floor_ms), max(patience.ceiling_for(estimate.pausing), longest_ms))
 
 
 @cache

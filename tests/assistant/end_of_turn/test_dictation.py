@@ -42,6 +42,8 @@ def dictated(text: str, question: Question = NO_QUESTION, rules: DictationRules 
         ("the code is 4 1", "code incomplete"),
         ("the code is 4 1 1 2", "code unknown"),
         ("B 4 7", "code unknown"),
+        ("7.5", "digits unknown"),
+        ("5", "digits incomplete"),
     ],
 )
 def test_digits_are_counted_in_every_written_form(text: str, expected: str) -> None:
@@ -54,7 +56,6 @@ def test_digits_are_counted_in_every_written_form(text: str, expected: str) -> N
         "",
         "...",
         "twenty five",
-        "7.5",
         "I need",
         "seven thirty",
         "set a timer for 25 minutes",
@@ -121,6 +122,7 @@ def test_letters_are_compared_with_the_name_said_before(text: str, expected: str
         ("5 Main Street, Boston, Massachusetts", "address complete"),
         ("I live at 29", "address incomplete"),
         ("5 Main Street apartment", "address incomplete"),
+        ("5 0 harvest lane", "address unknown"),
     ],
 )
 def test_address_is_complete_with_its_state_or_postcode(text: str, expected: str) -> None:
@@ -244,6 +246,11 @@ SPELLING, ADDRESS, DATE = Question("a spelling"), Question("an address"), Questi
         ("five six", Question("a number"), "number unknown"),
         ("Smith", SPELLING, "spelling unknown"),
         ("S", SPELLING, "spelling incomplete"),
+        ("S", Question("a phrase"), "none unknown"),
+        ("5", Question("a phrase"), "none unknown"),
+        ("", SPELLING, "spelling unknown"),
+        ("forward", PHONE, "phone number unknown"),
+        ("never mind", PHONE, "none unknown"),
         ("29", ADDRESS, "address incomplete"),
         ("29 Elm Street", ADDRESS, "address unknown"),
         ("the fifth of", DATE, "date incomplete"),
