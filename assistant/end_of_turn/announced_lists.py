@@ -6,7 +6,10 @@ from assistant.end_of_turn.completeness import is_request, words_of
 from assistant.end_of_turn.dictated_text import DictatedText
 from assistant.end_of_turn.phone_numbers import ValueState
 
-_THINGS = r"(?:things?|items?|questions?|points?|reasons?|options?|requests?|tasks?|ideas?|names?|steps?|problems?|orders?|parts?)"
+_THINGS = (
+    r"(?:things?|items?|questions?|points?|reasons?|options?|requests?|tasks?|ideas?|names?|steps?|problems?|orders?"
+    r"|parts?)"
+)
 _COUNTED = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "2": 2, "3": 3, "4": 4, "5": 5, "6": 6}
 _COUNTED_THINGS = re.compile(
     rf"\b(?:i|we|i've|i'd|there are|here are)\b[^.?!]*?\b({'|'.join(_COUNTED)}) (?:\w+ )?{_THINGS}\b"

@@ -84,10 +84,12 @@ def _spelling_state(said: DictatedText) -> ValueState:
 
 _POSTCODE = re.compile(r"\b[a-z]{1,2}\d[a-z\d]? ?\d[a-z]{2}$|(?:^|\D)\d{5}(?:-\d{4})?$")
 _STATE = re.compile(
-    r"\b(?:alabama|alaska|arizona|arkansas|california|colorado|connecticut|delaware|florida|georgia|hawaii|idaho|illinois"
+    r"\b(?:alabama|alaska|arizona|arkansas|california|colorado|connecticut|delaware|florida|georgia|hawaii|idaho"
+    r"|illinois"
     r"|indiana|iowa|kansas|kentucky|louisiana|maine|maryland|massachusetts|michigan|minnesota|mississippi|missouri"
     r"|montana|nebraska|nevada|new (?:hampshire|jersey|mexico|york)|(?:north|south) (?:carolina|dakota)|ohio|oklahoma"
-    r"|oregon|pennsylvania|rhode island|tennessee|texas|utah|vermont|virginia|washington|west virginia|wisconsin|wyoming)$"
+    r"|oregon|pennsylvania|rhode island|tennessee|texas|utah|vermont|virginia|washington|west virginia|wisconsin"
+    r"|wyoming)$"
 )
 
 
@@ -108,13 +110,17 @@ def _address_state(said: DictatedText) -> ValueState:
 
 
 _MONTH = re.compile(
-    r"\b(?:january|february|march|april|may|june|july|august|september|october|november|december|januar|februar|märz|mai"
-    r"|juni|juli|oktober|dezember|janvier|février|mars|avril|juin|juillet|août|septembre|octobre|novembre|décembre|enero"
+    r"\b(?:january|february|march|april|may|june|july|august|september|october|november|december|januar|februar"
+    r"|märz|mai"
+    r"|juni|juli|oktober|dezember|janvier|février|mars|avril|juin|juillet|août|septembre|octobre|novembre|décembre"
+    r"|enero"
     r"|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre)\b"
 )
 _DAY = re.compile(
-    r"\b(?:(?:to(?:day|morrow|night)|monday|tuesday|wednesday|thursday|friday|saturday|sunday|heute|morgen|montag|dienstag"
-    r"|mittwoch|donnerstag|freitag|samstag|sonntag|aujourd'hui|demain|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche"
+    r"\b(?:(?:to(?:day|morrow|night)|monday|tuesday|wednesday|thursday|friday|saturday|sunday|heute|morgen|montag"
+    r"|dienstag"
+    r"|mittwoch|donnerstag|freitag|samstag|sonntag|aujourd'hui|demain|lundi|mardi|mercredi|jeudi|vendredi|samedi"
+    r"|dimanche"
     r"|hoy|mañana|lunes|martes|miércoles|jueves|viernes|sábado|domingo)|(?:next|this) (?:week|month|weekend))$"
 )
 _ORDINAL = re.compile(
@@ -142,7 +148,10 @@ def _date_state(said: DictatedText) -> ValueState:
     return "complete" if has_year and len(digits) > 1 else "unknown"
 
 
-_TIME_OPEN = re.compile(r"\b(?:half|quarter|quarter to|quarter past|half past|past|to|at|viertel|halb|nach|vor|et|y)$")
+_TIME_OPEN = re.compile(
+    r"\b(?:half|quarter|quarter to|quarter past|half past|past|to|at|viertel|halb|nach|vor|et"
+    r"|y)$"
+)
 _TIME_WHOLE = re.compile(
     r"(?:\d[:.]\d\d|\ba\.?m\.?|\bp\.?m\.?|o'clock|noon|midnight|\buhr(?: \w+)?|heures?(?: \w+)?|\d h(?: ?\d+)?)$"
 )
@@ -156,7 +165,8 @@ def _time_state(said: DictatedText) -> ValueState:
 
 
 _MAIL_WHOLE = re.compile(
-    r"(?:@\S+\.|\b(?:dot|punkt|point|punto) ?|\.)(?:com|org|net|edu|gov|de|fr|es|co\.uk|co dot uk|uk|eu|io|info|at|ch|in|us|ca|au|ie|biz)$"
+    r"(?:@\S+\.|\b(?:dot|punkt|point|punto) ?|\.)(?:com|org|net|edu|gov|de|fr|es|co\.uk|co dot uk|uk|eu|io|info|at"
+    r"|ch|in|us|ca|au|ie|biz)$"
 )
 
 

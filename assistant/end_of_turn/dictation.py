@@ -55,8 +55,10 @@ _MAIL = re.compile(
     r"\w@|@\w|\bat \S+ ?(?:dot|\.)|\b(?:at|arroba) (?:gmail|g mail|hotmail|yahoo|outlook|icloud|gmx|web)\b"
 )
 _UNIT_WORDS = re.compile(
-    r"(?:a\.?m|p\.?m|o'clock|percent|dollars?|euros?|pounds?|cents?|minutes?|hours?|seconds?|days?|weeks?|months?|years?"
-    r"|degrees?|kilometers?|miles?|meters?|times|plus|minus|of|and|is|people|persons?|january|february|march|april|may"
+    r"(?:a\.?m|p\.?m|o'clock|percent|dollars?|euros?|pounds?|cents?|minutes?|hours?|seconds?|days?|weeks?|months?"
+    r"|years?"
+    r"|degrees?|kilometers?|miles?|meters?|times|plus|minus|of|and|is|people|persons?|january|february|march|april"
+    r"|may"
     r"|june|july|august|september|october|november|december|uhr|prozent|minuten|stunden|heures|horas)"
 )
 _MISHEARD_WORDS = 2
@@ -71,7 +73,8 @@ _SENTENCE_WORDS = frozenset(
 _STREET_WORDS = 6
 
 _DECLINES = re.compile(
-    r"(?:no|none|nope|not|nothing|never|sorry|skip|why|what|i (?:don't|do not|can't|cannot|won't|have no)|i'm not|nein|kein\w*"
+    r"(?:no|none|nope|not|nothing|never|sorry|skip|why|what|i (?:don't|do not|can't|cannot|won't|have no)|i'm not"
+    r"|nein|kein\w*"
     r"|weiß nicht|ich (?:weiß|habe|möchte|will) (?:es |das )?(?:nicht|kein)|non|aucun|je ne|no sé|ninguno)\b"
 )
 """How texts begin that do not give the value that was asked for."""

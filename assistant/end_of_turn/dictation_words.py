@@ -7,8 +7,18 @@ from types import MappingProxyType
 from typing import Literal
 
 DictatedKind = Literal[
-    "digits", "number", "phone number", "card number", "code", "spelling", "address", "date", "time", "e-mail address", "list",
-]  # fmt: skip
+    "digits",
+    "number",
+    "phone number",
+    "card number",
+    "code",
+    "spelling",
+    "address",
+    "date",
+    "time",
+    "e-mail address",
+    "list",
+]
 """What can be dictated. "digits": nothing tells what they are; they are counted as a phone number is."""
 
 FILLERS = frozenset("um uh uhm er erm hmm hm mm ah eh äh ähm öh euh heu eee".split())
@@ -18,7 +28,8 @@ JOINING_WORDS = frozenset({"y", "et"})
 """Words between tens and units: "treinta y cinco"."""
 
 SEPARATORS = frozenset(
-    "dash hyphen minus space blank then and plus comma point dot slash bindestrich strich leerzeichen und tiret espace"
+    "dash hyphen minus space blank then and plus comma point dot slash bindestrich strich leerzeichen und tiret"
+    " espace"
     " puis et guion guión espacio y".split()
 )
 """Words that separate groups of digits or letters. After one of them, more follows."""
@@ -27,7 +38,8 @@ NATO: Mapping[str, str] = MappingProxyType(
     {
         word: word[0]
         for word in (
-            "alpha alfa bravo charlie delta echo foxtrot golf hotel india juliet juliett kilo lima mike november oscar"
+            "alpha alfa bravo charlie delta echo foxtrot golf hotel india juliet juliett kilo lima mike november"
+            " oscar"
             " papa quebec romeo sierra tango uniform victor whiskey whisky xray yankee zulu"
         ).split()
     }
@@ -112,10 +124,12 @@ _ENGLISH = DictationWords(
         phone=r"(?:phone|telephone|cell|mobile|contact|fax)(?: number)?(?: is|'s|:)|(?:phone|mobile|cell) number"
         r"|call (?:me|us|him|her)(?: back)? (?:at|on)\b|reach (?:me|us) (?:at|on)\b|my number(?: is|'s)\b",
         card=r"(?:credit|debit|bank)? ?card(?: number)?(?: is|'s|:)|card number",
-        code=r"(?:code|pin|password|passcode|zip|(?:account|order|reference|tracking|confirmation|serial|booking|policy"
+        code=r"(?:code|pin|password|passcode|zip|(?:account|order|reference|tracking|confirmation|serial|booking"
+        r"|policy"
         r"|passport|flight|ticket|customer|member(?:ship)?|case) number|postcode|i\.?d\.?)(?: number)?(?: is|'s|:)"
         r"|(?:account|order|reference|tracking|confirmation|serial|booking|policy|passport|case) number",
-        address=r"address(?: is|'s|:)|(?:i|we|he|she|they) lives? (?:at|on)\b|located at|(?:ship|deliver|send) (?:it|them"
+        address=r"address(?: is|'s|:)|(?:i|we|he|she|they) lives? (?:at|on)\b|located at|(?:ship|deliver"
+        r"|send) (?:it|them"
         r"|this|that) to\b",
         spelling=r"spell(?:ed|ing|s|t)?\b|(?:last|first|sur|family|middle) ?name(?: is|'s|:)",
         date=r"birthday(?: is|'s)|born (?:on|in)\b|date of birth",
@@ -242,7 +256,8 @@ _SPANISH = DictationWords(
         r"(?:estoy pensando|dame un (?:segundo|momento)|deme un (?:segundo|momento))",
     ),
     unsaid=re.compile(
-        r"(?:número(?: de \w+)?|teléfono|móvil|dirección|domicilio|nombre|código|clave|contraseña|pin|correo|cumpleaños)"
+        r"(?:número(?: de \w+)?|teléfono|móvil|dirección|domicilio|nombre|código|clave|contraseña|pin|correo"
+        r"|cumpleaños)"
         r"(?: es|:)$|\bme llamo$|\bvivo en$"
     ),
     suffixes=re.compile(r"(?:calle|avenida|plaza|paseo|camino|carretera|ronda|glorieta|travesía)"),

@@ -9,9 +9,22 @@ from typing import Literal
 from assistant.end_of_turn.completeness import words_of
 
 Expected = Literal[
-    "anything", "yes or no", "a phrase", "a number", "a phone number", "a card number", "a code", "a name", "a spelling",
-    "an address", "a date", "a time", "an e-mail address", "a list", "an open answer",
-]  # fmt: skip
+    "anything",
+    "yes or no",
+    "a phrase",
+    "a number",
+    "a phone number",
+    "a card number",
+    "a code",
+    "a name",
+    "a spelling",
+    "an address",
+    "a date",
+    "a time",
+    "an e-mail address",
+    "a list",
+    "an open answer",
+]
 """The kind of answer that the assistant's last words ask for."""
 
 
@@ -53,53 +66,81 @@ _WORDS_BEFORE = frozenset("so and or but okay ok well then great sure please".sp
 _KINDS: tuple[tuple[Expected, re.Pattern[str]], ...] = tuple(
     (kind, re.compile(pattern))
     for kind, pattern in (
-        ("a spelling", r"\bspell|buchstabier|schreibt man|épel|s'écrit|deletre|se escribe"),
-        ("an e-mail address", r"\be-?mail|courriel|adresse électronique|correo"),
-        ("a card number", r"card number|kartennummer|numéro de (?:votre |ta |la )?carte|número de (?:su |tu |la )?tarjeta"),
+        (
+            "a spelling",
+            r"\bspell|buchstabier|schreibt man|épel|s'écrit|deletre|se escribe",
+        ),
+        (
+            "an e-mail address",
+            r"\be-?mail|courriel|adresse électronique|correo",
+        ),
+        (
+            "a card number",
+            r"card number|kartennummer|numéro de (?:votre |ta |la )?carte|número de (?:su |tu |la )?tarjeta",
+        ),
         (
             "a phone number",
-            r"(?:phone|mobile|cell|callback|contact|call you(?: back)?|reach you)\b.*\b(?:number|on|at)\b|number.*\b(?:call"
-            r"|reach) you|(?:phone|telephone|mobile|cell) ?(?:number)?\?|telefonnummer|handynummer|rufnummer|mobilnummer"
-            r"|numéro de (?:téléphone|portable)|numéro.*(?:joindre|rappeler)|número de (?:teléfono|móvil)|(?:su|tu) teléfono",
+            r"(?:phone|mobile|cell|callback|contact|call you(?: back)?|reach you)\b.*\b(?:number|on|at)\b"
+            r"|number.*\b(?:call"
+            r"|reach) you|(?:phone|telephone|mobile|cell) ?(?:number)?\?|telefonnummer|handynummer|rufnummer"
+            r"|mobilnummer"
+            r"|numéro de (?:téléphone|portable)|numéro.*(?:joindre|rappeler)|número de (?:teléfono|móvil)|(?:su"
+            r"|tu) teléfono",
         ),
         (
             "a code",
             r"\b(?:code|pin|password|passcode|zip|postcode)\b|(?:account|order|reference|tracking|confirmation|serial"
-            r"|booking|policy|passport|flight|customer|member(?:ship)?|case|ticket|invoice) number|last \w+ digits|\w+.digit"
+            r"|booking|policy|passport|flight|customer|member(?:ship)?|case|ticket|invoice) number|last \w+ digits"
+            r"|\w+.digit"
             r"|postleitzahl|passwort|(?:kunden|bestell|vertrags|konto|rechnungs)nummer|code postal|mot de passe"
-            r"|numéro de (?:client|commande|dossier|compte)|código|contraseña|número de (?:cliente|pedido|cuenta|reserva)",
+            r"|numéro de (?:client|commande|dossier|compte)|código|contraseña|número de (?:cliente|pedido|cuenta"
+            r"|reserva)",
         ),
         (
             "an address",
-            r"\baddress|where (?:do you live|(?:should|shall|do|can) (?:we|i) (?:deliver|send|ship))|which street|adresse"
+            r"\baddress|where (?:do you live|(?:should|shall|do|can) (?:we|i) (?:deliver|send|ship))|which street"
+            r"|adresse"
             r"|anschrift|wo wohn|où habit|dirección|domicilio|dónde vive",
         ),
         (
             "a date",
-            r"\bdate\b|birthday|\bborn\b|(?:what|which) day|datum|geburtstag|geboren|welche[nrm]? tag|quel jour|anniversaire"
+            r"\bdate\b|birthday|\bborn\b|(?:what|which) day|datum|geburtstag|geboren|welche[nrm]? tag|quel jour"
+            r"|anniversaire"
             r"|née?\b|fecha|qué día|cumpleaños|naci",
         ),
-        ("a time", r"what time|which time|\btime (?:works|suits|would)|uhrzeit|wie viel uhr|um wie viel|quelle heure|qué hora"),
+        (
+            "a time",
+            r"what time|which time|\btime (?:works|suits|would)|uhrzeit|wie viel uhr|um wie viel|quelle heure"
+            r"|qué hora",
+        ),
         (
             "an open answer",
-            r"tell me (?:more|about|what happened|a (?:bit|little))|describ|explain|what happened|how was|how did|how have you"
-            r"|\bwhy\b|erzähl|beschreib|erklär|was ist passiert|\bwarum\b|racont|décri|expliqu|pourquoi|cuént|explíqu|por qué"
+            r"tell me (?:more|about|what happened|a (?:bit|little))|describ|explain|what happened|how was|how did"
+            r"|how have you"
+            r"|\bwhy\b|erzähl|beschreib|erklär|was ist passiert|\bwarum\b|racont|décri|expliqu|pourquoi|cuént"
+            r"|explíqu|por qué"
             r"|what(?:'s| is) (?:on your mind|going on|the (?:problem|issue|matter))",
         ),
         (
             "a list",
             r"(?:which|what) (?:items|things|toppings|ingredients|symptoms|products|topics)|\blist\b|everything you"
-            r"|(?:name|list|give|tell|what are).*\b(?:two|three|four|five|six|seven|eight|nine|ten|[2-9]|10) \w+s\b|was alles|welche (?:zutaten|dinge|sachen)"
+            r"|(?:name|list|give|tell|what are).*\b(?:two|three|four|five|six|seven|eight|nine|ten|[2-9]|10) \w+s\b"
+            r"|was alles|welche (?:zutaten|dinge|sachen)"
             r"|quels (?:ingrédients|articles)|qué (?:ingredientes|cosas)",
         ),
         (
             "a number",
-            r"how (?:many|much|old|long|far|tall|big)|(?:what|which|the) number|wie ?viele?|wie alt|welche nummer|combien|quel âge"
+            r"how (?:many|much|old|long|far|tall|big)|(?:what|which|the) number|wie ?viele?|wie alt|welche nummer"
+            r"|combien|quel âge"
             r"|quel numéro|cuánt|qué número|qué edad",
         ),
-        ("a name", r"\bname\b|who (?:am i|is this|is calling)|wie heiß|\bnom\b|appelez-vous|t'appelles|nombre|se llama|te llamas"),
+        (
+            "a name",
+            r"\bname\b|who (?:am i|is this|is calling)|wie heiß|\bnom\b|appelez-vous|t'appelles|nombre|se llama"
+            r"|te llamas",
+        ),
     )
-)  # fmt: skip
+)
 _COUNTS: Mapping[str, int] = MappingProxyType(
     {
         word: count
@@ -126,7 +167,8 @@ def question_of(assistant_said: str) -> Question:
     """
     said = assistant_said.strip().replace("’", "'")
     found = _QUESTION.search(said)
-    sentence = (found or _LAST_SENTENCE.search(said) or re.match(r"", said)).group().strip().lower()  # type: ignore[union-attr]
+    last = found or _LAST_SENTENCE.search(said)
+    sentence = last.group().strip().lower() if last else ""
     if not found and not _REQUEST.match(sentence):
         return NO_QUESTION
     kind: Expected | None = next((kind for kind, pattern in _KINDS if pattern.search(sentence)), None)
@@ -143,7 +185,8 @@ def question_of(assistant_said: str) -> Question:
 
 
 _CONFIRMS = re.compile(
-    r"^(?:\w+, )*(?:is|are|was|were|does|did|has|do|shall|should|would you like|want me)\b|\b(?:right|correct|okay|ok)\?|^(?:\w+, )*(?:ist|sind"
+    r"^(?:\w+, )*(?:is|are|was|were|does|did|has|do|shall|should|would you like|want me)\b|\b(?:right|correct|okay"
+    r"|ok)\?|^(?:\w+, )*(?:ist|sind"
     r"|stimmt|soll|est-ce|es)\b"
 )
 

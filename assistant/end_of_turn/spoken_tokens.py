@@ -20,10 +20,37 @@ _GERMAN_PAIR = re.compile(
 )
 _ACRONYMS = frozenset("OK TV PM AM US USA UK EU PC CD DVD ID PIN ZIP FM DJ AI GPS FAQ I A".split())
 _LETTER_NAMES: Mapping[str, str] = {
-    "are": "r", "you": "u", "see": "c", "sea": "c", "be": "b", "bee": "b", "tea": "t", "why": "y", "oh": "o",
-    "eye": "i", "jay": "j", "kay": "k", "el": "l", "em": "m", "en": "n", "ex": "x", "zee": "z", "zed": "z", "ef": "f",
-    "as": "s", "and": "n", "pea": "p", "queue": "q", "cue": "q", "vee": "v", "dee": "d", "gee": "g", "ess": "s", "aitch": "h", "ay": "a",
-}  # fmt: skip
+    "are": "r",
+    "you": "u",
+    "see": "c",
+    "sea": "c",
+    "be": "b",
+    "bee": "b",
+    "tea": "t",
+    "why": "y",
+    "oh": "o",
+    "eye": "i",
+    "jay": "j",
+    "kay": "k",
+    "el": "l",
+    "em": "m",
+    "en": "n",
+    "ex": "x",
+    "zee": "z",
+    "zed": "z",
+    "ef": "f",
+    "as": "s",
+    "and": "n",
+    "pea": "p",
+    "queue": "q",
+    "cue": "q",
+    "vee": "v",
+    "dee": "d",
+    "gee": "g",
+    "ess": "s",
+    "aitch": "h",
+    "ay": "a",
+}
 """Words that recognizers write for the names of letters. They count as letters only after a letter."""
 
 _FOR_EXAMPLE = frozenset({"for", "like", "wie", "comme", "de", "como"})
