@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from assistant.end_of_turn.completeness import is_request, words_of
-from assistant.end_of_turn.dictation_words import FILLERS, SEPARATORS, DictatedKind, DictationWords
+from assistant.end_of_turn.dictation_words import DECIMAL_POINTS, FILLERS, SEPARATORS, DictatedKind, DictationWords
 from assistant.end_of_turn.questions import Question
 from assistant.end_of_turn.spoken_tokens import Token, tokens_of
 
@@ -48,6 +48,12 @@ class DictatedText:
         return any(ends_with(self.tokens, example) for example in self.words.as_in)
 
     @property
+    def is_one_number(self) -> bool:
+        """Whether the digits are those of one number: "two thousand and six", "three point one"."""
+        found = set(words_of(self.plain))
+        return bool(found & (self.words.hundreds.keys() | DECIMAL_POINTS))
+
+    @property
     def last_digits(self) -> str:
         """The digits that end the text; those of the value if it ends with words."""
         return digits_of(trailing(self.tokens, "digits") or self.value)
@@ -80,7 +86,7 @@ def announces_more(text: str, words: DictationWords) -> bool:
     plain = plain_text(text)
     if words.announced.search(plain) or words.announced.search(lower.rstrip(_STRIPPED)):
         return True
-    return not lower.endswith("?") and bool(words.unsaid.search(plain))
+    return not lower.endswith("?") and bool(words.unsaid.search(plain)) and not is_request(words_of(text))
 
 
 def plain_text(text: str) -> str:

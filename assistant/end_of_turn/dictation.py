@@ -27,7 +27,7 @@ from assistant.end_of_turn.dictated_values import (
     UNITS_OF_BUILDINGS,
     value_state,
 )
-from assistant.end_of_turn.dictation_words import DictatedKind, DictationWords, dictation_words
+from assistant.end_of_turn.dictation_words import GROUP_SEPARATORS, DictatedKind, DictationWords, dictation_words
 from assistant.end_of_turn.phone_numbers import REGION_OF_LANGUAGE, ValueState
 from assistant.end_of_turn.questions import NO_QUESTION, Expected, Question
 from assistant.end_of_turn.spoken_tokens import Token
@@ -52,12 +52,14 @@ _ASKED: Mapping[Expected, DictatedKind] = MappingProxyType(
     }
 )
 _MAIL = re.compile(
-    r"\w@|@\w|\bat \S+ ?(?:dot|\.)|\b(?:at|arroba) (?:gmail|g mail|hotmail|yahoo|outlook|icloud|gmx|web)\b"
+    r"\w@|@\w|\bat [a-z][\w-]* ?(?:dot\b|\.[a-z])|\b(?:at|arroba) (?:gmail|g mail|hotmail|yahoo|outlook|icloud|gmx"
+    r"|web)\b"
 )
 _UNIT_WORDS = re.compile(
     r"(?:a\.?m|p\.?m|o'clock|percent|dollars?|euros?|pounds?|cents?|minutes?|hours?|seconds?|days?|weeks?|months?"
     r"|years?"
-    r"|degrees?|kilometers?|miles?|meters?|times|plus|minus|of|and|is|people|persons?|january|february|march|april"
+    r"|degrees?|kilometers?|miles?|meters?|times|plus|minus|of|and|or|to|by|is|people|square"
+    r"|acres?|hectares?|feet|persons?|january|february|march|april"
     r"|may"
     r"|june|july|august|september|october|november|december|uhr|prozent|minuten|stunden|heures|horas)"
 )
@@ -70,6 +72,7 @@ _STREETS = frozenset("street avenue road lane boulevard straße strasse rue call
 _SENTENCE_WORDS = frozenset(
     "the a an to in on at of my your is are was i you we it this that what where which and der die das le la el".split()
 )
+_VERB_WORDS = frozenset("is are was were am be i you we it about please how wie wird schreibt man est es".split())
 _STREET_WORDS = 6
 
 _DECLINES = re.compile(
@@ -180,13 +183,13 @@ def _kind_by_shape(said: DictatedText) -> DictatedKind | None:
         return None
     if all(separates(token) or token.kind == "digits" or token.text in again for token in tokens):
         begins = len(tokens) == 1 and len(tokens[0].text) == 1 and said.question.expected == "anything"
-        return "digits" if begins or _is_dictated(tokens) else None
+        return "digits" if begins or _is_dictated(said) else None
+    if said.is_one_number or is_request(words_of(said.text)):
+        return None
     if _looks_like_address(tokens, said.words):
         return "address"
-    if _spells(said):
-        return "spelling"
     single = [token for token in tokens if len(token.text) == 1 and token.kind != "sign" and not token.capital]
-    if len(single) >= max(_SINGLE_CHARACTERS, _SINGLE_SHARE * len(tokens)):
+    if _spells(said) or len(single) >= max(_SINGLE_CHARACTERS, _SINGLE_SHARE * len(tokens)):
         return "spelling"
     mixed = all(token.kind in ("digits", "letter") or separates(token) for token in tokens)
     return "code" if mixed and len(tokens) > 1 else None
@@ -211,11 +214,15 @@ def _spells(said: DictatedText) -> bool:
     return count >= SHORTEST_SPELT or (count == 1 and (asks_for_letter or alone))
 
 
-def _is_dictated(tokens: Sequence[Token]) -> bool:
-    """Returns whether digits are dictated, and are not "five", "twenty five" or the time "seven thirty"."""
-    digits = [token.text for token in tokens if token.kind == "digits"]
-    if len(digits) == len(("seven", "thirty")) and len("".join(digits)) < len("12") + len("30"):
-        return all(len(each) == 1 for each in digits)
+def _is_dictated(said: DictatedText) -> bool:
+    """Returns whether digits are dictated: not "twenty five", "two plus two", "seven thirty" or "nineteen ninety"."""
+    digits = [token.text for token in said.tokens if token.kind == "digits"]
+    inner = [token.text for token in said.tokens[1:-1] if token.kind == "word"]
+    if said.is_one_number or not said.words.repeats.keys() | GROUP_SEPARATORS >= set(inner):
+        return False
+    if len(digits) == len(("seven", "thirty")):
+        is_year = "".join(digits)[:2] in ("19", "20")
+        return all(len(each) == 1 for each in digits) or (len("".join(digits)) > len("730") and not is_year)
     return len(digits) > 1 or any(len(each) >= SHORTEST_DICTATED for each in digits)
 
 
@@ -226,8 +233,10 @@ def _looks_like_address(tokens: Sequence[Token], words: DictationWords) -> bool:
         skipped = [token for token in rest if token.text not in NUMBER_SIGNS]
         return not skipped or skipped[0].kind == "digits"
     names = [token for token in rest if token.kind == "word"]
+    texts = {token.text for token in tokens}
+    if texts & _VERB_WORDS:
+        return False
     if first.kind != "digits":
-        texts = {token.text for token in tokens}
         return bool(texts & _STREETS) and not texts & _SENTENCE_WORDS and len(tokens) <= _STREET_WORDS
     if not names or _UNIT_WORDS.fullmatch(names[0].text):
         return False

@@ -27,12 +27,16 @@ FILLERS = frozenset("um uh uhm er erm hmm hm mm ah eh äh ähm öh euh heu eee".
 JOINING_WORDS = frozenset({"y", "et"})
 """Words between tens and units: "treinta y cinco"."""
 
-SEPARATORS = frozenset(
-    "dash hyphen minus space blank then and plus comma point dot slash bindestrich strich leerzeichen und tiret"
-    " espace"
-    " puis et guion guión espacio y".split()
+GROUP_SEPARATORS = frozenset(
+    "dash hyphen space blank then dot slash bindestrich strich leerzeichen tiret espace puis"
+    " guion guión espacio".split()
 )
-"""Words that separate groups of digits or letters. After one of them, more follows."""
+"""Words between groups of digits or letters."""
+
+DECIMAL_POINTS = frozenset("point punkt komma virgule coma".split())
+
+SEPARATORS = GROUP_SEPARATORS | DECIMAL_POINTS | frozenset("minus and plus comma und et y".split())
+"""Words after which more digits or letters follow."""
 
 NATO: Mapping[str, str] = MappingProxyType(
     {
@@ -89,9 +93,7 @@ def _numbered(text: str, first: int) -> Mapping[str, str]:
 
 def _clause(*phrases: str) -> re.Pattern[str]:
     """Returns a pattern for texts that end with one of the phrases, as a clause of its own."""
-    begins = (
-        r"(?:^|[,.!?;:…] |\b(?:um|uh|oh|no|so|okay|ok|and|but|er|well|just|now|also|ja|also|alors|bon|pues|bueno) )"
-    )
+    begins = r"(?:^|[,.!?;:…] |\b(?:um|uh|oh|no|so|okay|ok|and|but|er|well|now|ja|also|alors|bon|pues|bueno) )"
     return re.compile(f"{begins}(?:{'|'.join(phrases)})$")
 
 
@@ -135,7 +137,7 @@ _ENGLISH = DictationWords(
         date=r"birthday(?: is|'s)|born (?:on|in)\b|date of birth",
     ),
     announced=_clause(
-        r"(?:let me|lemme|let's) (?:think|see|check|look|find|get|grab|remember|recall)(?: \S+){0,4}",
+        r"(?:let me|lemme|let's) (?:just )?(?:think|see|check|look|find|get|grab|remember|recall)(?: \S+){0,2}",
         r"(?:hold|hang) on(?: (?:a|one|just a) (?:second|sec|minute|moment))?(?: please)?",
         r"(?:one|a|just a|just one) (?:moment|second|sec|minute)(?: please)?",
         r"(?:please )?(?:give me|i need) (?:a|one|just a) (?:second|sec|minute|moment)(?: please)?",

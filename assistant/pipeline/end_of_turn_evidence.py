@@ -15,7 +15,7 @@ from typing import Protocol
 
 import numpy as np
 
-from assistant.end_of_turn.dictation import DictationRules
+from assistant.end_of_turn.dictation import NOTHING, DictationRules
 from assistant.end_of_turn.estimator import EndOfTurnEstimate, EndOfTurnEstimator, EndOfTurnEvidence
 from assistant.end_of_turn.priors import SpeakerPauseStats
 from assistant.end_of_turn.questions import Question, question_of
@@ -207,7 +207,7 @@ class EvidenceCollector:
             (text, punctuation), silence.new_transcript = silence.new_transcript, None
             known = self.is_known_sentence(text)
             said, expected = (text, punctuation) if self.knows_grammar else (None, None)
-            dictation = self.dictation_rules.dictation_of(text, silence.question)
+            dictation = NOTHING if known else self.dictation_rules.dictation_of(text, silence.question)
             silence.evidence = replace(
                 silence.evidence, text=said, punctuation=expected, known_sentence=known, dictation=dictation
             )
