@@ -99,6 +99,9 @@ def _address_state(said: DictatedText) -> ValueState:
     named = [
         token for token in said.value if token.kind == "word" and token.text not in UNITS_OF_BUILDINGS | NUMBER_SIGNS
     ]
+    letters = sum(token.kind == "letter" for token in said.value)
+    if not named and letters > SHORTEST_SPELT:
+        return "unknown"  # an address that is spelt
     if not named:
         return "incomplete"  # only the number of the house so far
     has_unit = any(token.text in UNITS_OF_BUILDINGS for token in said.tokens)  # no street need follow a flat's number

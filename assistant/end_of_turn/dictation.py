@@ -57,12 +57,12 @@ _MAIL = re.compile(
 )
 _UNIT_WORDS = re.compile(
     r"(?:a\.?m|p\.?m|o'clock|percent|dollars?|euros?|pounds?|cents?|minutes?|hours?|seconds?|days?|weeks?|months?"
-    r"|years?"
-    r"|degrees?|kilometers?|miles?|meters?|times|plus|minus|of|and|or|to|by|is|people|square"
-    r"|acres?|hectares?|feet|persons?|january|february|march|april"
-    r"|may"
-    r"|june|july|august|september|october|november|december|uhr|prozent|minuten|stunden|heures|horas)"
+    r"|years?|degrees?|kilometers?|miles?|meters?|feet|square|acres?|hectares?|times|plus|minus|of|and|or|to|by|is|people"
+    r"|persons?|january|february|march|april|may|june|july|august|september|october|november|december|uhr|prozent"
+    r"|minuten|stunden|heures|horas)"
 )
+"""Words after a number that make it no house number."""
+
 _MISHEARD_WORDS = 2
 _NAME_WORDS = 4
 _SINGLE_CHARACTERS, _SINGLE_SHARE = 4, 0.6
@@ -153,7 +153,7 @@ def _kind_of(said: DictatedText) -> DictatedKind | None:
         return _kind_by_shape(said)
     if _DECLINES.match(said.plain) or is_request(words_of(said.text)):
         return None
-    return asked if _fits(said, asked) or _has_hardly_begun(said.text) else None
+    return asked if _fits(said, asked) or _has_hardly_begun(said.text) else _kind_by_shape(said)
 
 
 def _has_hardly_begun(text: str) -> bool:

@@ -226,7 +226,7 @@ OPEN_ENDED: frozenset[Kind] = frozenset(
 """Values that are said in groups, so that one that may be complete may also go on."""
 
 _GROUP_SHARE = 0.4  # share of `dictating_ms` that is the floor while a value may go on: most pauses between groups end
-_GROUP_EXCESS = 0.8  # pauses between groups are shorter than those of free speech
+_GROUP_EXCESS = 0.65  # pauses between groups are shorter than those of free speech
 _ANNOUNCED_FACTOR = 2.0  # who says "let me think" pauses longer than between two groups of digits
 
 

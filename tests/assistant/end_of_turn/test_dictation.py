@@ -263,6 +263,8 @@ SPELLING, ADDRESS, DATE = Question("a spelling"), Question("an address"), Questi
         ("never mind", PHONE, "none unknown"),
         ("29", ADDRESS, "address incomplete"),
         ("29 Elm Street", ADDRESS, "address unknown"),
+        ("F L A T N O", ADDRESS, "spelling unknown"),
+        ("F L A T N O 2 0 7", ADDRESS, "address unknown"),
         ("the fifth of", DATE, "date incomplete"),
         ("the fifth of March", DATE, "date complete"),
         ("March", DATE, "date incomplete"),
