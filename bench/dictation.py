@@ -107,7 +107,8 @@ def play(clip: Clip, profile: EndOfTurnProfile, rules: Rules, question: Question
         if first.label == "end":
             wait_ms = due_ms if clip.has_end else wait_ms
             break
-        cut = cut or due_ms < first.lasts_ms
+        # A turn without words gets no reply: nobody is talked over.
+        cut = cut or (due_ms < first.lasts_ms and bool(first.text.strip()))
         habits = habits.with_pause(first.lasts_ms)
     return Played(clip.speaker, cut, wait_ms)
 
