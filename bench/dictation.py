@@ -45,7 +45,7 @@ QUESTIONS: Mapping[str, Question] = {
 PROFILES: Mapping[str, EndOfTurnProfile] = {"eager": EAGER, "balanced": BALANCED, "patient": PATIENT}
 DRAWS, SEED = 1000, 1
 
-Rules = Callable[[str, Question], Dictation]
+Rules = Callable[[str, Question, Dictation], Dictation]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +96,12 @@ def clips(field: Path, moments: Path, use: str, sources: Sequence[str]) -> list[
 
 def play(clip: Clip, profile: EndOfTurnProfile, rules: Rules, question: Question) -> Played:
     """Plays a clip to the estimator, with the pauses so far as the speaker's only ones."""
-    habits, cut, wait_ms = SpeakerPauseStats(), False, float("nan")
+    habits, cut, wait_ms, dictation = SpeakerPauseStats(), False, float("nan"), NOTHING
     for silence in clip.silences:
-        known = habits
+        known, dictation = habits, rules(silence[0].text, question, dictation)
 
-        def wait(moment: Moment, known: SpeakerPauseStats = known) -> float:
-            return _timeout_ms(moment, known, profile, rules(moment.text, question), question)
+        def wait(moment: Moment, known: SpeakerPauseStats = known, dictation: Dictation = dictation) -> float:
+            return _timeout_ms(moment, known, profile, dictation, question)
 
         due_ms, first = ended_at(silence, wait), silence[0]
         if first.label == "end":
@@ -158,7 +158,7 @@ def main() -> None:
     chosen = clips(options.field, options.moments, options.use, options.source)
     rules = lru_cache(maxsize=None)(DictationRules().dictation_of)
     ways: dict[str, tuple[Rules, bool]] = {
-        "without rules": (lambda _text, _question: NOTHING, False),
+        "without rules": (lambda _text, _question, _earlier: NOTHING, False),
         "with rules": (rules, False),
         "with rules, question known": (rules, True),
     }

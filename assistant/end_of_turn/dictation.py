@@ -103,6 +103,11 @@ class Dictation:
 
 NOTHING = Dictation()
 
+OPEN_ENDED: frozenset[Kind] = frozenset(
+    {"digits", "phone number", "card number", "code", "number", "spelling", "address", "e-mail address", "list"}
+)
+"""Values that are said in groups, so that one that may be complete may also go on."""
+
 
 @dataclass(frozen=True, slots=True)
 class DictationRules:
@@ -116,13 +121,19 @@ class DictationRules:
     language: str = "en"
     region: str = ""
 
-    def dictation_of(self, text: str, question: Question = NO_QUESTION) -> Dictation:
+    def dictation_of(self, text: str, question: Question = NO_QUESTION, earlier: Dictation = NOTHING) -> Dictation:
         """Says what is dictated.
 
         Args:
             text: The transcript of the turn so far.
             question: What the assistant's last words asked for.
+            earlier: The result in the pause before. A value that has begun goes on even if the recognizer now writes it
+                as ordinary words.
         """
+        found = self._dictation_in(text, question)
+        return Dictation(earlier.kind) if found == NOTHING and earlier.kind in OPEN_ENDED else found
+
+    def _dictation_in(self, text: str, question: Question) -> Dictation:
         words = dictation_words(self.language)
         asked = _ASKED.get(question.expected)
         if words is None:

@@ -12,7 +12,7 @@ from importlib import resources
 from math import exp, isnan, log
 from typing import Protocol
 
-from assistant.end_of_turn.dictation import NOTHING, Dictation, Kind
+from assistant.end_of_turn.dictation import NOTHING, OPEN_ENDED, Dictation
 from assistant.end_of_turn.priors import PAUSE_FROM_MS, SpeakerPauseStats, answer_shift
 from assistant.end_of_turn.questions import Expected
 from assistant.end_of_turn.text_features import text_shape
@@ -220,13 +220,8 @@ the pauses in free speech, half are below it (docs/lab/turn-taking.md).
 """
 
 
-OPEN_ENDED: frozenset[Kind] = frozenset(
-    {"digits", "phone number", "card number", "code", "number", "spelling", "address", "e-mail address", "list"}
-)
-"""Values that are said in groups, so that one that may be complete may also go on."""
-
 _GROUP_SHARE = 0.4  # share of `dictating_ms` that is the floor while a value may go on: most pauses between groups end
-_GROUP_EXCESS = 0.65  # pauses between groups are shorter than those of free speech
+_GROUP_EXCESS = 0.8  # pauses between groups are shorter than those of free speech
 _ANNOUNCED_FACTOR = 2.0  # who says "let me think" pauses longer than between two groups of digits
 
 

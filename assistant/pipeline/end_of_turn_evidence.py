@@ -15,7 +15,7 @@ from typing import Protocol
 
 import numpy as np
 
-from assistant.end_of_turn.dictation import NOTHING, DictationRules
+from assistant.end_of_turn.dictation import NOTHING, Dictation, DictationRules
 from assistant.end_of_turn.estimator import EndOfTurnEstimate, EndOfTurnEstimator, EndOfTurnEvidence
 from assistant.end_of_turn.priors import SpeakerPauseStats
 from assistant.end_of_turn.questions import Question, question_of
@@ -97,6 +97,7 @@ class EvidenceCollector:
     _silence: _Silence | None = None
     _pause_stats: SpeakerPauseStats = field(default_factory=SpeakerPauseStats)
     _reply_text: str = ""
+    _dictation: Dictation = NOTHING  # in the latest transcript of this segment
 
     def __post_init__(self) -> None:
         self._prosody.resting = True
@@ -129,6 +130,7 @@ class EvidenceCollector:
         self._onset = onset
         self._prosody.resting = False
         self._silent_since = self._silence = None
+        self._dictation = NOTHING
 
     def end_segment(self, *, turn: bool) -> None:
         """Ends a speech segment. `turn`: it was a turn, so its pauses count as the speaker's habits."""
@@ -171,6 +173,10 @@ class EvidenceCollector:
         if silence is not None and silence.segment == segment:
             silence.new_transcript, silence.has_new_evidence = (text, punctuation), True
 
+    def _dictation_of(self, text: str, question: Question) -> Dictation:
+        self._dictation = self.dictation_rules.dictation_of(text, question, self._dictation)
+        return self._dictation
+
     def _ask_audio_model(self, silence: _Silence) -> None:
         if self.audio_model is None or self._onset is None or silence.audio_model_asked:
             return
@@ -207,7 +213,7 @@ class EvidenceCollector:
             (text, punctuation), silence.new_transcript = silence.new_transcript, None
             known = self.is_known_sentence(text)
             said, expected = (text, punctuation) if self.knows_grammar else (None, None)
-            dictation = NOTHING if known else self.dictation_rules.dictation_of(text, silence.question)
+            dictation = NOTHING if known else self._dictation_of(text, silence.question)
             silence.evidence = replace(
                 silence.evidence, text=said, punctuation=expected, known_sentence=known, dictation=dictation
             )

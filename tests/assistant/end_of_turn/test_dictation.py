@@ -305,3 +305,11 @@ def test_long_hostile_text_takes_little_time() -> None:
         began = time.process_time()
         RULES.dictation_of(text)
         assert time.process_time() - began < 0.5, text[:20]
+
+
+def test_value_goes_on_if_recognizer_writes_it_as_words() -> None:
+    earlier = RULES.dictation_of("8, 8")
+    assert RULES.dictation_of("Eat, eat, eat.", NO_QUESTION, earlier) == Dictation("digits", "unknown")
+    assert RULES.dictation_of("hold on", NO_QUESTION, earlier) == Dictation("announcement", "incomplete")
+    announced = Dictation("announcement", "incomplete")
+    assert RULES.dictation_of("hold on, what time is it", NO_QUESTION, announced) == NOTHING
