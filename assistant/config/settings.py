@@ -53,6 +53,14 @@ class AssistantSection(ConfigSection):
             form="a language code such as en or de",
         ),
     ] = "en"
+    region: Annotated[
+        str,
+        KeyInfo(
+            "Country or region whose phone numbers users dictate; empty: the main one of the language, as US for en.",
+            pattern=r"([A-Z]{2})?",
+            form="two capital letters such as US or DE, or empty",
+        ),
+    ] = ""
     instructions: Annotated[str, KeyInfo("System prompt of the language model.")] = _INSTRUCTIONS
     greeting: Annotated[str, KeyInfo("Spoken when a conversation begins; empty: no greeting.")] = ""
 

@@ -12,7 +12,9 @@ from importlib import resources
 from math import exp, isnan, log
 from typing import Protocol
 
-from assistant.end_of_turn.priors import PAUSE_FROM_MS, Expected, SpeakerPauseStats, answer_shift
+from assistant.end_of_turn.dictation import NOTHING, OPEN_ENDED, Dictation
+from assistant.end_of_turn.priors import PAUSE_FROM_MS, SpeakerPauseStats, answer_shift
+from assistant.end_of_turn.questions import Expected
 from assistant.end_of_turn.text_features import text_shape
 from audio.end_of_turn.prosody_features import Prosody
 from audio.stt import Punctuation
@@ -20,6 +22,7 @@ from audio.stt import Punctuation
 _WEIGHTS = "weights.json"
 _MAX_DEVIATIONS = 3.0  # limit on a standardized feature
 _KNOWN_SENTENCE_SHIFT = 1.0  # added to the logit
+_COMPLETE_SHIFT = 4.0  # added to the logit when a dictated value has all its parts
 _MIN_PROBABILITY = 1e-4  # bound on probabilities before the logit
 _MAX_LOGIT = 8.0  # bound on the logit of an estimate
 
@@ -42,6 +45,7 @@ class EndOfTurnEvidence:
         smart_turn: The Smart Turn probability, from this silence; None without the model.
         pause_stats: The pauses of the speaker in this conversation.
         expected: The kind of answer that the assistant's last words asked for.
+        dictation: What the speaker dictates, and whether it is complete.
     """
 
     silence_ms: float
@@ -52,6 +56,7 @@ class EndOfTurnEvidence:
     smart_turn: float | None = None
     pause_stats: SpeakerPauseStats = field(default_factory=SpeakerPauseStats)
     expected: Expected = "anything"
+    dictation: Dictation = NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,7 @@ class EndOfTurnEstimate:
         pause_excess_ms: The mean time by which the speaker's pauses exceed `PAUSE_FROM_MS`; above 0.
         sources: The names of the sources used, for the trace.
         pausing: The share of turns in which the speaker pauses, 0..1; see `SpeakerPauseStats`.
+        dictation: What the speaker dictates, and whether it is complete.
     """
 
     probability: float
@@ -71,6 +77,7 @@ class EndOfTurnEstimate:
     pause_excess_ms: float
     sources: str
     pausing: float = 0.0
+    dictation: Dictation = NOTHING
 
     @property
     def logit(self) -> float:
@@ -139,10 +146,15 @@ class FusedEstimator:
         )
         if evidence.known_sentence:
             logit += _KNOWN_SENTENCE_SHIFT
+        if evidence.dictation.state == "complete":
+            logit += _COMPLETE_SHIFT
         # Pauses end at a constant rate. With each mean excess of silence, the odds of an end grow by a factor of e.
         logit += (evidence.silence_ms - self.reference_ms) / excess_ms
         probability = 1 / (1 + exp(-_clipped(logit)))
-        return EndOfTurnEstimate(probability, evidence.silence_ms, excess_ms, sources, evidence.pause_stats.pausing)
+        pausing = evidence.pause_stats.pausing
+        if evidence.expected == "an open answer":
+            pausing = max(pausing, OFTEN)
+        return EndOfTurnEstimate(probability, evidence.silence_ms, excess_ms, sources, pausing, evidence.dictation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +168,8 @@ class EndOfTurnProfile:
         threshold: The logit at which the turn is over.
         pausing_ms: The ceiling for a speaker who pauses in every second turn. If it is not above `ceiling_ms`, the
             ceiling is the same for all speakers.
+        dictating_ms: The timeout in a dictated value that is incomplete, and the ceiling in one that may go on. If it
+            is not above the others, dictation changes nothing.
     """
 
     floor_ms: float
@@ -163,6 +177,7 @@ class EndOfTurnProfile:
     unfinished_ms: float
     threshold: float
     pausing_ms: float = 0.0
+    dictating_ms: float = 0.0
 
     def __post_init__(self) -> None:
         if not 0 < self.floor_ms <= self.ceiling_ms <= self.unfinished_ms:
@@ -182,9 +197,13 @@ class EndOfTurnProfile:
         return self.ceiling_ms + known * max(self.pausing_ms - self.ceiling_ms, 0.0)
 
 
-EAGER = EndOfTurnProfile(floor_ms=160, ceiling_ms=400, unfinished_ms=400, threshold=0.3)
-BALANCED = EndOfTurnProfile(floor_ms=220, ceiling_ms=440, unfinished_ms=800, threshold=1.0, pausing_ms=760)
-PATIENT = EndOfTurnProfile(floor_ms=400, ceiling_ms=820, unfinished_ms=2000, threshold=1.6, pausing_ms=1600)
+EAGER = EndOfTurnProfile(floor_ms=160, ceiling_ms=400, unfinished_ms=400, threshold=0.3, dictating_ms=800)
+BALANCED = EndOfTurnProfile(
+    floor_ms=220, ceiling_ms=440, unfinished_ms=800, threshold=1.0, pausing_ms=760, dictating_ms=1250
+)
+PATIENT = EndOfTurnProfile(
+    floor_ms=400, ceiling_ms=820, unfinished_ms=2000, threshold=1.6, pausing_ms=1600, dictating_ms=2400
+)
 """The profiles; docs/lab/turn-taking.md gives the latency of each. Eager and balanced meet the target of 500 ms.
 Balanced exceeds it for turns that sound unfinished and for speakers who pause often. Patient is for people who think
 while they speak."""
@@ -201,17 +220,30 @@ the pauses in free speech, half are below it (docs/lab/turn-taking.md).
 """
 
 
+_GROUP_SHARE = 0.4  # share of `dictating_ms` that is the floor while a value may go on: most pauses between groups end
+_GROUP_EXCESS = 0.8  # pauses between groups are shorter than those of free speech
+_ANNOUNCED_FACTOR = 2.0  # who says "let me think" pauses longer than between two groups of digits
+
+
 def silence_timeout_ms(estimate: EndOfTurnEstimate, patience: EndOfTurnProfile) -> float:
     """Returns the silence timeout in ms from the end of speech, for this estimate.
 
     Pauses end at a constant rate, so the odds of an end grow by a factor of e with each mean excess of silence. The
     turn is over when the odds reach the threshold. The timeout lies between the floor and the speaker's ceiling, unless
-    the turn sounds unfinished. It falls with the probability.
+    the turn sounds unfinished, or the speaker dictates. It falls with the probability.
     """
+    dictation = estimate.dictation
+    if dictation.state == "incomplete" and patience.dictating_ms:
+        announced = _ANNOUNCED_FACTOR if dictation.kind == "announcement" else 1.0
+        return max(patience.unfinished_ms, announced * patience.dictating_ms)
+    goes_on = dictation.kind in OPEN_ENDED and dictation.state == "unknown"
+    longest_ms = patience.dictating_ms if goes_on else 0.0
+    floor_ms = max(patience.floor_ms, _GROUP_SHARE * longest_ms)
     if estimate.evidence_logit < UNFINISHED:
-        return patience.unfinished_ms
-    wanted_ms = estimate.silence_ms + estimate.pause_excess_ms * (patience.threshold - estimate.logit)
-    return min(max(wanted_ms, patience.floor_ms), patience.ceiling_for(estimate.pausing))
+        return max(patience.unfinished_ms, longest_ms)
+    excess_ms = estimate.pause_excess_ms * (_GROUP_EXCESS if goes_on else 1.0)
+    wanted_ms = PAUSE_FROM_MS + excess_ms * (patience.threshold - estimate.evidence_logit)
+    return min(max(wanted_ms, floor_ms), max(patience.ceiling_for(estimate.pausing), longest_ms))
 
 
 @cache

@@ -3,15 +3,11 @@
 The strengths are chosen by hand and small. They cannot be fitted: the recordings are single turns without context.
 """
 
-import re
 from dataclasses import dataclass, replace
 from math import log
-from typing import Literal
 
 from assistant.end_of_turn.completeness import is_short_answer, words_of
-
-Expected = Literal["anything", "yes or no", "a phrase"]
-"""The kind of answer that the assistant's last words ask for."""
+from assistant.end_of_turn.questions import Expected, question_of
 
 PAUSE_FROM_MS = 200.0
 """Shortest silence in ms inside a turn that counts as a pause."""
@@ -35,14 +31,7 @@ _PAUSED_IN_TURN_SHIFT = -1.0
 _SHORT_ANSWER_SHIFT = 1.5
 _PHRASE_SHIFT = 0.5
 _PHRASE_WORDS = 4
-
-_QUESTION = re.compile(r"[^.!?…]*\?\W*$")
-_YES_NO = frozenset(
-    "is are was were am do does did has have had can could will would shall should may might anything something"
-    " isn't aren't don't doesn't didn't won't wouldn't shouldn't can't couldn't ready right okay ok want sure"
-    " really".split()
-)
-_WORDS_BEFORE = frozenset("so and or but okay ok well then great sure please".split())
+_PHRASES: frozenset[Expected] = frozenset({"a phrase", "a name", "a date", "a time"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,17 +117,8 @@ class SpeakerPauseStats:
 
 
 def expected_answer(assistant_said: str) -> Expected:
-    """Returns the kind of answer that the last sentence asks for. English only.
-
-    "Shall I?" asks for yes or no, "Which room?" for a phrase.
-    """
-    found = _QUESTION.search(assistant_said.strip())
-    words = words_of(found.group()) if found else []
-    while words and words[0] in _WORDS_BEFORE:
-        words = words[1:]
-    if not found:
-        return "anything"
-    return "yes or no" if words and words[0] in _YES_NO else "a phrase"
+    """Returns the kind of answer that the last sentence asks for; see `question_of`."""
+    return question_of(assistant_said).expected
 
 
 def answer_shift(expected: Expected, text: str) -> float:
@@ -149,4 +129,4 @@ def answer_shift(expected: Expected, text: str) -> float:
     if is_short_answer(words):
         return _SHORT_ANSWER_SHIFT
     # "The kitchen." is not a sentence, but a complete answer to "Which room?".
-    return _PHRASE_SHIFT if expected == "a phrase" and len(words) <= _PHRASE_WORDS else 0.0
+    return _PHRASE_SHIFT if expected in _PHRASES and len(words) <= _PHRASE_WORDS else 0.0

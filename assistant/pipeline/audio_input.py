@@ -84,6 +84,7 @@ class AudioInput:
                 self.context.settings.knows_grammar,
                 self._end_of_turn_estimated,
                 self.context.report_problem,
+                self.context.settings.dictation_rules,
             )
         if engines.warm_connections is not None:
             self._connection_warmer = ConnectionWarmer(engines.warm_connections)

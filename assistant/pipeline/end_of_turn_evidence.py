@@ -15,8 +15,10 @@ from typing import Protocol
 
 import numpy as np
 
+from assistant.end_of_turn.dictation import NOTHING, Dictation, DictationRules
 from assistant.end_of_turn.estimator import EndOfTurnEstimate, EndOfTurnEstimator, EndOfTurnEvidence
-from assistant.end_of_turn.priors import SpeakerPauseStats, expected_answer
+from assistant.end_of_turn.priors import SpeakerPauseStats
+from assistant.end_of_turn.questions import Question, question_of
 from assistant.pipeline.engine_recovery import reason_of
 from audio.end_of_turn.prosody import ProsodyTrack
 from audio.end_of_turn.prosody_features import prosody_at
@@ -57,6 +59,7 @@ class _Silence:
     segment: SegmentId
     end: Samples
     evidence: EndOfTurnEvidence
+    question: Question  # what the assistant's last words asked for
     has_new_evidence: bool = True  # whether evidence is new since the last estimate
     audio_model_asked: bool = False  # whether Smart Turn was asked, which happens once in a silence
     new_transcript: tuple[str, Punctuation | None] | None = None  # latest transcript and punctuation
@@ -73,6 +76,7 @@ class EvidenceCollector:
         knows_grammar: Whether the estimator knows the grammar of the conversation's language.
         on_estimate: Receives every estimate.
         report_problem: Receives problem descriptions, one sentence each.
+        dictation_rules: Say what the user dictates.
         tasks: Owns the asynchronous work; set before the first frame.
     """
 
@@ -82,6 +86,7 @@ class EvidenceCollector:
     knows_grammar: bool
     on_estimate: Callable[[SegmentId, EndOfTurnEstimate], None]
     report_problem: Callable[[str], None]
+    dictation_rules: DictationRules = field(default_factory=DictationRules)
     tasks: asyncio.TaskGroup = field(init=False)
     _prosody: ProsodyTrack = field(default_factory=ProsodyTrack)
     _ring: Ring = field(default_factory=lambda: Ring(samples_of_s(8.0)))
@@ -92,6 +97,7 @@ class EvidenceCollector:
     _silence: _Silence | None = None
     _pause_stats: SpeakerPauseStats = field(default_factory=SpeakerPauseStats)
     _reply_text: str = ""
+    _dictation: Dictation = NOTHING  # in the latest transcript of this segment
 
     def __post_init__(self) -> None:
         self._prosody.resting = True
@@ -124,6 +130,7 @@ class EvidenceCollector:
         self._onset = onset
         self._prosody.resting = False
         self._silent_since = self._silence = None
+        self._dictation = NOTHING
 
     def end_segment(self, *, turn: bool) -> None:
         """Ends a speech segment. `turn`: it was a turn, so its pauses count as the speaker's habits."""
@@ -155,8 +162,9 @@ class EvidenceCollector:
             self._silence.end, self._silence.has_new_evidence = end, True
             self._silence.evidence = replace(self._silence.evidence, prosody=None)
             return
-        evidence = EndOfTurnEvidence(0.0, pause_stats=self._pause_stats, expected=expected_answer(self._reply_text))
-        self._silence = _Silence(segment, end, evidence)
+        question = question_of(self._reply_text)
+        evidence = EndOfTurnEvidence(0.0, pause_stats=self._pause_stats, expected=question.expected)
+        self._silence = _Silence(segment, end, evidence, question)
         self._ask_audio_model(self._silence)
 
     def add_transcript(self, segment: SegmentId, text: str, punctuation: Punctuation | None = None) -> None:
@@ -164,6 +172,10 @@ class EvidenceCollector:
         silence = self._silence
         if silence is not None and silence.segment == segment:
             silence.new_transcript, silence.has_new_evidence = (text, punctuation), True
+
+    def _dictation_of(self, text: str, question: Question) -> Dictation:
+        self._dictation = self.dictation_rules.dictation_of(text, question, self._dictation)
+        return self._dictation
 
     def _ask_audio_model(self, silence: _Silence) -> None:
         if self.audio_model is None or self._onset is None or silence.audio_model_asked:
@@ -201,7 +213,10 @@ class EvidenceCollector:
             (text, punctuation), silence.new_transcript = silence.new_transcript, None
             known = self.is_known_sentence(text)
             said, expected = (text, punctuation) if self.knows_grammar else (None, None)
-            silence.evidence = replace(silence.evidence, text=said, punctuation=expected, known_sentence=known)
+            dictation = NOTHING if known else self._dictation_of(text, silence.question)
+            silence.evidence = replace(
+                silence.evidence, text=said, punctuation=expected, known_sentence=known, dictation=dictation
+            )
         silence_ms = ms_of_samples(self._position - silence.end)
         self.on_estimate(silence.segment, self.estimator.estimate(replace(silence.evidence, silence_ms=silence_ms)))
 

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
+from assistant.end_of_turn.dictation import DictationRules
 from assistant.end_of_turn.estimator import EndOfTurnEstimator
 from assistant.pipeline.end_of_turn_evidence import AudioEndOfTurnModel
 from assistant.skills.effects import SkillEffects
@@ -79,6 +80,7 @@ class SessionSettings:
         tools: Time limits of tool calls.
         fallback_notice: Spoken once when the model on this machine answers because no other endpoint can.
         language_hint: Returns the notice that speech may be in another language, given `Transcript.other_language`.
+        dictation_rules: Say what the user dictates, in the conversation's language and region.
     """
 
     stt_timeout_s: float = 3.0
@@ -88,6 +90,7 @@ class SessionSettings:
     tools: ToolSettings = field(default_factory=ToolSettings)
     fallback_notice: str = ""
     language_hint: Callable[[str], str] | None = None
+    dictation_rules: DictationRules = field(default_factory=DictationRules)
 
 
 @dataclass(frozen=True, slots=True)

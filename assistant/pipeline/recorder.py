@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from assistant.end_of_turn.completeness import completeness
+from assistant.end_of_turn.dictation import NOTHING
 from assistant.end_of_turn.estimator import SELDOM, EndOfTurnEstimate
 from assistant.events import SessionEvent, TurnFinished
 from assistant.pipeline.transcript_requests import RecognizerRequest
@@ -124,6 +125,8 @@ class Recorder:
                 detail = f"{estimate.probability:.3f} at {estimate.silence_ms:.0f} ms by {sources}"
                 if estimate.pausing > SELDOM:  # such speakers get a longer silence timeout
                     detail += f", who pauses in {100 * estimate.pausing:.0f} % of their turns"
+                if estimate.dictation != NOTHING:
+                    detail += f", {estimate.dictation.described}"
                 trace.event("judged", now_s, detail)
 
     def segment_ended(self, turn: int, now_s: float) -> None:

@@ -8,6 +8,7 @@ from functools import partial
 from types import MappingProxyType
 
 from assistant.config.settings import Profile, Settings
+from assistant.end_of_turn.dictation import DictationRules
 from assistant.end_of_turn.estimator import BALANCED, EAGER, PATIENT, EndOfTurnProfile
 from assistant.models.catalogue import CHAT_MODELS
 from assistant.models.language_hint import language_hint
@@ -116,6 +117,7 @@ def session_settings(settings: Settings) -> SessionSettings:
         tool_settings(settings),
         FALLBACK_NOTICES.get(settings.assistant.language.partition("-")[0], FALLBACK_NOTICES["en"]),
         partial(language_hint, settings),
+        DictationRules(settings.assistant.language, settings.assistant.region),
     )
 
 

@@ -12,7 +12,7 @@ they equal other words, and whether they are a backchannel.
                                                       words, called or echo; "asked" if it was requested
     judged 41600 34112 0.49 160.0 650.0 0.2 sound     EOT estimate of a segment: probability, length of the silence,
                                                       mean excess of a pause, share of the speaker's turns with a pause,
-                                                      sources
+                                                      sources; "dictates phone-number incomplete" if the user dictates
     words 41600 1 2 34112 0 9d161719                  final transcript for turn 1, attempt 2: low confidence or not; "-"
                                                       or a salted hash; why it is ignored, if so (called); "draft", if
                                                       it is one
@@ -31,6 +31,7 @@ from dataclasses import asdict, fields
 from hashlib import blake2b
 from typing import Any, assert_never
 
+from assistant.end_of_turn.dictation import KINDS, NOTHING, STATES, Dictation
 from assistant.end_of_turn.estimator import EndOfTurnEstimate, EndOfTurnProfile
 from assistant.turns.backchannel import is_backchannel, plain_words
 from assistant.turns.events import (
@@ -152,7 +153,7 @@ def event_entry(event: SingleEvent, salt: bytes) -> str:  # noqa: PLR0911 - one 
         case EndOfTurnScored():
             found = event.estimate
             numbers = f"{found.probability!r} {found.silence_ms!r} {found.pause_excess_ms!r} {found.pausing!r}"
-            return f"judged {event.at} {event.segment} {numbers} {found.sources or '-'}"
+            return f"judged {event.at} {event.segment} {numbers} {found.sources or '-'}{_dictated(found.dictation)}"
         case FinalTranscript():
             words = event.transcript
             void = f" {event.ignored_because}" if event.ignored_because else ""
@@ -192,6 +193,10 @@ def _said(text: str) -> str:
     if not text:
         return "-"
     return "mhm" if is_backchannel(text) else "words"
+
+
+def _dictated(dictation: Dictation) -> str:
+    return "" if dictation == NOTHING else f" dictates {dictation.kind.replace(' ', '-')} {dictation.state}"
 
 
 def _hashed(text: str, salt: bytes) -> str:
@@ -290,12 +295,23 @@ def _event_of(kind: str, fields: list[str]) -> ReportedEvent:  # noqa: C901, PLR
             return InterimTranscript(
                 at, words, has_wake_phrase=said == "called", was_requested=bool(asked), is_echo=said == "echo"
             )
+        case "judged", [
+            segment,
+            probability,
+            silence_ms,
+            excess_ms,
+            *pausing,
+            sources,
+            "dictates",
+            dictated,
+            state,
+        ] if len(pausing) <= 1:
+            dictation = _dictation_of(dictated, state)
+            found = _estimate_of([probability, silence_ms, excess_ms], pausing, sources, dictation)
+            return EndOfTurnScored(at, SegmentId(int(segment)), found)
         case "judged", [segment, probability, silence_ms, excess_ms, *pausing, sources] if len(pausing) <= 1:
-            share = float(pausing[0]) if pausing else 0.0  # older traces do not have it
-            found = float(probability), float(silence_ms), float(excess_ms)
-            return EndOfTurnScored(
-                at, SegmentId(int(segment)), EndOfTurnEstimate(*found, sources.replace("-", ""), share)
-            )
+            found = _estimate_of([probability, silence_ms, excess_ms], pausing, sources, NOTHING)
+            return EndOfTurnScored(at, SegmentId(int(segment)), found)
         case "words", [turn, attempt, segment, low_confidence, said, *draft] if draft in ([], ["draft"]):
             return FinalTranscript(at, _reply(turn, attempt), _words(segment, at, low_confidence, said, draft))
         case "words", [turn, attempt, segment, low_confidence, said, ("overheard" | "called" | "backchannel") as void]:
@@ -338,6 +354,20 @@ def _event_of(kind: str, fields: list[str]) -> ReportedEvent:  # noqa: C901, PLR
             return ReplyCancelled(at, including_request=True)
         case _:
             raise ValueError(f"nothing that turn taking is told: {kind} with {len(fields)} fields")
+
+
+def _estimate_of(numbers: list[str], pausing: list[str], sources: str, dictation: Dictation) -> EndOfTurnEstimate:
+    probability, silence_ms, excess_ms = map(float, numbers)
+    share = float(pausing[0]) if pausing else 0.0  # older traces do not have it
+    return EndOfTurnEstimate(probability, silence_ms, excess_ms, sources.replace("-", ""), share, dictation)
+
+
+def _dictation_of(kind: str, state: str) -> Dictation:
+    for known in KINDS:
+        for whole in STATES:
+            if (known.replace(" ", "-"), whole) == (kind, state):
+                return Dictation(known, whole)
+    raise ValueError(f"nothing that can be dictated: {kind} {state}")
 
 
 def _words(segment: str, at: Samples, low_confidence: str, said: str, draft: list[str]) -> Transcript:

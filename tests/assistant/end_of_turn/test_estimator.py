@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assistant.end_of_turn.dictation import NOTHING, Dictation, Kind
 from assistant.end_of_turn.estimator import (
     BALANCED,
     EAGER,
@@ -29,6 +30,12 @@ from audio.stt import Punctuation
 
 FEATURES = list(Prosody.__dataclass_fields__)
 PROFILES = (EAGER, BALANCED, PATIENT)
+DICTATIONS = (
+    Dictation("announcement", "incomplete"),
+    Dictation("phone number", "complete"),
+    Dictation("phone number", "incomplete"),
+    Dictation("spelling", "unknown"),
+)
 
 
 def prosody(**changed: float) -> Prosody:
@@ -50,6 +57,7 @@ def evidences(draw: st.DrawFn) -> EndOfTurnEvidence:
         smart_turn=draw(st.none() | st.floats(0, 1) | st.just(math.nan)),
         pause_stats=habits,
         expected=draw(st.sampled_from(["anything", "yes or no", "a phrase"])),
+        dictation=draw(st.sampled_from([NOTHING, *DICTATIONS])),
     )
 
 
@@ -60,7 +68,8 @@ def test_probability_grows_with_silence(evidence: EndOfTurnEvidence, more_ms: fl
     later = estimator.estimate(replace(evidence, silence_ms=evidence.silence_ms + more_ms))
     assert 0 <= now.probability <= later.probability <= 1
     for patience in PROFILES:
-        assert patience.floor_ms <= silence_timeout_ms(now, patience) <= patience.unfinished_ms
+        longest_ms = max(patience.unfinished_ms, 2 * patience.dictating_ms)
+        assert patience.floor_ms <= silence_timeout_ms(now, patience) <= longest_ms
 
 
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 2000), st.floats(50, 3000), st.sampled_from(PROFILES))
@@ -209,3 +218,49 @@ def test_pause_in_current_turn_lowers_probability() -> None:
     assert chances[1] < chances[0] - 0.15
     assert chances[1] < chances[2] <= chances[0]
     assert chances[3] == pytest.approx(chances[1], abs=0.02)
+
+
+def timeout_ms(dictation: Dictation, patience: EndOfTurnProfile, probability: float = 0.5) -> float:
+    return silence_timeout_ms(EndOfTurnEstimate(probability, 200, 650, "", dictation=dictation), patience)
+
+
+@pytest.mark.parametrize("patience", PROFILES, ids=["eager", "balanced", "patient"])
+def test_incomplete_value_is_waited_for_whatever_the_sound_says(patience: EndOfTurnProfile) -> None:
+    incomplete = Dictation("phone number", "incomplete")
+    assert timeout_ms(incomplete, patience, 0.999) == timeout_ms(incomplete, patience, 0.001) == patience.dictating_ms
+    announced = Dictation("announcement", "incomplete")
+    assert timeout_ms(announced, patience, 0.999) == 2 * patience.dictating_ms
+
+
+@pytest.mark.parametrize("patience", PROFILES, ids=["eager", "balanced", "patient"])
+def test_value_that_may_go_on_has_longer_floor_and_ceiling(patience: EndOfTurnProfile) -> None:
+    spelling = Dictation("spelling", "unknown")
+    assert patience.floor_ms < timeout_ms(spelling, patience, 0.999) < patience.dictating_ms / 2
+    assert timeout_ms(NOTHING, patience, 0.25) < timeout_ms(spelling, patience, 0.25) <= patience.dictating_ms
+    assert timeout_ms(spelling, patience, 0.001) == patience.dictating_ms
+
+
+@pytest.mark.parametrize("kind", ["date", "time", "none"])
+def test_value_said_at_once_keeps_ceiling(kind: Kind) -> None:
+    assert timeout_ms(Dictation(kind, "unknown"), BALANCED, 0.25) == timeout_ms(NOTHING, BALANCED, 0.25)
+
+
+def test_complete_value_raises_probability() -> None:
+    evidence = EndOfTurnEvidence(200, text="555 121 2345", smart_turn=0.5)
+    complete = replace(evidence, dictation=Dictation("phone number", "complete"))
+    estimator = fitted_turn_end()
+    assert estimator.estimate(complete).probability > estimator.estimate(evidence).probability + 0.2
+    assert silence_timeout_ms(estimator.estimate(complete), BALANCED) == BALANCED.floor_ms
+
+
+def test_profile_without_dictation_ignores_incomplete_values() -> None:
+    older = replace(BALANCED, dictating_ms=0)
+    assert timeout_ms(Dictation("spelling", "unknown"), older, 0.25) == timeout_ms(NOTHING, older, 0.25)
+
+
+def test_open_question_gives_longest_ceiling_for_pauses() -> None:
+    evidence = EndOfTurnEvidence(200, text="it was good", smart_turn=0.4)
+    estimator = fitted_turn_end()
+    usual = silence_timeout_ms(estimator.estimate(evidence), BALANCED)
+    after_open = silence_timeout_ms(estimator.estimate(replace(evidence, expected="an open answer")), BALANCED)
+    assert usual <= BALANCED.ceiling_ms < after_open <= BALANCED.pausing_ms

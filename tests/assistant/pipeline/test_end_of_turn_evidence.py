@@ -21,6 +21,7 @@ from simulation import (
 )
 from virtual_time import run_virtual
 
+from assistant.end_of_turn.dictation import NOTHING, Dictation, DictationRules
 from assistant.end_of_turn.estimator import (
     BALANCED,
     EAGER,
@@ -290,6 +291,39 @@ def test_expected_punctuation_counts_only_in_known_languages(reads: bool) -> Non
     assert [(seen.text, seen.punctuation) for seen in reading.seen] == [(None, None), *known]
 
 
+def dictation_after(question: str, text: str, region: str = "") -> Dictation:
+    """Returns the dictation of the last estimate, with this text after this question."""
+    reading = EvidenceRecorder()
+    collector = EvidenceCollector(
+        reading,
+        None,
+        lambda _text: False,
+        False,
+        lambda _segment, _estimate: None,
+        pytest.fail,
+        DictationRules("en", region),
+    )
+    collector.on_reply_heard(question)
+    collector.start_segment(Samples(0))
+    for start in range(0, 32 * FRAME_SAMPLES, FRAME_SAMPLES):
+        collector.process(
+            Frame(Samples(start), one_second_of_voice()[:FRAME_SAMPLES]), VadResult(True, Samples(0), 1.0)
+        )
+    collector.start_estimation(SegmentId(0), Samples(30 * FRAME_SAMPLES))
+    collector.add_transcript(SegmentId(0), text)
+    quiet = VadResult(False, Samples(30 * FRAME_SAMPLES), 0.0)
+    collector.process(Frame(Samples(32 * FRAME_SAMPLES), one_second_of_voice()[:FRAME_SAMPLES]), quiet)
+    return reading.seen[-1].dictation
+
+
+def test_last_question_and_region_decide_what_is_dictated() -> None:
+    assert dictation_after("How many guests?", "five") == Dictation("number", "complete")
+    assert dictation_after("It is late.", "hello") == NOTHING
+    number = "612 345 678"
+    assert dictation_after("What is your phone number?", number) == Dictation("phone number", "incomplete")
+    assert dictation_after("What is your phone number?", number, "ES") == Dictation("phone number", "complete")
+
+
 LATER = """
 import sys, wave
 import numpy
@@ -328,10 +362,11 @@ def test_judge_once_loads_every_module_in_advance() -> None:
 
 @dataclass
 class ConstantEstimator:
-    """An estimator with a constant probability that passes on how often the speaker pauses."""
+    """An estimator with a constant probability that passes on how often the speaker pauses and what they dictate."""
 
     def estimate(self, evidence: EndOfTurnEvidence) -> EndOfTurnEstimate:
-        return EndOfTurnEstimate(0.3, evidence.silence_ms, 650.0, "", evidence.pause_stats.pausing)
+        pausing = evidence.pause_stats.pausing
+        return EndOfTurnEstimate(0.3, evidence.silence_ms, 650.0, "", pausing, evidence.dictation)
 
 
 BEGINS_MS = [1000 + 8000 * number for number in range(4)]
@@ -373,3 +408,14 @@ def test_trace_says_that_a_speaker_pauses_often() -> None:
     told = [event.detail for record in turns_with_pauses(BALANCED) for event in record.events if event.name == "judged"]
     assert not told[0].endswith("of their turns")
     assert "0.300 at 120 ms by habits, who pauses in 47 % of their turns" in told
+
+
+def test_unfinished_phone_number_is_not_answered_in_a_pause() -> None:
+    says = [Utterance(1000, 2000, "five five five"), Utterance(3000, 5000, "one two one two three four five")]
+    engines = engines_with(ConstantEstimator(), ScriptedRecognizer(says))
+    turns = TurnSettings(speculate_after_ms=100, patience=BALANCED)
+    result = run_virtual(RealTimeConversation(ScriptedMicrophone(says, 9000), engines, turns, keep_words=False).run())
+    told = [event.detail for record in result.records for event in record.events if event.name == "judged"]
+    assert len(result.records) == 1, "the pause of one second is within the number"
+    assert any(detail.endswith("dictates digits: incomplete") for detail in told)
+    assert any(detail.endswith("dictates digits: complete") for detail in told)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assistant.end_of_turn.dictation import NOTHING, Dictation
 from assistant.end_of_turn.estimator import BALANCED, EndOfTurnEstimate, EndOfTurnProfile
 from assistant.pipeline.transcript_requests import SessionEffect, TranscriptRequests
 from assistant.turns.backchannel import plain_words
@@ -73,6 +74,14 @@ def frame(number: int, vad: VadResult) -> FrameProcessed:
     [
         EndOfTurnScored(AT, SEGMENT, EndOfTurnEstimate(0.1 + 0.2, 160.0, 648.123456789, "sound+text")),
         EndOfTurnScored(AT, SEGMENT, EndOfTurnEstimate(0.5, 160.0, 650.0, "", 0.4666666666666667)),
+        EndOfTurnScored(
+            AT,
+            SEGMENT,
+            EndOfTurnEstimate(0.5, 160.0, 650.0, "", 0.25, Dictation("e-mail address", "incomplete")),
+        ),
+        EndOfTurnScored(
+            AT, SEGMENT, EndOfTurnEstimate(0.5, 160.0, 650.0, "sound", 0.25, Dictation("announcement", "incomplete"))
+        ),
         TranscriptFailed(AT, REPLY, SEGMENT),
         PlaybackProgress(AT, REPLY, 3, audible=True),
         ReplyEnded(AT, REPLY),
@@ -100,6 +109,8 @@ def frame(number: int, vad: VadResult) -> FrameProcessed:
     ids=[
         "EOT estimate",
         "EOT estimate with pausing share",
+        "EOT estimate in dictation",
+        "EOT estimate after announcement",
         "transcript failed",
         "playback progress",
         "reply ended",
@@ -133,6 +144,11 @@ def test_estimate_of_older_trace_has_no_pausing_share() -> None:
     assert list(parse_entries(["judged 320 7 0.5 160.0 650.0 sound"])) == [
         EndOfTurnScored(Samples(320), SegmentId(7), EndOfTurnEstimate(0.5, 160.0, 650.0, "sound"))
     ]
+
+
+def test_unknown_dictation_is_malformed() -> None:
+    with pytest.raises(ValueError, match="song"):
+        list(parse_entries(["judged 320 7 0.5 160.0 650.0 0.2 sound dictates song incomplete"]))
 
 
 def test_frames_share_an_entry_while_nothing_changes() -> None:
@@ -348,7 +364,8 @@ def event_sequences(draw: st.DrawFn) -> list[tuple[ReportedEvent, TurnSettings]]
             case "judged":
                 chance, share = st.floats(0, 1), st.floats(0, 1)
                 silence_ms, excess_ms = draw(st.floats(0, 900)), draw(st.floats(1, 900))
-                estimate = EndOfTurnEstimate(draw(chance), silence_ms, excess_ms, "a+b", draw(share))
+                dictation = draw(st.sampled_from([NOTHING, Dictation("spelling"), Dictation("code", "incomplete")]))
+                estimate = EndOfTurnEstimate(draw(chance), silence_ms, excess_ms, "a+b", draw(share), dictation)
                 events = [EndOfTurnScored(Samples(at), segment, estimate)]
             case "playing":
                 events = [PlaybackProgress(Samples(at), reply, draw(st.integers(0, 2)), draw(st.booleans()))]
