@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from assistant.end_of_turn.announced_lists import list_state
+from assistant.end_of_turn.completeness import words_of
 from assistant.end_of_turn.dictated_text import DictatedText, digits_of
 from assistant.end_of_turn.dictation_words import DictatedKind
 from assistant.end_of_turn.phone_numbers import ValueState, phone_completeness, plan_of
@@ -28,8 +29,13 @@ def value_state(kind: DictatedKind, said: DictatedText) -> ValueState:
 
 def _digits_state(said: DictatedText) -> ValueState:
     state = _phone_state(said)
-    # After a question for something else, a few digits may be the whole answer.
-    return "unknown" if state == "incomplete" and said.question.expected != "anything" else state
+    if (
+        state == "incomplete"
+        and not said.goes_on
+        and (len(said.last_digits) == 1 or said.question.expected != "anything")
+    ):
+        return "unknown"  # one digit, and a few after a question for something else, may be all that is said
+    return state
 
 
 def _phone_state(said: DictatedText) -> ValueState:
@@ -79,6 +85,12 @@ def _spelling_state(said: DictatedText) -> ValueState:
             return "complete"
         if any(whole.startswith(letters) for whole in wholes):
             return "incomplete"
+    if (
+        len(letters) == 1
+        and len(said.tokens) == len(words_of(said.text)) == 1
+        and said.question.expected != "a spelling"
+    ):
+        return "unknown"  # one letter may be all that is said
     return "incomplete" if letters and len(letters) <= SHORTEST_SPELT and not names else "unknown"
 
 

@@ -137,7 +137,8 @@ _ENGLISH = DictationWords(
         date=r"birthday(?: is|'s)|born (?:on|in)\b|date of birth",
     ),
     announced=_clause(
-        r"(?:let me|lemme|let's) (?:just )?(?:think|see|check|look|find|get|grab|remember|recall)(?: \S+){0,2}",
+        r"(?:let me|lemme|let's) (?:just )?(?:think|see|check|look|find|get|grab|remember|recall)"
+        r"(?: (?:it|that|this|them|up|here|first|again|about (?:it|that)|for a (?:second|moment|minute)|what i have))*",
         r"(?:hold|hang) on(?: (?:a|one|just a) (?:second|sec|minute|moment))?(?: please)?",
         r"(?:one|a|just a|just one) (?:moment|second|sec|minute)(?: please)?",
         r"(?:please )?(?:give me|i need) (?:a|one|just a) (?:second|sec|minute|moment)(?: please)?",

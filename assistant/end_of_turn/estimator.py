@@ -221,7 +221,7 @@ the pauses in free speech, half are below it (docs/lab/turn-taking.md).
 
 
 _GROUP_SHARE = 0.4  # share of `dictating_ms` that is the floor while a value may go on: most pauses between groups end
-_GROUP_EXCESS = 0.8  # pauses between groups are shorter than those of free speech
+_GROUP_EXCESS_MS = 420.0  # in place of the speaker's mean excess while a value may go on
 _ANNOUNCED_FACTOR = 2.0  # who says "let me think" pauses longer than between two groups of digits
 
 
@@ -241,7 +241,7 @@ def silence_timeout_ms(estimate: EndOfTurnEstimate, patience: EndOfTurnProfile) 
     floor_ms = max(patience.floor_ms, _GROUP_SHARE * longest_ms)
     if estimate.evidence_logit < UNFINISHED:
         return max(patience.unfinished_ms, longest_ms)
-    excess_ms = estimate.pause_excess_ms * (_GROUP_EXCESS if goes_on else 1.0)
+    excess_ms = _GROUP_EXCESS_MS if goes_on else estimate.pause_excess_ms
     wanted_ms = PAUSE_FROM_MS + excess_ms * (patience.threshold - estimate.evidence_logit)
     return min(max(wanted_ms, floor_ms), max(patience.ceiling_for(estimate.pausing), longest_ms))
 

@@ -63,84 +63,82 @@ _YES_NO = frozenset(
 _WORDS_BEFORE = frozenset("so and or but okay ok well then great sure please".split())
 
 # In order: the first pattern found decides. English, German, French, Spanish.
-_KINDS: tuple[tuple[Expected, re.Pattern[str]], ...] = tuple(
-    (kind, re.compile(pattern))
-    for kind, pattern in (
-        (
-            "a spelling",
-            r"\bspell|buchstabier|schreibt man|épel|s'écrit|deletre|se escribe",
-        ),
-        (
-            "an e-mail address",
-            r"\be-?mail|courriel|adresse électronique|correo",
-        ),
-        (
-            "a card number",
-            r"card number|kartennummer|numéro de (?:votre |ta |la )?carte|número de (?:su |tu |la )?tarjeta",
-        ),
-        (
-            "a phone number",
-            r"(?:phone|mobile|cell|callback|contact|call you(?: back)?|reach you)\b.*\b(?:number|on|at)\b"
-            r"|number.*\b(?:call"
-            r"|reach) you|(?:phone|telephone|mobile|cell) ?(?:number)?\?|telefonnummer|handynummer|rufnummer"
-            r"|mobilnummer"
-            r"|numéro de (?:téléphone|portable)|numéro.*(?:joindre|rappeler)|número de (?:teléfono|móvil)|(?:su"
-            r"|tu) teléfono",
-        ),
-        (
-            "a code",
-            r"\b(?:code|pin|password|passcode|zip|postcode)\b|(?:account|order|reference|tracking|confirmation|serial"
-            r"|booking|policy|passport|flight|customer|member(?:ship)?|case|ticket|invoice) number|last \w+ digits"
-            r"|\w+.digit"
-            r"|postleitzahl|passwort|(?:kunden|bestell|vertrags|konto|rechnungs)nummer|code postal|mot de passe"
-            r"|numéro de (?:client|commande|dossier|compte)|código|contraseña|número de (?:cliente|pedido|cuenta"
-            r"|reserva)",
-        ),
-        (
-            "an address",
-            r"\baddress|where (?:do you live|(?:should|shall|do|can) (?:we|i) (?:deliver|send|ship))|which street"
-            r"|adresse"
-            r"|anschrift|wo wohn|où habit|dirección|domicilio|dónde vive",
-        ),
-        (
-            "a date",
-            r"\bdate\b|birthday|\bborn\b|(?:what|which) day|datum|geburtstag|geboren|welche[nrm]? tag|quel jour"
-            r"|anniversaire"
-            r"|née?\b|fecha|qué día|cumpleaños|naci",
-        ),
-        (
-            "a time",
-            r"what time|which time|\btime (?:works|suits|would)|uhrzeit|wie viel uhr|um wie viel|quelle heure"
-            r"|qué hora",
-        ),
-        (
-            "an open answer",
-            r"tell me (?:more|about|what happened|a (?:bit|little))|describ|explain|what happened|how was|how did"
-            r"|how have you"
-            r"|\bwhy\b|erzähl|beschreib|erklär|was ist passiert|\bwarum\b|racont|décri|expliqu|pourquoi|cuént"
-            r"|explíqu|por qué"
-            r"|what(?:'s| is) (?:on your mind|going on|the (?:problem|issue|matter))",
-        ),
-        (
-            "a list",
-            r"(?:which|what) (?:items|things|toppings|ingredients|symptoms|products|topics)|\blist\b|everything you"
-            r"|(?:name|list|give|tell|what are).*\b(?:two|three|four|five|six|seven|eight|nine|ten|[2-9]|10) \w+s\b"
-            r"|was alles|welche (?:zutaten|dinge|sachen)"
-            r"|quels (?:ingrédients|articles)|qué (?:ingredientes|cosas)",
-        ),
-        (
-            "a number",
-            r"how (?:many|much|old|long|far|tall|big)|(?:what|which|the) number|wie ?viele?|wie alt|welche nummer"
-            r"|combien|quel âge"
-            r"|quel numéro|cuánt|qué número|qué edad",
-        ),
-        (
-            "a name",
-            r"\bname\b|who (?:am i|is this|is calling)|wie heiß|\bnom\b|appelez-vous|t'appelles|nombre|se llama"
-            r"|te llamas",
-        ),
-    )
+_PATTERNS: tuple[tuple[Expected, str], ...] = (
+    (
+        "a spelling",
+        r"\bspell|buchstabier|schreibt man|épel|s'écrit|deletre|se escribe",
+    ),
+    (
+        "an e-mail address",
+        r"\be-?mail|courriel|adresse électronique|correo",
+    ),
+    (
+        "a card number",
+        r"card number|kartennummer|numéro de (?:votre |ta |la )?carte|número de (?:su |tu |la )?tarjeta",
+    ),
+    (
+        "a phone number",
+        r"(?:phone|mobile|cell|callback|contact|call you(?: back)?|reach you)\b.*\b(?:number|on|at)\b"
+        r"|number.*\b(?:call"
+        r"|reach) you|(?:phone|telephone|mobile|cell) ?(?:number)?\?|telefonnummer|handynummer|rufnummer"
+        r"|mobilnummer"
+        r"|numéro de (?:téléphone|portable)|numéro.*(?:joindre|rappeler)|número de (?:teléfono|móvil)|(?:su"
+        r"|tu) teléfono",
+    ),
+    (
+        "a code",
+        r"\b(?:code|pin|password|passcode|zip|postcode)\b|(?:account|order|reference|tracking|confirmation|serial"
+        r"|booking|policy|passport|flight|customer|member(?:ship)?|case|ticket|invoice) number|last \w+ digits"
+        r"|\w+.digit"
+        r"|postleitzahl|passwort|(?:kunden|bestell|vertrags|konto|rechnungs)nummer|code postal|mot de passe"
+        r"|numéro de (?:client|commande|dossier|compte)|código|contraseña|número de (?:cliente|pedido|cuenta"
+        r"|reserva)",
+    ),
+    (
+        "an address",
+        r"\baddress|where (?:do you live|(?:should|shall|do|can) (?:we|i) (?:deliver|send|ship))|which street"
+        r"|adresse"
+        r"|anschrift|wo wohn|où habit|dirección|domicilio|dónde vive",
+    ),
+    (
+        "a date",
+        r"\bdate\b|birthday|\bborn\b|(?:what|which) day|datum|geburtstag|geboren|welche[nrm]? tag|quel jour"
+        r"|anniversaire"
+        r"|née?\b|fecha|qué día|cumpleaños|naci",
+    ),
+    (
+        "a time",
+        r"what time|which time|\btime (?:works|suits|would)|uhrzeit|wie viel uhr|um wie viel|quelle heure"
+        r"|qué hora",
+    ),
+    (
+        "an open answer",
+        r"tell me (?:more|about|what happened|a (?:bit|little))|describ|explain|what happened|how was|how did"
+        r"|how have you"
+        r"|\bwhy\b|erzähl|beschreib|erklär|was ist passiert|\bwarum\b|racont|décri|expliqu|pourquoi|cuént"
+        r"|explíqu|por qué"
+        r"|what(?:'s| is) (?:on your mind|going on|the (?:problem|issue|matter))",
+    ),
+    (
+        "a list",
+        r"(?:which|what) (?:items|things|toppings|ingredients|symptoms|products|topics)|\blist\b|everything you"
+        r"|(?:name|list|give|tell|what are).*\b(?:two|three|four|five|six|seven|eight|nine|ten|[2-9]|10) \w+s\b"
+        r"|was alles|welche (?:zutaten|dinge|sachen)"
+        r"|quels (?:ingrédients|articles)|qué (?:ingredientes|cosas)",
+    ),
+    (
+        "a number",
+        r"how (?:many|much|old|long|far|tall|big)|(?:what|which|the) number|wie ?viele?|wie alt|welche nummer"
+        r"|combien|quel âge"
+        r"|quel numéro|cuánt|qué número|qué edad",
+    ),
+    (
+        "a name",
+        r"\bname\b|who (?:am i|is this|is calling)|wie heiß|\bnom\b|appelez-vous|t'appelles|nombre|se llama"
+        r"|te llamas",
+    ),
 )
+_KINDS = tuple((kind, re.compile(pattern)) for kind, pattern in _PATTERNS)
 _COUNTS: Mapping[str, int] = MappingProxyType(
     {
         word: count
