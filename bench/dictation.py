@@ -19,6 +19,7 @@ import numpy as np
 
 from assistant.end_of_turn.dictation import NOTHING, Dictation, DictationRules
 from assistant.end_of_turn.estimator import (
+    AUTO,
     BALANCED,
     EAGER,
     PATIENT,
@@ -42,7 +43,7 @@ QUESTIONS: Mapping[str, Question] = {
 }
 """The question that fits a clip, by the manifest's `content` or `style`."""
 
-PROFILES: Mapping[str, EndOfTurnProfile] = {"eager": EAGER, "balanced": BALANCED, "patient": PATIENT}
+PROFILES: Mapping[str, EndOfTurnProfile] = {"auto": AUTO, "eager": EAGER, "balanced": BALANCED, "patient": PATIENT}
 DRAWS, SEED = 1000, 1
 
 Rules = Callable[[str, Question, Dictation], Dictation]

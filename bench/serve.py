@@ -1,7 +1,7 @@
 """Measures `repartee serve` from outside: speaks recordings to it in real time and times its answers.
 
     python -m bench.serve [--quick] [--manifest FILE] [--out DIR] [--only turns,paused,…] [--set SECTION.KEY=VALUE]
-    python -m bench.serve --profiles eager,balanced,patient --engine whisper-tiny,whisper-base
+    python -m bench.serve --profiles balanced,eager,patient --engine whisper-tiny,whisper-base
     python -m bench.serve --doc docs/lab/performance.md
 
 Starts a controlled LLM and the server with its defaults on free ports, speaks as a microphone would, and prints the
@@ -181,7 +181,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--out", type=Path, default=Path("out/serve"))
     parser.add_argument("--only", type=parts_of, default=list(PARTS), metavar="PART,…", help=",".join(PARTS))
     parser.add_argument(
-        "--profiles", type=profiles_of, default=["eager", "patient"], metavar="NAME,…", help=",".join(PROFILES)
+        "--profiles", type=profiles_of, default=["balanced", "eager", "patient"], metavar="NAME,…", help=",".join(PROFILES)
     )
     parser.add_argument(
         "--engine",

@@ -20,7 +20,7 @@ def profiles_table(run: Run) -> str:
     for name in ("", *variants) if variants else ():
         plain, paused = (_like(run, scenario, name, variants) for scenario in _SCENARIOS)
         rows.append((
-            name or _own(run, "turn.profile", "balanced"),
+            name or _own(run, "turn.profile", "auto"),
             str(len(plain)), plain_cell(turn_figures(plain)) if plain else NONE,
             str(len(paused)), paused_cell(turn_figures(paused)) if paused else NONE,
         ))  # fmt: skip

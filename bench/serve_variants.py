@@ -8,7 +8,7 @@ from pathlib import Path
 from bench.processes import REPARTEE
 from bench.serve_rows import Scenario
 
-PROFILES = ("eager", "balanced", "patient")
+PROFILES = ("auto", "eager", "balanced", "patient")
 ENGINES = ("whisper-tiny", "whisper-base", "whisper-small")
 """Recognizers. Whisper has true shapes, random weights and scripted words: see bench/whisper_server.py."""
 

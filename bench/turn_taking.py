@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from assistant.end_of_turn.estimator import (
+    AUTO,
     BALANCED,
     EAGER,
     PATIENT,
@@ -52,7 +53,7 @@ from bench.turn_taking_figures import (
 from bench.turn_taking_table import page_tables, tables
 
 REPOSITORY = (Path("bench/clips/manifest.jsonl"),)
-PROFILES = {"eager": EAGER, "balanced": BALANCED, "patient": PATIENT}
+PROFILES = {"auto": AUTO, "eager": EAGER, "balanced": BALANCED, "patient": PATIENT}
 
 FLOOR_MS, CEILING_MS = 160.0, 3000.0
 """Limits of the timeouts on the curves: the shortest of any profile, and more than any pause of a fluent speaker."""
@@ -114,7 +115,7 @@ def result_of(name: str, corpus: Corpus, estimator: EndOfTurnEstimator, reply: R
         found = outcomes(corpus, _by_profile(known, patience), reply)
         profiles[profile] = {"all": figures(found), **figures_by_group(found)}
     curves = {source: main_figures(found) for source, found in families(corpus, estimator)}
-    return Result(name, profiles["balanced"]["all"], curves, profiles)
+    return Result(name, profiles["auto"]["all"], curves, profiles)
 
 
 def subset(corpus: Corpus, chosen: Callable[[Turn], bool]) -> Corpus:

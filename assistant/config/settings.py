@@ -16,7 +16,7 @@ from assistant.config.talk_settings import AudioSection, TalkSection
 from assistant.config.toml_table import NO_LEXICON, Lexicon
 from assistant.config.tool_settings import ToolsSection
 
-Profile = Literal["eager", "balanced", "patient"]
+Profile = Literal["auto", "eager", "balanced", "patient"]
 VadEngine = Literal["silero", "cascade", "webrtc"]
 SttEngine = Literal["auto", "faster-whisper"]
 WhisperDevice = Literal["auto", "cpu", "cuda"]
@@ -27,7 +27,9 @@ EncoderWindow = Literal["adaptive", "full", "dynamic"]
 TtsEngine = Literal["auto", "piper", "espeak-ng"]
 RoutingPolicy = Literal["latency", "geo", "ordered", "weighted"]
 
-PROFILE_HANGOVER_MS: Mapping[Profile, int] = MappingProxyType({"eager": 250, "balanced": 400, "patient": 700})
+PROFILE_HANGOVER_MS: Mapping[Profile, int] = MappingProxyType(
+    {"auto": 400, "eager": 250, "balanced": 400, "patient": 700}
+)
 """Silence in ms that ends the turn, by profile, where `turn.hangover_ms` is 0."""
 
 _PROFILES_TEXT = ", ".join(f"{name} {ms}" for name, ms in PROFILE_HANGOVER_MS.items())
@@ -74,7 +76,7 @@ class TurnSection(ConfigSection):
         KeyInfo(
             f"How long users may pause; without an end-of-turn estimate, silence ends the turn (ms): {_PROFILES_TEXT}."
         ),
-    ] = "balanced"
+    ] = "auto"
     hangover_ms: Annotated[
         int,
         KeyInfo(

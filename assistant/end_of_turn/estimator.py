@@ -26,6 +26,13 @@ _COMPLETE_SHIFT = 4.0  # added to the logit when a dictated value has all its pa
 _MIN_PROBABILITY = 1e-4  # bound on probabilities before the logit
 _MAX_LOGIT = 8.0  # bound on the logit of an estimate
 
+UNFINISHED = -2.0
+"""Evidence logit below which a turn sounds unfinished (a probability of 0.12).
+
+Of turns without a pause, 2 % end below it, so the ceiling determines the 95th percentile of their response latency. Of
+the pauses in free speech, half are below it (docs/lab/turn-taking.md).
+"""
+
 NEUTRAL = Punctuation(sentence_end=0.5, continuation=0.1)
 """Punctuation of words for which the recognizer reports none (2 of 100: decoding looped). Also used for the fit."""
 
@@ -152,7 +159,7 @@ class FusedEstimator:
         logit += (evidence.silence_ms - self.reference_ms) / excess_ms
         probability = 1 / (1 + exp(-_clipped(logit)))
         pausing = evidence.pause_stats.pausing
-        if evidence.expected == "an open answer":
+        if evidence.expected == "an open answer" or evidence.pause_stats.long_pause:
             pausing = max(pausing, OFTEN)
         return EndOfTurnEstimate(probability, evidence.silence_ms, excess_ms, sources, pausing, evidence.dictation)
 
@@ -204,21 +211,16 @@ BALANCED = EndOfTurnProfile(
 PATIENT = EndOfTurnProfile(
     floor_ms=400, ceiling_ms=820, unfinished_ms=2000, threshold=1.6, pausing_ms=1600, dictating_ms=2400
 )
-"""The profiles; docs/lab/turn-taking.md gives the latency of each. Eager and balanced meet the target of 500 ms.
-Balanced exceeds it for turns that sound unfinished and for speakers who pause often. Patient is for people who think
-while they speak."""
+AUTO = EndOfTurnProfile(
+    floor_ms=220, ceiling_ms=440, unfinished_ms=1250, threshold=1.0, pausing_ms=1250, dictating_ms=1250
+)
+"""The profiles; docs/lab/turn-taking.md gives the latency of each. All but patient meet the target of 500 ms. Balanced
+and auto exceed it for turns that sound unfinished, for speakers who pause, and in dictation, auto by more. Patient is
+for people who think while they speak."""
 
 SELDOM, OFTEN = 0.25, 0.5
 """Shares of turns with a pause. Up to SELDOM the ceiling is `ceiling_ms`, from OFTEN on it is `pausing_ms`; in between
 it is interpolated."""
-
-UNFINISHED = -2.0
-"""Evidence logit below which a turn sounds unfinished (a probability of 0.12).
-
-Of turns without a pause, 2 % end below it, so the ceiling determines the 95th percentile of their response latency. Of
-the pauses in free speech, half are below it (docs/lab/turn-taking.md).
-"""
-
 
 _GROUP_SHARE = 0.4  # share of `dictating_ms` that is the floor while a value may go on: most pauses between groups end
 _GROUP_EXCESS_MS = 420.0  # in place of the speaker's mean excess while a value may go on

@@ -28,6 +28,7 @@ _MAX_PAUSES = 50
 _MAX_SHIFT = 1.0  # bound on the shift of the logit from the pause rate
 _PAUSED_IN_TURN_MS = 300.0  # shortest pause that marks a turn
 _PAUSED_IN_TURN_SHIFT = -1.0
+_LONG_PAUSE_MS = 500.0  # shortest pause after which the rest of the turn gets the ceiling for users who pause often
 _SHORT_ANSWER_SHIFT = 1.5
 _PHRASE_SHIFT = 0.5
 _PHRASE_WORDS = 4
@@ -43,6 +44,7 @@ class SpeakerPauseStats:
         pauses: The number of all pauses.
         turns: The number of committed turns.
         paused: Whether the current turn has a pause of 300 ms or more, or one that was mistaken for its end.
+        long_pause: Whether the current turn has a pause of 500 ms or more.
         cut: Whether a pause of the current turn was mistaken for its end.
         recent: For each of the last twelve turns, whether it had a pause.
         before: The value before the current turn was reopened. It is restored if the speech is discarded.
@@ -52,6 +54,7 @@ class SpeakerPauseStats:
     pauses: int = 0
     turns: int = 0
     paused: bool = False
+    long_pause: bool = False
     cut: bool = False
     recent: tuple[bool, ...] = ()
     before: "SpeakerPauseStats | None" = None
@@ -65,16 +68,19 @@ class SpeakerPauseStats:
             pauses_ms=(*self.pauses_ms, pause_ms)[-_MAX_PAUSES:],
             pauses=self.pauses + 1,
             paused=self.paused or pause_ms >= _PAUSED_IN_TURN_MS,
+            long_pause=self.long_pause or pause_ms >= _LONG_PAUSE_MS,
         )
 
     def with_turn(self) -> "SpeakerPauseStats":
         """Returns the value after a turn was committed."""
         recent = (*self.recent, self.paused)[-_RECENT_TURNS:]
-        return replace(self, turns=self.turns + 1, paused=False, cut=False, recent=recent, before=None)
+        return replace(
+            self, turns=self.turns + 1, paused=False, long_pause=False, cut=False, recent=recent, before=None
+        )
 
     def without_turn(self) -> "SpeakerPauseStats":
         """Returns the value after a turn was discarded."""
-        return self.before or replace(self, paused=False, cut=False)
+        return self.before or replace(self, paused=False, long_pause=False, cut=False)
 
     def with_return(self, pause_ms: float) -> "SpeakerPauseStats":
         """Returns the value after the speaker continued a committed turn that a silence of this length had ended."""

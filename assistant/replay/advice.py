@@ -29,6 +29,7 @@ from assistant.trace_report.statistics import IntervalEstimate, Proportion, min_
 from assistant.trace_report.text import number_of
 
 TRIED: tuple[tuple[str, ...], ...] = (
+    ("turn.profile=auto",),
     ("turn.profile=eager",),
     ("turn.profile=balanced",),
     ("turn.profile=patient",),

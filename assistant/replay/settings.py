@@ -43,12 +43,12 @@ def change_of(overrides: Sequence[str]) -> Change:
 
 
 def profile_of(settings: TurnSettings) -> Profile:
-    """Returns the current version of the profile that was in effect; balanced for silences of fixed length.
+    """Returns the current version of the profile that was in effect; auto for silences of fixed length.
 
     Its numbers may come from another version, and its ceiling may have been lowered for a sound card.
     """
     if settings.patience is None:
-        return "balanced"
+        return "auto"
     unfinished_ms = settings.patience.unfinished_ms
     return min(PATIENCE, key=lambda name: abs(PATIENCE[name].unfinished_ms - unfinished_ms))
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from assistant.config.settings import Profile, Settings
 from assistant.end_of_turn.dictation import DictationRules
-from assistant.end_of_turn.estimator import BALANCED, EAGER, PATIENT, EndOfTurnProfile
+from assistant.end_of_turn.estimator import AUTO, BALANCED, EAGER, PATIENT, EndOfTurnProfile
 from assistant.models.catalogue import CHAT_MODELS
 from assistant.models.language_hint import language_hint
 from assistant.models.needs import LOCAL_MODEL, Need, installed, needed
@@ -26,7 +26,7 @@ SETTLE_MS: Mapping[str, float] = MappingProxyType({"faster-whisper": 160.0})
 that began before the end was detected (docs/lab/stt.md)."""
 
 PATIENCE: Mapping[Profile, EndOfTurnProfile] = MappingProxyType(
-    {"eager": EAGER, "balanced": BALANCED, "patient": PATIENT}
+    {"auto": AUTO, "eager": EAGER, "balanced": BALANCED, "patient": PATIENT}
 )
 """End-of-turn profile by `turn.profile`."""
 

@@ -77,7 +77,7 @@ def test_run_with_variants_and_curve_can_be_read(tmp_path: Path) -> None:
 
 def test_variants_are_compared_on_the_same_clips() -> None:
     _, _, own, patient = profiles_table(RUN).splitlines()
-    assert own == "| balanced (this run's) | 1 | 300 / 300, 0 % | 1 | 100 % |"
+    assert own == "| auto (this run's) | 1 | 300 / 300, 0 % | 1 | 100 % |"
     assert patient == "| patient | 1 | 500 / 500, 0 % | 1 | 0 %, 700 / 700 |"
 
 

@@ -59,7 +59,7 @@ class SessionHarness:
     answers: Sequence[Answer | tuple[Answer, ...]] = ("It is ten o'clock. Anything else?",)
     transcripts: Sequence[str] = ("what time is it",)
     base: TurnSettings = field(default_factory=TurnSettings)
-    profile: Profile = "balanced"
+    profile: Profile = "auto"
     records: list[TurnRecord] = field(default_factory=list)
     log: list[tuple[int, Event]] = field(default_factory=list)  # with ms since the start
     client: Client = field(default_factory=lambda: Client(CONFIG))
@@ -388,7 +388,7 @@ def test_client_can_raise_interrupt_after_ms(server_ms: float, asked_ms: int | N
     assert len(harness.events("repartee.unduck")) == (not interrupted)
 
 
-@pytest.mark.parametrize("profile", ["patient", "balanced", "eager"])
+@pytest.mark.parametrize("profile", ["auto", "patient", "balanced", "eager"])
 @pytest.mark.parametrize("eagerness", ["low", "medium", "high", "auto"])
 def test_server_profile_applies_unless_client_sets_eagerness(profile: Profile, eagerness: Eagerness) -> None:
     """As `repartee serve` with turn.profile and turn.hangover_ms = 1500."""

@@ -114,7 +114,7 @@ def test_turn_detection_keeps_values_or_takes_defaults_by_type() -> None:
     assert detection({"type": "semantic_vad"}, SessionConfig(turn_detection=None)) == SemanticVad()
 
 
-@pytest.mark.parametrize("profile", ["patient", "balanced", "eager"])
+@pytest.mark.parametrize("profile", ["auto", "patient", "balanced", "eager"])
 def test_profiles_map_to_eagerness(profile: Profile) -> None:
     assert SemanticVad.of_profile(profile).profile(profile) == profile
     assert SemanticVad("auto").profile(profile) == profile

@@ -12,10 +12,10 @@ from llm.chat import Function
 Modality = Literal["audio", "text"]
 Limit = int | Literal["inf"]
 Eagerness = Literal["low", "medium", "high", "auto"]
-Profile = Literal["patient", "balanced", "eager"]
+Profile = Literal["auto", "patient", "balanced", "eager"]
 
 _PROFILES: dict[Eagerness, Profile] = {"low": "patient", "medium": "balanced", "high": "eager"}
-_EAGERNESS: dict[Profile, Eagerness] = {"patient": "low", "balanced": "auto", "eager": "high"}
+_EAGERNESS: dict[Profile, Eagerness] = {"auto": "auto", "patient": "low", "balanced": "medium", "eager": "high"}
 
 
 class AudioFormat(Enum):

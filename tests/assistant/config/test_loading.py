@@ -48,7 +48,7 @@ ENDPOINT = '[[llm.endpoints]]\nname = "near"\nurl = "http://127.0.0.1:8000/v1"\n
 
 def test_defaults_are_those_other_parts_expect() -> None:
     assert (DEFAULTS.assistant.language, DEFAULTS.assistant.greeting) == ("en", "")
-    assert DEFAULTS.turn == TurnSection("balanced", 0, 40, 40, 60.0, 10.0, 300)
+    assert DEFAULTS.turn == TurnSection("auto", 0, 40, 40, 60.0, 10.0, 300)
     assert (DEFAULTS.vad.engine, DEFAULTS.stt.engine, DEFAULTS.tts.engine) == ("silero", "auto", "auto")
     assert (DEFAULTS.stt.timeout_s, DEFAULTS.tts.timeout_s) == (3.0, 3.0)
     assert (DEFAULTS.tts.voice, DEFAULTS.tts.speed, DEFAULTS.tts.volume_dbfs) == ("", 1.0, -20.0)
@@ -208,7 +208,7 @@ def test_windows_line_ends_and_byte_order_mark_are_read() -> None:
 
 
 def test_hangover_is_the_profiles_unless_given() -> None:
-    assert [TurnSection(p).hangover_in_use_ms for p in ("eager", "balanced", "patient")] == [250, 400, 700]
+    assert [TurnSection(p).hangover_in_use_ms for p in ("auto", "eager", "balanced", "patient")] == [400, 250, 400, 700]
     assert TurnSection("patient", hangover_ms=300).hangover_in_use_ms == 300
 
 
@@ -236,7 +236,7 @@ def test_hangover_is_the_profiles_unless_given() -> None:
         ("[tts]\nengine = ['piper']", 'given.toml:2: tts.engine = a list: must be "auto", "piper" or "espeak-ng"'),
         (
             '\n[turn]\nprofile = "hasty"',
-            'given.toml:3: turn.profile = "hasty": must be "eager", "balanced" or "patient"',
+            'given.toml:3: turn.profile = "hasty": must be "auto", "eager", "balanced" or "patient"',
         ),
         ('[trace]\ndir = ""', 'given.toml:2: trace.dir = "": must be a folder\'s path'),
         ("[trace]\nwords = 1", "given.toml:2: trace.words = 1: must be true or false"),
@@ -513,7 +513,7 @@ def test_every_setting_is_shown_with_value_and_origin() -> None:
     assert [row.key for row in rows if row.key not in {"llm.endpoints", "tools.servers"}] == list(KEYS)
     shown = {row.key: (row.value, row.origin) for row in rows}
     assert shown["turn.hangover_ms"] == ("300", "given.toml:2")
-    assert shown["turn.profile"] == ('"balanced"', "default")
+    assert shown["turn.profile"] == ('"auto"', "default")
     assert shown["tts.voice"] == ('"a\\u000ab"', "--set")
     assert shown["trace.words"] == ("false", "default")
     assert shown["llm.endpoints"] == ("[]", "default")

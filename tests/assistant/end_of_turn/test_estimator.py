@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from assistant.end_of_turn.dictation import NOTHING, Dictation, Kind
 from assistant.end_of_turn.estimator import (
+    AUTO,
     BALANCED,
     EAGER,
     NEUTRAL,
@@ -29,7 +30,7 @@ from audio.end_of_turn.prosody_features import Prosody
 from audio.stt import Punctuation
 
 FEATURES = list(Prosody.__dataclass_fields__)
-PROFILES = (EAGER, BALANCED, PATIENT)
+PROFILES = (EAGER, BALANCED, PATIENT, AUTO)
 DICTATIONS = (
     Dictation("announcement", "incomplete"),
     Dictation("phone number", "complete"),
@@ -93,7 +94,10 @@ def test_later_estimate_with_same_evidence_keeps_timeout(evidence: EndOfTurnEvid
 
 @given(st.floats(0, 1), st.floats(0, 2000))
 def test_patient_profiles_have_longer_timeouts(probability: float, silence_ms: float) -> None:
-    waits = [silence_timeout_ms(EndOfTurnEstimate(probability, silence_ms, 650, ""), patience) for patience in PROFILES]
+    waits = [
+        silence_timeout_ms(EndOfTurnEstimate(probability, silence_ms, 650, ""), patience)
+        for patience in (EAGER, BALANCED, PATIENT)
+    ]
     assert waits == sorted(waits)
 
 
@@ -220,11 +224,21 @@ def test_pause_in_current_turn_lowers_probability() -> None:
     assert chances[3] == pytest.approx(chances[1], abs=0.02)
 
 
+def test_pause_of_half_a_second_raises_the_ceiling_for_the_rest_of_the_turn() -> None:
+    def pausing(stats: SpeakerPauseStats) -> float:
+        return fitted_turn_end().estimate(EndOfTurnEvidence(200, text="a small coffee", pause_stats=stats)).pausing
+
+    short, long = SpeakerPauseStats().with_pause(480), SpeakerPauseStats().with_pause(500)
+    assert pausing(short) < SELDOM
+    assert pausing(long) == OFTEN
+    assert pausing(long.without_turn()) < SELDOM, "it counts in its own turn"
+
+
 def timeout_ms(dictation: Dictation, patience: EndOfTurnProfile, probability: float = 0.5) -> float:
     return silence_timeout_ms(EndOfTurnEstimate(probability, 200, 650, "", dictation=dictation), patience)
 
 
-@pytest.mark.parametrize("patience", PROFILES, ids=["eager", "balanced", "patient"])
+@pytest.mark.parametrize("patience", PROFILES, ids=["eager", "balanced", "patient", "auto"])
 def test_incomplete_value_is_waited_for_whatever_the_sound_says(patience: EndOfTurnProfile) -> None:
     incomplete = Dictation("phone number", "incomplete")
     assert timeout_ms(incomplete, patience, 0.999) == timeout_ms(incomplete, patience, 0.001) == patience.dictating_ms
@@ -232,7 +246,7 @@ def test_incomplete_value_is_waited_for_whatever_the_sound_says(patience: EndOfT
     assert timeout_ms(announced, patience, 0.999) == 2 * patience.dictating_ms
 
 
-@pytest.mark.parametrize("patience", PROFILES, ids=["eager", "balanced", "patient"])
+@pytest.mark.parametrize("patience", PROFILES, ids=["eager", "balanced", "patient", "auto"])
 def test_value_that_may_go_on_has_longer_floor_and_ceiling(patience: EndOfTurnProfile) -> None:
     spelling = Dictation("spelling", "unknown")
     assert patience.floor_ms < timeout_ms(spelling, patience, 0.999) < patience.dictating_ms / 2

@@ -4,7 +4,7 @@ import pytest
 
 from assistant.commands.talk.patience import adapt_to_card
 from assistant.config.settings import Settings, TurnSection
-from assistant.end_of_turn.estimator import BALANCED, EAGER, PATIENT, EndOfTurnProfile
+from assistant.end_of_turn.estimator import AUTO, BALANCED, EAGER, PATIENT, EndOfTurnProfile
 from assistant.replay.settings import REPLAYABLE, change_of, profile_of
 from assistant.setup.derived_settings import turn_settings
 from assistant.trace_report.reading import TraceError
@@ -50,7 +50,7 @@ def test_replayed_settings_equal_configured_settings(overrides: list[str], secti
 def test_profile_replaces_fixed_silence() -> None:
     fixed = TurnSettings(hangover_ms=300.0)
     assert change_of(["turn.profile=patient"])(fixed).patience == PATIENT
-    assert change_of(["turn.hangover_ms=0"])(fixed).patience == BALANCED
+    assert change_of(["turn.hangover_ms=0"])(fixed).patience == AUTO
     assert profile_of(TurnSettings(patience=EAGER)) == "eager"
 
 
