@@ -278,3 +278,10 @@ def test_open_question_gives_longest_ceiling_for_pauses() -> None:
     usual = silence_timeout_ms(estimator.estimate(evidence), BALANCED)
     after_open = silence_timeout_ms(estimator.estimate(replace(evidence, expected="an open answer")), BALANCED)
     assert usual <= BALANCED.ceiling_ms < after_open <= BALANCED.pausing_ms
+
+
+def test_unannounced_digits_that_sound_finished_end_sooner() -> None:
+    digits = Dictation("digits", "incomplete")
+    assert timeout_ms(digits, BALANCED, 0.5) == BALANCED.dictating_ms
+    assert timeout_ms(digits, BALANCED, 0.9) == timeout_ms(NOTHING, BALANCED, 0.9) < BALANCED.ceiling_ms
+    assert timeout_ms(Dictation("phone number", "incomplete"), BALANCED, 0.9) == BALANCED.dictating_ms
