@@ -60,10 +60,11 @@ search: setup-dev
 # Those that need nothing beyond the repository; bench/README.md names the others.
 BENCHES := vad piper demo serve turn_taking
 
-# With FIELD=DIR, a folder of recordings with a manifest.jsonl, turn taking is measured on them and docs/performance.md
-# gets its tables.
+# With FIELD=DIR, a folder of recordings with a manifest.jsonl, turn taking is measured on the two kinds with many
+# speakers and natural pauses, and docs/performance.md gets its tables.
 FIELD :=
-OPTIONS_turn_taking := $(if $(FIELD),--field $(FIELD) --doc docs/performance.md)
+NATURAL := --group dictation --group "telephone sentence"
+OPTIONS_turn_taking := $(if $(FIELD),--field $(FIELD) $(NATURAL) --doc docs/performance.md)
 
 bench: setup-dev
 	@set -e; $(foreach name,$(BENCHES),echo "== bench.$(name)"; $(BIN)/python -m bench.$(name) $(OPTIONS_$(name));)

@@ -33,7 +33,7 @@ from assistant.end_of_turn.estimator import (
     turn_end_of,
 )
 from bench.turn_end import moments_of
-from bench.turn_end_clips import Turn, Use
+from bench.turn_end_clips import Turn
 from bench.turn_end_curve import Wait
 from bench.turn_end_habits import Key, key_of
 from bench.turn_end_manifest import turns
@@ -125,9 +125,8 @@ def subset(corpus: Corpus, chosen: Callable[[Turn], bool]) -> Corpus:
     return Corpus([corpus.turns[number] for number in kept], moments)
 
 
-def corpus_of(manifests: Sequence[Path], use: Use, stt: str, out: Path | None) -> Corpus:
-    """Loads the turns of some manifests and their moments, from the cache in `out` if there is one."""
-    chosen = [turn for manifest in manifests for turn in turns(manifest, use)]
+def corpus_of(chosen: Sequence[Turn], stt: str, out: Path | None) -> Corpus:
+    """Returns some turns with their moments, from the cache in `out` if there is one."""
     if out is not None:
         return Corpus(chosen, moments_of(chosen, stt, out=out, needs_smart=False))
     with tempfile.TemporaryDirectory() as folder:  # a kept cache could come from another version of the recognizer
@@ -168,6 +167,7 @@ def main() -> None:
     parser.add_argument("--retract-ms", type=float, default=ReplyTiming().retract_ms, help="speech to silence again")
     parser.add_argument("--stt", default="tiny.en", help="recognizer: a Whisper model that is present")
     parser.add_argument("--out", type=Path, help="folder of the caches; without it nothing is kept")
+    parser.add_argument("--group", action="append", help="only this kind of speech; may be repeated")
     parser.add_argument("--by-group", action="store_true", help="also the curve of each kind of speech")
     parser.add_argument("--json", type=Path, help="file to write the figures to")
     parser.add_argument("--doc", type=Path, help="page to write the tables into")
@@ -175,7 +175,10 @@ def main() -> None:
     manifests = [*options.manifest, *([options.field / "manifest.jsonl"] if options.field else [])] or REPOSITORY
     estimator = turn_end_of(json.loads(options.weights.read_text())) if options.weights else fitted_turn_end()
     reply = ReplyTiming(options.work_ms, options.retract_ms)
-    corpus = corpus_of(manifests, options.use, options.stt, options.out)
+    chosen = [turn for manifest in manifests for turn in turns(manifest, options.use)]
+    if options.group:
+        chosen = [turn for turn in chosen if turn.group in options.group]
+    corpus = corpus_of(chosen, options.stt, options.out)
     results = [result_of("all", corpus, estimator, reply)]
     if options.by_group:
         for group in sorted({turn.group for turn in corpus.turns}):
