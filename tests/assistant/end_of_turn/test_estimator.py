@@ -191,7 +191,7 @@ def test_speaker_who_pauses_often_has_longer_ceiling() -> None:
         return silence_timeout_ms(EndOfTurnEstimate(probability, 200, 650, "", pausing), patience)
 
     stranger, often = SpeakerPauseStats().pausing, OFTEN
-    assert [waits(stranger, patience) for patience in PROFILES] == [400, 440, 820]
+    assert [waits(stranger, patience) for patience in PROFILES] == [400, 440, 820, 440]
     assert [waits(often, patience) for patience in PROFILES] == [400, 760, 1600]
     assert waits(stranger, BALANCED) < waits((SELDOM + OFTEN) / 2, BALANCED) < waits(often, BALANCED)
     assert waits(often, BALANCED, 0.99) == BALANCED.floor_ms, (
