@@ -152,8 +152,6 @@ class FusedEstimator:
         logit += (evidence.silence_ms - self.reference_ms) / excess_ms
         probability = 1 / (1 + exp(-_clipped(logit)))
         pausing = evidence.pause_stats.pausing
-        if evidence.expected == "an open answer":
-            pausing = max(pausing, OFTEN)
         return EndOfTurnEstimate(probability, evidence.silence_ms, excess_ms, sources, pausing, evidence.dictation)
 
 

@@ -258,14 +258,6 @@ def test_profile_without_dictation_ignores_incomplete_values() -> None:
     assert timeout_ms(Dictation("spelling", "unknown"), older, 0.25) == timeout_ms(NOTHING, older, 0.25)
 
 
-def test_open_question_gives_longest_ceiling_for_pauses() -> None:
-    evidence = EndOfTurnEvidence(200, text="it was good", smart_turn=0.4)
-    estimator = fitted_turn_end()
-    usual = silence_timeout_ms(estimator.estimate(evidence), BALANCED)
-    after_open = silence_timeout_ms(estimator.estimate(replace(evidence, expected="an open answer")), BALANCED)
-    assert usual <= BALANCED.ceiling_ms < after_open <= BALANCED.pausing_ms
-
-
 def test_one_unannounced_number_that_sounds_finished_ends_as_usual() -> None:
     number = Dictation("digits", "unknown")
     assert timeout_ms(number, BALANCED, 0.5) > timeout_ms(NOTHING, BALANCED, 0.5)
