@@ -10,6 +10,9 @@ from assistant.end_of_turn.questions import Question
 from assistant.end_of_turn.spoken_tokens import Token, tokens_of
 
 _STRIPPED = " .!?,;:-–—"
+_ANNOUNCEMENT_WORDS = 15
+"""An announcement is looked for in so many words at the end."""
+
 _BEGUN_WITH_ANY_WORD: frozenset[DictatedKind] = frozenset({"address", "date", "e-mail address"})
 
 
@@ -83,7 +86,10 @@ def _introduced(text: str, plain: str, words: DictationWords) -> tuple[DictatedK
 def announces_more(text: str, words: DictationWords) -> bool:
     """Returns whether the text ends with words that announce more, or with a value that is named and not begun."""
     lower = _lower(text)
-    plain = plain_text(text)
+    parts = lower.split()
+    if len(parts) > _ANNOUNCEMENT_WORDS:
+        lower = " ".join(["x", *parts[-_ANNOUNCEMENT_WORDS:]])  # "x": the patterns tell where the text begins
+    plain = plain_text(lower)
     if words.announced.search(plain) or words.announced.search(lower.rstrip(_STRIPPED)):
         return True
     return not lower.endswith("?") and bool(words.unsaid.search(plain)) and not is_request(words_of(text))

@@ -64,6 +64,7 @@ _UNIT_WORDS = re.compile(
 """Words after a number that make it no house number."""
 
 _MISHEARD_WORDS = 2
+_MOST_WORDS = 100  # words at the end that the rules read: it bounds their cost
 _NAME_WORDS = 4
 _SINGLE_CHARACTERS, _SINGLE_SHARE = 4, 0.6
 """A text with so many single characters, and this share of them, is spelt, even if some were written as words."""
@@ -143,7 +144,7 @@ class DictationRules:
         if announces_more(text, words):
             return Dictation("announcement", "incomplete")
         region = self.region or REGION_OF_LANGUAGE.get(self.language.partition("-")[0], "")
-        said = dictated_text(text, words, question, region)
+        said = dictated_text(" ".join(text.split()[-_MOST_WORDS:]), words, question, region)
         kind = _kind_of(said)
         return NOTHING if kind is None else Dictation(kind, value_state(kind, said))
 

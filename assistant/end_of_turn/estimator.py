@@ -159,7 +159,7 @@ class FusedEstimator:
         logit += (evidence.silence_ms - self.reference_ms) / excess_ms
         probability = 1 / (1 + exp(-_clipped(logit)))
         pausing = evidence.pause_stats.pausing
-        if evidence.expected == "an open answer" or evidence.pause_stats.long_pause:
+        if evidence.pause_stats.long_pause:
             pausing = max(pausing, OFTEN)
         return EndOfTurnEstimate(probability, evidence.silence_ms, excess_ms, sources, pausing, evidence.dictation)
 
@@ -224,7 +224,7 @@ it is interpolated."""
 
 _GROUP_SHARE = 0.4  # share of `dictating_ms` that is the floor while a value may go on: most pauses between groups end
 _GROUP_EXCESS_MS = 420.0  # in place of the speaker's mean excess while a value may go on
-_FINISHED_CODE = 0.5  # evidence logit; 2 of 177 pauses within phone numbers were above it
+_FINISHED_NUMBER = 0.5  # evidence logit; 2 of 16 pauses after a first digit were above it
 _ANNOUNCED_FACTOR = 2.0  # who says "let me think" pauses longer than between two groups of digits
 
 
@@ -236,12 +236,12 @@ def silence_timeout_ms(estimate: EndOfTurnEstimate, patience: EndOfTurnProfile) 
     the turn sounds unfinished, or the speaker dictates. It falls with the probability.
     """
     dictation = estimate.dictation
-    if dictation.kind == "digits" and estimate.evidence_logit > _FINISHED_CODE:
-        dictation = NOTHING  # digits that nothing announces may be a short number, if they sound finished
     if dictation.state == "incomplete" and patience.dictating_ms:
         announced = _ANNOUNCED_FACTOR if dictation.kind == "announcement" else 1.0
         return max(patience.unfinished_ms, announced * patience.dictating_ms)
     goes_on = dictation.kind in OPEN_ENDED and dictation.state == "unknown"
+    if dictation.kind == "digits" and estimate.evidence_logit > _FINISHED_NUMBER:
+        goes_on = False  # nothing announced the digits, and they sound finished: one number
     longest_ms = patience.dictating_ms if goes_on else 0.0
     floor_ms = max(patience.floor_ms, _GROUP_SHARE * longest_ms)
     if estimate.evidence_logit < UNFINISHED:

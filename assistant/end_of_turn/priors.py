@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import log
 
 from assistant.end_of_turn.completeness import is_short_answer, words_of
-from assistant.end_of_turn.questions import Expected, question_of
+from assistant.end_of_turn.questions import Expected
 
 PAUSE_FROM_MS = 200.0
 """Shortest silence in ms inside a turn that counts as a pause."""
@@ -120,11 +120,6 @@ class SpeakerPauseStats:
         77 later ones: a difference of 0.9 in the logit.
         """
         return _PAUSED_IN_TURN_SHIFT if self.paused else 0.0
-
-
-def expected_answer(assistant_said: str) -> Expected:
-    """Returns the kind of answer that the last sentence asks for; see `question_of`."""
-    return question_of(assistant_said).expected
 
 
 def answer_shift(expected: Expected, text: str) -> float:

@@ -45,6 +45,9 @@ class Question:
 
 NO_QUESTION = Question()
 
+_LONGEST_SENTENCE = 400
+"""Characters at the end of the text that are searched; this bounds the cost of hostile text."""
+
 _QUESTION = re.compile(r"[^.!?…]*\?\W*$")
 _LAST_SENTENCE = re.compile(r"[^.!?…]+[.!?…]*\W*$")
 _REQUEST = re.compile(
@@ -163,7 +166,7 @@ def question_of(assistant_said: str) -> Question:
     "Shall I?" asks for yes or no, "Which room?" for a phrase, "Please tell me your phone number." for a phone number.
     Kinds of values are known in English, German, French and Spanish, the first two kinds in English.
     """
-    said = assistant_said.strip().replace("’", "'")
+    said = assistant_said[-_LONGEST_SENTENCE:].strip().replace("’", "'")
     found = _QUESTION.search(said)
     last = found or _LAST_SENTENCE.search(said)
     sentence = last.group().strip().lower() if last else ""

@@ -12,8 +12,8 @@ from assistant.end_of_turn.priors import (
     USUAL_EXCESS_MS,
     SpeakerPauseStats,
     answer_shift,
-    expected_answer,
 )
+from assistant.end_of_turn.questions import question_of
 
 
 def stats_after(pauses_ms: list[float], turns: int) -> SpeakerPauseStats:
@@ -122,7 +122,7 @@ def test_stats_are_bounded(pauses_ms: list[float], turns: int) -> None:
     ],
 )
 def test_question_determines_expected_answer(said: str, expected: str) -> None:
-    assert expected_answer(said) == expected
+    assert question_of(said).expected == expected
 
 
 def test_expected_answer_raises_estimate() -> None:

@@ -1,5 +1,7 @@
 """Tests of what the assistant's last sentence asks for."""
 
+import time
+
 from text_cases import text_cases
 
 from assistant.end_of_turn.questions import NO_QUESTION, Question, question_of
@@ -60,3 +62,10 @@ def test_date_of_birth_needs_its_year() -> None:
 
 def test_only_last_sentence_counts() -> None:
     assert question_of("What is your phone number? Thank you, I have it.") == NO_QUESTION
+
+
+def test_long_hostile_reply_takes_little_time() -> None:
+    for text in ("a " * 20000 + "?", "what " * 20000, "?" * 20000, "number " * 5000 + "?", "tell me, " * 5000):
+        began = time.process_time()
+        question_of(text)
+        assert time.process_time() - began < 0.2, text[:10]
