@@ -1,7 +1,7 @@
 """Fits and evaluates the EOT estimate; writes the weights and the plots of docs/lab/turn-taking.md.
 
     python -m bench.turn_end fit --pauses DIR --field DIR    # the weights, from DIR/manifest.jsonl
-    python -m bench.turn_end average --weights FILE FIRST SECOND   # weights whose logits are the means of two fits
+    python -m bench.turn_end average --fits FIRST SECOND  # weights whose logits are the means of two fits
     python -m bench.turn_end shifts --pauses DIR --field DIR # what priors.py says about pauses, fitted
     python -m bench.turn_end evaluate --pauses DIR           # areas and trade-off, cross-validated, and plots
     python -m bench.turn_end judge --speech DIR              # the shipped weights on unseen recordings
@@ -410,7 +410,7 @@ def main() -> None:
     """Fits, evaluates or judges."""
     parser = argparse.ArgumentParser(description="Fits and measures the end-of-turn estimate.")
     parser.add_argument("what", choices=("fit", "average", "shifts", "evaluate", "judge"))
-    parser.add_argument("fits", type=Path, nargs="*", help="two weights files, for average")
+    parser.add_argument("--fits", type=Path, nargs=2, help="two weights files, for average")
     parser.add_argument("--pauses", type=Path, help="folder with manifest.jsonl, for fit and evaluate")
     parser.add_argument("--speech", type=Path, help="folder with manifest.jsonl, for judge")
     parser.add_argument("--field", type=Path, help="folder with manifest.jsonl whose rows say their use")
@@ -421,8 +421,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=CACHE, help="folder of the caches")
     options = parser.parse_args()
     if options.what == "average":
-        if len(options.fits) != 2:
-            parser.error("average needs two weights files")
+        if not options.fits:
+            parser.error("average needs --fits FIRST SECOND")
         average_weights(*options.fits, options.weights)
         return
     judged = options.what == "judge"
