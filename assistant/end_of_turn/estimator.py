@@ -184,7 +184,7 @@ class EndOfTurnProfile:
 
 EAGER = EndOfTurnProfile(floor_ms=160, ceiling_ms=400, unfinished_ms=400, threshold=0.3)
 BALANCED = EndOfTurnProfile(floor_ms=220, ceiling_ms=440, unfinished_ms=800, threshold=1.0, pausing_ms=760)
-PATIENT = EndOfTurnProfile(floor_ms=400, ceiling_ms=820, unfinished_ms=2000, threshold=1.6, pausing_ms=1600)
+PATIENT = EndOfTurnProfile(floor_ms=400, ceiling_ms=820, unfinished_ms=2000, threshold=2.0, pausing_ms=1600)
 """The profiles; docs/lab/turn-taking.md gives the latency of each. Eager and balanced meet the target of 500 ms.
 Balanced exceeds it for turns that sound unfinished and for speakers who pause often. Patient is for people who think
 while they speak."""
