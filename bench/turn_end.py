@@ -1,6 +1,7 @@
 """Fits and evaluates the EOT estimate; writes the weights and the plots of docs/lab/turn-taking.md.
 
     python -m bench.turn_end fit --pauses DIR --field DIR    # the weights, from DIR/manifest.jsonl
+    python -m bench.turn_end average --fits FIRST SECOND  # weights whose logits are the means of two fits
     python -m bench.turn_end shifts --pauses DIR --field DIR # what priors.py says about pauses, fitted
     python -m bench.turn_end evaluate --pauses DIR           # areas and trade-off, cross-validated, and plots
     python -m bench.turn_end judge --speech DIR              # the shipped weights on unseen recordings
@@ -15,6 +16,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -46,6 +48,11 @@ from bench.turn_end_talks import SHARES, conversations, talk_row, turn_pool_of
 CACHE = Path("out/turn_end")
 DOCS = Path("docs")
 WEIGHTS = Path("assistant/end_of_turn/weights.json")
+
+LICENCE = (
+    "GPL-3.0; none of the recordings is in them or in the program. WUW Corpus II (V. Kepuska), one of those that they"
+    " are fitted on, is under CC-BY-SA-4.0, which is compatible with version 3 of the GPL."
+)
 
 FITTED_AT_MS = (100, 150, 200, 300, 400)
 SHOWN_AT_MS = (100, 150, 200, 300)
@@ -191,7 +198,7 @@ def write_weights(moments: Sequence[Moment], path: Path) -> None:
     heard = sorted({moment.source for moment in moments if collection(moment) != "read" and moment.source})
     found = {
         "about": "Weights of assistant/end_of_turn/estimator.py, written by python -m bench.turn_end fit.",
-        "licence": "GPL-3.0-or-later, as the program; none of the recordings is in them or in the program.",
+        "licence": LICENCE,
         "fitted_on": heard,
         "reference_ms": REFERENCE_MS,
         "models": models,
@@ -199,6 +206,46 @@ def write_weights(moments: Sequence[Moment], path: Path) -> None:
     path.write_text(json.dumps(found, indent=1) + "\n")
     for sources, row in models.items():
         print(f"{sources}: " + ", ".join(f"{n} {w:+.2f}" for n, w in zip(row["names"], row["weights"], strict=True)))
+
+
+def averaged(models: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns models whose logit is the mean of the logits of two fits. Clipping is by the joint deviation."""
+    found = {}
+    for sources in models:
+        pair = [models[sources], others[sources]]
+        rows = [
+            {name: row for name, *row in zip(one["names"], one["mean"], one["deviation"], one["weights"], strict=True)}
+            for one in pair
+        ]
+        names = [name for name in names_of(sources) if any(name in row for row in rows)]
+        mean, deviation, weights, bias = [], [], [], sum(one["bias"] for one in pair) / 2
+        for name in names:
+            known = np.array([row[name] for row in rows if name in row])
+            middle = float(known[:, 0].mean())
+            wide = float(np.sqrt(np.mean(np.square(known[:, 1]) + np.square(known[:, 0] - middle))))
+            slopes = known[:, 2] / known[:, 1] / 2
+            bias += float((slopes * (middle - known[:, 0])).sum())
+            mean.append(round(middle, 5))
+            deviation.append(round(wide, 5))
+            weights.append(round(float(slopes.sum()) * wide, 5))
+        found[sources] = {
+            "names": names,
+            "mean": mean,
+            "deviation": deviation,
+            "weights": weights,
+            "bias": round(bias, 5),
+        }
+    return found
+
+
+def average_weights(first: Path, second: Path, path: Path) -> None:
+    """Writes a weights file whose logits are the means of those of two others."""
+    one, other = (json.loads(source.read_text(encoding="utf-8")) for source in (first, second))
+    if one["reference_ms"] != other["reference_ms"]:
+        raise SystemExit(f"{first} and {second} are for silences of different lengths")
+    fitted_on = sorted({*one["fitted_on"], *other["fitted_on"]})
+    found = {**one, "licence": LICENCE, "fitted_on": fitted_on, "models": averaged(one["models"], other["models"])}
+    path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
 def print_shifts(heard: Sequence[Turn], moments: Sequence[Moment]) -> None:
@@ -362,16 +409,22 @@ def judge(moments: Sequence[Moment]) -> None:
 def main() -> None:
     """Fits, evaluates or judges."""
     parser = argparse.ArgumentParser(description="Fits and measures the end-of-turn estimate.")
-    parser.add_argument("what", choices=("fit", "shifts", "evaluate", "judge"))
+    parser.add_argument("what", choices=("fit", "average", "shifts", "evaluate", "judge"))
+    parser.add_argument("--fits", type=Path, nargs=2, help="two weights files, for average")
     parser.add_argument("--pauses", type=Path, help="folder with manifest.jsonl, for fit and evaluate")
     parser.add_argument("--speech", type=Path, help="folder with manifest.jsonl, for judge")
     parser.add_argument("--field", type=Path, help="folder with manifest.jsonl whose rows say their use")
     parser.add_argument("--short", action="store_true", help="give Smart Turn 4 s of speech, as on slow processors")
-    parser.add_argument("--weights", type=Path, default=WEIGHTS, help="file that fit writes")
+    parser.add_argument("--weights", type=Path, default=WEIGHTS, help="file that fit and average write")
     parser.add_argument("--stt", default="tiny.en", help="recognizer: a Whisper model that is present")
     parser.add_argument("--most", type=int, default=MOST_OF_SPEAKER, help="limit on clips of one speaker")
     parser.add_argument("--out", type=Path, default=CACHE, help="folder of the caches")
     options = parser.parse_args()
+    if options.what == "average":
+        if not options.fits:
+            parser.error("average needs --fits FIRST SECOND")
+        average_weights(*options.fits, options.weights)
+        return
     judged = options.what == "judge"
     folders = [folder for folder in (options.speech if judged else options.pauses, options.field) if folder]
     if not folders:

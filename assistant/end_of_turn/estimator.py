@@ -209,7 +209,7 @@ BALANCED = EndOfTurnProfile(
     floor_ms=220, ceiling_ms=440, unfinished_ms=800, threshold=1.0, pausing_ms=760, dictating_ms=1250
 )
 PATIENT = EndOfTurnProfile(
-    floor_ms=400, ceiling_ms=820, unfinished_ms=2000, threshold=1.6, pausing_ms=1600, dictating_ms=2400
+    floor_ms=400, ceiling_ms=820, unfinished_ms=2000, threshold=2.0, pausing_ms=1600, dictating_ms=2400
 )
 AUTO = EndOfTurnProfile(
     floor_ms=220, ceiling_ms=440, unfinished_ms=1250, threshold=1.0, pausing_ms=1250, dictating_ms=1250

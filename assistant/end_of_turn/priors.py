@@ -16,9 +16,9 @@ PAUSE_UP_TO_MS = 3000.0
 """Longest silence in ms that counts as a pause. After a longer silence the user has noticed that no reply comes."""
 
 USUAL_PAUSES_PER_TURN = 1.0
-USUAL_EXCESS_MS = 650.0
-"""Prior means: pauses for each turn, and the time in ms by which a pause exceeds PAUSE_FROM_MS. Measured: 664 ms in
-30 pauses of free speech, 538 ms in 372 pauses of read speech."""
+USUAL_EXCESS_MS = 340.0
+"""Prior means: pauses for each turn, and the time in ms by which a pause exceeds PAUSE_FROM_MS. The second is fitted on
+natural pauses: each second of silence adds 2.9 to the logit (`python -m bench.turn_end shifts`)."""
 
 _PRIOR_WEIGHT = 5.0  # weight of the prior means, as a number of turns or pauses
 _PRIOR_PAUSING = 0.2  # prior share of turns with a pause

@@ -11,7 +11,7 @@ from bench.turn_end_moments import Moment
 from bench.turn_end_talks import TURNS, Said, conversations, played, talk_row, turn_pool_of
 
 AT_MS = (100, 200, 400, 800)
-PATIENCE = EndOfTurnProfile(200, 400, 800, 1.0, 800)
+PATIENCE = EndOfTurnProfile(200, 400, 800, 1.9, 800)
 
 
 def silence(turn: int, number: int, label: str, lasts_ms: float, *, made: bool = False) -> list[Moment]:
