@@ -7,6 +7,8 @@ may be missing.
     Transcribe ─▶ request of a draft ─▶ draft ─▶ early request ─▶ transcript ─▶ settled request ─▶ transcript
                                         a reply is prepared       it may restart               the turn may be committed
 
+An attempt that began before the silence has its draft already; its first request is the early one.
+
 The recognizer is asked again ("recheck")
 
 - at once, if the transcript is a draft,
@@ -171,6 +173,11 @@ class TranscriptRequests:
         """Makes the first request for an attempt."""
         silence_ms = ms_of_samples(at - wanted.speech_end)
         settled = wanted.accepts == "settled" or silence_ms >= self.turns.settings.rechecks.settle_ms
+        if wanted.has_draft:
+            self._transcription = transcription = _Transcription(
+                wanted.reply, wanted.segment, wanted.speech_end, silence_ms, wanted.reply, settled=False, pending=False
+            )
+            return self._request_again(transcription, at, settled=settled)
         self._transcription = transcription = _Transcription(
             wanted.reply, wanted.segment, wanted.speech_end, silence_ms, wanted.reply, settled
         )

@@ -31,7 +31,7 @@ Outcome = Literal[
 ]  # fmt: skip
 
 EventName = Literal[
-    "attempt", "drafted", "judged", "dropped", "endpoint", "commit", "retracted", "tried", "model_finished", "tool",
+    "attempt", "foreseen", "drafted", "judged", "dropped", "endpoint", "commit", "retracted", "tried", "model_finished", "tool",
     "moment", "fallback", "duck", "unduck", "interrupt", "unheard", "language", "error",
 ]  # fmt: skip
 
