@@ -95,7 +95,7 @@ class AttemptThresholds:
     late_after_ms: float = 160.0
     """Silence in ms from which an attempt and an estimate are made, even beyond the limit on early attempts."""
 
-    foreseen_sentence_end: float = 0.8
+    foreseen_sentence_end: float = 0.9
     """Probability, 0..1, of a sentence end after the words so far from which an attempt begins before the silence.
     Above 1: it never does (docs/lab/turn-taking.md, "Foreseen ends")."""
 

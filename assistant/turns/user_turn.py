@@ -159,14 +159,14 @@ class UserTurn:
         self.attempts += 1
         self.foreseen_attempts += 1
         self.attempt = Attempt(ReplyId(self.number, self.attempts), None, settled=False, foreseen_until=words.until)
-        draft = Words("", words.text, stability=Stability.DRAFT)
+        draft = Words("", words.text.strip(), stability=Stability.DRAFT)
         return (*dropped, *self._begin_reply(self.attempt, draft))
 
     def _may_foresee(self, event: DraftTranscript, settings: TurnSettings) -> bool:
         thresholds = settings.attempts
         if settings.speculate_after_ms is None or not settings.ends_by_silence or not self.will_be_answered:
             return False
-        if not event.transcript.text or event.sentence_end < thresholds.foreseen_sentence_end:
+        if not event.transcript.text.strip() or event.sentence_end < thresholds.foreseen_sentence_end:
             return False
         duration_s = s_of_samples(event.at - self.onset)
         return self.foreseen_attempts < thresholds.max_foreseen + thresholds.max_foreseen_per_s * duration_s
