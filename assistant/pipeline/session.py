@@ -353,8 +353,6 @@ class Session:
             case RequestTranscript():  # words of short or unclear speech, to decide what it was
                 self._audio_input.transcribe_overlap(effect, self._reply_manager.recent_text(self.turns.replying))
             case PrepareReply():
-                if effect.foreseen:
-                    self.recorder.foreseen(effect.reply, self._now_s())
                 self._reply_manager.prepare(
                     effect,
                     self.reply_options if effect.text_is_reply else self._reply_requests.options or self.reply_options,

@@ -10,8 +10,8 @@ they equal other words, and whether they are a backchannel.
                                                       4: speaking, at background level
     partial 41600 34112 0 words                       interim transcript of a segment: low confidence or not; -, mhm,
                                                       words, called or echo; "asked" if it was requested
-    draft 41600 34112 41000 0.97 9d161719             words of a decode during speech: the end of its audio, probability of
-                                                      a sentence end, words
+    draft 41600 34112 41000 0.97 9d161719             words of a decode during speech: the end of its audio,
+                                                      probability of a sentence end, salted hash
     judged 41600 34112 0.49 160.0 650.0 0.2 sound     EOT estimate of a segment: probability, length of the silence,
                                                       mean excess of a pause, share of the speaker's turns with a pause,
                                                       sources

@@ -109,8 +109,8 @@ class AttemptThresholds:
     """Speech in ms after a draft that it may lack. With more, it lacks a word more often than not (docs/lab/stt.md)."""
 
     foreseen_for_ms: float = 400.0
-    """Time in ms from the end of the audio of a draft to the beginning of a silence, after which its attempt is dropped.
-    The VAD reports a silence up to 150 ms after its beginning."""
+    """Speech in ms after the audio of a draft, after which its attempt is dropped: what it may lack, and 200 ms, since
+    the VAD reports a silence up to 150 ms after its beginning."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,7 +129,7 @@ class UserTurn:
     # ---- attempts ----
 
     def speculate(self, at: Samples, settings: TurnSettings) -> Effects:
-        """Starts an attempt during a silence or a possible end of speech, or requests transcripts for a foreseen one."""
+        """Starts an attempt during a silence or a possible end of speech, or confirms the one that began before it."""
         speculate_ms = settings.speculate_after_ms
         if self.attempt is not None and self.attempt.foreseen_until is not None:
             return self._on_foreseen_silence(self.attempt, self.attempt.foreseen_until, at, settings)
@@ -173,10 +173,9 @@ class UserTurn:
 
     def on_speech_continues(self, at: Samples, settings: TurnSettings) -> Effects:
         """Drops the attempt, because the user speaks; one that began before the silence only after a while."""
-        attempt = self.attempt
-        if attempt is not None and attempt.foreseen_until is not None:
-            if at - attempt.foreseen_until < samples_of_ms(settings.attempts.foreseen_for_ms):
-                return ()
+        until = None if self.attempt is None else self.attempt.foreseen_until
+        if until is not None and at - until < samples_of_ms(settings.attempts.foreseen_for_ms):
+            return ()
         return self.drop_attempt("went on")
 
     def _on_foreseen_silence(self, attempt: Attempt, until: Samples, at: Samples, settings: TurnSettings) -> Effects:

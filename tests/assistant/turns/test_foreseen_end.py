@@ -80,7 +80,9 @@ def test_draft_with_other_words_replaces_foreseen_attempt() -> None:
         DropAttempt(FIRST, "went on"),
         PrepareReply(SECOND, "turn on the lamp and the heating", "turn on the lamp and the heating", foreseen=True),
     )
-    assert draft(scene, "turn on the lamp and the heating in the", sentence_end=0.1) == (DropAttempt(SECOND, "went on"),)
+    assert draft(scene, "turn on the lamp and the heating in the", sentence_end=0.1) == (
+        DropAttempt(SECOND, "went on"),
+    )
 
 
 def test_foreseen_attempts_are_limited() -> None:
