@@ -156,6 +156,7 @@ class EndOfTurnProfile:
         threshold: The logit at which the turn is over.
         pausing_ms: The ceiling for a speaker who pauses in every second turn. If it is not above `ceiling_ms`, the
             ceiling is the same for all speakers.
+        sure_floor_ms: The shortest timeout of a turn that surely sounds finished. 0: the same as `floor_ms`.
     """
 
     floor_ms: float
@@ -163,6 +164,7 @@ class EndOfTurnProfile:
     unfinished_ms: float
     threshold: float
     pausing_ms: float = 0.0
+    sure_floor_ms: float = 0.0
 
     def __post_init__(self) -> None:
         if not 0 < self.floor_ms <= self.ceiling_ms <= self.unfinished_ms:
@@ -183,7 +185,9 @@ class EndOfTurnProfile:
 
 
 EAGER = EndOfTurnProfile(floor_ms=160, ceiling_ms=400, unfinished_ms=400, threshold=0.3)
-BALANCED = EndOfTurnProfile(floor_ms=180, ceiling_ms=440, unfinished_ms=800, threshold=1.0, pausing_ms=760)
+BALANCED = EndOfTurnProfile(
+    floor_ms=220, ceiling_ms=440, unfinished_ms=800, threshold=1.0, pausing_ms=760, sure_floor_ms=180
+)
 PATIENT = EndOfTurnProfile(floor_ms=400, ceiling_ms=820, unfinished_ms=2000, threshold=1.6, pausing_ms=1600)
 """The profiles; docs/lab/turn-taking.md gives the latency of each. Eager and balanced meet the target of 500 ms.
 Balanced exceeds it for turns that sound unfinished and for speakers who pause often. Patient is for people who think
@@ -201,6 +205,10 @@ the pauses in free speech, half are below it (docs/lab/turn-taking.md).
 """
 
 
+SURE = 2.0
+"""Evidence logit from which a turn surely sounds finished (a probability of 0.88)."""
+
+
 def silence_timeout_ms(estimate: EndOfTurnEstimate, patience: EndOfTurnProfile) -> float:
     """Returns the silence timeout in ms from the end of speech, for this estimate.
 
@@ -211,7 +219,9 @@ def silence_timeout_ms(estimate: EndOfTurnEstimate, patience: EndOfTurnProfile) 
     if estimate.evidence_logit < UNFINISHED:
         return patience.unfinished_ms
     wanted_ms = estimate.silence_ms + estimate.pause_excess_ms * (patience.threshold - estimate.logit)
-    return min(max(wanted_ms, patience.floor_ms), patience.ceiling_for(estimate.pausing))
+    is_sure = patience.sure_floor_ms > 0 and estimate.evidence_logit >= SURE
+    floor_ms = patience.sure_floor_ms if is_sure else patience.floor_ms
+    return min(max(wanted_ms, floor_ms), patience.ceiling_for(estimate.pausing))
 
 
 @cache

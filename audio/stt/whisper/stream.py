@@ -140,10 +140,7 @@ class WhisperStream:
             self._draft_ticket = None  # the caller that got a draft has given up
         self._chunks.append(pcm.copy())
         self._fed += len(pcm)
-        falls = self._trailing_silence.falls
         self._trailing_silence.feed(pcm)
-        if self._trailing_silence.falls != falls:
-            self._dip = self._fed
         self._scheduler.serve()
 
     def probability_dip(self) -> None:

@@ -15,26 +15,14 @@ _ABOVE_FLOOR_DB = 6.0
 _BELOW_PEAK_DB = 25.0
 """A final "s" or "f" is up to 20 dB weaker than the vowels; silence is below that and near the room level."""
 
-_FALL_DB = 20.0
-_FALL_BLOCKS = 2
-_RECENT_BLOCKS = 25
-"""A level fall: 40 ms that are 20 dB below the loudest 20 ms of the last half second. It re-arms 3 dB above that."""
-_REARM_DB = 3.0
-
 _INAUDIBLE = (10 ** (-70 / 20)) ** 2
 """Power at -70 dBFS: a lower limit, because digital silence has no level to compare with."""
 
 
 class TrailingSilence:
-    """Tracks the length of the silence at the end. Not thread-safe.
-
-    Attributes:
-        falls: The number of level falls so far, as at the end of a word.
-    """
+    """Tracks the length of the silence at the end. Not thread-safe."""
 
     def __init__(self) -> None:
-        self.falls = 0
-        self._armed = True
         self._rest = np.zeros(0, np.float32)
         self._powers: list[float] = []
         self._floor = np.inf
@@ -50,15 +38,6 @@ class TrailingSilence:
             self._peak = max(self._peak, power)
             if len(self._powers) >= _FLOOR_BLOCKS:
                 self._floor = min(self._floor, sum(self._powers[-_FLOOR_BLOCKS:]) / _FLOOR_BLOCKS)
-            self._note_fall()
-
-    def _note_fall(self) -> None:
-        fallen = max(self._powers[-_RECENT_BLOCKS:]) * 10 ** (-_FALL_DB / 10)
-        if not self._armed:
-            self._armed = self._powers[-1] > fallen * 10 ** (_REARM_DB / 10)
-        elif len(self._powers) > _FALL_BLOCKS and max(self._powers[-_FALL_BLOCKS:]) <= fallen:
-            self._armed = False
-            self.falls += 1
 
     @property
     def samples(self) -> Samples:
