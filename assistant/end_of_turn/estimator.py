@@ -205,8 +205,8 @@ the pauses in free speech, half are below it (docs/lab/turn-taking.md).
 """
 
 
-SURE = 2.0
-"""Evidence logit from which a turn surely sounds finished (a probability of 0.88)."""
+SURE = 1.5
+"""Evidence logit from which a turn surely sounds finished (a probability of 0.82)."""
 
 
 def silence_timeout_ms(estimate: EndOfTurnEstimate, patience: EndOfTurnProfile) -> float:
