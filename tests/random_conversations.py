@@ -31,6 +31,7 @@ from assistant.turns.events import (
     CloseSegment,
     CommitTurn,
     CommitWithoutReply,
+    DraftTranscript,
     DropAttempt,
     DuckReply,
     EndOfTurn,
@@ -85,6 +86,7 @@ SHORT_DELAYS_MS = [None, 0.0, 5.0, 9.0, 15.0, 20.0, 30.0, 45.0, 60.0, 120.0, 300
 NAMES: dict[type, str] = {
     FrameProcessed: "f",
     InterimTranscript: "interim",
+    DraftTranscript: "draft",
     EndOfTurnScored: "scored",
     FinalTranscript: "words",
     TranscriptFailed: "failed",
@@ -438,8 +440,9 @@ def line_of(told: ReportedEvent | SessionEffect, skip: int = 0) -> str:
     """Returns the name and the fields of an event or effect. A segment that was not used is discarded."""
     if isinstance(told, CloseSegment):
         return f"{'close' if told.used else 'discard'} {told.segment} {told.turn}"
-    values = [value_of(getattr(told, item.name)) for item in fields(told)][skip:]
-    return " ".join([NAMES[type(told)], *values])
+    values = [value_of(getattr(told, item.name)) for item in fields(told) if item.name != "foreseen"][skip:]
+    foreseen = ["foreseen"] if getattr(told, "foreseen", False) else []
+    return " ".join([NAMES[type(told)], *values, *foreseen])
 
 
 def value_of(value: object) -> str:

@@ -177,6 +177,7 @@ class EndOfTurnProfile:
             ceiling is the same for all speakers.
         dictating_ms: The timeout in a dictated value that is incomplete, and the ceiling in one that may go on. If it
             is not above the others, dictation changes nothing.
+        sure_floor_ms: The shortest timeout of a turn that surely sounds finished. 0: the same as `floor_ms`.
     """
 
     floor_ms: float
@@ -185,6 +186,7 @@ class EndOfTurnProfile:
     threshold: float
     pausing_ms: float = 0.0
     dictating_ms: float = 0.0
+    sure_floor_ms: float = 0.0
 
     def __post_init__(self) -> None:
         if not 0 < self.floor_ms <= self.ceiling_ms <= self.unfinished_ms:
@@ -206,13 +208,25 @@ class EndOfTurnProfile:
 
 EAGER = EndOfTurnProfile(floor_ms=160, ceiling_ms=400, unfinished_ms=400, threshold=0.3, dictating_ms=800)
 BALANCED = EndOfTurnProfile(
-    floor_ms=220, ceiling_ms=440, unfinished_ms=800, threshold=1.0, pausing_ms=760, dictating_ms=1250
+    floor_ms=220,
+    ceiling_ms=440,
+    unfinished_ms=800,
+    threshold=1.0,
+    pausing_ms=760,
+    dictating_ms=1250,
+    sure_floor_ms=180,
 )
 PATIENT = EndOfTurnProfile(
     floor_ms=400, ceiling_ms=820, unfinished_ms=2000, threshold=2.0, pausing_ms=1600, dictating_ms=2400
 )
 AUTO = EndOfTurnProfile(
-    floor_ms=220, ceiling_ms=440, unfinished_ms=1250, threshold=1.0, pausing_ms=1250, dictating_ms=1250
+    floor_ms=220,
+    ceiling_ms=440,
+    unfinished_ms=1250,
+    threshold=1.0,
+    pausing_ms=1250,
+    dictating_ms=1250,
+    sure_floor_ms=180,
 )
 """The profiles; docs/lab/turn-taking.md gives the latency of each. All but patient meet the target of 500 ms. Balanced
 and auto exceed it for turns that sound unfinished, for speakers who pause, and in dictation, auto by more. Patient is
@@ -226,6 +240,10 @@ _GROUP_SHARE = 0.4  # share of `dictating_ms` that is the floor while a value ma
 _GROUP_EXCESS_MS = 420.0  # in place of the speaker's mean excess while a value may go on
 _FINISHED_NUMBER = 0.5  # evidence logit; 2 of 16 pauses after a first digit were above it
 _ANNOUNCED_FACTOR = 2.0  # who says "let me think" pauses longer than between two groups of digits
+
+
+SURE = 1.5
+"""Evidence logit from which a turn surely sounds finished (a probability of 0.82)."""
 
 
 def silence_timeout_ms(estimate: EndOfTurnEstimate, patience: EndOfTurnProfile) -> float:
@@ -243,7 +261,8 @@ def silence_timeout_ms(estimate: EndOfTurnEstimate, patience: EndOfTurnProfile) 
     if dictation.kind == "digits" and estimate.evidence_logit > _FINISHED_NUMBER:
         goes_on = False  # nothing announced the digits, and they sound finished: one number
     longest_ms = patience.dictating_ms if goes_on else 0.0
-    floor_ms = max(patience.floor_ms, _GROUP_SHARE * longest_ms)
+    is_sure = patience.sure_floor_ms > 0 and estimate.evidence_logit >= SURE
+    floor_ms = max(patience.sure_floor_ms if is_sure else patience.floor_ms, _GROUP_SHARE * longest_ms)
     if estimate.evidence_logit < UNFINISHED:
         return max(patience.unfinished_ms, longest_ms)
     excess_ms = _GROUP_EXCESS_MS if goes_on else estimate.pause_excess_ms

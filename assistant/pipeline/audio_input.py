@@ -20,6 +20,7 @@ from assistant.pipeline.transcript_requests import RecognizerRequest
 from assistant.turns.backchannel import ends_with_question, is_backchannel, is_echo
 from assistant.turns.events import (
     CloseSegment,
+    DraftTranscript,
     EndOfTurnScored,
     FinalTranscript,
     InterimTranscript,
@@ -161,6 +162,9 @@ class AudioInput:
     def _interim_transcript(self, transcript: Transcript) -> None:
         if self._overlap_task is not None and self._overlap_task[0] == transcript.segment:
             return  # `_transcribe_overlap` is about to report better words, and whether they are an echo
+        if transcript.is_draft:
+            self._draft_transcript(transcript)
+            return
         addressed_speech = self.wake_phrase.classify(transcript.text, self.onset)
         if addressed_speech.kind == "overheard":
             return
@@ -171,6 +175,19 @@ class AudioInput:
         self.context.recorder.interim_transcript(heard, _now_s())
         self.context.on_event(InterimWords(heard.text, heard.low_confidence))
         self.context.dispatch(InterimTranscript(self._position, heard, addressed_speech.has_wake_phrase))
+
+    def _draft_transcript(self, transcript: Transcript) -> None:
+        """Reports the words of a decode, from which a reply may be prepared before the silence.
+
+        As in `transcript`, nothing is prepared while it is unknown whether the speech is addressed to the assistant.
+        """
+        words = self.wake_phrase.classify(transcript.text, self.onset)
+        backchannel = is_backchannel(words.text) and not self._reply_was_question
+        if not self.addressed or words.kind != "meant" or backchannel or not self.context.settings.knows_grammar:
+            return
+        sentence_end = 0.0 if transcript.punctuation is None else round(transcript.punctuation.sentence_end, 3)
+        draft = replace(transcript, text=words.text, punctuation=None)
+        self.context.dispatch(DraftTranscript(self._position, draft, sentence_end))
 
     def _mark_addressed(self) -> None:
         """Marks the current speech as addressed to the assistant. From here on, connections are kept warm for it."""
@@ -282,7 +299,7 @@ class AudioInput:
     def start_estimation(self, effect: RecognizerRequest) -> None:
         """Starts the end-of-turn estimation of the silence in which this transcript was requested."""
         if self._evidence_collector is not None:
-            self._evidence_collector.start_estimation(effect.segment, effect.speech_end)
+            self._evidence_collector.start_estimation(effect.segment, effect.speech_end, foreseen=effect.foreseen)
 
     def _end_of_turn_estimated(self, segment: SegmentId, estimate: EndOfTurnEstimate) -> None:
         self.context.dispatch(EndOfTurnScored(self._position, segment, estimate))

@@ -159,6 +159,12 @@ class Recorder:
         until_s = asked_s if ended_s is None or ended_s < speech_end_s else min(ended_s, asked_s)
         trace.span(request.reply.attempt, Span("silence", "endpoint_wait", speech_end_s, until_s))
 
+    def foreseen(self, reply: ReplyId, now_s: float) -> None:
+        """Records that an attempt began while the user spoke."""
+        trace = self._trace(reply.turn)
+        trace.attempts = reply.attempt
+        trace.event("foreseen", now_s, f"attempt {reply.attempt}")
+
     def transcribed(self, reply: ReplyId, began_s: float, now_s: float, *, draft: bool = False) -> None:
         """Records that a transcript or draft arrived, failed or was abandoned."""
         trace = self._trace(reply.turn)

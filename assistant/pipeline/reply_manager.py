@@ -154,6 +154,8 @@ class ReplyManager:
 
     def prepare(self, effect: PrepareReply, reply_options: ReplyOptions) -> None:
         """Starts the reply. Its audio is held at the gate."""
+        if effect.foreseen:
+            self.context.recorder.foreseen(effect.reply, _now_s())
         attempt = self._attempts.setdefault(effect.reply, _Attempt())
         attempt.reply = reply = Reply(
             effect.reply,

@@ -7,6 +7,8 @@ may be missing.
     Transcribe ─▶ request of a draft ─▶ draft ─▶ early request ─▶ transcript ─▶ settled request ─▶ transcript
                                         a reply is prepared       it may restart               the turn may be committed
 
+An attempt that began before the silence has its draft already; its first request is the early one.
+
 The recognizer is asked again ("recheck")
 
 - at once, if the transcript is a draft,
@@ -50,6 +52,7 @@ class RecognizerRequest:
         speech_end: The end of the speech.
         early: The transcript may still change; it is requested again later.
         draft: A draft is sufficient; see `Transcript`.
+        foreseen: It is the first request of an attempt that began before the silence.
     """
 
     reply: ReplyId
@@ -57,6 +60,7 @@ class RecognizerRequest:
     speech_end: Samples
     early: bool = False
     draft: bool = False
+    foreseen: bool = False
 
 
 SessionEffect = RecognizerRequest | DirectEffect
@@ -171,24 +175,34 @@ class TranscriptRequests:
         """Makes the first request for an attempt."""
         silence_ms = ms_of_samples(at - wanted.speech_end)
         settled = wanted.accepts == "settled" or silence_ms >= self.turns.settings.rechecks.settle_ms
+        if wanted.has_draft:
+            self._transcription = transcription = _Transcription(
+                wanted.reply, wanted.segment, wanted.speech_end, silence_ms, wanted.reply, settled=False, pending=False
+            )
+            return self._request_again(transcription, at, settled=settled, foreseen=True)
         self._transcription = transcription = _Transcription(
             wanted.reply, wanted.segment, wanted.speech_end, silence_ms, wanted.reply, settled
         )
         return self._request(transcription, at, draft=wanted.accepts == "draft" and not settled)
 
-    def _request_again(self, transcription: _Transcription, at: Samples, *, settled: bool) -> SessionEffects:
+    def _request_again(
+        self, transcription: _Transcription, at: Samples, *, settled: bool, foreseen: bool = False
+    ) -> SessionEffects:
         last = transcription.last
         transcription.last = ReplyId(last.turn, last.attempt + 1)
         transcription.settled, transcription.pending = settled, True
-        return self._request(transcription, at)
+        return self._request(transcription, at, foreseen=foreseen)
 
-    def _request(self, transcription: _Transcription, at: Samples, *, draft: bool = False) -> SessionEffects:
+    def _request(
+        self, transcription: _Transcription, at: Samples, *, draft: bool = False, foreseen: bool = False
+    ) -> SessionEffects:
         request = RecognizerRequest(
             transcription.last,
             transcription.segment,
             transcription.speech_end,
             early=not transcription.settled,
             draft=draft,
+            foreseen=foreseen,
         )
         return (request, *self._pass_on(TranscriptExpected(at, transcription.last, transcription.settled)))
 

@@ -9,6 +9,7 @@ simulated.
 
 import copy
 from dataclasses import dataclass, field, replace
+from typing import TypeGuard
 
 from assistant.pipeline.transcript_requests import RecognizerRequest, SessionEffect, TranscriptRequests
 from assistant.replay.course import Change, CommittedReply, ReplyTiming, TurnCourse, TurnRange
@@ -24,6 +25,7 @@ from assistant.replay.world import World
 from assistant.turns.event_entries import LoggedEvent
 from assistant.turns.events import (
     CommitTurn,
+    DraftTranscript,
     DropAttempt,
     EndOfTurn,
     EndOfTurnScored,
@@ -122,6 +124,8 @@ class _Simulation(World):
                 self._process_frame(item)
             case InterimTranscript():
                 self.handle(replace(item, transcript=replace(item.transcript, segment=self.segment)))
+            case DraftTranscript():
+                self._process_draft(item)
             case EndOfTurnScored():
                 self._process_estimate(item)
             case FinalTranscript(reply=reply):
@@ -182,6 +186,13 @@ class _Simulation(World):
             self.silence, self.ordinal = at, 0
             self.take(lambda event: isinstance(event, EndOfTurnScored))  # they were for the previous silence
         self.handle(heard)
+
+    def _process_draft(self, item: DraftTranscript) -> None:
+        """Processes a draft. The attempt that begins with it is the recorded one, if that began with it as well."""
+        recorded = [effect.reply for effect in self.recorded.steps[self.place].effects if _is_foreseen(effect)]
+        for effect in self.handle(replace(item, transcript=replace(item.transcript, segment=self.segment))):
+            if isinstance(effect, PrepareReply) and recorded:
+                self.simulated_ids[recorded[0]] = effect.reply
 
     def _process_estimate(self, item: EndOfTurnScored) -> None:
         found = self.recorded.estimates.get(self.place)
@@ -408,3 +419,7 @@ class _Simulation(World):
                 at, onset = self.begun
                 if given.interrupted == at:  # the interrupting speech is reported first
                     given.voice = onset
+
+
+def _is_foreseen(effect: SessionEffect) -> TypeGuard[PrepareReply]:
+    return isinstance(effect, PrepareReply) and effect.foreseen

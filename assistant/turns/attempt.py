@@ -5,6 +5,7 @@ from enum import Enum, auto
 from typing import Literal
 
 from assistant.turns.events import PrepareReply, ReplyId
+from audio.units import Samples
 
 IgnoreReason = Literal["", "noise", "overheard", "called", "backchannel"]
 """Why a transcript is not answered; "" if it is answered."""
@@ -64,12 +65,15 @@ class Attempt:
         expected: The id of the transcript that is awaited; None if none is.
         settled: The latest transcript, known or awaited, does not change any more.
         words: The transcript so far; None before the first one.
+        foreseen_until: It began before the silence, with a draft that covers the speech up to here. None once
+            transcripts are requested, as for any other attempt.
     """
 
     reply: ReplyId
     expected: ReplyId | None
     settled: bool
     words: Words | None = None
+    foreseen_until: Samples | None = None
 
     @property
     def final_words(self) -> Words | None:
@@ -79,6 +83,6 @@ class Attempt:
         return self.words if self.settled or self.words.are_lost else None
 
 
-def prepare_reply(reply: ReplyId, words: Words) -> PrepareReply:
+def prepare_reply(reply: ReplyId, words: Words, *, foreseen: bool = False) -> PrepareReply:
     """Returns the effect that starts the reply of an attempt."""
-    return PrepareReply(reply, words.text, words.new_text, words.are_lost)
+    return PrepareReply(reply, words.text, words.new_text, words.are_lost, foreseen=foreseen)

@@ -10,6 +10,8 @@ they equal other words, and whether they are a backchannel.
                                                       4: speaking, at background level
     partial 41600 34112 0 words                       interim transcript of a segment: low confidence or not; -, mhm,
                                                       words, called or echo; "asked" if it was requested
+    draft 41600 34112 41000 0.97 9d161719             words of a decode during speech: the end of its audio,
+                                                      probability of a sentence end, salted hash
     judged 41600 34112 0.49 160.0 650.0 0.2 sound     EOT estimate of a segment: probability, length of the silence,
                                                       mean excess of a pause, share of the speaker's turns with a pause,
                                                       sources; "dictates phone-number incomplete" if the user dictates
@@ -35,6 +37,7 @@ from assistant.end_of_turn.dictation import KINDS, NOTHING, STATES, Dictation
 from assistant.end_of_turn.estimator import EndOfTurnEstimate, EndOfTurnProfile
 from assistant.turns.backchannel import is_backchannel, plain_words
 from assistant.turns.events import (
+    DraftTranscript,
     EndOfTurnScored,
     FinalTranscript,
     FrameProcessed,
@@ -96,8 +99,8 @@ _RECHECKS = tuple(each.name for each in fields(RecheckThresholds))
 LoggedEvent = ReportedEvent | TurnSettings
 
 SingleEvent = (
-    InterimTranscript | EndOfTurnScored | FinalTranscript | TranscriptFailed | PlaybackProgress | ReplyEnded
-    | ReplyRequested | InputCommitted | KeyPressed | InputCleared | ReplyCancelled
+    InterimTranscript | DraftTranscript | EndOfTurnScored | FinalTranscript | TranscriptFailed | PlaybackProgress
+    | ReplyEnded | ReplyRequested | InputCommitted | KeyPressed | InputCleared | ReplyCancelled
 )  # fmt: skip
 """Events with one entry each. Frames share entries."""
 
@@ -150,6 +153,8 @@ def event_entry(event: SingleEvent, salt: bytes) -> str:  # noqa: PLR0911 - one 
             said = "echo" if event.is_echo else "called" if event.has_wake_phrase else _said(event.transcript.text)
             asked = " asked" if event.was_requested else ""
             return f"partial {event.at} {event.transcript.segment} {event.transcript.low_confidence:d} {said}{asked}"
+        case DraftTranscript(at, words, sentence_end):
+            return f"draft {at} {words.segment} {words.until} {sentence_end!r} {_hashed(words.text, salt)}"
         case EndOfTurnScored():
             found = event.estimate
             numbers = f"{found.probability!r} {found.silence_ms!r} {found.pause_excess_ms!r} {found.pausing!r}"
@@ -309,6 +314,10 @@ def _event_of(kind: str, fields: list[str]) -> ReportedEvent:  # noqa: C901, PLR
             dictation = _dictation_of(dictated, state)
             found = _estimate_of([probability, silence_ms, excess_ms], pausing, sources, dictation)
             return EndOfTurnScored(at, SegmentId(int(segment)), found)
+        case "draft", [segment, until, sentence_end, said]:
+            text = "" if said == "-" else said
+            words = Transcript(SegmentId(int(segment)), Samples(int(until)), text, is_draft=True)
+            return DraftTranscript(at, words, float(sentence_end))
         case "judged", [segment, probability, silence_ms, excess_ms, *pausing, sources] if len(pausing) <= 1:
             found = _estimate_of([probability, silence_ms, excess_ms], pausing, sources, NOTHING)
             return EndOfTurnScored(at, SegmentId(int(segment)), found)

@@ -87,6 +87,20 @@ class InterimTranscript:
 
 
 @dataclass(frozen=True, slots=True)
+class DraftTranscript:
+    """Reports the words of a decode that was made while the user speaks.
+
+    Attributes:
+        transcript: A draft. It may lack the last words up to `transcript.until`, and all that is said after it.
+        sentence_end: Probability, 0..1, that a sentence ends after its last word.
+    """
+
+    at: Samples
+    transcript: Transcript
+    sentence_end: float
+
+
+@dataclass(frozen=True, slots=True)
 class EndOfTurnScored:
     """Reports an estimate, made during a silence, of whether the turn is over."""
 
@@ -219,8 +233,8 @@ class ReplyCancelled:
 
 
 ReportedEvent = (
-    FrameProcessed | InterimTranscript | EndOfTurnScored | FinalTranscript | TranscriptFailed | PlaybackProgress
-    | ReplyEnded | ReplyRequested | InputCommitted | KeyPressed | InputCleared | ReplyCancelled
+    FrameProcessed | InterimTranscript | DraftTranscript | EndOfTurnScored | FinalTranscript | TranscriptFailed
+    | PlaybackProgress | ReplyEnded | ReplyRequested | InputCommitted | KeyPressed | InputCleared | ReplyCancelled
 )  # fmt: skip
 """The events that a session reports. A trace holds these; the others follow from them."""
 
@@ -250,12 +264,16 @@ class Transcribe:
     """Requests transcripts of the segment for this attempt, until one has settled or the attempt is dropped.
 
     The recognizer's adapter, `assistant/pipeline/transcript_requests.py`, announces each one by `TranscriptExpected`.
+
+    Attributes:
+        has_draft: The attempt began with a draft before the silence, so the first transcript is a later one.
     """
 
     reply: ReplyId
     segment: SegmentId
     speech_end: Samples
     accepts: Acceptable = "early"
+    has_draft: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,6 +293,7 @@ class PrepareReply:
         new_text: The words that are not in the history yet; "" answers the history as it is.
         transcript_lost: There is no transcript; the reply says so.
         text_is_reply: `text` is the reply itself; otherwise it is what the reply answers.
+        foreseen: The user still speaks. The words are expected to be all.
     """
 
     reply: ReplyId
@@ -282,6 +301,7 @@ class PrepareReply:
     new_text: str = ""
     transcript_lost: bool = False
     text_is_reply: bool = False
+    foreseen: bool = False
 
 
 @dataclass(frozen=True, slots=True)

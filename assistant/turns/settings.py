@@ -95,6 +95,23 @@ class AttemptThresholds:
     late_after_ms: float = 160.0
     """Silence in ms from which an attempt and an estimate are made, even beyond the limit on early attempts."""
 
+    foreseen_sentence_end: float = 0.9
+    """Probability, 0..1, of a sentence end after the words so far from which an attempt begins before the silence.
+    Above 1: it never does (docs/lab/turn-taking.md, "Foreseen ends")."""
+
+    max_foreseen: int = 2
+    """Limit on the attempts of a turn that begin before a silence, whatever its length."""
+
+    max_foreseen_per_s: float = 0.5
+    """Such attempts in addition for each second of the turn."""
+
+    max_speech_after_draft_ms: float = 200.0
+    """Speech in ms after a draft that it may lack. With more, it lacks a word more often than not (docs/lab/stt.md)."""
+
+    foreseen_for_ms: float = 400.0
+    """Speech in ms after the audio of a draft, after which its attempt is dropped: what it may lack, and 200 ms, since
+    the VAD reports a silence up to 150 ms after its beginning."""
+
 
 @dataclass(frozen=True, slots=True)
 class RecheckThresholds:

@@ -41,6 +41,7 @@ from assistant.turns import (
 from assistant.turns.commit import on_transcript_expected
 from assistant.turns.conversation import Conversation
 from assistant.turns.events import (
+    DraftTranscript,
     Effects,
     EndOfTurnScored,
     Event,
@@ -85,6 +86,7 @@ TRANSITIONS: Mapping[type[State], Mapping[type[Event], Handler]] = {
     UserSpeaking: {
         FrameProcessed: user_speaking.on_frame,  # → AwaitingTranscript; Replying, Idle
         InterimTranscript: user_speaking.on_interim_transcript,
+        DraftTranscript: user_speaking.on_draft_transcript,
         EndOfTurnScored: user_speaking.on_end_of_turn_scored,
         TranscriptExpected: on_transcript_expected,
         FinalTranscript: user_speaking.on_transcript,

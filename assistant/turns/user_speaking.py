@@ -5,6 +5,7 @@ from assistant.turns import idle
 from assistant.turns.commit import commit_if_ready, give_up
 from assistant.turns.conversation import Conversation
 from assistant.turns.events import (
+    DraftTranscript,
     Effects,
     EndOfTurn,
     EndOfTurnScored,
@@ -46,7 +47,7 @@ def on_speech(conversation: Conversation, turn: UserTurn, at: Samples, vad: VadR
         turn.speech_end = vad.possible_end
         return turn.speculate(at, settings)
     turn.speech_end, turn.silence_timeout_ms = at, None
-    return turn.drop_attempt("went on")
+    return turn.on_speech_continues(at, settings)
 
 
 def _on_silence(conversation: Conversation, turn: UserTurn, at: Samples, vad: VadResult) -> Effects:
@@ -60,6 +61,8 @@ def _on_silence(conversation: Conversation, turn: UserTurn, at: Samples, vad: Va
         return effects
     if turn.attempt is None:
         effects += (turn.begin_attempt(turn.speech_end),)
+    elif turn.attempt.foreseen_until is not None:
+        effects += (turn.confirm_foreseen(turn.attempt),)
     conversation.state = state = AwaitingTranscript(turn, at, ended_by)
     return (*effects, EndOfTurn(turn.number), *commit_if_ready(conversation, state, at))
 
@@ -96,6 +99,12 @@ def on_interim_transcript(_conversation: Conversation, state: UserSpeaking, even
     if event.has_wake_phrase and state.turn.segment == event.transcript.segment:
         state.turn.mark_certain()
     return ()
+
+
+def on_draft_transcript(conversation: Conversation, state: UserSpeaking, event: DraftTranscript) -> Effects:
+    """Takes the words of a decode made while the user speaks."""
+    turn = state.turn
+    return turn.foresee(event, conversation.settings) if turn.segment == event.transcript.segment else ()
 
 
 def on_input_committed(conversation: Conversation, state: UserSpeaking, event: InputCommitted) -> Effects:

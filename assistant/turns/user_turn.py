@@ -13,6 +13,7 @@ from assistant.turns.events import (
     AbandonReason,
     Acceptable,
     CloseSegment,
+    DraftTranscript,
     DropAttempt,
     DropReason,
     Effect,
@@ -67,6 +68,7 @@ class UserTurn:
         retracted_low_confidence: The recognizer reported low confidence in the earlier words.
         attempts: The number of attempts and later transcripts, including dropped ones. It keeps reply ids unique.
         begun_attempts: The number of attempts that count for the limit on early ones.
+        foreseen_attempts: The number of attempts that began before a silence.
         attempt: The current attempt.
         submitted: The client ended it.
         silence_timeout_ms: The silence timeout of the current silence, from the last estimate; None without one.
@@ -85,6 +87,7 @@ class UserTurn:
     retracted_low_confidence: bool = False
     attempts: int = 0
     begun_attempts: int = 0
+    foreseen_attempts: int = 0
     attempt: Attempt | None = None
     submitted: bool = False
     silence_timeout_ms: float | None = None
@@ -126,8 +129,10 @@ class UserTurn:
     # ---- attempts ----
 
     def speculate(self, at: Samples, settings: TurnSettings) -> Effects:
-        """Starts an attempt during a silence or a possible end of speech."""
+        """Starts an attempt during a silence or a possible end of speech, or confirms the one that began before it."""
         speculate_ms = settings.speculate_after_ms
+        if self.attempt is not None and self.attempt.foreseen_until is not None:
+            return self._on_foreseen_silence(self.attempt, self.attempt.foreseen_until, at, settings)
         if self.attempt is not None or speculate_ms is None or settings.ends_by_client:
             return ()
         thresholds = settings.attempts
@@ -137,6 +142,54 @@ class UserTurn:
         if at - self.speech_end < samples_of_ms(after_ms):
             return ()
         return (self.begin_attempt(self.speech_end, "draft" if self.will_be_answered else "early"),)
+
+    def foresee(self, event: DraftTranscript, settings: TurnSettings) -> Effects:
+        """Takes a draft while the user speaks. If it sounds complete, an attempt begins before the silence."""
+        attempt, words = self.attempt, event.transcript
+        if attempt is not None and (attempt.foreseen_until is None or attempt.words is None):
+            return ()  # its transcripts are requested
+        dropped: Effects = ()
+        if attempt is not None and attempt.words is not None:
+            if plain_words(words.text) == plain_words(attempt.words.new_text):
+                attempt.foreseen_until = words.until
+                return ()
+            dropped = self.drop_attempt("went on")
+        if not self._may_foresee(event, settings):
+            return dropped
+        self.attempts += 1
+        self.foreseen_attempts += 1
+        self.attempt = Attempt(ReplyId(self.number, self.attempts), None, settled=False, foreseen_until=words.until)
+        draft = Words("", words.text.strip(), stability=Stability.DRAFT)
+        return (*dropped, *self._begin_reply(self.attempt, draft))
+
+    def _may_foresee(self, event: DraftTranscript, settings: TurnSettings) -> bool:
+        thresholds = settings.attempts
+        if settings.speculate_after_ms is None or not settings.ends_by_silence or not self.will_be_answered:
+            return False
+        if not event.transcript.text.strip() or event.sentence_end < thresholds.foreseen_sentence_end:
+            return False
+        duration_s = s_of_samples(event.at - self.onset)
+        return self.foreseen_attempts < thresholds.max_foreseen + thresholds.max_foreseen_per_s * duration_s
+
+    def on_speech_continues(self, at: Samples, settings: TurnSettings) -> Effects:
+        """Drops the attempt, because the user speaks; one that began before the silence only after a while."""
+        until = None if self.attempt is None else self.attempt.foreseen_until
+        if until is not None and at - until < samples_of_ms(settings.attempts.foreseen_for_ms):
+            return ()
+        return self.drop_attempt("went on")
+
+    def _on_foreseen_silence(self, attempt: Attempt, until: Samples, at: Samples, settings: TurnSettings) -> Effects:
+        """Requests transcripts for an attempt that began before this silence, or drops it for another one."""
+        if self.speech_end - until > samples_of_ms(settings.attempts.max_speech_after_draft_ms):
+            return (*self.drop_attempt("went on"), *self.speculate(at, settings))
+        if at - self.speech_end < samples_of_ms(settings.speculate_after_ms or 0.0):
+            return ()
+        return (self.confirm_foreseen(attempt),)
+
+    def confirm_foreseen(self, attempt: Attempt) -> Effect:
+        """Requests transcripts for an attempt that began before the silence."""
+        attempt.foreseen_until = None
+        return Transcribe(attempt.reply, self.segment, self.speech_end, has_draft=True)
 
     def begin_attempt(self, speech_end: Samples, accepts: Acceptable = "early") -> Effect:
         """Starts an attempt and requests its transcript."""
@@ -216,7 +269,9 @@ class UserTurn:
         """Takes the words of an attempt and prepares the reply to them."""
         attempt.words = words = self._with_retracted(words)
         answered = words.text or words.are_lost or self.reply_due
-        return (prepare_reply(attempt.reply, words),) if self.will_be_answered and answered else ()
+        if not (self.will_be_answered and answered):
+            return ()
+        return (prepare_reply(attempt.reply, words, foreseen=attempt.foreseen_until is not None),)
 
     def _with_retracted(self, words: Words) -> Words:
         """Returns the words together with those of retracted replies, or only those if the words are ignored."""

@@ -129,6 +129,8 @@ class Recognizer(Protocol):
     def open(self, segment: SegmentId, on_interim: Callable[[Transcript], None]) -> RecognitionStream:
         """Opens a segment. `on_interim` is called on the event loop whenever the interim transcript has changed.
 
+        It is also called with drafts: all words of the newest decode, which the next one may still change.
+
         Opening a second segment cancels an open one. Raises SttError if the engine has failed.
         """
         ...

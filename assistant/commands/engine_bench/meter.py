@@ -52,7 +52,7 @@ async def recognize(transcriber: Recognizer, pcm: Pcm, onset: Samples, segment: 
     partials_s: list[float] = []
 
     def on_interim(words: Transcript) -> None:
-        if words.text:
+        if words.text and not words.is_draft:
             partials_s.append(loop.time())
 
     stream = transcriber.open(segment, on_interim)

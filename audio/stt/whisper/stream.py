@@ -271,8 +271,9 @@ class WhisperStream:
         elif good and newest:
             self._latest = (decode.until, decoded)
         self._answer_requests()
-        if decode.kind != "settle" and good and newest:
-            self._report_interim(decode, decoded)  # last, because the listener may raise
+        if decode.kind != "settle" and good and newest:  # last, because the listener may raise
+            self._report_interim(decode, decoded)
+            self._report_draft(decode, decoded)
 
     def fail(self, error: SttError) -> None:
         """Fails all pending and later requests with `error`."""
@@ -349,6 +350,14 @@ class WhisperStream:
         if self._open and words.text != self._last_interim:
             self._last_interim = words.text
             self._on_interim(words)
+
+    def _report_draft(self, decode: Decode, decoded: Decoded) -> None:
+        """Reports all words of a decode that nobody has requested, if they are likely."""
+        usable = decoded.text and not decoded.failed_check and not self._settled_low_confidence
+        if not usable or not self._open or self._requests or self._scheduler.has_several_clients:
+            return
+        words = self._transcript(decode.until, decoded.text, low_confidence=False)
+        self._on_interim(replace(words, punctuation=decoded.punctuation, is_draft=True))
 
     def _transcript(self, until: int, text: str, *, low_confidence: bool) -> Transcript:
         whole = " ".join(part for part in (*self._settled, text) if part)

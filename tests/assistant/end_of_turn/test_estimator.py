@@ -39,6 +39,10 @@ DICTATIONS = (
 )
 
 
+def shortest_ms(patience: EndOfTurnProfile) -> float:
+    return patience.sure_floor_ms or patience.floor_ms
+
+
 def prosody(**changed: float) -> Prosody:
     return Prosody(**(dict.fromkeys(FEATURES, 0.0) | changed))
 
@@ -70,7 +74,7 @@ def test_probability_grows_with_silence(evidence: EndOfTurnEvidence, more_ms: fl
     assert 0 <= now.probability <= later.probability <= 1
     for patience in PROFILES:
         longest_ms = max(patience.unfinished_ms, 2 * patience.dictating_ms)
-        assert patience.floor_ms <= silence_timeout_ms(now, patience) <= longest_ms
+        assert shortest_ms(patience) <= silence_timeout_ms(now, patience) <= longest_ms
 
 
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 2000), st.floats(50, 3000), st.sampled_from(PROFILES))
@@ -152,7 +156,8 @@ def test_complete_question_has_shortest_timeout_and_filler_longest() -> None:
     estimator = fitted_turn_end()
     over = estimator.estimate(EndOfTurnEvidence(160, text="what time is it", known_sentence=True, smart_turn=0.99))
     hesitates = estimator.estimate(EndOfTurnEvidence(160, text="what is the um", smart_turn=0.05))
-    assert silence_timeout_ms(over, BALANCED) == BALANCED.floor_ms
+    assert silence_timeout_ms(over, BALANCED) == BALANCED.sure_floor_ms
+    assert silence_timeout_ms(over, EAGER) == EAGER.floor_ms
     assert silence_timeout_ms(hesitates, BALANCED) == BALANCED.unfinished_ms
 
 
@@ -192,9 +197,9 @@ def test_speaker_who_pauses_often_has_longer_ceiling() -> None:
 
     stranger, often = SpeakerPauseStats().pausing, OFTEN
     assert [waits(stranger, patience) for patience in PROFILES] == [400, 440, 820, 440]
-    assert [waits(often, patience) for patience in PROFILES] == [400, 760, 1600]
+    assert [waits(often, patience) for patience in PROFILES] == [400, 760, 1600, 1250]
     assert waits(stranger, BALANCED) < waits((SELDOM + OFTEN) / 2, BALANCED) < waits(often, BALANCED)
-    assert waits(often, BALANCED, 0.99) == BALANCED.floor_ms, (
+    assert waits(often, BALANCED, 0.99) == BALANCED.sure_floor_ms, (
         "a turn that is certainly over still has the shortest timeout"
     )
     assert waits(often, BALANCED, 0.05) == BALANCED.unfinished_ms
@@ -209,7 +214,7 @@ def test_silence_timeout_grows_with_pausing_share(
         silence_timeout_ms(EndOfTurnEstimate(probability, silence_ms, 650, "", share), patience)
         for share in (seldom, often)
     ]
-    assert patience.floor_ms <= waits[0] <= waits[1] <= patience.unfinished_ms
+    assert shortest_ms(patience) <= waits[0] <= waits[1] <= patience.unfinished_ms
 
 
 def test_pause_in_current_turn_lowers_probability() -> None:

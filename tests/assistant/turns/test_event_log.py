@@ -17,6 +17,7 @@ from assistant.turns.event_log import MAX_ENTRIES, EventLog
 from assistant.turns.events import (
     CommitTurn,
     CommitWithoutReply,
+    DraftTranscript,
     EndOfTurnScored,
     FinalTranscript,
     FrameProcessed,
@@ -82,6 +83,7 @@ def frame(number: int, vad: VadResult) -> FrameProcessed:
         EndOfTurnScored(
             AT, SEGMENT, EndOfTurnEstimate(0.5, 160.0, 650.0, "sound", 0.25, Dictation("announcement", "incomplete"))
         ),
+        DraftTranscript(AT, replace(words(""), is_draft=True), 0.975),
         TranscriptFailed(AT, REPLY, SEGMENT),
         PlaybackProgress(AT, REPLY, 3, audible=True),
         ReplyEnded(AT, REPLY),
@@ -111,6 +113,7 @@ def frame(number: int, vad: VadResult) -> FrameProcessed:
         "EOT estimate with pausing share",
         "EOT estimate in dictation",
         "EOT estimate after announcement",
+        "draft during speech",
         "transcript failed",
         "playback progress",
         "reply ended",
@@ -361,6 +364,8 @@ def event_sequences(draw: st.DrawFn) -> list[tuple[ReportedEvent, TurnSettings]]
                 events = [draw(st.sampled_from(events))]
             case "partial":
                 events = [InterimTranscript(Samples(at), words, bool(words.text.strip()) and draw(st.booleans()))]
+                events += [DraftTranscript(Samples(at), replace(words, is_draft=True), draw(st.floats(0, 1)))]
+                events = [draw(st.sampled_from(events))]
             case "judged":
                 chance, share = st.floats(0, 1), st.floats(0, 1)
                 silence_ms, excess_ms = draw(st.floats(0, 900)), draw(st.floats(1, 900))

@@ -1,6 +1,7 @@
 """Property tests: invariants of turn taking under any order of events."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import cycle
 from typing import Any
 
@@ -12,6 +13,7 @@ from turn_scene import words
 from assistant.end_of_turn.estimator import BALANCED, EndOfTurnEstimate
 from assistant.pipeline.transcript_requests import TranscriptRequests
 from assistant.turns.events import (
+    DraftTranscript,
     EndOfTurnScored,
     FinalTranscript,
     FrameProcessed,
@@ -216,6 +218,8 @@ def test_invariants_hold_for_any_session(
         for when, text, called in partials:
             if number == when and session.open_segment is not None:
                 session.handle(InterimTranscript(end, words(text, session.open_segment), called))
+                draft = replace(words(text, session.open_segment), until=end, is_draft=True)
+                session.handle(DraftTranscript(end, draft, 1.0))
         if session.key is not None and number in released:
             session.key.release(end)
         if number in pressed:
@@ -265,6 +269,7 @@ events = st.one_of(
     st.builds(
         InterimTranscript, positions, transcripts, st.booleans(), was_requested=st.booleans(), is_echo=st.booleans()
     ),
+    st.builds(DraftTranscript, positions, transcripts, st.floats(0, 1)),
     st.builds(EndOfTurnScored, positions, segments, estimates),
     st.builds(PlaybackProgress, positions, replies, st.integers(0, 5), st.booleans()),
     st.builds(ReplyEnded, positions, replies),
