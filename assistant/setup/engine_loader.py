@@ -240,12 +240,10 @@ class EngineLoader:
 
     async def _measure_whisper(self) -> Mapping[str, DecodeTime]:
         """Measures the Whisper models that "auto" needs times of. Those without a time at the limit are not chosen."""
-        names = whisper_choice(self.settings).to_measure
-        if not names:
+        choice = whisper_choice(self.settings)
+        if not choice.to_measure:
             return {}
-        self.show_measuring(
-            f"the speed of Whisper on this machine ({', '.join(names)}), {MEASURE_TIMEOUT_S:g} s at most"
-        )
+        self.show_measuring(choice.measuring(MEASURE_TIMEOUT_S))
         now_s, ended = asyncio.get_running_loop().time, threading.Event()
         try:
             async with asyncio.timeout(MEASURE_TIMEOUT_S):
