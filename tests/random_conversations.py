@@ -56,6 +56,7 @@ from assistant.turns.events import (
     RequestTranscript,
     ResumeReply,
     RetractReply,
+    StopListeningSound,
     TranscriptFailed,
     TurnDiscarded,
     TurnStarted,

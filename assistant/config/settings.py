@@ -125,8 +125,8 @@ class TurnSection(ConfigSection):
     listening_sounds: Annotated[
         bool,
         KeyInfo(
-            'A soft "mhm" in a pause of 0.7 s that sounds unfinished. It needs a profile that waits for 1 s or more, such '
-            "as patient, and a microphone that stays open (not audio.echo = half-duplex)."
+            'A soft "mhm" in a pause of 0.7 s that sounds unfinished. It needs a profile that waits for 1 s or more '
+            "(patient), and a microphone that stays open (not audio.echo = half-duplex)."
         ),
     ] = False
 

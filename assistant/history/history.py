@@ -133,9 +133,9 @@ class History:
     def set_heard(
         self, reply: ReplyId, audio_end: ReplySamples, *, complete: bool, unheard: Sequence[Stretch] = ()
     ) -> str:
-        """Stores the whole words of the reply up to `audio_end`, without `unheard` stretches. Returns all that was heard.
+        """Stores the whole words of the reply up to `audio_end`, without `unheard` stretches. Returns them.
 
-        A notice of the program at the beginning is returned, but not stored: the LLM has not said it.
+        A notice of the program at their beginning is returned, but not stored: the LLM has not said it.
         """
         item = self._replies.get(reply)
         transcript = None if item is None else self._transcripts.get(item)

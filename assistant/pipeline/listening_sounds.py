@@ -29,7 +29,7 @@ class ListeningSound:
 
     Attributes:
         text: What it says.
-        pcm: Its audio at the voice's own volume: int16 (n,) at 24 kHz.
+        pcm: Its audio at the level of replies: int16 (n,) at 24 kHz.
     """
 
     text: str

@@ -348,7 +348,7 @@ class Session:
         if self._reply_requests.is_waiting or self._reply_requests.typed_messages:
             self._reply_requests.proceed()  # any event may end the reply or the speech that they wait for
 
-    def _apply(self, effect: SessionEffect) -> None:  # noqa: C901, PLR0912 - one case for each kind of effect
+    def _apply(self, effect: SessionEffect) -> None:  # noqa: C901, PLR0912, PLR0915 - one case for each kind
         """Carries out one effect."""
         match effect:
             case OpenSegment():

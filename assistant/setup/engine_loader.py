@@ -316,7 +316,8 @@ class EngineLoader:
         began_s = _now_s()
         try:
             async with asyncio.timeout(SOUND_TIMEOUT_S):
-                return await make_listening_sound(voice, self.settings.assistant.language)
+                settings = self.settings
+                return await make_listening_sound(voice, settings.assistant.language, settings.tts.volume_dbfs)
         except (TtsError, TimeoutError) as error:
             why = f"instead of turn.listening_sounds, because {error or 'the voice is too slow'}"
             log.warning("listening sounds: none, %s", why)

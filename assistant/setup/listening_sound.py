@@ -8,14 +8,21 @@ import numpy as np
 
 from assistant.pipeline.listening_sounds import ListeningSound
 from audio.errors import TtsError
+from audio.level import gain_for, soften
 from audio.tts import Voice
-from audio.units import REPLY_RATE_HZ, Pcm, reply_samples_of_ms
+from audio.units import FULL_SCALE, REPLY_RATE_HZ, Pcm, reply_samples_of_ms
 
-LISTENING_SOUNDS: Mapping[str, str] = MappingProxyType({"en": "Mm-hmm.", "de": "Mhm.", "fr": "Mm.", "es": "Ajá."})
-"""Text of the listening sound by language; English for other languages."""
+LISTENING_SOUNDS: Mapping[str, str] = MappingProxyType({"en": "Mm-hmm.", "de": "Mhm.", "fr": "Mhm.", "es": "Ajá."})
+"""Text of the listening sound by language; English for other languages.
+
+`audio.pronunciation.HUMS` has the phonemes of those that engines would spell.
+"""
 
 MAX_MS = 900.0
-"""Longest sound in ms that is used. A voice that spells the letters takes longer."""
+"""Longest sound in ms that is used. A longer one is no hum and would be cut by the user or the reply."""
+
+MAX_GAIN = 10.0
+"""Largest factor that brings a soft sound to the level of replies."""
 
 _SILENT_SHARE = 0.03
 """Share of the peak below which the beginning and the end count as silence."""
@@ -23,21 +30,25 @@ _SILENT_SHARE = 0.03
 _FADE_SAMPLES: int = reply_samples_of_ms(10)
 
 
-async def make_listening_sound(voice: Voice, language: str) -> ListeningSound:
-    """Returns the listening sound of a loaded voice.
+async def make_listening_sound(voice: Voice, language: str, level_dbfs: float) -> ListeningSound:
+    """Returns the listening sound of a loaded voice, at the level of replies, `level_dbfs`.
 
     Raises TtsError if the voice fails, or makes no sound that is short enough.
     """
     text = LISTENING_SOUNDS.get(language.partition("-")[0], LISTENING_SOUNDS["en"])
-    pieces: list[Pcm] = []
     async with aclosing(voice.speak(text)) as chunks:
-        async for chunk in chunks:
-            pieces.append(chunk.pcm)
-    pcm = _trimmed(np.concatenate([np.zeros(0, np.int16), *pieces]))
+        pieces = [chunk.pcm async for chunk in chunks]
+    pcm = _trimmed(_leveled(np.concatenate([np.zeros(0, np.int16), *pieces]), level_dbfs))
     length_ms = len(pcm) * 1000 / REPLY_RATE_HZ
     if not 0 < length_ms <= MAX_MS:
         raise TtsError(f"the voice {voice.name} takes {length_ms:.0f} ms for {text!r}; allowed: up to {MAX_MS:.0f} ms")
     return ListeningSound(text, pcm)
+
+
+def _leveled(pcm: Pcm, level_dbfs: float) -> Pcm:
+    """Returns the audio at the level of replies. A voice is adjusted by whole sentences, and its hums are softer."""
+    gain = min(gain_for(level_dbfs, pcm), MAX_GAIN)
+    return soften(pcm.astype(np.float32) / FULL_SCALE * np.float32(gain))
 
 
 def _trimmed(pcm: Pcm) -> Pcm:

@@ -175,7 +175,8 @@ def _listening_sounds(record: Record) -> Iterator[str]:
     for event in record["events"]:
         if event["name"] == "listening_sound":
             after_ms = event["at_ms"] - end_ms
-            yield f"listening    a sound, {abs(after_ms):.0f} ms {'after' if after_ms > 0 else 'before'} the end of speech"
+            when = "after" if after_ms > 0 else "before"
+            yield f"listening    a sound, {abs(after_ms):.0f} ms {when} the end of speech"
         elif event["name"] == "listening_sound_cut":
             yield f"listening    it was cut {event['detail']}, because the user went on"
 

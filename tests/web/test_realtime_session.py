@@ -15,8 +15,7 @@ from simulation import ScriptedVoice
 from virtual_time import run_virtual
 from wire_client import Client, Event
 
-from assistant.end_of_turn.estimator import EndOfTurnEstimate, silence_timeout_ms
-from assistant.end_of_turn.estimator import EndOfTurnEstimate, EndOfTurnEvidence
+from assistant.end_of_turn.estimator import EndOfTurnEstimate, EndOfTurnEvidence, silence_timeout_ms
 from assistant.history.history import History
 from assistant.history.items import AssistantMessage, ItemId, UserMessage
 from assistant.pipeline.engines import Engines, SessionSettings

@@ -30,8 +30,8 @@ from audio.units import ms_of_reply_samples
 from llm.discovery import PORTS, discover
 
 NO_LISTENING_SOUNDS = (
-    "turn.listening_sounds has no effect: with audio.echo = half-duplex the microphone would be off meanwhile; use cancel "
-    "or headphones"
+    "turn.listening_sounds has no effect: with audio.echo = half-duplex the microphone would be off meanwhile; "
+    "use cancel or headphones"
 )
 
 READY_TIMEOUT_S = 8.0

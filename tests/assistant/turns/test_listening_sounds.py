@@ -1,6 +1,7 @@
 """Listening sounds: when a pause is attended with a "mhm", and what stops it."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from turn_scene import Scene, at, words
@@ -46,11 +47,11 @@ class PausingScene(Scene):
         """Speaks, then pauses for 200 ms. The transcript and the estimate arrive."""
         self.speech(speech_ms)
         self.silence(200)
-        for request in [effect for effect in self.effects if isinstance(effect, RecognizerRequest)]:
-            if request.reply not in self.transcribed:
-                self.transcribed.add(request.reply)
-                heard = replace(words(text, request.segment), low_confidence=low_confidence)
-                self.handle(FinalTranscript(at(self.now_ms), request.reply, heard))
+        for effect in self.effects:  # a transcript may request another one
+            if isinstance(effect, RecognizerRequest) and effect.reply not in self.transcribed:
+                self.transcribed.add(effect.reply)
+                heard = replace(words(text, effect.segment), low_confidence=low_confidence)
+                self.handle(FinalTranscript(at(self.now_ms), effect.reply, heard))
         if estimate is not None:
             self.score(estimate)
 
@@ -165,10 +166,8 @@ def test_sounds_are_eight_seconds_apart() -> None:
     played_ms = []
     for _ in range(12):
         scene.pause(speech_ms=1500)
-        for _ in range(50):
-            if PlayListeningSound(1) in scene.silence(20):
-                played_ms.append(scene.now_ms)
-    gaps = [later - sooner for sooner, later in zip(played_ms, played_ms[1:], strict=False)]
+        played_ms += [scene.now_ms for _ in range(50) if PlayListeningSound(1) in scene.silence(20)]
+    gaps = [later - sooner for sooner, later in pairwise(played_ms)]
     assert len(gaps) >= 2
     assert all(8000 <= gap < 8000 + 2700 for gap in gaps)
 

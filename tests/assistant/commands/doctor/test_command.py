@@ -83,7 +83,9 @@ def test_screen_shows_what_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "whisper_choice", lambda _settings: choice)
     screen = StringIO()
     command.doctor(None, [], Console(file=screen, width=160), as_json=False)
-    assert screen.getvalue().startswith("measuring the speed of Whisper on this machine (tiny), 30 s at most\nRepartee ")
+    assert screen.getvalue().startswith(
+        "measuring the speed of Whisper on this machine (tiny), 30 s at most\nRepartee "
+    )
 
 
 def test_invalid_configuration_exits_with_2() -> None:
