@@ -409,6 +409,7 @@ CONFIGS = st.builds(
         st.booleans(),
         st.booleans(),
         st.none() | st.integers(40, 2000),
+        st.booleans(),
     ),
 )
 

@@ -30,7 +30,8 @@ REPLY = "It is ordered. Anything else?"
 
 def tone(length_ms: int) -> Pcm:
     at = np.arange(REPLY_RATE_HZ * length_ms // 1000)
-    return np.rint(6000 * np.sin(at * (2 * np.pi * 200 / REPLY_RATE_HZ))).astype(np.int16)
+    made: Pcm = np.rint(6000 * np.sin(at * (2 * np.pi * 200 / REPLY_RATE_HZ))).astype(np.int16)
+    return made
 
 
 class FinishedWith:
@@ -119,8 +120,8 @@ def test_reply_replaces_the_sound_and_is_not_delayed() -> None:
     assert record.playout_start_ms is not None
     begin_ms = record.playout_start_ms
     assert sound_between(result, begin_ms - 60, begin_ms - 20).any()
-    replies = [sound_between(one, begin_ms + 20, begin_ms + 1000) for one in results]
-    assert np.array_equal(*replies)
+    reply, expected_reply = (sound_between(one, begin_ms + 20, begin_ms + 1000) for one in results)
+    assert np.array_equal(reply, expected_reply)
 
 
 def test_echo_of_the_sound_is_no_word_of_the_user() -> None:
