@@ -29,6 +29,9 @@ ESPEAK_PHONEMES: Mapping[str, str] = MappingProxyType(
 )
 """Signs of the phonetic alphabet that an entry may have, with espeak-ng's names for them in English voices."""
 
+HUMS: Mapping[str, str] = MappingProxyType(dict.fromkeys(("mhm", "mm-hmm"), "/mmˈhmm/"))
+"""Phonemes of hums, which engines would spell. They are not part of a user's table, which may have others."""
+
 _SIGNS = frozenset("".join(ESPEAK_PHONEMES)) | {"g"}
 _LONGEST = max(map(len, ESPEAK_PHONEMES))
 

@@ -125,6 +125,14 @@ class QueuedSpeaker:
         """See `Speaker.unduck`."""
         self._mixer.unduck()
 
+    def chime(self, pcm: Pcm) -> None:
+        """Plays a short sound, int16 (n,) at 24 kHz, at most 2 s, when no reply plays. It is not part of a reply."""
+        self._mixer.chime(pcm)
+
+    def stop_chime(self) -> None:
+        """Stops the sound within 5 ms, if it still plays."""
+        self._mixer.stop_chime()
+
     def _tell(self) -> None:
         """Reports what was pulled since the last call."""
         for pulled, leaves_s in self._mixer.played():

@@ -181,7 +181,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--out", type=Path, default=Path("out/serve"))
     parser.add_argument("--only", type=parts_of, default=list(PARTS), metavar="PART,…", help=",".join(PARTS))
     parser.add_argument(
-        "--profiles", type=profiles_of, default=["balanced", "eager", "patient"], metavar="NAME,…", help=",".join(PROFILES)
+        "--profiles",
+        type=profiles_of,
+        default=["balanced", "eager", "patient"],
+        metavar="NAME,…",
+        help=",".join(PROFILES),
     )
     parser.add_argument(
         "--engine",

@@ -13,10 +13,12 @@ import numpy as np
 import pytest
 from virtual_time import run_virtual
 
+from assistant.end_of_turn.estimator import EndOfTurnEstimator
 from assistant.events import ChunkSpoken, Problem, SessionEvent
 from assistant.history.history import History
 from assistant.history.items import Item
 from assistant.pipeline.engines import Engines, SessionSettings
+from assistant.pipeline.listening_sounds import ListeningSound
 from assistant.pipeline.recorder import Recorder
 from assistant.pipeline.session import Session
 from assistant.skills.effects import SkillEffects
@@ -399,6 +401,8 @@ class Simulation:
     max_history_tokens: int = 100_000
     wake_phrase: WakePhraseGate = field(default_factory=WakePhraseGate)
     push_to_talk: PushToTalk | None = None
+    end_of_turn: EndOfTurnEstimator | None = None
+    listening_sound: ListeningSound | None = None
     late_ms: Sequence[int] = (0,)
     microphone: ScriptedMicrophone = field(init=False)
     recognizer: ScriptedRecognizer = field(init=False)
@@ -462,7 +466,9 @@ class Simulation:
                 self.model,
                 self.voice,
                 self.skill_effects,
+                end_of_turn=self.end_of_turn,
                 tools=self.tools,
+                listening_sound=self.listening_sound,
             ),
             TurnTaking(self.turns),
             conversation,
@@ -471,6 +477,7 @@ class Simulation:
             show,
             wake_phrase=self.wake_phrase,
             push_to_talk=self.push_to_talk,
+            sound_output=speaker,
         )
         for ms, do in self.actions:
             loop.call_at(start_s + ms / 1000, do)

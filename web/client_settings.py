@@ -14,6 +14,8 @@ from web.wire.session_config import Limit, Profile, SemanticVad, ServerVad, Sess
 def turn_settings(base: TurnSettings, server_profile: Profile, config: SessionConfig) -> TurnSettings:
     """Returns the server's turn-taking settings with the client's changes."""
     base = replace(base, has_client=True)
+    if not (config.extensions.listening_sounds and config.extensions.events and config.modality == "audio"):
+        base = replace(base, listening_sounds=None)
     min_ms = config.extensions.interrupt_after_ms
     if min_ms is not None:
         base = replace(base, interrupt_after_ms=max(base.interrupt_after_ms, float(min_ms)))

@@ -9,7 +9,7 @@ import gc
 import logging
 import secrets
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from starlette.types import Message
@@ -199,11 +199,12 @@ class Connections:
         )
         microphone = ClientMicrophone(REPLY_RATE_HZ, self._share)
         speaker = ClientSpeaker(settings.server.ahead_ms)
+        base = turn_settings(settings, engines.recognizer.name)
         realtime_session = RealtimeSession(
             self._realtime(config, engines, token),
             microphone,
             speaker,
-            turn_settings(settings, engines.recognizer.name),
+            base if engines.listening_sound is not None else replace(base, listening_sounds=None),
             settings.turn.profile,
             voice=engines.voice.name,
         )
@@ -224,6 +225,7 @@ class Connections:
             trace=trace,
             on_event=lambda event: self._on_event(realtime_session, name, event),
             counters=lambda: {"silent_clients": speaker.silent_clients},
+            sound_output=realtime_session,
         )
         realtime_session.configure(config)
         return _Conversation(realtime_session, token), trace

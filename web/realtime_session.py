@@ -163,6 +163,18 @@ class RealtimeSession:
             self.realtime.unduck(key)
         self.changed()
 
+    # ---- listening sounds: it is the session's `SoundOutput` ----
+
+    def chime(self, pcm: Pcm) -> None:
+        """Sends a listening sound, which the client plays at once."""
+        self.realtime.listening_sound(pcm)
+        self.changed()
+
+    def stop_chime(self) -> None:
+        """Tells the client to stop the sound."""
+        self.realtime.listening_sound_stopped()
+        self.changed()
+
     # ---- the client's commands ----
 
     async def receive(self, text: str, pacer: AudioPacer) -> bool:

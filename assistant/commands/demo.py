@@ -229,6 +229,7 @@ async def _converse(  # noqa: PLR0917
         trace=trace,
         on_event=screen.show,
         counters=lambda: {"underruns": speaker.counts.underruns},
+        sound_output=speaker,
     )
     async with asyncio.TaskGroup() as tasks:
         writers = [tasks.create_task(trace.run(), name="trace")]

@@ -132,6 +132,14 @@ class TurnSection(ConfigSection):
         ),
     ] = 300
 
+    listening_sounds: Annotated[
+        bool,
+        KeyInfo(
+            'A soft "mhm" in a pause of 0.7 s that sounds unfinished. It needs a profile that waits for 1 s or more '
+            "(patient), and a microphone that stays open (not audio.echo = half-duplex)."
+        ),
+    ] = False
+
     @property
     def hangover_in_use_ms(self) -> int:
         """`hangover_ms`, or the profile's value if that is 0."""

@@ -133,15 +133,18 @@ class History:
     def set_heard(
         self, reply: ReplyId, audio_end: ReplySamples, *, complete: bool, unheard: Sequence[Stretch] = ()
     ) -> str:
-        """Stores the whole words of the reply up to `audio_end`, without `unheard` stretches. Returns them."""
+        """Stores the whole words of the reply up to `audio_end`, without `unheard` stretches. Returns them.
+
+        A notice of the program at their beginning is returned, but not stored: the LLM has not said it.
+        """
         item = self._replies.get(reply)
         transcript = None if item is None else self._transcripts.get(item)
         if item is None or transcript is None:
             return ""
-        words = transcript.text_heard(audio_end, unheard)
+        words = transcript.answer_heard(audio_end, unheard)
         whole = complete and transcript.all_heard(audio_end, unheard)
         self._replace(item, AssistantMessage(item, words, complete=whole, tool_uses=self._tool_uses_of(item)))
-        return words
+        return transcript.text_heard(audio_end, unheard)
 
     def truncate(self, item: ItemId, audio_end: ReplySamples) -> str | None:
         """Cuts the message permanently to the words before `audio_end`. Returns them; None if the reply is unknown."""
@@ -149,8 +152,9 @@ class History:
         if transcript is None:
             return None
         transcript.cut(audio_end)
-        self._replace(item, AssistantMessage(item, transcript.text, complete=False, tool_uses=self._tool_uses_of(item)))
-        return transcript.text
+        words = transcript.answer
+        self._replace(item, AssistantMessage(item, words, complete=False, tool_uses=self._tool_uses_of(item)))
+        return words
 
     def length(self, item: ItemId) -> ReplySamples | None:
         """Returns the length of the reply's audio, as far as made and not truncated; None if the reply is unknown."""

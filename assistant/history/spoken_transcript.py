@@ -40,6 +40,7 @@ class SpokenTranscript:
     _chunk_text_start: int = 0
     _to_written: Callable[[int], int] = int
     _chunk_samples_start: int = 0
+    _notice_end: int = 0  # length of the notice at the beginning, in characters
 
     @property
     def text(self) -> str:
@@ -47,19 +48,29 @@ class SpokenTranscript:
         return self._text
 
     @property
+    def answer(self) -> str:
+        """The text without a notice of the program at its beginning."""
+        return self._text[self._notice_end :].strip()
+
+    @property
     def samples(self) -> ReplySamples:
         """The length of the audio made so far."""
         return ReplySamples(self._samples)
 
-    def begin_chunk(self, text: str, to_written: Callable[[int], int] = int) -> None:
+    def begin_chunk(self, text: str, to_written: Callable[[int], int] = int, *, is_notice: bool = False) -> None:
         """Adds the text of the next chunk, whose audio follows.
 
-        `to_written` maps a position in the spoken form of the text to one in `text`.
+        Args:
+            text: The text.
+            to_written: Maps a position in the spoken form of the text to one in `text`.
+            is_notice: It belongs to a notice of the program, which precedes the answer.
         """
         self._to_written = to_written
         self._chunk_text_start = len(self._text) + bool(self._text)
         self._chunk_samples_start = self._samples
         self._text = f"{self._text} {text}" if self._text else text
+        if is_notice:
+            self._notice_end = len(self._text)
 
     def add_audio(self, samples: int, marks: tuple[WordMark, ...]) -> tuple[TimedWord, ...]:
         """Adds an audio chunk, with the marks of the words that begin in it, in order.
@@ -80,9 +91,11 @@ class SpokenTranscript:
                 timed_words.append(TimedWord(text, start_ms, ms_of_reply_samples(sound_end), mark.estimated))
         return tuple(timed_words)
 
-    def add_shown_text(self, text: str) -> None:
-        """Adds text that is shown and not spoken. It counts as heard at once."""
+    def add_shown_text(self, text: str, *, is_notice: bool = False) -> None:
+        """Adds text that is shown and not spoken. It counts as heard at once. `is_notice`: see `begin_chunk`."""
         self._text += text
+        if is_notice:
+            self._notice_end = len(self._text)
         self._sound_starts.append(self._samples)
         self._sound_ends.append(self._samples)
         self._text_ends.append(len(self._text))
@@ -91,6 +104,7 @@ class SpokenTranscript:
         """Removes everything after this position of the audio. Only whole words before it stay."""
         heard = self.words_heard(end)
         self._text = self.text_heard(end)
+        self._notice_end = min(self._notice_end, len(self._text))
         self._samples = min(self._samples, end)
         for places in (self._sound_starts, self._sound_ends, self._text_ends):
             del places[heard:]
@@ -104,11 +118,20 @@ class SpokenTranscript:
 
         Words that overlap an `unheard` stretch are left out.
         """
-        heard = self.words_heard(played)
+        return self._words_between(0, self.words_heard(played), unheard)
+
+    def answer_heard(self, played: int, unheard: Sequence[Stretch] = ()) -> str:
+        """Returns the same as `text_heard`, but without a notice of the program at the beginning."""
+        first = bisect_right(self._text_ends, self._notice_end) if self._notice_end else 0
+        return self._words_between(first, self.words_heard(played), unheard)
+
+    def _words_between(self, first: int, end: int, unheard: Sequence[Stretch]) -> str:
+        """Returns the text of the words from number `first` to before `end`, without those not played."""
         if not unheard:
-            return self._text[: self._text_ends[heard - 1]].strip() if heard else ""
+            begin = self._text_ends[first - 1] if first else 0
+            return self._text[begin : self._text_ends[end - 1]].strip() if end > first else ""
         pieces, missing = [], False
-        for word in range(heard):
+        for word in range(first, end):
             if self._is_unheard(word, unheard):
                 missing = True
                 continue

@@ -46,6 +46,9 @@ _SLOW_AND_BUSY_KEPT = timedelta(hours=1)
 """Time after which a model that was too slow is measured again; the second if the processor was busy then and still
 is."""
 
+_MAX_TIMES = 16
+"""Limit on the times in the file: those of all models of the catalogue, with two settings or library versions."""
+
 _METHOD = 1
 """Version of the measurement; another one makes older times invalid."""
 
@@ -93,6 +96,10 @@ class WhisperChoice:
             return self.unmeasured
         names = {*self.unmeasured, *self.doubtful}
         return tuple(sorted(names, key=lambda name: _size(MODELS[name])))
+
+    def measuring(self, limit_s: float) -> str:
+        """Returns what is measured, within this time, for display."""
+        return f"the speed of Whisper on this machine ({', '.join(self.to_measure)}), {limit_s:g} s at most"
 
 
 def whisper_choice(settings: Settings, measured: Mapping[str, DecodeTime] = MappingProxyType({})) -> WhisperChoice:
@@ -178,7 +185,10 @@ def read_times() -> dict[str, DecodeTime]:
 
 
 def keep_time(settings: Settings, name: str, time: DecodeTime) -> None:
-    """Adds a measured time. Without a writable cache folder it is measured again at the next start."""
+    """Adds a measured time; beyond the limit the oldest is removed.
+
+    Without a writable cache folder it is measured again at the next start.
+    """
     with suppress(OSError, HomeError):
         file = times_file()
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -186,7 +196,8 @@ def keep_time(settings: Settings, name: str, time: DecodeTime) -> None:
             content = json.loads(file.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             content = {}
-        content = content if isinstance(content, dict) else {}
+        content, key = content if isinstance(content, dict) else {}, time_key(settings, name)
+        newest = [item for item in content.items() if item[0] != key][-_MAX_TIMES + 1 :]  # the newest is the last
         entry = {
             "model": name,
             "decode_p95_ms": round(time.p95_ms, 1),
@@ -195,7 +206,7 @@ def keep_time(settings: Settings, name: str, time: DecodeTime) -> None:
             "machine": _processor(),
             "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
         }
-        write_whole(file, json.dumps(content | {time_key(settings, name): entry}, indent=1).encode())
+        write_whole(file, json.dumps(dict(newest) | {key: entry}, indent=1).encode())
 
 
 def _valid_time(entry: Any) -> DecodeTime | None:

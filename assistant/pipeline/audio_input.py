@@ -14,6 +14,7 @@ from assistant.events import InterimWords, Problem
 from assistant.pipeline.connection_warmer import ConnectionWarmer
 from assistant.pipeline.end_of_turn_evidence import EvidenceCollector
 from assistant.pipeline.engine_recovery import EngineRecovery, reason_of
+from assistant.pipeline.listening_sounds import ListeningSounds
 from assistant.pipeline.recognizer import RecognizerFeed
 from assistant.pipeline.session_context import SessionContext
 from assistant.pipeline.transcript_requests import RecognizerRequest
@@ -46,12 +47,14 @@ class AudioInput:
     Attributes:
         context: What it shares with the rest of the session.
         wake_phrase: Wake-phrase gate.
+        listening_sounds: Removes the echo of the assistant's listening sounds from transcripts.
         onset: Onset of the latest speech segment.
         addressed: Whether the speech is addressed to the assistant, as far as is known: its words may still show it.
     """
 
     context: SessionContext
     wake_phrase: WakePhraseGate
+    listening_sounds: ListeningSounds
     onset: Samples = Samples(0)
     addressed: bool = True
     _position: Samples = Samples(0)
@@ -160,6 +163,7 @@ class AudioInput:
     # ---- transcripts ----
 
     def _interim_transcript(self, transcript: Transcript) -> None:
+        transcript = self._without_echo(transcript)
         if self._overlap_task is not None and self._overlap_task[0] == transcript.segment:
             return  # `_transcribe_overlap` is about to report better words, and whether they are an echo
         if transcript.is_draft:
@@ -189,6 +193,11 @@ class AudioInput:
         draft = replace(transcript, text=words.text, punctuation=None)
         self.context.dispatch(DraftTranscript(self._position, draft, sentence_end))
 
+    def _without_echo(self, transcript: Transcript) -> Transcript:
+        """Returns the transcript without the echo of listening sounds."""
+        text = self.listening_sounds.without_echo(transcript.text, transcript.segment)
+        return transcript if text == transcript.text else replace(transcript, text=text, punctuation=None)
+
     def _mark_addressed(self) -> None:
         """Marks the current speech as addressed to the assistant. From here on, connections are kept warm for it."""
         if not self.addressed and self._connection_warmer is not None:
@@ -214,7 +223,7 @@ class AudioInput:
             # In such short audio, an early transcript often repeats words.
             transcript = await self._recognizer.transcript(effect.segment, effect.speech_end, early=False)
         self._overlap_task = None
-        transcript = transcript or Transcript(effect.segment, self._position, "")
+        transcript = self._without_echo(transcript or Transcript(effect.segment, self._position, ""))
         addressed_speech = self.wake_phrase.classify(transcript.text, onset)
         echo = is_echo(transcript.text, recent_text)
         text = "" if echo else self.wake_phrase.name if addressed_speech.kind == "called" else addressed_speech.text
@@ -264,7 +273,8 @@ class AudioInput:
         """
         if transcript is None and self.addressed:
             return TranscriptFailed(self._position, effect.reply, effect.segment)
-        transcript = transcript or Transcript(effect.segment, self._position, "")  # lost, but not addressed to us
+        lost = Transcript(effect.segment, self._position, "")  # lost, but not addressed to us
+        transcript = self._without_echo(transcript or lost)
         if transcript.other_language:
             self._other_language = effect.segment, transcript.other_language
         elif transcript.text and not transcript.low_confidence:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from assistant.end_of_turn.dictation import DictationRules
 from assistant.end_of_turn.estimator import EndOfTurnEstimator
 from assistant.pipeline.end_of_turn_evidence import AudioEndOfTurnModel
+from assistant.pipeline.listening_sounds import ListeningSound
 from assistant.skills.effects import SkillEffects
 from assistant.tools import Tools, ToolSettings
 from audio.stt import Recognizer
@@ -52,6 +53,7 @@ class Engines:
         is_known_sentence: Whether a whole sentence is understood by a skill, even if the LLM answers it.
         warm_connections: Opens the LLM's connections or keeps them open; None where it has none.
         tools: Tools that the LLM may call; None: only a client's functions.
+        listening_sound: The voice's "mhm" for pauses of the user; None: there is none.
     """
 
     vad: Vad
@@ -66,6 +68,7 @@ class Engines:
     is_known_sentence: Callable[[str], bool] = lambda _text: False
     warm_connections: Callable[[], Awaitable[None]] | None = None
     tools: Tools | None = None
+    listening_sound: ListeningSound | None = None
 
 
 @dataclass(frozen=True, slots=True)

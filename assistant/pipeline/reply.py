@@ -7,7 +7,7 @@ first audio is made as early as possible and held at the gate until the turn is 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import assert_never
 
@@ -183,6 +183,11 @@ class Reply:
         return (" " if self.spoken else "").join(chunk.text for chunk in self._text_chunks)
 
     @property
+    def answer_text(self) -> str:
+        """Its text so far without the fallback notice, as the history will contain it."""
+        return (" " if self.spoken else "").join(chunk.text for chunk in self._text_chunks if not chunk.is_notice)
+
+    @property
     def unheard_text(self) -> str | None:
         """Unheard text, from the beginning of the interrupted sentence; None if the answer is incomplete."""
         if self.finished is None:
@@ -217,7 +222,7 @@ class Reply:
                         await self._queue_chunk(chunk)
             for chunk in self._chunker.finish():
                 await self._queue_chunk(chunk)
-            if not self._text_chunks and not self.calls:
+            if not self.answer_text and not self.calls:
                 self.error = self._empty_answer_error(has_text)
                 await self._queue_text(EMPTY_ANSWER)
         except LlmError as error:
@@ -276,9 +281,7 @@ class Reply:
                 self.answered_by = event.by
             case FallbackAnswers():
                 repeated, self.fallback = bool(self.fallback), event.by  # a question with tools has several requests
-                return (
-                    self._text_chunks_of(f"{self.fallback_notice}\n\n") if self.fallback_notice and not repeated else ()
-                )
+                return () if repeated else self._notice_chunks()
             case Token():
                 return self._text_chunks_of(event.text)
             case FunctionCall():
@@ -296,6 +299,16 @@ class Reply:
                 assert_never(event)
         return ()
 
+    def _notice_chunks(self) -> tuple[TextChunk, ...]:
+        """Returns the fallback notice as text chunks."""
+        if not self.fallback_notice:
+            return ()
+        if not self.spoken:
+            return (TextChunk(f"{self.fallback_notice}\n\n", 0, ends_sentence=True, is_notice=True),)
+        chunker = Chunker()
+        chunks = (*chunker.feed(self.fallback_notice), *chunker.finish())
+        return tuple(replace(chunk, is_notice=True) for chunk in chunks)
+
     def _text_chunks_of(self, text: str) -> tuple[TextChunk, ...]:
         if self.spoken:
             return self._chunker.feed(text)
@@ -307,7 +320,7 @@ class Reply:
         """Shows each piece of text of a reply that is not spoken. The text counts as heard."""
         while (chunk := await self._chunks.get()) is not None:
             await self.gate.wait()
-            self.spoken_transcript.add_shown_text(chunk.text)
+            self.spoken_transcript.add_shown_text(chunk.text, is_notice=chunk.is_notice)
             self.on_event(ChunkSpoken(self.id, chunk.text))
 
     # ---- text chunks to audio ----
@@ -339,7 +352,8 @@ class Reply:
             while (audio_chunk := await self._timed_audio_chunk(audio_chunks)) is not None:
                 if not is_audible:
                     self._record_first_audio()
-                    self.spoken_transcript.begin_chunk(chunk.text, align(chunk.text, said).written)
+                    written = align(chunk.text, said).written
+                    self.spoken_transcript.begin_chunk(chunk.text, written, is_notice=chunk.is_notice)
                     await self.gate.wait()
                     if not self.released.is_set() and self.spoken_transcript.samples == 0:
                         await self._hold_first_audio()

@@ -201,7 +201,7 @@ class ReplyManager:
             self.context.engines.tools,
             self.context.settings.tools,
             reply.gate,
-            written=lambda: reply.written_text,
+            written=lambda: reply.answer_text,
             remember=lambda used: self.history.add_tool_call(reply.id, used),
             waiting=lambda waited_s: self._on_tool_wait(reply, waited_s),
         ).stream()

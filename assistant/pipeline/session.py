@@ -42,6 +42,7 @@ from assistant.events import Problem, SessionEvent, SpeechDiscarded, SpeechStart
 from assistant.history.history import History
 from assistant.pipeline.audio_input import AudioInput
 from assistant.pipeline.engines import Engines, ReplyOptions, SessionSettings
+from assistant.pipeline.listening_sounds import ListeningSounds, SoundOutput
 from assistant.pipeline.recorder import Recorder
 from assistant.pipeline.reply_manager import ReplyManager
 from assistant.pipeline.reply_requests import ReplyRequests
@@ -61,6 +62,7 @@ from assistant.turns.events import (
     InterruptReply,
     KeyPressed,
     OpenSegment,
+    PlayListeningSound,
     PrepareReply,
     ReleasePlayback,
     ReplyCancelled,
@@ -70,6 +72,7 @@ from assistant.turns.events import (
     RequestTranscript,
     ResumeReply,
     RetractReply,
+    StopListeningSound,
     TurnDiscarded,
     TurnStarted,
     UnduckReply,
@@ -105,6 +108,7 @@ class Session:
         wake_phrase: Wake-phrase gate. It decides whether speech is addressed to the assistant: the speech contains the
             wake phrase, or it begins in the wake window, which is the time after a reply or after the phrase alone.
         push_to_talk: Push-to-talk key; None where the microphone is always open.
+        sound_output: Plays listening sounds; None: nothing does.
     """
 
     microphone: Microphone
@@ -118,10 +122,12 @@ class Session:
     reply_options: ReplyOptions = field(default_factory=ReplyOptions)
     wake_phrase: WakePhraseGate = field(default_factory=WakePhraseGate)
     push_to_talk: PushToTalk | None = None  # the microphone is muted while the key is up
+    sound_output: SoundOutput | None = None
     _transcript_requests: TranscriptRequests = field(init=False)
     _audio_input: AudioInput = field(init=False)
     _reply_manager: ReplyManager = field(init=False)
     _reply_requests: ReplyRequests = field(init=False)
+    _listening_sounds: ListeningSounds = field(init=False)
     _tasks: asyncio.TaskGroup = field(init=False)
     _position: Samples = Samples(0)  # end of the last frame on the sample clock
     _skip_last_reply: bool = False  # when the microphone has ended, end without finishing the last reply
@@ -139,7 +145,14 @@ class Session:
             self._report_problem,
         )
         self._transcript_requests = TranscriptRequests(self.turns)
-        self._audio_input = AudioInput(context, self.wake_phrase)
+        self._listening_sounds = ListeningSounds(
+            self.recorder,
+            context.position,
+            lambda: self.engines.skill_effects.gain_db,
+            self.engines.listening_sound,
+            self.sound_output,
+        )
+        self._audio_input = AudioInput(context, self.wake_phrase, self._listening_sounds)
         self._reply_manager = ReplyManager(context, self.speaker, self.history, self._audio_input.on_reply_heard)
         self._reply_requests = ReplyRequests(context, self.turns, self.history, self._audio_input, self._reply_manager)
 
@@ -335,10 +348,11 @@ class Session:
         if self._reply_requests.is_waiting or self._reply_requests.typed_messages:
             self._reply_requests.proceed()  # any event may end the reply or the speech that they wait for
 
-    def _apply(self, effect: SessionEffect) -> None:  # noqa: C901, PLR0912 - one case for each kind of effect
+    def _apply(self, effect: SessionEffect) -> None:  # noqa: C901, PLR0912, PLR0915 - one case for each kind
         """Carries out one effect."""
         match effect:
             case OpenSegment():
+                self._listening_sounds.stop()
                 self._audio_input.open(effect)
             case TurnStarted():
                 # Speech also stops earlier replies that still play.
@@ -357,6 +371,10 @@ class Session:
                     effect,
                     self.reply_options if effect.text_is_reply else self._reply_requests.options or self.reply_options,
                 )
+            case PlayListeningSound():
+                self._listening_sounds.play(effect)
+            case StopListeningSound():
+                self._listening_sounds.stop()
             case EndOfTurn():
                 self.recorder.end_of_turn(effect.turn, self._now_s())
             case CommitTurn():

@@ -23,6 +23,7 @@ from assistant.turns.events import (
     FrameProcessed,
     InterruptReply,
     PlaybackProgress,
+    PlayListeningSound,
     ReplyEnded,
     ReplyId,
     RetractReply,
@@ -273,10 +274,14 @@ def events_of(steps: Iterable[Step]) -> Mapping[int, list[tuple[str, str]]]:
                     found.setdefault(reply.turn, []).append(("duck", ""))
                 case UnduckReply(reply):
                     found.setdefault(reply.turn, []).append(("unduck", ""))
+                case PlayListeningSound(turn):
+                    found.setdefault(turn, []).append(("listening_sound", ""))
                 case _:
                     pass
     return found
 
 
-DECISIONS = frozenset(("attempt", "dropped", "endpoint", "commit", "retracted", "interrupt", "duck", "unduck"))
+DECISIONS = frozenset(
+    ("attempt", "dropped", "endpoint", "commit", "retracted", "interrupt", "duck", "unduck", "listening_sound")
+)
 """Record events that turn taking decides."""

@@ -37,7 +37,7 @@ from assistant.support.local_timezone import LOCAL
 from assistant.trace.spans import EndpointDetails, provider_of
 from audio.errors import EngineLoadError
 from audio.extra import installing
-from audio.pronunciation import Pronunciations
+from audio.pronunciation import HUMS, Pronunciations
 from audio.tts import Voice
 from audio.units import Pcm
 from audio.vad import Vad
@@ -173,8 +173,8 @@ def espeak(settings: Settings) -> Voice:
 
 
 def pronunciations(settings: Settings) -> Pronunciations:
-    """Returns the user's table of words, `tts.lexicon`."""
-    return Pronunciations(settings.tts.lexicon.entries)
+    """Returns the user's table of words, `tts.lexicon`, with hums."""
+    return Pronunciations({**HUMS, **settings.tts.lexicon.entries})
 
 
 # ---- language models ----

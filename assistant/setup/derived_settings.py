@@ -16,7 +16,7 @@ from assistant.models.needs import LOCAL_MODEL, Need, installed, needed
 from assistant.models.whisper_choice import whisper_choice
 from assistant.pipeline.engines import SessionSettings
 from assistant.tools import ToolSettings
-from assistant.turns.settings import RecheckThresholds, TurnSettings
+from assistant.turns.settings import ListeningSoundThresholds, RecheckThresholds, TurnSettings
 from assistant.turns.wake_phrase import WakePhrase, WakePhraseGate
 from audio.errors import EngineLoadError
 from audio.units import samples_of_s
@@ -83,6 +83,7 @@ def turn_settings(settings: Settings, recognizer: str) -> TurnSettings:
         max_turn_s=turn.max_turn_s,
         stuck_after_s=stuck_after_s(settings),
         pre_roll_ms=turn.pre_roll_ms,
+        listening_sounds=ListeningSoundThresholds() if turn.listening_sounds else None,
         # no reply to words that may still change
         rechecks=RecheckThresholds(settle_ms=min(SETTLE_MS.get(recognizer, 0.0), turn.hangover_in_use_ms)),
     )

@@ -21,13 +21,15 @@ from assistant.models.needs import Need, at_hand, is_piper_voice, lacking_model,
 from assistant.models.whisper_choice import DecodeTime, whisper_choice
 from assistant.pipeline.end_of_turn_evidence import AudioEndOfTurnModel, warm_up_estimator
 from assistant.pipeline.engines import EngineChoice, Engines
+from assistant.pipeline.listening_sounds import ListeningSound
 from assistant.pipeline.no_recognizer import NoRecognizer, typed_text_only
 from assistant.setup import build
 from assistant.setup.derived_settings import knows_grammar, needs
+from assistant.setup.listening_sound import make_listening_sound
 from assistant.setup.whisper_timing import measure_unmeasured
 from assistant.skills.effects import SkillEffects
 from assistant.text.normalization.reading import spoken
-from audio.errors import EngineError, EngineLoadError
+from audio.errors import EngineError, EngineLoadError, TtsError
 from audio.pronunciation import Pronunciations
 from audio.stt import Recognizer
 from audio.tts import Voice
@@ -44,6 +46,7 @@ log = logging.getLogger(__name__)
 
 LOAD_TIMEOUT_S = 60.0
 MEASURE_TIMEOUT_S = 30.0
+SOUND_TIMEOUT_S = 10.0
 CLOSE_TIMEOUT_S = 3.0
 
 
@@ -61,6 +64,7 @@ class EngineLoader:
     export: "SpanExport | None" = None  # receives turns besides the trace files; the caller runs its task
     _skills: "Skills | None" = None
     _voice: Voice | None = None
+    _listening_sound: ListeningSound | None = None
     _model: ChatModel | None = None
     _tools: "McpTools | None" = None
     _end_of_turn_model: AudioEndOfTurnModel | None = None
@@ -104,6 +108,7 @@ class EngineLoader:
         """Loads the other shared engines."""
         try:
             self._voice = await self._make_voice()
+            self._listening_sound = await self._make_listening_sound(self._voice)
             self._model = await self._make_model(skills)
             await self._open_tools()
             self._end_of_turn_model = await self._make_end_of_turn_model()
@@ -136,6 +141,7 @@ class EngineLoader:
             self._is_known_sentence,
             build.warming(model, self._model),
             self._tools,
+            self._listening_sound,
         )
 
     async def aclose(self, report: Callable[[str], None] = lambda _what: None) -> None:
@@ -240,12 +246,10 @@ class EngineLoader:
 
     async def _measure_whisper(self) -> Mapping[str, DecodeTime]:
         """Measures the Whisper models that "auto" needs times of. Those without a time at the limit are not chosen."""
-        names = whisper_choice(self.settings).to_measure
-        if not names:
+        choice = whisper_choice(self.settings)
+        if not choice.to_measure:
             return {}
-        self.show_measuring(
-            f"the speed of Whisper on this machine ({', '.join(names)}), {MEASURE_TIMEOUT_S:g} s at most"
-        )
+        self.show_measuring(choice.measuring(MEASURE_TIMEOUT_S))
         now_s, ended = asyncio.get_running_loop().time, threading.Event()
         try:
             async with asyncio.timeout(MEASURE_TIMEOUT_S):
@@ -304,6 +308,21 @@ class EngineLoader:
             log.info("tts: espeak-ng, %s", why)
         self._record_choice("tts", voice.name, voice.detail, why, began_s, fallback=bool(lacking))
         return voice
+
+    async def _make_listening_sound(self, voice: Voice) -> ListeningSound | None:
+        """Returns the voice's listening sound, if it is wanted. Without one, pauses are not attended."""
+        if not self.settings.turn.listening_sounds:
+            return None
+        began_s = _now_s()
+        try:
+            async with asyncio.timeout(SOUND_TIMEOUT_S):
+                settings = self.settings
+                return await make_listening_sound(voice, settings.assistant.language, settings.tts.volume_dbfs)
+        except (TtsError, TimeoutError) as error:
+            why = f"instead of turn.listening_sounds, because {error or 'the voice is too slow'}"
+            log.warning("listening sounds: none, %s", why)
+            self._record_choice("listening", "none", "", why, began_s, fallback=True)
+            return None
 
     # ---- language model ----
 

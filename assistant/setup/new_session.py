@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from assistant.events import SessionEvent
 from assistant.history.history import History
 from assistant.pipeline.engines import Engines
+from assistant.pipeline.listening_sounds import SoundOutput
 from assistant.pipeline.recorder import Recorder
 from assistant.pipeline.session import Session
 from assistant.setup.derived_settings import session_settings, turn_settings, wake_phrase_gate
@@ -33,10 +34,20 @@ def session(
     on_event: Callable[[SessionEvent], None],
     counters: Callable[[], Mapping[str, int]],
     in_use: Callable[[], Mapping[str, str]] = dict,
+    sound_output: SoundOutput | None = None,
 ) -> Session:
     """Returns a session on these engines, configured by the settings, that writes its turn records to `trace`.
 
-    `in_use`: devices in use, read at the end of every turn, because they may change during the conversation.
+    Args:
+        loader: Has loaded the engines.
+        engines: The engines of this session.
+        microphone: The source of the frames.
+        speaker: Plays the replies.
+        trace: Receives the turn records.
+        on_event: Receives every session event.
+        counters: Returns counts for the trace.
+        in_use: Devices in use, read at the end of every turn, because they may change during the conversation.
+        sound_output: Plays listening sounds; None: there are none.
     """
     settings, talk = loader.settings, loader.settings.talk
     export = loader.export
@@ -72,6 +83,8 @@ def session(
         loader.talks and talk.mode == "push-to-talk",
     )
     turns = turn_settings(settings, engines.recognizer.name)
+    if engines.listening_sound is None or sound_output is None:
+        turns = replace(turns, listening_sounds=None)
     return Session(
         microphone,
         speaker,
@@ -89,6 +102,7 @@ def session(
         on_event,
         wake_phrase=gate,
         push_to_talk=PushToTalk(turns.push_to_talk) if push_to_talk else None,
+        sound_output=sound_output,
     )
 
 

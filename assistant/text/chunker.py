@@ -38,11 +38,13 @@ class TextChunk:
         text: Plain text with at least one letter or digit and without line breaks.
         index: Position in the reply, from 0.
         ends_sentence: False if the chunk was cut at a clause or for its length, so that the intonation must not fall.
+        is_notice: It is a notice of the program before the answer, so the LLM must not see it.
     """
 
     text: str
     index: int
     ends_sentence: bool
+    is_notice: bool = False
 
 
 def _is_greek(char: str) -> bool:

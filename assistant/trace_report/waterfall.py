@@ -169,6 +169,18 @@ def _bar(row: WaterfallRow, begin_ms: float, cell_ms: float) -> str:
     return bar
 
 
+def _listening_sounds(record: Record) -> Iterator[str]:
+    """Yields when listening sounds were played in pauses of the user, and which were cut because the user went on."""
+    end_ms = record["speech_end_ms"] or 0.0
+    for event in record["events"]:
+        if event["name"] == "listening_sound":
+            after_ms = event["at_ms"] - end_ms
+            when = "after" if after_ms > 0 else "before"
+            yield f"listening    a sound, {abs(after_ms):.0f} ms {when} the end of speech"
+        elif event["name"] == "listening_sound_cut":
+            yield f"listening    it was cut {event['detail']}, because the user went on"
+
+
 def _words_about(record: Record) -> Iterator[str]:
     facts = facts_of(record)
     if facts.committed and facts.ahead_ms is not None:
@@ -180,6 +192,7 @@ def _words_about(record: Record) -> Iterator[str]:
         for event in record["events"]
         if event["name"] in ("dropped", "retracted", "interrupt")
     )
+    yield from _listening_sounds(record)
     engines = ", ".join(f"{stage} {name}" for stage, name in record["engines"].items() if name)
     yield f"engines      {engines}"
     yield from (f"fallback     {text}" for text in record["fallbacks"])

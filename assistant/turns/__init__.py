@@ -13,6 +13,7 @@ Where each question is decided:
     When does an attempt start?              `user_turn.py`: `speculate`
     When is its transcript requested again?  `assistant/pipeline/transcript_requests.py`
     When is the turn committed?              `commit.py`
+    Is a pause attended with a "mhm"?        `listening_sound_policy.py`
     Is speech during a reply interrupting?   `overlap_policy.py`; `backchannel.py`: the words
     Interrupt or retract the reply?          `interruption.py`
     Does an interrupted reply resume?        `commit.py`: `discard_turn`; `replies.py`

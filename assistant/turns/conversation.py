@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from assistant.turns.announcements import Announcements
 from assistant.turns.events import ReplyId
+from assistant.turns.listening_sound_policy import ListeningSoundPolicy
 from assistant.turns.overlap_policy import OverlapPolicy
 from assistant.turns.queued_turns import QueuedTurn, QueuedTurns
 from assistant.turns.settings import TurnSettings
@@ -25,6 +26,7 @@ class Conversation:
         state: The current state.
         turn_start_policy: Decides when a turn starts.
         turn_end_policy: Decides when a turn ends.
+        listening_sound_policy: Decides whether a pause is attended with a listening sound.
         overlap_policy: Decides what speech during a reply is.
         queued: Speech that followed a turn whose transcript is pending.
         processed_until: Speech that began before this position is processed already.
@@ -34,6 +36,7 @@ class Conversation:
         resume_pending: The falsely interrupted reply, and when its rest is said if nobody speaks.
         answer_after_reply: A turn was committed unanswered during a reply; it is answered after that reply.
         key_pressed_at: When the push-to-talk key went down; None while it is up.
+        listening_sound_at: When the last listening sound began; None before the first.
         last_turn_number: The number of the last turn; 0 before the first.
     """
 
@@ -41,6 +44,7 @@ class Conversation:
     state: State = field(default_factory=Idle)
     turn_start_policy: TurnStartPolicy = field(default_factory=TurnStartPolicy)
     turn_end_policy: TurnEndPolicy = field(default_factory=TurnEndPolicy)
+    listening_sound_policy: ListeningSoundPolicy = field(default_factory=ListeningSoundPolicy)
     overlap_policy: OverlapPolicy = field(default_factory=OverlapPolicy)
     queued: QueuedTurns = field(default_factory=QueuedTurns)
     processed_until: Samples = Samples(0)
@@ -49,6 +53,7 @@ class Conversation:
     resume_pending: tuple[ReplyId, Samples] | None = None
     answer_after_reply: bool = False
     key_pressed_at: Samples | None = None
+    listening_sound_at: Samples | None = None
     last_turn_number: int = 0
 
     # ---- speech ----

@@ -305,6 +305,20 @@ class PrepareReply:
 
 
 @dataclass(frozen=True, slots=True)
+class PlayListeningSound:
+    """Plays a listening sound in a pause of the user's turn, which goes on. The reply replaces it."""
+
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class StopListeningSound:
+    """Stops the listening sound at once, if it still plays: the user goes on."""
+
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
 class EndOfTurn:
     """Reports the decision that the turn is over. The reply may still wait for the transcript."""
 
@@ -442,9 +456,9 @@ class ResumeReply:
 
 
 DirectEffect = (
-    OpenSegment | TurnStarted | RequestTranscript | PrepareReply | EndOfTurn | CommitTurn | CommitWithoutReply
-    | CloseSegment | DropAttempt | RetractReply | InterruptReply | HoldPlayback | ReleasePlayback | DuckReply
-    | UnduckReply | TurnDiscarded | ResumeReply
+    OpenSegment | TurnStarted | RequestTranscript | PrepareReply | PlayListeningSound | StopListeningSound | EndOfTurn
+    | CommitTurn | CommitWithoutReply | CloseSegment | DropAttempt | RetractReply | InterruptReply | HoldPlayback
+    | ReleasePlayback | DuckReply | UnduckReply | TurnDiscarded | ResumeReply
 )  # fmt: skip
 """The effects that a session performs as they are."""
 

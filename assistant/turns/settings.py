@@ -138,6 +138,21 @@ class TurnEndThresholds:
 
 
 @dataclass(frozen=True, slots=True)
+class ListeningSoundThresholds:
+    """Thresholds of when a pause of the user is attended with a listening sound, a soft "mhm"."""
+
+    after_ms: float = 700.0
+    """Silence in ms after which the sound begins, if the turn sounds unfinished. Most pauses within a turn are shorter,
+    and a listener who hums into each of them is felt as hurry."""
+
+    min_time_left_ms: float = 300.0
+    """Shortest time in ms until the silence timeout. The sound takes 300 to 500 ms; the reply would cut a later one."""
+
+    min_interval_s: float = 8.0
+    """Shortest time in s between the beginnings of two sounds. More often sounds like impatience."""
+
+
+@dataclass(frozen=True, slots=True)
 class OverlapThresholds:
     """Thresholds of whether speech interrupts a reply, in addition to `TurnSettings.interrupt_after_ms`."""
 
@@ -243,6 +258,7 @@ class TurnSettings:
         attempts: Thresholds of when an attempt starts.
         rechecks: Thresholds of when its transcript is requested again.
         end: Thresholds of the end of a turn, in addition to the silence timeout.
+        listening_sounds: Thresholds of listening sounds; None: there are none.
         overlap: Thresholds of whether speech interrupts a reply.
         replies: Thresholds of announcements and resumed replies.
         push_to_talk: Thresholds of the push-to-talk key.
@@ -264,6 +280,7 @@ class TurnSettings:
     attempts: AttemptThresholds = field(default_factory=AttemptThresholds)
     rechecks: RecheckThresholds = field(default_factory=RecheckThresholds)
     end: TurnEndThresholds = field(default_factory=TurnEndThresholds)
+    listening_sounds: ListeningSoundThresholds | None = None
     overlap: OverlapThresholds = field(default_factory=OverlapThresholds)
     replies: ReplyThresholds = field(default_factory=ReplyThresholds)
     push_to_talk: PushToTalkThresholds = field(default_factory=PushToTalkThresholds)

@@ -9,8 +9,8 @@ sample clock. The session performs the effects in the given order.
 
 `TRANSITIONS` is the whole machine: the handler of each event in each state. The handlers of a state are in the file of
 its name; those of speech during a reply are in `overlap_handlers.py` and `side_talk.py`, and `requests.py` handles
-requests in every state. A handler returns the effects and sets `Conversation.state`. What it decides is in three
-policies: `turn_start_policy.py`, `turn_end_policy.py` and `overlap_policy.py`.
+requests in every state. A handler returns the effects and sets `Conversation.state`. What it decides is in four
+policies: `turn_start_policy.py`, `turn_end_policy.py`, `listening_sound_policy.py` and `overlap_policy.py`.
 
 An attempt starts at a silence. Its transcript is requested, and its reply is prepared but held back. A later transcript
 with other words replaces it. Only `CommitTurn` lets the reply play, once the end of turn is decided and the transcript

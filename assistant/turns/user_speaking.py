@@ -1,6 +1,6 @@
 """Handles the events of an open user turn: the user speaks or pauses. No I/O, no clock."""
 
-from assistant.end_of_turn.estimator import silence_timeout_ms
+from assistant.end_of_turn.estimator import UNFINISHED, silence_timeout_ms
 from assistant.turns import idle
 from assistant.turns.commit import commit_if_ready, give_up
 from assistant.turns.conversation import Conversation
@@ -15,6 +15,7 @@ from assistant.turns.events import (
     InputCommitted,
     InterimTranscript,
     KeyPressed,
+    PlayListeningSound,
     ReplyCancelled,
     TranscriptFailed,
 )
@@ -36,18 +37,19 @@ def on_frame(conversation: Conversation, state: UserSpeaking, event: FrameProces
 def on_speech(conversation: Conversation, turn: UserTurn, at: Samples, vad: VadResult) -> Effects:
     """Handles a frame with speech. A turn that is too long ends in the midst of speech."""
     settings = conversation.settings
+    stopped = turn.end_pause() if vad.possible_end is None else ()
     ended_by = conversation.turn_end_policy.ended_by(turn, at, vad, settings)
     if ended_by is not None:
         turn.speech_end, turn.resume_guard = at, ResumeGuard()
         dropped = turn.drop_attempt("went on")
         conversation.state = AwaitingTranscript(turn, at, ended_by)
         conversation.queued.mark_cut(at)
-        return (*dropped, turn.begin_attempt(at, "settled"), EndOfTurn(turn.number))
+        return (*stopped, *dropped, turn.begin_attempt(at, "settled"), EndOfTurn(turn.number))
     if vad.possible_end is not None:
         turn.speech_end = vad.possible_end
         return turn.speculate(at, settings)
     turn.speech_end, turn.silence_timeout_ms = at, None
-    return turn.on_speech_continues(at, settings)
+    return (*stopped, *turn.on_speech_continues(at, settings))
 
 
 def _on_silence(conversation: Conversation, turn: UserTurn, at: Samples, vad: VadResult) -> Effects:
@@ -58,13 +60,22 @@ def _on_silence(conversation: Conversation, turn: UserTurn, at: Samples, vad: Va
         return end_turn(conversation, turn, at, ended_by)
     effects = turn.speculate(at, settings)
     if ended_by is None:
-        return effects
+        return effects + _attend_pause(conversation, turn, at, vad)
     if turn.attempt is None:
         effects += (turn.begin_attempt(turn.speech_end),)
     elif turn.attempt.foreseen_until is not None:
         effects += (turn.confirm_foreseen(turn.attempt),)
     conversation.state = state = AwaitingTranscript(turn, at, ended_by)
     return (*effects, EndOfTurn(turn.number), *commit_if_ready(conversation, state, at))
+
+
+def _attend_pause(conversation: Conversation, turn: UserTurn, at: Samples, vad: VadResult) -> Effects:
+    """Plays a listening sound, if it is due."""
+    policy, last_at = conversation.listening_sound_policy, conversation.listening_sound_at
+    if not policy.is_due(turn, at, vad, last_at, conversation.settings):
+        return ()
+    conversation.listening_sound_at, turn.pause_attended = at, True
+    return (PlayListeningSound(turn.number),)
 
 
 def end_turn(conversation: Conversation, turn: UserTurn, at: Samples, ended_by: EndedBy) -> Effects:
@@ -82,6 +93,7 @@ def on_end_of_turn_scored(conversation: Conversation, state: UserSpeaking, event
     patience = conversation.settings.patience
     if patience is not None and state.turn.segment == event.segment:
         state.turn.silence_timeout_ms = silence_timeout_ms(event.estimate, patience)
+        state.turn.sounds_unfinished = event.estimate.evidence_logit < UNFINISHED
     return ()
 
 

@@ -20,6 +20,7 @@ from assistant.turns.events import (
     Effects,
     FinalTranscript,
     ReplyId,
+    StopListeningSound,
     Transcribe,
     TranscriptExpected,
     TranscriptFailed,
@@ -72,6 +73,8 @@ class UserTurn:
         attempt: The current attempt.
         submitted: The client ended it.
         silence_timeout_ms: The silence timeout of the current silence, from the last estimate; None without one.
+        sounds_unfinished: The last estimate of the current silence says that the turn sounds unfinished.
+        pause_attended: A listening sound was played in the current pause.
         answering: Whether it is answered.
         resumable_reply: The reply that resumes if this turn is discarded: the one it interrupted or kept from resuming.
         early: It interrupted a reply right after its start, so the user continues the previous turn.
@@ -91,6 +94,8 @@ class UserTurn:
     attempt: Attempt | None = None
     submitted: bool = False
     silence_timeout_ms: float | None = None
+    sounds_unfinished: bool = False
+    pause_attended: bool = False
     answering: Answering = Answering.IF_WORDS
     resumable_reply: ReplyId | None = None
     early: bool = False
@@ -125,6 +130,11 @@ class UserTurn:
         A VAD that was replaced during the turn has seen no speech yet. Then the last speech frame was the end.
         """
         return silence.boundary if silence.boundary > self.onset else self.speech_end
+
+    def end_pause(self) -> Effects:
+        """Notes that the user goes on after a pause. Stops the listening sound of the pause."""
+        attended, self.pause_attended, self.sounds_unfinished = self.pause_attended, False, False
+        return (StopListeningSound(self.number),) if attended else ()
 
     # ---- attempts ----
 

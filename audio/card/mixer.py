@@ -7,9 +7,12 @@ from collections.abc import Generator, Hashable
 import numpy as np
 
 from audio.playout import Counts, Playout, Pulled
-from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples, s_of_reply_samples
+from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples, reply_samples_of_ms, s_of_reply_samples
 
 MAX_CHIME_SAMPLES = 2 * REPLY_RATE_HZ
+
+_INT16 = np.iinfo(np.int16)
+_FADE_SAMPLES: int = reply_samples_of_ms(5)  # the shortest fade that leaves no click in speech
 
 _MAX_UNREPORTED = 1024
 """Maximum number of blocks that were played and are not reported yet. It is never reached: two seconds are queued at
@@ -71,6 +74,11 @@ class CardMixer:
         with self._lock:
             self._chime = pcm[:MAX_CHIME_SAMPLES].copy()
 
+    def stop_chime(self) -> None:
+        """Fades the sound out within 5 ms."""
+        with self._lock:
+            self._fade_chime()
+
     def serve(self, who: object) -> None:
         """Serves only `who` from now on; None: the event loop itself, while there is no card."""
         with self._lock:
@@ -113,11 +121,20 @@ class CardMixer:
                 self._played.append((pulled, leaves_s + s_of_reply_samples(pulled.first)))
             sounding = pulled is not None and pulled.samples > 0
             if len(self._chime):
-                # The start of a reply ends the chime.
-                taken = 0 if sounding else min(n, len(self._chime))
-                block[:taken] += self._chime[:taken]  # the block may contain the fade-out of a closed reply
-                self._chime = self._chime[:0] if sounding else self._chime[taken:]
+                if sounding:  # the start of a reply ends the chime
+                    self._fade_chime()
+                taken = min(n, len(self._chime))
+                # The block may contain a reply or the fade-out of one.
+                mixed = block[:taken].astype(np.int32) + self._chime[:taken]
+                block[:taken] = np.clip(mixed, _INT16.min, _INT16.max)
+                self._chime = self._chime[taken:]
             return block, pulled
+
+    def _fade_chime(self) -> None:
+        """Replaces the rest of the chime by a fade-out, unless it fades out already."""
+        if len(self._chime) > _FADE_SAMPLES:
+            rest = self._chime[:_FADE_SAMPLES]
+            self._chime = np.rint(rest * np.linspace(1.0, 0.0, _FADE_SAMPLES)).astype(np.int16)
 
     def missed(self, who: object, n: int) -> None:
         """See `Playout.missed`. Does nothing if `who` is not served."""

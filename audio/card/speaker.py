@@ -104,10 +104,6 @@ class CardSpeaker(QueuedSpeaker):
         """Number of underruns reported by the card."""
         return self._underflows + (0 if self._stream is None else self._stream.lane.underflows)
 
-    def chime(self, pcm: Pcm) -> None:
-        """Plays a short sound, int16 (n,) at 24 kHz, at most 2 s, when no reply plays. It is not part of a reply."""
-        self._mixer.chime(pcm)
-
     # ---- the device ----
 
     async def use(self, wanted: str) -> None:

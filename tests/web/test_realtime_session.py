@@ -15,16 +15,17 @@ from simulation import ScriptedVoice
 from virtual_time import run_virtual
 from wire_client import Client, Event
 
-from assistant.end_of_turn.estimator import EndOfTurnEstimate, silence_timeout_ms
+from assistant.end_of_turn.estimator import EndOfTurnEstimate, EndOfTurnEvidence, silence_timeout_ms
 from assistant.history.history import History
 from assistant.history.items import AssistantMessage, ItemId, UserMessage
-from assistant.pipeline.engines import SessionSettings
+from assistant.pipeline.engines import Engines, SessionSettings
+from assistant.pipeline.listening_sounds import ListeningSound
 from assistant.pipeline.recorder import Recorder
 from assistant.pipeline.session import Session
 from assistant.setup.derived_settings import PATIENCE
 from assistant.trace.record import TurnRecord
 from assistant.turns.events import ReplyId
-from assistant.turns.settings import TurnSettings
+from assistant.turns.settings import ListeningSoundThresholds, TurnSettings
 from assistant.turns.turn_taking import TurnTaking
 from audio import g711
 from audio.units import REPLY_RATE_HZ, Pcm
@@ -60,6 +61,7 @@ class SessionHarness:
     transcripts: Sequence[str] = ("what time is it",)
     base: TurnSettings = field(default_factory=TurnSettings)
     profile: Profile = "auto"
+    engines: Callable[[Engines], Engines] = lambda engines: engines
     records: list[TurnRecord] = field(default_factory=list)
     log: list[tuple[int, Event]] = field(default_factory=list)  # with ms since the start
     client: Client = field(default_factory=lambda: Client(CONFIG))
@@ -88,12 +90,13 @@ class SessionHarness:
         self.talk.session = self.session = Session(
             microphone,
             speaker,
-            engines_of(self.recognizer, self.model, self.voice),
+            self.engines(engines_of(self.recognizer, self.model, self.voice)),
             TurnTaking(self.base),
             History("Be brief.", 20),
             recorder,
             SessionSettings(),
             self.talk.on_event,
+            sound_output=self.talk,
         )
         self.talk.configure(CONFIG)
         self.talk.changed = self._fetch
@@ -386,6 +389,60 @@ def test_client_can_raise_interrupt_after_ms(server_ms: float, asked_ms: int | N
     reasons = [response["status_details"]["reason"] for response in harness.done if response["status"] == "cancelled"]
     assert ("turn_detected" in reasons) == interrupted
     assert len(harness.events("repartee.unduck")) == (not interrupted)
+
+
+class Unfinished:
+    """Estimates that no turn is finished."""
+
+    def estimate(self, evidence: EndOfTurnEvidence) -> EndOfTurnEstimate:
+        return EndOfTurnEstimate(0.02, evidence.silence_ms, 650.0, "sound")
+
+
+@pytest.mark.parametrize(
+    ("session", "expected"),
+    [
+        ({"repartee": {"listening_sounds": True}}, 1),
+        ({"repartee": {"listening_sounds": True}, "output_modalities": ["text"]}, 0),
+        ({"repartee": {"listening_sounds": True, "events": False}}, 0),
+        ({"repartee": {"duck": True}}, 0),
+        ({}, 0),
+    ],
+    ids=["asked for", "text only", "without events", "other extensions", "none"],
+)
+def test_listening_sound_is_only_sent_to_a_client_that_asks_for_it(session: dict[str, Any], expected: int) -> None:
+    pcm = np.arange(7200, dtype=np.int16)
+
+    async def scene(harness: SessionHarness) -> None:
+        await harness.update(**session)
+        await harness.sound(800, loud=True)
+        await harness.sound(1000, loud=False)
+        await harness.sound(600, loud=True)
+        await harness.sound(2200, loud=False)
+        await harness.until("response.done")
+        await harness.until_idle()
+
+    harness = run_scene(
+        scene,
+        SessionHarness(
+            base=TurnSettings(
+                speculate_after_ms=40, patience=PATIENCE["patient"], listening_sounds=ListeningSoundThresholds()
+            ),
+            profile="patient",
+            engines=lambda engines: replace(
+                engines, end_of_turn=Unfinished(), listening_sound=ListeningSound("Mm-hmm.", pcm)
+            ),
+        ),
+    )
+    sounds = harness.events("repartee.listening_sound")
+    assert len(sounds) == len(harness.events("repartee.listening_sound_stopped")) == expected
+    if expected:
+        assert set(sounds[0]) == {"type", "audio"}
+        assert len(base64.b64decode(sounds[0]["audio"])) == 2 * len(pcm)
+        assert harness.at_ms("repartee.listening_sound")[0] == pytest.approx(1500, abs=60)
+    [record] = harness.records
+    assert [event.name for event in record.events].count("listening_sound") == expected
+    assert len(harness.done) == 1
+    assert harness.sound_ms() in {0, 1200}
 
 
 @pytest.mark.parametrize("profile", ["auto", "patient", "balanced", "eager"])

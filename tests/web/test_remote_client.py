@@ -4,6 +4,7 @@ import asyncio
 import binascii
 import json
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from virtual_time import run_virtual
 from assistant.events import Problem, SessionEvent
 from audio.frame import Frame
 from audio.speaker import WavSpeaker
-from audio.units import FRAME_SAMPLES, Samples
+from audio.units import FRAME_SAMPLES, Pcm, Samples
 from web.remote.address import address_of
 from web.remote.close_reasons import CloseReason
 from web.remote.pending_text import MAX_WAITING
@@ -247,6 +248,44 @@ def test_texts_beyond_maximum_and_unsent_texts_are_reported() -> None:
         assert harness.problems[-2:] == [TOO_MUCH_TYPED, NEVER_SENT]
 
     run_with_client(script)
+
+
+def test_listening_sounds_are_asked_for_played_and_stopped() -> None:
+    async def script(harness: ClientHarness) -> None:
+        output = RecordedSounds()
+        harness.talk.sound_output = output
+        harness.connect()
+        assert harness.sent()[0]["session"]["repartee"]["listening_sounds"] is True
+        sound = np.arange(480, dtype="<i2")
+        harness.receive("repartee.listening_sound", audio=binascii.b2a_base64(sound.tobytes()).decode())
+        harness.receive("repartee.listening_sound_stopped")
+        assert np.array_equal(output.played[0], sound)
+        assert output.stopped == 1
+        assert harness.talk.playback.playing is None
+
+    run_with_client(script)
+
+
+def test_client_that_cannot_play_listening_sounds_ignores_them() -> None:
+    async def script(harness: ClientHarness) -> None:
+        harness.connect()
+        harness.receive("repartee.listening_sound", audio="AAAA")
+        harness.receive("repartee.listening_sound_stopped")
+        assert harness.problems == []
+
+    run_with_client(script)
+
+
+@dataclass
+class RecordedSounds:
+    played: list[Pcm] = field(default_factory=list)
+    stopped: int = 0
+
+    def chime(self, pcm: Pcm) -> None:
+        self.played.append(pcm)
+
+    def stop_chime(self) -> None:
+        self.stopped += 1
 
 
 def test_every_connection_sends_interrupt_after_ms() -> None:

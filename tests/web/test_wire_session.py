@@ -370,6 +370,7 @@ def test_session_object_has_all_fields() -> None:
             "events": False,
             "duck": False,
             "playout": False,
+            "listening_sounds": False,
             "told": False,
             "interrupt_after_ms": None,
         },
@@ -408,6 +409,7 @@ CONFIGS = st.builds(
         st.booleans(),
         st.booleans(),
         st.none() | st.integers(40, 2000),
+        st.booleans(),
     ),
 )
 

@@ -41,6 +41,7 @@ AGAIN = ReplyId(1, 2)
 NEXT = ReplyId(2, 1)
 HEARD = UserMessage(USER, "what time is it", spoken=True)
 QUIET = SessionConfig(voice="amy", extensions=Extensions(events=False))
+SOUND = np.arange(-3, 3, dtype=np.int16)
 RECORD = TurnRecord(
     schema=1,
     conversation="c",
@@ -283,11 +284,22 @@ def loudness(client: Client) -> None:
     client.do(lambda wire: wire.unduck(REPLY))
 
 
+def listening_sound(client: Client) -> None:
+    client.do(lambda wire: wire.listening_sound(SOUND))  # the client has not asked for it
+    client.send({"type": "session.update", "session": {"repartee": {"listening_sounds": True}}})
+    client.tell(SpeechStarted(1, 100.0, USER))
+    client.do(lambda wire: wire.listening_sound(SOUND))
+    client.do(lambda wire: wire.listening_sound_stopped())
+
+
 SCENES: tuple[Callable[[Client], None], ...] = (
     spoken_turn, interrupted_mid_reply, interrupted_after_it_was_sent, went_on, text_only, function_call, nothing_said,
-    manual, greeting, failed, incomplete, telephone, lost_words, items, loudness,
+    manual, greeting, failed, incomplete, telephone, lost_words, items, loudness, listening_sound,
 )  # fmt: skip
 
+
+DECLARING = (loudness, listening_sound)
+"""Scenes in which the client declares extensions."""
 
 GOLDEN_FILE = Path(__file__).with_name("wire_turns.txt")
 """Events of each scene; `PYTHONPATH=.:tests python tests/web/test_wire_turns.py` writes the file."""
@@ -319,7 +331,7 @@ def test_scenes_cover_all_server_events() -> None:
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.__name__)
 def test_client_without_extensions_gets_all_standard_events(scene: Callable[[Client], None]) -> None:
     full = wire_log(scene)
-    bare = [text for text in wire_log(scene, QUIET) if scene is not loudness or "repartee" not in text]
+    bare = [text for text in wire_log(scene, QUIET) if scene not in DECLARING or "repartee" not in text]
     assert bare == [text for text in full if not text.startswith("repartee.")]
 
 

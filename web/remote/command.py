@@ -79,6 +79,7 @@ class _Remote:
             lambda chosen: self._greeted(cards, chosen),
             push_to_talk=self.settings.talk.mode == "push-to-talk",
             interrupt_after_ms=cards.interrupt_after_ms or None,
+            sound_output=cards.sound_output,
         )
         self.controls.cards, self.controls.talker = cards, talk
         try:

@@ -9,16 +9,21 @@ Detection = dict[str, object] | None
 """The server's turn detection; None: the client commits turns."""
 
 
-def update_session(detection: Detection, interrupt_after_ms: float | None = None) -> str:
+def update_session(
+    detection: Detection, interrupt_after_ms: float | None = None, *, listening_sounds: bool = False
+) -> str:
     """Declares this client's extensions and sets turn detection.
 
     Args:
         detection: The object the server sent, or None.
         interrupt_after_ms: Shortest speech that may interrupt; None: the server's setting.
+        listening_sounds: Whether listening sounds are played.
     """
     repartee: dict[str, object] = {"duck": True, "playout": True}
     if interrupt_after_ms is not None:
         repartee["interrupt_after_ms"] = round(interrupt_after_ms)
+    if listening_sounds:
+        repartee["listening_sounds"] = True
     return _text("session.update", session={
         "type": "realtime", "repartee": repartee, "audio": {"input": {"turn_detection": detection}},
     })  # fmt: skip

@@ -12,10 +12,18 @@ from assistant.events import InterimWords, Problem, SpeechDiscarded, SpeechStart
 from assistant.history.items import ItemId, UserMessage
 from assistant.pipeline.engines import EngineChoice
 from assistant.turns.events import ReplyId
-from web.remote.effects import Ducking, Effect, SessionOpened, SpeechEnded, StopPlayback
+from web.remote.effects import (
+    Ducking,
+    Effect,
+    ListeningSoundReceived,
+    ListeningSoundStopped,
+    SessionOpened,
+    SpeechEnded,
+    StopPlayback,
+)
 from web.remote.pending_text import PendingText
 from web.remote.record import record_of
-from web.remote.replies import Replies
+from web.remote.replies import Replies, pcm_of
 
 Event = Mapping[str, Any]
 
@@ -272,6 +280,8 @@ _READERS: Mapping[str, _Read] = {
     "repartee.words": lambda talk, event: talk.replies.placed(event),
     "repartee.duck": lambda _talk, _event: (Ducking(lower=True),),
     "repartee.unduck": lambda _talk, _event: (Ducking(lower=False),),
+    "repartee.listening_sound": lambda _talk, event: (ListeningSoundReceived(pcm_of(event["audio"])),),
+    "repartee.listening_sound_stopped": lambda _talk, _event: (ListeningSoundStopped(),),
     "repartee.nothing_said": RemoteConversation._nothing_said,
     "repartee.trace": RemoteConversation._traced,
     "repartee.notice": RemoteConversation._notice,

@@ -60,4 +60,19 @@ class Ducking:
     lower: bool
 
 
-Effect = SessionOpened | SpeechEnded | Sound | SoundEnded | StopPlayback | Ducking | SessionEvent
+@dataclass(frozen=True, slots=True)
+class ListeningSoundReceived:
+    """Play a listening sound, int16 (n,) at 24 kHz. It belongs to no reply."""
+
+    pcm: Pcm
+
+
+@dataclass(frozen=True, slots=True)
+class ListeningSoundStopped:
+    """Stop the listening sound, because the user goes on."""
+
+
+Effect = (
+    SessionOpened | SpeechEnded | Sound | SoundEnded | StopPlayback | Ducking | ListeningSoundReceived
+    | ListeningSoundStopped | SessionEvent
+)  # fmt: skip

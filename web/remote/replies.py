@@ -145,7 +145,7 @@ class Replies:
         """Handles a piece of a reply's audio."""
         reply = self._of(event)
         if reply is not None and reply.id != self._silenced:
-            yield Sound(reply.id, _pcm(event["delta"]))
+            yield Sound(reply.id, pcm_of(event["delta"]))
 
     def sound_ended(self, event: Event) -> Iterator[Effect]:
         """Handles the end of a reply's audio."""
@@ -214,6 +214,7 @@ def _placed(word: Mapping[str, Any]) -> TimedWord:
     return TimedWord(str(word["text"]), float(word["start_ms"]), float(word["end_ms"]), bool(word["estimated"]))
 
 
-def _pcm(base64: str) -> Pcm:
+def pcm_of(base64: str) -> Pcm:
+    """Returns audio of the wire as int16 samples (n,). Raises ValueError for invalid base64."""
     raw = binascii.a2b_base64(base64)
     return np.frombuffer(raw, np.dtype("<i2"), len(raw) // 2).astype(np.int16, copy=False)

@@ -14,6 +14,7 @@ from typing import Any
 from assistant.commands.talk.controls import Floor
 from assistant.events import Problem, ReplyStarted, SessionEvent
 from assistant.pipeline.engines import EngineChoice
+from assistant.pipeline.listening_sounds import SoundOutput
 from assistant.turns.events import ReplyId
 from audio.frame import Frame
 from audio.microphone import Microphone
@@ -24,7 +25,17 @@ from web.remote import commands as say
 from web.remote.address import ServerAddress
 from web.remote.close_reasons import CloseReason
 from web.remote.conversation import COMMIT_EMPTY, RemoteConversation, error_code
-from web.remote.effects import Ducking, Effect, SessionOpened, Sound, SoundEnded, SpeechEnded, StopPlayback
+from web.remote.effects import (
+    Ducking,
+    Effect,
+    ListeningSoundReceived,
+    ListeningSoundStopped,
+    SessionOpened,
+    Sound,
+    SoundEnded,
+    SpeechEnded,
+    StopPlayback,
+)
 from web.remote.pending_text import MAX_WAITING
 from web.remote.playback import RemotePlayback
 from web.remote.reply_playback import ReplyPlayback
@@ -55,6 +66,7 @@ class RemoteTalk:
         interrupt_after_ms: Shortest speech that may interrupt a reply, because of echo through the sound card; None:
             the
             server's setting.
+        sound_output: Plays listening sounds; None: the server sends none.
     """
 
     address: ServerAddress
@@ -65,6 +77,7 @@ class RemoteTalk:
     engines: Callable[[Sequence[EngineChoice]], None] = lambda _chosen: None
     push_to_talk: bool = False
     interrupt_after_ms: float | None = None
+    sound_output: SoundOutput | None = None
     conversation: RemoteConversation = field(default_factory=RemoteConversation)
     playback: RemotePlayback = field(init=False)
     wire: RemoteWire = field(init=False)
@@ -327,6 +340,12 @@ class RemoteTalk:
                 self.playback.stop()
             case Ducking(lower):
                 self.playback.loudness(lower=lower)
+            case ListeningSoundReceived(pcm):
+                if self.sound_output is not None:
+                    self.sound_output.chime(pcm)
+            case ListeningSoundStopped():
+                if self.sound_output is not None:
+                    self.sound_output.stop_chime()
             case _:
                 if isinstance(effect, ReplyStarted):
                     self._note_speech_end(effect.reply)
@@ -345,7 +364,8 @@ class RemoteTalk:
         self._greeting = True
         self._resampler.flush()
         detection = None if self.push_to_talk else greeted.detection
-        self.wire.send(say.update_session(detection, self.interrupt_after_ms))
+        sounds = self.sound_output is not None
+        self.wire.send(say.update_session(detection, self.interrupt_after_ms, listening_sounds=sounds))
         if self._clear_pending and greeted.resumed:
             self.forget()
         self._clear_pending = False

@@ -4,6 +4,7 @@ Has no I/O and no clock. After any method, the caller sends the messages of `to_
 client does not know, or that is over, are ignored.
 """
 
+import binascii
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import assert_never
@@ -267,6 +268,17 @@ class Realtime:
     def unduck(self, reply: ReplyId) -> None:
         """Tells the client to restore the volume."""
         self._tell_loudness("repartee.unduck", reply)
+
+    def listening_sound(self, pcm: Pcm) -> None:
+        """Sends a listening sound, int16 (n,) at 24 kHz, to a client that plays it. It belongs to no response."""
+        if self.config.extensions.listening_sounds:
+            audio = binascii.b2a_base64(pcm.astype("<i2", copy=False).tobytes(), newline=False).decode("ascii")
+            self._tell_extension("repartee.listening_sound", {"audio": audio})
+
+    def listening_sound_stopped(self) -> None:
+        """Tells the client to stop the listening sound, because the user goes on."""
+        if self.config.extensions.listening_sounds:
+            self._tell_extension("repartee.listening_sound_stopped", {})
 
     # ---- private ----
 

@@ -44,6 +44,8 @@ RealtimeType = Literal[
 ]
 ExtensionType = Literal[
     "repartee.duck",
+    "repartee.listening_sound",
+    "repartee.listening_sound_stopped",
     "repartee.notice",
     "repartee.nothing_said",
     "repartee.partial",

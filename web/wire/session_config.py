@@ -95,6 +95,7 @@ class Extensions:
         interrupt_after_ms: Shortest speech that may interrupt a reply, if more than the setting
             turn.interrupt_after_ms:
             residual echo can look like speech for a moment. None: the server's setting.
+        listening_sounds: Whether it plays listening sounds, which belong to no response.
     """
 
     events: bool = False
@@ -102,6 +103,7 @@ class Extensions:
     playout: bool = False
     told: bool = False
     interrupt_after_ms: int | None = None
+    listening_sounds: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -251,7 +251,7 @@ def _session(spoken: str) -> dict[str, Field]:
     }
 
 
-_FLAGS = ("events", "duck", "playout", "told")
+_FLAGS = ("events", "duck", "playout", "listening_sounds", "told")
 _DECLARED = (*_FLAGS, "interrupt_after_ms")
 _REPARTEE = {
     **{name: Field(flag) for name in _FLAGS},

@@ -6,7 +6,7 @@ Cheap checks run here. Checks that may hang or crash run in separate processes (
 import asyncio
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -20,12 +20,19 @@ from assistant.commands.doctor.servers import endpoints_section, servers_of, ser
 from assistant.commands.doctor.tools import tools_section
 from assistant.config.loading import ConfigError, Loaded, load_settings
 from assistant.config.settings import Settings
+from assistant.models.whisper_choice import whisper_choice
 from assistant.setup import build
 from assistant.support.console import write_json
 from assistant.support.cpu import cores
 
 LIMIT_S = 18.0
 """Seconds for all checks. Checks not started by then are skipped and reported as such."""
+
+MEASURE_LIMIT_S = 30.0
+"""Seconds to measure the installed Whisper models for `stt.model = "auto"`, before the checks.
+
+They are measured once for each machine. A model whose measurement is unfinished is measured again at the next start.
+"""
 
 ENDPOINT_LIMIT_S = 16.0
 TOOLS_LIMIT_S = 14.0
@@ -48,26 +55,41 @@ def doctor(config: Path | None, overrides: Sequence[str], console: Console, *, a
         write_json(report.to_json())
         return report.exit_code
     with console.status("checking; this takes about ten seconds"):
-        report = asyncio.run(examine(loaded, config, overrides, os.environ))
+        report = asyncio.run(
+            examine(
+                loaded,
+                config,
+                overrides,
+                os.environ,
+                lambda what: console.print(f"measuring {what}", style="dim", soft_wrap=True),
+            )
+        )
     show(report, console)
     return report.exit_code
 
 
 async def examine(
-    loaded: Loaded, config: Path | None, overrides: Sequence[str], environ: Mapping[str, str]
+    loaded: Loaded,
+    config: Path | None,
+    overrides: Sequence[str],
+    environ: Mapping[str, str],
+    show_measuring: Callable[[str], None] = lambda _what: None,
 ) -> DoctorReport:
-    """Runs all checks. Never raises; takes little more than LIMIT_S.
+    """Runs all checks. Never raises; takes little more than LIMIT_S, and MEASURE_LIMIT_S before if Whisper is measured.
 
     Args:
         loaded: The settings in effect.
         config: The file as given by the flag; child processes read it again.
         overrides: The --set flags, for the child processes.
         environ: Environment variables.
+        show_measuring: Is told what is measured, at the beginning.
     """
     loop = asyncio.get_running_loop()
     began_s = loop.time()
-    runner = ProbeRunner("" if config is None else str(config), tuple(overrides), began_s + LIMIT_S)
     settings, _ = build.with_local_model(loaded.settings)
+    file = "" if config is None else str(config)
+    await _measure_whisper(ProbeRunner(file, tuple(overrides), began_s + MEASURE_LIMIT_S), settings, show_measuring)
+    runner = ProbeRunner(file, tuple(overrides), loop.time() + LIMIT_S)
     async with asyncio.TaskGroup() as tasks:
         # Network checks run concurrently with the others; CPU-bound checks run one after another.
         network = tasks.create_task(_network(runner, settings), name="endpoints")
@@ -91,6 +113,17 @@ async def examine(
             configuration(loaded),
         ),
     )
+
+
+async def _measure_whisper(runner: ProbeRunner, settings: Settings, show_measuring: Callable[[str], None]) -> None:
+    """Measures the Whisper models that "auto" needs times of. The check of a conversation shows the result.
+
+    No other check runs meanwhile: it would slow the measurement down, and the measurement would use up its time.
+    """
+    choice = whisper_choice(settings)
+    if choice.to_measure:
+        show_measuring(choice.measuring(MEASURE_LIMIT_S))
+        await runner.examine("times", MEASURE_LIMIT_S)
 
 
 async def _network(runner: ProbeRunner, settings: Settings) -> tuple[ProbeResult, list[ProbeResult], list[ProbeResult]]:

@@ -9,7 +9,6 @@ from assistant.commands.doctor.process import ProbeResult, ProbeRunner
 from assistant.commands.doctor.report import CheckResult, Fact, Level, ReportSection
 from assistant.config.settings import Settings
 from assistant.models.needs import rows
-from assistant.models.whisper_choice import whisper_choice
 from assistant.pipeline.no_recognizer import NoRecognizer
 from assistant.setup.derived_settings import needs
 from assistant.setup.engine_catalog import ENGINES, Stage, lacking
@@ -19,9 +18,6 @@ LIMIT_S = 8.0
 
 CONVERSATION_LIMIT_S = 12.0
 """Seconds to load one engine of each stage."""
-
-TIMES_LIMIT_S = 8.0
-"""Seconds to measure the installed Whisper models, once for each machine. An unfinished measurement is not kept."""
 
 COLUMNS = ("load ms", "first ms", "x real time", "adds ms")
 NOTE = "x real time: seconds of work per second of audio. adds: delay of an answer (vad: of each frame)"
@@ -47,8 +43,6 @@ async def engines(runner: ProbeRunner, settings: Settings) -> ReportSection:
 
     The checks run one after another, because concurrent ones would slow each other down.
     """
-    if whisper_choice(settings).to_measure:
-        await runner.examine("times", TIMES_LIMIT_S)  # the next check shows the result
     conversation = await runner.examine("conversation", CONVERSATION_LIMIT_S)
     in_use = chosen_of(conversation)
     answers: dict[tuple[str, str], ProbeResult] = {}

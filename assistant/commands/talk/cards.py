@@ -11,6 +11,7 @@ import numpy as np
 from assistant.commands.talk.controls import NOT_YET, DeviceChoice
 from assistant.config.talk_settings import AudioSection
 from assistant.pipeline.engines import EngineChoice
+from assistant.pipeline.listening_sounds import SoundOutput
 from audio.card.microphone import CardMicrophone, FrameCleaner
 from audio.card.speaker import CardSpeaker, EchoReference
 from audio.card.stream import Opened
@@ -51,6 +52,7 @@ class Cards:
     chosen: tuple[EngineChoice, ...]
     _devices: tuple[Device, ...]
     _canceller: "EchoCanceller | None" = None
+    _half_duplex: bool = False
     _was_open: set[Direction] = field(default_factory=set)
 
     async def use(self, direction: Direction, name: str) -> None:
@@ -106,6 +108,11 @@ class Cards:
     def interrupt_after_ms(self) -> float:
         """Least speech in ms that may interrupt a reply, given the echo of this device."""
         return 0.0 if self._canceller is None else CANCELED_INTERRUPT_AFTER_MS
+
+    @property
+    def sound_output(self) -> SoundOutput | None:
+        """Plays listening sounds; None if the microphone would be muted meanwhile, just when the user may go on."""
+        return None if self._half_duplex else self.speaker
 
     def counts(self) -> dict[str, int]:
         """Returns counts of lost audio, for display."""
@@ -164,6 +171,7 @@ def open_cards(audio: AudioSection, duck_db: float, report: Callable[[str], None
         ),
         devices,
         canceller,
+        chosen.name == "half-duplex",
     )
 
 

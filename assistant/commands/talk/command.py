@@ -29,6 +29,11 @@ from assistant.turns.states import Phase as TurnFloor
 from audio.units import ms_of_reply_samples
 from llm.discovery import PORTS, discover
 
+NO_LISTENING_SOUNDS = (
+    "turn.listening_sounds has no effect: with audio.echo = half-duplex the microphone would be off meanwhile; "
+    "use cancel or headphones"
+)
+
 READY_TIMEOUT_S = 8.0
 TICK_S = 0.02
 
@@ -187,7 +192,10 @@ class _LocalConversation:
             on_event=lambda event: self._show(session, event),
             counters=cards.counters,
             in_use=cards.in_use,
+            sound_output=cards.sound_output,
         )
+        if engines.listening_sound is not None and cards.sound_output is None:
+            self._trouble(NO_LISTENING_SOUNDS)
         if self.memory is not None:
             session.history.restore(self.memory.items)
             if self.memory.continues:

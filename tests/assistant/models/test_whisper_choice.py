@@ -224,6 +224,24 @@ def test_damaged_entry_does_not_invalidate_the_others(hub: Path) -> None:
     assert read_times() == {time_key(settings(), "tiny"): DecodeTime(80.0)}
 
 
+def test_oldest_times_are_removed_from_the_file(hub: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(hub, "tiny", "base.en")
+    keep_time(settings(), "tiny", DecodeTime(80.0))
+    keep_time(settings(), "base.en", DecodeTime(160.0))
+    for version in range(choices._MAX_TIMES - 2):
+        with monkeypatch.context() as changed:
+            changed.setattr(choices, "_version", lambda _package, version=version: f"{version}")
+            keep_time(settings(), "base.en", DecodeTime(160.0))
+    keep_time(settings(), "tiny", DecodeTime(90.0))  # measured again, so it is the newest
+    assert len(json.loads(times_file().read_text())) == choices._MAX_TIMES
+    assert whisper_choice(settings()).unmeasured == ()
+    with monkeypatch.context() as changed:
+        changed.setattr(choices, "_version", lambda _package: "the next")
+        keep_time(settings(), "base.en", DecodeTime(160.0))
+    assert len(json.loads(times_file().read_text())) == choices._MAX_TIMES
+    assert whisper_choice(settings()).unmeasured == ("base.en",)
+
+
 def test_times_of_this_process_count_without_a_cache_folder(hub: Path) -> None:
     install(hub, "tiny", "base.en")
     times_file().parent.parent.write_text("a file in place of the folder")

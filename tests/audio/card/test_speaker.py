@@ -185,6 +185,38 @@ def test_chime_plays_only_without_reply() -> None:
     run_with_speaker(script)
 
 
+def test_chime_fades_out_when_it_is_stopped() -> None:
+    async def script(harness: SpeakerHarness) -> None:
+        await asyncio.sleep(0.1)
+        harness.speaker.chime(level(24_000, 5000))
+        await asyncio.sleep(0.1)
+        harness.speaker.stop_chime()
+        at = len(harness.blocks)
+        await asyncio.sleep(0.2)
+        rest = np.concatenate([pcm for _, pcm in harness.blocks[at:]])
+        sounding = np.flatnonzero(rest)
+        assert 0 < len(sounding) <= 120
+        assert np.abs(np.diff(rest.astype(int))).max() < 100
+        harness.speaker.stop_chime()
+
+    run_with_speaker(script)
+
+
+def test_reply_over_a_loud_chime_is_clipped() -> None:
+    async def script(harness: SpeakerHarness) -> None:
+        await asyncio.sleep(0.1)
+        harness.speaker.chime(level(24_000, 30_000))
+        await asyncio.sleep(0.1)
+        harness.speaker.open("a")
+        await harness.speaker.play("a", level(2400, 30_000))
+        harness.speaker.end("a")
+        await asyncio.sleep(0.3)
+        assert harness.sound.min() >= 0
+        assert harness.sound.max() == 32_767
+
+    run_with_speaker(script)
+
+
 def test_underflow_is_counted() -> None:
     async def script(harness: SpeakerHarness) -> None:
         await asyncio.sleep(0.1)

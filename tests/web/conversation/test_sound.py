@@ -209,6 +209,23 @@ def test_reply_has_full_volume_after_reconnect(page: Page, server: Server) -> No
     assert rms(sound.player[begins:][late]) == pytest.approx(rms(wanted[late]), rel=0.1)
 
 
+def test_listening_sound_is_rendered_until_the_user_goes_on(page: Page, server: Server) -> None:
+    start(page)
+    wait_for_phase(page, "listening")
+    sound = reply(1.5).pcm
+    event = {"type": "repartee.listening_sound", "audio": base64.b64encode(sound.astype("<i2").tobytes()).decode()}
+    dispatch_events(page, event)
+    page.wait_for_timeout(400)
+    assert page.get_attribute("body", "data-phase") == "listening"
+    dispatch_events(page, {"type": "repartee.listening_sound_stopped"})
+    page.wait_for_timeout(400)
+    recorded = read_recording(page)
+    heard = loud_frames(recorded.player)
+    assert 0.25 < (heard[-1] - heard[0]) / recorded.rate_hz < 0.8
+    assert server.events_of("repartee.playout") == []
+    assert server.events_of("session.update")[0]["session"]["repartee"]["listening_sounds"] is True
+
+
 def rms(sound: np.ndarray[Any, np.dtype[np.float32]]) -> float:
     return float(np.sqrt(np.mean(np.square(sound))))
 

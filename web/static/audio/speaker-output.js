@@ -2,9 +2,10 @@
 
 import { DeviceDelay } from "./device-delay.js";
 import { PlaybackTimeline } from "./playback-timeline.js";
-import { msOfSamples } from "./units.js";
+import { FULL_SCALE, msOfSamples, WIRE_RATE_HZ } from "./units.js";
 
 const MEASURE_EVERY_MS = 500;
+const SOUND_FADE_S = 0.005;
 
 /**
  * Events, each with a detail:
@@ -25,6 +26,8 @@ export class SpeakerOutput extends EventTarget {
     this._player.port.onmessage = ({ data }) => this._handlePlayerEvent(data);
     /** @type {Map<string, {playback: PlaybackTimeline, arrivals: {sample: number, at_s: number}[], received: number, closed: boolean}>} */
     this._replies = new Map();
+    /** @type {{source: AudioBufferSourceNode, gain: GainNode} | null} the short sound that plays */
+    this._sound = null;
     this._measureTimer = setInterval(() => this._delay.measure(), MEASURE_EVERY_MS);
   }
 
@@ -44,6 +47,7 @@ export class SpeakerOutput extends EventTarget {
    * @param {Int16Array} pcm 24 kHz; its buffer is transferred
    */
   push(reply, pcm) {
+    this.stopSound();
     const state = this._stateOf(reply);
     state.arrivals.push({ sample: state.received, at_s: this._context.currentTime });
     state.received += pcm.length;
@@ -63,6 +67,7 @@ export class SpeakerOutput extends EventTarget {
 
   /** Stops playback at once and drops further audio of these replies. */
   flush() {
+    this.stopSound();
     for (const state of this._replies.values()) state.closed = true;
     this._player.port.postMessage({ type: "flush" });
   }
@@ -72,6 +77,36 @@ export class SpeakerOutput extends EventTarget {
     this.flush();
     this._player.port.postMessage({ type: "reset" });
     this._replies.clear();
+  }
+
+  /**
+   * Plays a short sound that is not part of a reply. The audio of a reply replaces it.
+   * @param {Int16Array} pcm 24 kHz
+   */
+  playSound(pcm) {
+    this.stopSound();
+    if (!pcm.length) return;
+    const buffer = this._context.createBuffer(1, pcm.length, WIRE_RATE_HZ);
+    buffer.copyToChannel(Float32Array.from(pcm, (sample) => sample / FULL_SCALE), 0);
+    const sound = { source: new AudioBufferSourceNode(this._context, { buffer }), gain: new GainNode(this._context) };
+    sound.source.connect(sound.gain).connect(this.node);
+    sound.source.onended = () => {
+      sound.gain.disconnect();
+      if (this._sound === sound) this._sound = null;
+    };
+    sound.source.start();
+    this._sound = sound;
+  }
+
+  /** Fades the short sound out within 5 ms, if one plays. */
+  stopSound() {
+    if (!this._sound) return;
+    const { source, gain } = this._sound;
+    this._sound = null;
+    const now_s = this._context.currentTime;
+    gain.gain.setValueAtTime(1, now_s);
+    gain.gain.linearRampToValueAtTime(0, now_s + SOUND_FADE_S);
+    source.stop(now_s + SOUND_FADE_S);
   }
 
   /** @param {boolean} on whether to lower the volume by 18 dB */

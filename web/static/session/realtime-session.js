@@ -192,7 +192,7 @@ export class RealtimeSession extends EventTarget {
 
   _sendSessionUpdate() {
     const turnDetection = this.pushToTalk.enabled ? null : this._turnDetection;
-    const session = { type: "realtime", repartee: { duck: true, playout: true } };
+    const session = { type: "realtime", repartee: { duck: true, playout: true, listening_sounds: true } };
     if (turnDetection !== undefined) session.audio = { input: { turn_detection: turnDetection } };
     this.connection.send({ type: "session.update", session });
   }
@@ -342,6 +342,8 @@ const SERVER_EVENTS = {
   "output_audio_buffer.cleared": (client) => client.audio.output.flush(),
   "repartee.duck": (client) => client.audio.output.duck(true),
   "repartee.unduck": (client) => client.audio.output.duck(false),
+  "repartee.listening_sound": (client, { audio }) => client.audio.output.playSound(fromBase64(audio)),
+  "repartee.listening_sound_stopped": (client) => client.audio.output.stopSound(),
   "repartee.trace": (client, event) => client._addTrace(event),
   "repartee.notice": (client, { text }) => client._emit("notice", text),
   "error": (client, { error }) => client._handleError(error),

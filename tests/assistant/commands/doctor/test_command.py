@@ -14,11 +14,14 @@ from phrase_whisper import phrase_settings
 from program import REPARTEE, repartee
 from rich.console import Console
 from synthetic_piper import tone_voice
+from virtual_time import run_virtual
 
 from assistant.commands.doctor import command
 from assistant.commands.doctor.measures import measure_model, measure_vad, measure_voice, sound
+from assistant.commands.doctor.process import ProbeResult, ProbeRunner
 from assistant.commands.doctor.report import DoctorReport, ReportSection
 from assistant.config.loading import load_settings
+from assistant.models.whisper_choice import WhisperChoice
 from assistant.setup import build, engine_catalog
 from assistant.setup.engine_catalog import ENGINES
 from assistant.setup.engine_loader import EngineLoader
@@ -38,6 +41,51 @@ def only_endpoints(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(command, key, empty(key))
     for limit in ("LIMIT_S", "ENDPOINT_LIMIT_S"):  # a child may start late on a busy machine
         monkeypatch.setattr(command, limit, 60.0)
+    monkeypatch.setattr(command, "whisper_choice", lambda _settings: WhisperChoice("tiny.en"))
+
+
+@pytest.mark.usefixtures("only_endpoints")
+def test_whisper_is_measured_before_the_time_of_the_checks_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, float]] = []
+
+    class Runner(ProbeRunner):
+        async def examine(self, what: str, limit_s: float) -> ProbeResult:
+            asked.append((what, self.until_s - asyncio.get_running_loop().time()))
+            await asyncio.sleep(limit_s if what == "times" else 0.0)
+            return ProbeResult({})
+
+    async def engines(runner: ProbeRunner, _settings: object) -> ReportSection:
+        await runner.examine("tts piper", 8.0)
+        return ReportSection("engines", "Engines", ())
+
+    monkeypatch.setattr(command, "ProbeRunner", Runner)
+    monkeypatch.setattr(command, "engines", engines)
+    choice = WhisperChoice("tiny", unmeasured=("tiny", "base.en"))
+    monkeypatch.setattr(command, "whisper_choice", lambda _settings: choice)
+    shown: list[str] = []
+    loaded = load_settings(None, {}, [])
+    report = run_virtual(command.examine(loaded, None, [], {}, shown.append))
+    assert shown == ["the speed of Whisper on this machine (tiny, base.en), 30 s at most"]
+    assert asked[0] == ("times", command.MEASURE_LIMIT_S)
+    assert dict(asked)["tts piper"] == command.LIMIT_S
+    assert report.took_s == command.MEASURE_LIMIT_S
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("only_endpoints")
+def test_screen_shows_what_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Runner(ProbeRunner):
+        async def examine(self, what: str, limit_s: float) -> ProbeResult:
+            return ProbeResult({})
+
+    monkeypatch.setattr(command, "ProbeRunner", Runner)
+    choice = WhisperChoice("tiny", unmeasured=("tiny",))
+    monkeypatch.setattr(command, "whisper_choice", lambda _settings: choice)
+    screen = StringIO()
+    command.doctor(None, [], Console(file=screen, width=160), as_json=False)
+    assert screen.getvalue().startswith(
+        "measuring the speed of Whisper on this machine (tiny), 30 s at most\nRepartee "
+    )
 
 
 def test_invalid_configuration_exits_with_2() -> None:
