@@ -423,7 +423,7 @@ def main() -> None:
     if options.what == "average":
         if not options.fits:
             parser.error("average needs --fits FIRST SECOND")
-        average_weights(*options.fits, options.weights)
+        average_weights(options.fits[0], options.fits[1], options.weights)
         return
     judged = options.what == "judge"
     folders = [folder for folder in (options.speech if judged else options.pauses, options.field) if folder]

@@ -85,7 +85,7 @@ def _rows(moments: Sequence[Moment], name: str) -> Bools:
 
 
 def _slope(moments: Sequence[Moment], chosen: Bools, logits: Floats, feature: Floats) -> Shift:
-    rows = np.flatnonzero(chosen)
+    rows = np.flatnonzero(chosen).tolist()
     speakers, index = np.unique([moments[row].speaker for row in rows], return_inverse=True)
     ends = np.array([moments[row].label == "end" for row in rows])
     weights = np.array([GIVEN_WEIGHT if moments[row].given else 1.0 for row in rows])

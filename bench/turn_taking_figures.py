@@ -12,8 +12,10 @@ from math import isnan, nan
 import numpy as np
 import numpy.typing as npt
 
+from assistant.end_of_turn.dictation import NOTHING, Dictation, DictationRules
 from assistant.end_of_turn.estimator import EndOfTurnEvidence
-from assistant.end_of_turn.priors import PAUSE_FROM_MS, Expected, SpeakerPauseStats
+from assistant.end_of_turn.priors import PAUSE_FROM_MS, SpeakerPauseStats
+from assistant.end_of_turn.questions import Expected, Question
 from audio.end_of_turn.prosody_features import Prosody
 from bench.turn_end_clips import Turn
 from bench.turn_end_curve import PAUSE_MS, Wait, ended_at
@@ -38,6 +40,8 @@ LABEL_ERROR_MS = 100.0
 """An end of turn this close before the labelled end of speech is not early."""
 
 DRAWS = 400
+
+_RULES = DictationRules()
 
 _PAUSE_FROM_MS = PAUSE_FROM_MS - 0.5  # against rounding of the labels
 
@@ -135,10 +139,11 @@ class Corpus:
         """
         found = {}
         for number, turn in enumerate(self.turns):
-            habits, answer = SpeakerPauseStats(), expected(turn)
+            habits, answer, dictation = SpeakerPauseStats(), expected(turn), NOTHING
             for silence in self.silences(number):
+                dictation = _RULES.dictation_of(silence[0].text, Question(answer), dictation)
                 for moment in silence:
-                    found[key_of(moment)] = _evidence(moment, habits, answer)
+                    found[key_of(moment)] = _evidence(moment, habits, answer, dictation)
                 if silence[0].label != "end":
                     habits = habits.with_pause(silence[0].lasts_ms)
         return found
@@ -306,7 +311,7 @@ def _played(turn: Turn, silences: Sequence[Sequence[Moment]], wait: Wait, reply:
     )
 
 
-def _evidence(moment: Moment, habits: SpeakerPauseStats, expected: Expected) -> EndOfTurnEvidence:
+def _evidence(moment: Moment, habits: SpeakerPauseStats, expected: Expected, dictation: Dictation) -> EndOfTurnEvidence:
     said = StoredTranscript(moment.text, moment.low_confidence, moment.ends, moment.goes_on)
     return EndOfTurnEvidence(
         silence_ms=moment.known_ms,
@@ -316,4 +321,5 @@ def _evidence(moment: Moment, habits: SpeakerPauseStats, expected: Expected) -> 
         smart_turn=moment.smart,
         pause_stats=habits,
         expected=expected,
+        dictation=dictation,
     )

@@ -269,7 +269,7 @@ def test_complete_value_raises_probability() -> None:
     complete = replace(evidence, dictation=Dictation("phone number", "complete"))
     estimator = fitted_turn_end()
     assert estimator.estimate(complete).probability > estimator.estimate(evidence).probability + 0.2
-    assert silence_timeout_ms(estimator.estimate(complete), BALANCED) == BALANCED.floor_ms
+    assert silence_timeout_ms(estimator.estimate(complete), BALANCED) == BALANCED.sure_floor_ms
 
 
 def test_profile_without_dictation_ignores_incomplete_values() -> None:

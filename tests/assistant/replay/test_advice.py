@@ -82,7 +82,7 @@ def test_advice_states_that_no_other_wait_helps() -> None:
     turns = TurnSettings(hangover_ms=200, speculate_after_ms=40)
     records = simulated_records([TIME], turns=turns, replies=("Ten.",))
     (finding,) = findings_of(advice(evidence(records, times=10, replays=10)), "endpoint_wait")
-    assert finding.says.startswith("None of the 8 other settings")
+    assert finding.says.startswith("None of the 9 other settings")
     assert finding.gain == {}
 
 

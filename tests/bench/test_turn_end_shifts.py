@@ -1,0 +1,60 @@
+"""Tests the numbers that are fitted on natural pauses, on moments with known ones."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bench.turn_end_clips import Turn
+from bench.turn_end_moments import Moment
+from bench.turn_end_shifts import earlier_pause, excess_ms, paused_shift, silence_shift
+
+AT_MS = (200, 300, 400, 600, 800, 1200)
+EXCESS_MS = 400.0
+
+
+def silence(turn: int, number: int, label: str, lasts_ms: float) -> list[Moment]:
+    """Returns the moments of a silence from 200 ms on."""
+    one = Moment(turn, f"s{turn % 40}", "", "command", label, False, number, 0, 0.0, lasts_ms, {}, None, "", False)
+    return [replace(one, at_ms=at_ms, known_ms=float(at_ms)) for at_ms in AT_MS if at_ms < lasts_ms]
+
+
+def test_excess_is_mean_over_200_ms() -> None:
+    turn = Turn(
+        "a", "s", "", "", np.zeros(0, np.int16), 0.0, 9000.0, ((0, 300), (1000, 1150), (2000, 2500)), (), 9000.0
+    )
+    assert excess_ms([turn]) == pytest.approx(200)
+    given = replace(turn, given=((2000, 2500),))
+    assert excess_ms([given]) == pytest.approx((100 + 0.25 * 300) / 1.25)
+
+
+def test_moment_knows_of_earlier_pause_of_its_turn() -> None:
+    moments = [*silence(0, 0, "pause", 290), *silence(0, 1, "pause", 320), *silence(0, 2, "end", 900)]
+    paused = {(m.number, bool(one)) for m, one in zip(moments, earlier_pause(moments), strict=True)}
+    assert paused == {(0, False), (1, False), (2, True)}
+
+
+def test_steady_end_of_pauses_is_found() -> None:
+    lengths = 200 + np.random.default_rng(1).exponential(EXCESS_MS, 400)
+    moments = [
+        m for turn, ms in enumerate(lengths) for m in (*silence(turn, 0, "pause", ms), *silence(turn, 1, "end", 2000))
+    ]
+    found = silence_shift(moments, np.random.default_rng(2).normal(0, 0.1, len(moments)))
+    assert found.low < 1000 / EXCESS_MS < found.high
+    assert found.value == pytest.approx(1000 / EXCESS_MS, rel=0.25)
+
+
+def test_pause_is_likelier_after_pause() -> None:
+    turns = [
+        *([("pause", 900), ("pause", 900), ("end", 2000)] for _ in range(100)),
+        *([("end", 2000)] for _ in range(300)),
+    ]  # fmt: skip
+    moments = [
+        m
+        for turn, rows in enumerate(turns)
+        for number, (label, ms) in enumerate(rows)
+        for m in silence(turn, number, label, ms)
+    ]
+    found = paused_shift(moments, np.random.default_rng(3).normal(0, 0.1, len(moments)))
+    assert found.moments == 600
+    assert found.value == pytest.approx(-np.log(3), abs=0.1)  # odds of an end: 3 at first silences, 1 at later ones
