@@ -309,7 +309,7 @@ class AudioInput:
     def start_estimation(self, effect: RecognizerRequest) -> None:
         """Starts the end-of-turn estimation of the silence in which this transcript was requested."""
         if self._evidence_collector is not None:
-            self._evidence_collector.start_estimation(effect.segment, effect.speech_end, foreseen=effect.foreseen)
+            self._evidence_collector.start_estimation(effect.segment, effect.speech_end)
 
     def _end_of_turn_estimated(self, segment: SegmentId, estimate: EndOfTurnEstimate) -> None:
         self.context.dispatch(EndOfTurnScored(self._position, segment, estimate))

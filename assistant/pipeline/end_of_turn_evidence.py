@@ -33,7 +33,7 @@ AUDIO_LEAD_S = 0.7
 
 SMART_TURN_AFTER_MS = 100.0
 """Silence after which Smart Turn is asked. 40 % of all silences are shorter. Its answer takes 80 ms, and no profile
-ends a turn before 160 ms. If the end was foreseen, it is asked at once (docs/lab/turn-taking.md, "Foreseen ends").
+ends a turn before 160 ms.
 """
 
 WARM_S = 0.6
@@ -61,7 +61,6 @@ class _Silence:
     evidence: EndOfTurnEvidence
     question: Question  # what the assistant's last words asked for
     has_new_evidence: bool = True  # whether evidence is new since the last estimate
-    foreseen: bool = False  # whether the words before it sounded complete, so it is probably the end
     audio_model_asked: bool = False  # whether Smart Turn was asked, which happens once in a silence
     new_transcript: tuple[str, Punctuation | None] | None = None  # latest transcript and punctuation
 
@@ -152,11 +151,10 @@ class EvidenceCollector:
 
     # ---- silences ----
 
-    def start_estimation(self, segment: SegmentId, end: Samples, *, foreseen: bool = False) -> None:
+    def start_estimation(self, segment: SegmentId, end: Samples) -> None:
         """Starts the estimation of the silence that begins at `end`. Evidence may follow.
 
-        Called again with another `end`, it moves the beginning of the current silence. `foreseen`: the words before it
-        sounded complete, so Smart Turn is asked at once.
+        Called again with another `end`, it moves the beginning of the current silence.
         """
         if self._onset is None:
             return
@@ -166,7 +164,7 @@ class EvidenceCollector:
             return
         question = question_of(self._reply_text)
         evidence = EndOfTurnEvidence(0.0, pause_stats=self._pause_stats, expected=question.expected)
-        self._silence = _Silence(segment, end, evidence, question, foreseen=foreseen)
+        self._silence = _Silence(segment, end, evidence, question)
         self._ask_audio_model(self._silence)
 
     def add_transcript(self, segment: SegmentId, text: str, punctuation: Punctuation | None = None) -> None:
@@ -182,7 +180,7 @@ class EvidenceCollector:
     def _ask_audio_model(self, silence: _Silence) -> None:
         if self.audio_model is None or self._onset is None or silence.audio_model_asked:
             return
-        if not silence.foreseen and ms_of_samples(self._position - silence.end) < SMART_TURN_AFTER_MS:
+        if ms_of_samples(self._position - silence.end) < SMART_TURN_AFTER_MS:
             return
         silence.audio_model_asked = True
         since = Samples(max(self._ring.oldest, self._onset - samples_of_s(AUDIO_LEAD_S)))

@@ -163,6 +163,7 @@ class Recorder:
         """Records that an attempt began while the user spoke."""
         trace = self._trace(reply.turn)
         trace.attempts = reply.attempt
+        trace.span(reply.attempt, Span("stt", "stt", now_s, now_s))  # it waits for no transcript
         trace.event("foreseen", now_s, f"attempt {reply.attempt}")
 
     def transcribed(self, reply: ReplyId, began_s: float, now_s: float, *, draft: bool = False) -> None:

@@ -52,7 +52,6 @@ class RecognizerRequest:
         speech_end: The end of the speech.
         early: The transcript may still change; it is requested again later.
         draft: A draft is sufficient; see `Transcript`.
-        foreseen: It is the first request of an attempt that began before the silence.
     """
 
     reply: ReplyId
@@ -60,7 +59,6 @@ class RecognizerRequest:
     speech_end: Samples
     early: bool = False
     draft: bool = False
-    foreseen: bool = False
 
 
 SessionEffect = RecognizerRequest | DirectEffect
@@ -179,30 +177,25 @@ class TranscriptRequests:
             self._transcription = transcription = _Transcription(
                 wanted.reply, wanted.segment, wanted.speech_end, silence_ms, wanted.reply, settled=False, pending=False
             )
-            return self._request_again(transcription, at, settled=settled, foreseen=True)
+            return self._request_again(transcription, at, settled=settled)
         self._transcription = transcription = _Transcription(
             wanted.reply, wanted.segment, wanted.speech_end, silence_ms, wanted.reply, settled
         )
         return self._request(transcription, at, draft=wanted.accepts == "draft" and not settled)
 
-    def _request_again(
-        self, transcription: _Transcription, at: Samples, *, settled: bool, foreseen: bool = False
-    ) -> SessionEffects:
+    def _request_again(self, transcription: _Transcription, at: Samples, *, settled: bool) -> SessionEffects:
         last = transcription.last
         transcription.last = ReplyId(last.turn, last.attempt + 1)
         transcription.settled, transcription.pending = settled, True
-        return self._request(transcription, at, foreseen=foreseen)
+        return self._request(transcription, at)
 
-    def _request(
-        self, transcription: _Transcription, at: Samples, *, draft: bool = False, foreseen: bool = False
-    ) -> SessionEffects:
+    def _request(self, transcription: _Transcription, at: Samples, *, draft: bool = False) -> SessionEffects:
         request = RecognizerRequest(
             transcription.last,
             transcription.segment,
             transcription.speech_end,
             early=not transcription.settled,
             draft=draft,
-            foreseen=foreseen,
         )
         return (request, *self._pass_on(TranscriptExpected(at, transcription.last, transcription.settled)))
 

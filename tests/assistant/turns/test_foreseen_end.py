@@ -95,7 +95,7 @@ def test_foreseen_attempt_is_committed_with_confirmed_words() -> None:
     scene = spoken()
     draft(scene)
     [asked] = scene.possible_end(40)
-    assert asked == RecognizerRequest(SECOND, SEGMENT, at(800), early=True, foreseen=True)
+    assert asked == RecognizerRequest(SECOND, SEGMENT, at(800), early=True)
     assert confirmed(scene, SECOND) == (DropAttempt(SECOND, "same words"),)
     effects: SessionEffects = ()
     for _ in range(20):
@@ -137,7 +137,7 @@ def test_turn_that_ends_sooner_than_attempts_begin_confirms_its_words() -> None:
     scene = spoken(TurnSettings(hangover_ms=60, speculate_after_ms=200))
     draft(scene)
     effects = scene.silence(60)
-    assert RecognizerRequest(SECOND, SEGMENT, at(800), foreseen=True) in effects
+    assert RecognizerRequest(SECOND, SEGMENT, at(800)) in effects
     assert any(isinstance(effect, CommitTurn) for effect in confirmed(scene, SECOND))
 
 

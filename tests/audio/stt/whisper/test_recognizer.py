@@ -38,8 +38,12 @@ class Listener:
 
     def __init__(self, transcriber: WhisperRecognizer, segment: SegmentId = SEGMENT) -> None:
         self.interims: list[Transcript] = []
-        self.hearing: WhisperStream = transcriber.open(segment, self.interims.append)
+        self.drafts: list[Transcript] = []
+        self.hearing: WhisperStream = transcriber.open(segment, self.on_interim)
         self._transcriber = transcriber
+
+    def on_interim(self, words: Transcript) -> None:
+        (self.drafts if words.is_draft else self.interims).append(words)
 
     async def feed(self, pcm: Pcm, *, keeping_up: bool = False) -> None:
         """Feeds frames. `keeping_up`: waits for the decodes after each frame."""

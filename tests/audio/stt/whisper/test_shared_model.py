@@ -102,10 +102,14 @@ class Conversation:
         self.number = number
         self.recognizer: SharedWhisperRecognizer = shared.transcriber()
         self.interims: list[Transcript] = []
+        self.drafts: list[Transcript] = []
         self.open_segment()
 
+    def on_interim(self, words: Transcript) -> None:
+        (self.drafts if words.is_draft else self.interims).append(words)
+
     def open_segment(self) -> None:
-        self.stream: WhisperStream = self.recognizer.open(SegmentId(self.number), self.interims.append)
+        self.stream: WhisperStream = self.recognizer.open(SegmentId(self.number), self.on_interim)
         self._fed = 0
 
     def say(self, seconds: float) -> None:
