@@ -1,6 +1,7 @@
 """Finds loud voiced stretches of a recording by level and pitch alone: a reference for detectors of speech.
 
-It owes nothing to a detector. It knows only the vowels of a clear voice, so it measures missed speech, not false starts.
+It does not depend on a detector. It finds only the vowels of a clear voice, so it measures missed speech, not false
+starts.
 """
 
 import numpy as np
