@@ -14,7 +14,7 @@ from audio.vad import LIKELY_SPEECH, VadResult
 from audio.vad.fast_onset import FastOnset
 from audio.vad.hysteresis import HysteresisSettings
 from audio.vad.speech_tracker import SpeechTracker, TrackSettings
-from audio.vad.telephone_line import TelephoneLine, corrected, mirror_weights
+from audio.vad.telephone_line import TelephoneLine, mirror_weights
 
 if TYPE_CHECKING:
     import onnxruntime
@@ -96,7 +96,7 @@ def _session(path: Path) -> "onnxruntime.InferenceSession":
 class SileroStream:
     """Computes a probability per 32 ms window from frames of 20 ms; keeps the remainder and the network's state.
 
-    Sound from a telephone line is prepared, and its probability corrected, as `telephone_line` describes.
+    Sound from a telephone line is prepared, and its probability corrected, as `telephone_line.py` describes.
     """
 
     def __init__(self, network: SileroNetwork) -> None:
@@ -137,22 +137,20 @@ class SileroStream:
         left = FRAME_SAMPLES - take
         np.multiply(pcm[take:], weights[:left], out=window[:left])
         self._filled = left
-        return self._corrected(probability), left
+        return self._line.corrected(probability, WINDOW_SAMPLES), left
 
     def peek(self, sound: Pcm) -> float:
         """Returns the probability of the last window of `sound`, int16, at least 576 samples, as if it ended here.
 
-        Does not change the network's state. Raises VadError.
+        Does not change the network's state. The probability is not corrected for a telephone line: on one, an early
+        onset needs as much as any other. Raises VadError.
         """
         np.multiply(sound[-self._peeked.size :], self._weights, out=self._peeked[0])
-        return self._corrected(self._network.run(self._peeked, self._h, self._c)[0])
+        return self._network.run(self._peeked, self._h, self._c)[0]
 
     @property
     def _weights(self) -> npt.NDArray[np.float32]:
         return _NARROW_WEIGHTS if self._line.is_narrow else _WEIGHTS
-
-    def _corrected(self, probability: float) -> float:
-        return corrected(probability) if self._line.is_narrow else probability
 
 
 class SileroVad:

@@ -6,6 +6,7 @@ scores; sound at full band is not changed (docs/lab/vad.md, "Telephone lines"):
 - The empty upper band is filled with a weak mirror image of the lower one. At 16 kHz that is a multiplication of every
   other sample: x[n] * (1 + a * (-1)^n).
 - The odds of speech that the network reports are multiplied by a constant, so that all thresholds keep their meaning.
+  This begins with the first likely speech and lasts for half a minute after the last, because it also raises noise.
 """
 
 import math
@@ -14,7 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from audio.units import FRAME_SAMPLES, FULL_SCALE, MIC_RATE_HZ, Pcm
+from audio.units import FRAME_SAMPLES, FULL_SCALE, MIC_RATE_HZ, Pcm, Samples, samples_of_s
+from audio.vad import LIKELY_SPEECH
 
 Float32 = npt.NDArray[np.float32]
 
@@ -27,6 +29,8 @@ class TelephoneSettings:
         mirror_gain: Amplitude of the mirror image relative to the sound, 0..1. Between 0.05 and 0.15 the missed speech
             hardly differs.
         odds_factor: Factor of the odds of speech: a score of 0.35 becomes 0.5 (opens), 0.22 becomes 0.35 (keeps open).
+        speaker_score: A score, before it is corrected, from which somebody is speaking on the line.
+        speaker_samples: For how long after such a score the following ones are corrected.
         max_high_db: A line is narrow if the energy above `high_hz` is at most this, relative to the energy from
             `low_hz`, in dB. Clips at full band: -36 and more; telephone clips: -63 and less.
         low_hz: From and to: the band of a telephone, in Hz.
@@ -38,6 +42,8 @@ class TelephoneSettings:
 
     mirror_gain: float = 0.1
     odds_factor: float = 13 / 7
+    speaker_score: float = LIKELY_SPEECH
+    speaker_samples: Samples = samples_of_s(30)
     max_high_db: float = -50.0
     low_hz: tuple[float, float] = (300.0, 3400.0)
     high_hz: tuple[float, float] = (4000.0, 7500.0)
@@ -62,7 +68,7 @@ def _bins(band_hz: tuple[float, float]) -> slice:
 
 
 class TelephoneLine:
-    """Tells whether the sound of the last seconds came over a telephone.
+    """Tells whether the sound of the last seconds came over a telephone, and corrects scores if somebody speaks on it.
 
     Attributes:
         is_narrow: Nothing is heard above the band of a telephone. False until enough sound was heard.
@@ -82,6 +88,7 @@ class TelephoneLine:
         self._frames = 0
         self._examined = 0
         self._low_power = self._high_power = 0.0
+        self._corrected_samples = 0  # how much of the following sound is corrected
 
     def push(self, pcm: Pcm) -> None:
         """Processes the next frame."""
@@ -99,15 +106,20 @@ class TelephoneLine:
         known = self._examined >= self._settings.known_frames
         self.is_narrow = known and self._high_power <= self._ratio * self._low_power
 
+    def corrected(self, score: float, samples: int) -> float:
+        """Returns the speech probability of the next window, of `samples` samples, for which the network gave `score`."""
+        if score >= self._settings.speaker_score:
+            self._corrected_samples = self._settings.speaker_samples
+        else:
+            self._corrected_samples = max(self._corrected_samples - samples, 0)
+        if not (self.is_narrow and self._corrected_samples):
+            return score
+        speech = score * self._settings.odds_factor
+        return speech / (1 - score + speech)
+
 
 def mirror_weights(samples: int, settings: TelephoneSettings = SETTINGS) -> Float32:
     """Returns the weights that add the mirror image to an even number of samples, shape (samples,)."""
     weights = np.full(samples, 1 + settings.mirror_gain, dtype=np.float32)
     weights[1::2] = 1 - settings.mirror_gain
     return weights
-
-
-def corrected(probability: float, settings: TelephoneSettings = SETTINGS) -> float:
-    """Returns the speech probability of a window that was heard over a telephone."""
-    speech = probability * settings.odds_factor
-    return speech / (1 - probability + speech)

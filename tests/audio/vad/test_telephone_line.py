@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, Pcm
-from audio.vad.telephone_line import SETTINGS, TelephoneLine, corrected, mirror_weights
+from audio.vad.telephone_line import SETTINGS, TelephoneLine, mirror_weights
 
 
 def noise(seconds: float, *, up_to_hz: float, rms: float = 1_000.0) -> Pcm:
@@ -76,12 +76,47 @@ def test_weights_mirror_the_spectrum() -> None:
     assert np.delete(amplitudes, [100, 700]).max() < 1e-3
 
 
+def spoken_on() -> TelephoneLine:
+    """A telephone line on which somebody just spoke."""
+    line = listened(narrow(1))
+    line.corrected(0.9, 512)
+    return line
+
+
 @pytest.mark.parametrize(("score", "meant"), [(0.0, 0.0), (0.22, 0.35), (0.35, 0.5), (0.62, 0.75), (1.0, 1.0)])
 def test_correction_keeps_the_meaning_of_the_thresholds(score: float, meant: float) -> None:
-    assert corrected(score) == pytest.approx(meant, abs=0.01)
+    assert spoken_on().corrected(score, 512) == pytest.approx(meant, abs=0.01)
 
 
 @given(st.floats(0, 1), st.floats(0, 1))
 def test_correction_keeps_the_order_of_scores(one: float, other: float) -> None:
-    assert (corrected(one) <= corrected(other)) == (one <= other) or abs(one - other) < 1e-9
-    assert one <= corrected(one) + 1e-12 <= 1 + 1e-9
+    low, high = sorted([one, other])
+    line = spoken_on()
+    assert low <= line.corrected(low, 512) <= line.corrected(high, 512) + 1e-12 <= 1 + 1e-9
+
+
+def test_full_band_is_not_corrected() -> None:
+    line = listened(wide(1))
+    assert [line.corrected(score, 512) for score in (0.9, 0.4)] == [0.9, 0.4]
+
+
+def test_scores_are_corrected_from_likely_speech_on() -> None:
+    line = listened(narrow(1))
+    assert line.corrected(0.45, 512) == 0.45
+    assert line.corrected(0.5, 512) > 0.6
+    assert line.corrected(0.45, 512) > 0.55
+
+
+def test_scores_are_not_corrected_long_after_speech() -> None:
+    line = spoken_on()
+    assert line.corrected(0.4, SETTINGS.speaker_samples - 512) > 0.5
+    assert line.corrected(0.4, 512) == 0.4
+
+
+def test_reset_forgets_the_speaker() -> None:
+    line = spoken_on()
+    line.reset()
+    for start in range(0, MIC_RATE_HZ, FRAME_SAMPLES):
+        line.push(narrow(1)[start : start + FRAME_SAMPLES])
+    assert line.is_narrow
+    assert line.corrected(0.4, 512) == 0.4
