@@ -32,7 +32,7 @@ class TelephoneSettings:
         speaker_score: A score, before it is corrected, from which somebody is speaking on the line.
         speaker_samples: For how long after such a score the following ones are corrected.
         max_high_db: A line is narrow if the energy above `high_hz` is at most this, relative to the energy from
-            `low_hz`, in dB. Clips at full band: -36 and more; telephone clips: -63 and less.
+            `low_hz`, in dB. Clips at full band: -36 and more; the same over a telephone line: -63 and less.
         low_hz: From and to: the band of a telephone, in Hz.
         high_hz: From and to: frequencies that a telephone does not pass, in Hz.
         sound_dbfs: Level in `low_hz` from which a frame is examined; below, the rounding to 16 bits fills the band.
@@ -107,7 +107,7 @@ class TelephoneLine:
         self.is_narrow = known and self._high_power <= self._ratio * self._low_power
 
     def corrected(self, score: float, samples: int) -> float:
-        """Returns the speech probability of the next window, of `samples` samples, for which the network gave `score`."""
+        """Returns the speech probability of the next window, which has `samples` samples and the network's `score`."""
         if score >= self._settings.speaker_score:
             self._corrected_samples = self._settings.speaker_samples
         else:
