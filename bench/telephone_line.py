@@ -73,7 +73,7 @@ def mobile(pcm: Pcm) -> Pcm:
     narrow = _narrow(pcm)
     narrow = np.pad(narrow, (0, -len(narrow) % _MOBILE_FRAME + 2 * _MOBILE_FRAME))
     encoder = av.CodecContext.create("libopencore_amrnb", "w")
-    encoder.sample_rate, encoder.layout, encoder.format = LINE_RATE_HZ, "mono", "s16"  # type: ignore[attr-defined]
+    encoder.sample_rate, encoder.layout, encoder.format = LINE_RATE_HZ, "mono", "s16"
     encoder.bit_rate = _MOBILE_BITS_PER_S
     decoder = av.CodecContext.create("amrnb", "r")
     decoder.sample_rate, decoder.layout = LINE_RATE_HZ, "mono"  # type: ignore[attr-defined]
@@ -81,7 +81,7 @@ def mobile(pcm: Pcm) -> Pcm:
     for at in range(0, len(narrow), _MOBILE_FRAME):
         block = av.AudioFrame.from_ndarray(narrow[None, at : at + _MOBILE_FRAME], "s16", "mono")
         block.sample_rate, block.pts = LINE_RATE_HZ, at
-        for packet in encoder.encode(block):  # type: ignore[attr-defined]
+        for packet in encoder.encode(block):
             pieces += [decoded.to_ndarray()[0] for decoded in decoder.decode(packet)]  # type: ignore[attr-defined]
     sound = np.concatenate(pieces).astype(np.float64)
     if np.abs(sound).max(initial=0) <= 1.5:  # the decoder returns floats

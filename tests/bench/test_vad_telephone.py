@@ -21,7 +21,8 @@ def wave(seconds: float, hz: float, amplitude: float) -> Pcm:
     """A harmonic tone."""
     at_s = np.arange(round(seconds * MIC_RATE_HZ)) / MIC_RATE_HZ
     parts = [np.sin(2 * np.pi * k * hz * at_s) / k for k in range(1, 6)]
-    return (amplitude * np.sum(parts, axis=0)).astype(np.int16)
+    pcm: Pcm = (amplitude * np.sum(parts, axis=0)).astype(np.int16)
+    return pcm
 
 
 def quiet(seconds: float) -> Pcm:

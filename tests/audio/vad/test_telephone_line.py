@@ -18,7 +18,8 @@ def noise(seconds: float, *, up_to_hz: float, rms: float = 1_000.0) -> Pcm:
     at_hz = np.fft.rfftfreq(count, 1 / MIC_RATE_HZ)
     spectrum[(at_hz < 300) | (at_hz > up_to_hz)] = 0
     wave = np.fft.irfft(spectrum, count)
-    return (wave * rms / wave.std()).round().clip(-32_768, 32_767).astype(np.int16)
+    pcm: Pcm = (wave * rms / wave.std()).round().clip(-32_768, 32_767).astype(np.int16)
+    return pcm
 
 
 def listened(*sounds: Pcm) -> TelephoneLine:
