@@ -83,10 +83,7 @@ def mobile(pcm: Pcm) -> Pcm:
         block.sample_rate, block.pts = LINE_RATE_HZ, at
         for packet in encoder.encode(block):
             pieces += [decoded.to_ndarray()[0] for decoded in decoder.decode(packet)]  # type: ignore[attr-defined]
-    sound = np.concatenate(pieces).astype(np.float64)
-    if np.abs(sound).max(initial=0) <= 1.5:  # the decoder returns floats
-        sound *= FULL_SCALE
-    decoded = sound.round().clip(-32_768, 32_767).astype(np.int16)[_MOBILE_DELAY:]
+    decoded = (np.concatenate(pieces).astype(np.float64) * FULL_SCALE).round().clip(-32_768, 32_767).astype(np.int16)[_MOBILE_DELAY:]
     return _widened(decoded, len(pcm))
 
 
