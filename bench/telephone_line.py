@@ -83,8 +83,8 @@ def mobile(pcm: Pcm) -> Pcm:
         block.sample_rate, block.pts = LINE_RATE_HZ, at
         for packet in encoder.encode(block):
             pieces += [decoded.to_ndarray()[0] for decoded in decoder.decode(packet)]  # type: ignore[attr-defined]
-    decoded = (np.concatenate(pieces).astype(np.float64) * FULL_SCALE).round().clip(-32_768, 32_767).astype(np.int16)[_MOBILE_DELAY:]
-    return _widened(decoded, len(pcm))
+    sound = np.concatenate(pieces)[_MOBILE_DELAY:].astype(np.float64) * FULL_SCALE
+    return _widened(sound.round().clip(-32_768, 32_767).astype(np.int16), len(pcm))
 
 
 LINES: dict[str, Callable[[Pcm], Pcm]] = {
