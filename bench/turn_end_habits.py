@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import exp
 
-from assistant.end_of_turn.estimator import EndOfTurnEstimate, EndOfTurnProfile, silence_timeout_ms
+from assistant.end_of_turn.estimator import EndOfTurnEstimate, EndOfTurnProfile, pausing_of, silence_timeout_ms
 from assistant.end_of_turn.priors import PAUSE_FROM_MS, SpeakerPauseStats
 from bench.turn_end_curve import Wait
 from bench.turn_end_fit import Floats
@@ -59,7 +59,7 @@ def estimate_of(moment: Moment, known: Known) -> EndOfTurnEstimate:
     habits = known.habits
     logit = known.logit + habits.shift + habits.turn_shift + (moment.known_ms - PAUSE_FROM_MS) / habits.excess_ms
     bounded = min(max(logit, -_MAX_LOGIT), _MAX_LOGIT)
-    return EndOfTurnEstimate(1 / (1 + exp(-bounded)), moment.known_ms, habits.excess_ms, "", habits.pausing)
+    return EndOfTurnEstimate(1 / (1 + exp(-bounded)), moment.known_ms, habits.excess_ms, "", pausing_of(habits))
 
 
 def waits(known: Mapping[Key, Known], patience: EndOfTurnProfile) -> Wait:

@@ -158,9 +158,7 @@ class FusedEstimator:
         # Pauses end at a constant rate. With each mean excess of silence, the odds of an end grow by a factor of e.
         logit += (evidence.silence_ms - self.reference_ms) / excess_ms
         probability = 1 / (1 + exp(-_clipped(logit)))
-        pausing = evidence.pause_stats.pausing
-        if evidence.pause_stats.long_pause:
-            pausing = max(pausing, OFTEN)
+        pausing = pausing_of(evidence.pause_stats)
         return EndOfTurnEstimate(probability, evidence.silence_ms, excess_ms, sources, pausing, evidence.dictation)
 
 
@@ -235,6 +233,12 @@ for people who think while they speak."""
 SELDOM, OFTEN = 0.25, 0.5
 """Shares of turns with a pause. Up to SELDOM the ceiling is `ceiling_ms`, from OFTEN on it is `pausing_ms`; in between
 it is interpolated."""
+
+
+def pausing_of(stats: SpeakerPauseStats) -> float:
+    """Returns the share of turns in which the speaker pauses; OFTEN at least if this turn has a long pause."""
+    return max(stats.pausing, OFTEN) if stats.long_pause else stats.pausing
+
 
 _GROUP_SHARE = 0.4  # share of `dictating_ms` that is the floor while a value may go on: most pauses between groups end
 _GROUP_EXCESS_MS = 420.0  # in place of the speaker's mean excess while a value may go on

@@ -5,7 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from assistant.end_of_turn.estimator import BALANCED, EndOfTurnEvidence, FusedEstimator, LinearModel, silence_timeout_ms
+from assistant.end_of_turn.estimator import (
+    BALANCED,
+    EndOfTurnEvidence,
+    FusedEstimator,
+    LinearModel,
+    pausing_of,
+    silence_timeout_ms,
+)
 from assistant.end_of_turn.priors import SpeakerPauseStats
 from bench.turn_end_habits import Known, estimate_of, key_of, keyed, waits, within_turns
 from bench.turn_end_moments import Moment
@@ -40,6 +47,6 @@ def test_wait_equals_that_of_the_program() -> None:
     known = {key_of(LAST): Known(0.7, habits)}
     estimate = estimate_of(LAST, known[key_of(LAST)])
     assert estimate.evidence_logit == pytest.approx(0.7 + habits.shift + habits.turn_shift)
-    assert estimate.pausing == habits.pausing
+    assert estimate.pausing == pausing_of(habits)
     assert waits(known, BALANCED)(LAST) == silence_timeout_ms(estimate, BALANCED)
     assert waits({}, BALANCED)(LAST) == silence_timeout_ms(estimate_of(LAST, Known()), BALANCED)

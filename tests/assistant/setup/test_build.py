@@ -16,7 +16,7 @@ from synthetic_piper import tone_voice
 from synthetic_smart_turn import counting_network
 
 from assistant.config.loading import load_settings
-from assistant.end_of_turn.estimator import BALANCED
+from assistant.end_of_turn.estimator import AUTO
 from assistant.pipeline.engines import EngineChoice, Engines
 from assistant.setup import build
 from assistant.setup.derived_settings import turn_settings, wake_phrase_gate
@@ -311,7 +311,7 @@ def test_settings_reach_turn_taking() -> None:
         ).speculate_after_ms
         is None
     )
-    assert turn_settings(load_settings(None, {}, []).settings, "faster-whisper").patience == BALANCED
+    assert turn_settings(load_settings(None, {}, []).settings, "faster-whisper").patience == AUTO
     assert turn_settings(load_settings(None, {}, []).settings, "faster-whisper").rechecks.settle_ms == 160
     assert turn_settings(load_settings(None, {}, []).settings, "a third").rechecks.settle_ms == 0
     assert turn_settings(load_settings(None, {}, []).settings, "a third").stuck_after_s == 10
