@@ -69,7 +69,7 @@ class Clip:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What happened in a clip: whether the speaker was talked over, and the wait at the end in ms."""
+    """The result of one clip: whether the speaker was talked over, and the wait at the end in ms."""
 
     speaker: str
     cut: bool

@@ -17,7 +17,7 @@ Label = Literal["end", "pause", "gap", "made"]
 """Type of a silence: end of the turn; labelled pause; shorter silence inside a turn; or artificial pause."""
 
 Use = Literal["train", "judge"]
-"""What recordings may be used for. Nothing is ever fitted on "judge"."""
+"""The use of a recording. A fit on recordings of the use "judge" is an error."""
 
 Span = tuple[float, float]
 """Begin and end in ms."""

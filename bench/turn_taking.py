@@ -70,7 +70,7 @@ _STRIPPED: Mapping[str, Callable[[EndOfTurnEvidence], EndOfTurnEvidence]] = {
     "sound and words": lambda one: replace(one, smart_turn=None),
     FUSED: lambda one: one,
 }
-"""What is left of the evidence for each source."""
+"""Reduces the evidence to that of one source."""
 
 
 @dataclass(frozen=True, slots=True)

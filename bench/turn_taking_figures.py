@@ -48,7 +48,7 @@ _PAUSE_FROM_MS = PAUSE_FROM_MS - 0.5  # against rounding of the labels
 
 @dataclass(frozen=True, slots=True)
 class ReplyTiming:
-    """What is assumed about the reply.
+    """Assumed times of the reply.
 
     Attributes:
         work_ms: Time from the commit to the first audible sample: what is left of the response work, and playback.
@@ -61,7 +61,7 @@ class ReplyTiming:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a policy does in one turn.
+    """The result of one turn with a policy.
 
     Attributes:
         speaker: As in the manifest.

@@ -136,7 +136,7 @@ class TurnSection(ConfigSection):
         bool,
         KeyInfo(
             'A soft "mhm" in a pause of 0.7 s that sounds unfinished. It needs a profile that waits for 1 s or more '
-            "(patient), and a microphone that stays open (not audio.echo = half-duplex)."
+            "(auto, patient), and a microphone that stays open (not audio.echo = half-duplex)."
         ),
     ] = False
 

@@ -86,7 +86,7 @@ _DECLINES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Dictation:
-    """What the speaker dictates.
+    """A dictated value: its kind, and whether it is complete.
 
     Attributes:
         kind: What it is. "announcement": the speaker said that more follows ("let me think"). "none": no dictation.

@@ -19,7 +19,7 @@ DictatedKind = Literal[
     "e-mail address",
     "list",
 ]
-"""What can be dictated. "digits": nothing tells what they are; they are counted as a phone number is."""
+"""Kinds of dictated values. "digits": digits of an unknown kind; they are counted like those of a phone number."""
 
 FILLERS = frozenset("um uh uhm er erm hmm hm mm ah eh äh ähm öh euh heu eee".split())
 """Hesitation sounds. They are no part of what is dictated."""

@@ -6,7 +6,7 @@ The probability depends on prosody, the interim transcript and the length of the
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from math import exp, isnan, log
@@ -217,15 +217,7 @@ BALANCED = EndOfTurnProfile(
 PATIENT = EndOfTurnProfile(
     floor_ms=400, ceiling_ms=820, unfinished_ms=2000, threshold=2.0, pausing_ms=1600, dictating_ms=2400
 )
-AUTO = EndOfTurnProfile(
-    floor_ms=220,
-    ceiling_ms=440,
-    unfinished_ms=1250,
-    threshold=1.0,
-    pausing_ms=1250,
-    dictating_ms=1250,
-    sure_floor_ms=180,
-)
+AUTO = replace(BALANCED, unfinished_ms=1250, pausing_ms=1250)
 """The profiles; docs/lab/turn-taking.md gives the latency of each. All but patient meet the target of 500 ms. Balanced
 and auto exceed it for turns that sound unfinished, for speakers who pause, and in dictation, auto by more. Patient is
 for people who think while they speak."""

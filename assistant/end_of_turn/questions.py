@@ -30,7 +30,7 @@ Expected = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What the assistant's last sentence asks for.
+    """The kind of answer that the assistant's last sentence asks for.
 
     Attributes:
         expected: The kind of answer.
