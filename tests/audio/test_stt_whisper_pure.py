@@ -12,6 +12,7 @@ from audio.stt.whisper.hallucination_filter import (
     compression_ratio,
     failed_check,
     is_confirmed_loop,
+    is_doubled,
     is_hallucinated,
     plain,
     without_loop,
@@ -262,6 +263,33 @@ def test_repeated_words_nearest_to_cut_locate_it() -> None:
     for _ in range(2):
         agreement.update("no no no no no no yes no no no no")
     assert agreement.after_cut("no no no no").update("") == "no no yes no no no no"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Set a timer for 10 minutes, set a timer for ten minutes. Turn it off now. Turn it off now.",
+        "Operator, are you there now? Are you there now? Are you there now?",
+    ],
+)
+def test_phrase_twice_at_the_end_is_doubled(text: str) -> None:
+    assert is_doubled(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "no no no no no no",
+        "come on come on",
+        "7 8 6 7 8 6",
+        "as much as, as much as you like",
+        "n i c o c o n i c o c o",
+    ],
+    ids=["no words", "short word", "two words", "digits", "goes on", "letters"],
+)
+def test_what_people_say_twice_is_not_doubled(text: str) -> None:
+    assert not is_doubled(text)
 
 
 def quiet_after(*parts: np.ndarray[tuple[int], np.dtype[np.int16]]) -> int:

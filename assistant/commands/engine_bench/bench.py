@@ -103,6 +103,8 @@ class Bench:
         stt: Recognizers and Whisper models by name; if `tts` is empty too, empty means all.
         tts: Voices; likewise.
         rounds: How often every clip is recognized and every text synthesized.
+        windows: Encoder windows of the Whisper variants.
+        threads: Numbers of threads of the Whisper variants.
     """
 
     environ: Mapping[str, str]
@@ -112,6 +114,8 @@ class Bench:
     stt: Sequence[str] = ()
     tts: Sequence[str] = ()
     rounds: int = 1
+    windows: Sequence[str] = WINDOWS
+    threads: Sequence[int] = THREADS
 
     def settings(self, *overrides: str) -> Settings:
         """Returns the settings with these overrides added. Raises ConfigError."""
@@ -143,7 +147,7 @@ async def measure(bench: Bench, tell: Callable[[str], None]) -> BenchReport:
     turn = settings.turn
     # A transcript requested earlier would be requested again at this time.
     after_ms = max(turn.speculate_after_ms or turn.hangover_in_use_ms, *SETTLE_MS.values())
-    wanted = list(variants(settings, bench.stt, bench.tts))
+    wanted = list(variants(settings, bench))
     clips = []
     if any(variant.row.stage == "stt" for variant in wanted):
         labels = read_labels(bench.manifest)
@@ -160,15 +164,16 @@ async def measure(bench: Bench, tell: Callable[[str], None]) -> BenchReport:
 # ---- variants ----
 
 
-def variants(settings: Settings, stt: Sequence[str], tts: Sequence[str]) -> Iterator[Variant]:
+def variants(settings: Settings, bench: Bench) -> Iterator[Variant]:
     """Returns the variants for the names: an engine with all its available models, or a single model.
 
     Raises ConfigError for an unknown name.
     """
+    stt, tts = bench.stt, bench.tts
     everything = not stt and not tts
     for name in stt or (RECOGNIZERS if everything else ()):
         needs = _models(settings, name, "whisper") if name == "faster-whisper" else [_asked(name, "whisper")]
-        yield from (variant for need in needs for variant in _whisper(need))
+        yield from (variant for need in needs for variant in _whisper(need, bench))
     for name in tts or (VOICES if everything else ()):
         if name == "espeak-ng":
             yield Variant(BenchRow("tts", name))
@@ -207,12 +212,12 @@ def _need(name: str, kind: Kind) -> Need:
     return Need(name, kind, "", "--stt" if kind == "whisper" else "--tts")
 
 
-def _whisper(need: Need) -> Iterator[Variant]:
+def _whisper(need: Need, bench: Bench) -> Iterator[Variant]:
     if at_hand(need) is None:
         yield Variant(BenchRow("stt", "faster-whisper", _short(need)), need=need)
         return
-    for window in WINDOWS:
-        for threads in THREADS:
+    for window in bench.windows:
+        for threads in bench.threads:
             setting = f"{_short(need)}, {window}, {threads} thread{'s' * (threads > 1)}"
             overrides = (f"stt.model={need.name}", f"stt.encoder_window={window}", f"stt.threads={threads}")
             yield Variant(BenchRow("stt", "faster-whisper", setting), overrides, need)

@@ -3,11 +3,13 @@
 import asyncio
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from assistant.commands.options import Config, Overrides, settings_of, with_home
+
+Window = Literal["adaptive", "full", "dynamic"]
 
 bench = typer.Typer(help="Measure engines on this machine.", no_args_is_help=True)
 
@@ -35,6 +37,14 @@ def engines(  # noqa: PLR0917 - each is an option of the command
         list[str] | None,
         typer.Option(metavar="NAME", help="Only this voice engine, Piper voice or its file; may be repeated."),
     ] = None,
+    window: Annotated[
+        Window | None,
+        typer.Option(help="Only this encoder window of Whisper; default: each."),
+    ] = None,
+    threads: Annotated[
+        int | None,
+        typer.Option(min=1, max=64, metavar="N", help="Threads of Whisper; default: 1, and then 2."),
+    ] = None,
     rounds: Annotated[
         int, typer.Option(min=1, metavar="N", help="How often each recording and each sentence is used.")
     ] = 1,
@@ -48,7 +58,7 @@ def engines(  # noqa: PLR0917 - each is an option of the command
     """Measure recognizers and voices: word errors, latencies, real-time factors. Runs all recordings per setting."""
     from rich.text import Text
 
-    from assistant.commands.engine_bench.bench import Bench, measure
+    from assistant.commands.engine_bench.bench import THREADS, WINDOWS, Bench, measure
     from assistant.commands.engine_bench.report import as_json as spelled
     from assistant.commands.engine_bench.report import tables, write
     from assistant.support.console import terminal, write_json
@@ -56,7 +66,17 @@ def engines(  # noqa: PLR0917 - each is an option of the command
 
     settings_of(config, overrides)  # reports errors and ignored files before the measurement
     progress = terminal(stderr=True)
-    wanted = Bench(os.environ, config, overrides or [], manifest, stt or [], tts or [], rounds)
+    wanted = Bench(
+        os.environ,
+        config,
+        overrides or [],
+        manifest,
+        stt or [],
+        tts or [],
+        rounds,
+        windows=(window,) if window else WINDOWS,
+        threads=(threads,) if threads else THREADS,
+    )
     with progress.status("reading the recordings") as status:
         # As Text: a spinner interprets markup even if its console does not.
         report = asyncio.run(measure(wanted, lambda what: status.update(Text(what))))

@@ -23,6 +23,9 @@ _REPEATS = 4
 
 _REPEATS_OF_ONE_WORD = 6
 
+_MIN_DOUBLED_WORDS, _MIN_DOUBLED_LETTERS = 3, 8
+"""Length of a phrase whose second occurrence in a row is suspect. Digits and letters are often said twice."""
+
 _PHANTOMS: dict[str, frozenset[str]] = {
     "en": frozenset(
         {
@@ -117,6 +120,20 @@ def may_pass_with_timestamps(evidence: DecodeResult) -> bool:
     Not for what may be no speech: there the full window has to confirm the words.
     """
     return evidence.no_speech <= _MODERATE_NO_SPEECH
+
+
+def is_doubled(text: str) -> bool:
+    """Whether the text ends with a phrase that stands there twice in a row: "Stop the music. Stop the music."
+
+    People hardly ever repeat a phrase of three words like that; a decoder that misses the end of speech does
+    (docs/lab/stt.md).
+    """
+    words = plain(text).split()
+    for length in range(_MIN_DOUBLED_WORDS, len(words) // 2 + 1):
+        phrase = words[-length:]
+        if phrase == words[-2 * length : -length] and not any(word.isdigit() for word in phrase):
+            return sum(map(len, phrase)) >= _MIN_DOUBLED_LETTERS
+    return False
 
 
 def is_hallucinated(evidence: DecodeResult, language: str) -> bool:

@@ -19,6 +19,7 @@ from audio.stt.whisper.hallucination_filter import (
     DecodeResult,
     failed_check,
     is_confirmed_loop,
+    is_doubled,
     is_hallucinated,
     may_pass_in_full_window,
     may_pass_with_timestamps,
@@ -198,7 +199,7 @@ class LoadedWhisper:
         short, confirmed_loop = frames < encoder_frames(len(pcm), "full"), False
         reason = failed_check(evidence)
         suspect = short and may_pass_in_full_window(reason)
-        if suspect and may_pass_with_timestamps(evidence):
+        if (suspect and may_pass_with_timestamps(evidence)) or (not reason and is_doubled(evidence.text)):
             if not wanted():
                 return None
             second = self.generate(encoded, spoken, len(pcm), timestamps=True)

@@ -132,7 +132,7 @@ def settings(*overrides: str) -> Settings:
 
 
 def rows(stt: Sequence[str] = (), tts: Sequence[str] = (), *overrides: str) -> list[BenchRow]:
-    return [variant.row for variant in variants(settings(*overrides), stt, tts)]
+    return [variant.row for variant in variants(settings(*overrides), Bench({}, stt=stt, tts=tts))]
 
 
 def measured(bench: Bench) -> BenchReport:
@@ -142,10 +142,9 @@ def measured(bench: Bench) -> BenchReport:
 def measured_with(monkeypatch: pytest.MonkeyPatch, engine: FakeRecognizer, rounds: int = 1) -> BenchRow:
     """Measures one setting of a model, with `engine` in its place."""
     monkeypatch.setattr(engine_bench, "transcriber", lambda _settings, _name: engine)
-    monkeypatch.setattr(engine_bench, "WINDOWS", ("adaptive",))
-    monkeypatch.setattr(engine_bench, "THREADS", (1,))
     model = str(phrase_whisper())
-    (row,) = measured(Bench({}, overrides=["turn.hangover_ms=100"], stt=[model], rounds=rounds)).rows
+    bench = Bench({}, overrides=["turn.hangover_ms=100"], stt=[model], rounds=rounds, windows=["adaptive"], threads=[1])
+    (row,) = measured(bench).rows
     return row
 
 
@@ -175,7 +174,7 @@ def test_only_named_engines_are_measured() -> None:
 
 def test_model_is_measured_with_every_window_and_thread_count(tmp_path: Path) -> None:
     model = scripted_whisper(tmp_path / "mine", ["what"])
-    found = list(variants(settings(f"stt.model={model}"), ["faster-whisper"], ()))
+    found = list(variants(settings(f"stt.model={model}"), Bench({}, stt=["faster-whisper"])))
     assert [variant.row.setting for variant in found] == [
         "mine, adaptive, 1 thread",
         "mine, adaptive, 2 threads",
@@ -186,6 +185,12 @@ def test_model_is_measured_with_every_window_and_thread_count(tmp_path: Path) ->
     ]
     stt = settings(*found[2].overrides).stt
     assert (stt.model, stt.encoder_window, stt.threads) == (str(model), "full", 1)
+
+
+def test_model_is_measured_with_only_the_chosen_window_and_thread_count(tmp_path: Path) -> None:
+    model = scripted_whisper(tmp_path / "mine", ["what"])
+    bench = Bench({}, stt=[str(model)], windows=["adaptive"], threads=[4])
+    assert [variant.row.setting for variant in variants(settings(), bench)] == ["mine, adaptive, 4 threads"]
 
 
 def test_voice_of_another_language_is_not_measured() -> None:
@@ -307,7 +312,7 @@ def test_silent_voice_is_a_row_without_figures(monkeypatch: pytest.MonkeyPatch) 
 def test_random_weights_have_no_word_error_rate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     model = scripted_whisper(tmp_path / "random", ["what"])
     (model / RANDOM_WEIGHTS).touch()
-    first: Variant = next(variants(settings(), [str(model)], ()))
+    first: Variant = next(variants(settings(), Bench({}, stt=[str(model)])))
     monkeypatch.setattr(engine_bench, "variants", lambda *_: [first])
     monkeypatch.setattr(engine_bench, "transcriber", lambda _settings, _name: FakeRecognizer())
     (row,) = measured(Bench({}, stt=[str(model)])).rows

@@ -352,6 +352,31 @@ def test_early_decode_of_a_loop_needs_no_full_window(
     assert (decoded.text, decoded.was_aborted) == ("computer", False)
 
 
+@pytest.mark.parametrize(
+    ("with_timestamps", "text"),
+    [
+        ("Set a timer.", "Set a timer."),
+        ("Set a timer. Set a timer.", "Set a timer. Set a timer."),
+        ("computer " * 8, "Set a timer. Set a timer."),
+    ],
+    ids=["not doubled", "doubled again", "loop"],
+)
+def test_doubled_phrase_is_decoded_with_timestamps(
+    decodes: Decodes, model: Path, monkeypatch: pytest.MonkeyPatch, with_timestamps: str, text: str
+) -> None:
+    loaded = LoadedWhisper(WhisperSettings(model, "en", "cpu"))
+
+    def generate(_loaded: LoadedWhisper, *_given: object, timestamps: bool = False) -> DecodeResult:
+        return DecodeResult(with_timestamps if timestamps else "Set a timer. Set a timer.", -0.2, 0.1)
+
+    monkeypatch.setattr(LoadedWhisper, "generate", generate)
+    decodes.frames.clear()
+    decoded = loaded.decode(loud(1), "en", retry=True)
+    assert decoded is not None
+    assert (decoded.text, decoded.failed_check) == (text, "")
+    assert decodes.frames == [1000]
+
+
 def test_words_with_timestamps_are_the_same(tmp_path: Path) -> None:
     loaded = LoadedWhisper(WhisperSettings(scripted_whisper(tmp_path / "model", SCRIPT), "en", "cpu"))
     pcm = loud(seconds_of(len(SCRIPT)))
