@@ -31,8 +31,8 @@ Outcome = Literal[
 ]  # fmt: skip
 
 EventName = Literal[
-    "attempt", "drafted", "judged", "dropped", "endpoint", "commit", "retracted", "tried", "model_finished", "tool",
-    "moment", "fallback", "duck", "unduck", "interrupt", "unheard", "language", "error",
+    "attempt", "drafted", "judged", "dropped", "endpoint", "commit", "retracted", "cache", "tried", "model_finished",
+    "tool", "moment", "fallback", "duck", "unduck", "interrupt", "unheard", "language", "error",
 ]  # fmt: skip
 
 
