@@ -396,6 +396,7 @@ class Simulation:
     vad: LoudnessVad = field(default_factory=LoudnessVad)
     keep_words: bool = True
     tools: Tools | None = None
+    on_answer_heard: Callable[[Sequence[Message]], None] = lambda _messages: None
     max_history_tokens: int = 100_000
     wake_phrase: WakePhraseGate = field(default_factory=WakePhraseGate)
     push_to_talk: PushToTalk | None = None
@@ -463,6 +464,7 @@ class Simulation:
                 self.voice,
                 self.skill_effects,
                 tools=self.tools,
+                on_answer_heard=self.on_answer_heard,
             ),
             TurnTaking(self.turns),
             conversation,

@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 from typer.main import get_group
 
+from assistant.commands.cache import cache
 from assistant.commands.engine_bench.cli import bench
 from assistant.commands.llm_endpoints.cli import endpoints
 from assistant.commands.models import models
@@ -253,6 +254,7 @@ def doctor(
 app.add_typer(models, name="models")
 app.add_typer(bench, name="bench")
 app.add_typer(endpoints, name="endpoints")
+app.add_typer(cache, name="cache")
 app.add_typer(trace, name="trace")
 
 

@@ -8,7 +8,7 @@ import asyncio
 import logging
 import uuid
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 
 from llm.cache import CacheEntry, CacheStore, CacheStoreError, Embedder
@@ -53,6 +53,7 @@ class AnswerCache:
         lexicon: The language of the conversations.
         language: Its base language, such as "en".
         now_s: Returns the seconds since 1970.
+        thread: Runs store and embedder, one call at a time; None: a thread of its own.
     """
 
     def __init__(
@@ -62,13 +63,14 @@ class AnswerCache:
         lexicon: Lexicon,
         language: str,
         now_s: Callable[[], float],
+        thread: Executor | None = None,
     ) -> None:
         self.lexicon = lexicon
         self.language = language
         self._store = store
         self._embedder = embedder
         self._now_s = now_s
-        self._thread = ThreadPoolExecutor(1, "answer cache")
+        self._thread = thread or ThreadPoolExecutor(1, "answer cache")
         self._waiting = 0
         self._paused_until_s = 0.0
         self._failure_logged = False
@@ -87,7 +89,7 @@ class AnswerCache:
 
     async def load(self) -> str:
         """Loads the embedder and opens the store. Returns what is wrong, "" if nothing is."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._load)
+        return await asyncio.wrap_future(self._thread.submit(self._load))
 
     async def look_up(self, scope: str, request: str) -> Lookup:
         """Looks a request up. Never fails, and takes `LOOKUP_TIMEOUT_S` at most."""
@@ -96,7 +98,7 @@ class AnswerCache:
             return Lookup("paused")
         try:
             async with asyncio.timeout(LOOKUP_TIMEOUT_S):
-                found = await loop.run_in_executor(self._thread, self._look_up, scope, request)
+                found = await asyncio.wrap_future(self._thread.submit(self._look_up, scope, request))
         except (CacheStoreError, TimeoutError) as error:
             what = str(error) or f"the answer cache {self.name} did not answer within {LOOKUP_TIMEOUT_S * 1000:.0f} ms"
             return Lookup("failed", self._failed(what, loop.time()))
@@ -125,13 +127,13 @@ class AnswerCache:
 
     async def settle(self) -> None:
         """Waits until everything is stored. The caller sets the deadline."""
-        await asyncio.get_running_loop().run_in_executor(self._thread, lambda: None)
+        await asyncio.wrap_future(self._thread.submit(int))
 
     async def aclose(self) -> None:
         """Closes the store. Idempotent; bounded in time."""
         try:
             async with asyncio.timeout(CLOSE_TIMEOUT_S):
-                await asyncio.get_running_loop().run_in_executor(self._thread, self._store.close)
+                await asyncio.wrap_future(self._thread.submit(self._store.close))
         except (TimeoutError, RuntimeError, CacheStoreError):
             pass  # it hangs, or was closed before
         self._thread.shutdown(wait=False, cancel_futures=True)

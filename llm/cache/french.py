@@ -200,5 +200,5 @@ FRENCH = Lexicon(
     definite=re.compile(
         r"\b(?:le|la|les) (?!(?:soleil|lune|terre|monde|ciel|mer|univers|internet|corps humain|système solaire)\b)"
     ),
-    complement=re.compile(r"\b(?:de|dans|en|à|sur|pour|entre|avec|que)\s+(?:le |la |les )?\w"),
+    complement=re.compile(r"\b(?:de|du|des|dans|en|à|au|aux|sur|pour|entre|avec|que)\s+(?:le |la |les )?\w"),
 )

@@ -114,7 +114,8 @@ class SqliteStore:
                 self._database = self._open()
             yield self._database
         except (sqlite3.Error, OSError, ValueError) as error:
-            self.close()
+            if getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_BUSY:
+                self.close()
             raise CacheStoreError(f"the answer cache {self._path} cannot be used ({_reason(error)})") from error
 
     def _open(self) -> sqlite3.Connection:
