@@ -79,9 +79,12 @@ def _refers_back(words: str, text: str, lexicon: Lexicon) -> bool:
 
 def _sets_context(earlier: str, lexicon: Lexicon) -> bool:
     """Returns whether something said before may change the answers to later requests."""
-    words = without_frame(normalized_words(earlier), lexicon)
-    text = rewritten(words, lexicon)
-    return bool(lexicon.personal.search(text)) or not _asks(text, lexicon)
+    said = normalized_words(earlier)
+    text = rewritten(without_frame(said, lexicon), lexicon)
+    if lexicon.personal.search(text):
+        return True
+    asks_for_something = lexicon.asks.search(said) and not lexicon.timely.search(said)
+    return not (_asks(text, lexicon) or asks_for_something)
 
 
 def _asks(text: str, lexicon: Lexicon) -> bool:

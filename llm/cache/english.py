@@ -172,7 +172,6 @@ ENGLISH = Lexicon(
         refrigerator fridge
         airplane plane aeroplane aircraft
         film movie
-        sea ocean
         automobile car
         bicycle bike
         television tv
@@ -181,15 +180,12 @@ ENGLISH = Lexicon(
         begin start commence
         end finish
         united_states usa us_country america_country
-        person someone
         people humans
         child kid
         doctor physician
         buy purchase
         repair fix
         sick ill
-        woman lady
-        city town
         difference differences
         meter metre
         liter litre
@@ -222,6 +218,10 @@ ENGLISH = Lexicon(
         "date": frozenset(_DATES.split()),
         "quantity": frozenset(_QUANTITIES.split()),
     },
+    asks=re.compile(
+        r"^(?:please )?(?:(?:can|could|would|will) you )?(?:please )?(?:tell|explain|show|describe)(?: to)?(?: me)? "
+        r"(?:the|about)\b"
+    ),
     timely=alternatives(
         """
         now|nowadays|today|tonight|tomorrow|yesterday|current|currently|latest|recent|recently|lately|ago|still|yet

@@ -175,6 +175,7 @@ FRENCH = Lexicon(
         "date": frozenset(_DATES.split()),
         "quantity": frozenset(_QUANTITIES.split()),
     },
+    asks=re.compile(r"^(?:dis|explique|montre|parle)(?:[ -]moi)? (?:le|la|les|de|du|des)\b"),
     timely=alternatives(
         """
         maintenant|aujourdhui|demain|hier|ce soir|ce matin|cette nuit|actuel|actuelle|actuellement|en ce moment|récent

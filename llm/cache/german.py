@@ -187,7 +187,8 @@ GERMAN = Lexicon(
         loch löcher löchern
         mensch menschen
         magnet magnete magneten
-        impfstoff impfstoffe impfung impfungen
+        impfstoff impfstoffe
+        impfung impfungen
         flugzeug flugzeuge
         primzahl primzahlen
         pinguin pinguine pinguinen
@@ -203,9 +204,7 @@ GERMAN = Lexicon(
         kilometer kilometern km
         frucht früchte
         kühlschrank kühlschränke
-        meer ozean
         auto autos pkw
-        arzt doktor
         computer rechner
         fernseher tv
         kind kinder
@@ -232,6 +231,10 @@ GERMAN = Lexicon(
         "date": frozenset(_DATES.split()),
         "quantity": frozenset(_QUANTITIES.split()),
     },
+    asks=re.compile(
+        r"^(?:bitte )?(?:sag|sage|nenn|nenne|erklär|erkläre|erzähl|erzähle|zeig|zeige)(?: mir)?(?: bitte)? "
+        r"(?:der|die|das|den|etwas über)\b"
+    ),
     timely=alternatives(
         """
         jetzt|gerade|heute|heutige|heutigen|morgen früh|morgen(?! auf)|übermorgen|gestern|aktuell|aktuelle|aktuellen|momentan|zurzeit

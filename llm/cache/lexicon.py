@@ -60,6 +60,7 @@ class Lexicon:
         kept: Words whose ending is no suffix.
         superlative: Superlatives and ordinals: with them, singular and plural ask for different things.
         classes: Words that name a kind of mismatch for the trace: "unit", "date", "quantity".
+        asks: The beginning of a request without a question word, such as "tell me the".
         timely: Words of requests whose answer depends on time or place.
         personal: Words of requests that are about the user or the assistant.
         varied: Words of requests whose answer should vary, such as jokes.
@@ -88,6 +89,7 @@ class Lexicon:
     kept: frozenset[str]
     superlative: re.Pattern[str]
     classes: Mapping[str, frozenset[str]]
+    asks: re.Pattern[str]
     timely: re.Pattern[str]
     personal: re.Pattern[str]
     varied: re.Pattern[str]
