@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -21,7 +22,7 @@ class InlineExecutor(Executor):
         future: Future[T] = Future()
         try:
             future.set_result(fn(*args, **kwargs))
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - as a future does
             future.set_exception(error)
         return future
 
@@ -42,7 +43,7 @@ class LetterEmbedder:
     def embed(self, text: str) -> Vector:
         self.embedded.append(text)
         vector = np.zeros(256, np.float32)
-        for first, second in zip(text, text[1:], strict=False):
+        for first, second in pairwise(text):
             vector[(ord(first) * 31 + ord(second)) % 256] += 1
         return vector / max(1.0, float(np.linalg.norm(vector)))
 
@@ -89,4 +90,4 @@ def inline_cache(store: MemoryStore, embedder: LetterEmbedder | None = None, lan
     """Returns a cache without a thread, for virtual time."""
     lexicon = lexicon_of(language)
     assert lexicon is not None
-    return AnswerCache(store, embedder or LetterEmbedder(), lexicon, language, lambda: 1.0, InlineExecutor())
+    return AnswerCache(store, embedder or LetterEmbedder(), lexicon, language, lambda: 1.0, thread=InlineExecutor())

@@ -127,7 +127,8 @@ class EngineLoader:
         effects = SkillEffects(lambda _messages: None, build.local_now)
         vad, spare = self._make_vads()
         say = partial(_said, build.pronunciations(self.settings), self.settings.assistant.language)
-        asked, on_answer_heard = self._model, _ignored
+        asked = self._model
+        on_answer_heard: Callable[[Sequence[Message]], None] = _ignored
         if self._model is not None and self._cache is not None:
             asked = cached = build.cached(self.settings, self._model, self._cache)
             on_answer_heard = cached.heard

@@ -63,6 +63,7 @@ class AnswerCache:
         lexicon: Lexicon,
         language: str,
         now_s: Callable[[], float],
+        *,
         thread: Executor | None = None,
     ) -> None:
         self.lexicon = lexicon

@@ -54,4 +54,5 @@ class E5Embedder:
         """See `Embedder`."""
         if self._model is None:
             raise CacheStoreError("the embedding model is not loaded")
-        return self._model.query(text)
+        vector: Vector = self._model.query(text)
+        return vector

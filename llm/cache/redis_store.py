@@ -40,7 +40,7 @@ class RedisStore:
         except ImportError as error:
             raise CacheStoreError(f"cache.store redis needs the package redis: {installing('redis')}") from error
         self._error: type[Exception] = RedisError
-        self._redis: Redis = Redis.from_url(url, socket_timeout=TIMEOUT_S, socket_connect_timeout=TIMEOUT_S)
+        self._redis: Any = Redis.from_url(url, socket_timeout=TIMEOUT_S, socket_connect_timeout=TIMEOUT_S)
         self.name = f"redis {_without_secret(url)}"
         self._max_entries = max_entries
         self._max_age_s = max_age_s

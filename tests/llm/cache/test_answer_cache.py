@@ -112,7 +112,7 @@ def test_failing_store_is_logged_once_and_left_alone_for_a_while(caplog: pytest.
         cache = inline_cache(store)
         await filled(cache, "What is the capital of France?")
         store.fails = True
-        outcomes = []
+        outcomes: list[str] = []
         for wait_s in (0, 1, PAUSE_S, PAUSE_S):
             await asyncio.sleep(wait_s)
             outcomes.append((await cache.look_up("s", "What is the capital of France?")).outcome)

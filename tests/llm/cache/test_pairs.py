@@ -1,8 +1,10 @@
 """The lexical gate on the pairs of bench/cache_pairs.tsv: no false hit, and most paraphrases hit."""
 
+from dataclasses import replace
+
 import pytest
 
-from bench.cache_pairs import of_parts, read, upper_bound
+from bench.cache_pairs import groups_taken_for_the_same, of_parts, read, upper_bound
 
 PAIRS = read()
 
@@ -27,8 +29,6 @@ def test_gate_lets_most_paraphrases_through(language: str, parts: str) -> None:
 
 
 def test_gate_decides_alike_in_both_directions() -> None:
-    from dataclasses import replace
-
     turned = [replace(pair, stored=pair.asked, asked=pair.stored) for pair in PAIRS if pair.kind != "context"]
     straight = [pair for pair in PAIRS if pair.kind != "context"]
     assert [
@@ -40,8 +40,6 @@ def test_gate_decides_alike_in_both_directions() -> None:
 
 def test_any_two_requests_of_the_set_that_are_taken_for_the_same_are_paraphrases() -> None:
     """Compares every request with every other one of its language, not only with that of its pair."""
-    from bench.cache_pairs import groups_taken_for_the_same
-
     assert groups_taken_for_the_same(PAIRS) == []
 
 

@@ -11,6 +11,7 @@ import pytest
 from redis_process import redis_process
 
 from llm.cache import CacheEntry, CacheStore, CacheStoreError
+from llm.cache.redis_store import PREFIX, RedisStore
 from llm.cache.sqlite_store import SqliteStore
 
 DAY_S = 86400.0
@@ -41,8 +42,6 @@ def make(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Genera
         yield lambda most=100: SqliteStore(file, max_entries=most, max_age_s=10 * DAY_S, now_s=clock)
         return
     pytest.importorskip("redis")
-    from llm.cache.redis_store import RedisStore
-
     with redis_process(tmp_path) as url:
         yield lambda most=100: RedisStore(url, max_entries=most, max_age_s=10 * DAY_S, now_s=clock)
 
@@ -117,8 +116,6 @@ def test_old_entry_is_not_found(make: Maker, clock: Clock) -> None:
 def test_redis_removes_old_entries_itself(make: Maker, clock: Clock) -> None:
     store = make()
     if not isinstance(store, SqliteStore):
-        from llm.cache.redis_store import PREFIX, RedisStore
-
         assert isinstance(store, RedisStore)
         store.put(entry(1, clock))
         keys = [key for key in store._redis.keys(f"{PREFIX}*") if not key.endswith(b":used")]
@@ -189,8 +186,6 @@ def test_locked_file_is_an_error_soon(tmp_path: Path, clock: Clock) -> None:
 
 def test_dead_redis_is_an_error_without_the_password(clock: Clock) -> None:
     pytest.importorskip("redis")
-    from llm.cache.redis_store import RedisStore
-
     store = RedisStore("redis://me:secret@127.0.0.1:1/0", max_entries=10, max_age_s=DAY_S, now_s=clock)
     with pytest.raises(CacheStoreError, match=r"redis://127\.0\.0\.1:1/0 cannot be used \(ConnectionError\)") as error:
         store.find("s", "f")
