@@ -176,6 +176,13 @@ def espeak(settings: Settings) -> Voice:
     )
 
 
+def remembered(voice: Voice) -> Voice:
+    """Returns the voice with a memory of what it has spoken, for answers that are given again."""
+    from audio.tts.remembered import RememberedVoice
+
+    return RememberedVoice(voice)
+
+
 def pronunciations(settings: Settings) -> Pronunciations:
     """Returns the user's table of words, `tts.lexicon`."""
     return Pronunciations(settings.tts.lexicon.entries)

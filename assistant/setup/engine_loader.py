@@ -417,6 +417,8 @@ class EngineLoader:
             problem = f"it did not open within {CACHE_TIMEOUT_S:g} s"
         if problem:
             log.warning("cache: %s", problem)
+        if self._voice is not None and self._cache is not None:
+            self._voice = build.remembered(self._voice)
         name, detail = ("none", "") if self._cache is None else (self.settings.cache.store, self._cache.detail)
         self._record_choice("cache", name, detail, problem or "as configured", began_s, fallback=bool(problem))
 

@@ -4,6 +4,7 @@ Streaming has no lasting effect, because a reply is prepared before the end of t
 when `heard` reports that it was heard to its end.
 """
 
+import re
 from collections import deque
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
@@ -29,6 +30,8 @@ from llm.chat import (
 
 NAME = "cache"
 """Named in the trace as what answered."""
+
+_PIECE = re.compile(r"\s*\S+")
 
 MAX_UNHEARD = 16
 """Answers of one conversation that may be heard later. Attempts that were dropped are never heard."""
@@ -82,8 +85,9 @@ class CachedChat:
         if lookup.entry is not None:
             self._unheard.append(_Unheard(messages, scope, entry=lookup.entry))
             yield AnsweringEndpoint(NAME)
-            # The blank line marks the end of the sentence, so that the chunker does not wait for more.
-            yield Token(f"{lookup.entry.answer.strip()}\n\n")
+            # In pieces, as from the model: so the text chunks are cut as early, and in the same places.
+            for piece in _PIECE.findall(lookup.entry.answer.strip()):
+                yield Token(piece)
             yield Finished("stop")
             return
         async with aclosing(self._asked(messages, options, scope, may_store=lookup.outcome != "excluded")) as events:

@@ -49,6 +49,7 @@ ENGLISH = Lexicon(
     rewrites=rewrites(
         r"""
         colour(s?) -> color\1
+        ^the (?!.*\b(?:who|whom|what|which|where|when|why|how)\b)(?=\w) -> what is the
         ^(?:what can you tell me|tell me|tell me something|something|what do you know) about -> aboutit
         (?:the )?(?:world|earth) 's ((?:\w+ )*\w+)$ -> \1 in the world
         (\w+) 's ((?:\w+ )*?\w+)(?= (?:in|on|at|to|from|for)\b|$) -> \2 of \1

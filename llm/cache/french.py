@@ -41,6 +41,7 @@ FRENCH = Lexicon(
         r"""
         ^que (?:peux tu|tu peux) (?:me )?dire (?:sur|de) -> parlede
         ^(?:parle|parlez|dis) moi (?:quelque chose )?(?:de|sur|du|des) -> parlede
+        ^(le|la) (?!.*\b(?:qui|que|quoi|quel\w*|quand|où|comment|pourquoi|combien|est|sont|a|ont|il|elle)\b)(?=\w) -> que est \1
         du -> de le
         des (?=\w) -> de les
         au -> à le

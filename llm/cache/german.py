@@ -50,6 +50,7 @@ GERMAN = Lexicon(
         ^was kannst du (?:mir )?über -> etwasüber
         ^(?:erzähl|erzähle|sag|sage) (?:mir )?(?:etwas |was )?über -> etwasüber
         ^etwas über -> etwasüber
+        ^(die|der|das) (?!.*\b(?:wer|wen|wem|was|welche\w?|wo|wann|warum|wie)\b)(?=\w) -> was ist \1
         wieso -> warum
         weshalb -> warum
         aus welchem grund -> warum

@@ -106,7 +106,7 @@ def test_second_request_is_answered_from_the_cache() -> None:
     assert scene.ask(asking("Um, what's the capital of France?"), chat=other) == [
         CacheLookup("exact"),
         AnsweringEndpoint("cache"),
-        Token("Paris.\n\n"),
+        Token("Paris."),
         Finished("stop"),
     ]
     assert len(scene.model.asked) == 1
