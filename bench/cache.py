@@ -2,8 +2,8 @@
 
     python -m bench.cache [--runs 50] [--entries 5000] [--no-embedding] [--no-voice]
 
-1. The pairs of bench/cache_pairs.tsv: share of paraphrases that hit, and of other pairs that hit wrongly, with its upper
-   bound at 95 % confidence. "Embedding alone" shows what the lexical gate prevents.
+1. The pairs of bench/cache_pairs.tsv: share of paraphrases that hit, and of other pairs that hit wrongly, with the
+   upper bound at 95 % confidence. "Embedding alone" shows what the lexical gate prevents.
 2. Lookups in a full SQLite store: processor time and elapsed time.
 3. From the final transcript to the first audio: lookup, text chunk, voice. The language model is a fake that needs
    300 ms to its first token. The settings choose the voice.
