@@ -16,22 +16,18 @@ from audio.units import REPLY_RATE_HZ, Pcm
 
 REQUESTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "en": ("What is the capital of France?", "Why is the sky blue?", "Can you tell me the capital of France?"),
-        "de": (
-            "Was ist die Hauptstadt von Frankreich?",
-            "Warum ist der Himmel blau?",
-            "Wie heißt die Hauptstadt von Frankreich?",
-        ),
+        "en": ("Why is the sky blue?", "How do magnets work?", "Do you know why the sky is blue?"),
+        "de": ("Warum ist der Himmel blau?", "Wie funktioniert ein Magnet?", "Weißt du, warum der Himmel blau ist?"),
         "fr": (
-            "Quelle est la capitale de la France ?",
-            "Pourquoi le ciel est bleu ?",
-            "Dis-moi la capitale de la France.",
+            "Pourquoi le ciel est-il bleu ?",
+            "Comment fonctionne un aimant ?",
+            "Sais-tu pourquoi le ciel est bleu ?",
         ),
     }
 )
 """What the user says, by language. The last request is the first one in other words."""
 
-PAUSE_S = 9.0
+PAUSE_S = 14.0
 """Silence after each request, for the reply: a request that comes earlier interrupts it, and it is not stored."""
 
 ANSWERS = "answers.sqlite3"

@@ -51,7 +51,7 @@ def test_second_asking_is_answered_from_the_cache(tmp_path: Path, monkeypatch: p
 
 def test_without_a_language_model_the_remedy_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script_recognizer(monkeypatch, "what is the capital of france")
-    with pytest.raises(EngineLoadError, match="--cache needs a language model.*repartee models pull"):
+    with pytest.raises(EngineLoadError, match=r"--cache needs a language model.*repartee models pull"):
         asyncio.run(run(tmp_path, "llm.endpoints=[]", "llm.local_model=off"))
 
 
