@@ -110,7 +110,7 @@ class AnsweringEndpoint:
     by: str
 
 
-CacheOutcome = Literal["exact", "similar", "vetoed", "miss", "excluded", "failed", "paused"]
+CacheOutcome = Literal["exact", "similar", "vetoed", "miss", "excluded", "late", "failed", "paused"]
 """Outcome of a lookup in the answer cache. "paused": the cache failed shortly before."""
 
 
@@ -120,7 +120,8 @@ class CacheLookup:
 
     Attributes:
         outcome: "exact" or "similar": a stored answer follows. All others: the language model is asked. "vetoed": a
-            similar request has another meaning. "excluded": it may not be looked up. "failed": see `detail`.
+            similar request has another meaning. "excluded": it may not be looked up. "late": the lookup took too long.
+            "failed": see `detail`.
         detail: Similarity, reason or problem, without words of the conversation.
     """
 

@@ -1,4 +1,4 @@
-"""The conversation of `repartee demo --cache`: a request that is made twice, in other words."""
+"""The conversation of `repartee demo --cache`: a request that is made twice."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,16 +16,15 @@ from audio.units import REPLY_RATE_HZ, Pcm
 
 REQUESTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "en": ("Why is the sky blue?", "How do magnets work?", "Do you know why the sky is blue?"),
-        "de": ("Warum ist der Himmel blau?", "Wie funktioniert ein Magnet?", "Weißt du, warum der Himmel blau ist?"),
-        "fr": (
-            "Pourquoi le ciel est-il bleu ?",
-            "Comment fonctionne un aimant ?",
-            "Sais-tu pourquoi le ciel est bleu ?",
-        ),
+        "en": ("Why is the sky blue?", "What time is it?", "Why is the sky blue?"),
+        "de": ("Warum ist der Himmel blau?", "Wie spät ist es?", "Warum ist der Himmel blau?"),
+        "fr": ("Pourquoi le ciel est bleu ?", "Quelle heure est-il ?", "Pourquoi le ciel est bleu ?"),
     }
 )
-"""What the user says, by language. The last request is the first one in other words."""
+"""What the user says, by language. A skill answers the second request; the last one is the first one again.
+
+The assistant's own voice speaks them, and even the smallest recognizer understands them.
+"""
 
 PAUSE_S = 14.0
 """Silence after each request, for the reply: a request that comes earlier interrupts it, and it is not stored."""

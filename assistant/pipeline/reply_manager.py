@@ -248,7 +248,7 @@ class ReplyManager:
 
     def _report_cache(self, reply: Reply) -> None:
         """Reports once that the answer cache failed, until it works again."""
-        if reply.cache_lookup is None or reply.cache_lookup.outcome in {"excluded", "paused"}:
+        if reply.cache_lookup is None or reply.cache_lookup.outcome in {"excluded", "late", "paused"}:
             return
         failed = reply.cache_lookup.outcome == "failed"
         if failed and not self._cache_failure_reported:

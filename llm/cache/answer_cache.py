@@ -22,6 +22,9 @@ log = logging.getLogger(__name__)
 LOOKUP_TIMEOUT_S = 0.2
 """Longest wait for a lookup, in seconds. It usually takes 1 ms, with an embedding 20 ms; a store gives up after 50."""
 
+MAX_LATE = 3
+"""Late lookups in a row after which the store is taken for broken. One alone may be due to a busy machine."""
+
 PAUSE_S = 30.0
 """After a failure the language model is asked directly for this time, in seconds."""
 
@@ -75,6 +78,7 @@ class AnswerCache:
         self._waiting = 0
         self._paused_until_s = 0.0
         self._failure_logged = False
+        self._late = 0
 
     @property
     def name(self) -> str:
@@ -100,9 +104,15 @@ class AnswerCache:
         try:
             async with asyncio.timeout(LOOKUP_TIMEOUT_S):
                 found = await asyncio.wrap_future(self._thread.submit(self._look_up, scope, request))
-        except (CacheStoreError, TimeoutError) as error:
-            what = str(error) or f"the answer cache {self.name} did not answer within {LOOKUP_TIMEOUT_S * 1000:.0f} ms"
+        except CacheStoreError as error:
+            return Lookup("failed", self._failed(str(error), loop.time()))
+        except TimeoutError:
+            self._late += 1
+            if self._late < MAX_LATE:
+                return Lookup("late")
+            what = f"the answer cache {self.name} did not answer within {LOOKUP_TIMEOUT_S * 1000:.0f} ms"
             return Lookup("failed", self._failed(what, loop.time()))
+        self._late = 0
         if self._failure_logged:
             self._failure_logged = False
             log.warning("the answer cache works again")
