@@ -1,6 +1,6 @@
 """Measures the answer cache: hits, false hits, and how soon a stored answer is heard.
 
-    python -m bench.cache [--runs 50] [--entries 5000] [--no-embedding] [--no-voice]
+    python -m bench.cache [--runs 50] [--entries 5000] [--no-embedding] [--no-rates] [--no-voice]
 
 1. The pairs of bench/cache_pairs.tsv: share of paraphrases that hit, and of other pairs that hit wrongly, with the
    upper bound at 95 % confidence. "Embedding alone" shows what the lexical gate prevents.
@@ -193,7 +193,7 @@ async def store_answer(chat: CachedChat, voice: Voice, request: str) -> None:
 
 def make_voice() -> Voice:
     """Returns the voice that the default settings choose."""
-    settings = load_settings(None, {}, []).settings
+    settings = load_settings(None, {}, ["tts.timeout_s=30"]).settings
     need: Need | None = next((one for one in needs(settings) if one.kind == "piper"), None)
     place = None if need is None else at_hand(need)
     return build.remembered(build.espeak(settings) if place is None else build.piper(settings, place))
@@ -235,11 +235,13 @@ def main() -> None:
     parser.add_argument("--entries", type=int, default=5000)
     parser.add_argument("--no-embedding", action="store_true", help="without the extra cache")
     parser.add_argument("--no-voice", action="store_true", help="no times to the first audio")
+    parser.add_argument("--no-rates", action="store_true", help="times only")
     given = parser.parse_args()
     embedder = None if given.no_embedding else E5Embedder()
     if embedder is not None:
         embedder.load()
-    print_rates(read(), embedder)
+    if not given.no_rates:
+        print_rates(read(), embedder)
     asyncio.run(print_times(given.runs, given.entries, embedder, speak=not given.no_voice))
 
 
