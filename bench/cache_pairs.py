@@ -23,7 +23,7 @@ class Pair:
     """One line of the file.
 
     Attributes:
-        part: "a": the rules were adjusted on it; "b": they were not; "c": written after the rules.
+        part: "a": the rules were adjusted on it; "b": they were measured on it; "c": written after them.
         kind: "same": the answer fits; otherwise why it does not.
         language: "en", "de" or "fr".
         stored: The request that was answered.
