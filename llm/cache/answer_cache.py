@@ -10,12 +10,15 @@ import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TypeVar
 
 from llm.cache import CacheEntry, CacheStore, CacheStoreError, Embedder
 from llm.cache.form import RequestForm, form_of, normalized_words, without_frame
 from llm.cache.gate import veto
 from llm.cache.lexicon import Lexicon
 from llm.chat import CacheOutcome
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -79,6 +82,7 @@ class AnswerCache:
         self._paused_until_s = 0.0
         self._failure_logged = False
         self._late = 0
+        self._closed = False
 
     @property
     def name(self) -> str:
@@ -99,11 +103,13 @@ class AnswerCache:
     async def look_up(self, scope: str, request: str) -> Lookup:
         """Looks a request up. Never fails, and takes `LOOKUP_TIMEOUT_S` at most."""
         loop = asyncio.get_running_loop()
-        if loop.time() < self._paused_until_s:
+        if self._closed or loop.time() < self._paused_until_s:
             return Lookup("paused")
         try:
             async with asyncio.timeout(LOOKUP_TIMEOUT_S):
-                found = await asyncio.wrap_future(self._thread.submit(self._look_up, scope, request))
+                found = await asyncio.wrap_future(
+                    self._thread.submit(self._guarded, lambda: self._look_up(scope, request))
+                )
         except CacheStoreError as error:
             return Lookup("failed", self._failed(str(error), loop.time()))
         except TimeoutError:
@@ -142,11 +148,14 @@ class AnswerCache:
 
     async def aclose(self) -> None:
         """Closes the store. Idempotent; bounded in time."""
+        if self._closed:
+            return
+        self._closed = True
         try:
             async with asyncio.timeout(CLOSE_TIMEOUT_S):
                 await asyncio.wrap_future(self._thread.submit(self._store.close))
-        except (TimeoutError, RuntimeError, CacheStoreError):
-            pass  # it hangs, or was closed before
+        except (TimeoutError, CacheStoreError):
+            pass  # it hangs, or is lost
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     # ---- in the thread ----
@@ -163,6 +172,15 @@ class AnswerCache:
         except CacheStoreError as error:
             problem = str(error)
         return problem
+
+    def _guarded(self, work: Callable[[], T]) -> T:
+        """Does work that raises nothing but CacheStoreError: a defect of store or model must not end a reply."""
+        try:
+            return work()
+        except CacheStoreError:
+            raise
+        except Exception as error:
+            raise CacheStoreError(f"the answer cache {self.name} failed ({type(error).__name__})") from error
 
     def _look_up(self, scope: str, request: str) -> Lookup:
         words = self._words(request)
@@ -195,7 +213,7 @@ class AnswerCache:
     # ---- on the event loop ----
 
     def _in_background(self, work: Callable[[], None]) -> None:
-        if self._waiting >= MAX_WAITING:
+        if self._closed or self._waiting >= MAX_WAITING:
             return
         loop = asyncio.get_running_loop()
 
@@ -207,7 +225,7 @@ class AnswerCache:
         def run() -> None:
             error = None
             try:
-                work()
+                self._guarded(work)
             except CacheStoreError as failure:
                 error = failure
             if not loop.is_closed():

@@ -5,6 +5,7 @@ What depends on time, place, person or on what was said before is always asked a
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from types import MappingProxyType
 
 from llm.cache.english import ENGLISH
@@ -50,20 +51,17 @@ def exclusion(request: str, earlier: Sequence[str], lexicon: Lexicon) -> str:
         return "long"
     words = without_frame(normalized_words(request), lexicon)
     text = rewritten(words, lexicon)
-    if not words:
-        return "no words"
-    for name, pattern in (
-        ("time or place", lexicon.timely),
-        ("personal", lexicon.personal),
-        ("varied", lexicon.varied),
-    ):
-        if pattern.search(text) or (name != "personal" and pattern.search(words)):
-            return name
-    if not earlier:
-        return ""
-    if _refers_back(words, text, lexicon):
-        return "refers back"
-    return "conversation has context" if any(_sets_context(one, lexicon) for one in earlier) else ""
+    reasons = (
+        ("no words", not words),
+        ("time or place", bool(lexicon.timely.search(text) or lexicon.timely.search(words))),
+        ("personal", bool(lexicon.personal.search(text))),
+        ("varied", bool(lexicon.varied.search(text) or lexicon.varied.search(words))),
+        # A command, such as "turn on the lamp".
+        ("no question", not (_asks(text, lexicon) or _is_question(request, lexicon))),
+        ("refers back", bool(earlier) and _refers_back(words, text, lexicon)),
+        ("conversation has context", any(_sets_context(one, lexicon) for one in earlier)),
+    )
+    return next((reason for reason, applies in reasons if applies), "")
 
 
 def _refers_back(words: str, text: str, lexicon: Lexicon) -> bool:
@@ -77,14 +75,22 @@ def _refers_back(words: str, text: str, lexicon: Lexicon) -> bool:
     return any(not lexicon.complement.search(words, found.end()) for found in lexicon.definite.finditer(words))
 
 
+@lru_cache(maxsize=256)  # each turn looks at all earlier ones, on the event loop
 def _sets_context(earlier: str, lexicon: Lexicon) -> bool:
     """Returns whether something said before may change the answers to later requests."""
+    if len(earlier) > MAX_REQUEST_CHARS:
+        return True
     said = normalized_words(earlier)
     text = rewritten(without_frame(said, lexicon), lexicon)
     if lexicon.personal.search(text):
         return True
     asks_for_something = lexicon.asks.search(said) and not lexicon.timely.search(said)
     return not (_asks(text, lexicon) or asks_for_something)
+
+
+def _is_question(request: str, lexicon: Lexicon) -> bool:
+    """Returns whether a request without a question word asks for information, also by its question mark."""
+    return request.rstrip().endswith(("?", "？")) or bool(lexicon.asks.search(normalized_words(request)))
 
 
 def _asks(text: str, lexicon: Lexicon) -> bool:

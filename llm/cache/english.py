@@ -220,8 +220,10 @@ ENGLISH = Lexicon(
         "quantity": frozenset(_QUANTITIES.split()),
     },
     asks=re.compile(
-        r"^(?:please )?(?:(?:can|could|would|will) you )?(?:please )?(?:tell|explain|show|describe)(?: to)?(?: me)? "
-        r"(?:the|about)\b"
+        r"^(?:(?:um+|uh+|so|well|please|hey|okay) )*(?:(?:can|could|would|will) you )?(?:please )?"
+        r"(?:(?:tell|explain|show|describe)(?: to)?(?: me)? (?:the|about|something about)\b|"
+        r"(?:explain|define|describe|translate|spell|name|list)\b|"
+        r"(?:give me|do you have) (?:an?|the) (?:recipe|definition|example|list|explanation|summary)\b)"
     ),
     timely=alternatives(
         """
@@ -235,7 +237,8 @@ ENGLISH = Lexicon(
         """
     ),
     personal=alternatives(
-        "i|my|mine|me|myself|we|us|our|ours|ourselves|your|yours|yourself|are you|did you|have you|were you|do you"
+        "i|my|mine|me|myself|we|us|our|ours|ourselves|your|yours|yourself|are you|did you|have you|were you|do you|"
+        "^(?:can|could|will|would) you"
     ),
     varied=alternatives(
         """

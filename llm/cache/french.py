@@ -176,7 +176,12 @@ FRENCH = Lexicon(
         "date": frozenset(_DATES.split()),
         "quantity": frozenset(_QUANTITIES.split()),
     },
-    asks=re.compile(r"^(?:dis|explique|montre|parle)(?:[ -]moi)? (?:le|la|les|de|du|des)\b"),
+    asks=re.compile(
+        r"^(?:(?:euh+|alors|bon|hé) )*(?:"
+        r"(?:dis|explique|montre|parle)(?:[ -]moi)? (?:(?:le|la|les|de|du|des)\b|[ld]')|"
+        r"(?:explique|définis|décris|traduis|épelle|cite|nomme)\b|"
+        r"(?:donne[ -]moi|tu as) une? (?:recette|définition|exemple|liste)\b)"
+    ),
     timely=alternatives(
         """
         maintenant|aujourdhui|demain|hier|ce soir|ce matin|cette nuit|actuel|actuelle|actuellement|en ce moment|récent

@@ -233,8 +233,11 @@ GERMAN = Lexicon(
         "quantity": frozenset(_QUANTITIES.split()),
     },
     asks=re.compile(
-        r"^(?:bitte )?(?:sag|sage|nenn|nenne|erklär|erkläre|erzähl|erzähle|zeig|zeige)(?: mir)?(?: bitte)? "
-        r"(?:der|die|das|den|etwas über)\b"
+        r"^(?:(?:ähm+|äh+|also|bitte|hey|okay) )*(?:"
+        r"(?:sag|sage|nenn|nenne|erklär|erkläre|erzähl|erzähle|zeig|zeige)(?: mir)?(?: bitte)? "
+        r"(?:der|die|das|den|etwas über)\b|"
+        r"(?:erklär|erkläre|definier|definiere|beschreib|beschreibe|übersetz|übersetze|buchstabiere|nenn|nenne)\b|"
+        r"(?:gib mir|hast du) (?:ein|eine|das|die) (?:rezept|definition|beispiel|liste)\b)"
     ),
     timely=alternatives(
         """

@@ -38,7 +38,7 @@ def pairs(text: str) -> dict[str, str]:
     return dict(item.split("=") for item in text.split())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Lexicon:
     """The words of one language. All text is lower case and without punctuation.
 
@@ -60,7 +60,7 @@ class Lexicon:
         kept: Words whose ending is no suffix.
         superlative: Superlatives and ordinals: with them, singular and plural ask for different things.
         classes: Words that name a kind of mismatch for the trace: "unit", "date", "quantity".
-        asks: The beginning of a request without a question word, such as "tell me the".
+        asks: The beginning of a request for information without a question word, such as "tell me the".
         timely: Words of requests whose answer depends on time or place.
         personal: Words of requests that are about the user or the assistant.
         varied: Words of requests whose answer should vary, such as jokes.

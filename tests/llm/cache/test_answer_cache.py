@@ -9,7 +9,7 @@ import pytest
 from cache_parts import LetterEmbedder, MemoryStore, inline_cache
 from virtual_time import run_virtual
 
-from llm.cache import CacheEntry
+from llm.cache import CacheEntry, Vector
 from llm.cache.answer_cache import LOOKUP_TIMEOUT_S, MAX_LATE, MAX_WAITING, PAUSE_S, AnswerCache, Lookup
 from llm.cache.english import ENGLISH
 from llm.cache.sqlite_store import SqliteStore
@@ -129,6 +129,28 @@ def test_failing_store_is_logged_once_and_left_alone_for_a_while(caplog: pytest.
         "the answer cache memory cannot be used (it is lost); the language model is asked instead",
         "the answer cache works again",
     ]
+
+
+class DefectiveEmbedder(LetterEmbedder):
+    """Fails in a way that nobody expects."""
+
+    def embed(self, text: str) -> Vector:
+        raise ZeroDivisionError(text)
+
+
+def test_defect_is_a_failure_without_words() -> None:
+    async def scene() -> list[Lookup]:
+        cache = inline_cache(MemoryStore())
+        await filled(cache, "How tall is Mount Everest?")
+        cache._embedder = DefectiveEmbedder()
+        found = [await cache.look_up("s", "What is the height of Mount Everest?")]
+        await cache.aclose()
+        return [*found, await cache.look_up("s", "How tall is Mount Everest?")]
+
+    failed, closed = run_virtual(scene())
+    assert failed.outcome == "failed"
+    assert failed.detail == "the answer cache memory failed (ZeroDivisionError); the language model is asked instead"
+    assert closed.outcome == "paused"
 
 
 class HangingStore(MemoryStore):
