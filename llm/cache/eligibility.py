@@ -13,6 +13,7 @@ from llm.cache.form import MAX_REQUEST_CHARS, normalized_words, rewritten, witho
 from llm.cache.french import FRENCH
 from llm.cache.german import GERMAN
 from llm.cache.lexicon import Lexicon
+from llm.openai_stream import DONE_REASON
 
 LEXICONS: Mapping[str, Lexicon] = MappingProxyType({"en": ENGLISH, "de": GERMAN, "fr": FRENCH})
 """Languages whose requests can be compared. In others, nothing is cached: no words tell what depends on time."""
@@ -22,6 +23,9 @@ MAX_ANSWER_CHARS = 2000
 
 FINISHED = frozenset({"stop", "end_turn", "eos_token", "stop_sequence", "eos", "finished"})
 """Finish reasons of a complete answer, as the services call them."""
+
+_SENTENCE_ENDS = (".", "!", "…", '."', ".”", ".»")
+"""Ends of an answer that is complete although the service gives no finish reason."""
 
 _MIN_LATER_WORDS = 4
 """A request after the first turn needs so many words, or a question word and a verb, to stand alone."""
@@ -101,7 +105,7 @@ def _asks(text: str, lexicon: Lexicon) -> bool:
 def answer_exclusion(answer: str, reason: str) -> str:
     """Returns why an answer may not be stored; "" if it may. `reason`: the service's finish reason."""
     text = answer.strip()
-    if reason not in FINISHED:
+    if reason not in FINISHED and not (reason == DONE_REASON and text.endswith(_SENTENCE_ENDS)):
         return "incomplete"
     if not text or len(text) > MAX_ANSWER_CHARS:
         return "length"

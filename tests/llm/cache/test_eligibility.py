@@ -102,6 +102,8 @@ def test_nothing_is_looked_up_after_a_statement(earlier: str) -> None:
     [
         ("Paris.", "stop", ""),
         ("Paris.", "end_turn", ""),
+        ("Paris.", "done", ""),
+        ("Paris and", "done", "incomplete"),
         ("Paris", "length", "incomplete"),
         ("Paris.", "content_filter", "incomplete"),
         ("", "stop", "length"),
