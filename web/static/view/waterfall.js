@@ -66,7 +66,8 @@ function turnNote({ trace, latency_ms, device_ms }) {
   }
   if (trace?.response_latency_ms != null) notes.push(`Measured by the server: ${formatMs(trace.response_latency_ms)} ms.`);
   if (trace?.outcome && trace.outcome !== "answered") notes.push(`${OUTCOME_TEXTS[trace.outcome] ?? trace.outcome}.`);
-  if (trace?.engines?.answered_by) notes.push(`Answered by ${trace.engines.answered_by}.`);
+  const by = trace?.engines?.answered_by;
+  if (by) notes.push(by === "cache" ? "Answered from the cache, without the language model." : `Answered by ${by}.`);
   if (trace?.error) notes.push(`Error: ${trace.error}`);
   return notes.join(" ");
 }

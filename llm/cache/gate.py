@@ -1,0 +1,56 @@
+"""Decides from the words whether two similar requests ask for the same. No I/O.
+
+Embeddings place "is it safe" beside "is it not safe", and "from Rome to Naples" beside "from Naples to Rome". So every
+word that carries meaning must correspond: what differs is vetoed, with the reason.
+"""
+
+from llm.cache.form import RequestForm
+from llm.cache.lexicon import Lexicon
+
+SHORT = 1
+"""Words of a request in which a definite article decides what is meant: "what is the office"."""
+
+_NAMING = frozenset({"what", "who", "about"})
+
+
+def veto(stored: RequestForm, asked: RequestForm, lexicon: Lexicon) -> str:
+    """Returns why the answer to `stored` may not be given to `asked`; "" if it may."""
+    checks = (
+        ("no words", not stored.words),
+        ("negation", stored.negations != asked.negations),
+        ("question", stored.question != asked.question),
+        ("tense", stored.tense != asked.tense),
+        ("roles", stored.passive != asked.passive),
+    )
+    for reason, applies in checks:
+        if applies:
+            return reason
+    if sorted(stored.bases) != sorted(asked.bases):
+        return _mismatch(stored, asked, lexicon)
+    return "roles" if stored.bases != asked.bases else _nouns_differ(stored, asked)
+
+
+def _nouns_differ(stored: RequestForm, asked: RequestForm) -> str:
+    """Returns why the same words may mean other things: "the largest moons", "the matrix" and "a matrix"."""
+    pairs = list(zip(stored.words, asked.words, strict=True))
+    one_thing = stored.superlative or asked.superlative
+    for word, other in pairs:
+        articles = {word.article, other.article}
+        if articles == {"definite", "indefinite"}:
+            return "article"
+        if word.plural != other.plural and (one_thing or "definite" in articles):
+            return "number"
+        if articles == {"definite", ""} and len(pairs) <= SHORT and stored.question in _NAMING and not one_thing:
+            return "article"
+    return ""
+
+
+def _mismatch(stored: RequestForm, asked: RequestForm, lexicon: Lexicon) -> str:
+    """Returns the kind of the words that only one request has."""
+    differing = set(stored.bases) ^ set(asked.bases)
+    if any(any(map(str.isdigit, word)) for word in differing):
+        return "number"
+    for name, words in lexicon.classes.items():
+        if differing & words:
+            return name
+    return "words"

@@ -1,0 +1,98 @@
+"""What the lexical gate knows about a language: its words and constructions, as data."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+Rewrite = tuple[re.Pattern[str], str]
+
+
+_LOOKAHEAD = re.compile(r"\(\?[=!](?:[^()]|\([^()]*\))*\)$")
+
+
+def rewrites(text: str) -> tuple[Rewrite, ...]:
+    """Returns rewrite rules: one a line, "pattern -> replacement". A pattern matches whole words."""
+    rules = []
+    for line in text.strip().splitlines():
+        pattern, _, replacement = line.strip().partition(" ->")
+        begin = "" if pattern.startswith("^") else r"\b"
+        looks_ahead = bool(_LOOKAHEAD.search(pattern))
+        end = "" if pattern.endswith("$") or looks_ahead else r"(?!\w)"
+        rules.append((re.compile(f"{begin}{pattern}{end}"), replacement.strip() + " " * looks_ahead))
+    return tuple(rules)
+
+
+def alternatives(words: str) -> re.Pattern[str]:
+    """Returns a pattern for any of the phrases, which are separated by "|" or line ends, as whole words."""
+    phrases = [phrase.strip() for phrase in re.split(r"[|\n]", words) if phrase.strip()]
+    return re.compile(rf"(?<![\w'])(?:{'|'.join(phrases)})(?![\w'])")
+
+
+def forms(text: str) -> dict[str, str]:
+    """Maps each word of a line to the first word of that line."""
+    return {word: line.split()[0] for line in text.strip().splitlines() for word in line.split()}
+
+
+def pairs(text: str) -> dict[str, str]:
+    """Returns "a=b" items as a mapping from a to b."""
+    return dict(item.split("=") for item in text.split())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lexicon:
+    """The words of one language. All text is lower case and without punctuation.
+
+    Attributes:
+        contractions: Rules that write contractions in full.
+        frames: What surrounds a request without changing it: "can you tell me", "please". Removed at both ends.
+        rewrites: Rules that bring constructions into one form: "what year" is "when".
+        questions: Question words, each with its class; the first that occurs decides. It is removed.
+        polar: Words that begin a yes-or-no question.
+        dropped: Words without meaning of their own.
+        articles: Articles, each with "definite" or "indefinite".
+        be: Forms of "be" that make a past form passive.
+        past, future: Words that tell the tense. `past_forms` maps past forms to their verbs.
+        negations: Words that negate, each with the word that stands for it.
+        numbers: Number words; ordinals are written "#2".
+        forms: Maps inflected forms and synonyms to one word.
+        plurals: Maps irregular plurals to the singular.
+        suffixes: Endings that are removed, each with its replacement and the least length of what remains.
+        kept: Words whose ending is no suffix.
+        superlative: Superlatives and ordinals: with them, singular and plural ask for different things.
+        classes: Words that name a kind of mismatch for the trace: "unit", "date", "quantity".
+        asks: The beginning of a request for information without a question word, such as "tell me the".
+        timely: Words of requests whose answer depends on time or place.
+        personal: Words of requests that are about the user or the assistant.
+        varied: Words of requests whose answer should vary, such as jokes.
+        referring: Words that refer back to what was said before.
+        definite: A definite noun phrase; one without a complement may refer back.
+        complement: What makes a definite noun phrase complete, such as "of France".
+    """
+
+    contractions: tuple[Rewrite, ...]
+    frames: tuple[re.Pattern[str], ...]
+    rewrites: tuple[Rewrite, ...]
+    questions: tuple[tuple[re.Pattern[str], str], ...]
+    polar: re.Pattern[str]
+    dropped: frozenset[str]
+    articles: Mapping[str, str]
+    be: frozenset[str]
+    past: frozenset[str]
+    future: frozenset[str]
+    past_forms: Mapping[str, str]
+    past_suffix: str
+    negations: Mapping[str, str]
+    numbers: Mapping[str, str]
+    forms: Mapping[str, str]
+    plurals: Mapping[str, str]
+    suffixes: tuple[tuple[str, str, int], ...]
+    kept: frozenset[str]
+    superlative: re.Pattern[str]
+    classes: Mapping[str, frozenset[str]]
+    asks: re.Pattern[str]
+    timely: re.Pattern[str]
+    personal: re.Pattern[str]
+    varied: re.Pattern[str]
+    referring: re.Pattern[str]
+    definite: re.Pattern[str]
+    complement: re.Pattern[str]

@@ -1,0 +1,126 @@
+"""Which requests and answers may be cached."""
+
+import pytest
+
+from llm.cache.eligibility import answer_exclusion, exclusion, lexicon_of
+from llm.cache.lexicon import Lexicon
+
+ASKED_BEFORE = {
+    "en": "What is the capital of Italy?",
+    "de": "Was ist die Hauptstadt von Italien?",
+    "fr": "Quelle est la capitale de l'Italie ?",
+}
+
+
+def lexicon(language: str) -> Lexicon:
+    found = lexicon_of(language)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("language", "request_text", "why"),
+    [
+        ("en", "What's the weather like?", "time or place"),
+        ("en", "What is the capital of France right now?", "time or place"),
+        ("en", "Is there a pharmacy nearby?", "time or place"),
+        ("en", "Who won the game last night?", "time or place"),
+        ("en", "What's on my calendar?", "personal"),
+        ("en", "What is your name?", "personal"),
+        ("en", "How old am I?", "personal"),
+        ("en", "Tell me a joke.", "varied"),
+        ("en", "Recommend a book.", "varied"),
+        ("en", "Say that again.", "varied"),
+        ("en", "Turn on the lamp.", "no question"),
+        ("en", "Play the Beatles", "no question"),
+        ("en", "Can you turn on the lamp?", "personal"),
+        ("de", "Mach die Lampe an.", "no question"),
+        ("fr", "Allume la lampe.", "no question"),
+        ("de", "Wie wird das Wetter heute?", "time or place"),
+        ("de", "Wo ist hier eine Apotheke?", "time or place"),
+        ("de", "Wie heißt mein Lehrer?", "personal"),
+        ("de", "Erzähl einen Witz.", "varied"),
+        ("fr", "Quel temps fait-il aujourd'hui ?", "time or place"),
+        ("fr", "Comment s'appelle mon professeur ?", "personal"),
+        ("fr", "Raconte une blague.", "varied"),
+        ("en", "How " + "very " * 50 + "long is the Nile?", "long"),
+        ("en", "?!", "no words"),
+    ],
+)
+def test_request_is_excluded(language: str, request_text: str, why: str) -> None:
+    assert exclusion(request_text, [], lexicon(language)) == why
+
+
+@pytest.mark.parametrize(
+    ("language", "request_text"),
+    [
+        ("en", "What is it made of?"),
+        ("en", "And in Spain?"),
+        ("en", "Why?"),
+        ("en", "How about Spain?"),
+        ("en", "What is the population?"),
+        ("en", "Who is the author?"),
+        ("en", "How many people live there?"),
+        ("de", "Und in Spanien?"),
+        ("de", "Warum?"),
+        ("de", "Wie alt ist er?"),
+        ("de", "Wer ist der Autor?"),
+        ("fr", "Et en Espagne ?"),
+        ("fr", "Pourquoi ?"),
+        ("fr", "Qui est l'auteur ?"),
+    ],
+)
+def test_request_that_refers_back_is_excluded_after_the_first_turn(language: str, request_text: str) -> None:
+    assert exclusion(request_text, [ASKED_BEFORE[language]], lexicon(language)) == "refers back"
+
+
+@pytest.mark.parametrize(
+    ("language", "request_text"),
+    [
+        ("en", "How do vaccines work?"),
+        ("en", "Can you tell me what the capital of France is?"),
+        ("de", "Wie funktionieren Impfstoffe?"),
+        ("de", "Was ist die Hauptstadt von Peru?"),
+        ("fr", "Comment fonctionne un vaccin ?"),
+        ("fr", "Quelle est la capitale du Pérou ?"),
+    ],
+)
+def test_request_that_stands_alone_is_looked_up_in_every_turn(language: str, request_text: str) -> None:
+    assert exclusion(request_text, [], lexicon(language)) == ""
+    assert exclusion(request_text, [ASKED_BEFORE[language]], lexicon(language)) == ""
+
+
+@pytest.mark.parametrize(
+    "earlier", ["I am a vegetarian.", "From now on answer in French.", "My car is broken.", "Talk like a pirate."]
+)
+def test_nothing_is_looked_up_after_a_statement(earlier: str) -> None:
+    assert exclusion("How do vaccines work?", [earlier], lexicon("en")) == "conversation has context"
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason", "why"),
+    [
+        ("Paris.", "stop", ""),
+        ("Paris.", "end_turn", ""),
+        ("Paris.", "done", ""),
+        ("Paris and", "done", "incomplete"),
+        ("Paris", "length", "incomplete"),
+        ("Paris.", "content_filter", "incomplete"),
+        ("", "stop", "length"),
+        ("Word. " * 500, "stop", "length"),
+        ("Which one do you mean?", "stop", "asks back"),
+        ("Currently it is Paris.", "stop", "time or person"),
+        ("Sorry, I cannot help with that.", "stop", "time or person"),
+        ("I don’t know.", "stop", "time or person"),
+        ("As I said, it is Paris.", "stop", "time or person"),
+        ("Derzeit ist es Paris.", "stop", "time or person"),
+        ("Je ne sais pas.", "stop", "time or person"),
+    ],
+)
+def test_answer_is_stored_only_if_it_holds_for_everybody(answer: str, reason: str, why: str) -> None:
+    assert answer_exclusion(answer, reason) == why
+
+
+def test_language_without_a_lexicon_has_no_cache() -> None:
+    assert lexicon_of("de-AT") is lexicon_of("de")
+    assert lexicon_of("nl") is None
