@@ -23,7 +23,8 @@ class Pair:
     """One line of the file.
 
     Attributes:
-        part: "a": the rules were adjusted on it; "b": they were measured on it; "c": written after them.
+        part: "a": the rules were adjusted on it; "b": they were measured on it; "c": written after them; "d": written after
+            them, by someone else.
         kind: "same": the answer fits; otherwise why it does not.
         language: "en", "de" or "fr".
         stored: The request that was answered.
@@ -69,7 +70,7 @@ def read() -> list[Pair]:
     for line in FILE.read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):
             part, kind, language, stored, asked = line.split("\t")
-            if part not in {"a", "b", "c"} or language not in EARLIER:
+            if part not in {"a", "b", "c", "d"} or language not in EARLIER:
                 raise ValueError(line)
             pairs.append(Pair(part, kind, language, stored, asked))
     return pairs
