@@ -6,7 +6,7 @@ from pathlib import Path
 
 from llm.cache.eligibility import exclusion, lexicon_of
 from llm.cache.form import form_of, normalized_words, without_frame
-from llm.cache.gate import veto
+from llm.cache.gate import case_differs, veto
 
 FILE = Path(__file__).with_suffix(".tsv")
 
@@ -53,7 +53,7 @@ class Pair:
         stored, asked = (
             form_of(without_frame(normalized_words(text), lexicon), lexicon) for text in (self.stored, self.asked)
         )
-        return veto(stored, asked, lexicon)
+        return "case" if case_differs(self.stored, self.asked, asked) else veto(stored, asked, lexicon)
 
     @property
     def words(self) -> tuple[str, str]:

@@ -60,13 +60,13 @@ class MemoryStore:
         if self.fails:
             raise CacheStoreError("the answer cache memory cannot be used (it is lost)")
 
-    def find(self, scope: str, form: str) -> list[CacheEntry]:
+    def find(self, scope: str, form: str, words: str) -> list[CacheEntry]:
         self._check()
         return [entry for entry in self.kept if (entry.scope, entry.form) == (scope, form)]
 
     def put(self, entry: CacheEntry) -> None:
         self._check()
-        self.kept.append(entry)
+        self.kept = [*(one for one in self.kept if one.id != entry.id), entry]
 
     def used(self, entry: CacheEntry) -> None:
         self._check()

@@ -28,6 +28,8 @@ def _opened(config: Config, overrides: Overrides) -> "Generator[CacheStore]":
     from llm.cache import CacheStoreError
 
     settings = settings_of(config, overrides).settings
+    if settings.cache.store == "memory":
+        raise ConfigError(["cache.store memory keeps answers in the running program only; stop it to remove them"])
     try:
         store = cache_store(settings, os.environ)
         try:

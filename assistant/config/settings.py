@@ -25,7 +25,7 @@ ComputeType = Literal[
 ]
 EncoderWindow = Literal["adaptive", "full", "dynamic"]
 TtsEngine = Literal["auto", "piper", "espeak-ng"]
-CacheStoreKind = Literal["sqlite", "redis"]
+CacheStoreKind = Literal["sqlite", "memory", "redis"]
 RoutingPolicy = Literal["latency", "geo", "ordered", "weighted"]
 
 PROFILE_HANGOVER_MS: Mapping[Profile, int] = MappingProxyType(
@@ -307,10 +307,18 @@ class CacheSection(ConfigSection):
     """Answer cache: requests that were answered before are answered without the language model (docs/cache.md)."""
 
     enabled: Annotated[
-        bool, KeyInfo("Whether answers are stored, which are personal data, and given again to the same requests.")
+        bool,
+        KeyInfo(
+            "Whether requests and answers are stored, which are personal data, to answer the same requests again. "
+            "trace.words and talk.remember do not matter here."
+        ),
     ] = False
     store: Annotated[
-        CacheStoreKind, KeyInfo("Where answers are stored; sqlite: a file; redis: a server for several processes.")
+        CacheStoreKind,
+        KeyInfo(
+            "Where answers are stored; sqlite: a file; memory: nowhere but in the program, until it ends; redis: a "
+            "server for several processes."
+        ),
     ] = "sqlite"
     file: Annotated[
         str, KeyInfo("File of the store sqlite; empty: answers.sqlite3 beside the stored conversations.")

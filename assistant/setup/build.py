@@ -241,7 +241,9 @@ def cache_store(settings: Settings, environ: Mapping[str, str]) -> "CacheStore":
     max_age_s = cache.max_days * 86400
     if cache.store == "redis":
         return RedisStore(cache.redis_url, max_entries=cache.max_entries, max_age_s=max_age_s, now_s=_wall_clock_s)
-    path = at_home(cache.file) if cache.file else data_folder(environ) / "answers.sqlite3"
+    path = None
+    if cache.store == "sqlite":
+        path = at_home(cache.file) if cache.file else data_folder(environ) / "answers.sqlite3"
     return SqliteStore(path, max_entries=cache.max_entries, max_age_s=max_age_s, now_s=_wall_clock_s)
 
 

@@ -56,6 +56,8 @@ class RememberedVoice:
     def _keep(self, key: tuple[str, float], chunks: tuple[Chunk, ...]) -> None:
         if key in self._spoken or not chunks:
             return
+        for chunk in chunks:
+            chunk.pcm.flags.writeable = False  # every later reply plays the same samples
         self._spoken[key] = chunks
         self._bytes_left -= _bytes(chunks)
         while self._bytes_left < 0:

@@ -8,6 +8,7 @@ A wrong answer is worse than a slow one: what is not certainly the same request 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Protocol
 
 import numpy as np
@@ -19,6 +20,11 @@ MAX_FOUND = 8
 """Most requests of one form that a new request is compared with."""
 
 
+def entry_id(scope: str, words: str) -> str:
+    """Returns the id of an entry: equal for the same scope and words, so that processes need not agree on it."""
+    return blake2b(f"{scope} {words}".encode(), digest_size=8).hexdigest()
+
+
 class CacheStoreError(Exception):
     """The store cannot be read or written. The text is one sentence without words of the conversation."""
 
@@ -28,7 +34,7 @@ class CacheEntry:
     """A request and its answer.
 
     Attributes:
-        id: Unique id.
+        id: Id, from `entry_id`.
         scope: Hash of what the answer depends on besides the request (`scope.py`). Requests match only within it.
         form: Key of the request's form (`form.py`). Only requests of the same form are compared.
         words: The normalized words of the request.
@@ -65,12 +71,12 @@ class CacheStore(Protocol):
 
     name: str
 
-    def find(self, scope: str, form: str) -> list[CacheEntry]:
-        """Returns the entries of a form, at most `MAX_FOUND`, the most recently used first."""
+    def find(self, scope: str, form: str, words: str) -> list[CacheEntry]:
+        """Returns at most `MAX_FOUND` entries of a form: first the one of the same words, if there is one."""
         ...
 
     def put(self, entry: CacheEntry) -> None:
-        """Stores an entry. It replaces one of the same scope and words."""
+        """Stores an entry. It replaces one of the same id."""
         ...
 
     def used(self, entry: CacheEntry) -> None:

@@ -1,20 +1,22 @@
 """Looks up and stores answers. All conversations share it.
 
-Store and embedder block, so they run in one thread of their own. A request never waits longer than `LOOKUP_TIMEOUT_S`:
-then, and whenever the store fails, the language model is asked.
+Store and embedder block, so each has a thread of its own. A request waits `FIND_TIMEOUT_S` at most for the store. Only if
+that has found a similar request, it waits for the embedding, too. Then, and whenever the store fails, the language model
+is asked.
 """
 
 import asyncio
 import logging
-import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TypeVar
 
-from llm.cache import CacheEntry, CacheStore, CacheStoreError, Embedder
-from llm.cache.form import RequestForm, form_of, normalized_words, without_frame
-from llm.cache.gate import veto
+from llm.cache import CacheEntry, CacheStore, CacheStoreError, Embedder, Vector, entry_id
+from llm.cache.form import form_of, normalized_words, without_frame
+from llm.cache.gate import case_differs, veto
 from llm.cache.lexicon import Lexicon
 from llm.chat import CacheOutcome
 
@@ -22,8 +24,17 @@ T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
-LOOKUP_TIMEOUT_S = 0.2
-"""Longest wait for a lookup, in seconds. It usually takes 1 ms, with an embedding 20 ms; a store gives up after 50."""
+FIND_TIMEOUT_S = 0.05
+"""Longest wait for the store, in seconds. It usually takes 1 ms."""
+
+EMBED_TIMEOUT_S = 0.15
+"""Longest wait for an embedding, in seconds. It takes 10 to 30 ms of processor time, and nearly always leads to a hit."""
+
+MAX_VECTORS = 64
+"""Embeddings that are kept in memory: words are looked up again when a draft of the transcript becomes final."""
+
+PROBLEM = "the answer cache cannot be used, so the language model answers; `repartee cache stats` shows what is wrong"
+"""Shown to the user. The log says more, such as paths and addresses, which clients of a server must not learn."""
 
 MAX_LATE = 3
 """Late lookups in a row after which the store is taken for broken. One alone may be due to a busy machine."""
@@ -50,6 +61,23 @@ class Lookup:
     entry: CacheEntry | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What the store has for a request.
+
+    Attributes:
+        words: The normalized words of the request.
+        exact: The answer to the same words.
+        similar: Requests that the lexical gate takes for the same.
+        veto: Why the gate refused the first other one.
+    """
+
+    words: str
+    exact: CacheEntry | None = None
+    similar: tuple[CacheEntry, ...] = ()
+    veto: str = ""
+
+
 class AnswerCache:
     """Looks up and stores answers. Not thread-safe: call it on the event loop.
 
@@ -59,7 +87,7 @@ class AnswerCache:
         lexicon: The language of the conversations.
         language: Its base language, such as "en".
         now_s: Returns the seconds since 1970.
-        thread: Runs store and embedder, one call at a time; None: a thread of its own.
+        thread: Runs store and embedder; None: each has a thread of its own.
     """
 
     def __init__(
@@ -78,6 +106,8 @@ class AnswerCache:
         self._embedder = embedder
         self._now_s = now_s
         self._thread = thread or ThreadPoolExecutor(1, "answer cache")
+        self._embedding_thread = thread or ThreadPoolExecutor(1, "answer cache embedding")
+        self._vector = lru_cache(MAX_VECTORS)(self._embed)
         self._waiting = 0
         self._paused_until_s = 0.0
         self._failure_logged = False
@@ -98,53 +128,58 @@ class AnswerCache:
 
     async def load(self) -> str:
         """Loads the embedder and opens the store. Returns what is wrong, "" if nothing is."""
-        return await asyncio.wrap_future(self._thread.submit(self._load))
+        problem = await asyncio.wrap_future(self._embedding_thread.submit(self._load_embedder))
+        return await asyncio.wrap_future(self._thread.submit(self._open_store)) or problem
 
     async def look_up(self, scope: str, request: str) -> Lookup:
-        """Looks a request up. Never fails, and takes `LOOKUP_TIMEOUT_S` at most."""
+        """Looks a request up. Never fails, and takes `FIND_TIMEOUT_S` and `EMBED_TIMEOUT_S` at most."""
         loop = asyncio.get_running_loop()
         if self._closed or loop.time() < self._paused_until_s:
             return Lookup("paused")
         try:
-            async with asyncio.timeout(LOOKUP_TIMEOUT_S):
-                found = await asyncio.wrap_future(
-                    self._thread.submit(self._guarded, lambda: self._look_up(scope, request))
-                )
+            async with asyncio.timeout(FIND_TIMEOUT_S):
+                found = await self._run(self._thread, lambda: self._find(scope, request))
+            async with asyncio.timeout(EMBED_TIMEOUT_S):
+                outcome = await self._outcome(found)
         except CacheStoreError as error:
-            return Lookup("failed", self._failed(str(error), loop.time()))
+            return self._failed(str(error), loop.time())
         except TimeoutError:
             self._late += 1
             if self._late < MAX_LATE:
                 return Lookup("late")
-            what = f"the answer cache {self.name} did not answer within {LOOKUP_TIMEOUT_S * 1000:.0f} ms"
-            return Lookup("failed", self._failed(what, loop.time()))
+            return self._failed(f"the answer cache {self.name} did not answer in time", loop.time())
         self._late = 0
         if self._failure_logged:
             self._failure_logged = False
             log.warning("the answer cache works again")
-        return found
+        return outcome
 
     def remember(self, scope: str, request: str, answer: str, by: str) -> None:
         """Stores an answer in the background. Returns at once."""
+        words = self._words(request)
+        form = form_of(words, self.lexicon).key
+        entry = CacheEntry(
+            entry_id(scope, words), scope, form, words, self.language, request, answer, by, self._now_s()
+        )
 
-        def store() -> None:
-            words = self._words(request)
-            form = form_of(words, self.lexicon).key
-            vector = None if self._embedder is None else self._embedder.embed(words)
-            one = uuid.uuid4().hex[:12]
-            self._store.put(
-                CacheEntry(one, scope, form, words, self.language, request, answer, by, self._now_s(), vector)
+        def put(vector: Vector | None) -> None:
+            self._store.put(replace(entry, vector=vector))
+
+        if self._embedder is None:
+            self._in_background(self._thread, lambda: put(None))
+        else:
+            self._in_background(
+                self._embedding_thread, lambda: self._thread.submit(put, self._vector(words)).result()
             )
-
-        self._in_background(store)
 
     def used(self, entry: CacheEntry) -> None:
         """Records that a stored answer was heard. Returns at once."""
-        self._in_background(lambda: self._store.used(entry))
+        self._in_background(self._thread, lambda: self._store.used(entry))
 
     async def settle(self) -> None:
         """Waits until everything is stored. The caller sets the deadline."""
-        await asyncio.wrap_future(self._thread.submit(int))
+        for thread in (self._embedding_thread, self._thread):
+            await asyncio.wrap_future(thread.submit(int))
 
     async def aclose(self) -> None:
         """Closes the store. Idempotent; bounded in time."""
@@ -153,25 +188,30 @@ class AnswerCache:
         self._closed = True
         try:
             async with asyncio.timeout(CLOSE_TIMEOUT_S):
-                await asyncio.wrap_future(self._thread.submit(self._store.close))
+                await self.settle()
+                await self._run(self._thread, self._store.close)
         except (TimeoutError, CacheStoreError):
             pass  # it hangs, or is lost
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        for thread in (self._embedding_thread, self._thread):
+            thread.shutdown(wait=False, cancel_futures=True)
 
-    # ---- in the thread ----
+    # ---- in the threads ----
 
-    def _load(self) -> str:
-        problem = ""
+    def _load_embedder(self) -> str:
         if self._embedder is not None:
             try:
                 self._embedder.load()
             except CacheStoreError as error:
-                problem, self._embedder = f"only the same words match, because {error}", None
+                self._embedder = None
+                return f"only the same words match, because {error}"
+        return ""
+
+    def _open_store(self) -> str:
         try:
-            self._store.entries()
+            self._store.find("", "", "")
         except CacheStoreError as error:
-            problem = str(error)
-        return problem
+            return str(error)
+        return ""
 
     def _guarded(self, work: Callable[[], T]) -> T:
         """Does work that raises nothing but CacheStoreError: a defect of store or model must not end a reply."""
@@ -182,44 +222,56 @@ class AnswerCache:
         except Exception as error:
             raise CacheStoreError(f"the answer cache {self.name} failed ({type(error).__name__})") from error
 
-    def _look_up(self, scope: str, request: str) -> Lookup:
+    def _find(self, scope: str, request: str) -> _Found:
         words = self._words(request)
         asked = form_of(words, self.lexicon)
-        found = self._store.find(scope, asked.key)
-        for entry in found:
-            if entry.words == words:
-                return Lookup("exact", "", entry)
-        return self._similar(found, words, asked)
-
-    def _similar(self, found: Sequence[CacheEntry], words: str, asked: RequestForm) -> Lookup:
-        """Returns the stored answer to a request of the same form that gate and embedding take for the same."""
-        embedder, vector, reason = self._embedder, None, ""
-        if embedder is None:
-            return Lookup("miss")
-        for entry in found:
-            if why := veto(form_of(entry.words, self.lexicon), asked, self.lexicon):
+        similar, reason = [], ""
+        for entry in self._store.find(scope, asked.key, words):
+            why = "case" if case_differs(entry.request, request, asked) else ""
+            if not why and entry.words == words:
+                return _Found(words, exact=entry)
+            if why := why or veto(form_of(entry.words, self.lexicon), asked, self.lexicon):
                 reason = reason or why
             elif entry.vector is not None:
-                vector = embedder.embed(words) if vector is None else vector
-                similarity = float(entry.vector @ vector) if entry.vector.shape == vector.shape else 0.0
-                if similarity >= embedder.threshold:
-                    return Lookup("similar", f"{similarity:.3f}", entry)
-                reason = reason or f"similarity {similarity:.3f}"
-        return Lookup("vetoed", reason) if reason else Lookup("miss")
+                similar.append(entry)
+        return _Found(words, None, tuple(similar), reason)
+
+    def _embed(self, words: str) -> Vector:
+        assert self._embedder is not None
+        return self._embedder.embed(words)
 
     def _words(self, request: str) -> str:
         return without_frame(normalized_words(request), self.lexicon)
 
     # ---- on the event loop ----
 
-    def _in_background(self, work: Callable[[], None]) -> None:
+    async def _run(self, thread: Executor, work: Callable[[], T]) -> T:
+        return await asyncio.wrap_future(thread.submit(self._guarded, work))
+
+    async def _outcome(self, found: _Found) -> Lookup:
+        """Returns the same request, or the first whose embedding is near enough."""
+        if found.exact is not None:
+            return Lookup("exact", "", found.exact)
+        reason, embedder = found.veto, self._embedder
+        if embedder is None or not found.similar:
+            return Lookup("vetoed", reason) if reason else Lookup("miss")
+        vector = await self._run(self._embedding_thread, lambda: self._vector(found.words))
+        for entry in found.similar:
+            stored = entry.vector
+            similarity = 0.0 if stored is None or stored.shape != vector.shape else float(stored @ vector)
+            if similarity >= embedder.threshold:
+                return Lookup("similar", f"{similarity:.3f}", entry)
+            reason = reason or f"similarity {similarity:.3f}"
+        return Lookup("vetoed", reason)
+
+    def _in_background(self, thread: Executor, work: Callable[[], None]) -> None:
         if self._closed or self._waiting >= MAX_WAITING:
             return
         loop = asyncio.get_running_loop()
 
         def finished(error: CacheStoreError | None) -> None:
             self._waiting -= 1
-            if error is not None:
+            if error is not None and not self._closed:
                 self._failed(str(error), loop.time())
 
         def run() -> None:
@@ -228,17 +280,16 @@ class AnswerCache:
                 self._guarded(work)
             except CacheStoreError as failure:
                 error = failure
-            if not loop.is_closed():
+            with suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(finished, error)
 
         self._waiting += 1
-        self._thread.submit(run)
+        thread.submit(run)
 
-    def _failed(self, what: str, now_s: float) -> str:
-        """Pauses the cache. Returns the problem."""
+    def _failed(self, what: str, now_s: float) -> Lookup:
+        """Pauses the cache."""
         self._paused_until_s = now_s + PAUSE_S
-        problem = f"{what}; the language model is asked instead"
         if not self._failure_logged:
             self._failure_logged = True
-            log.warning("%s", problem)
-        return problem
+            log.warning("%s; the language model is asked instead", what)
+        return Lookup("failed", PROBLEM)

@@ -115,8 +115,11 @@ class CachedChat:
             return "tool required"
         if any(message.role == "tool" or message.calls for message in messages):
             return "conversation has context"
-        earlier = [message.content for message in messages[:-1] if message.role == "user"]
-        return exclusion(messages[-1].content, earlier, self._cache.lexicon)
+        before = [message for message in messages[:-1] if message.role != "system"]
+        if before and before[-1].role == "user":
+            return "conversation has context"  # the reply answers the earlier message, too
+        earlier = [message.content for message in before if message.role == "user"]
+        return exclusion(messages[-1].content, earlier, self._cache.lexicon, is_first=not before)
 
     async def _asked(
         self, messages: Sequence[Message], options: ChatOptions, scope: str, *, may_store: bool

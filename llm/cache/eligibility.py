@@ -46,13 +46,18 @@ def lexicon_of(language: str) -> Lexicon | None:
     return LEXICONS.get(language.partition("-")[0].lower())
 
 
-def exclusion(request: str, earlier: Sequence[str], lexicon: Lexicon) -> str:
+def exclusion(request: str, earlier: Sequence[str], lexicon: Lexicon, *, is_first: bool | None = None) -> str:
     """Returns why a request may not be looked up or stored; "" if it may.
 
-    `earlier`: what the user said before in this conversation.
+    Args:
+        request: What the user said.
+        earlier: What the user said before in this conversation.
+        lexicon: The language of the conversation.
+        is_first: Whether nothing was said before, not even a greeting; None: if there is nothing in `earlier`.
     """
     if len(request) > MAX_REQUEST_CHARS:
         return "long"
+    is_first = not earlier if is_first is None else is_first
     words = without_frame(normalized_words(request), lexicon)
     text = rewritten(words, lexicon)
     reasons = (
@@ -62,10 +67,18 @@ def exclusion(request: str, earlier: Sequence[str], lexicon: Lexicon) -> str:
         ("varied", bool(lexicon.varied.search(text) or lexicon.varied.search(words))),
         # A command, such as "turn on the lamp".
         ("no question", not (_asks(text, lexicon) or _is_question(request, lexicon))),
-        ("refers back", bool(earlier) and _refers_back(words, text, lexicon)),
+        ("another language", _is_another_language(request, lexicon)),
+        ("refers back", not is_first and _refers_back(words, text, lexicon)),
         ("conversation has context", any(_sets_context(one, lexicon) for one in earlier)),
     )
     return next((reason for reason, applies in reasons if applies), "")
+
+
+def _is_another_language(request: str, lexicon: Lexicon) -> bool:
+    """Returns whether more words of the request belong to another language, whose rules would be needed."""
+    tokens = normalized_words(request).replace("'", " ").split()
+    found = {name: sum(map(one.knows, tokens)) for name, one in LEXICONS.items()}
+    return max(found.values()) > max(count for name, count in found.items() if LEXICONS[name] is lexicon)
 
 
 def _refers_back(words: str, text: str, lexicon: Lexicon) -> bool:

@@ -140,6 +140,7 @@ ENGLISH = Lexicon(
         "is are am was were be been being do does did will shall of 's there please really actually exactly".split()
     ),
     articles=pairs("the=definite a=indefinite an=indefinite"),
+    genders=(),
     be=frozenset("is are was were be been being".split()),
     past=frozenset("was were did had".split()),
     future=frozenset("will shall gonna".split()),

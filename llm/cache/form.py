@@ -24,11 +24,13 @@ class Word:
         base: Its base form.
         plural: Whether an ending or an irregular plural was removed.
         article: "definite", "indefinite" or "".
+        article_word: The article itself, which may tell the gender.
     """
 
     base: str
     plural: bool = False
     article: str = ""
+    article_word: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,7 @@ def form_of(request: str, lexicon: Lexicon) -> RequestForm:
     article, past, auxiliaries = "", False, 0
     for place, token in enumerate(tokens):
         if token in lexicon.articles:
-            article = lexicon.articles[token]
+            article = token
             continue
         auxiliaries += token in _DO
         if token in lexicon.negations:
@@ -104,7 +106,7 @@ def form_of(request: str, lexicon: Lexicon) -> RequestForm:
             word, is_past = _base(token, lexicon)
             past = past or is_past
             is_verb = place == len(tokens) - 1 and question in _ADVERBIAL  # "how the heart works"
-            words.append(Word(word.base, word.plural and not is_verb, article))
+            words.append(Word(word.base, word.plural and not is_verb, lexicon.articles.get(article, ""), article))
         article = ""
     tense = "present"
     if past or not lexicon.past.isdisjoint(tokens):

@@ -122,6 +122,7 @@ FRENCH = Lexicon(
     ),
     dropped=frozenset("de est sont il elle on ils elles ce es être fut était étaient estcequepolar".split()),
     articles=pairs("le=definite la=definite les=definite un=indefinite une=indefinite"),
+    genders=(frozenset({"le", "les", "un"}), frozenset({"la", "les", "une"})),
     be=frozenset(),
     past=frozenset("était étaient fut furent avait avaient".split()),
     future=frozenset("va vont sera seront".split()),

@@ -4,12 +4,18 @@ Embeddings place "is it safe" beside "is it not safe", and "from Rome to Naples"
 word that carries meaning must correspond: what differs is vetoed, with the reason.
 """
 
+import re
+
 from llm.cache.form import RequestForm
 from llm.cache.lexicon import Lexicon
 
 SHORT = 1
 """Words of a request in which a definite article decides what is meant: "what is the office"."""
 
+SHORT_CASE = 2
+"""Most words of a request in which a capital letter decides. In longer ones, the other words tell what is meant."""
+
+_WORD = re.compile(r"\w+")
 _NAMING = frozenset({"what", "who", "about"})
 
 
@@ -27,16 +33,30 @@ def veto(stored: RequestForm, asked: RequestForm, lexicon: Lexicon) -> str:
             return reason
     if sorted(stored.bases) != sorted(asked.bases):
         return _mismatch(stored, asked, lexicon)
-    return "roles" if stored.bases != asked.bases else _nouns_differ(stored, asked)
+    return "roles" if stored.bases != asked.bases else _nouns_differ(stored, asked, lexicon)
 
 
-def _nouns_differ(stored: RequestForm, asked: RequestForm) -> str:
+def case_differs(stored: str, asked: str, form: RequestForm) -> bool:
+    """Returns whether a capital letter may decide what is meant: "What is Polish?" and "What is polish?".
+
+    That is so in short requests, as a recognizer writes them: with a capital letter at the beginning.
+    """
+    if len(form.words) > SHORT_CASE or not (stored[:1].isupper() and asked[:1].isupper()):
+        return False
+    one, other = ({word.lower(): word[0].isupper() for word in _WORD.findall(text)[1:]} for text in (stored, asked))
+    return any(one[word] != other[word] for word in one.keys() & other.keys())
+
+
+def _nouns_differ(stored: RequestForm, asked: RequestForm, lexicon: Lexicon) -> str:
     """Returns why the same words may mean other things: "the largest moons", "the matrix" and "a matrix"."""
     pairs = list(zip(stored.words, asked.words, strict=True))
     one_thing = stored.superlative or asked.superlative
     for word, other in pairs:
         articles = {word.article, other.article}
         if articles == {"definite", "indefinite"}:
+            return "article"
+        words = {word.article_word, other.article_word} - {""}
+        if len(words) > 1 and lexicon.genders and not any(words <= gender for gender in lexicon.genders):
             return "article"
         if word.plural != other.plural and (one_thing or "definite" in articles):
             return "number"

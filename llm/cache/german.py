@@ -154,6 +154,12 @@ GERMAN = Lexicon(
         "der=definite die=definite das=definite des=definite dem=definite ein=indefinite eine=indefinite "
         "eines=indefinite einer=indefinite einem=indefinite"
     ),
+    genders=(
+        frozenset("der den dem des ein einem eines".split()),
+        frozenset("die eine einer".split()),  # without "der": it would be the same as the masculine one
+        frozenset("das dem des ein einem eines".split()),
+        frozenset("die den".split()),
+    ),
     be=frozenset(),
     past=frozenset("war waren wurde wurden hatte hatten".split()),
     future=frozenset(),

@@ -50,6 +50,7 @@ class Lexicon:
         polar: Words that begin a yes-or-no question.
         dropped: Words without meaning of their own.
         articles: Articles, each with "definite" or "indefinite".
+        genders: Articles that one noun may have in its cases and numbers; () where articles have no gender.
         be: Forms of "be" that make a past form passive.
         past, future: Words that tell the tense. `past_forms` maps past forms to their verbs.
         negations: Words that negate, each with the word that stands for it.
@@ -76,6 +77,7 @@ class Lexicon:
     polar: re.Pattern[str]
     dropped: frozenset[str]
     articles: Mapping[str, str]
+    genders: tuple[frozenset[str], ...]
     be: frozenset[str]
     past: frozenset[str]
     future: frozenset[str]
@@ -96,3 +98,14 @@ class Lexicon:
     referring: re.Pattern[str]
     definite: re.Pattern[str]
     complement: re.Pattern[str]
+
+    def knows(self, word: str) -> bool:
+        """Returns whether this is one of the language's frequent words: an article, a pronoun, a question word, ..."""
+        return (
+            word in self.articles
+            or word in self.dropped
+            or word in self.past
+            or word in self.negations
+            or any(pattern.fullmatch(word) for pattern in (self.personal, self.timely, self.polar))
+            or any(pattern.fullmatch(word) for pattern, _ in self.questions)
+        )

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from llm.cache import MAX_FOUND, CacheEntry, CacheStoreError
+from llm.cache import MAX_FOUND, CacheEntry, CacheStoreError, entry_id
 from llm.extra import installing
 
 TIMEOUT_S = 0.05
@@ -23,8 +23,8 @@ _FIELDS = ("scope", "form", "words", "language", "request", "answer", "by", "cre
 class RedisStore:
     """A CacheStore in Redis. Use it in one thread.
 
-    Keys: `entry:ID` is a hash with the fields of an entry; `form:HASH` leads from the words of a form to ids; `used`
-    sorts ids by their last use.
+    Keys: `entry:ID` is a hash with the fields of an entry; `form:HASH` is the set of the ids of a form; `used` sorts ids
+    by their last use.
 
     Args:
         url: Address, as in redis://127.0.0.1:6379/0.
@@ -37,20 +37,29 @@ class RedisStore:
         """Connects at the first use. Raises CacheStoreError without the extra."""
         try:
             from redis import Redis, RedisError  # noqa: PLC0415 - an extra
+            from redis.backoff import NoBackoff  # noqa: PLC0415
+            from redis.retry import Retry  # noqa: PLC0415
         except ImportError as error:
             raise CacheStoreError(f"cache.store redis needs the package redis: {installing('redis')}") from error
         self._error: type[Exception] = RedisError
-        self._redis: Any = Redis.from_url(url, socket_timeout=TIMEOUT_S, socket_connect_timeout=TIMEOUT_S)
+        # Without retries, which would wait for seconds.
+        self._redis: Any = Redis.from_url(
+            url, socket_timeout=TIMEOUT_S, socket_connect_timeout=TIMEOUT_S, retry=Retry(NoBackoff(), 0)
+        )
         self.name = f"redis {_without_secret(url)}"
         self._max_entries = max_entries
         self._max_age_s = max_age_s
         self._now_s = now_s
 
-    def find(self, scope: str, form: str) -> list[CacheEntry]:
+    def find(self, scope: str, form: str, words: str) -> list[CacheEntry]:
         """See `CacheStore`."""
+        key, same = _form_key(scope, form), entry_id(scope, words)
         with self._reporting():
-            ids = [one.decode() for one in self._redis.hvals(_form_key(scope, form))]
-            return self._read(ids[-MAX_FOUND:]) if ids else []
+            ids = sorted((one.decode() for one in self._redis.smembers(key)), key=lambda one: one != same)[:MAX_FOUND]
+            found = self._read(ids) if ids else []
+            if gone := set(ids) - {one.id for one in found}:
+                self._redis.srem(key, *gone)
+            return found
 
     def put(self, entry: CacheEntry) -> None:
         """See `CacheStore`."""
@@ -58,14 +67,10 @@ class RedisStore:
         fields["vector"] = b"" if entry.vector is None else entry.vector.astype("<f4").tobytes()
         form_key, age_s = _form_key(entry.scope, entry.form), max(1, int(self._max_age_s))
         with self._reporting():
-            before = _bytes(self._redis.hget(form_key, entry.words))
             pipe = self._redis.pipeline()
-            if before is not None:
-                pipe.delete(f"{PREFIX}entry:{before.decode()}")
-                pipe.zrem(f"{PREFIX}used", before)
             pipe.hset(f"{PREFIX}entry:{entry.id}", mapping=fields)
             pipe.expire(f"{PREFIX}entry:{entry.id}", age_s)
-            pipe.hset(form_key, entry.words, entry.id)
+            pipe.sadd(form_key, entry.id)
             pipe.expire(form_key, age_s)
             pipe.zadd(f"{PREFIX}used", {entry.id: self._now_s()})
             pipe.zcard(f"{PREFIX}used")
@@ -101,22 +106,23 @@ class RedisStore:
         removed = 0
         for entry in self._read(list(dict.fromkeys(ids))):
             pipe = self._redis.pipeline()
-            pipe.hdel(_form_key(entry.scope, entry.form), entry.words)
+            pipe.srem(_form_key(entry.scope, entry.form), entry.id)
             pipe.zrem(f"{PREFIX}used", entry.id)
             pipe.delete(f"{PREFIX}entry:{entry.id}")
             removed += int(pipe.execute()[-1])
         return removed
 
     def _read(self, ids: Sequence[str]) -> list[CacheEntry]:
-        """Returns the entries that still exist; Redis may have removed others for their age."""
+        """Returns the entries that still exist. Removes what is left of others, which Redis removed for their age."""
         pipe = self._redis.pipeline(transaction=False)
         for one in ids:
             pipe.hgetall(f"{PREFIX}entry:{one}")
         rows = pipe.execute()
-        gone = [one for one, row in zip(ids, rows, strict=True) if not row]
-        if gone:
+        whole = {one: row for one, row in zip(ids, rows, strict=True) if all(name.encode() in row for name in _FIELDS)}
+        if gone := [one for one in ids if one not in whole]:
             self._redis.zrem(f"{PREFIX}used", *gone)
-        return [_entry(one, row) for one, row in zip(ids, rows, strict=True) if row]
+            self._redis.delete(*(f"{PREFIX}entry:{one}" for one in gone))
+        return [_entry(one, row) for one, row in whole.items()]
 
     @contextmanager
     def _reporting(self) -> Generator[None]:
@@ -139,13 +145,7 @@ def _form_key(scope: str, form: str) -> str:
     return f"{PREFIX}form:{blake2b(f'{scope} {form}'.encode(), digest_size=16).hexdigest()}"
 
 
-def _bytes(value: object) -> bytes | None:
-    """Returns what a synchronous client returned; its types also name the asynchronous one's."""
-    assert value is None or isinstance(value, bytes)
-    return value
-
-
 def _without_secret(url: str) -> str:
-    """Returns an address without user name and password."""
-    scheme, _, rest = url.partition("://")
+    """Returns an address without user name, password and options, which may hold a password, too."""
+    scheme, _, rest = url.partition("?")[0].partition("://")
     return f"{scheme}://{rest.rpartition('@')[2]}"

@@ -11,11 +11,14 @@ VERSION = 1
 
 
 def scope_of(messages: Sequence[Message], options: ChatOptions, *, language: str, answered_by: str) -> str:
-    """Returns a hash of the instructions, the language, the language models and the tools.
+    """Returns a hash of the instructions, a greeting, the language, the language models and the tools.
 
     `answered_by`: names the endpoints with their models and settings.
     """
-    instructions = [message.content for message in messages if message.role == "system"]
+    begins = next((number for number, message in enumerate(messages) if message.role == "user"), len(messages))
+    instructions = [
+        message.content for number, message in enumerate(messages) if message.role == "system" or number < begins
+    ]
     functions = [(one.name, one.description, one.parameters) for one in options.functions]
     parts = [VERSION, language, answered_by, instructions, functions, options.choice, options.max_tokens]
     return blake2b(json.dumps(parts).encode(), digest_size=12).hexdigest()

@@ -2,15 +2,18 @@
 
 import sqlite3
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
 
-from llm.cache import MAX_FOUND, CacheEntry, CacheStoreError
+from llm.cache import MAX_FOUND, CacheEntry, CacheStoreError, entry_id
 
 BUSY_TIMEOUT_S = 0.05
 """Longest wait for another process that writes, in seconds."""
+
+CLOCK_ERROR_S = 86400.0
+"""Entries from so far in the future were stored while the clock was wrong. They would outlive their age, in seconds."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS answers (
@@ -29,35 +32,34 @@ class SqliteStore:
     """A CacheStore in a file. Use it in one thread.
 
     Args:
-        path: The file; created with its folder, readable by the user only.
+        path: The file; created with its folder, readable by the user only. None: in memory, until it is closed.
         max_entries: Beyond it, the least recently used entry is removed.
         max_age_s: Older entries are removed.
         now_s: Returns the seconds since 1970.
     """
 
-    def __init__(self, path: Path, *, max_entries: int, max_age_s: float, now_s: Callable[[], float]) -> None:
-        self.name = f"sqlite {path}"
+    def __init__(self, path: Path | None, *, max_entries: int, max_age_s: float, now_s: Callable[[], float]) -> None:
+        self.name = "in memory" if path is None else f"sqlite {path}"
         self._path = path
         self._max_entries = max_entries
         self._max_age_s = max_age_s
         self._now_s = now_s
         self._database: sqlite3.Connection | None = None
 
-    def find(self, scope: str, form: str) -> list[CacheEntry]:
+    def find(self, scope: str, form: str, words: str) -> list[CacheEntry]:
         """See `CacheStore`."""
         with self._opened() as database:
             rows = database.execute(
-                f"SELECT {_COLUMNS} FROM answers WHERE scope = ? AND form = ? AND created_s > ? "  # noqa: S608
-                "ORDER BY used_s DESC LIMIT ?",
-                (scope, form, self._oldest_s, MAX_FOUND),
-            ).fetchall()
-        return [_entry(row) for row in rows]
+                f"SELECT {_COLUMNS} FROM answers WHERE scope = ? AND form = ? AND created_s > ? AND created_s < ? "  # noqa: S608
+                "ORDER BY id = ? DESC, used_s DESC LIMIT ?",
+                (scope, form, *self._ages_s, entry_id(scope, words), MAX_FOUND),
+            )
+            return [_entry(row) for row in rows]
 
     def put(self, entry: CacheEntry) -> None:
         """See `CacheStore`."""
         vector = None if entry.vector is None else entry.vector.astype("<f4").tobytes()
         with self._opened() as database, database:
-            database.execute("DELETE FROM answers WHERE scope = ? AND words = ?", (entry.scope, entry.words))
             database.execute(
                 f"INSERT OR REPLACE INTO answers ({_COLUMNS}, used_s) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
                 (
@@ -65,7 +67,7 @@ class SqliteStore:
                     entry.by, entry.created_s, vector, entry.hits, self._now_s(),
                 ),
             )  # fmt: skip
-            database.execute("DELETE FROM answers WHERE created_s <= ?", (self._oldest_s,))
+            self._remove_old(database)
             database.execute(
                 "DELETE FROM answers WHERE id IN "
                 "(SELECT id FROM answers ORDER BY used_s DESC, rowid DESC LIMIT -1 OFFSET ?)",
@@ -81,10 +83,10 @@ class SqliteStore:
         """See `CacheStore`."""
         with self._opened() as database:
             rows = database.execute(
-                f"SELECT {_COLUMNS} FROM answers WHERE created_s > ? ORDER BY used_s DESC",  # noqa: S608
-                (self._oldest_s,),
-            ).fetchall()
-        return [_entry(row) for row in rows]
+                f"SELECT {_COLUMNS} FROM answers WHERE created_s > ? AND created_s < ? ORDER BY used_s DESC",  # noqa: S608
+                self._ages_s,
+            )
+            return [_entry(row) for row in rows]
 
     def forget(self, ids: Sequence[str]) -> int:
         """See `CacheStore`."""
@@ -92,8 +94,9 @@ class SqliteStore:
             removed = sum(
                 database.execute("DELETE FROM answers WHERE id = ?", (one,)).rowcount for one in dict.fromkeys(ids)
             )
-        with self._opened() as database:
-            database.execute("VACUUM")  # the words are gone from the file, too
+            self._remove_old(database)
+        with self._opened() as database:  # the words are gone from the file; now from the log of changes, too
+            database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return removed
 
     def close(self) -> None:
@@ -103,8 +106,13 @@ class SqliteStore:
             database.close()
 
     @property
-    def _oldest_s(self) -> float:
-        return self._now_s() - self._max_age_s
+    def _ages_s(self) -> tuple[float, float]:
+        """When the valid entries were stored, exclusive. Those of the future are from a clock that was wrong."""
+        now_s = self._now_s()
+        return now_s - self._max_age_s, now_s + CLOCK_ERROR_S
+
+    def _remove_old(self, database: sqlite3.Connection) -> None:
+        database.execute("DELETE FROM answers WHERE created_s <= ? OR created_s >= ?", self._ages_s)
 
     @contextmanager
     def _opened(self) -> Generator[sqlite3.Connection]:
@@ -116,29 +124,29 @@ class SqliteStore:
         except (sqlite3.Error, OSError, ValueError) as error:
             if getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_BUSY:
                 self.close()
-            raise CacheStoreError(f"the answer cache {self._path} cannot be used ({_reason(error)})") from error
+            raise CacheStoreError(f"the answer cache {self.name} cannot be used ({_reason(error)})") from error
 
     def _open(self) -> sqlite3.Connection:
-        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._path.touch(mode=0o600)
-        database = sqlite3.connect(self._path, timeout=BUSY_TIMEOUT_S)
+        if self._path is not None:
+            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._path.touch(mode=0o600)
+        database = sqlite3.connect(self._path or ":memory:", timeout=BUSY_TIMEOUT_S)
         try:
-            _check_version(database)
+            (version,) = database.execute("PRAGMA user_version").fetchone()
+            if version not in {0, VERSION}:
+                raise ValueError("it was written by another version of Repartee; remove it")
             database.execute("PRAGMA journal_mode = WAL")
             database.execute("PRAGMA synchronous = NORMAL")
             database.execute("PRAGMA secure_delete = ON")
-            database.executescript(_SCHEMA)
-            database.execute(f"PRAGMA user_version = {VERSION}")
+            if version == 0:
+                database.executescript(_SCHEMA)
+                database.execute(f"PRAGMA user_version = {VERSION}")
+            with suppress(sqlite3.OperationalError), database:  # another process may be writing
+                self._remove_old(database)
         except BaseException:
             database.close()
             raise
         return database
-
-
-def _check_version(database: sqlite3.Connection) -> None:
-    (version,) = database.execute("PRAGMA user_version").fetchone()
-    if version not in {0, VERSION}:
-        raise ValueError("it was written by another version of Repartee; remove it")
 
 
 _Row = tuple[str, str, str, str, str, str, str, str, float, bytes | None, int]
@@ -151,4 +159,6 @@ def _entry(row: _Row) -> CacheEntry:
 
 
 def _reason(error: Exception) -> str:
-    return str(getattr(error, "strerror", "") or error)
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # without its extension
+    remedy = "; remove it" if code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB} else ""
+    return str(getattr(error, "strerror", "") or error) + remedy

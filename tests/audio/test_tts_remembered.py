@@ -29,6 +29,17 @@ def test_text_is_synthesized_once_for_each_speed() -> None:
     assert run_virtual(scene()) == ["two words", "two words"]
 
 
+def test_remembered_samples_cannot_be_changed() -> None:
+    async def scene() -> list[Chunk]:
+        voice = RememberedVoice(ScriptedVoice())
+        await said(voice, "two words")
+        return await said(voice, "two words")
+
+    for chunk in run_virtual(scene()):
+        with pytest.raises(ValueError, match="read-only"):
+            chunk.pcm[:] = 0
+
+
 def test_interrupted_text_is_synthesized_again() -> None:
     async def scene() -> list[str]:
         scripted = ScriptedVoice()

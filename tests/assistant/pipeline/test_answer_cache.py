@@ -7,6 +7,7 @@ from cache_parts import MemoryStore, inline_cache
 from simulation import ScriptedModel, Simulation, SimulationResult, Utterance
 
 from assistant.turns.settings import TurnSettings
+from llm.cache.answer_cache import PROBLEM
 from llm.cache.cached_chat import CachedChat
 
 FRANCE = "what is the capital of france"
@@ -91,9 +92,7 @@ def test_failing_store_is_shown_once_and_the_model_answers() -> None:
     words = [FRANCE, AGAIN, FRANCE, AGAIN, FRANCE, AGAIN, FRANCE]
     result, model, _ = run_conversation(*words, store=store)
     assert len(model.asked) == len(words)
-    assert result.problems == [
-        "the answer cache memory cannot be used (it is lost); the language model is asked instead"
-    ]
+    assert result.problems == [PROBLEM]
     outcomes = [event.detail for record in result.records for event in record.events if event.name == "cache"]
     assert outcomes.count("attempt 1: paused") >= 3
     assert all(record.error is None for record in result.records)

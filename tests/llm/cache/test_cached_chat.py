@@ -157,11 +157,12 @@ def test_failed_answer_is_not_stored() -> None:
     ("changed", "options", "answered_by"),
     [
         ((replace(SYSTEM, content="Answer like a pirate."), Message("user", FRANCE)), PLAIN, "near m"),
+        (asking(FRANCE, Message("assistant", "I am a pirate.")), PLAIN, "near m"),
         (asking(FRANCE), ChatOptions(functions=(LAMP,)), "near m"),
         (asking(FRANCE), ChatOptions(max_tokens=10), "near m"),
         (asking(FRANCE), PLAIN, "near another-model"),
     ],
-    ids=["instructions", "tools", "length", "model"],
+    ids=["instructions", "greeting", "tools", "length", "model"],
 )
 def test_answer_is_valid_only_for_the_same_instructions_tools_and_model(
     changed: tuple[Message, ...], options: ChatOptions, answered_by: str
@@ -179,11 +180,13 @@ def test_answer_is_valid_only_for_the_same_instructions_tools_and_model(
         (asking("And in Spain?", Message("user", FRANCE), Message("assistant", "Paris.")), PLAIN),
         (asking(FRANCE, Message("user", "I am a child."), Message("assistant", "Hello.")), PLAIN),
         (asking(FRANCE), ChatOptions(functions=(LAMP,), choice="required")),
+        (asking("What is the population?", Message("assistant", "Let us talk about Italy.")), PLAIN),
+        (asking(FRANCE, Message("user", "What is the capital of Spain?")), PLAIN),
         (asking(FRANCE, Message("tool", "on", call_id="1")), PLAIN),
         ((SYSTEM, Message("user", FRANCE), Message("tool", "on", call_id="1")), PLAIN),
         ((), PLAIN),
     ],
-    ids=["time", "refers back", "statement", "required tool", "tool before", "result of a tool", "nothing"],
+    ids=["time", "refers back", "statement", "greeting", "unanswered request", "required tool", "tool before", "result of a tool", "nothing"],
 )
 def test_request_is_not_looked_up(messages: tuple[Message, ...], options: ChatOptions) -> None:
     scene = Scene()

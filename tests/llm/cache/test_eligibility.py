@@ -45,6 +45,9 @@ def lexicon(language: str) -> Lexicon:
         ("fr", "Raconte une blague.", "varied"),
         ("en", "How " + "very " * 50 + "long is the Nile?", "long"),
         ("en", "?!", "no words"),
+        ("en", "Was habe ich heute gegessen?", "another language"),
+        ("de", "Is the shop open now?", "another language"),
+        ("fr", "Wo ist die Apotheke?", "another language"),
     ],
 )
 def test_request_is_excluded(language: str, request_text: str, why: str) -> None:
