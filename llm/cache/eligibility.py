@@ -30,6 +30,9 @@ _SENTENCE_ENDS = (".", "!", "…", '."', ".”", ".»")
 _MIN_LATER_WORDS = 4
 """A request after the first turn needs so many words, or a question word and a verb, to stand alone."""
 
+_NAME = re.compile(r"(?<=[\w,] )(?!I\b)[A-ZÀ-Ý]")
+"""A word with a capital letter within a sentence."""
+
 _LEAVES_OPEN = re.compile(
     r"\b(?:now|today|tonight|tomorrow|yesterday|currently|current|at the moment|as of|latest|recent(?:ly)?|this year|"
     r"sorry|i cannot|i can't|i could not|i couldn't|i do not know|i don't know|i'm not (?:sure|able)|unable|earlier|"
@@ -63,12 +66,13 @@ def exclusion(request: str, earlier: Sequence[str], lexicon: Lexicon, *, is_firs
     reasons = (
         ("no words", not words),
         ("time or place", bool(lexicon.timely.search(text) or lexicon.timely.search(words))),
+        ("time or place", _asks_about_state(request, words, lexicon)),
         ("personal", bool(lexicon.personal.search(text))),
         ("varied", bool(lexicon.varied.search(text) or lexicon.varied.search(words))),
         # A command, such as "turn on the lamp".
         ("no question", not (_asks(text, lexicon) or _is_question(request, lexicon))),
         ("another language", _is_another_language(request, lexicon)),
-        ("refers back", not is_first and _refers_back(words, text, lexicon)),
+        ("refers back", not is_first and _refers_back(request, words, text, lexicon)),
         ("conversation has context", any(_sets_context(one, lexicon) for one in earlier)),
     )
     return next((reason for reason, applies in reasons if applies), "")
@@ -76,12 +80,30 @@ def exclusion(request: str, earlier: Sequence[str], lexicon: Lexicon, *, is_firs
 
 def _is_another_language(request: str, lexicon: Lexicon) -> bool:
     """Returns whether more words of the request belong to another language, whose rules would be needed."""
-    tokens = normalized_words(request).replace("'", " ").split()
+    tokens = normalized_words(request).replace("'", " ").replace("-", " ").split()
     found = {name: sum(map(one.knows, tokens)) for name, one in LEXICONS.items()}
     return max(found.values()) > max(count for name, count in found.items() if LEXICONS[name] is lexicon)
 
 
-def _refers_back(words: str, text: str, lexicon: Lexicon) -> bool:
+def _asks_about_state(request: str, words: str, lexicon: Lexicon) -> bool:
+    """Returns whether the request asks for the state of something that is there: "is the pharmacy open"."""
+    if not lexicon.state.search(words) or lexicon.superlative.search(words) or _names(request, lexicon):
+        return False
+    if any(lexicon.articles.get(word) == "indefinite" for word in words.split()):
+        return False  # "is the tomato a fruit"
+    return _has_bare_definite(words, lexicon)
+
+
+def _has_bare_definite(words: str, lexicon: Lexicon) -> bool:
+    return any(not lexicon.complement.search(words, found.end()) for found in lexicon.definite.finditer(words))
+
+
+def _names(request: str, lexicon: Lexicon) -> bool:
+    """Returns whether the request has a name, by its capital letters."""
+    return lexicon.names_have_capitals and bool(_NAME.search(request))
+
+
+def _refers_back(request: str, words: str, text: str, lexicon: Lexicon) -> bool:
     """Returns whether a later request may depend on what was said before it."""
     if lexicon.referring.search(words):
         return True
@@ -89,7 +111,10 @@ def _refers_back(words: str, text: str, lexicon: Lexicon) -> bool:
         return True
     if len(words.split()) < _MIN_LATER_WORDS - 1:
         return True
-    return any(not lexicon.complement.search(words, found.end()) for found in lexicon.definite.finditer(words))
+    found = lexicon.relational.search(words)
+    if found and not lexicon.complement.search(words, found.end()) and not _names(request, lexicon):
+        return True
+    return _has_bare_definite(words, lexicon)
 
 
 @lru_cache(maxsize=256)  # each turn looks at all earlier ones, on the event loop

@@ -87,9 +87,12 @@ ENGLISH = Lexicon(
         who (?:is|was) the discoverer of -> who discovered
         who (?:is|was) the founder of -> who founded
         who (?:is|was) the painter of -> who painted
+        by whom (?:was|were) (.+) (\w+ed|written|built|made|found)$ -> who \2 \1
+        who (?:was|were) (.+) (\w+ed|written|built|made|found) by$ -> who \2 \1
         what is (?:the|a) (?:meaning|definition) of -> what is
         what (?:do|does) (.+) mean$ -> what is \1
         what is nato$ -> what stand nato
+        what (?:is|are) (.+) short for$ -> what stand \1
         what (?:do|does) (?:the )?(?:abbreviation |acronym )?(.+) stand for$ -> what stand \1
         take place ->
         (?:located|situated)$ ->
@@ -102,8 +105,15 @@ ENGLISH = Lexicon(
         ^(?:can you )?spell -> howto spell
         ^translate (.+) (?:in|to|into) (\w+)$ -> howto say \1 in \2
         what is the way to -> howto
+        ^what is (.+) in (arabic|chinese|english|french|german|italian|japanese|korean|latin|portuguese|russian|spanish)$ -> howto say \1 in \2
+        ^(?:what is )?(?:a|the) recipe for -> howto make
+        how long (?:does it take|do (?:you|i|we|people) (?:have|need)) to (?=(?:bake|boil|cook|fry|grill|roast|steam)\b) -> how long
+        how (?:do|does) (.+) differ from (.+)$ -> what is the difference between \1 and \2
+        why do (?:we|people|you) get (\w+)$ -> what causes \1
+        is it (?:okay|ok|all right) for (.+) to (?=(?:eat|drink)\b) -> can \1
         how much time -> how long
         (?:at|what is the) (?:what |which )?temperature (?:at which )?(?:do|does) (.+) (boil|melt|freeze)s?$ -> temperature \2 \1
+        what temperature (?:do|does) (.+) (boil|melt|freeze)s? at$ -> temperature \2 \1
         what is the (boil|melt|freez)ing point of -> temperature \1
         (?:what|which) currency (?:is used|is it|do people use|do they use) in -> what is the currency of
         (?:what|which) currency (?:does|do) (.+) (?:have|use) -> what is the currency of \1
@@ -116,6 +126,7 @@ ENGLISH = Lexicon(
         (?:which|what) (\w+) is the (\w+est|most \w+)(?: one)?(?=$| (?:in|of|on)\b) -> what is the \2 \1
         (?:which|what) (\w+) ((?:in|of|on) (?:the )?\w+) is the (\w+est|most \w+)$ -> what is the \3 \1 \2
         between (?:a |an |the )?(\w+) and (?:a |an |the )?(\w+)$ -> between \1 and \2
+        (\w+est|most \w+) (\w+) in -> \1 \2 of
         """
     ),
     questions=(
@@ -234,7 +245,8 @@ ENGLISH = Lexicon(
         (?:this|next|last|coming|past) (?:spring|summer|autumn|fall|winter|monday|tuesday|wednesday|thursday|friday)
         (?:this|next|last|coming|past) (?:saturday|sunday|election|game|match|episode|train|bus|flight)
         weather|forecast|news|headlines|traffic|stock|stocks|share price|exchange rate|score|raining|snowing
-        price of|open on|opening hours|here|nearby|near me|around me|close to me|closest|nearest
+        price of|open on|opening hours|here|nearby|near me|around me|close to me|closest|nearest|how far is it
+        (?:days|weeks|months|hours|minutes|long|time) .*(?:until|till|before)
         """
     ),
     personal=alternatives(
@@ -252,9 +264,19 @@ ENGLISH = Lexicon(
         """
         it|its|itself|they|them|their|theirs|he|him|his|she|her|hers|this|that|these|those|there|then|thing
         one|ones|same|such|former|latter|both|so|too|also|instead|either|neither|other|others|more|rest|above
+        in town|through town|around town|to town|locally
         what about|how about|^and|^but|^or|^because|^why$|^how$|^when$|^where$|^who$|^what$|^which$
         """
     ),
+    state=re.compile(r"^(?:is|are|was|were) the\b"),
     definite=re.compile(r"\bthe (?!(?:sun|moon|earth|world|sky|sea|universe|internet|solar system|human body)\b)"),
+    names_have_capitals=True,
+    relational=alternatives(
+        """
+        inhabitants?|residents|languages?|currency|religions?|food|dish|dishes|rivers?|mountains?|cities|towns?|sights
+        restaurants?|hotels?|museums?|beach|beaches|airports?|side effects|symptoms|ingredients|members|players|characters
+        actors|people (?:live|speak|eat|drink|use|wear|pay|celebrate|work|visit|do)
+        """
+    ),
     complement=re.compile(r"\b(?:of|in|on|for|from|between|about|to|with|than|who|that)\s+\w"),
 )

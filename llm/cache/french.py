@@ -40,6 +40,7 @@ FRENCH = Lexicon(
     rewrites=rewrites(
         r"""
         ^que (?:peux tu|tu peux) (?:me )?dire (?:sur|de) -> parlede
+        ^que (?:sais tu|tu sais) (?:de|sur|du|des) -> parlede
         ^(?:parle|parlez|dis) moi (?:quelque chose )?(?:de|sur|du|des) -> parlede
         ^(le|la) (?!.*\b(?:qui|que|quoi|quel\w*|quand|où|comment|pourquoi|combien|est|sont|a|ont|il|elle)\b)(?=\w) -> que est \1
         du -> de le
@@ -82,6 +83,11 @@ FRENCH = Lexicon(
         qui (?:est|fut|était) le auteur de -> qui a écrit
         qui (?:est|fut|était) le inventeur de -> qui a inventé
         qui (?:est|fut|était) le fondateur de -> qui a fondé
+        par qui (.+) a (?:il|elle) été (écrit|peint|inventé|fondé|composé|découvert|construit)e?$ -> qui a \2 \1
+        ^(.+?) (est|fond|bout) (à quelle \w+)$ -> \3 \2 \1
+        ^(.+?) a combien de (.+)$ -> combien de \2 a \1
+        quand (.+) se est (?:il|elle) (\w+)$ -> quand se est \2 \1
+        quelle différence y a il entre -> que est la différence entre
         par qui a été (écrit|peint|inventé|fondé|composé) -> qui a \1
         comment (?:ça )?(?:marche|marchent|fonctionne|fonctionnent) (.+)$ -> comment \1 fonctionne
         (comment|pourquoi) (volent|vivent|dorment|naissent) (.+)$ -> \1 \3 \2
@@ -157,6 +163,7 @@ FRENCH = Lexicon(
         baleine baleines
         frigo réfrigérateur
         fait faire font
+        dit dire
         cuire cuit cuisent
         enlève enlever
         noue nouer
@@ -189,6 +196,7 @@ FRENCH = Lexicon(
         récemment|dernièrement|encore|déjà|il y a \\w+ (?:jours|ans|heures|minutes)|depuis
         (?:cette|ce|cet) (?:minute|heure|jour|semaine|mois|année|week-end|saison|été|hiver|printemps|automne)
         (?:prochain|prochaine|passé|passée)|météo|temps qu|temps fait|actualités|nouvelles|trafic|bourse|action|score
+        (?:jours|semaines|mois|heures|minutes|temps) .*(?:avant|jusque?)
         pleut|neige t|quelle heure est|quel jour est|ici|près de moi|à proximité|ouvert|horaires|prix de
         """
     ),
@@ -202,11 +210,24 @@ FRENCH = Lexicon(
     referring=alternatives(
         """
         ils|elles|lui|leur|leurs|son|sa|ses|ça|cela|ceci|celui|celle|ceux|celles|cette|cet|ces|y|là|ensuite|aussi
+        en ville|sur place
         ^et|^mais|^ou|^parce|^pourquoi$|^comment$|^quand$|^où$|^qui$|^quoi$|est il|est elle|a il|a elle
         """
     ),
+    state=re.compile(
+        r"^(?:est ce que )?(?:le|la|les) \w+ (?:est|sont) (?!(?:elles? |ils? )?(?:une?|des?|du)\b)"
+    ),
     definite=re.compile(
         r"\b(?:le|la|les) (?!(?:soleil|lune|terre|monde|ciel|mer|univers|internet|corps humain|système solaire)\b)"
+    ),
+    names_have_capitals=True,
+    relational=alternatives(
+        """
+        habitants?|langues?|monnaie|religions?|fleuves?|rivières?|montagnes?|villes?|restaurants?|hôtels?|musées?|plages?
+        aéroports?|plats?|spécialités?|effets secondaires|symptômes|ingrédients|membres|joueurs|personnages|acteurs
+        (?:parle|mange|boit|paie|fête|porte) on|on (?:parle|mange|boit|paie|fête|porte)
+        gens (?:vivent|habitent|parlent|mangent)
+        """
     ),
     complement=re.compile(r"\b(?:de|du|des|dans|en|à|au|aux|sur|pour|entre|avec|que)\s+(?:le |la |les )?\w"),
 )

@@ -12,7 +12,7 @@ from llm.cache.lexicon import Lexicon
 SHORT = 1
 """Words of a request in which a definite article decides what is meant: "what is the office"."""
 
-SHORT_CASE = 2
+SHORT_CASE = 3
 """Most words of a request in which a capital letter decides. In longer ones, the other words tell what is meant."""
 
 _WORD = re.compile(r"\w+")
@@ -56,7 +56,7 @@ def _nouns_differ(stored: RequestForm, asked: RequestForm, lexicon: Lexicon) -> 
         if articles == {"definite", "indefinite"}:
             return "article"
         words = {word.article_word, other.article_word} - {""}
-        if len(words) > 1 and lexicon.genders and not any(words <= gender for gender in lexicon.genders):
+        if len(words) > 1 and not one_thing and lexicon.genders and not any(words <= gender for gender in lexicon.genders):
             return "article"
         if word.plural != other.plural and (one_thing or "definite" in articles):
             return "number"

@@ -50,6 +50,7 @@ GERMAN = Lexicon(
         ^was kannst du (?:mir )?über -> etwasüber
         ^(?:erzähl|erzähle|sag|sage) (?:mir )?(?:etwas |was )?über -> etwasüber
         ^etwas über -> etwasüber
+        ^was weißt du über -> etwasüber
         ^(die|der|das) (?!.*\b(?:wer|wen|wem|was|welche\w?|wo|wann|warum|wie)\b)(?=\w) -> was ist \1
         wieso -> warum
         weshalb -> warum
@@ -65,8 +66,8 @@ GERMAN = Lexicon(
         wie (.+) (funktionier(?:t|en)|flieg(?:t|en)|entsteh(?:t|en)|schwimm(?:t|en))$ -> wie \2 \1
         warum (.+) (ist|sind|schnurren|werden)$ -> warum \2 \1
         ^(was ist) ((?!das|was|ein|des|eis|wichs)\w{3,})s (hauptstadt|größte \w+|währung|bevölkerung)$ -> \1 \3 von \2
-        (fluss|berg|stadt|see|land|tier) (afrika|europa|asien|amerika|australien|deutschland|frankreich|italien|spanien)s$ -> \1 in \2
-        (fluss|berg|stadt|see|land|tier) von (afrika|europa|asien|amerika|australien|deutschland|frankreich|italien|spanien)$ -> \1 in \2
+        (fluss|berg|stadt|see|land|tier) (\w{4,})s$ -> \1 in \2
+        (fluss|berg|stadt|see|land|tier) von (\w+)$ -> \1 in \2
         welche höhe (?:hat|haben) -> wie hoch ist
         was ist die höhe (?:von|des|der) -> wie hoch ist
         welche länge (?:hat|haben) -> wie lang ist
@@ -106,7 +107,9 @@ GERMAN = Lexicon(
         wie kann (?:ich|man) (.+) (\w+)$ -> wieman \2 \1
         wie (\w+t) man -> wieman \1
         wie man (.+) (\w+t)$ -> wieman \2 \1
-        wie lange (?:muss|müssen) (.+) (kochen|backen)$ -> wie lange kocht man \1
+        wie lange (?:muss|müssen) (.+) (kochen|backen|braten|grillen|garen)$ -> wie lange \2 man \1
+        wie schnell (?:kann|können) (.+) (laufen|rennen|schwimmen|fliegen|fahren)$ -> wie schnell \2 \1
+        was (?:bedeutet|heißt|ist) die abkürzung (.+)$ -> wofür steht \1
         (?:was )?versteht man unter -> was ist
         was (?:bedeutet|bedeuten) -> was ist
         was ist nato$ -> wofür steht nato
@@ -179,6 +182,13 @@ GERMAN = Lexicon(
         den einen
         kocht koche kochst kochen
         backt backe backen bäckt
+        brät braten
+        grillt grillen
+        gart garen
+        läuft laufen
+        rennt rennen
+        schwimmt schwimmen
+        fährt fahren
         macht mache machen
         lebt leben lebe
         wohnt wohnen
@@ -252,6 +262,7 @@ GERMAN = Lexicon(
         (?:diese|nächste|letzte|kommende|vergangene)[nrsm]? (?:minute|stunde|tag|woche|monat|jahr|wochenende|nacht)
         (?:diese|nächste|letzte|kommende|vergangene)[nrsm]? (?:sommer|winter|frühling|herbst|montag|wahl|spiel|folge|zug)
         wetter|vorhersage|nachrichten|verkehr|stau|aktie|aktien|kurs|spielstand|regnet|schneit|wie spät|wie viel uhr
+        (?:tage|wochen|monate|stunden|minuten|wie lange) .*bis|wie weit ist es
         hier|in der nähe|um die ecke|nächstgelegene|geöffnet|öffnungszeiten|preis von
         """
     ),
@@ -276,8 +287,18 @@ GERMAN = Lexicon(
         ^und|^aber|^oder|^weil|^warum$|^wie$|^wann$|^wo$|^wer$|^was$|was ist mit|wie wäre es mit|^erklär das|^das
         """
     ),
+    state=re.compile(r"^(?:ist|sind|war|waren) (?:der|die|das)\b"),
     definite=re.compile(
         r"\b(?:der|die|das|den|dem|des) (?!(?:sonne|mond|erde|welt|himmel|meer|universum|internet|mensch|sonnensystem)\b)"
     ),
-    complement=re.compile(r"\b(?:von|vom|in|im|aus|für|zwischen|über|zu|zur|mit|als|auf|am|an)\s+\w"),
+    names_have_capitals=False,
+    relational=alternatives(
+        """
+        einwohner|bewohner|sprachen?|währung|religion|flüsse|fluss|berge?|seen?|städte|orte|sehenswürdigkeiten|restaurants?
+        hotels?|museen|museum|strände|flughafen|flughäfen|gerichte|spezialitäten|nebenwirkungen|symptome|zutaten
+        mitglieder|spieler|figuren|schauspieler|(?:isst|trinkt|spricht|zahlt|feiert|trägt|bezahlt) man
+        menschen (?:leben|wohnen|sprechen|essen)
+        """
+    ),
+    complement=re.compile(r"\b(?:hat|haben|von|vom|in|im|aus|für|zwischen|über|zu|zur|mit|als|auf|am|an)\s+\w"),
 )

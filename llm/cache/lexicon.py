@@ -66,8 +66,11 @@ class Lexicon:
         personal: Words of requests that are about the user or the assistant.
         varied: Words of requests whose answer should vary, such as jokes.
         referring: Words that refer back to what was said before.
+        state: The beginning of a question for the state of a certain thing: "is the".
         definite: A definite noun phrase; one without a complement may refer back.
-        complement: What makes a definite noun phrase complete, such as "of France".
+        names_have_capitals: Whether only names begin with a capital letter within a sentence.
+        relational: What is always of something, such as "inhabitants"; without a complement it refers back.
+        complement: What makes a noun phrase complete, such as "of France".
     """
 
     contractions: tuple[Rewrite, ...]
@@ -96,7 +99,10 @@ class Lexicon:
     personal: re.Pattern[str]
     varied: re.Pattern[str]
     referring: re.Pattern[str]
+    state: re.Pattern[str]
     definite: re.Pattern[str]
+    names_have_capitals: bool
+    relational: re.Pattern[str]
     complement: re.Pattern[str]
 
     def knows(self, word: str) -> bool:

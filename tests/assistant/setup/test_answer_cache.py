@@ -37,6 +37,8 @@ def talk(
                 async for event in engines.model.stream(messages):
                     name = event.by if isinstance(event, AnsweringEndpoint) else name
                 engines.on_answer_heard(messages)
+                if loader._cache is not None:
+                    await loader._cache.settle()
                 by.append(name)
                 await close_engine(engines.recognizer, lambda _what: None)
             await loader.aclose()

@@ -22,7 +22,7 @@ def test_gate_lets_no_false_hit_through() -> None:
 
 
 @pytest.mark.parametrize("language", ["en", "de", "fr"])
-@pytest.mark.parametrize("parts", ["a", "b", "c"])
+@pytest.mark.parametrize("parts", ["a", "b", "c", "d"])
 def test_gate_lets_most_paraphrases_through(language: str, parts: str) -> None:
     same = [pair for pair in of_parts(PAIRS, parts) if pair.same and pair.language == language]
     assert sum(not pair.refusal for pair in same) >= 0.5 * len(same)
