@@ -23,8 +23,8 @@ class Pair:
     """One line of the file.
 
     Attributes:
-        part: "a": the rules were adjusted on it; "b": they were measured on it; "c": written after them; "d": written after
-            them, by someone else.
+        part: "a": the rules were adjusted on it; "b": they were measured on it; "c": written after them; "d": held
+            out, written after them by someone else.
         kind: "same": the answer fits; otherwise why it does not.
         language: "en", "de" or "fr".
         stored: The request that was answered.

@@ -1,8 +1,8 @@
 """Looks up and stores answers. All conversations share it.
 
-Store and embedder block, so each has a thread of its own. A request waits `FIND_TIMEOUT_S` at most for the store. Only if
-that has found a similar request, it waits for the embedding, too. Then, and whenever the store fails, the language model
-is asked.
+Store and embedder block, so each has a thread of its own. A request waits `FIND_TIMEOUT_S` at most for the store. Only
+if that has found a similar request, it waits for the embedding, too. Then, and whenever the store fails, the language
+model is asked.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ FIND_TIMEOUT_S = 0.05
 """Longest wait for the store, in seconds. It usually takes 1 ms."""
 
 EMBED_TIMEOUT_S = 0.15
-"""Longest wait for an embedding, in seconds. It takes 10 to 30 ms of processor time, and nearly always leads to a hit."""
+"""Longest wait for an embedding, in seconds. It takes 10 to 30 ms of processor time, and usually leads to a hit."""
 
 MAX_VECTORS = 64
 """Embeddings that are kept in memory: words are looked up again when a draft of the transcript becomes final."""
@@ -168,9 +168,7 @@ class AnswerCache:
         if self._embedder is None:
             self._in_background(self._thread, lambda: put(None))
         else:
-            self._in_background(
-                self._embedding_thread, lambda: self._thread.submit(put, self._vector(words)).result()
-            )
+            self._in_background(self._embedding_thread, lambda: self._thread.submit(put, self._vector(words)).result())
 
     def used(self, entry: CacheEntry) -> None:
         """Records that a stored answer was heard. Returns at once."""

@@ -214,9 +214,7 @@ FRENCH = Lexicon(
         ^et|^mais|^ou|^parce|^pourquoi$|^comment$|^quand$|^où$|^qui$|^quoi$|est il|est elle|a il|a elle
         """
     ),
-    state=re.compile(
-        r"^(?:est ce que )?(?:le|la|les) \w+ (?:est|sont) (?!(?:elles? |ils? )?(?:une?|des?|du)\b)"
-    ),
+    state=re.compile(r"^(?:est ce que )?(?:le|la|les) \w+ (?:est|sont) (?!(?:elles? |ils? )?(?:une?|des?|du)\b)"),
     definite=re.compile(
         r"\b(?:le|la|les) (?!(?:soleil|lune|terre|monde|ciel|mer|univers|internet|corps humain|système solaire)\b)"
     ),

@@ -56,13 +56,17 @@ def _nouns_differ(stored: RequestForm, asked: RequestForm, lexicon: Lexicon) -> 
         if articles == {"definite", "indefinite"}:
             return "article"
         words = {word.article_word, other.article_word} - {""}
-        if len(words) > 1 and not one_thing and lexicon.genders and not any(words <= gender for gender in lexicon.genders):
+        if len(words) > 1 and not one_thing and not _may_be_one_gender(words, lexicon):
             return "article"
         if word.plural != other.plural and (one_thing or "definite" in articles):
             return "number"
         if articles == {"definite", ""} and len(pairs) <= SHORT and stored.question in _NAMING and not one_thing:
             return "article"
     return ""
+
+
+def _may_be_one_gender(articles: set[str], lexicon: Lexicon) -> bool:
+    return not lexicon.genders or any(articles <= gender for gender in lexicon.genders)
 
 
 def _mismatch(stored: RequestForm, asked: RequestForm, lexicon: Lexicon) -> str:

@@ -23,8 +23,8 @@ _FIELDS = ("scope", "form", "words", "language", "request", "answer", "by", "cre
 class RedisStore:
     """A CacheStore in Redis. Use it in one thread.
 
-    Keys: `entry:ID` is a hash with the fields of an entry; `form:HASH` is the set of the ids of a form; `used` sorts ids
-    by their last use.
+    Keys: `entry:ID` is a hash with the fields of an entry; `form:HASH` is the set of a form's ids; `used` sorts ids by
+    their last use.
 
     Args:
         url: Address, as in redis://127.0.0.1:6379/0.

@@ -132,13 +132,11 @@ class SqliteStore:
             self._path.touch(mode=0o600)
         database = sqlite3.connect(self._path or ":memory:", timeout=BUSY_TIMEOUT_S)
         try:
-            (version,) = database.execute("PRAGMA user_version").fetchone()
-            if version not in {0, VERSION}:
-                raise ValueError("it was written by another version of Repartee; remove it")
+            is_new = _is_new(database)
             database.execute("PRAGMA journal_mode = WAL")
             database.execute("PRAGMA synchronous = NORMAL")
             database.execute("PRAGMA secure_delete = ON")
-            if version == 0:
+            if is_new:
                 database.executescript(_SCHEMA)
                 database.execute(f"PRAGMA user_version = {VERSION}")
             with suppress(sqlite3.OperationalError), database:  # another process may be writing
@@ -147,6 +145,14 @@ class SqliteStore:
             database.close()
             raise
         return database
+
+
+def _is_new(database: sqlite3.Connection) -> bool:
+    """Returns whether the file has no tables yet. Raises ValueError if another version has written it."""
+    (version,) = database.execute("PRAGMA user_version").fetchone()
+    if version not in {0, VERSION}:
+        raise ValueError("it was written by another version of Repartee; remove it")
+    return bool(version == 0)
 
 
 _Row = tuple[str, str, str, str, str, str, str, str, float, bytes | None, int]

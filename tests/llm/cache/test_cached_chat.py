@@ -186,7 +186,17 @@ def test_answer_is_valid_only_for_the_same_instructions_tools_and_model(
         ((SYSTEM, Message("user", FRANCE), Message("tool", "on", call_id="1")), PLAIN),
         ((), PLAIN),
     ],
-    ids=["time", "refers back", "statement", "greeting", "unanswered request", "required tool", "tool before", "result of a tool", "nothing"],
+    ids=[
+        "time",
+        "refers back",
+        "statement",
+        "greeting",
+        "unanswered request",
+        "required tool",
+        "tool before",
+        "result of a tool",
+        "nothing",
+    ],
 )
 def test_request_is_not_looked_up(messages: tuple[Message, ...], options: ChatOptions) -> None:
     scene = Scene()
