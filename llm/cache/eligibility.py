@@ -9,7 +9,7 @@ from functools import lru_cache
 from types import MappingProxyType
 
 from llm.cache.english import ENGLISH
-from llm.cache.form import MAX_REQUEST_CHARS, normalized_words, rewritten, without_frame
+from llm.cache.form import MAX_REQUEST_CHARS, has_symbols, normalized_words, rewritten, without_frame
 from llm.cache.french import FRENCH
 from llm.cache.german import GERMAN
 from llm.cache.lexicon import Lexicon
@@ -65,6 +65,7 @@ def exclusion(request: str, earlier: Sequence[str], lexicon: Lexicon, *, is_firs
     text = rewritten(words, lexicon)
     reasons = (
         ("no words", not words),
+        ("symbols", has_symbols(request)),
         ("time or place", bool(lexicon.timely.search(text) or lexicon.timely.search(words))),
         ("time or place", _asks_about_state(request, words, lexicon)),
         ("personal", bool(lexicon.personal.search(text))),

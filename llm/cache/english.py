@@ -223,7 +223,9 @@ ENGLISH = Lexicon(
         "bus this does us always times works series species diabetes thus plus christmas athens brussels politics "
         "economics means pants stairs minus virus atlas canvas olympics alps andes netherlands philippines maldives "
         "bahamas hebrides spirits looks manners quarters remains colors damages forces letters minutes premises "
-        "savings scales shades springs shoes toes canoes".split()
+        "savings scales shades springs shoes toes canoes hives shingles piles blues briefs boxers trunks "
+        "darts chips fries crabs measles mumps tropics odds ethics statistics gymnastics arts rights contents clothes brains "
+        "grounds sports cards friends dates lyrics".split()
     ),
     superlative=re.compile(r"\b(?:\w{3,}est|most|least|first|last|only|next|best|worst|#\d+)\b"),
     classes={

@@ -9,6 +9,7 @@ from llm.cache.lexicon import Lexicon
 
 _QUOTES = str.maketrans({"’": "'", "‘": "'", "`": "'", "´": "'", "–": "-", "—": "-", "\u00a0": " "})
 _MARKS = re.compile(r"[^\w\s'.,%-]|(?<!\w)['-]|['-](?!\w)|[.,](?!\d)|(?<!\d)[.,]|_")
+_SYMBOL = re.compile(r"""[^\w\s.,?!;:…'’‘`´"“”„«»()%¿¡\u2010-\u2014-]|(?<!\w)[\u2010-\u2014-](?=\d)|(?<!\d)[.,]\d""")
 _AND = frozenset("and or und oder et ou".split())
 _DO = frozenset("do does did".split())
 _ADVERBIAL = frozenset({"how", "why", "when", "where"})
@@ -62,6 +63,11 @@ class RequestForm:
     def bases(self) -> list[str]:
         """The base forms of the words, in order."""
         return [word.base for word in self.words]
+
+
+def has_symbols(text: str) -> bool:
+    """Returns whether a text has marks that `normalized_words` drops but that have a meaning: "C++", "-4", ".5"."""
+    return bool(_SYMBOL.search(text))
 
 
 def normalized_words(text: str) -> str:

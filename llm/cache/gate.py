@@ -51,6 +51,8 @@ def _nouns_differ(stored: RequestForm, asked: RequestForm, lexicon: Lexicon) -> 
     """Returns why the same words may mean other things: "the largest moons", "the matrix" and "a matrix"."""
     pairs = list(zip(stored.words, asked.words, strict=True))
     one_thing = stored.superlative or asked.superlative
+    if lexicon.genders and sum(word.article_word != other.article_word for word, other in pairs) > 1:
+        return "roles"  # "der Arzt dem Lehrer" and "dem Arzt der Lehrer"
     for word, other in pairs:
         articles = {word.article, other.article}
         if articles == {"definite", "indefinite"}:

@@ -179,7 +179,6 @@ GERMAN = Lexicon(
     ),
     forms=forms(
         """
-        den einen
         kocht koche kochst kochen
         backt backe backen bäckt
         brät braten

@@ -163,6 +163,7 @@ def test_defect_is_a_failure_without_words(caplog: pytest.LogCaptureFixture) -> 
         ("de", "Was ist der Kiefer?", "Was ist die Kiefer?", "article"),
         ("de", "Was ist ein Leiter?", "Was ist eine Leiter?", "article"),
         ("fr", "Qu'est-ce que la tour ?", "Qu'est-ce que le tour ?", "article"),
+        ("de", "Hilft der Arzt dem Lehrer?", "Hilft dem Arzt der Lehrer?", "roles"),
         ("en", "What is Polish?", "What is polish?", "case"),
         ("en", "Where does turkey come from?", "Where does Turkey come from?", "case"),
     ],

@@ -45,6 +45,14 @@ def lexicon(language: str) -> Lexicon:
         ("fr", "Raconte une blague.", "varied"),
         ("en", "How " + "very " * 50 + "long is the Nile?", "long"),
         ("en", "?!", "no words"),
+        ("en", "What is C++?", "symbols"),
+        ("en", "What is the square root of -4?", "symbols"),
+        ("de", "Was ist .5 in Prozent?", "symbols"),
+        ("en", "How many people live in 🇫🇷?", "symbols"),
+        ("en", "Is the pharmacy open?", "time or place"),
+        ("de", "Ist die Apotheke offen?", "time or place"),
+        ("fr", "La pharmacie est-elle ouverte ?", "time or place"),
+        ("en", "How many days are left until Christmas?", "time or place"),
         ("en", "Was habe ich heute gegessen?", "another language"),
         ("de", "Is the shop open now?", "another language"),
         ("fr", "Wo ist die Apotheke?", "another language"),
@@ -64,6 +72,10 @@ def test_request_is_excluded(language: str, request_text: str, why: str) -> None
         ("en", "What is the population?"),
         ("en", "Who is the author?"),
         ("en", "How many people live there?"),
+        ("en", "What languages do people speak?"),
+        ("en", "How many inhabitants?"),
+        ("de", "Welche Sprache spricht man?"),
+        ("fr", "Quelle langue parle-t-on ?"),
         ("de", "Und in Spanien?"),
         ("de", "Warum?"),
         ("de", "Wie alt ist er?"),
@@ -84,6 +96,8 @@ def test_request_that_refers_back_is_excluded_after_the_first_turn(language: str
         ("en", "Can you tell me what the capital of France is?"),
         ("de", "Wie funktionieren Impfstoffe?"),
         ("de", "Was ist die Hauptstadt von Peru?"),
+        ("en", "How many inhabitants does Paris have?"),
+        ("de", "Welche Sprache spricht man in Brasilien?"),
         ("fr", "Comment fonctionne un vaccin ?"),
         ("fr", "Quelle est la capitale du Pérou ?"),
     ],
@@ -91,6 +105,14 @@ def test_request_that_refers_back_is_excluded_after_the_first_turn(language: str
 def test_request_that_stands_alone_is_looked_up_in_every_turn(language: str, request_text: str) -> None:
     assert exclusion(request_text, [], lexicon(language)) == ""
     assert exclusion(request_text, [ASKED_BEFORE[language]], lexicon(language)) == ""
+
+
+@pytest.mark.parametrize(
+    ("language", "request_text"),
+    [("en", "Is the cucumber a fruit?"), ("de", "Ist die Tomate eine Frucht?"), ("en", "Is the Louvre big?")],
+)
+def test_question_for_what_something_is_does_not_ask_for_its_state(language: str, request_text: str) -> None:
+    assert exclusion(request_text, [], lexicon(language)) == ""
 
 
 @pytest.mark.parametrize(
