@@ -30,9 +30,6 @@ _SENTENCE_ENDS = (".", "!", "…", '."', ".”", ".»")
 _MIN_LATER_WORDS = 4
 """A request after the first turn needs so many words, or a question word and a verb, to stand alone."""
 
-_NAME = re.compile(r"(?<=[\w,] )(?!I\b)[A-ZÀ-Ý]")
-"""A word with a capital letter within a sentence."""
-
 _LEAVES_OPEN = re.compile(
     r"\b(?:now|today|tonight|tomorrow|yesterday|currently|current|at the moment|as of|latest|recent(?:ly)?|this year|"
     r"sorry|i cannot|i can't|i could not|i couldn't|i do not know|i don't know|i'm not (?:sure|able)|unable|earlier|"
@@ -92,30 +89,38 @@ def _asks_about_state(request: str, words: str, lexicon: Lexicon) -> bool:
         return False
     if any(lexicon.articles.get(word) == "indefinite" for word in words.split()):
         return False  # "is the tomato a fruit"
-    return _has_bare_definite(words, lexicon)
+    return not lexicon.complement.search(words)
 
 
-def _has_bare_definite(words: str, lexicon: Lexicon) -> bool:
-    return any(not lexicon.complement.search(words, found.end()) for found in lexicon.definite.finditer(words))
+def _has_bare_definite(words: str, names: frozenset[str], lexicon: Lexicon) -> bool:
+    """Returns whether something is "the" without a name and without a complement."""
+    return any(
+        words[found.end() :].partition(" ")[0] not in names and not lexicon.complement.search(words, found.end())
+        for found in lexicon.definite.finditer(words)
+    )
 
 
-def _names(request: str, lexicon: Lexicon) -> bool:
-    """Returns whether the request has a name, by its capital letters."""
-    return lexicon.names_have_capitals and bool(_NAME.search(request))
+def _names(request: str, lexicon: Lexicon) -> frozenset[str]:
+    """Returns the names of the request, by their capital letters, in lower case."""
+    return frozenset(found[1].lower() for found in lexicon.name.finditer(request)) - lexicon.no_names
 
 
 def _refers_back(request: str, words: str, text: str, lexicon: Lexicon) -> bool:
-    """Returns whether a later request may depend on what was said before it."""
-    if lexicon.referring.search(words):
+    """Returns whether a later request may depend on what was said before it.
+
+    Many such requests have no word that tells: "what languages do people speak?" So a later request needs a name, or
+    something that there is only once, or it asks what something is.
+    """
+    names = _names(request, lexicon)
+    if lexicon.referring.search(words) or _has_bare_definite(words, names, lexicon):
         return True
     if not _asks(text, lexicon) and len(words.split()) < _MIN_LATER_WORDS:
         return True
     if len(words.split()) < _MIN_LATER_WORDS - 1:
         return True
-    found = lexicon.relational.search(words)
-    if found and not lexicon.complement.search(words, found.end()) and not _names(request, lexicon):
-        return True
-    return _has_bare_definite(words, lexicon)
+    if found := lexicon.relational.search(text):
+        return not (names and lexicon.complement.search(text, found.end()))
+    return not (names or lexicon.unique.search(words) or lexicon.definition.search(text))
 
 
 @lru_cache(maxsize=256)  # each turn looks at all earlier ones, on the event loop

@@ -2,7 +2,7 @@
 
 import re
 
-from llm.cache.lexicon import Lexicon, alternatives, forms, pairs, rewrites
+from llm.cache.lexicon import CAPITALIZED, Lexicon, alternatives, forms, pairs, rewrites
 
 _UNITS = "mile kilometer km meter metre centimeter foot feet inch yard gram kilogram kilo milligram ounce pound ton "
 _UNITS += "liter litre milliliter gallon pint cup fahrenheit celsius kelvin hour minute second degree watt volt"
@@ -249,6 +249,7 @@ ENGLISH = Lexicon(
         weather|forecast|news|headlines|traffic|stock|stocks|share price|exchange rate|score|raining|snowing
         price of|open on|opening hours|here|nearby|near me|around me|close to me|closest|nearest|how far is it
         (?:days|weeks|months|hours|minutes|long|time) .*(?:until|till|before)
+        (?:ready|open|closed|available|free|working|included|done|over|late|cancelled)$
         """
     ),
     personal=alternatives(
@@ -267,12 +268,17 @@ ENGLISH = Lexicon(
         it|its|itself|they|them|their|theirs|he|him|his|she|her|hers|this|that|these|those|there|then|thing
         one|ones|same|such|former|latter|both|so|too|also|instead|either|neither|other|others|more|rest|above
         in town|through town|around town|to town|locally
+        (?:bigger|smaller|larger|older|younger|taller|higher|longer|shorter|cheaper|better|worse|faster|slower)(?! .*than)
+        (?:hotter|colder|warmer|richer|poorer|closer|further|farther|safer|heavier|lighter|harder|easier)(?! .*than)
         what about|how about|^and|^but|^or|^because|^why$|^how$|^when$|^where$|^who$|^what$|^which$
         """
     ),
     state=re.compile(r"^(?:is|are|was|were) the\b"),
     definite=re.compile(r"\bthe (?!(?:sun|moon|earth|world|sky|sea|universe|internet|solar system|human body)\b)"),
-    names_have_capitals=True,
+    unique=re.compile(r"\bthe (?:sun|moon|earth|world|sky|universe|internet|solar system|human body)\b"),
+    definition=re.compile(r"^what is an? \w+$"),
+    name=CAPITALIZED,
+    no_names=frozenset({*_DATES.split(), "i", "english", "french", "german", "italian", "spanish"}),
     relational=alternatives(
         """
         inhabitants?|residents|languages?|currency|religions?|food|dish|dishes|rivers?|mountains?|cities|towns?|sights

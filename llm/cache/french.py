@@ -2,7 +2,7 @@
 
 import re
 
-from llm.cache.lexicon import Lexicon, alternatives, forms, pairs, rewrites
+from llm.cache.lexicon import CAPITALIZED, Lexicon, alternatives, forms, pairs, rewrites
 
 _UNITS = "mile miles kilomètre kilomètres km mètre mètres centimètre pouce pied gramme grammes kilogramme kilo "
 _UNITS += (
@@ -197,6 +197,7 @@ FRENCH = Lexicon(
         (?:cette|ce|cet) (?:minute|heure|jour|semaine|mois|année|week-end|saison|été|hiver|printemps|automne)
         (?:prochain|prochaine|passé|passée)|météo|temps qu|temps fait|actualités|nouvelles|trafic|bourse|action|score
         (?:jours|semaines|mois|heures|minutes|temps) .*(?:avant|jusque?)
+        (?:prête?|ouverte?|fermée?|libre|disponible|finie?|terminée?)s?$
         pleut|neige t|quelle heure est|quel jour est|ici|près de moi|à proximité|ouvert|horaires|prix de
         """
     ),
@@ -210,7 +211,7 @@ FRENCH = Lexicon(
     referring=alternatives(
         """
         ils|elles|lui|leur|leurs|son|sa|ses|ça|cela|ceci|celui|celle|ceux|celles|cette|cet|ces|y|là|ensuite|aussi
-        en ville|sur place
+        en ville|sur place|(?:plus|moins) \\w+$|(?:meilleure?|pire)s?$
         ^et|^mais|^ou|^parce|^pourquoi$|^comment$|^quand$|^où$|^qui$|^quoi$|est il|est elle|a il|a elle
         """
     ),
@@ -218,7 +219,10 @@ FRENCH = Lexicon(
     definite=re.compile(
         r"\b(?:le|la|les) (?!(?:soleil|lune|terre|monde|ciel|mer|univers|internet|corps humain|système solaire)\b)"
     ),
-    names_have_capitals=True,
+    unique=re.compile(r"\b(?:le|la) (?:soleil|lune|terre|monde|ciel|univers|internet|corps humain|système solaire)\b"),
+    definition=re.compile(r"^que est (?:que )?une? \w+$"),
+    name=CAPITALIZED,
+    no_names=frozenset(_DATES.split()),
     relational=alternatives(
         """
         habitants?|langues?|monnaie|religions?|fleuves?|rivières?|montagnes?|villes?|restaurants?|hôtels?|musées?|plages?

@@ -262,6 +262,7 @@ GERMAN = Lexicon(
         (?:diese|nächste|letzte|kommende|vergangene)[nrsm]? (?:sommer|winter|frühling|herbst|montag|wahl|spiel|folge|zug)
         wetter|vorhersage|nachrichten|verkehr|stau|aktie|aktien|kurs|spielstand|regnet|schneit|wie spät|wie viel uhr
         (?:tage|wochen|monate|stunden|minuten|wie lange) .*bis|wie weit ist es
+        (?:fertig|offen|geöffnet|geschlossen|frei|besetzt|verfügbar|vorbei|verspätet)$
         hier|in der nähe|um die ecke|nächstgelegene|geöffnet|öffnungszeiten|preis von
         """
     ),
@@ -283,6 +284,8 @@ GERMAN = Lexicon(
         er|sie|es|ihn|ihm|ihnen|ihr|ihre|ihren|sein|seine|seinen|dies|diese|dieser|dieses|diesen|diesem|dort|da|dahin
         dann|davon|dafür|damit|darin|daraus|dabei|darüber|jene|jener|solche|so|auch|stattdessen|sonst|beide|beiden
         das (?:ist|war|geht|macht|dauert|kostet|bedeutet|heißt)|dauert das|heißt das|ist das|kostet das|geht das
+        (?:größer|kleiner|älter|jünger|höher|länger|kürzer|billiger|teurer|besser|schlechter|schneller|langsamer)(?! .*als)
+        (?:wärmer|kälter|reicher|ärmer|näher|weiter|schwerer|leichter|sicherer|einfacher)(?! .*als)
         ^und|^aber|^oder|^weil|^warum$|^wie$|^wann$|^wo$|^wer$|^was$|was ist mit|wie wäre es mit|^erklär das|^das
         """
     ),
@@ -290,7 +293,13 @@ GERMAN = Lexicon(
     definite=re.compile(
         r"\b(?:der|die|das|den|dem|des) (?!(?:sonne|mond|erde|welt|himmel|meer|universum|internet|mensch|sonnensystem)\b)"
     ),
-    names_have_capitals=False,
+    unique=re.compile(
+        r"\b(?:der|die|das|den|dem|des) (?:sonne|mond|erde|welt|himmel|universum|internet|mensch|sonnensystem)\b"
+    ),
+    definition=re.compile(r"^was ist eine? \w+$"),
+    # All nouns begin with a capital letter. Names have no article, and most plurals end otherwise.
+    name=re.compile(r"\b(?:von|in|aus) (?!(?:\w+[^i]en|\w+s)\b)([A-ZÄÖÜ]\w+)"),
+    no_names=frozenset(_DATES.split()),
     relational=alternatives(
         """
         einwohner|bewohner|sprachen?|währung|religion|flüsse|fluss|berge?|seen?|städte|orte|sehenswürdigkeiten|restaurants?

@@ -38,6 +38,10 @@ def pairs(text: str) -> dict[str, str]:
     return dict(item.split("=") for item in text.split())
 
 
+CAPITALIZED = re.compile(r"(?:(?<=[\w,] )|(?<=['’]))([A-ZÀ-Ý]\w*)")
+"""A word with a capital letter within a sentence. In most languages it is a name."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Lexicon:
     """The words of one language. All text is lower case and without punctuation.
@@ -68,7 +72,10 @@ class Lexicon:
         referring: Words that refer back to what was said before.
         state: The beginning of a question for the state of a certain thing: "is the".
         definite: A definite noun phrase; one without a complement may refer back.
-        names_have_capitals: Whether only names begin with a capital letter within a sentence.
+        unique: What there is only once, such as "the sun".
+        definition: A request for a definition, such as "what is a compass", after the rewrite rules.
+        name: A name in a request as it was written; its group 1 is a word that must not be among `no_names`.
+        no_names: Words with a capital letter that do not tell what a request is about: days, months, languages.
         relational: What is always of something, such as "inhabitants"; without a complement it refers back.
         complement: What makes a noun phrase complete, such as "of France".
     """
@@ -101,7 +108,10 @@ class Lexicon:
     referring: re.Pattern[str]
     state: re.Pattern[str]
     definite: re.Pattern[str]
-    names_have_capitals: bool
+    unique: re.Pattern[str]
+    definition: re.Pattern[str]
+    name: re.Pattern[str]
+    no_names: frozenset[str]
     relational: re.Pattern[str]
     complement: re.Pattern[str]
 

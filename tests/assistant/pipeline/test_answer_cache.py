@@ -10,8 +10,8 @@ from assistant.turns.settings import TurnSettings
 from llm.cache.answer_cache import PROBLEM
 from llm.cache.cached_chat import CachedChat
 
-FRANCE = "what is the capital of france"
-AGAIN = "tell me the capital of france"
+FRANCE = "What is the capital of France"
+AGAIN = "Tell me the capital of France"
 ANSWER = "The capital of France is Paris."
 EVERY_MS = 8000
 

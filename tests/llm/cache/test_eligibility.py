@@ -74,6 +74,11 @@ def test_request_is_excluded(language: str, request_text: str, why: str) -> None
         ("en", "How many people live there?"),
         ("en", "What languages do people speak?"),
         ("en", "How many inhabitants?"),
+        ("en", "What foods should tourists try?"),
+        ("en", "Do people speak English?"),
+        ("en", "Is Naples bigger?"),
+        ("en", "What do people eat on Sunday?"),
+        ("de", "Was sollten Touristen probieren?"),
         ("de", "Welche Sprache spricht man?"),
         ("fr", "Quelle langue parle-t-on ?"),
         ("de", "Und in Spanien?"),
@@ -92,13 +97,16 @@ def test_request_that_refers_back_is_excluded_after_the_first_turn(language: str
 @pytest.mark.parametrize(
     ("language", "request_text"),
     [
-        ("en", "How do vaccines work?"),
+        ("en", "What is a compass?"),
+        ("en", "Why is the sky blue?"),
+        ("en", "Where is the Taj Mahal?"),
         ("en", "Can you tell me what the capital of France is?"),
-        ("de", "Wie funktionieren Impfstoffe?"),
+        ("de", "Was ist ein Kompass?"),
+        ("de", "Warum ist der Himmel blau?"),
         ("de", "Was ist die Hauptstadt von Peru?"),
         ("en", "How many inhabitants does Paris have?"),
         ("de", "Welche Sprache spricht man in Brasilien?"),
-        ("fr", "Comment fonctionne un vaccin ?"),
+        ("fr", "Qu'est-ce qu'une boussole ?"),
         ("fr", "Quelle est la capitale du Pérou ?"),
     ],
 )
@@ -119,7 +127,7 @@ def test_question_for_what_something_is_does_not_ask_for_its_state(language: str
     "earlier", ["I am a vegetarian.", "From now on answer in French.", "My car is broken.", "Talk like a pirate."]
 )
 def test_nothing_is_looked_up_after_a_statement(earlier: str) -> None:
-    assert exclusion("How do vaccines work?", [earlier], lexicon("en")) == "conversation has context"
+    assert exclusion("What is a compass?", [earlier], lexicon("en")) == "conversation has context"
 
 
 @pytest.mark.parametrize(
