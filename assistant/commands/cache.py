@@ -51,7 +51,8 @@ def stats(config: Config = None, overrides: Overrides = None) -> None:
     used = sum(entry.hits > 0 for entry in entries)
     console = terminal()
     console.print(name, soft_wrap=True, markup=False)
-    console.print(f"{len(entries)} answers; {hits} times given again, from {used} of them")
+    again = f", given again {_counted(hits, 'time')} ({used} of them)" if hits else ", none given again"
+    console.print(f"{_counted(len(entries), 'answer')}{again if entries else ''}")
 
 
 @cache.command(name="list")
@@ -72,6 +73,9 @@ def list_answers(
     with _opened(config, overrides) as store:
         entries = [entry for entry in store.entries() if words.lower() in entry.request.lower()]
     console = terminal()
+    if not entries:
+        console.print("no answers")
+        return
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for heading in ("id", "stored", "given", "by", "request", "answer"):
         table.add_column(heading, overflow="fold", no_wrap=heading in {"id", "stored", "given"})
@@ -95,7 +99,7 @@ def forget(
 
     with _opened(config, overrides) as store:
         removed = store.forget([entry.id for entry in store.entries() if _is_named(entry, which)])
-    terminal().print(_removed(removed))
+    terminal().print(f"{_counted(removed, 'answer')} removed")
     sys.exit(0 if removed else 1)
 
 
@@ -106,7 +110,7 @@ def purge(config: Config = None, overrides: Overrides = None) -> None:
 
     with _opened(config, overrides) as store:
         removed = store.forget([entry.id for entry in store.entries()])
-    terminal().print(_removed(removed))
+    terminal().print(f"{_counted(removed, 'answer')} removed")
 
 
 def _is_named(entry: "CacheEntry", which: list[str]) -> bool:
@@ -115,5 +119,5 @@ def _is_named(entry: "CacheEntry", which: list[str]) -> bool:
     )
 
 
-def _removed(count: int) -> str:
-    return f"{count} answer{'s' * (count != 1)} removed"
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"

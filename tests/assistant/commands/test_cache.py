@@ -41,7 +41,7 @@ def options(request: pytest.FixtureRequest, tmp_path: Path) -> list[str]:
 def test_stats_counts_answers_and_hits(options: list[str]) -> None:
     result = run("stats", *options)
     assert result.exit_code == 0
-    assert "2 answers; 1 times given again, from 1 of them" in result.stdout
+    assert "2 answers, given again 1 time (1 of them)" in result.stdout
 
 
 def test_list_shows_requests_and_answers(options: list[str]) -> None:
@@ -58,14 +58,21 @@ def test_list_shows_requests_and_answers(options: list[str]) -> None:
 def test_forget_removes_by_id_or_words(options: list[str], which: str) -> None:
     result = run("forget", which, *options)
     assert (result.exit_code, result.stdout) == (0, "1 answer removed\n")
-    assert "1 answers;" in run("stats", *options).stdout
+    assert "1 answer" in run("stats", *options).stdout
     again = run("forget", which, *options)
     assert (again.exit_code, again.stdout) == (1, "0 answers removed\n")
 
 
 def test_purge_removes_everything(options: list[str]) -> None:
     assert run("purge", *options).stdout == "2 answers removed\n"
-    assert "0 answers;" in run("stats", *options).stdout
+    assert "0 answers" in run("stats", *options).stdout
+    assert run("list", *options).stdout == "no answers\n"
+
+
+def test_answers_in_memory_are_in_the_running_program_only() -> None:
+    result = run("stats", "--set", "cache.store=memory")
+    assert isinstance(result.exception, ConfigError)
+    assert "running program" in str(result.exception)
 
 
 def test_unusable_store_is_one_sentence(tmp_path: Path) -> None:
