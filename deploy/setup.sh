@@ -59,6 +59,7 @@ is_usable() {
 missing_packages() {
     "$python" -c 'import ensurepip, venv' 2>/dev/null || echo python3-venv
     [ "$(uname -s)" != Linux ] || [ "$kind" != dev ] || command -v chromium >/dev/null || echo chromium
+    [ "$(uname -s)" != Linux ] || [ "$kind" != dev ] || command -v redis-server >/dev/null || echo redis-server
     [ "$(uname -s)" != Linux ] || [ "$kind" != dev ] || {
         command -v pulseaudio >/dev/null && command -v pactl >/dev/null && find_alsa_pulse
     } || echo pulseaudio pulseaudio-utils libasound2-plugins
@@ -96,6 +97,9 @@ install_packages() {
     esac
     case " $packages " in
     *" chromium "*) say "Chromium is missing: the tests of the page will fail, everything else works; $remedy" ;;
+    esac
+    case " $packages " in
+    *" redis-server "*) say "Redis is missing: the tests of the answer cache in Redis are skipped; $remedy" ;;
     esac
     case " $packages " in
     *" pulseaudio "*)

@@ -110,6 +110,25 @@ class AnsweringEndpoint:
     by: str
 
 
+CacheOutcome = Literal["exact", "similar", "vetoed", "miss", "excluded", "late", "failed", "paused"]
+"""Outcome of a lookup in the answer cache. "paused": the cache failed shortly before."""
+
+
+@dataclass(frozen=True, slots=True)
+class CacheLookup:
+    """The request was looked up in the answer cache. Emitted before the answer.
+
+    Attributes:
+        outcome: "exact" or "similar": a stored answer follows. All others: the language model is asked. "vetoed": a
+            similar request has another meaning. "excluded": it may not be looked up. "late": the lookup took too long.
+            "failed": see `detail`.
+        detail: Similarity, reason or problem, without words of the conversation.
+    """
+
+    outcome: CacheOutcome
+    detail: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class FallbackAnswers:
     """A fallback answers, because no other endpoint can. Emitted before its first token."""
@@ -205,6 +224,7 @@ class Finished:
 
 ChatEvent = (
     AnsweringEndpoint
+    | CacheLookup
     | FallbackAnswers
     | EndpointTried
     | SlotAcquired

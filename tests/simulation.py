@@ -398,6 +398,7 @@ class Simulation:
     vad: LoudnessVad = field(default_factory=LoudnessVad)
     keep_words: bool = True
     tools: Tools | None = None
+    on_answer_heard: Callable[[Sequence[Message]], None] = lambda _messages: None
     max_history_tokens: int = 100_000
     wake_phrase: WakePhraseGate = field(default_factory=WakePhraseGate)
     push_to_talk: PushToTalk | None = None
@@ -469,6 +470,7 @@ class Simulation:
                 end_of_turn=self.end_of_turn,
                 tools=self.tools,
                 listening_sound=self.listening_sound,
+                on_answer_heard=self.on_answer_heard,
             ),
             TurnTaking(self.turns),
             conversation,

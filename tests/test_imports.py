@@ -39,6 +39,7 @@ PORTS = frozenset(
     {
         "assistant.skills.effects",
         "assistant.skills.timers",
+        "llm.cache",
         "llm.chat",
         "llm.discovery",
         "llm.environment",

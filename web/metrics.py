@@ -12,6 +12,7 @@ from prometheus_client.exposition import choose_encoder
 
 from assistant.trace.latency import STAGES
 from assistant.trace.record import Outcome, TracedAnswer, TurnRecord
+from llm.chat import CacheOutcome
 from web.health import EngineState
 
 Tokens = Literal["prompt", "cached", "completion", "wasted"]
@@ -71,6 +72,9 @@ class Metrics:
             "repartee_llm_tokens", "Tokens as counted by the language model services, by kind.", ["kind"],
             registry=registry,
         )  # fmt: skip
+        self._cache = Counter(
+            "repartee_cache_lookups", "Lookups in the answer cache, by how they ended.", ["outcome"], registry=registry
+        )
         self._not_exported = Gauge(
             "repartee_exports_dropped", "Turns whose spans did not reach the collector.", registry=registry
         )
@@ -107,6 +111,8 @@ class Metrics:
             self._stages.labels(stage)
         for kind in get_args(Tokens):
             self._tokens.labels(kind)
+        for lookup in get_args(CacheOutcome):
+            self._cache.labels(lookup)
 
     def text(self, accept: str = "") -> tuple[bytes, str]:
         """Returns all metrics in a format that the client accepts, and its content type.
@@ -135,6 +141,9 @@ class Metrics:
         names = [event.name for event in record.events]
         self._interruptions.inc(names.count("interrupt"))
         self._dropped.inc(names.count("dropped"))
+        for event in record.events:
+            if event.name == "cache":
+                self._cache.labels(cache_outcome(event.detail)).inc()
         if record.error is not None:
             self._errors.labels("turn").inc()
 
@@ -196,6 +205,11 @@ class Metrics:
     def loop_lag(self, lag_s: float) -> None:
         """Records how late the event loop woke."""
         self._lag.observe(lag_s)
+
+
+def cache_outcome(detail: str) -> str:
+    """Returns how a lookup ended from the detail of its event, as in "attempt 1: similar: 0.973"."""
+    return detail.split(": ")[1]
 
 
 async def watch_loop_lag(metrics: Metrics) -> None:

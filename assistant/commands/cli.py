@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 from typer.main import get_group
 
+from assistant.commands.cache import cache
 from assistant.commands.engine_bench.cli import bench
 from assistant.commands.llm_endpoints.cli import endpoints
 from assistant.commands.models import models
@@ -93,6 +94,9 @@ def demo(  # noqa: PLR0917 - each is an option of the command
     ] = Path("out"),
     stt: Annotated[str | None, typer.Option(metavar="ENGINE", help="Short for --set stt.engine=ENGINE.")] = None,
     tts: Annotated[str | None, typer.Option(metavar="ENGINE", help="Short for --set tts.engine=ENGINE.")] = None,
+    cache_answers: Annotated[
+        bool, typer.Option("--cache", help="Cache answers; without a recording, the user asks the same twice.")
+    ] = False,
     llm: Llm = None,
     config: Config = None,
     overrides: Overrides = None,
@@ -104,7 +108,7 @@ def demo(  # noqa: PLR0917 - each is an option of the command
 
     engines = [Option("--stt", "stt.engine", stt), Option("--tts", "tts.engine", tts)]
     loaded = settings_of(config, overrides, engines)
-    asyncio.run(run_demo(wav, out, loaded, os.environ, terminal(), llm=llm))
+    asyncio.run(run_demo(wav, out, loaded, os.environ, terminal(), llm=llm, cache=cache_answers))
 
 
 @app.command()
@@ -253,6 +257,7 @@ def doctor(
 app.add_typer(models, name="models")
 app.add_typer(bench, name="bench")
 app.add_typer(endpoints, name="endpoints")
+app.add_typer(cache, name="cache")
 app.add_typer(trace, name="trace")
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from assistant.commands.demo_cache import requests_of, spoken, with_cache
 from assistant.commands.demo_screen import Screen, summary
 from assistant.commands.llm_endpoints.local_search import beside
 from assistant.commands.llm_endpoints.local_servers import AUTO, SUGGESTED, LlmChoice, choose, mention
@@ -74,6 +75,7 @@ async def demo(
     console: Console,
     *,
     llm: str | None = None,
+    cache: bool = False,
     ports: Sequence[int] = PORTS,
 ) -> None:
     """Runs a conversation with the recording (None: the shipped one). Writes `demo.wav` and the trace to `out`.
@@ -85,6 +87,7 @@ async def demo(
         environ: Environment variables with the API keys.
         console: Shows the conversation.
         llm: Selects the language model, as for `choose`.
+        cache: Whether answers are cached. Without a recording, the user then makes a request twice.
         ports: Local ports to search for a language model.
 
     Raises:
@@ -93,23 +96,29 @@ async def demo(
         ConfigError: There is no endpoint called `llm`.
     """
     choice = choose(loaded.settings, llm, await discover(ports) if llm == AUTO else (), ports)
-    recording = open_recording(wav if wav is not None else Path(str(files("assistant") / SHIPPED)))
+    recording = None
+    if wav is not None or not cache:
+        recording = open_recording(wav if wav is not None else Path(str(files("assistant") / SHIPPED)))
     loader = EngineLoader(
-        choice.settings,
+        with_cache(choice.settings, out) if cache else choice.settings,
         environ,
         show_measuring=lambda what: console.print(f"measuring {what}", style="dim", soft_wrap=True),
     )
     if loader.lacking_recognizer:
         raise EngineLoadError(f"the demo needs speech recognition, but {loader.lacking_recognizer}.")
-    if is_among(recording.path, [out / TAPE]):
+    if recording is not None and is_among(recording.path, [out / TAPE]):
         raise AudioFileError(f"{wav} would be overwritten by {TAPE} of this run; name another folder with --out.")
     _prepare_output(out)
-    _headline(console, recording)
+    if recording is not None:
+        _headline(console, recording)
     screen = Screen(console)
     loader.export = build.span_export(choice.settings, lambda what: screen.show(Problem(what)))
     with console.status("loading engines"):
         async with beside(ports, wanted=llm is None and not loaded.settings.llm.endpoints) as found:
             engines = await loader.engines()
+    if recording is None:
+        recording = await _spoken_requests(loader, engines, out)
+        _headline(console, recording)
     _show_llm_choice(console, choice, loader, mention(loaded.settings, llm, found))
     trace = TraceFile(
         loaded.settings.trace.dir,
@@ -130,6 +139,16 @@ async def demo(
         summary(console, screen.records, loader.chosen, whole=whole)
         console.print(f"\nsound  {_sound_description(out / TAPE, tape)}", soft_wrap=True)
         console.print(f"trace  {_copy_trace(trace.path, out, finished=bool(screen.records))}", soft_wrap=True)
+
+
+async def _spoken_requests(loader: EngineLoader, engines: Engines, out: Path) -> Recording:
+    """Returns the recording of the cache's conversation. Closes the engines if there is none."""
+    try:
+        return await spoken(engines.voice, requests_of(loader.settings), out)
+    except BaseException:
+        for close in (partial(close_engine, engines.recognizer), loader.aclose):
+            await close(lambda _what: None)
+        raise
 
 
 def _show_llm_choice(console: Console, choice: LlmChoice, loader: EngineLoader, mentioned: str) -> None:

@@ -128,6 +128,8 @@ def waterfall(record: TurnRecord, max_cells: int) -> Text:
     line.append("✓ " if inside else "✗ ", style="green" if inside else "red")
     if record.failed:
         line.append(f"{NOT_COUNTED}  ", style="red")
+    if record.engines.get("answered_by") == "cache":
+        line.append("from the cache  ", style="bold")
     parts = segments(record, max_cells)
     for part in parts:
         line.append("█" * part.cells, style=COLOURS[part.stage])

@@ -25,6 +25,7 @@ ComputeType = Literal[
 ]
 EncoderWindow = Literal["adaptive", "full", "dynamic"]
 TtsEngine = Literal["auto", "piper", "espeak-ng"]
+CacheStoreKind = Literal["sqlite", "memory", "redis"]
 RoutingPolicy = Literal["latency", "geo", "ordered", "weighted"]
 
 PROFILE_HANGOVER_MS: Mapping[Profile, int] = MappingProxyType(
@@ -302,6 +303,60 @@ class SkillsSection(ConfigSection):
 
 
 @dataclass(frozen=True, slots=True)
+class CacheSection(ConfigSection):
+    """Answer cache: requests that were answered before are answered without the language model (docs/cache.md)."""
+
+    enabled: Annotated[
+        bool,
+        KeyInfo(
+            "Whether requests and answers are stored, which are personal data, to answer the same requests again. "
+            "trace.words and talk.remember do not matter here."
+        ),
+    ] = False
+    store: Annotated[
+        CacheStoreKind,
+        KeyInfo(
+            "Where answers are stored; sqlite: a file; memory: nowhere but in the program, until it ends; redis: a "
+            "server for several processes."
+        ),
+    ] = "sqlite"
+    file: Annotated[
+        str, KeyInfo("File of the store sqlite; empty: answers.sqlite3 beside the stored conversations.")
+    ] = ""
+    redis_url: Annotated[
+        str,
+        KeyInfo(
+            "Address of the store redis.",
+            pattern=r"(rediss?|unix)://\S+",
+            form="an address as in redis://127.0.0.1:6379/0",
+            private=True,
+        ),
+    ] = "redis://127.0.0.1:6379/0"
+    threshold: Annotated[
+        float,
+        KeyInfo(
+            "Cosine similarity from which requests may be the same; 0: as calibrated for the embedding model; 1: only "
+            "the same words.",
+            low=0.5,
+            high=1,
+            zero=True,
+        ),
+    ] = 0.0
+    max_entries: Annotated[
+        int,
+        KeyInfo(
+            "Maximum number of stored answers; the least recently used is removed first.",
+            unit="answers",
+            low=10,
+            high=100000,
+        ),
+    ] = 5000
+    max_days: Annotated[
+        float, KeyInfo("Age at which a stored answer is removed.", unit="days", low=0.01, high=3650)
+    ] = 30.0
+
+
+@dataclass(frozen=True, slots=True)
 class TtsSection(ConfigSection):
     """Text to speech."""
 
@@ -458,6 +513,7 @@ class Settings:
     stt: SttSection = SttSection()
     llm: LlmSection = LlmSection()
     skills: SkillsSection = SkillsSection()
+    cache: CacheSection = CacheSection()
     tools: ToolsSection = field(default_factory=ToolsSection)
     tts: TtsSection = TtsSection()
     trace: TraceSection = TraceSection()

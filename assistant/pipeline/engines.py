@@ -1,6 +1,6 @@
 """The engines of a conversation, its settings, and the options of its replies."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from assistant.end_of_turn.dictation import DictationRules
@@ -12,7 +12,7 @@ from assistant.tools import Tools, ToolSettings
 from audio.stt import Recognizer
 from audio.tts import Voice
 from audio.vad import Vad
-from llm.chat import PLAIN, ChatModel, ChatOptions
+from llm.chat import PLAIN, ChatModel, ChatOptions, Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class EngineChoice:
     """An engine in use, as it is shown to the user.
 
     Attributes:
-        stage: "vad", "turn", "stt", "llm", "tools" or "tts".
+        stage: "vad", "turn", "stt", "llm", "cache", "tools" or "tts".
         name: Name of the engine.
         detail: One line about it.
         why: Why it is used: configured, or the engine that it replaces, with the reason.
@@ -54,6 +54,7 @@ class Engines:
         warm_connections: Opens the LLM's connections or keeps them open; None where it has none.
         tools: Tools that the LLM may call; None: only a client's functions.
         listening_sound: The voice's "mhm" for pauses of the user; None: there is none.
+        on_answer_heard: Receives the messages of each LLM request whose answer was heard to its end.
     """
 
     vad: Vad
@@ -69,6 +70,7 @@ class Engines:
     warm_connections: Callable[[], Awaitable[None]] | None = None
     tools: Tools | None = None
     listening_sound: ListeningSound | None = None
+    on_answer_heard: Callable[[Sequence[Message]], None] = lambda _messages: None
 
 
 @dataclass(frozen=True, slots=True)

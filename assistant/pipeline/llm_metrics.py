@@ -9,6 +9,7 @@ from assistant.trace.record import EventName
 from audio.units import REPLY_RATE_HZ
 from llm.chat import (
     AnsweringEndpoint,
+    CacheLookup,
     CallInProgress,
     EndpointTried,
     FallbackAnswers,
@@ -33,12 +34,8 @@ class LlmMetrics:
     def record(self, event: ReplyEvent, now_s: float) -> None:
         """Records the next event of the LLM or of a tool."""
         match event:
-            case AnsweringEndpoint():
-                self._answer.by = event.by
-            case EndpointTried():
-                self._tried(event, now_s)
-            case FallbackAnswers():
-                self._event("fallback", now_s, f"{event.by} answers, because no other endpoint can")
+            case AnsweringEndpoint() | CacheLookup() | EndpointTried() | FallbackAnswers():
+                self._who_answers(event, now_s)
             case SlotAcquired():
                 self._timing.slot_acquired(now_s if event.at_s is None else event.at_s)
             case RequestSent():
@@ -80,6 +77,19 @@ class LlmMetrics:
         """Records that the answer was abandoned. The time waited so far stays in the trace."""
         self._timing.abandoned(now_s)
         self._answer.end(now_s)
+
+    def _who_answers(
+        self, event: AnsweringEndpoint | CacheLookup | EndpointTried | FallbackAnswers, now_s: float
+    ) -> None:
+        match event:
+            case AnsweringEndpoint():
+                self._answer.by = event.by
+            case CacheLookup():
+                self._event("cache", now_s, f"{event.outcome}{event.detail and ': '}{event.detail}")
+            case EndpointTried():
+                self._tried(event, now_s)
+            case FallbackAnswers():
+                self._event("fallback", now_s, f"{event.by} answers, because no other endpoint can")
 
     def _tried(self, tried: EndpointTried, now_s: float) -> None:
         """Records an endpoint's result as an event, and as a span if it was of no use."""

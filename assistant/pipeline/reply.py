@@ -29,6 +29,7 @@ from audio.tts import Chunk, Voice
 from audio.units import REPLY_RATE_HZ, ReplySamples
 from llm.chat import (
     AnsweringEndpoint,
+    CacheLookup,
     CallInProgress,
     ChatEvent,
     EndpointTried,
@@ -88,6 +89,7 @@ class Reply:
         fallback_notice: Spoken before the answer of a fallback; "" if it was said before.
         fallback: Name of the fallback that answers; "" for none.
         endpoint_answered: Whether an endpoint answers that is no fallback.
+        cache_lookup: How the lookup in the answer cache ended; None without a cache.
         error: What went wrong, for the screen and the trace; None if nothing did.
         filtered: Whether a content filter stopped the answer in the middle, which is then the `error`.
         voice_failed: Whether the voice has to be reloaded.
@@ -115,6 +117,7 @@ class Reply:
     fallback_notice: str = ""
     fallback: str = ""
     endpoint_answered: bool = False
+    cache_lookup: CacheLookup | None = None
     error: str | None = None
     filtered: bool = False
     voice_failed: bool = False
@@ -279,6 +282,8 @@ class Reply:
         match event:
             case AnsweringEndpoint():
                 self.answered_by = event.by
+            case CacheLookup():
+                self.cache_lookup = event
             case FallbackAnswers():
                 repeated, self.fallback = bool(self.fallback), event.by  # a question with tools has several requests
                 return () if repeated else self._notice_chunks()

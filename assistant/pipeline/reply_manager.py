@@ -79,6 +79,7 @@ class _Attempt:
     speech_end: Samples | None = None
     undo_effects: Callable[[], None] = lambda: None
     transcript_lost: bool = False
+    low_confidence: bool = False
     sent: bool = False
 
 
@@ -105,6 +106,7 @@ class ReplyManager:
     _recent_tail: tuple[str, float] = "", 0.0  # last words of the last finished reply, and when it ended
     _resumed: ReplyId | None = None  # a reply that is the rest of an interrupted one
     _fallback_reported: bool = False  # the user was told that a fallback answers
+    _cache_failure_reported: bool = False  # the user was told that the answer cache failed
     _tasks: asyncio.TaskGroup = field(init=False)
     _voice_recovery: EngineRecovery = field(init=False)
     _attempts: dict[ReplyId, _Attempt] = field(default_factory=dict)
@@ -221,6 +223,7 @@ class ReplyManager:
             self._voice_recovery.restart()
         await reply.gate.wait()  # nothing may be shown before the turn is committed
         self._report_fallback(reply)
+        self._report_cache(reply)
         if reply.error is not None:
             self._report_error(reply.id, reply.error)
         if reply.unsynthesized:
@@ -245,6 +248,15 @@ class ReplyManager:
             self._fallback_reported = False
             log.warning("llm endpoint %r answers again", reply.answered_by)
 
+    def _report_cache(self, reply: Reply) -> None:
+        """Reports once that the answer cache failed, until it works again."""
+        if reply.cache_lookup is None or reply.cache_lookup.outcome in {"excluded", "late", "paused"}:
+            return
+        failed = reply.cache_lookup.outcome == "failed"
+        if failed and not self._cache_failure_reported:
+            self.context.on_event(Problem(reply.cache_lookup.detail))
+        self._cache_failure_reported = failed
+
     def asks_llm(self, reply_id: ReplyId) -> bool:
         """Returns whether the reply asks the LLM, and so also answers earlier messages in the history."""
         return bool(self._attempts[reply_id].messages)
@@ -254,7 +266,7 @@ class ReplyManager:
         attempt = self._attempts[effect.reply]
         reply = attempt.reply
         assert reply is not None, "turn taking commits what it had prepared"
-        attempt.speech_end = effect.speech_end
+        attempt.speech_end, attempt.low_confidence = effect.speech_end, effect.low_confidence
         self._resumed = effect.reply if effect.origin == "resumed" else None
         if attempt.messages:
             attempt.undo_effects = self.context.engines.skill_effects.do(
@@ -344,8 +356,11 @@ class ReplyManager:
             self._finish_reply(reply.id)
 
     def _finish_reply(self, reply_id: ReplyId) -> None:
+        attempt = self._attempts.get(reply_id)
         reply = self._end(reply_id)
         if reply is not None:
+            if attempt is not None and attempt.messages and not attempt.low_confidence and _heard_completely(reply):
+                self.context.engines.on_answer_heard(attempt.messages)
             self._recent_tail = (
                 reply.spoken_transcript.text_between(reply.played - _MAX_ECHO_SAMPLES, reply.played),
                 _now_s(),
@@ -489,6 +504,10 @@ class ReplyManager:
         """Reports an error on the reply's own turn, even if the user has started another one."""
         self.context.on_event(Problem(reason))
         self.context.recorder.event(reply_id.turn, "error", _now_s(), reason)
+
+
+def _heard_completely(reply: Reply) -> bool:
+    return reply.answered and reply.error is None and not reply.unheard and not reply.unsynthesized
 
 
 def _reply_sent_event(reply: Reply) -> ReplySent:

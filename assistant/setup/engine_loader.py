@@ -28,17 +28,19 @@ from assistant.setup.derived_settings import knows_grammar, needs
 from assistant.setup.listening_sound import make_listening_sound
 from assistant.setup.whisper_timing import measure_unmeasured
 from assistant.skills.effects import SkillEffects
+from assistant.support.paths import HomeError
 from assistant.text.normalization.reading import spoken
 from audio.errors import EngineError, EngineLoadError, TtsError
 from audio.pronunciation import Pronunciations
 from audio.stt import Recognizer
 from audio.tts import Voice
 from audio.vad import Vad
-from llm.chat import ChatModel
+from llm.cache import CacheStoreError
+from llm.chat import ChatModel, Message
 from llm.errors import LlmError
 
 if TYPE_CHECKING:
-    from assistant.setup.build import SharedWhisper, Skills
+    from assistant.setup.build import AnswerCache, SharedWhisper, Skills
     from assistant.tools.mcp_tools import McpTools
     from assistant.trace.export import SpanExport
 
@@ -47,6 +49,7 @@ log = logging.getLogger(__name__)
 LOAD_TIMEOUT_S = 60.0
 MEASURE_TIMEOUT_S = 30.0
 SOUND_TIMEOUT_S = 10.0
+CACHE_TIMEOUT_S = 10.0
 CLOSE_TIMEOUT_S = 3.0
 
 
@@ -67,6 +70,7 @@ class EngineLoader:
     _listening_sound: ListeningSound | None = None
     _model: ChatModel | None = None
     _tools: "McpTools | None" = None
+    _cache: "AnswerCache | None" = None
     _end_of_turn_model: AudioEndOfTurnModel | None = None
     _left_out: list[str] = field(default_factory=list)  # fallbacks that cannot start, with the reasons
     _local_reason: str = ""  # why the model on this machine is used although it is not configured, or is not used
@@ -110,6 +114,7 @@ class EngineLoader:
             self._voice = await self._make_voice()
             self._listening_sound = await self._make_listening_sound(self._voice)
             self._model = await self._make_model(skills)
+            await self._open_cache()
             await self._open_tools()
             self._end_of_turn_model = await self._make_end_of_turn_model()
             await self._make_recognizer()  # loads the shared model; the recognizer itself costs nothing
@@ -127,7 +132,12 @@ class EngineLoader:
         effects = SkillEffects(lambda _messages: None, build.local_now)
         vad, spare = self._make_vads()
         say = partial(_said, build.pronunciations(self.settings), self.settings.assistant.language)
-        model = build.answering(self.settings, self._skills, self._model, effects)
+        asked = self._model
+        on_answer_heard: Callable[[Sequence[Message]], None] = _ignored
+        if self._model is not None and self._cache is not None:
+            asked = cached = build.cached(self.settings, self._model, self._cache)
+            on_answer_heard = cached.heard
+        model = build.answering(self.settings, self._skills, asked, effects)
         return Engines(
             vad,
             spare,
@@ -142,14 +152,15 @@ class EngineLoader:
             build.warming(model, self._model),
             self._tools,
             self._listening_sound,
+            on_answer_heard,
         )
 
     async def aclose(self, report: Callable[[str], None] = lambda _what: None) -> None:
         """Closes the shared engines, each with a time limit."""
-        for engine in (self._voice, self._model, self._tools, self._shared_whisper):
+        for engine in (self._voice, self._model, self._tools, self._shared_whisper, self._cache):
             if engine is not None:
                 await close_engine(engine, report)
-        self._skills = self._voice = self._model = self._tools = self._shared_whisper = None
+        self._skills = self._voice = self._model = self._tools = self._shared_whisper = self._cache = None
 
     @property
     def fallbacks(self) -> list[str]:
@@ -410,6 +421,26 @@ class EngineLoader:
         self._left_out.append(why)
         log.warning("llm: %s", why)
 
+    async def _open_cache(self) -> None:
+        """Opens the answer cache; without it, or if it cannot be used, the language model is asked."""
+        if not self.settings.cache.enabled or self._model is None:
+            return
+        began_s, problem = _now_s(), ""
+        try:
+            self._cache = build.answer_cache(self.settings, self.environ)
+            async with asyncio.timeout(CACHE_TIMEOUT_S):
+                problem = await self._cache.load()
+        except (CacheStoreError, HomeError) as error:
+            problem = str(error)
+        except TimeoutError:
+            problem = f"it did not open within {CACHE_TIMEOUT_S:g} s"
+        if problem:
+            log.warning("cache: %s", problem)
+        if self._voice is not None and self._cache is not None:
+            self._voice = build.remembered(self._voice)
+        name, detail = ("none", "") if self._cache is None else (self.settings.cache.store, self._cache.detail)
+        self._record_choice("cache", name, detail, problem or "as configured", began_s, fallback=bool(problem))
+
     async def _open_tools(self) -> None:
         """Opens the tools of the configured servers; none without a model that could call them."""
         servers = self.settings.tools.servers
@@ -452,7 +483,7 @@ class EngineLoader:
 
 
 async def close_engine(
-    engine: "Recognizer | Voice | ChatModel | McpTools | SharedWhisper", report: Callable[[str], None]
+    engine: "Recognizer | Voice | ChatModel | McpTools | SharedWhisper | AnswerCache", report: Callable[[str], None]
 ) -> None:
     """Closes an engine with a time limit."""
     try:
@@ -460,6 +491,10 @@ async def close_engine(
             await engine.aclose()
     except TimeoutError:
         report(f"{engine.name} did not stop within {CLOSE_TIMEOUT_S:g} s and was abandoned")
+
+
+def _ignored(_messages: Sequence[Message]) -> None:
+    """Does nothing with an answer that was heard: there is no cache."""
 
 
 def _said(pronunciations: Pronunciations, language: str, text: str) -> str:

@@ -6,7 +6,6 @@ temporary name, and then renamed.
 """
 
 import os
-import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -18,7 +17,7 @@ from assistant.events import ReplyStarted, ReplyStopped, SessionEvent, TurnFinis
 from assistant.history.items import Item, ItemId
 from assistant.storage.store_format import Heading, NewerVersionError, heading_line, item_lines, parse_conversation
 from assistant.support.background_writer import BackgroundWriter, append_whole
-from assistant.support.paths import at_home
+from assistant.support.paths import data_folder
 from audio.private_file import BINARY, make_private_folder, open_private
 
 _SUFFIX = ".jsonl"
@@ -30,8 +29,7 @@ class ResumeError(Exception):
 
 def conversations_folder(environ: Mapping[str, str]) -> Path:
     """Returns the folder of conversations: beside the models, in the user's data folder."""
-    home = environ.get("XDG_DATA_HOME") or (environ.get("LOCALAPPDATA") if sys.platform == "win32" else "")
-    return at_home(home or "~/.local/share") / "repartee" / "conversations"
+    return data_folder(environ) / "conversations"
 
 
 def unwritable(folder: Path) -> str:

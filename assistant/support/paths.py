@@ -1,6 +1,8 @@
 """Expands ~ in paths. For a user without an account entry the home folder is known only from HOME."""
 
 import os
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 
@@ -23,3 +25,9 @@ def at_home(place: str) -> Path:
         if not own:
             raise HomeError(f"{place}: there is no such home folder; correct the path.") from error
         raise nowhere from error
+
+
+def data_folder(environ: Mapping[str, str]) -> Path:
+    """Returns this program's folder in the user's data folder. Raises HomeError."""
+    home = environ.get("XDG_DATA_HOME") or (environ.get("LOCALAPPDATA") if sys.platform == "win32" else "")
+    return at_home(home or "~/.local/share") / "repartee"

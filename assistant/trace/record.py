@@ -31,7 +31,7 @@ Outcome = Literal[
 ]  # fmt: skip
 
 EventName = Literal[
-    "attempt", "foreseen", "drafted", "judged", "dropped", "endpoint", "commit", "retracted", "tried",
+    "attempt", "foreseen", "drafted", "judged", "dropped", "endpoint", "commit", "retracted", "cache", "tried",
     "model_finished", "tool", "moment", "fallback", "duck", "unduck", "interrupt", "unheard", "language", "error",
     "listening_sound", "listening_sound_cut",
 ]  # fmt: skip

@@ -44,6 +44,16 @@ TURN = TurnRecord(
 )
 
 
+def test_lookups_in_the_answer_cache_are_counted_by_their_outcome() -> None:
+    metrics = Metrics()
+    details = ("attempt 1: miss", "attempt 2: similar: 0.973", "attempt 3: excluded: time or place")
+    metrics.turn(replace(TURN, events=tuple(TracedEvent("cache", 1.0, detail) for detail in details)))
+    counts = [
+        value(metrics, "repartee_cache_lookups_total", outcome=one) for one in ("miss", "similar", "excluded", "exact")
+    ]
+    assert counts == [1, 1, 1, 0]
+
+
 def value(metrics: Metrics, name: str, **labels: str) -> float | None:
     return metrics.registry.get_sample_value(name, labels)
 

@@ -27,7 +27,7 @@ export function drawWaterfall(turn) {
   box.hidden = !turn;
   if (!turn) return;
   const { trace } = turn;
-  byId("waterfall-title").textContent = `Turn ${turn.number}`;
+  byId("waterfall-title").textContent = `Turn ${turn.number}${isCached(turn) ? " · from the cache" : ""}`;
   byId("waterfall-note").textContent = turnNote(turn);
   if (!trace?.spans.length) {
     byId("rows").replaceChildren(makeElement("p", { class: "hint", text: trace ? "No work was recorded for this turn." : "The turn record appears when the reply is over." }));
@@ -58,6 +58,10 @@ function makeRow({ name, stage, dropped, attempt, from_ms, to_ms }, x, severalAt
   return line;
 }
 
+function isCached({ trace }) {
+  return trace?.engines?.answered_by === "cache";
+}
+
 function turnNote({ trace, latency_ms, device_ms }) {
   const notes = [];
   if (latency_ms !== null) {
@@ -66,7 +70,8 @@ function turnNote({ trace, latency_ms, device_ms }) {
   }
   if (trace?.response_latency_ms != null) notes.push(`Measured by the server: ${formatMs(trace.response_latency_ms)} ms.`);
   if (trace?.outcome && trace.outcome !== "answered") notes.push(`${OUTCOME_TEXTS[trace.outcome] ?? trace.outcome}.`);
-  if (trace?.engines?.answered_by) notes.push(`Answered by ${trace.engines.answered_by}.`);
+  if (isCached({ trace })) notes.push("Answered from the cache, without the language model.");
+  else if (trace?.engines?.answered_by) notes.push(`Answered by ${trace.engines.answered_by}.`);
   if (trace?.error) notes.push(`Error: ${trace.error}`);
   return notes.join(" ");
 }

@@ -1,0 +1,82 @@
+"""A voice that keeps what it has spoken."""
+
+from contextlib import aclosing
+
+import pytest
+from simulation import ScriptedVoice
+from virtual_time import run_virtual
+
+from audio.errors import TtsError
+from audio.tts import Chunk
+from audio.tts.remembered import RememberedVoice
+
+WORD_BYTES = 2 * 4800
+
+
+async def said(voice: RememberedVoice, text: str, speed: float = 1.0) -> list[Chunk]:
+    return [chunk async for chunk in voice.speak(text, speed)]
+
+
+def test_text_is_synthesized_once_for_each_speed() -> None:
+    async def scene() -> list[str]:
+        scripted = ScriptedVoice()
+        voice = RememberedVoice(scripted)
+        first = await said(voice, "two words")
+        assert await said(voice, "two words") == first
+        await said(voice, "two words", 1.5)
+        return scripted.spoken
+
+    assert run_virtual(scene()) == ["two words", "two words"]
+
+
+def test_remembered_samples_cannot_be_changed() -> None:
+    async def scene() -> list[Chunk]:
+        voice = RememberedVoice(ScriptedVoice())
+        await said(voice, "two words")
+        return await said(voice, "two words")
+
+    for chunk in run_virtual(scene()):
+        with pytest.raises(ValueError, match="read-only"):
+            chunk.pcm[:] = 0
+
+
+def test_interrupted_text_is_synthesized_again() -> None:
+    async def scene() -> list[str]:
+        scripted = ScriptedVoice()
+        voice = RememberedVoice(scripted)
+        async with aclosing(voice.speak("two words")) as audio:
+            await anext(audio)
+        await said(voice, "two words")
+        return scripted.spoken
+
+    assert run_virtual(scene()) == ["two words", "two words"]
+
+
+def test_failed_text_is_synthesized_again() -> None:
+    async def scene() -> int:
+        scripted = ScriptedVoice(fails=True)
+        voice = RememberedVoice(scripted)
+        with pytest.raises(TtsError):
+            await said(voice, "word")
+        await voice.load()
+        return len(await said(voice, "word"))
+
+    assert run_virtual(scene()) == 2
+
+
+def test_memory_is_bounded() -> None:
+    async def scene() -> list[str]:
+        scripted = ScriptedVoice()
+        voice = RememberedVoice(scripted, max_bytes=2 * WORD_BYTES)
+        for text in ("one", "two", "one", "three", "one", "two"):
+            await said(voice, text)
+        return scripted.spoken
+
+    assert run_virtual(scene()) == ["one", "two", "three", "two"]
+
+
+def test_text_longer_than_the_memory_is_spoken() -> None:
+    async def scene() -> int:
+        return len(await said(RememberedVoice(ScriptedVoice(), max_bytes=WORD_BYTES), "much too long"))
+
+    assert run_virtual(scene()) == 6
