@@ -265,6 +265,19 @@ class LlmSection(ConfigSection):
             high=0.5,
         ),
     ] = 0.1
+    escalate: Annotated[
+        bool,
+        KeyInfo("Whether an endpoint of size large is asked when one of size small declines to answer."),
+    ] = True
+    escalate_below: Annotated[
+        float,
+        KeyInfo(
+            "Mean probability of a small model's first tokens below which a large one is asked, where the service "
+            "reports it; the first sentence is held until then; 0: it does not count.",
+            low=0,
+            high=1,
+        ),
+    ] = 0.0
     latitude: Annotated[
         float,
         KeyInfo(
