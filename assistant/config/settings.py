@@ -240,6 +240,13 @@ class LlmSection(ConfigSection):
             high=1000000,
         ),
     ] = 2000
+    summary: Annotated[
+        bool,
+        KeyInfo(
+            "Whether old turns are summarized in the background, by an endpoint of size small if there is one, before "
+            "the history is full; otherwise they are dropped."
+        ),
+    ] = False
     local_model: Annotated[
         str,
         KeyInfo(

@@ -54,6 +54,7 @@ class Engines:
         warm_connections: Opens the LLM's connections or keeps them open; None where it has none.
         tools: Tools that the LLM may call; None: only a client's functions.
         listening_sound: The voice's "mhm" for pauses of the user; None: there is none.
+        summarizer: The language model that summarizes old turns; None: they are dropped when there are too many.
     """
 
     vad: Vad
@@ -69,6 +70,7 @@ class Engines:
     warm_connections: Callable[[], Awaitable[None]] | None = None
     tools: Tools | None = None
     listening_sound: ListeningSound | None = None
+    summarizer: ChatModel | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,6 +142,7 @@ class EngineLoader:
             build.warming(model, self._model),
             self._tools,
             self._listening_sound,
+            self._model if self.settings.llm.summary else None,
         )
 
     async def aclose(self, report: Callable[[str], None] = lambda _what: None) -> None:
