@@ -63,6 +63,11 @@ class History:
         """All items, in order."""
         return tuple(self._items)
 
+    @property
+    def limits(self) -> HistoryLimits:
+        """The limits on the prompt."""
+        return HistoryLimits(self.max_turns, self.max_tokens)
+
     def restore(self, items: Sequence[Item]) -> None:
         """Continues a conversation that was stored. Ids of its items are not assigned again."""
         self._items = list(items)
@@ -124,7 +129,7 @@ class History:
         """Returns what is to be summarized; None unless the prompt is nearly full, or while a summary waits."""
         if self._offered is not None:
             return None
-        items = items_to_summarize(self._in_prompt(), HistoryLimits(self.max_turns, self.max_tokens))
+        items = items_to_summarize(self._in_prompt(), self.limits)
         return summary_request(items, _messages_of(items, self._items), self._summary) if items else None
 
     def offer_summary(self, request: SummaryRequest, text: str) -> None:
@@ -265,7 +270,7 @@ class History:
 
     def _apply_limits(self, newest: ItemId | None = None) -> None:
         """Updates which turns are in the prompt, and removes items if the history is far too long."""
-        limits = HistoryLimits(self.max_turns, self.max_tokens)
+        limits = self.limits
         self._outside_prompt = outside_prompt(self._items, self._outside_prompt, limits)
         if removed := items_to_remove(self._items, self._outside_prompt, newest, limits):
             self._remove(set(removed))

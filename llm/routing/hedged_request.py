@@ -274,9 +274,16 @@ class HedgedRequest:
         health = self.routing.healths[request.number]
         min_s = self._endpoint(request.number).patience_s
         hedge_s = hedge_delay_s(health, min_s)
-        # A probe without another request is replaced as soon as a hedge would be due.
-        switch_s = hedge_s if request.why == "look" and len(self._running) == 1 else patience_s(health, min_s)
+        # A probe without another request is replaced as soon as a hedge would be due, by an endpoint of its size.
+        brief = request.why == "look" and len(self._running) == 1 and self._has_equal
+        switch_s = hedge_s if brief else patience_s(health, min_s)
         return request.asked_at_s + hedge_s, request.asked_at_s + switch_s
+
+    @property
+    def _has_equal(self) -> bool:
+        """Whether another endpoint fits the size and was not asked yet."""
+        barred, endpoints = self._asked_or_barred, enumerate(self.routing.endpoints)
+        return self.size is None or any(one.fits(self.size) for number, one in endpoints if number not in barred)
 
     def _set_alarm(self, now_s: float) -> None:
         if self._winner is not None:

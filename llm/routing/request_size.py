@@ -42,7 +42,7 @@ NUMBERS_POINTS = ((3, 1.5), (2, 0.5))
 SEVERAL_QUESTIONS_POINTS = 1.0
 """Points of a request with two or more different question words."""
 
-FOLLOW_UP_POINTS = 1.5
+FOLLOW_UP_POINTS = 2.0
 """Points of a follow-up to a hard request."""
 
 MAX_FOLLOW_UP_WORDS = 14

@@ -39,18 +39,18 @@ ENGLISH: Words = MappingProxyType(
             r"write (?:me |us )?(?:a|an|the|my)", r"outline", r"summari[sz]e", r"design", r"come up with", r"brainstorm",
             r"help me (?:decide|plan|write|prepare|understand|figure)", r"organi[sz]e", r"rewrite", r"rephrase",
             r"what should i (?:do|say)", r"how (?:should|would|can|could|do) (?:i|we) .+ (?:without|while|so that)",
-            r"prepare", r"suggest .+ (?:for|that)", r"advice", r"story", r"poem", r"essay", r"speech", r"schedule",
+            r"prepare", r"what should i (?:consider|look)", r"consider", r"watch out for", r"should i", r"suggest .+ (?:for|that)", r"advice", r"story", r"poem", r"essay", r"speech", r"schedule",
         ),
         "code": (
             r"python", r"javascript", r"java", r"rust", r"sql", r"regex", r"regular expression", r"function that",
             r"algorithm", r"debug", r"compil\w+", r"stack trace", r"script", r"api", r"unit tests?", r"recursi\w+",
-            r"null pointer", r"race condition", r"data ?base", r"class that", r"code", r"program(?:ming)?", r"query",
+            r"null pointer", r"crash\w*", r"bug", r"race condition", r"data ?base", r"class that", r"code", r"program(?:ming)?", r"query",
             r"exception", r"docker", r"git",
         ),
         "maths": (
             r"calculate", r"equations?", r"derivative", r"integral", r"probability", r"prove (?:that|it)", r"proof",
             r"compound interest", r"interest rate", r"average speed", r"how (?:many|much|long|old) .+ if", r"theorem",
-            r"how (?:many|much|long) .+ (?:altogether|in total|left)", r"odds", r"percent\w*", r"matrix",
+            r"how (?:many|much|long) .+ (?:altogether|in total|left)", r"odds", r"how many .+ (?:do|must|should|would) i", r"percent\w*", r"matrix",
             r"standard deviation", r"split .+ (?:between|among)", r"how (?:much|long) .+ (?:each|per|every)",
         ),
         "condition": (
@@ -78,7 +78,7 @@ ENGLISH: Words = MappingProxyType(
         "follow-up": (
             r"and", r"but", r"so", r"then", r"why", r"how", r"what (?:about|if|else)", r"are you sure", r"go on",
             r"continue", r"keep going", r"can you", r"could you", r"make it", r"now", r"again", r"also", r"instead",
-            r"or", r"which", r"wait", r"hmm", r"try", r"what would", r"tell me more", r"does that", r"is that", r"in that",
+            r"or", r"which", r"wait", r"could (?:it|that|we|i)", r"would (?:it|that)", r"should", r"hmm", r"try", r"what would", r"tell me more", r"does that", r"is that", r"in that",
         ),
     }
 )  # fmt: skip
@@ -106,19 +106,20 @@ GERMAN: Words = MappingProxyType(
             r"entwerf\w*", r"schreib\w*", r"verfass\w*", r"formulier\w*", r"fass\w* .*zusammen", r"zusammenfass\w*",
             r"gliederung", r"hilf mir", r"helfen", r"vorbereit\w*", r"bereite?", r"organisier\w*", r"überarbeite?",
             r"was soll(?:te)? ich (?:tun|machen|sagen)", r"vorschläge?", r"rat", r"rätst", r"geschichte", r"gedicht",
-            r"rede", r"ideen",
+            r"rede", r"ideen", r"\w+plan", r"worauf (?:soll|sollte|muss)", r"achten", r"beachten", r"soll(?:te)? ich",
+            r"denk\w* dir",
         ),
         "code": (
             r"python", r"javascript", r"java", r"rust", r"sql", r"regex", r"reguläre\w* ausdr\w+", r"funktion,? die",
             r"algorithmus", r"algorithmen", r"debug\w*", r"kompilier\w*", r"skript", r"schnittstelle", r"unit ?tests?",
-            r"rekursi\w+", r"datenbank\w*", r"klasse,? die", r"code", r"programm(?:ier\w*|code)", r"abfrage", r"docker",
+            r"rekursi\w+", r"datenbank\w*", r"klasse,? die", r"code", r"programm(?:ier\w*|code)", r"stürzt ab", r"abgestürzt", r"absturz", r"abfrage", r"docker",
             r"git", r"fehlermeldung",
         ),
         "maths": (
             r"berechn\w*", r"rechne?", r"gleichung\w*", r"ableitung", r"integral", r"wahrscheinlich(?:keit)?", r"beweis\w*",
             r"zinseszins", r"zinssatz", r"zinsen", r"durchschnitt\w*", r"wie (?:viele?|lange|alt) .+ wenn", r"prozent",
             r"wie (?:viele?|lange) .+ (?:insgesamt|zusammen|übrig|pro|jeder?)", r"standardabweichung", r"matrix",
-            r"aufteil\w*", r"teilen sich",
+            r"wie (?:viele?|oft|lange) (?:muss|müssen|brauche) .+", r"aufteil\w*", r"teilen sich",
         ),
         "condition": (
             r"wenn", r"falls", r"angenommen", r"vorausgesetzt", r"nehmen wir an", r"ohne", r"obwohl", r"es sei denn",
@@ -131,7 +132,7 @@ GERMAN: Words = MappingProxyType(
             r"wie wird das wetter",
         ),
         "command": (
-            r"mach\w* .*(?:an|aus|lauter|leiser|auf|zu)", r"schalte?", r"stell\w* .*(?:wecker|timer|auf|ein)", r"spiele?",
+            r"mach\w* .{1,40}(?:an|aus|lauter|leiser|auf|zu)$", r"schalte?", r"stell\w* .*(?:wecker|timer|auf|ein)", r"spiele?",
             r"pause", r"erinner\w* mich", r"ruf\w*", r"füge?", r"setz\w* .+ auf", r"öffne", r"stopp?", r"abbrechen",
             r"weck\w* mich", r"lauter", r"leiser", r"zeig\w* mir",
         ),
@@ -146,7 +147,7 @@ GERMAN: Words = MappingProxyType(
         ),
         "follow-up": (
             r"und", r"aber", r"also", r"dann", r"warum", r"wieso", r"wie", r"was ist mit", r"bist du sicher", r"weiter",
-            r"mach weiter", r"kannst du", r"könntest du", r"jetzt", r"noch ?mal", r"auch", r"stattdessen", r"oder",
+            r"mach weiter", r"kannst du", r"könntest du", r"könnte", r"würde", r"sollte", r"jetzt", r"noch ?mal", r"auch", r"stattdessen", r"oder",
             r"welche[rs]?", r"moment", r"hm+", r"was wäre", r"mehr", r"gilt das", r"ist das", r"versuch", r"heißt das",
         ),
     }
@@ -172,17 +173,18 @@ FRENCH: Words = MappingProxyType(
         "planning": (
             r"planifi\w*", r"un plan", r"programme (?:de|pour)", r"itinéraire", r"stratégie", r"brouillon", r"rédig\w*",
             r"écri(?:s|re|vez)", r"résum\w*", r"organis\w*", r"aide-moi", r"aider", r"prépar\w*", r"reformul\w*",
-            r"qu'est-ce que je (?:dois|devrais|peux) (?:faire|dire)", r"que (?:dois|devrais)-je", r"conseil\w*",
+            r"qu'est-ce que je (?:dois|devrais|peux) (?:faire|dire)", r"que (?:dois|devrais)-je", r"conseils?", r"attention", r"programme d\w*", r"invent\w*", r"(?:dois|devrais)-?je",
+            r"je (?:dois|devrais)",
             r"propos\w*", r"idées?", r"histoire", r"poème", r"discours", r"emploi du temps", r"suggè?r\w*", r"conçois",
         ),
         "code": (
             r"python", r"javascript", r"java", r"rust", r"sql", r"regex", r"expressions? régulières?", r"fonction qui",
             r"algorithme", r"débog\w*", r"debug\w*", r"compil\w+", r"script", r"api", r"tests? unitaires?", r"récursi\w+",
-            r"base de données", r"classe qui", r"code", r"programm(?:e qui|er|ation)", r"requête", r"docker", r"git",
+            r"base de données", r"classe qui", r"code", r"programm(?:e qui|er|ation)", r"requête", r"plant(?:e|é|er)", r"bug\w*", r"docker", r"git",
         ),
         "maths": (
             r"calcul\w*", r"équations?", r"dérivée", r"intégrale", r"probabilité", r"démontr\w*", r"prouv\w*", r"théorème",
-            r"intérêts? composés?", r"taux d'intérêt", r"moyenne", r"combien .+ si", r"pour ?cents?", r"écart-type",
+            r"intérêts? composés?", r"taux d'intérêt", r"combien .+ (?:faut|dois)", r"moyenne", r"combien .+ si", r"pour ?cents?", r"écart-type",
             r"combien .+ (?:en tout|au total|chacun|par|reste\w*)", r"pourcentage", r"partag\w+", r"si .+ combien",
         ),
         "condition": (
@@ -210,7 +212,7 @@ FRENCH: Words = MappingProxyType(
         "follow-up": (
             r"et", r"mais", r"donc", r"alors", r"pourquoi", r"comment", r"qu'en est-il", r"tu es sûre?", r"vous êtes sûr",
             r"continue\w*", r"vas-y", r"peux-tu", r"tu peux", r"pourrais-tu", r"maintenant", r"encore", r"aussi", r"plutôt",
-            r"ou", r"lequel", r"attends", r"hum+", r"est-ce que", r"dans ce cas", r"essaie", r"dis-m'en plus", r"refais",
+            r"ou", r"lequel", r"attends", r"hum+", r"pourrait", r"est-ce que", r"dans ce cas", r"essaie", r"dis-m'en plus", r"refais",
         ),
     }
 )  # fmt: skip
@@ -237,16 +239,16 @@ SPANISH: Words = MappingProxyType(
             r"escribe", r"escribir", r"resum\w*", r"resúme\w*", r"organíza\w*", r"organiza\w*", r"ayúdame", r"ayudar\w*",
             r"prepar\w*", r"prepára\w*", r"reescrib\w*", r"qué (?:debería|debo|puedo) (?:hacer|decir)", r"consej\w*",
             r"aconsej\w*", r"propon\w*", r"ideas?", r"historia (?:sobre|de)", r"cuento", r"poema", r"discurso", r"horario",
-            r"sugi?er\w*", r"diseñ\w*", r"invéntate",
+            r"sugi?er\w*", r"diseñ\w*", r"invéntate", r"plan de", r"fijarme", r"tener en cuenta", r"debería", r"inventa\w*",
         ),
         "code": (
             r"python", r"javascript", r"java", r"rust", r"sql", r"regex", r"expresi(?:ón|ones) regular(?:es)?",
             r"función que", r"algoritmo", r"depur\w*", r"compil\w+", r"script", r"api", r"pruebas? unitarias?", r"recursiv\w+",
-            r"base de datos", r"clase que", r"código", r"program(?:a que|ar|ación)", r"consulta", r"docker", r"git",
+            r"base de datos", r"clase que", r"código", r"program(?:a que|ar|ación)", r"consulta", r"docker", r"git", r"se (?:cae|cuelga|bloquea)",
         ),
         "maths": (
             r"calcul\w*", r"calcúla\w*", r"ecuaci(?:ón|ones)", r"derivada", r"integral", r"probabilidad", r"demuestr\w*",
-            r"demostrar", r"teorema", r"interés compuesto", r"tipo de interés", r"promedio", r"media", r"por ?ciento",
+            r"demostrar", r"teorema", r"interés compuesto", r"tipo de interés", r"cuánt[oa]s? (?:tengo|debo|hay|necesito) que .+", r"promedio", r"media", r"por ?ciento",
             r"cuánt[oa]s? .+ si", r"si .+ cuánt[oa]s?", r"cuánt[oa]s? .+ (?:en total|cada uno|por|quedan?)", r"reparti\w*",
             r"desviación", r"porcentaje", r"dividi\w*",
         ),
@@ -275,7 +277,7 @@ SPANISH: Words = MappingProxyType(
         ),
         "follow-up": (
             r"y", r"pero", r"entonces", r"por qué", r"cómo", r"qué hay de", r"qué pasa con", r"estás seguro", r"sigue",
-            r"continúa", r"puedes", r"podrías", r"ahora", r"otra vez", r"también", r"en cambio", r"o", r"cuál", r"espera",
+            r"continúa", r"puedes", r"podrías", r"podría", r"debería", r"ahora", r"otra vez", r"también", r"en cambio", r"o", r"cuál", r"espera",
             r"hm+", r"eso", r"en ese caso", r"cuéntame más", r"inténtalo", r"hazlo", r"de nuevo",
         ),
     }

@@ -67,7 +67,7 @@ def test_answer_is_no_refusal(text: str) -> None:
 
 def test_answer_is_held_no_longer_than_needed() -> None:
     assert verdicts("Mount", " Everest")[:1] == [Verdict.ANSWER]  # no phrase begins with it
-    assert verdicts("It", " is")[:2] == [Verdict.UNDECIDED, Verdict.ANSWER]
+    assert verdicts("I", "t is")[:2] == [Verdict.UNDECIDED, Verdict.ANSWER]
     assert verdicts("I", " can", " help")[:3] == [Verdict.UNDECIDED, Verdict.UNDECIDED, Verdict.ANSWER]
     assert verdicts("I'm", " sorry", " to")[:3] == [Verdict.UNDECIDED, Verdict.UNDECIDED, Verdict.ANSWER]
 
