@@ -157,9 +157,7 @@ class Outcome:
 
     def row(self, name: str) -> str:
         """Returns one row of the table."""
-        times = [
-            f"{nearest_rank(values, percent):.0f}" for values in self.first_ms.values() for percent in (50, 95)
-        ]
+        times = [f"{nearest_rank(values, percent):.0f}" for values in self.first_ms.values() for percent in (50, 95)]
         total = sum(map(len, self.first_ms.values()))
         shares = [f"{self.by_large[size] / len(self.first_ms[size]):.0%}" for size in get_args(Size)]
         return f"| {name} | {' | '.join([*times, *shares])} | {1000 * self.cost / total:.3f} |"

@@ -13,6 +13,8 @@ def probability_of(log_probability: object) -> float | None:
 def mean_probability(logprobs: object) -> float | None:
     """Returns the mean probability in the `logprobs` of a chat-completion choice; None if it has none."""
     content = logprobs.get("content") if isinstance(logprobs, dict) else None
-    entries = [entry.get("logprob") for entry in content if isinstance(entry, dict)] if isinstance(content, list) else []
+    entries = (
+        [entry.get("logprob") for entry in content if isinstance(entry, dict)] if isinstance(content, list) else []
+    )
     known = [one for one in map(probability_of, entries) if one is not None]
     return sum(known) / len(known) if known else None

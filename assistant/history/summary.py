@@ -1,4 +1,4 @@
-"""A summary in place of old turns: which items it covers, how it is asked for, and how it appears in the prompt. No I/O.
+"""A summary in place of old turns: what it covers, how it is asked for, how it appears in the prompt. No I/O.
 
 It is made before the history is full, so that nothing is dropped unread. Between two summaries the prompt only grows at
 its end, so that a service can reuse its prefix cache.
@@ -20,8 +20,8 @@ MAX_CHARS_PER_MESSAGE = 1000
 """Characters of one message that a summary is made from; outputs of tools may be long."""
 
 _REQUEST = (
-    "Summarize this part of a conversation between a user and a voice assistant, so that the assistant can go on without "
-    "it. Keep names, numbers, wishes, decisions and open questions. Write at most 100 words, in the language of the "
+    "Summarize this part of a conversation between a user and a voice assistant, so that the assistant can go on "
+    "without it. Keep names, numbers, wishes, decisions and open questions. Write at most 100 words, in the language of the "
     "conversation, and nothing but the summary."
 )
 _SHOWN = "Summary of the earlier conversation: "
@@ -68,9 +68,7 @@ def items_to_summarize(in_prompt: Sequence[Item], limits: HistoryLimits) -> tupl
     return tuple(seen[: first_kept(seen, near)])
 
 
-def summary_request(
-    items: tuple[Item, ...], said: Sequence[Message], before: Summary | None
-) -> SummaryRequest | None:
+def summary_request(items: tuple[Item, ...], said: Sequence[Message], before: Summary | None) -> SummaryRequest | None:
     """Returns the request for a summary of items, whose messages are `said`; None without words."""
     lines = [] if before is None else [f"Summary of what came before: {before.text}"]
     lines += [f"{_NAMES[one.role]}: {one.content[:MAX_CHARS_PER_MESSAGE]}" for one in said if one.content.strip()]

@@ -61,7 +61,7 @@ _SIGNS = re.compile(r"[=<>{}\[\]^√∫]|\w\(|::|=>|\d\s*[*/]\s*\d")
 """Signs of code or of a formula, in typed text."""
 
 _COURTESY = re.compile(
-    r"(?:(?:(?:hey|ok|okay|so|well|please|um|uh|also|äh|ähm|bitte|sag mal|na|euh|alors|bon|s'il te plaît|stp|dis-moi|"
+    r"^(?:(?:(?:hey|ok|okay|so|well|please|um|uh|also|äh|ähm|bitte|sag mal|na|euh|alors|bon|s'il te plaît|stp|dis-moi|"
     r"eh|bueno|pues|por favor|oye|dime)\b|can you|could you|would you|tell me|do you know|kannst du|könntest du|"
     r"weißt du|sag mir|peux-tu|tu peux|pourrais-tu|est-ce que tu peux|sais-tu|puedes|podrías|sabes)[ ,]*)*"
 )
@@ -120,7 +120,7 @@ def _reasons(text: str, language: str) -> tuple[Reason, ...]:
     said = _normalized(text)
     words = len(re.findall(r"[\w'’-]+", said))
     found = [Reason(name, points) for name, points in POINTS.items() if _has(name, said, language)]
-    opening = said[_COURTESY.match(said).end() :]  # type: ignore[union-attr] - it matches the empty text
+    opening = _COURTESY.sub("", said, count=1)
     for name, points in OPENING_POINTS.items():
         short = name != "small talk" or words <= MAX_SMALL_TALK_WORDS
         if short and _begins(name, opening if name != "small talk" else said, language):
@@ -138,8 +138,10 @@ def _reasons(text: str, language: str) -> tuple[Reason, ...]:
 def _follows_up(text: str, language: str) -> bool:
     said = _normalized(text)
     words = len(re.findall(r"[\w'’-]+", said))
-    return words <= MAX_FOLLOW_UP_WORDS and not _begins("small talk", said, language) and _begins(
-        "follow-up", said, language
+    return (
+        words <= MAX_FOLLOW_UP_WORDS
+        and not _begins("small talk", said, language)
+        and _begins("follow-up", said, language)
     )
 
 

@@ -132,10 +132,12 @@ class Router:
         if isinstance(event, OtherSizeAnswers) and event.wanted not in self._replaced:
             self._replaced.add(event.wanted)
             log.warning("no %s llm endpoint can answer, so %r does", event.wanted, event.by)
-        elif isinstance(event, EndpointTried) and event.outcome == "answered" and size in self._replaced:
-            if any(one.name == event.endpoint and one.size == size for one in self.routing.endpoints):
-                self._replaced.discard(size)
-                log.warning("a %s llm endpoint answers again: %r", size, event.endpoint)
+            return
+        if size not in self._replaced or not isinstance(event, EndpointTried) or event.outcome != "answered":
+            return
+        if any(one.name == event.endpoint and one.size == size for one in self.routing.endpoints):
+            self._replaced.discard(size)
+            log.warning("a %s llm endpoint answers again: %r", size, event.endpoint)
 
     async def aclose(self) -> None:
         """Closes the connections of all models. Idempotent; bounded in time, as each model is."""

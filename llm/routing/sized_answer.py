@@ -37,6 +37,7 @@ from llm.routing.request_size import request_size
 
 log = logging.getLogger(__name__)
 
+
 @dataclass(frozen=True, slots=True)
 class SizeRules:
     """How endpoints of two sizes share the questions.

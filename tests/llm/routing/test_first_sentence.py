@@ -7,7 +7,7 @@ from llm.routing.first_sentence import MAX_JUDGED, UNKNOWN_AFTER, FirstSentence,
 
 REFUSALS = (
     "I don't know.",
-    "I don’t know the answer to that.",  # noqa: RUF001 - models write it so
+    "I don’t know the answer to that.",
     "I'm sorry, but I can't help with that.",
     "Sorry, I do not know who won.",
     "Unfortunately, I don't have access to that.",

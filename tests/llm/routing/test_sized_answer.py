@@ -118,7 +118,9 @@ def large(**given: object) -> Model:
     return Model("far", 0.5, **({"words": ("Buy", " it.")} | given))  # type: ignore[arg-type]
 
 
-def router_of(*models: Model, sizes: Sequence[Size | None] = ("small", "large"), rules: SizeRules | None = None) -> Router:
+def router_of(
+    *models: Model, sizes: Sequence[Size | None] = ("small", "large"), rules: SizeRules | None = None
+) -> Router:
     endpoints = [
         Endpoint(model.name, price_in_per_million=1.0, size=size) for model, size in zip(models, sizes, strict=True)
     ]
@@ -210,7 +212,9 @@ def test_other_size_answers_if_wanted_one_fails(
         results = run_virtual(three_questions())
     assert [result.by for result in results] == [by] * 3
     for result in results:
-        assert [event for event in result.events if isinstance(event, OtherSizeAnswers)] == [OtherSizeAnswers(by, wanted)]
+        assert [event for event in result.events if isinstance(event, OtherSizeAnswers)] == [
+            OtherSizeAnswers(by, wanted)
+        ]
     assert [record.getMessage() for record in caplog.records] == [
         f"no {wanted} llm endpoint can answer, so {by!r} does"  # once
     ]
@@ -255,7 +259,7 @@ def test_silent_large_model_is_replaced_by_small_one() -> None:
 
 
 def test_refusal_of_small_model_is_answered_by_large_one() -> None:
-    near, far = small(words=REFUSAL), large()
+    near, far = small(words=[*REFUSAL, *[" Really."] * 80]), large()
     result = asked(EASY, near, far)
     assert (result.by, result.text) == ("far", "Buy it.")
     assert result.escalations == [Escalated("declines")]
