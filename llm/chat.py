@@ -149,7 +149,7 @@ class Escalated:
     """The large model is asked after the small one. Emitted before the request, and again if it was in vain.
 
     Attributes:
-        why: What the small model does: "declines", "is unsure (...)".
+        why: What the small model does: "declines", "is unsure (...)", "says the first sentence".
         failed: Whether no large endpoint answered, so that the small model's words are used.
     """
 
@@ -167,7 +167,8 @@ Why = Literal["first", "failover", "hedge", "look", "escalation"]
 """Reason for a request to one endpoint.
 
 "first": the first request. "failover": another endpoint failed. "hedge": another endpoint was silent. "look": a probe,
-to measure whether the endpoint has become better. "escalation": a small model declined or was unsure."""
+to measure whether the endpoint has become better. "escalation": a small model declined, was unsure, or has said the
+first sentence."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -285,6 +285,13 @@ class LlmSection(ConfigSection):
             high=1,
         ),
     ] = 0.0
+    bridge: Annotated[
+        bool,
+        KeyInfo(
+            "Whether a small model says the first sentence of a large model's answer, so that it is heard sooner. Only "
+            "where the reply has no tools."
+        ),
+    ] = False
     latitude: Annotated[
         float,
         KeyInfo(

@@ -21,8 +21,8 @@ MAX_CHARS_PER_MESSAGE = 1000
 
 _REQUEST = (
     "Summarize this part of a conversation between a user and a voice assistant, so that the assistant can go on "
-    "without it. Keep names, numbers, wishes, decisions and open questions. Write at most 100 words, in the language of the "
-    "conversation, and nothing but the summary."
+    "without it. Keep names, numbers, wishes, decisions and open questions. Write at most 100 words, in the language "
+    "of the conversation, and nothing but the summary."
 )
 _SHOWN = "Summary of the earlier conversation: "
 _NAMES = {"user": "User", "assistant": "Assistant", "tool": "Tool", "system": "System"}

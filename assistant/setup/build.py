@@ -323,7 +323,7 @@ def joined(settings: Settings, models: Sequence[ChatModel]) -> ChatModel:
         routing = Routing(endpoints, llm.policy, HedgeBudget(llm.hedge_share), random.SystemRandom().random, here)
     except ValueError as error:
         raise EngineLoadError(f"LLM endpoints: {error}") from error
-    sizes = SizeRules(settings.assistant.language, llm.escalate, llm.escalate_below)
+    sizes = SizeRules(settings.assistant.language, llm.escalate, llm.escalate_below, llm.bridge)
     return Router(models, routing, first_token_timeout_s=llm.first_token_timeout_s, sizes=sizes)
 
 

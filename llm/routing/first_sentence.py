@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from llm.chat import Token
+from llm.chat import ChatEvent, EndpointTried, Finished, Token
 
 MAX_JUDGED = 16
 """Pieces of text whose mean probability is judged; a sentence may end before."""
@@ -77,11 +77,13 @@ class FirstSentence:
     Attributes:
         min_probability: Mean probability of the first tokens below which the answer is unsure; 0: it does not count.
         text: The text so far.
+        sentence: The whole first sentence, if `hear_sentence` has found one.
         probability: Mean probability so far; None if it is not known.
     """
 
     min_probability: float = 0.0
     text: str = ""
+    sentence: str = ""
     _probabilities: list[float] = field(default_factory=list)
     _pieces: int = 0
 
@@ -101,6 +103,21 @@ class FirstSentence:
     def finish(self) -> Verdict:
         """Ends the answer."""
         return self._verdict(ended=True)
+
+    def hear_sentence(self, event: ChatEvent, max_pieces: int) -> bool:
+        """Takes an event and returns whether `sentence` is decided: the first sentence, or that there is none.
+
+        `max_pieces`: pieces after which a sentence without an end does not count.
+        """
+        if isinstance(event, EndpointTried):
+            return False
+        if not isinstance(event, Token | Finished):
+            return True  # a function call
+        verdict = self.feed(event) if isinstance(event, Token) else self.finish()
+        ended = len(self.text) if isinstance(event, Finished) else self.end
+        if verdict is Verdict.ANSWER and ended is not None:
+            self.sentence = self.text[:ended].rstrip()
+        return ended is not None or verdict is Verdict.DECLINES or self._pieces >= max_pieces
 
     @property
     def end(self) -> int | None:
@@ -149,6 +166,8 @@ def _declines(words: list[str], *, whole: bool, ended: bool) -> Verdict:
 
 def _match(phrase: tuple[str, ...], words: list[str], *, whole: bool) -> tuple[bool, bool]:
     """Returns whether the words may become the phrase, and whether they begin with it."""
+    if phrase[0][0] != words[0][0]:
+        return False, False  # most phrases
     last = min(len(phrase), len(words)) - 1
     if any(phrase[at] != words[at] for at in range(last)):
         return False, False

@@ -15,6 +15,7 @@ from llm.errors import LlmUnreachable
 from llm.routing.endpoint_selection import Endpoint, Routing
 from llm.routing.hedging import HedgeBudget
 from llm.routing.router import Router
+from llm.routing.sized_answer import SizeRules
 
 EASY = "what is the capital of france"
 HARD = "compare renting and buying a house if i move every three years"
@@ -22,11 +23,11 @@ EVERY_MS = 6000
 DOWN = LlmUnreachable("far", "refuses connections", spoken="It is gone.", retryable=True)
 
 
-def router_of(*models: ChatModel) -> Router:
+def router_of(near: ChatModel, far: ChatModel, rules: SizeRules | None = None) -> Router:
     routing = Routing(
         [Endpoint("near", size="small"), Endpoint("far", size="large")], "latency", HedgeBudget(0.1), lambda: 0.5
     )
-    return Router(models, routing, first_token_timeout_s=8.0)
+    return Router([near, far], routing, first_token_timeout_s=8.0, sizes=rules)
 
 
 def simulation_of(*said: str, near: ScriptedModel, far: ScriptedModel) -> Simulation:
@@ -122,6 +123,20 @@ def test_large_model_keeps_the_reply_after_its_tool_calls() -> None:
     result = simulation.run()
     assert result.chunks == ["It is sunny."]
     assert len(far.asked) == 2 * len(near.asked) or len(far.asked) == len(near.asked) + 1
+
+
+def test_bridge_is_part_of_the_reply_and_of_the_history() -> None:
+    near, far = small("It depends on how long you stay in one place. Or so."), large("If you stay long, buy.")
+    simulation = simulation_of(HARD, near=near, far=far)
+    simulation.model = router_of(near, far, SizeRules(bridge=True))  # type: ignore[assignment]
+    result = simulation.run()
+    assert result.chunks == ["It depends on how long you stay in one place.", "If you stay long, buy."]
+    (answer,) = [item.text for item in result.history.items if isinstance(item, AssistantMessage)]
+    assert answer == "It depends on how long you stay in one place. If you stay long, buy."
+    assert details(result, "escalated") == ["attempt 1: near says the first sentence"]
+    (record,) = result.records
+    assert record.response_latency_ms is not None
+    assert record.response_latency_ms < 450
 
 
 # ---- the prompt ----

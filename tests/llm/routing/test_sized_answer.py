@@ -17,6 +17,7 @@ from llm.chat import (
     EndpointTried,
     Escalated,
     Finished,
+    Function,
     FunctionCall,
     Message,
     OtherSizeAnswers,
@@ -30,7 +31,7 @@ from llm.errors import LlmBroken, LlmError, LlmUnreachable
 from llm.routing.endpoint_selection import Endpoint, Routing
 from llm.routing.hedging import HedgeBudget
 from llm.routing.router import Router
-from llm.routing.sized_answer import SizeRules
+from llm.routing.sized_answer import BRIDGE_S, GO_ON, SizeRules
 
 EASY = (Message("user", "what is the capital of france"),)
 HARD = (Message("user", "compare renting and buying a house if i move every three years"),)
@@ -50,6 +51,7 @@ class Model:
     call: FunctionCall | None = None
     detail: str = ""
     options: list[ChatOptions] = field(default_factory=list)
+    asked: list[tuple[Message, ...]] = field(default_factory=list)
     closed_at_s: list[float] = field(default_factory=list)
 
     async def load(self) -> None:
@@ -60,6 +62,7 @@ class Model:
 
     async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         self.options.append(options)
+        self.asked.append(tuple(messages))
         whole = False
         try:
             yield SlotAcquired()
@@ -111,7 +114,7 @@ class Result:
 
 
 def small(**given: object) -> Model:
-    return Model("near", 0.1, **given)  # type: ignore[arg-type]
+    return Model("near", **({"first_token_s": 0.1} | given))  # type: ignore[arg-type]
 
 
 def large(**given: object) -> Model:
@@ -301,7 +304,7 @@ def test_words_of_small_model_are_used_if_no_large_one_answers(
         result = asked(EASY, near, far)
     assert (result.by, result.text, result.error) == ("near", "I'm sorry, but I don't know. Ask me later.", None)
     assert [event.failed for event in result.escalations] == [False, True]
-    assert "although it declines" in caplog.records[-1].getMessage()
+    assert "(it declines)" in caplog.records[-1].getMessage()
     assert len(near.options) == 1  # asked once
 
 
@@ -356,3 +359,59 @@ def test_consumer_that_leaves_closes_both_models() -> None:
     run_virtual(leave())
     assert len(near.closed_at_s) == 1
     assert len(far.closed_at_s) <= 1
+
+
+# ---- bridge ----
+
+BRIDGE = SizeRules(bridge=True)
+WORDY = ("It", " depends.", " Firstly,", *[" really"] * 60, ".")
+
+
+def test_small_model_says_the_first_sentence_of_the_large_one() -> None:
+    near, far = small(words=WORDY), large(words=("If", " you", " stay", " long,", " buy."))
+    result = asked(HARD, near, far, rules=BRIDGE)
+    assert result.text == "It depends.\n\nIf you stay long, buy."
+    assert result.by == "far"
+    assert result.first_token_s < 0.2
+    assert result.escalations == [Escalated("says the first sentence")]
+    assert far.asked == [(*HARD, Message("assistant", "It depends."), GO_ON)]
+    assert len(near.closed_at_s) == 1
+    assert sorted(result.tried) == [("far", "escalation", "answered"), ("near", "first", "answered")]
+
+
+def test_answer_of_one_sentence_is_a_bridge() -> None:
+    result = asked(HARD, small(words=("It", " depends.")), large(), rules=BRIDGE)
+    assert result.text == "It depends.\n\nBuy it."
+
+
+@pytest.mark.parametrize(
+    "near",
+    [
+        small(words=REFUSAL),
+        small(words=(), error=DOWN),
+        small(words=WORDY, first_token_s=2.0),
+        small(words=["word"] * 80),
+        small(words=(), call=FunctionCall("1", "look", "{}")),
+        small(words=("It",), error=DOWN),
+    ],
+    ids=["declines", "down", "slow", "endless sentence", "function call", "breaks off"],
+)
+def test_large_model_answers_alone_if_there_is_no_first_sentence(near: Model) -> None:
+    result = asked(HARD, near, large(), rules=BRIDGE)
+    assert (result.by, result.text, result.error) == ("far", "Buy it.", None)
+    assert result.escalations == []
+    assert result.first_token_s <= BRIDGE_S + 0.51
+
+
+def test_small_model_goes_on_if_the_large_one_fails_after_the_bridge() -> None:
+    near = small(words=("It", " depends.", " Ask", " me", " later."))
+    result = asked(HARD, near, large(words=(), error=DOWN), rules=BRIDGE)
+    assert (result.by, result.text, result.error) == ("near", "It depends.\n\nAsk me later.", None)
+    assert [event.failed for event in result.escalations] == [False, True]
+
+
+def test_easy_request_and_one_with_functions_have_no_bridge() -> None:
+    assert asked(EASY, small(), large(), rules=BRIDGE).by == "near"
+    options = ChatOptions(functions=(Function("look", "", "{}"),))
+    result = run_virtual(ask(router_of(small(words=WORDY), large(), rules=BRIDGE), HARD, options))
+    assert (result.text, result.escalations) == ("Buy it.", [])
