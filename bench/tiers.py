@@ -20,7 +20,7 @@ from typing import Literal, get_args
 from assistant.trace.waterfall import nearest_rank
 from bench.controlled_llm import LlmBehaviour
 from bench.failover import Served, served
-from llm.chat import AnsweringEndpoint, EndpointTried, Message, Size, Token
+from llm.chat import AnsweringEndpoint, Escalated, Message, Size, Token
 from llm.openai import OpenAIChat
 from llm.routing.endpoint_selection import Endpoint, Routing
 from llm.routing.hedging import HedgeBudget
@@ -32,7 +32,7 @@ FILE = Path(__file__).with_name("tiers_utterances.txt")
 
 Half = Literal["make", "judge"]
 
-REPLY = "The short answer is yes, and the reason is simple enough."
+REPLY = "The short answer is yes. The reason is simple enough."
 REFUSAL = "I'm sorry, but I don't know that."
 SYSTEM = Message("system", "You are a voice assistant. Answer in one to three short sentences.")
 
@@ -164,7 +164,13 @@ class Outcome:
 
 
 async def ask_all(
-    servers: Sequence[Served], names: Collection[str], requests: Sequence[Labelled], costs: Costs, at_once: int
+    servers: Sequence[Served],
+    names: Collection[str],
+    requests: Sequence[Labelled],
+    costs: Costs,
+    at_once: int,
+    *,
+    bridge: bool = False,
 ) -> Outcome:
     """Asks all requests, some at once, with the endpoints of these names."""
     outcome = Outcome()
@@ -180,7 +186,7 @@ async def ask_all(
                 random.Random(1).random,
             ),
             first_token_timeout_s=8.0,
-            sizes=SizeRules(language),
+            sizes=SizeRules(language, bridge=bridge),
         )
         for language in dict.fromkeys(request.language for request in requests)
     }
@@ -207,8 +213,8 @@ async def ask(router: Router, request: Labelled, costs: Costs, outcome: Outcome)
         async for event in events:
             if isinstance(event, AnsweringEndpoint):
                 by = event.by
-            elif isinstance(event, EndpointTried) and event.outcome == "escalated":
-                outcome.cost += costs.turn(event.endpoint)
+            elif isinstance(event, Escalated):
+                outcome.cost += costs.turn("small")  # its words were not used, or are the first sentence
             elif isinstance(event, Token) and first_s is None:
                 first_s = loop.time() - began_s
     assert first_s is not None, "every request is answered"
@@ -228,6 +234,8 @@ async def run(requests: Sequence[Labelled], ttfts_ms: Sequence[float], costs: Co
     async with served(usual) as servers:
         for name, used in strategies:
             print((await ask_all(servers, used, requests, costs, at_once)).row(name), flush=True)
+        bridged = await ask_all(servers, {"small", "large"}, requests, costs, at_once, bridge=True)
+        print(bridged.row("by score, with `bridge`"))
         servers[0].configure(LlmBehaviour(ttft_ms=ttfts_ms[0], tokens_per_s=60.0, reply=REFUSAL))
         missed = [one for one in requests if one.chosen == "small"]
         declined = await ask_all(servers, {"small", "large"}, missed, costs, at_once)

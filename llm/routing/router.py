@@ -45,6 +45,7 @@ class Router:
     Attributes:
         name: Name in the trace until an endpoint is chosen.
         routing: The endpoints, in the order of the models.
+        sizes: How small and large models share the questions; None if no endpoint has a size.
     """
 
     name = "endpoints"
@@ -73,13 +74,14 @@ class Router:
         self.routing = routing
         self._models = tuple(models)
         self._first_token_timeout_s = first_token_timeout_s
-        self._sizes = (sizes or SizeRules()) if routing.sized else None
+        self.sizes = (sizes or SizeRules()) if routing.sized else None
         self._replaced: set[Size] = set()  # sizes in whose place the other one answers
 
     @property
     def detail(self) -> str:
         """The policy and the endpoints."""
-        names = ", ".join(endpoint.name for endpoint in self.routing.endpoints)
+        sizes = [f" ({endpoint.size})" if endpoint.size else "" for endpoint in self.routing.endpoints]
+        names = ", ".join(one.name + size for one, size in zip(self.routing.endpoints, sizes, strict=True))
         return f"{len(self._models)} endpoints, {self.routing.policy}: {names}"
 
     async def load(self) -> None:
@@ -93,9 +95,9 @@ class Router:
         """Answers the last message: see `ChatModel.stream`."""
         deadline_s = asyncio.get_running_loop().time() + self._first_token_timeout_s
         question = SizedRequest(messages, options, deadline_s, prompt_tokens(messages))
-        if self._sizes is None:
+        if self.sizes is None:
             return self._ask(question)
-        return SizedAnswer(self._ask, self.routing, self._sizes, question).stream()
+        return SizedAnswer(self._ask, self.routing, self.sizes, question).stream()
 
     async def _ask(self, request: SizedRequest) -> AsyncGenerator[ChatEvent]:
         """Asks endpoints, those of the wanted size first, until one answers."""
