@@ -27,7 +27,9 @@ def test_invalid_probability_is_unknown() -> None:
 
 
 def test_openai_stream_reports_mean_of_a_piece() -> None:
-    logprobs = {"content": [{"token": "a", "logprob": math.log(0.8)}, {"token": "b", "logprob": math.log(0.4)}]}
+    logprobs: dict[str, object] = {
+        "content": [{"token": "a", "logprob": math.log(0.8)}, {"token": "b", "logprob": math.log(0.4)}]
+    }
     piece = event("It is").replace(b'"finish_reason"', b'"logprobs": LOGS, "finish_reason"')
     body = (
         piece.replace(b"LOGS", str(logprobs).replace("'", '"').encode()) + event(" so.") + event(finish="stop") + DONE
