@@ -53,12 +53,15 @@ class AnswerState:
         self._calls: dict[int, _Call] = {}
         self._has_blanks = False  # text without a visible character arrived
 
-    def add_text(self, text: str) -> Iterator[Token]:
-        """Adds text and yields what can be passed on. Raises LlmBroken if the answer is too long."""
+    def add_text(self, text: str, probability: float | None = None) -> Iterator[Token]:
+        """Adds text and yields what can be passed on. Raises LlmBroken if the answer is too long.
+
+        `probability`: that of its tokens, if the service reports it.
+        """
         if text and (whole := self._surrogates.feed(text)):
             self._count_chars(len(whole))
             self.has_text = True
-            yield from self._emit(self._reasoning_filter.feed(whole))
+            yield from self._emit(self._reasoning_filter.feed(whole), probability)
 
     def begin_call(self, index: int, call_id: str, name: str) -> Iterator[CallInProgress]:
         """Starts a function call; later pieces name the same `index`. Raises LlmBroken if there are too many calls."""
@@ -104,10 +107,10 @@ class AnswerState:
         spoken = SPOKEN_BROKEN_OFF if self.begun else SPOKEN_EMPTY
         return LlmBroken(self._endpoint, f"llm endpoint {self._endpoint!r} {what}", spoken=spoken, retryable=True)
 
-    def _emit(self, text: str) -> Iterator[Token]:
+    def _emit(self, text: str, probability: float | None = None) -> Iterator[Token]:
         if text and (self.begun or from_first_visible(text)):
             self.begun = True
-            yield Token(text)
+            yield Token(text, probability=probability)
         elif text:
             self._has_blanks = True
 

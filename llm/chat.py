@@ -6,6 +6,9 @@ from typing import Literal, Protocol
 
 Role = Literal["system", "user", "assistant", "tool"]
 
+Size = Literal["small", "large"]
+"""Size of a model: a small one answers sooner and costs less, a large one solves harder requests."""
+
 
 @dataclass(frozen=True, slots=True)
 class CallExtra:
@@ -86,12 +89,16 @@ class ChatOptions:
         max_tokens: Longest answer. None: the endpoint's own setting. NO_LIMIT: as long as the service allows; a service
             that requires a number (TGI, Triton) gets the endpoint's own setting.
         traceparent: W3C trace context of the turn, sent to the service; "" for none.
+        size: Size of the model to ask, if endpoints have sizes; None: it is chosen by the words.
+        probabilities: Whether the service is to report the probability of each token, if it can.
     """
 
     functions: tuple[Function, ...] = ()
     choice: str = "auto"
     max_tokens: int | None = None
     traceparent: str = ""
+    size: Size | None = None
+    probabilities: bool = False
 
     @property
     def headers(self) -> dict[str, str]:
@@ -136,17 +143,51 @@ class FallbackAnswers:
     by: str
 
 
-Outcome = Literal["answered", "overtaken", "failed", "given up"]
+@dataclass(frozen=True, slots=True)
+class SizeChosen:
+    """Tells which size of model a request is for. Emitted before the first request, if endpoints have sizes.
+
+    Attributes:
+        why: Points and reasons, without words of the conversation.
+    """
+
+    size: Size
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class OtherSizeAnswers:
+    """An endpoint of the other size answers, because none of the wanted size can. Emitted before its first token."""
+
+    by: str
+    wanted: Size
+
+
+@dataclass(frozen=True, slots=True)
+class Escalated:
+    """The large model is asked after the small one. Emitted before the request, and again if it was in vain.
+
+    Attributes:
+        why: What the small model does: "declines", "is unsure (...)", "says the first sentence".
+        failed: Whether no large endpoint answered, so that the small model's words are used.
+    """
+
+    why: str
+    failed: bool = False
+
+
+Outcome = Literal["answered", "overtaken", "failed", "given up", "escalated"]
 """Outcome of a request to one endpoint.
 
 "answered": its first token was the first one. "overtaken": another endpoint's was. "failed": an error. "given up": it
-was silent for too long."""
+was silent for too long. "escalated": its words were not used, because the large model was asked."""
 
-Why = Literal["first", "failover", "hedge", "look"]
+Why = Literal["first", "failover", "hedge", "look", "escalation"]
 """Reason for a request to one endpoint.
 
 "first": the first request. "failover": another endpoint failed. "hedge": another endpoint was silent. "look": a probe,
-to measure whether the endpoint has become better."""
+to measure whether the endpoint has become better. "escalation": a small model declined, was unsure, or has said the
+first sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,9 +236,14 @@ class RequestSent:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A piece of the answer's text. Never empty; never ends inside a character."""
+    """A piece of the answer's text. Never empty; never ends inside a character.
+
+    Attributes:
+        probability: Mean probability that the model gave to the tokens in it; None if it is not known.
+    """
 
     text: str
+    probability: float | None = field(default=None, kw_only=True, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +272,9 @@ ChatEvent = (
     AnsweringEndpoint
     | CacheLookup
     | FallbackAnswers
+    | SizeChosen
+    | OtherSizeAnswers
+    | Escalated
     | EndpointTried
     | SlotAcquired
     | RequestSent
@@ -258,7 +307,8 @@ class ChatModel(Protocol):
 
         Yields AnsweringEndpoint?, SlotAcquired?, RequestSent?, Token*, FunctionCall*, Finished in this order;
         CallInProgress at any place before the calls. With several endpoints, the first three repeat when another
-        endpoint takes over, and EndpointTried and FallbackAnswers appear among them.
+        endpoint takes over, and EndpointTried and FallbackAnswers appear among them. If endpoints have sizes,
+        SizeChosen comes first, and OtherSizeAnswers and Escalated may follow.
 
         Closing the generator cancels the request at once. Raises LlmError; events yielded before stay valid.
         """

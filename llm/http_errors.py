@@ -45,7 +45,7 @@ COMMON_WORDS = frozenset(
 
 _WORD = re.compile(r"\w+")
 
-OPTIONAL_FIELDS = ("stream_options", "max_tokens", "max_completion_tokens", "temperature")
+OPTIONAL_FIELDS = ("stream_options", "max_tokens", "max_completion_tokens", "temperature", "logprobs")
 """Fields of our chat-completion requests that are optional. Not every service accepts them."""
 
 _NOT_TAKEN = re.compile(

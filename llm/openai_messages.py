@@ -37,6 +37,8 @@ def options_json(options: ChatOptions, *, limit: str = "max_tokens") -> JsonObje
     request: JsonObject = {}
     if options.max_tokens:
         request[limit] = options.max_tokens
+    if options.probabilities:
+        request["logprobs"] = True
     if options.functions:
         request["tools"] = [_function_json(function) for function in options.functions]
         if options.choice in {"none", "required"}:

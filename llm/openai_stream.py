@@ -14,6 +14,7 @@ from llm.openai_calls import CallAssembler
 from llm.reasoning_filter import ReasoningFilter, ReasoningHabit
 from llm.sse import Event, SseReader, StreamFormatError
 from llm.surrogates import Surrogates
+from llm.token_probability import mean_probability
 
 MAX_ANSWER_CHARS = 256 * 1024
 """Maximum length of an answer, about five hours of speech; anything longer is a fault."""
@@ -161,7 +162,7 @@ class OpenAIStream:
         if content and (text := self._surrogates.feed(content)):
             self._count_chars(len(text))
             self._reasoned, self._has_content = False, True
-            yield from self._emit(self._reasoning_filter.feed(text))
+            yield from self._emit(self._reasoning_filter.feed(text), mean_probability(choice.get("logprobs")))
         elif isinstance(delta, dict) and any(delta.get(field) for field in _REASONING):
             self._note_reasoning()
         calls = delta.get("tool_calls") if isinstance(delta, dict) else None
@@ -179,10 +180,10 @@ class OpenAIStream:
         self._reasoned = True
         self._reasoning_filter.mark_separated()
 
-    def _emit(self, text: str) -> Iterator[Token]:
+    def _emit(self, text: str, probability: float | None = None) -> Iterator[Token]:
         if text and (self.begun or from_first_visible(text)):
             self.begun = True
-            yield Token(text)
+            yield Token(text, probability=probability)
         elif text:
             self._has_blanks = True
 

@@ -100,7 +100,7 @@ class StopSequenceParser:
 
     def _event(self, event: ChatEvent) -> Iterator[ChatEvent]:
         if isinstance(event, Token):
-            yield from self._token(self._filter.feed(event.text))
+            yield from self._token(self._filter.feed(event.text), event.probability)
             if not self._filter.stopped or self._read_on:
                 return
             event = Finished(STOPPED_REASON)
@@ -112,9 +112,9 @@ class StopSequenceParser:
                 raise LlmBroken(self._endpoint, text, spoken=SPOKEN_EMPTY, retryable=True)
         yield event
 
-    def _token(self, text: str) -> Iterator[Token]:
+    def _token(self, text: str, probability: float | None = None) -> Iterator[Token]:
         text = self._leading_blanks + text
         self._has_text = self._has_text or bool(from_first_visible(text))
         self._leading_blanks = "" if self._has_text else text
         if text and self._has_text:
-            yield Token(text)
+            yield Token(text, probability=probability)

@@ -14,6 +14,7 @@ from llm.http_errors import error_report_of, quoted, refused_in_stream
 from llm.openai_stream import DONE_REASON, count_of
 from llm.reasoning_filter import ReasoningHabit
 from llm.sse import Event, SseReader, StreamFormatError
+from llm.token_probability import probability_of
 
 
 class TokenStream:
@@ -95,7 +96,8 @@ class TokenStream:
     def _token(self, token: dict[str, object]) -> Iterator[AnswerEvent]:
         if token.get("special") or token.get("special_token"):
             return
-        yield from self._answer.add_text(self._text(token.get("text")))
+        probability = probability_of(token.get("logprob", token.get("log_prob")))
+        yield from self._answer.add_text(self._text(token.get("text")), probability)
 
     def _last(self, token: object, details: object) -> Iterator[AnswerEvent]:
         details = details if isinstance(details, dict) else {}

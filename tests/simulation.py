@@ -37,7 +37,7 @@ from audio.stt import SegmentId, Transcript
 from audio.tts import Chunk, WordMark
 from audio.units import FRAME_SAMPLES, REPLY_RATE_HZ, Pcm, ReplySamples, Samples, ms_of_samples, samples_of_ms
 from audio.vad import VadResult
-from llm.chat import PLAIN, ChatEvent, ChatOptions, Finished, Message, RequestSent, SlotAcquired, Token
+from llm.chat import PLAIN, ChatEvent, ChatModel, ChatOptions, Finished, Message, RequestSent, SlotAcquired, Token
 from llm.errors import LlmError
 
 NOON = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
@@ -404,6 +404,7 @@ class Simulation:
     push_to_talk: PushToTalk | None = None
     end_of_turn: EndOfTurnEstimator | None = None
     listening_sound: ListeningSound | None = None
+    summarizer: ChatModel | None = None
     late_ms: Sequence[int] = (0,)
     microphone: ScriptedMicrophone = field(init=False)
     recognizer: ScriptedRecognizer = field(init=False)
@@ -471,6 +472,7 @@ class Simulation:
                 tools=self.tools,
                 listening_sound=self.listening_sound,
                 on_answer_heard=self.on_answer_heard,
+                summarizer=self.summarizer,
             ),
             TurnTaking(self.turns),
             conversation,

@@ -14,6 +14,7 @@ Payload = Literal["auto", "tgi", "lmi-jsonlines", "lmi-sse", "lmi-chat", "djl-0.
 BedrockApi = Literal["converse", "invoke"]
 BedrockFamily = Literal["auto", "anthropic", "llama"]
 BedrockLatency = Literal["standard", "optimized"]
+EndpointSize = Literal["any", "small", "large"]
 TritonBackend = Literal["vllm", "tensorrt_llm"]
 
 KINDS: tuple[EndpointKind, ...] = get_args(EndpointKind)
@@ -200,6 +201,10 @@ class EndpointSection(ConfigSection):
             "Priority; 1 is asked first, a higher tier only if no endpoint of a lower one is available.", low=1, high=9
         ),
     ] = 1
+    size: Annotated[
+        EndpointSize,
+        KeyInfo("Size of the model; small answers simple requests, large hard ones (docs/endpoints.md); any: both."),
+    ] = "any"
     weight: Annotated[
         float,
         KeyInfo(

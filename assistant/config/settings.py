@@ -241,6 +241,13 @@ class LlmSection(ConfigSection):
             high=1000000,
         ),
     ] = 2000
+    summary: Annotated[
+        bool,
+        KeyInfo(
+            "Whether old turns are summarized in the background, by an endpoint of size small if there is one, before "
+            "the history is full; otherwise they are dropped."
+        ),
+    ] = False
     local_model: Annotated[
         str,
         KeyInfo(
@@ -266,6 +273,26 @@ class LlmSection(ConfigSection):
             high=0.5,
         ),
     ] = 0.1
+    escalate: Annotated[
+        bool,
+        KeyInfo("Whether an endpoint of size large is asked when one of size small declines to answer."),
+    ] = True
+    escalate_below: Annotated[
+        float,
+        KeyInfo(
+            "Mean probability of a small model's first tokens below which a large one is asked, where the service "
+            "reports it; the first sentence is held until then; 0: it does not count.",
+            low=0,
+            high=1,
+        ),
+    ] = 0.0
+    bridge: Annotated[
+        bool,
+        KeyInfo(
+            "Whether a small model says the first sentence of a large model's answer, so that it is heard sooner. Only "
+            "where the reply has no tools."
+        ),
+    ] = False
     latitude: Annotated[
         float,
         KeyInfo(

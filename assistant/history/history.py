@@ -24,6 +24,7 @@ from assistant.history.items import (
 )
 from assistant.history.prompt_limits import HistoryLimits, items_to_remove, outside_prompt
 from assistant.history.spoken_transcript import SpokenTranscript, Stretch
+from assistant.history.summary import Summary, SummaryRequest, items_to_summarize, summary_request
 from assistant.turns.events import ReplyId
 from audio.units import ReplySamples
 from llm.chat import FunctionCall, Message
@@ -54,11 +55,18 @@ class History:
     _replies: dict[ReplyId, ItemId] = field(default_factory=dict)
     _last_number: int = 0
     _announced: ItemId | None = None  # id that clients know, of a user message that does not exist yet
+    _summary: Summary | None = None
+    _offered: tuple[SummaryRequest, Summary] | None = None  # a summary that waits for a turn boundary
 
     @property
     def items(self) -> tuple[Item, ...]:
         """All items, in order."""
         return tuple(self._items)
+
+    @property
+    def limits(self) -> HistoryLimits:
+        """The limits on the prompt."""
+        return HistoryLimits(self.max_turns, self.max_tokens)
 
     def restore(self, items: Sequence[Item]) -> None:
         """Continues a conversation that was stored. Ids of its items are not assigned again."""
@@ -104,12 +112,40 @@ class History:
             continues: `said` continues the last user message.
             instructions: Replaces the conversation's own instructions.
         """
-        items = [item for item in self._items if item.id not in self._outside_prompt]
+        items = self._in_prompt()
         if said:
             items.append(UserMessage(ItemId(""), said, spoken=True, continues=continues))
         instructions = self.instructions if instructions is None else instructions
         system = (Message("system", instructions),) if instructions else ()
-        return (*system, *_messages_of(items, self._items))
+        summary = () if self._summary is None else (self._summary.message,)
+        return (*system, *summary, *_messages_of(items, self._items))
+
+    def _in_prompt(self) -> list[Item]:
+        return [item for item in self._items if item.id not in self._outside_prompt]
+
+    # ---- the summary of old turns ----
+
+    def summary_due(self) -> SummaryRequest | None:
+        """Returns what is to be summarized; None unless the prompt is nearly full, or while a summary waits."""
+        if self._offered is not None:
+            return None
+        items = items_to_summarize(self._in_prompt(), self.limits)
+        return summary_request(items, _messages_of(items, self._items), self._summary) if items else None
+
+    def offer_summary(self, request: SummaryRequest, text: str) -> None:
+        """Keeps a summary until `apply_summary`, unless it is empty or the items have changed since the request."""
+        known = {item.id: item for item in self._items}
+        if text.strip() and all(known.get(item.id) == item for item in request.items):
+            self._offered = request, Summary(" ".join(text.split()), request.covers)
+
+    def apply_summary(self) -> int:
+        """At a turn boundary: puts an offered summary in place of its items. Returns how many items it replaces."""
+        offered, self._offered = self._offered, None
+        if offered is None:
+            return 0
+        request, self._summary = offered
+        self._outside_prompt |= {item.id for item in request.items}
+        return len(request.items)
 
     # ---- turns ----
 
@@ -214,8 +250,12 @@ class History:
         return True
 
     def delete(self, item: ItemId) -> bool:
-        """Deletes an item. Returns False if there is no such item."""
+        """Deletes an item. Returns False if there is no such item. A summary of it is deleted, too."""
         known = self.find(item) is not None
+        if self._summary is not None and item in self._summary.covers:
+            self._summary = None
+        if self._offered is not None and item in self._offered[1].covers:
+            self._offered = None
         self._remove({item})
         return known
 
@@ -230,7 +270,7 @@ class History:
 
     def _apply_limits(self, newest: ItemId | None = None) -> None:
         """Updates which turns are in the prompt, and removes items if the history is far too long."""
-        limits = HistoryLimits(self.max_turns, self.max_tokens)
+        limits = self.limits
         self._outside_prompt = outside_prompt(self._items, self._outside_prompt, limits)
         if removed := items_to_remove(self._items, self._outside_prompt, newest, limits):
             self._remove(set(removed))

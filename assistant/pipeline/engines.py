@@ -55,6 +55,7 @@ class Engines:
         tools: Tools that the LLM may call; None: only a client's functions.
         listening_sound: The voice's "mhm" for pauses of the user; None: there is none.
         on_answer_heard: Receives the messages of each LLM request whose answer was heard to its end.
+        summarizer: The language model that summarizes old turns; None: they are dropped when there are too many.
     """
 
     vad: Vad
@@ -71,6 +72,7 @@ class Engines:
     tools: Tools | None = None
     listening_sound: ListeningSound | None = None
     on_answer_heard: Callable[[Sequence[Message]], None] = lambda _messages: None
+    summarizer: ChatModel | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,13 @@ from llm.chat import (
     CacheLookup,
     CallInProgress,
     EndpointTried,
+    Escalated,
     FallbackAnswers,
     Finished,
     FunctionCall,
+    OtherSizeAnswers,
     RequestSent,
+    SizeChosen,
     SlotAcquired,
     Token,
 )
@@ -31,11 +34,18 @@ class LlmMetrics:
         self._timing = LlmTiming(trace, attempt, since_s=now_s)
         self._answer = trace.answers[attempt] = AnswerTrace(answered_by, now_s)
 
-    def record(self, event: ReplyEvent, now_s: float) -> None:
+    def record(self, event: ReplyEvent, now_s: float) -> None:  # noqa: C901, PLR0912 - one case for each kind
         """Records the next event of the LLM or of a tool."""
         match event:
             case AnsweringEndpoint() | CacheLookup() | EndpointTried() | FallbackAnswers():
                 self._who_answers(event, now_s)
+            case SizeChosen():
+                self._event("size", now_s, f"{event.size}, {event.why}")
+            case OtherSizeAnswers():
+                self._event("other_size", now_s, f"{event.by} answers, because no {event.wanted} endpoint can")
+            case Escalated():
+                end = ", no large endpoint answers, so its words are used" if event.failed else ""
+                self._event("escalated", now_s, f"{self._answer.by} {event.why}{end}")
             case SlotAcquired():
                 self._timing.slot_acquired(now_s if event.at_s is None else event.at_s)
             case RequestSent():

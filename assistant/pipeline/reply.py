@@ -33,10 +33,13 @@ from llm.chat import (
     CallInProgress,
     ChatEvent,
     EndpointTried,
+    Escalated,
     FallbackAnswers,
     Finished,
     FunctionCall,
+    OtherSizeAnswers,
     RequestSent,
+    SizeChosen,
     SlotAcquired,
     Token,
 )
@@ -299,6 +302,8 @@ class Reply:
             case EndpointTried():
                 self.endpoint_answered = self.endpoint_answered or event.outcome == "answered"
             case SlotAcquired() | RequestSent() | CallInProgress() | ToolsReturned():
+                pass  # metrics only
+            case SizeChosen() | OtherSizeAnswers() | Escalated():
                 pass  # metrics only
             case _:
                 assert_never(event)

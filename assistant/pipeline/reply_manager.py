@@ -26,6 +26,7 @@ from assistant.history.history import History
 from assistant.history.items import UserMessage
 from assistant.pipeline.engine_recovery import EngineRecovery
 from assistant.pipeline.engines import ReplyOptions
+from assistant.pipeline.history_summarizer import HistorySummarizer
 from assistant.pipeline.reply import Reply, literal_reply
 from assistant.pipeline.session_context import SessionContext
 from assistant.pipeline.transcript_requests import RecognizerRequest
@@ -109,17 +110,22 @@ class ReplyManager:
     _cache_failure_reported: bool = False  # the user was told that the answer cache failed
     _tasks: asyncio.TaskGroup = field(init=False)
     _voice_recovery: EngineRecovery = field(init=False)
+    _summarizer: HistorySummarizer | None = field(init=False)
     _attempts: dict[ReplyId, _Attempt] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         voice = self.context.engines.voice
         self._voice_recovery = EngineRecovery(voice.name, voice.load, self.context.report_problem)
+        summarizer = self.context.engines.summarizer
+        self._summarizer = None if summarizer is None else HistorySummarizer(summarizer, self.history)
         self.speaker.on_played = self._on_played
         self.history.on_removed = lambda item: self.context.on_event(ItemForgotten(item))
 
     def start(self, tasks: asyncio.TaskGroup) -> None:
         """Starts the manager. `tasks` owns its asynchronous work."""
         self._tasks = self._voice_recovery.tasks = tasks
+        if self._summarizer is not None:
+            self._summarizer.tasks = tasks
 
     # ---- transcripts ----
 
@@ -158,6 +164,8 @@ class ReplyManager:
         """Starts the reply. Its audio is held at the gate."""
         if effect.foreseen:
             self.context.recorder.foreseen(effect.reply, _now_s())
+        if self._summarizer is not None:
+            self._summarizer.cancel()
         attempt = self._attempts.setdefault(effect.reply, _Attempt())
         attempt.reply = reply = Reply(
             effect.reply,
@@ -232,6 +240,8 @@ class ReplyManager:
             self.context.on_event(FunctionCalled(reply.id, self.history.add_function_call(call)))
         if (attempt := self._attempts.get(reply.id)) is not None:
             attempt.sent = True
+        if self._summarizer is not None:
+            self._summarizer.start_if_due()
         self.context.on_event(_reply_sent_event(reply))
         self.speaker.end(reply.id)
         if reply.spoken_transcript.samples == 0:
@@ -288,6 +298,8 @@ class ReplyManager:
         self.context.on_event(ReplyStarted(effect.reply, item, reply.spoken))
         self.speaker.open(effect.reply)
         reply.gate.set()
+        if replaced := self.history.apply_summary():
+            self.context.recorder.event(effect.reply.turn, "summarized", _now_s(), f"{replaced} items")
 
     def hold(self, reply_id: ReplyId) -> None:
         """Delays the reply's first audio, because the user may be resuming."""
@@ -499,6 +511,8 @@ class ReplyManager:
                     reply, "failed" if failure else "interrupted", self._store_heard(reply, complete=False)
                 )
         self._voice_recovery.close()
+        if self._summarizer is not None:
+            self._summarizer.cancel()
 
     def _report_error(self, reply_id: ReplyId, reason: str) -> None:
         """Reports an error on the reply's own turn, even if the user has started another one."""

@@ -366,6 +366,7 @@ def joined(settings: Settings, models: Sequence[ChatModel]) -> ChatModel:
     from llm.routing.endpoint_selection import Endpoint, GeoPoint, Routing
     from llm.routing.hedging import HedgeBudget
     from llm.routing.router import Router
+    from llm.routing.sized_answer import SizeRules
 
     llm = settings.llm
     here = GeoPoint(llm.latitude, llm.longitude) if llm.placed else None
@@ -387,6 +388,7 @@ def joined(settings: Settings, models: Sequence[ChatModel]) -> ChatModel:
             endpoint.price_out_per_million,
             endpoint.patience_s,
             is_fallback(endpoint, settings),
+            None if endpoint.size == "any" else endpoint.size,
         )
         for endpoint in llm.endpoints
     ]
@@ -394,7 +396,8 @@ def joined(settings: Settings, models: Sequence[ChatModel]) -> ChatModel:
         routing = Routing(endpoints, llm.policy, HedgeBudget(llm.hedge_share), random.SystemRandom().random, here)
     except ValueError as error:
         raise EngineLoadError(f"LLM endpoints: {error}") from error
-    return Router(models, routing, first_token_timeout_s=llm.first_token_timeout_s)
+    sizes = SizeRules(settings.assistant.language, llm.escalate, llm.escalate_below, llm.bridge)
+    return Router(models, routing, first_token_timeout_s=llm.first_token_timeout_s, sizes=sizes)
 
 
 def is_fallback(endpoint: EndpointSection, settings: Settings) -> bool:

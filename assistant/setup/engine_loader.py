@@ -153,6 +153,7 @@ class EngineLoader:
             self._tools,
             self._listening_sound,
             on_answer_heard,
+            self._model if self.settings.llm.summary else None,
         )
 
     async def aclose(self, report: Callable[[str], None] = lambda _what: None) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from assistant.history.items import ToolUse, answer_messages
 from assistant.tools import ToolError, Tools, ToolSettings, is_object, offered, shortened, with_unique_ids
-from llm.chat import ChatEvent, ChatModel, ChatOptions, Finished, Function, FunctionCall, Message
+from llm.chat import ChatEvent, ChatModel, ChatOptions, Escalated, Finished, Function, FunctionCall, Message
 from llm.errors import LlmBroken
 
 MAX_CALLS = 8
@@ -106,6 +106,8 @@ class ToolRounds:
                         self._finished.append(event)
                     else:
                         others = others or isinstance(event, FunctionCall)
+                        if isinstance(event, Escalated) and not event.failed:
+                            self.options = replace(self.options, size="large")  # also after its tool calls
                         yield event
             if not calls:
                 break

@@ -5,8 +5,9 @@
     ordered   configured order
     weighted  at random, in proportion to the weights
 
-Lower tiers come before higher ones under every policy. An endpoint that failed waits until its breaker permits a retry;
-if no other endpoint is left, it is asked anyway.
+Lower tiers come before higher ones under every policy. If the question is for a size of model, endpoints of that size
+come before all others. An endpoint that failed waits until its breaker permits a retry; if no other endpoint is left,
+it is asked anyway.
 """
 
 import math
@@ -14,7 +15,7 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from llm.chat import Why
+from llm.chat import Size, Why
 from llm.routing.breaker import Breaker
 from llm.routing.health import Health
 from llm.routing.hedging import HedgeBudget, Question, patience_s
@@ -79,6 +80,7 @@ class Endpoint:
         patience_s: Minimum wait before another endpoint replaces it, and wait before a hedge while it has never
             answered; 0: derived from its measured times.
         fallback: Asked only after the others failed, never besides them, and reported when it answers.
+        size: Size of its model; None: it is asked for either size.
     """
 
     name: str
@@ -89,6 +91,11 @@ class Endpoint:
     price_out_per_million: float = 0.0
     patience_s: float = 0.0
     fallback: bool = False
+    size: Size | None = None
+
+    def fits(self, size: Size | None) -> bool:
+        """Returns whether it answers questions for this size of model. None: questions for any size."""
+        return size is None or self.size in {None, size}
 
     def price(self, prompt_tokens: int, answer_tokens: int) -> float:
         """Returns the cost, in the currency of the prices."""
@@ -127,7 +134,7 @@ class Routing:
     here: GeoPoint | None = None
     healths: tuple[Health, ...] = field(init=False)
     breakers: tuple[Breaker, ...] = field(init=False)
-    _favourite: int | None = None
+    _favourites: dict[Size | None, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Raises ValueError if there is no endpoint, or if the policy lacks a setting."""
@@ -138,43 +145,70 @@ class Routing:
         self.healths = tuple(Health() for _ in self.endpoints)
         self.breakers = tuple(Breaker() for _ in self.endpoints)
 
-    def plan(self, now_s: float, question: Question, extra_tokens: int) -> Plan:
-        """Returns the first requests. `extra_tokens`: cost of a second request."""
-        best = self._favourite = self.order(now_s)[0]
+    @property
+    def sized(self) -> bool:
+        """Whether any endpoint has a size."""
+        return any(endpoint.size is not None for endpoint in self.endpoints)
+
+    def plan(
+        self,
+        now_s: float,
+        question: Question,
+        extra_tokens: int,
+        size: Size | None = None,
+        without: Container[int] = (),
+    ) -> Plan:
+        """Returns the first requests.
+
+        Args:
+            now_s: The time.
+            question: The question.
+            extra_tokens: Cost of a second request.
+            size: Size of the model to ask; None: any.
+            without: Endpoints that are not asked: those that do not have this size.
+        """
+        best = self._favourites[size] = self.order(now_s, without, size)[0]
         usable = self.breakers[best].closed(now_s)
         if usable and self.breakers[best].last_failed and not self.budget.affords(extra_tokens):
-            return Plan(self._alternative_to(best, now_s))
-        candidate = self._exploration_candidate(now_s, best) if usable else None
+            return Plan(self._alternative_to(best, now_s, size))
+        candidate = self._exploration_candidate(now_s, best, size) if usable else None
         if candidate is None:
             return Plan(best)
         breaker = self.breakers[candidate]
-        if breaker.wants_probe(now_s) and (breaker.failed_fast or self._was_better(candidate, best)):
+        if breaker.wants_probe(now_s) and (breaker.failed_fast or self._was_better(candidate, best, size)):
             return Plan(candidate, "look")
         if self.budget.may_hedge(question, extra_tokens, exploring=True):
             return Plan(best, parallel=candidate)
         trial = not self.budget.explores and self.budget.questions % TRIAL_EVERY == 0
         return Plan(candidate, "look") if trial else Plan(best)
 
-    def order(self, now_s: float, without: Container[int] = ()) -> list[int]:
+    def order(self, now_s: float, without: Container[int] = (), size: Size | None = None) -> list[int]:
         """Returns the endpoints, the best first. Those with an open breaker come last, by the time of their retry."""
         left = [number for number in range(len(self.endpoints)) if number not in without]
         usable = [number for number in left if self.breakers[number].closed(now_s)]
         failing = [number for number in left if number not in usable]
         failing.sort(key=lambda number: self.breakers[number].may_be_asked_at_s())
-        return [*self._by_policy(usable), *failing]
+        return [*self._by_policy(usable, size), *failing]
 
-    def usable(self, now_s: float, without: Container[int] = ()) -> int | None:
+    def usable(self, now_s: float, without: Container[int] = (), size: Size | None = None) -> int | None:
         """Returns the best endpoint that has not failed lately or may be probed; None if there is none left."""
-        best = next(iter(self.order(now_s, without)), None)
-        if best is None:
-            return None
-        breaker = self.breakers[best]
-        return best if breaker.closed(now_s) or breaker.wants_probe(now_s) else None
+        best = next(iter(self.order(now_s, without, size)), None)
+        return best if best is not None and self._may_be_asked(best, now_s) else None
+
+    def has_healthy(self, size: Size, now_s: float) -> bool:
+        """Returns whether an endpoint of this size has not failed lately or may be probed."""
+        return any(
+            endpoint.size == size and self._may_be_asked(number, now_s)
+            for number, endpoint in enumerate(self.endpoints)
+        )
 
     def next_few(self, now_s: float, max_count: int) -> list[int]:
         """Returns the endpoints that may be asked next, to keep their connections open."""
-        order = [number for number in self.order(now_s) if self.breakers[number].state(now_s) != "open"]
-        return (order or self.order(now_s))[:max_count]
+        orders = [self.order(now_s, size=size) for size in (("small", "large") if self.sized else (None,))]
+        # The best of each size, then the second best of each.
+        ranked = list(dict.fromkeys(number for numbers in zip(*orders, strict=True) for number in numbers))
+        open_ones = [number for number in ranked if self.breakers[number].state(now_s) != "open"]
+        return (open_ones or ranked)[:max_count]
 
     def score_s(self, number: int) -> float:
         """Returns the expected time to the first token."""
@@ -188,16 +222,25 @@ class Routing:
 
     # ---- policies ----
 
-    def _by_policy(self, usable: Iterable[int]) -> list[int]:
-        tiers: dict[int, list[int]] = {}
+    def _by_policy(self, usable: Iterable[int], size: Size | None) -> list[int]:
+        ranks: dict[tuple[bool, bool, int], list[int]] = {}
         for number in usable:
-            tiers.setdefault(self.endpoints[number].tier, []).append(number)
+            ranks.setdefault(self._rank(number, size), []).append(number)
         ordered: list[int] = []
-        for _, numbers in sorted(tiers.items()):
-            ordered += self._within_a_tier(numbers, lead=not ordered)
+        for _, numbers in sorted(ranks.items()):
+            ordered += self._within_a_rank(numbers, size, lead=not ordered)
         return ordered
 
-    def _within_a_tier(self, numbers: list[int], *, lead: bool) -> list[int]:
+    def _rank(self, number: int, size: Size | None) -> tuple[bool, bool, int]:
+        """Returns what comes before the policy: no fallback, the wanted size, a low tier."""
+        endpoint = self.endpoints[number]
+        return endpoint.fallback, not endpoint.fits(size), endpoint.tier
+
+    def _may_be_asked(self, number: int, now_s: float) -> bool:
+        breaker = self.breakers[number]
+        return breaker.closed(now_s) or breaker.wants_probe(now_s)
+
+    def _within_a_rank(self, numbers: list[int], size: Size | None, *, lead: bool) -> list[int]:
         match self.policy:
             case "ordered":
                 return numbers
@@ -205,7 +248,7 @@ class Routing:
                 return self._weighted_order(numbers)
             case "latency" | "geo":
                 by_score = sorted(numbers, key=lambda number: (self.score_s(number), number))
-                return self._keep_favourite(by_score) if lead else by_score
+                return self._keep_favourite(by_score, size) if lead else by_score
 
     def _weighted_order(self, numbers: list[int]) -> list[int]:
         """Returns the endpoints in random order, in proportion to their weights; those with weight 0 come last."""
@@ -220,40 +263,40 @@ class Routing:
             drawn.append(number)
         return [*drawn, *(number for number in numbers if number not in drawn)]
 
-    def _keep_favourite(self, by_score: list[int]) -> list[int]:
+    def _keep_favourite(self, by_score: list[int], size: Size | None) -> list[int]:
         """Returns the order with the current favourite first, unless another endpoint is clearly faster."""
-        best, favourite = by_score[0], self._favourite
+        best, favourite = by_score[0], self._favourites.get(size)
         if favourite in by_score and favourite is not None:
             ours_s, theirs_s = self.score_s(favourite), self.score_s(best)
             if theirs_s > SWITCH_SHARE * ours_s or ours_s - theirs_s < SWITCH_S:
                 best = favourite
         return [best, *(number for number in by_score if number != best)]
 
-    def _alternative_to(self, last_failed: int, now_s: float) -> int:
+    def _alternative_to(self, last_failed: int, now_s: float, size: Size | None) -> int:
         """Returns the endpoint to ask while the best one may be silent again and no hedge is affordable.
 
         The alternative's expected time may exceed that of the best one by at most half of the wait that a silent
         endpoint would cost: a single failure may have been chance.
         """
         max_s = self.score_s(last_failed) + patience_s(self.healths[last_failed]) / 2
-        for number in self.order(now_s, without=(last_failed,)):
+        for number in self.order(now_s, without=(last_failed,), size=size):
             breaker = self.breakers[number]
-            same_tier = self.endpoints[number].tier == self.endpoints[last_failed].tier
-            if same_tier and breaker.closed(now_s) and not breaker.last_failed and self.score_s(number) <= max_s:
+            same_rank = self._rank(number, size) == self._rank(last_failed, size)
+            if same_rank and breaker.closed(now_s) and not breaker.last_failed and self.score_s(number) <= max_s:
                 return number
         return last_failed
 
-    def _exploration_candidate(self, now_s: float, best: int) -> int | None:
+    def _exploration_candidate(self, now_s: float, best: int, size: Size | None) -> int | None:
         """Returns the endpoint that may have become better than the best: the one unmeasured for longest."""
-        tier = self.endpoints[best].tier
+        rank = self._rank(best, size)
         found = [
             number
             for number in range(len(self.endpoints))
-            if number != best and self.endpoints[number].tier <= tier and self._is_due(now_s, number, best)
+            if number != best and self._rank(number, size) <= rank and self._is_due(now_s, number, best, size)
         ]
         return max(found, key=lambda number: self.healths[number].unmeasured_for_s(now_s), default=None)
 
-    def _was_better(self, number: int, best: int) -> bool:
+    def _was_better(self, number: int, best: int, size: Size | None) -> bool:
         """Returns whether the endpoint was better before it failed.
 
         It is then worth probing with a real turn, because it is given up as soon as another endpoint would be hedged.
@@ -264,16 +307,16 @@ class Routing:
             return self.endpoints[number].weight > 0
         typical_s = self.healths[number].typical_s
         by_order = self.policy == "ordered" and number < best
-        by_tier = self.endpoints[number].tier < self.endpoints[best].tier
-        return by_order or by_tier or (typical_s is not None and typical_s <= self.score_s(best))
+        by_rank = self._rank(number, size) < self._rank(best, size)
+        return by_order or by_rank or (typical_s is not None and typical_s <= self.score_s(best))
 
-    def _is_due(self, now_s: float, number: int, best: int) -> bool:
+    def _is_due(self, now_s: float, number: int, best: int, size: Size | None) -> bool:
         breaker, health = self.breakers[number], self.healths[number]
         unmeasured_for_s = health.unmeasured_for_s(now_s)
         if self.policy not in {"latency", "geo"}:
             return breaker.wants_probe(now_s)
         if not breaker.closed(now_s):
-            worthwhile = health.typical_s is None or breaker.failed_fast or self._was_better(number, best)
+            worthwhile = health.typical_s is None or breaker.failed_fast or self._was_better(number, best, size)
             return breaker.wants_probe(now_s) and (worthwhile or unmeasured_for_s > STALE_SLOW_S)
         far = health.typical_s is not None and health.typical_s > SLOW_FACTOR * self.score_s(best)
         return unmeasured_for_s > (STALE_SLOW_S if far else STALE_S)

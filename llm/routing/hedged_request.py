@@ -16,8 +16,10 @@ from llm.chat import (
     EndpointTried,
     FallbackAnswers,
     FunctionCall,
+    OtherSizeAnswers,
     Outcome,
     RequestSent,
+    Size,
     SlotAcquired,
     Token,
     Why,
@@ -99,12 +101,18 @@ class HedgedRequest:
     """One question. Call `begin`, report events, and call `close` at the end.
 
     Attributes:
+        size: Size of the model to ask; None if endpoints have no sizes.
+        why: Reason for the first request.
+        only: Ask no endpoint without this size.
         wake_s: When to call `tick`; None: never.
     """
 
     routing: Routing
     prompt_tokens: int
     deadline_s: float
+    size: Size | None = None
+    why: Why = "first"
+    only: bool = False
     wake_s: float | None = None
     question: Question = field(init=False)
     _running: dict[int, _Request] = field(default_factory=dict)
@@ -115,18 +123,26 @@ class HedgedRequest:
     _error: Exception | None = None
     _first_error: Exception | None = None
     _retry_at_s: float | None = None
+    _without: frozenset[int] = frozenset()  # endpoints that are not to be asked
 
     def __post_init__(self) -> None:
         self.question = self.routing.budget.ask(self.prompt_tokens)
+        if self.only:
+            unfit = (number for number, one in enumerate(self.routing.endpoints) if one.size != self.size)
+            self._without = frozenset(unfit)
 
     @property
     def _extra_tokens(self) -> int:
         return self.prompt_tokens + LOSER_TOKENS
 
+    @property
+    def _asked_or_barred(self) -> set[int]:
+        return {*self._asked, *self._without}
+
     def begin(self, now_s: float) -> list[Effect]:
         """Starts the first request."""
-        plan = self.routing.plan(now_s, self.question, self._extra_tokens)
-        effects = self._ask(plan.first, plan.why, now_s)
+        plan = self.routing.plan(now_s, self.question, self._extra_tokens, self.size, self._without)
+        effects = self._ask(plan.first, self.why if plan.why == "first" else plan.why, now_s)
         if plan.parallel is not None:
             effects += self._hedge(plan.parallel, "look", now_s)
         self._set_alarm(now_s)
@@ -219,21 +235,22 @@ class HedgedRequest:
         return self._ask(number, why, now_s)
 
     def _may_ask_again(self, now_s: float) -> bool:
-        may_ask_more = len(self._asked) < min(MAX_ENDPOINTS, len(self.routing.endpoints))
+        may_ask_more = len(self._asked) < min(MAX_ENDPOINTS, len(self.routing.endpoints) - len(self._without))
         return may_ask_more and now_s < self.deadline_s
 
     def _ask_again(self, now_s: float) -> list[Effect]:
         """After a failure: asks the next endpoint once its delay has passed."""
         if self._retry_at_s is None or now_s < self._retry_at_s:
             return []
-        return self._ask(self.routing.order(now_s, without=self._asked)[0], "failover", now_s)
+        return self._ask(self.routing.order(now_s, self._asked_or_barred, self.size)[0], "failover", now_s)
 
     def _hedge_or_switch(self, now_s: float) -> list[Effect]:
         """If an endpoint is silent: asks the next one in addition, or instead of it after the longest wait."""
-        next_one = self.routing.usable(now_s, without=self._asked)
+        next_one = self.routing.usable(now_s, self._asked_or_barred, self.size)
         if next_one is None or not self._may_ask_again(now_s):
             return []
-        may_hedge = len(self._running) == 1 and not self._endpoint(next_one).fallback
+        endpoint = self._endpoint(next_one)
+        may_hedge = len(self._running) == 1 and not endpoint.fallback and endpoint.fits(self.size)
         may_hedge = may_hedge and self.routing.budget.may_hedge(self.question, self._extra_tokens)
         for request in list(self._running.values()):
             hedge_at_s, switch_at_s = self._alarms(request)
@@ -257,9 +274,16 @@ class HedgedRequest:
         health = self.routing.healths[request.number]
         min_s = self._endpoint(request.number).patience_s
         hedge_s = hedge_delay_s(health, min_s)
-        # A probe without another request is replaced as soon as a hedge would be due.
-        switch_s = hedge_s if request.why == "look" and len(self._running) == 1 else patience_s(health, min_s)
+        # A probe without another request is replaced as soon as a hedge would be due, by an endpoint of its size.
+        brief = request.why == "look" and len(self._running) == 1 and self._has_equal
+        switch_s = hedge_s if brief else patience_s(health, min_s)
         return request.asked_at_s + hedge_s, request.asked_at_s + switch_s
+
+    @property
+    def _has_equal(self) -> bool:
+        """Whether another endpoint fits the size and was not asked yet."""
+        barred, endpoints = self._asked_or_barred, enumerate(self.routing.endpoints)
+        return self.size is None or any(one.fits(self.size) for number, one in endpoints if number not in barred)
 
     def _set_alarm(self, now_s: float) -> None:
         if self._winner is not None:
@@ -298,8 +322,11 @@ class HedgedRequest:
         if not request.is_primary:
             effects.append(PassOn(AnsweringEndpoint(self._endpoint(request.number).name)))
             effects += [PassOn(event) for event in (request.queued, request.sent) if event is not None]
-        if self._endpoint(request.number).fallback:
-            effects.append(PassOn(FallbackAnswers(self._endpoint(request.number).name)))
+        endpoint = self._endpoint(request.number)
+        if endpoint.fallback:
+            effects.append(PassOn(FallbackAnswers(endpoint.name)))
+        elif self.size is not None and not endpoint.fits(self.size):
+            effects.append(PassOn(OtherSizeAnswers(endpoint.name, self.size)))
         return effects
 
     def _close_all(self, now_s: float) -> list[Effect]:

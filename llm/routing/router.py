@@ -5,12 +5,26 @@ module runs the requests: each is a task in its stream's group, and all write to
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
-from llm.chat import PLAIN, ChatEvent, ChatModel, ChatOptions, Message, texts_of
+from llm.chat import (
+    PLAIN,
+    ChatEvent,
+    ChatModel,
+    ChatOptions,
+    EndpointTried,
+    Message,
+    OtherSizeAnswers,
+    Size,
+    texts_of,
+)
 from llm.routing.endpoint_selection import Routing
 from llm.routing.hedged_request import AskEndpoint, CloseRequest, Effect, Fail, HedgedRequest, PassOn
+from llm.routing.sized_answer import SizedAnswer, SizedRequest, SizeRules
+
+log = logging.getLogger(__name__)
 
 MAX_QUEUED = 32
 """Events of an answer that are queued for the consumer before its endpoint has to wait."""
@@ -31,17 +45,26 @@ class Router:
     Attributes:
         name: Name in the trace until an endpoint is chosen.
         routing: The endpoints, in the order of the models.
+        sizes: How small and large models share the questions; None if no endpoint has a size.
     """
 
     name = "endpoints"
 
-    def __init__(self, models: Sequence[ChatModel], routing: Routing, *, first_token_timeout_s: float) -> None:
+    def __init__(
+        self,
+        models: Sequence[ChatModel],
+        routing: Routing,
+        *,
+        first_token_timeout_s: float,
+        sizes: SizeRules | None = None,
+    ) -> None:
         """Initializes the router.
 
         Args:
             models: One model for each of `routing.endpoints`; closed with the router.
             routing: The endpoints and their measurements.
             first_token_timeout_s: Deadline for all endpoints of a question together.
+            sizes: How small and large models share the questions; used if any endpoint has a size.
 
         Raises:
             ValueError: The numbers of models and endpoints differ.
@@ -51,11 +74,14 @@ class Router:
         self.routing = routing
         self._models = tuple(models)
         self._first_token_timeout_s = first_token_timeout_s
+        self.sizes = (sizes or SizeRules()) if routing.sized else None
+        self._replaced: set[Size] = set()  # sizes in whose place the other one answers
 
     @property
     def detail(self) -> str:
         """The policy and the endpoints."""
-        names = ", ".join(endpoint.name for endpoint in self.routing.endpoints)
+        sizes = [f" ({endpoint.size})" if endpoint.size else "" for endpoint in self.routing.endpoints]
+        names = ", ".join(one.name + size for one, size in zip(self.routing.endpoints, sizes, strict=True))
         return f"{len(self._models)} endpoints, {self.routing.policy}: {names}"
 
     async def load(self) -> None:
@@ -65,19 +91,30 @@ class Router:
             for number in next_few:
                 group.create_task(self._models[number].load(), name=f"warm {self._models[number].name}")
 
-    async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
+    def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         """Answers the last message: see `ChatModel.stream`."""
+        deadline_s = asyncio.get_running_loop().time() + self._first_token_timeout_s
+        question = SizedRequest(messages, options, deadline_s, prompt_tokens(messages))
+        if self.sizes is None:
+            return self._ask(question)
+        return SizedAnswer(self._ask, self.routing, self.sizes, question).stream()
+
+    async def _ask(self, request: SizedRequest) -> AsyncGenerator[ChatEvent]:
+        """Asks endpoints, those of the wanted size first, until one answers."""
         loop = asyncio.get_running_loop()
-        hedged = HedgedRequest(self.routing, prompt_tokens(messages), loop.time() + self._first_token_timeout_s)
+        hedged = HedgedRequest(
+            self.routing, request.prompt_tokens, request.deadline_s, request.size, request.why, only=request.only
+        )
         closed, failure = False, None
         # GeneratorExit and errors must not leave through the task group, which would wrap them in an exception group.
         async with asyncio.TaskGroup() as group:
-            requests = _Requests(self._models, messages, options, group)
+            requests = _Requests(self._models, request.messages, request.options, group)
             try:
                 effects: list[Effect] | None = hedged.begin(loop.time())
                 while failure is None and effects is not None:
                     for effect in effects:
                         if isinstance(effect, PassOn):
+                            self._log_size(request.size, effect.event)
                             yield effect.event
                         elif isinstance(effect, Fail):
                             failure = effect.error
@@ -91,6 +128,18 @@ class Router:
                 await requests.close()
         if failure is not None and not closed:
             raise failure
+
+    def _log_size(self, size: Size | None, event: ChatEvent) -> None:
+        """Logs that a size cannot answer, and that it answers again; each once."""
+        if isinstance(event, OtherSizeAnswers) and event.wanted not in self._replaced:
+            self._replaced.add(event.wanted)
+            log.warning("no %s llm endpoint can answer, so %r does", event.wanted, event.by)
+            return
+        if size not in self._replaced or not isinstance(event, EndpointTried) or event.outcome != "answered":
+            return
+        if any(one.name == event.endpoint and one.size == size for one in self.routing.endpoints):
+            self._replaced.discard(size)
+            log.warning("a %s llm endpoint answers again: %r", size, event.endpoint)
 
     async def aclose(self) -> None:
         """Closes the connections of all models. Idempotent; bounded in time, as each model is."""

@@ -28,6 +28,7 @@ from audio.units import Samples
 from llm.chat import AnsweringEndpoint, Finished, Message, Token
 from llm.routing.endpoint_selection import GeoPoint
 from llm.routing.router import Router
+from llm.routing.sized_answer import SizeRules
 
 WHAT_TIME = (Message("user", "what time is it"),)
 STORY = (Message("user", "tell me a story"),)
@@ -361,6 +362,20 @@ def test_conversations_share_a_router_over_several_endpoints() -> None:
     assert near.place == GeoPoint(52.5, 13.4)
     assert far.place is None
     assert model.routing.here == GeoPoint(48.9, 2.4)
+
+
+def test_sizes_of_endpoints_reach_the_router() -> None:
+    loader = loader_of(
+        several(f'{NEAR}, size="small"', f'{FAR}, size="large"'), "llm.bridge=true", "llm.escalate_below=0.5"
+    )
+    model = build.routed(loader.settings, loader.environ)
+    assert isinstance(model, Router)
+    assert [endpoint.size for endpoint in model.routing.endpoints] == ["small", "large"]
+    assert model.sizes == SizeRules("en", escalate=True, min_probability=0.5, bridge=True)
+    assert model.detail == "2 endpoints, latency: near (small), far (large)"
+    plain = build.routed(loader_of(several(NEAR, FAR)).settings, {})
+    assert isinstance(plain, Router)
+    assert plain.sizes is None
 
 
 def test_single_endpoint_needs_no_router() -> None:

@@ -195,3 +195,46 @@ def test_slow_or_other_tier_is_no_alternative() -> None:
 def test_routing_requires_an_endpoint() -> None:
     with pytest.raises(ValueError, match="no LLM endpoint"):
         Routing((), "latency", HedgeBudget(0.1), lambda: 0.0)
+
+
+# ---- sizes ----
+
+SMALL, LARGE = Endpoint("small", size="small"), Endpoint("large", size="large")
+
+
+def test_endpoints_of_the_wanted_size_come_first_whatever_their_tier_and_time() -> None:
+    route = routing(Endpoint("small 2", tier=2, size="small"), LARGE, SMALL, Endpoint("any"))
+    measured(route, 0.1, 0.5, 0.3, 0.2)
+    assert route.order(NOW_S, size="small") == [3, 2, 0, 1]
+    assert route.order(NOW_S, size="large") == [3, 1, 2, 0]
+    assert route.sized
+    assert not routing().sized
+
+
+def test_fallback_comes_after_the_other_size() -> None:
+    route = routing(Endpoint("here", tier=10, fallback=True), LARGE)
+    assert route.order(NOW_S, size="small") == [1, 0]
+
+
+def test_each_size_has_its_favourite() -> None:
+    route = routing(SMALL, LARGE, Endpoint("large 2", size="large"))
+    measured(route, 0.1, 0.5, 0.52)
+    assert route.plan(NOW_S, route.budget.ask(100), 108, "large").first == 1
+    assert route.plan(NOW_S, route.budget.ask(100), 108, "small").first == 0
+    measured(route, 0.1, 0.52, 0.51)
+    assert route.plan(NOW_S, route.budget.ask(100), 108, "large").first == 1
+
+
+def test_health_is_known_by_size() -> None:
+    route = routing(SMALL, LARGE)
+    assert route.has_healthy("large", NOW_S)
+    fail(route, 1)
+    assert not route.has_healthy("large", NOW_S)
+    assert route.has_healthy("small", NOW_S)
+    assert route.has_healthy("large", NOW_S + 60)  # it may be probed
+
+
+def test_connections_of_both_sizes_stay_open() -> None:
+    route = routing(SMALL, Endpoint("small 2", size="small"), Endpoint("small 3", size="small"), LARGE)
+    assert 3 in route.next_few(NOW_S, 3)
+    assert route.next_few(NOW_S, 3)[0] == 0

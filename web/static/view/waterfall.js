@@ -62,6 +62,17 @@ function isCached({ trace }) {
   return trace?.engines?.answered_by === "cache";
 }
 
+/** Returns what the trace says about the language model: the size that was chosen and why, and its prompt cache. */
+function modelNotes({ events, answers }) {
+  const heard = answers?.findLast((answer) => !answer.dropped);
+  const details = (name) => (events ?? []).filter((event) => event.name === name && event.detail.startsWith(`attempt ${heard?.attempt}: `))
+    .map((event) => event.detail.replace(/^attempt \d+: /, ""));
+  const notes = details("size").slice(-1).map((detail) => `Model size: ${detail}.`);
+  notes.push(...details("other_size").map((detail) => `${detail}.`), ...details("escalated").map((detail) => `Asked the large model: ${detail}.`));
+  if (heard?.prompt_tokens && heard.cached_tokens != null) notes.push(`Cached: ${Math.round((100 * heard.cached_tokens) / heard.prompt_tokens)} % of ${heard.prompt_tokens} prompt tokens.`);
+  return notes;
+}
+
 function turnNote({ trace, latency_ms, device_ms }) {
   const notes = [];
   if (latency_ms !== null) {
@@ -72,6 +83,7 @@ function turnNote({ trace, latency_ms, device_ms }) {
   if (trace?.outcome && trace.outcome !== "answered") notes.push(`${OUTCOME_TEXTS[trace.outcome] ?? trace.outcome}.`);
   if (isCached({ trace })) notes.push("Answered from the cache, without the language model.");
   else if (trace?.engines?.answered_by) notes.push(`Answered by ${trace.engines.answered_by}.`);
+  notes.push(...(trace ? modelNotes(trace) : []));
   if (trace?.error) notes.push(`Error: ${trace.error}`);
   return notes.join(" ");
 }
