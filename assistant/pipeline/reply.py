@@ -35,6 +35,7 @@ from llm.chat import (
     FallbackAnswers,
     Finished,
     FunctionCall,
+    PartAnswered,
     RequestSent,
     SlotAcquired,
     Token,
@@ -293,7 +294,7 @@ class Reply:
                 return said
             case EndpointTried():
                 self.endpoint_answered = self.endpoint_answered or event.outcome == "answered"
-            case SlotAcquired() | RequestSent() | CallInProgress() | ToolsReturned():
+            case SlotAcquired() | RequestSent() | CallInProgress() | ToolsReturned() | PartAnswered():
                 pass  # metrics only
             case _:
                 assert_never(event)

@@ -32,8 +32,8 @@ Outcome = Literal[
 
 EventName = Literal[
     "attempt", "foreseen", "drafted", "judged", "dropped", "endpoint", "commit", "retracted", "tried",
-    "model_finished", "tool", "moment", "fallback", "duck", "unduck", "interrupt", "unheard", "language", "error",
-    "listening_sound", "listening_sound_cut",
+    "model_finished", "tool", "part", "moment", "fallback", "duck", "unduck", "interrupt", "unheard", "language",
+    "error", "listening_sound", "listening_sound_cut",
 ]  # fmt: skip
 
 
