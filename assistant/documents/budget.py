@@ -59,7 +59,9 @@ def select(parts: Sequence[Part], limits: ReadingLimits) -> Selection:
             break
         chosen.add(at)
         price += more
-    return Selection(_at(parts, sorted(chosen)), _at(parts, (at for at in range(len(parts)) if at not in chosen)), price)
+    return Selection(
+        _at(parts, sorted(chosen)), _at(parts, (at for at in range(len(parts)) if at not in chosen)), price
+    )
 
 
 def _at(parts: Sequence[Part], places: Iterable[int]) -> tuple[Part, ...]:

@@ -13,7 +13,6 @@ from assistant.documents.wording import request, wording_of
 from assistant.skills import SkillEffect
 from llm.chat import PLAIN, AnsweringEndpoint, ChatEvent, ChatModel, ChatOptions, Message
 
-
 EffectOf = Callable[[Sequence[Message]], SkillEffect | None]
 """Returns what the answer to these messages does besides being spoken."""
 

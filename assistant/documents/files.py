@@ -41,17 +41,18 @@ def read_descriptor(descriptor: int, shown: str, max_mb: int, name: str) -> Docu
     Raises:
         DocumentError: It is no regular file, too large, empty, no text, or cannot be read.
     """
-    with open(descriptor, "rb") as file:  # noqa: PTH123 - a descriptor
-        mode = os.fstat(file.fileno())
-        if stat.S_ISDIR(mode.st_mode):
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(descriptor)
+        if stat.S_ISDIR(mode):
             raise DocumentError(f"{shown} is a folder: name the files in it, as in {shown.rstrip('/')}/*.md")
-        if not stat.S_ISREG(mode.st_mode):
-            raise DocumentError(f"{shown} is no regular file: name a text, markdown or PDF file")
-        max_bytes = max_mb * 1_000_000
-        try:
+        raise DocumentError(f"{shown} is no regular file: name a text, markdown or PDF file")
+    max_bytes = max_mb * 1_000_000
+    try:
+        with open(descriptor, "rb") as file:
             content = file.read(max_bytes + 1)
-        except OSError as error:
-            raise DocumentError(_unopened(shown, error)) from error
+    except OSError as error:
+        raise DocumentError(_unopened(shown, error)) from error
     if len(content) > max_bytes:
         raise DocumentError(f"{shown} is larger than {max_mb} MB: raise documents.max_file_mb, or name a smaller file")
     if not content.strip():

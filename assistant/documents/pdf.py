@@ -32,26 +32,21 @@ def pdf_text(content: bytes, shown: str) -> str:
     """
     try:
         import pypdf  # noqa: PLC0415 - an optional extra
-        from pypdf.errors import PyPdfError  # noqa: PLC0415
     except ImportError as error:
         raise DocumentError(
             f"{shown} is a PDF, which needs the package pypdf, which is not installed: {installing('documents')}"
         ) from error
     try:
         reader = pypdf.PdfReader(io.BytesIO(content))
-        if reader.is_encrypted and not reader.decrypt(""):
-            raise DocumentError(f"{shown} is encrypted: save a copy without a password")
-        pages = _pages(reader, shown)
-    except PyPdfError as error:
-        if "encrypt" in str(error).lower() or "crypt" in type(error).__name__.lower():
-            raise DocumentError(f"{shown} is encrypted: save a copy without a password") from error
-        raise _damaged(shown) from error
+        locked = bool(reader.is_encrypted and not reader.decrypt(""))
+        pages = [] if locked else _pages(reader, shown)
     except DocumentError:
         raise
     except Exception as error:  # a damaged file makes pypdf raise many kinds
-        if type(error).__name__ == "DependencyError":
-            raise DocumentError(f"{shown} is encrypted: save a copy without a password") from error
-        raise _damaged(shown) from error
+        what = "encrypted: save a copy without a password" if _about_keys(error) else "damaged: it is no readable PDF"
+        raise DocumentError(f"{shown} is {what}") from error
+    if locked:
+        raise DocumentError(f"{shown} is encrypted: save a copy without a password")
     text = "\n\n".join(page for page in pages if page)
     if not text:
         raise DocumentError(f"{shown} has no text, only pictures: recognize its text first, for example with ocrmypdf")
@@ -66,10 +61,13 @@ def _pages(reader: object, shown: str) -> list[str]:
         text = _HYPHENATED.sub("", page.extract_text() or "").strip()
         chars += len(text)
         if chars > MAX_CHARS or time.monotonic() - began_s > MAX_S:
-            raise DocumentError(f"{shown} is too long: its text cannot be read within {MAX_S:g} s and {MAX_CHARS} characters")
+            raise DocumentError(
+                f"{shown} is too long: its text cannot be read within {MAX_S:g} s and {MAX_CHARS} characters"
+            )
         pages.append(text)
     return pages
 
 
-def _damaged(shown: str) -> DocumentError:
-    return DocumentError(f"{shown} is damaged: it cannot be read as a PDF")
+def _about_keys(error: Exception) -> bool:
+    """Returns whether pypdf failed because of encryption, for which it may need another package."""
+    return "crypt" in f"{type(error).__name__} {error}".lower() or type(error).__name__ == "DependencyError"

@@ -93,7 +93,9 @@ def _fitting(blocks: Iterator[Block], max_chars: int) -> Iterator[Block]:
         if len(block.text) <= max_chars:
             yield block
         else:
-            yield from (Block(piece, block.heading if not at else "") for at, piece in enumerate(_cut(block.text, max_chars)))
+            yield from (
+                Block(piece, block.heading if not at else "") for at, piece in enumerate(_cut(block.text, max_chars))
+            )
 
 
 def _cut(text: str, max_chars: int) -> Iterator[str]:

@@ -31,7 +31,7 @@ class LlmMetrics:
         self._timing = LlmTiming(trace, attempt, since_s=now_s)
         self._answer = trace.answers[attempt] = AnswerTrace(answered_by, now_s)
 
-    def record(self, event: ReplyEvent, now_s: float) -> None:
+    def record(self, event: ReplyEvent, now_s: float) -> None:  # noqa: C901, PLR0912 - one case for each kind
         """Records the next event of the LLM or of a tool."""
         match event:
             case AnsweringEndpoint():

@@ -42,9 +42,7 @@ class LlmTiming:
     def part_answered(self, part: PartAnswered) -> None:
         """Records the wait for one part of a document. No other span waits for it: the parts are told in order."""
         end_s = part.ended_s if part.first_token_s is None else part.first_token_s
-        self.trace.span(
-            self.attempt, Span(f"part {part.number}", "llm_first_token", part.asked_at_s, end_s, ("stt",))
-        )
+        self.trace.span(self.attempt, Span(f"part {part.number}", "llm_first_token", part.asked_at_s, end_s, ("stt",)))
 
     def token(self, now_s: float) -> None:
         """Records the first token; later calls have no effect."""

@@ -21,7 +21,7 @@ class SoundFile:
         self.path = path
         try:
             self._file = os.fdopen(open_private(path, os.O_RDWR | os.O_TRUNC), "wb")
-            self._wave = wave.open(self._file, "wb")
+            self._wave = wave.open(self._file, "wb")  # noqa: SIM115 - closed by __exit__
             self._wave.setnchannels(1)
             self._wave.setsampwidth(2)
             self._wave.setframerate(REPLY_RATE_HZ)

@@ -122,9 +122,7 @@ class WrittenConversation:
 
     async def _converse(self, loader: EngineLoader, engines: Engines) -> None:
         limits = RetentionLimits.of(self.settings.trace)
-        self.trace = trace = TraceFile(
-            self.settings.trace.dir, new_session.conversation_name(), self.report, limits
-        )
+        self.trace = trace = TraceFile(self.settings.trace.dir, new_session.conversation_name(), self.report, limits)
         session = new_session.session(
             loader,
             engines=engines,

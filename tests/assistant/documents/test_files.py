@@ -55,7 +55,12 @@ def problem(file: Path, max_mb: int = 1) -> str:
 
 @pytest.mark.parametrize(
     "content",
-    ["Grüße.".encode(), b"\xef\xbb\xbf" + "Grüße.".encode(), "Grüße.".encode("utf-16"), "\ufeffGrüße.".encode("utf-16-be")],
+    [
+        "Grüße.".encode(),
+        b"\xef\xbb\xbf" + "Grüße.".encode(),
+        "Grüße.".encode("utf-16"),
+        "\ufeffGrüße.".encode("utf-16-be"),
+    ],
     ids=["utf-8", "utf-8 with a mark", "utf-16", "utf-16, big end first"],
 )
 def test_encodings(tmp_path: Path, content: bytes) -> None:

@@ -105,7 +105,19 @@ def test_bound_must_be_positive() -> None:
 
 
 LINES = st.sampled_from(
-    ["", "# Title", "## Two", "Title", "====", "---", "```", "A sentence. And more! Is it?", "word " * 9, "x" * 40, "。好。"]
+    [
+        "",
+        "# Title",
+        "## Two",
+        "Title",
+        "====",
+        "---",
+        "```",
+        "A sentence. And more! Is it?",
+        "word " * 9,
+        "x" * 40,
+        "。好。",
+    ]
 ) | st.text(max_size=30)
 
 
