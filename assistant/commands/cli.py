@@ -195,7 +195,7 @@ def talk(  # noqa: PLR0917 - each is an option of the command
 @app.command()
 def read(  # noqa: PLR0917 - each is an option of the command
     files: Annotated[
-        list[Path], typer.Argument(parser=with_home, metavar="FILE…", help="Text, markdown or PDF, in this order.")
+        list[Path], typer.Argument(parser=with_home, metavar="FILE", help="Text, markdown or PDF, in this order.")
     ],
     text: Annotated[bool, typer.Option("--text", help="Print the summaries instead of speaking them.")] = False,
     once: Annotated[bool, typer.Option("--once", help="End after the reading.")] = False,

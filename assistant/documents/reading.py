@@ -66,10 +66,9 @@ class Reading:
         """
         parts, words = self.selection.asked, wording_of(self.language)
         told, self.missing = _Told(parts, words, heard), []
-        if lead := told.first_lead():
-            yield Token(lead)
-            if sentence := self.left_out:
-                yield Token(sentence + END)
+        for sentence in () if heard.strip() else (told.first_lead(), self.left_out):
+            if sentence:
+                yield Token(sentence.strip() + END)
         async with aclosing(ask(self._answers, model, self.language, self.max_parallel)) as events:
             async for event in events:
                 match event:
@@ -100,13 +99,13 @@ class _Told:
         self._reason = ""
 
     def first_lead(self) -> str:
-        """Returns the beginning of the reply, which needs no answer."""
-        return "" if self._heard or not self._parts else self._document_lead(self._parts[0])
+        """Returns the beginning of a new reply, which needs no answer; "" if nothing is asked."""
+        return self._document_lead(self._parts[0]) if self._parts else ""
 
     def text_of(self, event: AnswerText | AnswerEnded, complete: dict[int, str]) -> str:
         """Returns the text to tell next; "" for none. `complete`: the complete answers, by index."""
         part = self._parts[event.part]
-        if self._heard and _plain(complete.get(event.part, "\0")) in self._heard:
+        if self._was_heard(complete.get(event.part, "")):
             self._document = part.document
             return ""
         if isinstance(event, AnswerText):
@@ -121,6 +120,9 @@ class _Told:
                 self._missing.append(part)
                 self._reason = event.reason
                 return ""
+
+    def _was_heard(self, answer: str) -> bool:
+        return bool(answer) and _plain(answer) in self._heard
 
     def end(self) -> str:
         """Returns the last text."""
@@ -150,8 +152,9 @@ class _Told:
 
 
 def _plain(text: str) -> str:
-    """Returns the words of a text with single blanks between them."""
-    return f" {' '.join(text.split())} "
+    """Returns the words of a text between single blanks; "" if there are none."""
+    words = " ".join(text.split())
+    return f" {words} " if words else ""
 
 
 def reading_of(documents: Sequence[Document], settings: Settings, *, max_parts: int | None = None) -> Reading:

@@ -161,7 +161,10 @@ async def reading_from(files: Sequence[Path], settings: Settings) -> Reading:
             problems.append(f"read: {error}")
     if problems:
         raise ConfigError(problems)
-    return await asyncio.to_thread(reading_of, documents, settings)
+    reading = await asyncio.to_thread(reading_of, documents, settings)
+    if not reading.selection.asked:
+        raise ConfigError(["read: documents.max_price is below the price of a single part: raise it, or set it to 0"])
+    return reading
 
 
 def names_of(files: Sequence[Path]) -> list[str]:
