@@ -65,11 +65,13 @@ class Function:
 
     Attributes:
         parameters: JSON Schema of its arguments, as JSON text.
+        is_trusted: Whether the model may call other functions in the same reply once it knows the result.
     """
 
     name: str
     description: str
     parameters: str
+    is_trusted: bool = True
 
 
 NO_LIMIT = 0

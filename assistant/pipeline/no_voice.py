@@ -16,7 +16,8 @@ class NoVoice:
 
     async def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[Chunk]:
         """Yields nothing."""
-        for chunk in ():
+        nothing: tuple[Chunk, ...] = ()
+        for chunk in nothing:
             yield chunk
 
     async def aclose(self) -> None:

@@ -172,7 +172,7 @@ def test_nothing_more_is_asked_if_no_endpoint_answers() -> None:
 
 def test_empty_answer_is_a_failure() -> None:
     class Silent(PartModel):
-        async def stream(self, messages, options=None):  # type: ignore[no-untyped-def,override]
+        async def stream(self, messages, options=None):  # type: ignore[no-untyped-def]
             yield Token(" ")
             yield Finished("stop")
 
