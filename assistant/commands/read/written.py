@@ -24,13 +24,12 @@ ASK = "Type a question about it; ctrl+d ends."
 
 
 class Output(Protocol):
-    """Where the reading goes.
+    """Where the reading goes."""
 
-    Attributes:
-        speaker: Plays it; None: it is text only.
-    """
-
-    speaker: Speaker | None
+    @property
+    def speaker(self) -> Speaker | None:
+        """Plays it; None: it is text only."""
+        ...
 
     def counters(self) -> dict[str, int]:
         """Returns counts for the trace."""
