@@ -3,13 +3,19 @@
 import asyncio
 import json
 import os
-from collections.abc import Sequence
+import subprocess
+import sys
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
 import soundfile
 from llm_server import Server, answer, serving, status
 from program import REPARTEE, repartee
+from talk_app import talking
+from virtual_card import Recorder, virtual_card, write_wav
 
 from assistant.commands.read.command import names_of, reading_settings
 from assistant.config.settings import DEFAULTS
@@ -17,6 +23,16 @@ from assistant.config.settings import DEFAULTS
 pytestmark = pytest.mark.timeout(200)
 
 GUIDE = "# Install\n\n" + "Run the setup. " * 40 + "\n\n# Use\n\n" + "Speak to it. " * 40
+
+
+WHAT_TIME = Path(__file__).parent.parent.parent / "recordings" / "rhasspy3_what-time-is-it.wav"
+
+
+def question(folder: Path) -> Path:
+    """Returns a spoken question with silence around it."""
+    pcm, rate_hz = soundfile.read(WHAT_TIME, dtype="int16")
+    quiet = np.zeros(rate_hz // 2, np.int16)
+    return write_wav(folder / "question.wav", np.concatenate([quiet, pcm, quiet]), rate_hz)
 
 
 def files_of(folder: Path) -> None:
@@ -118,6 +134,65 @@ def test_failing_endpoint_is_named_and_the_program_ends(tmp_path: Path) -> None:
     assert code == 0
     assert any(line.startswith("I could not summarize guide.md: ") for line in lines)
     assert ", 2 missing;" in lines[-1]
+
+
+@contextmanager
+def controlled_llm(reply: str) -> Generator[str]:
+    """Runs a language model that answers every request with these words. Yields its address."""
+    program = [sys.executable, "-m", "bench.controlled_llm", "--port", "0", "--reply", reply]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.kill()
+
+
+@pytest.mark.slow
+@pytest.mark.calm
+def test_reading_goes_over_to_a_spoken_conversation(tmp_path: Path) -> None:
+    files_of(tmp_path)
+    with virtual_card() as card, controlled_llm("It is so.") as url:
+        given = (f'llm.endpoints=[{{name="near", url="{url}", model="m"}}]', "documents.part_chars=700")
+        settings = [part for value in given for part in ("--set", value)]
+        with talking(tmp_path, card.environ, *settings, command=("read", "guide.md")) as app:
+            app.until("repartee: It is so.", count=2)
+            assert [line for line in app.lines if line.startswith("repartee: ")] == [
+                "repartee: guide.md, in 2 parts.",
+                "repartee: Part 1, Install.",
+                "repartee: It is so.",
+                "repartee: Part 2, Use.",
+                "repartee: It is so.",
+            ]
+            app.say("what is the second about")
+            app.until("repartee: It is so.", count=3)
+            card.speak(question(tmp_path)).wait()
+            app.until("you: what time is it")
+            app.until("latency:")
+            app.say("/quit")
+            assert app.ends_within_s(3.0) == 0
+        assert any(line.startswith("read   2 parts of 1 document; first sound after ") for line in app.lines)
+        reading = app.records()[0]
+        assert [event["name"] for event in reading["events"]].count("part") == 2
+        assert reading["playout_start_ms"] is not None
+
+
+@pytest.mark.slow
+@pytest.mark.calm
+def test_reading_alone_needs_no_microphone(tmp_path: Path) -> None:
+    files_of(tmp_path)
+    with virtual_card() as card, controlled_llm("It is so.") as url:
+        endpoint = f'llm.endpoints=[{{name="near", url="{url}", model="m"}}]'
+        with Recorder(card) as heard:
+            done = repartee(
+                "read", "note.txt", "--once", "--set", endpoint, "--set", "tts.engine=espeak-ng",
+                cwd=tmp_path, env=card.environ,
+            )  # fmt: skip
+            heard.stop()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[:2] == ["note.txt.", "It is so."]
+    assert "first sound after" in done.stdout
+    assert abs(heard.pcm).max() > 1000
 
 
 def problems(tmp_path: Path, *arguments: str) -> list[str]:
