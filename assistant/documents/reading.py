@@ -20,6 +20,10 @@ from assistant.documents.splitting import split
 from assistant.documents.wording import Wording, broken, document_lead, left_out, missing, part_lead, wording_of
 from llm.chat import ChatEvent, ChatModel, PartAnswered, Token
 
+LOCAL_CONTEXT_CHARS = 2000
+"""Text of the documents with each question, in characters, for a model on this machine: more delays its first answer by
+over half a minute on two busy cores (docs/lab/documents.md)."""
+
 END = "\n\n"
 """Ends a sentence for the chunker, whatever the model wrote."""
 
@@ -179,8 +183,17 @@ def limits_of(settings: Settings) -> ReadingLimits:
     )
 
 
+def context_chars_of(settings: Settings) -> int:
+    """Returns how much of the documents' text later questions can refer to, in characters."""
+    chars = settings.documents.context_chars
+    return min(chars, LOCAL_CONTEXT_CHARS) if _is_local(settings) else chars
+
+
 def _parallel(settings: Settings, section: DocumentsSection) -> int:
     """Returns how many parts are asked at once. A model on this machine answers one request after another."""
-    endpoints = settings.llm.endpoints
-    alone = bool(endpoints) and all(endpoint.kind == "local" for endpoint in endpoints)
-    return 1 if alone else section.max_parallel
+    return 1 if _is_local(settings) else section.max_parallel
+
+
+def _is_local(settings: Settings) -> bool:
+    """Returns whether only a model on this machine can answer, as also without configured endpoints."""
+    return all(endpoint.kind == "local" for endpoint in settings.llm.endpoints)

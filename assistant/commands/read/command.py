@@ -19,7 +19,7 @@ from assistant.config.loading import ConfigError, Loaded
 from assistant.config.settings import Settings
 from assistant.documents import Document, DocumentError
 from assistant.documents.files import read_file
-from assistant.documents.reading import Reading, reading_of
+from assistant.documents.reading import Reading, context_chars_of, reading_of
 from assistant.history.prompt_limits import BYTES_PER_TOKEN
 from assistant.support.atomic_file import is_among
 from audio.card.speaker import CardSpeaker
@@ -100,7 +100,7 @@ async def read(
     settings = reading_settings(choice.settings)
     reading = await reading_from(files, settings)
     _check_output(options.out, files)
-    opening = ReadingOpening(reading, settings.documents.context_chars)
+    opening = ReadingOpening(reading, context_chars_of(settings))
     if settings.tools.servers:
         console.print("tools are off during a conversation about documents: documents are not trusted", style="dim")
     if reading.left_out:
