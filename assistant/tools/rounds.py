@@ -171,9 +171,7 @@ class ToolRounds:
         began_s, outcome = loop.time(), "failed"
         try:
             async with asyncio.timeout(self.settings.timeout_s):
-                if refused:
-                    raise ToolError("not done: after a document was read, answer first")
-                output, outcome = await self._call(call, used.number), "returned"
+                output, outcome = await self._call(call, used.number, refused=refused), "returned"
         except TimeoutError:
             output, outcome = f"error: no answer within {self.settings.timeout_s:g} s", "timed out"
         except ToolError as error:
@@ -185,7 +183,9 @@ class ToolRounds:
         name = call.name if call.name in self._offered_names else "unknown"
         return ToolWait(name, began_s, loop.time(), outcome, len(output))
 
-    async def _call(self, call: FunctionCall, number: int) -> str:
+    async def _call(self, call: FunctionCall, number: int, *, refused: bool) -> str:
+        if refused:
+            raise ToolError("not done: after a document was read, answer first")
         if call.name not in self._offered_names:
             raise ToolError("there is no tool of that name")
         if number >= MAX_CALLS:

@@ -18,9 +18,11 @@ from assistant.commands.talk.command import converse
 from assistant.config.loading import ConfigError, Loaded
 from assistant.config.settings import Settings
 from assistant.documents import Document, DocumentError
+from assistant.documents.fan_out import MAX_REQUESTS
 from assistant.documents.files import read_file
 from assistant.documents.reading import Reading, context_chars_of, reading_of
 from assistant.history.prompt_limits import BYTES_PER_TOKEN
+from assistant.setup.derived_settings import STUCK_MARGIN_S
 from assistant.support.atomic_file import is_among
 from audio.card.speaker import CardSpeaker
 from audio.devices import Direction, list_devices, pick
@@ -31,6 +33,9 @@ from llm.discovery import PORTS, discover
 
 MAX_FILES = 50
 """Files of one reading."""
+
+MAX_STUCK_S = 120.0
+"""Upper limit of `turn.stuck_after_s`, in seconds."""
 
 TYPED_HANGOVER_MS = 400
 """Fixed silence in ms where nobody speaks, so that no end-of-turn model is loaded."""
@@ -178,9 +183,11 @@ def reading_settings(settings: Settings) -> Settings:
     llm, documents = settings.llm, settings.documents
     history_tokens = min(1_000_000, llm.max_history_tokens + documents.context_chars // BYTES_PER_TOKEN)
     patience_s = max(llm.first_token_timeout_s, documents.timeout_s)
+    stuck_after_s = min(MAX_STUCK_S, max(settings.turn.stuck_after_s, MAX_REQUESTS * patience_s + STUCK_MARGIN_S))
     return replace(
         settings,
         assistant=replace(settings.assistant, greeting=""),
+        turn=replace(settings.turn, stuck_after_s=stuck_after_s),
         talk=replace(settings.talk, ready_sound=False),
         llm=replace(llm, max_history_tokens=history_tokens, first_token_timeout_s=patience_s),
     )

@@ -245,3 +245,4 @@ def test_conversation_about_documents_has_room_for_them() -> None:
     assert settings.llm.max_history_tokens == DEFAULTS.llm.max_history_tokens + 1500
     assert settings.llm.first_token_timeout_s == DEFAULTS.documents.timeout_s
     assert settings.assistant.greeting == ""
+    assert settings.turn.stuck_after_s > 2 * settings.llm.first_token_timeout_s  # a part is asked twice

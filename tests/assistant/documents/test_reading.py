@@ -14,14 +14,17 @@ from assistant.documents import Document
 from assistant.documents import reading as module
 from assistant.documents.fan_out import MAX_FAILURES
 from assistant.documents.reading import Reading, limits_of
-from llm.chat import ChatEvent, Finished, PartAnswered, Token
+from llm.chat import ChatEvent, ChatModel, Finished, PartAnswered, Token
+from llm.routing.endpoint_selection import Endpoint, Routing
+from llm.routing.hedging import HedgeBudget
+from llm.routing.router import Router
 
 NEAR = EndpointSection(name="near", url="http://127.0.0.1:1/v1", model="m", price_in_per_million=2.0)
 FAR = EndpointSection(name="far", url="http://127.0.0.1:2/v1", model="m", price_out_per_million=8.0)
 HERE = EndpointSection(name="here", kind="local", model="m")
 
 
-async def reply(reading: Reading, model: PartModel, heard: str = "") -> list[tuple[float, ChatEvent]]:
+async def reply(reading: Reading, model: ChatModel, heard: str = "") -> list[tuple[float, ChatEvent]]:
     """Returns the events of the reply, with the seconds since its beginning."""
     loop = asyncio.get_running_loop()
     began_s = loop.time()
@@ -29,7 +32,7 @@ async def reply(reading: Reading, model: PartModel, heard: str = "") -> list[tup
         return [(loop.time() - began_s, event) async for event in events]
 
 
-def told(reading: Reading, model: PartModel, heard: str = "") -> list[str]:
+def told(reading: Reading, model: ChatModel, heard: str = "") -> list[str]:
     """Returns the paragraphs of the reply."""
     events = run_virtual(reply(reading, model, heard))
     text = "".join(event.text for _, event in events if isinstance(event, Token))
@@ -125,6 +128,20 @@ def test_failed_part_is_asked_once_more() -> None:
     assert reading.missing == []
     (again,) = [part for part in reading.ended if part.requests == 2]
     assert not again.failed
+
+
+def test_router_asks_the_failed_parts_elsewhere() -> None:
+    broken, works = (
+        PartModel(name="broken", fails=lambda _number, _before: unreachable("broken")),
+        PartModel(name="near"),
+    )
+    routing = Routing((Endpoint("broken"), Endpoint("near")), "ordered", HedgeBudget(0.0), lambda: 0.5)
+    router = Router((broken, works), routing, first_token_timeout_s=8.0)
+    reading = reading_of(6)
+    assert told(reading, router)[-2:] == ["Part 6.", "Sum 6."]
+    assert reading.missing == []
+    assert {part.by for part in reading.ended} == {"near"}
+    assert sorted(number for _, number in works.asked) == [1, 2, 3, 4, 5, 6]
 
 
 def test_part_that_fails_again_is_named() -> None:
