@@ -68,11 +68,13 @@ class Function:
 
     Attributes:
         parameters: JSON Schema of its arguments, as JSON text.
+        is_trusted: Whether the model may call other functions in the same reply once it knows the result.
     """
 
     name: str
     description: str
     parameters: str
+    is_trusted: bool = True
 
 
 NO_LIMIT = 0
@@ -268,6 +270,31 @@ class Finished:
     cached_tokens: int | None = field(default=None, kw_only=True)
 
 
+@dataclass(frozen=True, slots=True)
+class PartAnswered:
+    """One of several requests that make up one answer has ended, such as the summary of a part of a document.
+
+    Attributes:
+        number: Number of the part, from 1.
+        by: The endpoint that answered, or that was asked last.
+        asked_at_s: Event-loop time of its first request.
+        first_token_s: Event-loop time of its first token; None if there was none.
+        ended_s: Event-loop time of its end.
+        requests: How often it was asked.
+        chars: Length of the answer.
+        failed: Whether it failed in the end.
+    """
+
+    number: int
+    by: str
+    asked_at_s: float
+    first_token_s: float | None
+    ended_s: float
+    requests: int
+    chars: int
+    failed: bool
+
+
 ChatEvent = (
     AnsweringEndpoint
     | CacheLookup
@@ -281,6 +308,7 @@ ChatEvent = (
     | Token
     | CallInProgress
     | FunctionCall
+    | PartAnswered
     | Finished
 )
 

@@ -55,13 +55,20 @@ class App:
 
 @contextmanager
 def talking(
-    folder: Path, environ: Mapping[str, str], *arguments: str, recognizer: Sequence[str] | None = None
+    folder: Path,
+    environ: Mapping[str, str],
+    *arguments: str,
+    recognizer: Sequence[str] | None = None,
+    command: Sequence[str] = ("talk",),
 ) -> Generator[App]:
-    """Starts the program. `recognizer`: its settings; None: "what time is it" is recognized in all speech."""
+    """Starts the program.
+
+    `recognizer`: its settings; None: "what time is it" is recognized in all speech. `command`: another one that talks.
+    """
     settings = (*SETTINGS, *(phrase_settings() if recognizer is None else recognizer))
     flags = [word for setting in settings for word in ("--set", setting)]
     process = subprocess.Popen(
-        [REPARTEE, "talk", "--plain", *flags, *arguments],
+        [REPARTEE, *command, "--plain", *flags, *arguments],
         cwd=folder,
         env={**environ, "XDG_DATA_HOME": str(folder / "data"), "PYTHONUNBUFFERED": "1"},
         stdin=subprocess.PIPE,

@@ -30,7 +30,7 @@ NAME_ENGINES = frozenset({"assistant.setup.build", "assistant.setup.llm_clients"
 
 LAYERS = (
     "support", "config", "end_of_turn", "text", "models", "turns", "skills", "trace", "history", "events", "tools",
-    "storage", "pipeline", "setup", "trace_report", "replay", "commands", "program",
+    "documents", "storage", "pipeline", "setup", "trace_report", "replay", "commands", "program",
 )  # fmt: skip
 """Packages and modules of `assistant`. Each imports only from itself and those before it (docs/architecture.md)."""
 

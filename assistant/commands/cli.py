@@ -197,6 +197,34 @@ def talk(  # noqa: PLR0917 - each is an option of the command
 
 
 @app.command()
+def read(  # noqa: PLR0917 - each is an option of the command
+    files: Annotated[
+        list[Path], typer.Argument(parser=with_home, metavar="FILE", help="Text, markdown or PDF, in this order.")
+    ],
+    text: Annotated[bool, typer.Option("--text", help="Print the summaries instead of speaking them.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="End after the reading.")] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(parser=with_home, metavar="FILE", help="Write the sound to this WAV file instead of playing it."),
+    ] = None,
+    plain: Annotated[bool, typer.Option("--plain", help="Print lines instead of the screen of `talk`.")] = False,
+    llm: Llm = None,
+    config: Config = None,
+    overrides: Overrides = None,
+) -> None:
+    """Summarize documents aloud, part by part, and answer questions about them."""
+    from assistant.commands.read.command import ReadOptions
+    from assistant.commands.read.command import read as run_read
+    from assistant.config.loading import ConfigError
+    from assistant.support.console import terminal
+
+    if text and out is not None:
+        raise ConfigError(["--text: leave out --out; text has no sound to write"])
+    loaded = settings_of(config, overrides)
+    asyncio.run(run_read(files, loaded, os.environ, terminal(), ReadOptions(text, once, out, plain, llm)))
+
+
+@app.command()
 def config(config: Config = None, overrides: Overrides = None) -> None:
     """Show the effective configuration, and where each value comes from."""
     from rich.table import Table

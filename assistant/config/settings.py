@@ -10,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Literal
 
+from assistant.config.document_settings import DocumentsSection
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.keys import ConfigSection, Key, KeyInfo, keys_of
 from assistant.config.talk_settings import AudioSection, TalkSection
@@ -542,6 +543,7 @@ class Settings:
     skills: SkillsSection = SkillsSection()
     cache: CacheSection = CacheSection()
     tools: ToolsSection = field(default_factory=ToolsSection)
+    documents: DocumentsSection = field(default_factory=DocumentsSection)
     tts: TtsSection = TtsSection()
     trace: TraceSection = TraceSection()
     speaker: SpeakerSection = SpeakerSection()

@@ -17,6 +17,7 @@ from llm.chat import (
     Finished,
     FunctionCall,
     OtherSizeAnswers,
+    PartAnswered,
     RequestSent,
     SizeChosen,
     SlotAcquired,
@@ -67,6 +68,8 @@ class LlmMetrics:
                 self._event("model_finished", now_s, event.reason)
             case ToolsReturned():
                 self._tools_returned(event, now_s)
+            case PartAnswered():
+                self._part_answered(event)
             case _:
                 assert_never(event)
 
@@ -115,6 +118,15 @@ class LlmMetrics:
             took = f"{wait.outcome} after {(wait.end_s - wait.start_s) * 1000:.0f} ms, {wait.chars} characters"
             self._event("tool", wait.end_s, f"{wait.name}: {took}")
         self._timing.tools_returned(returned.waits, now_s)
+
+    def _part_answered(self, part: PartAnswered) -> None:
+        """Records a part of a document that was summarized, as an event and as a span."""
+        took = f"{'failed' if part.failed else 'answered'} after {(part.ended_s - part.asked_at_s) * 1000:.0f} ms"
+        if part.first_token_s is not None:
+            took += f", first token after {(part.first_token_s - part.asked_at_s) * 1000:.0f} ms"
+        asked = "" if part.requests == 1 else f", asked {part.requests} times"
+        self._event("part", part.ended_s, f"part {part.number} by {part.by}: {took}{asked}, {part.chars} characters")
+        self._timing.part_answered(part)
 
     def _event(self, name: EventName, at_s: float, what: str) -> None:
         self._trace.event(name, at_s, f"attempt {self._attempt}: {what}")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from assistant.pipeline.turn_trace import TurnTrace
 from assistant.tools.rounds import ToolWait
 from assistant.trace.latency import Span, Stage
-from llm.chat import EndpointTried
+from llm.chat import EndpointTried, PartAnswered
 
 
 @dataclass(slots=True)
@@ -38,6 +38,11 @@ class LlmTiming:
         name = f"asked {tried.endpoint} ({self._tries})"
         end_s = tried.asked_at_s + tried.took_s
         self.trace.span(self.attempt, Span(name, "llm_first_token", tried.asked_at_s, end_s, ("stt",)))
+
+    def part_answered(self, part: PartAnswered) -> None:
+        """Records the wait for one part of a document. No other span waits for it: the parts are told in order."""
+        end_s = part.ended_s if part.first_token_s is None else part.first_token_s
+        self.trace.span(self.attempt, Span(f"part {part.number}", "llm_first_token", part.asked_at_s, end_s, ("stt",)))
 
     def token(self, now_s: float) -> None:
         """Records the first token; later calls have no effect."""

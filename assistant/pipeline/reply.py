@@ -38,6 +38,7 @@ from llm.chat import (
     Finished,
     FunctionCall,
     OtherSizeAnswers,
+    PartAnswered,
     RequestSent,
     SizeChosen,
     SlotAcquired,
@@ -301,7 +302,7 @@ class Reply:
                 return said
             case EndpointTried():
                 self.endpoint_answered = self.endpoint_answered or event.outcome == "answered"
-            case SlotAcquired() | RequestSent() | CallInProgress() | ToolsReturned():
+            case SlotAcquired() | RequestSent() | CallInProgress() | ToolsReturned() | PartAnswered():
                 pass  # metrics only
             case SizeChosen() | OtherSizeAnswers() | Escalated():
                 pass  # metrics only

@@ -35,6 +35,7 @@ from assistant.skills.effects import SkillEffects
 from assistant.support.cpu import cores, piper_threads, whisper_threads
 from assistant.support.local_timezone import LOCAL
 from assistant.support.paths import at_home, data_folder
+from assistant.tools import Tools
 from assistant.trace.spans import EndpointDetails, provider_of
 from audio.errors import EngineLoadError
 from audio.extra import installing
@@ -427,6 +428,21 @@ def mcp_tools(servers: Sequence[ToolServerSection], environ: Mapping[str, str]) 
             "from config.toml."
         ) from error
     return McpTools(servers, environ)
+
+
+def tools(settings: Settings, model: ChatModel | None, servers: "McpTools | None") -> Tools | None:
+    """Returns the tools of one conversation: those of the servers, and the reading of documents; None for none.
+
+    Documents are read only if folders are allowed and an endpoint takes functions.
+    """
+    may_call = any(endpoint.takes_functions for endpoint in settings.llm.endpoints)
+    if model is None or not may_call or not settings.documents.allowed_folders:
+        return servers
+    from assistant.documents.tool import DocumentTools
+    from assistant.tools.joined import JoinedTools
+
+    documents = DocumentTools(settings, model)
+    return documents if servers is None else JoinedTools((servers, documents))
 
 
 # ---- export of turns ----

@@ -23,6 +23,7 @@ from assistant.pipeline.end_of_turn_evidence import AudioEndOfTurnModel, warm_up
 from assistant.pipeline.engines import EngineChoice, Engines
 from assistant.pipeline.listening_sounds import ListeningSound
 from assistant.pipeline.no_recognizer import NoRecognizer, typed_text_only
+from assistant.pipeline.no_voice import NoVoice
 from assistant.setup import build
 from assistant.setup.derived_settings import knows_grammar, needs
 from assistant.setup.listening_sound import make_listening_sound
@@ -79,6 +80,8 @@ class EngineLoader:
     _why_model: str = ""  # why `stt.model = "auto"` is the model that was loaded
     measures: bool = True  # Whisper models without a time on this machine are measured first
     talks: bool = False  # a local microphone is used, so the settings of [talk] apply
+    listens: bool = True  # False: there is no microphone, so no recognizer is loaded
+    speaks: bool = True  # False: replies are text, so no voice is loaded
     show_measuring: Callable[[str], None] = lambda _what: None  # is told what is measured, at the beginning
 
     async def open(self) -> None:
@@ -150,7 +153,7 @@ class EngineLoader:
             self._end_of_turn_model,
             self._is_known_sentence,
             build.warming(model, self._model),
-            self._tools,
+            build.tools(self.settings, self._model, self._tools),
             self._listening_sound,
             on_answer_heard,
             self._model if self.settings.llm.summary else None,
@@ -162,6 +165,11 @@ class EngineLoader:
             if engine is not None:
                 await close_engine(engine, report)
         self._skills = self._voice = self._model = self._tools = self._shared_whisper = self._cache = None
+
+    @property
+    def language_model(self) -> ChatModel | None:
+        """The client of the endpoints, shared by all conversations; None if only the skills answer."""
+        return self._model
 
     @property
     def fallbacks(self) -> list[str]:
@@ -233,6 +241,8 @@ class EngineLoader:
 
         Without the model, "auto" returns one that recognizes no words; "faster-whisper" raises EngineLoadError.
         """
+        if not self.listens:
+            return NoRecognizer("there is no microphone")
         if self._shared_whisper is not None and self._shared_whisper.works:
             return self._shared_whisper.transcriber()
         measured = await self._measure_whisper() if self.measures and self._shared_whisper is None else {}
@@ -288,6 +298,8 @@ class EngineLoader:
 
         With "auto", espeak-ng replaces a voice that is missing or cannot be loaded.
         """
+        if not self.speaks:
+            return NoVoice()
         wanted, need = self.settings.tts.engine, self._need("piper")
         if wanted == "espeak-ng" or (self.settings.tts.voice and not is_piper_voice(self.settings.tts.voice)):
             return await self._espeak("")

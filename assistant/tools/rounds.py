@@ -85,6 +85,7 @@ class ToolRounds:
     remember: Callable[[ToolUse], None]
     waiting: Callable[[float], None]
     _offered_names: frozenset[str] = frozenset()
+    _untrusted_names: frozenset[str] = frozenset()
     _used: list[ToolUse] = field(default_factory=list)
     _finished: list[Finished] = field(default_factory=list)
 
@@ -92,6 +93,7 @@ class ToolRounds:
         """Yields the reply's events of all rounds. Raises LlmError; events already yielded stay valid."""
         functions = offered(self.tools.functions, self.options.functions)
         self._offered_names = frozenset(function.name for function in functions)
+        self._untrusted_names = frozenset(function.name for function in functions if not function.is_trusted)
         theirs = {function.name for function in self.options.functions}
         for number in range(self.settings.max_rounds + 1):
             calls: list[FunctionCall] = []
@@ -100,7 +102,7 @@ class ToolRounds:
             asked = (*self.messages, *answer_messages(self.written(), tuple(self._used))) if number else self.messages
             async with aclosing(self.model.stream(asked, self._options(functions, number))) as events:
                 async for event in events:
-                    if isinstance(event, FunctionCall) and event.name not in theirs:
+                    if isinstance(event, FunctionCall) and (event.name not in theirs or self._knows_untrusted):
                         calls.append(event)  # also invented functions: the result says that they do not exist
                     elif isinstance(event, Finished):
                         self._finished.append(event)
@@ -115,18 +117,28 @@ class ToolRounds:
                 raise self._endless()
             yield ToolsCalled(self._finished[-1].reason if self._finished else "")
             await self.gate.wait()
-            yield ToolsReturned(await self._results(calls, number))
+            refused = self._knows_untrusted
+            yield ToolsReturned(await self._results(calls, number, refused=refused))
             if others:
                 break  # a client must answer for its own functions first
         if self._finished:
             yield sum_of_rounds(self._finished)
 
     def _options(self, functions: tuple[Function, ...], number: int) -> ChatOptions:
-        """Applies a client's required call only to the first round. The last round must answer."""
+        """Applies a client's required call only to the first round. The last round must answer.
+
+        So must the round after a result that is not trusted: no words in a document may call a function.
+        """
         if not functions:
             return self.options
-        choice = self.options.choice if number == 0 else "none" if number == self.settings.max_rounds else "auto"
+        last = number == self.settings.max_rounds or self._knows_untrusted
+        choice = self.options.choice if number == 0 else "none" if last else "auto"
         return replace(self.options, functions=(*self.options.functions, *functions), choice=choice)
+
+    @property
+    def _knows_untrusted(self) -> bool:
+        """Whether the model has seen a result that is not trusted."""
+        return any(use.call.name in self._untrusted_names for use in self._used)
 
     def _endless(self) -> LlmBroken:
         rounds = self.settings.max_rounds
@@ -138,26 +150,30 @@ class ToolRounds:
             retryable=False,
         )
 
-    async def _results(self, calls: list[FunctionCall], round_: int) -> tuple[ToolWait, ...]:
-        """Runs all calls concurrently. Each is recorded as soon as it returns, because it may have had effects."""
+    async def _results(self, calls: list[FunctionCall], round_: int, *, refused: bool) -> tuple[ToolWait, ...]:
+        """Runs all calls concurrently. Each is recorded as soon as it returns, because it may have had effects.
+
+        `refused`: the model has seen a result that is not trusted, so nothing is called.
+        """
         named = with_unique_ids(calls, (*self.messages, *answer_messages("", tuple(self._used))))
         at = len(self.written())
         with self._reporting_progress():
             async with asyncio.TaskGroup() as group:
                 tasks = [
                     group.create_task(
-                        self._result(call, ToolUse(named[number], "", at, round_, number)), name=f"tool {call.name}"
+                        self._result(call, ToolUse(named[number], "", at, round_, number), refused=refused),
+                        name=f"tool {call.name}",
                     )
                     for number, call in enumerate(calls)
                 ]
         return tuple(task.result() for task in tasks)
 
-    async def _result(self, call: FunctionCall, used: ToolUse) -> ToolWait:
+    async def _result(self, call: FunctionCall, used: ToolUse, *, refused: bool) -> ToolWait:
         loop = asyncio.get_running_loop()
         began_s, outcome = loop.time(), "failed"
         try:
             async with asyncio.timeout(self.settings.timeout_s):
-                output, outcome = await self._call(call, used.number), "returned"
+                output, outcome = await self._call(call, used.number, refused=refused), "returned"
         except TimeoutError:
             output, outcome = f"error: no answer within {self.settings.timeout_s:g} s", "timed out"
         except ToolError as error:
@@ -169,7 +185,9 @@ class ToolRounds:
         name = call.name if call.name in self._offered_names else "unknown"
         return ToolWait(name, began_s, loop.time(), outcome, len(output))
 
-    async def _call(self, call: FunctionCall, number: int) -> str:
+    async def _call(self, call: FunctionCall, number: int, *, refused: bool) -> str:
+        if refused:
+            raise ToolError("not done: after a document was read, answer first")
         if call.name not in self._offered_names:
             raise ToolError("there is no tool of that name")
         if number >= MAX_CALLS:

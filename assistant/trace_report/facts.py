@@ -266,8 +266,8 @@ def _work(record: Record, heard: int) -> _Work:
             continue
         if span["attempt"] != heard:
             continue
-        # "asked …" spans are endpoint requests that were not used.
-        if stage not in WORK_STAGES or name == "commit" or name.startswith("asked "):
+        # "asked …" spans are endpoint requests that were not used; "part …" spans run beside the reply's own.
+        if stage not in WORK_STAGES or name == "commit" or name.startswith(("asked ", "part ")):
             continue
         total_ms += took_ms
         if name != stage:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Protocol
 
 from rich.console import Console
 
@@ -110,6 +111,22 @@ class LocalTalker:
         self.session.announce_end()
 
 
+class Opening(Protocol):
+    """What a conversation begins with."""
+
+    def around(self, engines: Engines, loader: EngineLoader) -> Engines:
+        """Returns the engines to use. Raises EngineLoadError if one that it needs is missing."""
+        ...
+
+    def begin(self, session: Session) -> None:
+        """Begins. Called once, when everything is ready."""
+        ...
+
+    def show(self, event: SessionEvent) -> None:
+        """Receives every event of the conversation."""
+        ...
+
+
 async def talk(
     loaded: Loaded,
     environ: Mapping[str, str],
@@ -136,11 +153,23 @@ async def talk(
         ConfigError: There is no endpoint called `llm`, or no conversation to resume.
     """
     choice = choose(loaded.settings, llm, await discover(ports) if llm == AUTO else (), ports)
-    settings = choice.settings
+    await converse(choice.settings, environ, console, plain=plain, resume=resume)
+
+
+async def converse(
+    settings: Settings,
+    environ: Mapping[str, str],
+    console: Console,
+    *,
+    plain: bool,
+    resume: str | None = None,
+    opening: Opening | None = None,
+) -> None:
+    """Holds a conversation with these settings; see `talk`. `opening`: how it begins; None: the user begins."""
     controls = TalkControls(settings.talk.mode, settings.talk.wake_phrase)
     stage = stage_of(controls, plain=plain)
     controls.on_event = stage.show
-    local = _LocalConversation(settings, environ, stage, controls, resume)
+    local = _LocalConversation(settings, environ, stage, controls, resume, opening)
     try:
         await perform(stage, controls, local.hold)
     finally:
@@ -157,6 +186,7 @@ class _LocalConversation:
     stage: Stage
     controls: TalkControls
     resume: str | None
+    opening: Opening | None = None
     trace: TraceFile | None = None
     memory: ConversationStore | None = None
 
@@ -176,6 +206,8 @@ class _LocalConversation:
                 cards = await cards_coming
                 watching.cancel()
             closing.push_async_callback(cards.aclose)
+            if self.opening is not None:
+                engines = self.opening.around(engines, loader)
             loader.chosen += cards.chosen
             self.stage.engines(loader.chosen)
             await self._converse(name, loader, engines, cards)
@@ -212,7 +244,7 @@ class _LocalConversation:
                 writers.append(tasks.create_task(self.memory.run(), name="memory"))
             try:
                 async with asyncio.TaskGroup() as talking:
-                    talking.create_task(self._announce(cards), name="ready")
+                    talking.create_task(self._announce(session, cards), name="ready")
                     beside = [
                         talking.create_task(self._end(session, cards), name="the end"),
                         talking.create_task(_follow_card_latency(session, cards), name="patience"),
@@ -229,8 +261,8 @@ class _LocalConversation:
         session.announce_end()
         await cards.aclose()
 
-    async def _announce(self, cards: Cards) -> None:
-        """Announces that the assistant listens."""
+    async def _announce(self, session: Session, cards: Cards) -> None:
+        """Announces that the assistant listens, and begins."""
         try:
             async with asyncio.timeout(READY_TIMEOUT_S):
                 while not cards.ready:  # noqa: ASYNC110 - the cards send no event
@@ -240,6 +272,8 @@ class _LocalConversation:
         self.stage.ready()
         if self.settings.talk.ready_sound:
             cards.speaker.chime(chime())
+        if self.opening is not None:
+            self.opening.begin(session)
 
     async def _cards(self) -> Cards:
         return await asyncio.to_thread(
@@ -282,6 +316,8 @@ class _LocalConversation:
 
     def _show(self, session: Session, event: SessionEvent) -> None:
         self.stage.show(event)
+        if self.opening is not None:
+            self.opening.show(event)
         if self.memory is not None:
             self.memory.record(event, session.history.items)
 

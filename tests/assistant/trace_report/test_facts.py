@@ -149,6 +149,14 @@ def test_unused_endpoint_requests_are_not_work_of_answer() -> None:
     assert facts._replace(tries=()) == plain
 
 
+def test_parts_of_documents_are_not_counted_twice() -> None:
+    record = demo_records()[1]
+    plain = facts_of(record)
+    span = {"name": "part 3", "stage": "llm_first_token", "attempt": 1, "start_ms": 7624.0, "end_ms": 7924.0}
+    record["spans"].append(span | {"after": ["stt"], "dropped": False})
+    assert facts_of(record) == plain
+
+
 def test_hidden_work_of_turn_with_tool_call() -> None:
     turns = TurnSettings(hangover_ms=400, speculate_after_ms=100)
     simulation = Simulation(

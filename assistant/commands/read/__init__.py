@@ -1,0 +1,1 @@
+"""`repartee read`: summaries of documents, aloud, and a conversation about them."""
