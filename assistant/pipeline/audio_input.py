@@ -17,7 +17,8 @@ from assistant.pipeline.engine_recovery import EngineRecovery, reason_of
 from assistant.pipeline.recognizer import RecognizerFeed
 from assistant.pipeline.session_context import SessionContext
 from assistant.pipeline.transcript_requests import RecognizerRequest
-from assistant.turns.backchannel import ends_with_question, is_backchannel, is_echo
+from assistant.turns.addressee import reason_to_ignore
+from assistant.turns.backchannel import ends_with_question, is_echo
 from assistant.turns.events import (
     CloseSegment,
     EndOfTurnScored,
@@ -192,7 +193,7 @@ class AudioInput:
 
     async def _transcribe_overlap(self, effect: RequestTranscript, recent_text: str, onset: Samples) -> None:
         transcript = await self._recognizer.transcript(effect.segment, effect.speech_end, early=True)
-        if transcript is not None and transcript.text and transcript.low_confidence:
+        if transcript is not None and transcript.text and transcript.low_confidence and not effect.so_far:
             # In such short audio, an early transcript often repeats words.
             transcript = await self._recognizer.transcript(effect.segment, effect.speech_end, early=False)
         self._overlap_task = None
@@ -264,10 +265,8 @@ class AudioInput:
             not ignored_because
             and not addressed_speech.has_wake_phrase
             and addressed_speech.text
-            and is_backchannel(addressed_speech.text)
-            and not self._reply_was_question
         ):
-            ignored_because = "backchannel"
+            ignored_because = reason_to_ignore(addressed_speech.text, reply_was_question=self._reply_was_question)
         # The evidence collector has received the expected punctuation; turn taking does not use it.
         return FinalTranscript(
             self._position,

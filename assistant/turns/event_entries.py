@@ -32,7 +32,8 @@ from hashlib import blake2b
 from typing import Any, assert_never
 
 from assistant.end_of_turn.estimator import EndOfTurnEstimate, EndOfTurnProfile
-from assistant.turns.backchannel import is_backchannel, plain_words
+from assistant.turns.addressee import is_side_talk
+from assistant.turns.backchannel import is_backchannel, may_become_backchannel, plain_words
 from assistant.turns.events import (
     EndOfTurnScored,
     FinalTranscript,
@@ -88,6 +89,9 @@ _GROUPS: dict[str, type[Any]] = {
     "wake_phrase": WakePhraseThresholds,
 }
 """Classes of the settings that have fields of their own."""
+
+_TEXTS = {"-": "", "echo": "", "mhm": "mhm", "aside": "Mom, wait.", "begin": "I", "words": "words", "called": "words"}
+"""A text for each kind of words in the entry of an interim transcript."""
 
 _RECHECKS = tuple(each.name for each in fields(RecheckThresholds))
 """Names of the thresholds of rechecks. In the trace they are fields of the settings and of the group `attempts`."""
@@ -191,7 +195,11 @@ def _id(reply: ReplyId) -> str:
 def _said(text: str) -> str:
     if not text:
         return "-"
-    return "mhm" if is_backchannel(text) else "words"
+    if is_backchannel(text):
+        return "mhm"
+    if is_side_talk(text):
+        return "aside"
+    return "begin" if may_become_backchannel(text) else "words"
 
 
 def _hashed(text: str, salt: bytes) -> str:
@@ -285,7 +293,7 @@ def _event_of(kind: str, fields: list[str]) -> ReportedEvent:  # noqa: C901, PLR
     at = Samples(int(position))
     match kind, rest:
         case "partial", [segment, low_confidence, said, *asked] if asked in ([], ["asked"]):
-            text = {"-": "", "echo": "", "mhm": "mhm", "words": "words", "called": "words"}[said]
+            text = _TEXTS[said]
             words = Transcript(SegmentId(int(segment)), at, text, low_confidence == "1")
             return InterimTranscript(
                 at, words, has_wake_phrase=said == "called", was_requested=bool(asked), is_echo=said == "echo"

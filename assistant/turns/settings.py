@@ -147,6 +147,20 @@ class OverlapThresholds:
     """Value of `TurnSettings.interrupt_after_ms` from which `background_speech_ms` does not apply. There the background
     level contains the reply's own echo."""
 
+    words_after_ms: float = 0.0
+    """Time in ms after the onset of an overlap at which its words so far are requested. From then on only words interrupt;
+    see `max_wordless_ms`. 0: certain speech interrupts without words. Set for recognizers that decode fast enough; see
+    `assistant/setup/derived_settings.py` (docs/lab/turn-taking.md, "Overlaps")."""
+
+    words_interval_ms: float = 60.0
+    """Time in ms after words that did not decide, at which they are requested again."""
+
+    max_words_wait_ms: float = 500.0
+    """Longest wait in ms for the words so far. If the recognizer is slower, certain speech interrupts without words."""
+
+    max_wordless_ms: float = 3000.0
+    """Speech in ms that interrupts without words although words were requested: the recognizer may be wrong."""
+
     max_ducking_ms: float = 1000.0
     """Longest ducking in ms for an undecided overlap. Speech that stays undecided for longer is background or noise."""
 
