@@ -39,7 +39,7 @@ class OverlapPolicy:
     ) -> OverlapClass:
         """Returns what the overlap is, after the overlap has taken this frame or transcript."""
         if isinstance(evidence, InterimTranscript):
-            return self._by_words(overlap, evidence)
+            return self._by_words(overlap, evidence, settings)
         if evidence.speaking:
             return self._by_speech(overlap, evidence, at, settings)
         waits = overlap.awaits_transcript(at, settings)
@@ -54,10 +54,10 @@ class OverlapPolicy:
         enough = overlap.has_enough_speech(settings) and not too_short and not overlap.awaits_words(at, settings)
         return OverlapClass.INTERRUPTION if enough else OverlapClass.UNDECIDED
 
-    def _by_words(self, overlap: Overlap, event: InterimTranscript) -> OverlapClass:
+    def _by_words(self, overlap: Overlap, event: InterimTranscript, settings: TurnSettings) -> OverlapClass:
         words, called = event.transcript, event.has_wake_phrase
         # A recognizer may report a word for a cough, but with low confidence.
-        begins = overlap.may_become_backchannel and overlap.pause is None
+        begins = overlap.may_become_backchannel and overlap.pause is None and overlap.words_decide(settings)
         if words.text and not overlap.backchannel and not begins and (called or not words.low_confidence):
             return OverlapClass.INTERRUPTION
         is_last = event.was_requested and overlap.transcript_requested_at is not None

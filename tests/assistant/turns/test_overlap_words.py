@@ -75,7 +75,9 @@ def test_words_so_far_that_do_not_interrupt_are_requested_again(text: str) -> No
 
 def test_interval_of_requests_grows_with_the_speech() -> None:
     scene, _ = during_reply()
-    scene.speech(1200)
+    scene.speech(600)
+    deliver(scene, "")
+    scene.speech(600)
     deliver(scene, "")
     assert requests(scene.speech(280)) == []
     assert len(requests(scene.speech(20))) == 1
