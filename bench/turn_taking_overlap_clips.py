@@ -57,6 +57,22 @@ BACKCHANNELS: dict[Use, tuple[str, ...]] = {
 }  # fmt: skip
 """Backchannels that say nothing else. Half of each list are those of the issue that asked for this panel."""
 
+COMMANDS: dict[Use, tuple[str, ...]] = {
+    "train": (
+        "Stop.", "Wait.", "No, stop.", "What about tomorrow?", "Turn off the light.", "Set a timer for five minutes.",
+        "Cancel that.", "How far is it?", "Play the next song.", "Can you say that again?", "Louder please.",
+        "I want the other one.", "Why is that?", "Who wrote it?", "Thanks, that's enough.", "Let's do something else.",
+        "Actually, tell me about Berlin.", "Repeat the last part.", "Be quiet.", "Go back.", "Open the window.",
+        "My name is John.", "Give me the short version.", "Hold on.", "Next one.", "Skip it.",
+    ),
+    "judge": (
+        "Stop talking.", "Wait a moment.", "No, the other one.", "What time is it?", "Switch on the lamp.", "Set an alarm.",
+        "Never mind.", "Where is that?", "Volume down.", "Could you repeat that?", "But I said Tuesday.", "Tell me a joke.",
+        "Pause.", "Do you know the address?", "Go on to the next.",
+    ),
+}  # fmt: skip
+"""Short commands, which are not in the panel: it has recorded ones."""
+
 TO_OTHERS: dict[Use, tuple[str, ...]] = {
     "train": (
         "Mom, I'm on the phone.", "No, not you, I'm talking to the computer.", "Be there in a second, honey.",
@@ -85,6 +101,7 @@ class Sound:
         pcm: The sound with room noise before and after it, int16, shape (n,), at MIC_RATE_HZ.
         onset: Where the sound begins.
         end: Where it ends.
+        speaker: The speaker, or the text if it is synthesized.
     """
 
     group: str
@@ -93,13 +110,14 @@ class Sound:
     pcm: Pcm
     onset: Samples
     end: Samples
+    speaker: str
 
 
 def read_sounds(field: Path | None, speech: Path | None, use: Use) -> list[Sound]:
     """Returns all sounds of a use. `speech` is only used to judge."""
     sounds = list(_spoken(field, use)) if field is not None else []
     if speech is not None and use == "judge":
-        sounds += _judging(speech)
+        sounds += [*read_speech(speech), *read_noise(speech)]
     return [*sounds, *asyncio.run(_synthesized(use)), *_knocks(use)]
 
 
@@ -127,13 +145,13 @@ def _spoken(folder: Path, use: Use) -> Iterator[Sound]:
             continue
         pcm, start_s, end_s = _read(folder, row), float(row["speech_start_s"]), float(row["speech_end_s"])
         if kind == "vocal burst":
-            yield _sound("vocal bursts", row["id"], "continues", pcm, start_s, end_s)
+            yield _sound("vocal bursts", row["id"], "continues", pcm, start_s, end_s, row["speaker"])
         elif kind == "command (single word)":
-            yield _sound("single words by telephone", row["id"], "stops", pcm, start_s, end_s)
+            yield _sound("single words by telephone", row["id"], "stops", pcm, start_s, end_s, row["speaker"])
         elif kind in {"command", "monologue"}:
             telephone = "wuw" in str(row.get("speaker"))
             group = "sentences by telephone" if telephone else f"{'dictation' if kind == 'command' else kind}"
-            yield _sound(group, row["id"], "stops", pcm, start_s, end_s)
+            yield _sound(group, row["id"], "stops", pcm, start_s, end_s, row["speaker"])
 
 
 def _short_answers(folder: Path, row: dict[str, Any]) -> Iterator[Sound]:
@@ -147,22 +165,29 @@ def _short_answers(folder: Path, row: dict[str, Any]) -> Iterator[Sound]:
             yield _sound("short answers in calls", f"{row['id']} {begin:.2f}", "continues", cut, 0.3, 0.3 + end - begin)
 
 
-def _judging(folder: Path) -> Iterator[Sound]:
+def read_speech(folder: Path) -> Iterator[Sound]:
+    """Yields the speech of one person in a folder of clean recordings."""
     for row in _rows(folder):
         several = row.get("kind") in {"meeting", "conversation"}
-        if row["file"].startswith("speech/") and row.get("speech_end_s") is not None and not several:
+        elsewhere = row["file"].startswith(("noise/", "conversation/", "hesitation/"))
+        if row.get("speech_end_s") is not None and not several and not elsewhere:
             start_s, end_s = float(row["speech_start_s"]), float(row["speech_end_s"])
-            yield _sound("clean speech", row["id"], "stops", _read(folder, row), start_s, end_s)
-        elif row["file"].startswith("noise/"):
-            pcm = _read(folder, row)
-            voices = bool(row.get("contains_voices"))
+            yield _sound("clean speech", row["id"], "stops", _read(folder, row), start_s, end_s, str(row["speaker"]))
+
+
+def read_noise(folder: Path) -> Iterator[Sound]:
+    """Yields each noise of a folder at three levels."""
+    for row in _rows(folder):
+        if row["file"].startswith("noise/"):
+            group, pcm = "noise with voices" if row.get("contains_voices") else "noise", _read(folder, row)
             for level_db in (-10.0, 0.0, 10.0):
                 name = f"{row['id']} {level_db:+.0f} dB"
-                group = "noise with voices" if voices else "noise"
                 yield _sound(group, name, "continues", _louder(pcm, level_db), 0.0, len(pcm) / MIC_RATE_HZ)
 
 
-def _sound(group: str, name: str, wanted: Wanted, pcm: Pcm, start_s: float, end_s: float) -> Sound:
+def _sound(
+    group: str, name: str, wanted: Wanted, pcm: Pcm, start_s: float, end_s: float, speaker: str = ""
+) -> Sound:
     """Surrounds the speech of a recording with noise of its room."""
     end_s = min(end_s, start_s + LONGEST_S, len(pcm) / MIC_RATE_HZ)
     start, end = samples_of_s(start_s), samples_of_s(end_s)
@@ -173,7 +198,7 @@ def _sound(group: str, name: str, wanted: Wanted, pcm: Pcm, start_s: float, end_
     before, after = (np.resize(room, samples_of_s(seconds)) for seconds in (ROOM_S, AFTER_S))
     tail = pcm[end : end + MIC_RATE_HZ // 10]
     whole = np.concatenate([before, pcm[start:end], tail, after])
-    return Sound(group, name, wanted, whole, Samples(len(before)), Samples(len(before) + end - start))
+    return Sound(group, name, wanted, whole, Samples(len(before)), Samples(len(before) + end - start), speaker or name)
 
 
 def _hiss(pcm: Pcm) -> Pcm:
@@ -201,13 +226,23 @@ async def _synthesized(use: Use) -> list[Sound]:
                 speed, level_db = SPEEDS[(number + place) % len(SPEEDS)], LEVELS_DB[(number + place) % len(LEVELS_DB)]
                 pcm = _louder(await _said(voice, text, speed), level_db)
                 name = f"{text} {label}, speed {speed}, {level_db:+.0f} dB"
-                sounds.append(_sound(group, name, "continues", pcm, 0.0, len(pcm) / MIC_RATE_HZ))
+                sounds.append(_sound(group, name, "continues", pcm, 0.0, len(pcm) / MIC_RATE_HZ, text))
     for pitch_hz in HUM_PITCHES_HZ[use]:
         for hum in HUMS:
             for level_db in LEVELS_DB:
                 pcm = _louder(_hummed(hum, pitch_hz), level_db)
                 name = f"{hum} {pitch_hz:.0f} Hz, {level_db:+.0f} dB"
-                sounds.append(_sound("hums", name, "continues", pcm, 0.0, len(pcm) / MIC_RATE_HZ))
+                sounds.append(_sound("hums", name, "continues", pcm, 0.0, len(pcm) / MIC_RATE_HZ, hum))
+    return sounds
+
+
+async def commands(use: Use) -> list[Sound]:
+    """Returns short commands by the voices of this use. They train and judge `audio/articulation.py`."""
+    sounds = []
+    for number, text in enumerate(COMMANDS[use]):
+        for place, (label, voice) in enumerate(await _voices(use)):
+            pcm = await _said(voice, text, SPEEDS[(number + place) % len(SPEEDS)])
+            sounds.append(_sound("commands", f"{text} {label}", "stops", pcm, 0.0, len(pcm) / MIC_RATE_HZ, text))
     return sounds
 
 
@@ -216,7 +251,7 @@ async def _voices(use: Use) -> Sequence[tuple[str, Voice]]:
     if use == "train":
         voices = [(name, EspeakVoice(language="en", voice=name)) for name in ESPEAK_VOICES]
     elif (path := installed(JOE)) is not None:
-        piper = PiperTts(path, language="en", threads=1)
+        piper = PiperTts(path, language="en", threads=1, timeout_s=60.0)
         voices = [("Piper joe", piper)] * len(SPEEDS)
     for voice in {id(voice): voice for _, voice in voices}.values():
         await voice.load()

@@ -5,7 +5,7 @@ from enum import Enum, auto
 
 from assistant.turns.addressee import is_side_talk
 from assistant.turns.backchannel import is_backchannel, may_become_backchannel
-from assistant.turns.events import Effects, InterimTranscript, RequestTranscript
+from assistant.turns.events import Effects, InterimTranscript, OverlapScored, RequestTranscript
 from assistant.turns.settings import TurnSettings
 from assistant.turns.speech_candidate import SpeechCandidate
 from assistant.turns.user_turn import UserTurn, speech_probability
@@ -71,6 +71,7 @@ class Overlap:
         pause: The current pause; None while speech continues.
         turn: The number of its turn, if the start of that turn was reported.
         side_talk: The turn whose transcript shows whether the speech is addressed to the assistant, or is committed.
+        sounds_like_words: Its first 320 ms sound like words; see `OverlapThresholds.word_probability`.
         words_requested_at: When its words so far were requested; None if no request is pending.
         words_due_at: When they are requested next.
     """
@@ -89,6 +90,7 @@ class Overlap:
     pause: Pause | None = None
     turn: int | None = None
     side_talk: UserTurn | None = None
+    sounds_like_words: bool = False
     words_requested_at: Samples | None = None
     words_due_at: Samples = Samples(0)
 
@@ -143,8 +145,14 @@ class Overlap:
         if not self.words_decide(settings):
             return False
         thresholds, requested_at = settings.overlap, self.words_requested_at
-        in_time = requested_at is None or at - requested_at < samples_of_ms(thresholds.max_words_wait_ms)
-        return in_time and self.speech_ms < thresholds.max_wordless_ms
+        waited_ms = 0.0 if requested_at is None else ms_of_samples(at - requested_at)
+        if waited_ms >= thresholds.max_words_wait_ms:
+            return False
+        if self.backchannel or self.may_become_backchannel:
+            return True
+        if self.sounds_like_words:
+            return 0 < waited_ms < thresholds.max_veto_wait_ms
+        return self.speech_ms < thresholds.max_wordless_ms
 
     def request_words_so_far(self, at: Samples, settings: TurnSettings) -> Effects:
         """Requests the words of speech that continues, if they decide and are due."""
@@ -163,6 +171,10 @@ class Overlap:
             return ()
         pause.transcript_requested_at, self.words_requested_at = at, None
         return (RequestTranscript(self.segment, self.speech_end),)
+
+    def add_score(self, event: OverlapScored, settings: TurnSettings) -> None:
+        """Takes the probability that its first 320 ms are words."""
+        self.sounds_like_words = event.word_probability >= settings.overlap.word_probability
 
     # ---- what is known ----
 
