@@ -85,7 +85,7 @@ class Outcome:
         ducked_ms: Time from the onset of the sound to ducking; None without.
         stopped_ms: Time from the onset to the stop; None without.
         resumed_ms: Time from the end of the sound to the first sample of the resumed reply; None without.
-        answered: A reply to the sound was committed.
+        answered: A reply to the sound was committed. Not known of sounds that are to stop the reply and do.
         words: The words of the sound's final transcripts.
     """
 
@@ -198,7 +198,7 @@ class _Reply:
                     self.outcome.words.append(f"<{score:.2f}>")
                     self._handle(OverlapScored(self._at, overlap[0], round_to_trace(score)))
             self._handle(FrameProcessed(frame.end, result))
-            if self.outcome.answered:
+            if self.outcome.answered or (self.outcome.sound.wanted == "stops" and self.outcome.stopped_ms is not None):
                 break
         for task in [*self._transcriptions.values(), *([self._overlap] if self._overlap else [])]:
             task.cancel()

@@ -29,7 +29,7 @@ _REQUESTS = re.compile(
 _TO_OTHERS = re.compile(
     "|".join(
         (
-            rf"^{_LEADS}(?:{_NAMES})[,.!]",  # "Mom, …"
+            rf"^{_LEADS}(?:{_NAMES})(?:[,.!?]|$)",  # "Mom, …"
             rf"^{_LEADS}(?:mom|mum|mommy|dad|daddy|sweetie|sweetheart) (?:i'm|i am|i'll|i will|wait|not now|please)\b",
             rf"[a-z,] ?, (?:{_NAMES})[.!?]*$",  # "… , honey."
             r"\bi(?:'m| am) (?:still |just )?(?:on the phone|on a call|in a call|in a meeting|on the line)\b",

@@ -71,6 +71,7 @@ class Overlap:
         pause: The current pause; None while speech continues.
         turn: The number of its turn, if the start of that turn was reported.
         side_talk: The turn whose transcript shows whether the speech is addressed to the assistant, or is committed.
+        low_confidence: The recognizer reported low confidence in its transcript so far.
         sounds_like_words: Its first 320 ms sound like words; see `OverlapThresholds.word_probability`.
         words_requested_at: When its words so far were requested; None if no request is pending.
         words_due_at: When they are requested next.
@@ -90,6 +91,7 @@ class Overlap:
     pause: Pause | None = None
     turn: int | None = None
     side_talk: UserTurn | None = None
+    low_confidence: bool = False
     sounds_like_words: bool = False
     words_requested_at: Samples | None = None
     words_due_at: Samples = Samples(0)
@@ -131,6 +133,7 @@ class Overlap:
         text, called = event.transcript.text, event.has_wake_phrase
         self.backchannel = bool(text) and not called and (is_backchannel(text) or is_side_talk(text))
         self.may_become_backchannel = not called and may_become_backchannel(text)
+        self.low_confidence = event.transcript.low_confidence
         if event.was_requested and self.words_requested_at is not None:
             thresholds = settings.overlap
             interval_ms = max(thresholds.words_interval_ms, ms_of_samples(event.at - self.onset) / 4)
@@ -148,10 +151,10 @@ class Overlap:
         waited_ms = 0.0 if requested_at is None else ms_of_samples(at - requested_at)
         if waited_ms >= thresholds.max_words_wait_ms:
             return False
-        if self.backchannel or self.may_become_backchannel:
+        if not self.low_confidence and (self.backchannel or self.may_become_backchannel):
             return True
         if self.sounds_like_words:
-            return 0 < waited_ms < thresholds.max_veto_wait_ms
+            return self.words_due_at == 0 and 0 < waited_ms < thresholds.max_veto_wait_ms
         return self.speech_ms < thresholds.max_wordless_ms
 
     def request_words_so_far(self, at: Samples, settings: TurnSettings) -> Effects:

@@ -152,7 +152,7 @@ class OverlapThresholds:
     or if it sounds like words; see `word_probability`. 0: certain speech interrupts at once. Set for recognizers that
     decode fast enough; see `assistant/setup/derived_settings.py`."""
 
-    word_probability: float = 0.9
+    word_probability: float = 0.8
     """Probability of words, 0..1, in the first 320 ms of an overlap, from which certain speech interrupts before its words
     are known, unless the words so far are a backchannel (docs/lab/turn-taking.md, "Overlaps")."""
 

@@ -13,10 +13,10 @@ ONSET = Samples(FRAME_SAMPLES + 40)
 
 
 def hum(seconds: float = 1.0) -> Pcm:
-    """Returns an even sound of 150 Hz with harmonics."""
+    """Returns a sound of 150 Hz with harmonics that swells and fades every 300 ms."""
     t = np.arange(int(seconds * MIC_RATE_HZ)) / MIC_RATE_HZ
     wave = sum(np.sin(2 * np.pi * 150 * harmonic * t) / harmonic for harmonic in range(1, 20))
-    return np.asarray(5000 * wave, np.int16)
+    return np.asarray(5000 * wave * (0.05 + np.abs(np.sin(np.pi * t / 0.3))), np.int16)
 
 
 def chopped(pcm: Pcm) -> Pcm:
@@ -45,8 +45,8 @@ def test_score_is_computed_once_when_the_span_is_complete() -> None:
 
 
 def test_articulated_sound_scores_higher_than_hum() -> None:
-    [even] = [score for score in scores(hum()) if score is not None]
-    [changing] = [score for score in scores(chopped(hum())) if score is not None]
+    [even] = [score for score in scores(hum(), 0.6) if score is not None]
+    [changing] = [score for score in scores(chopped(hum()), 0.9) if score is not None]
     assert 0 <= even < 0.5
     assert even < changing <= 1
 

@@ -162,7 +162,7 @@ def test_speech_that_does_not_sound_like_words_awaits_words() -> None:
     scene, _ = during_reply()
     scene.speech(200)
     deliver(scene, "")
-    score(scene, 0.85)
+    score(scene, 0.75)
     assert not interrupts(scene.speech(300))
 
 
