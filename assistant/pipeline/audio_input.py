@@ -217,7 +217,12 @@ class AudioInput:
             self.context.recorder.interim_transcript(heard, _now_s())
         self.context.dispatch(
             InterimTranscript(
-                self._position, heard, addressed_speech.has_wake_phrase and bool(text), was_requested=True, is_echo=echo
+                self._position,
+                heard,
+                addressed_speech.has_wake_phrase and bool(text),
+                was_requested=True,
+                is_echo=echo,
+                after_question=ends_with_question(recent_text),
             )
         )
 

@@ -153,7 +153,7 @@ def event_entry(event: SingleEvent, salt: bytes) -> str:  # noqa: PLR0911 - one 
     """Returns the entry of an event. `salt`: the key for hashes of words."""
     match event:
         case InterimTranscript():
-            said = "echo" if event.is_echo else "called" if event.has_wake_phrase else _said(event.transcript.text)
+            said = "echo" if event.is_echo else "called" if event.has_wake_phrase else _said(event)
             asked = " asked" if event.was_requested else ""
             return f"partial {event.at} {event.transcript.segment} {event.transcript.low_confidence:d} {said}{asked}"
         case EndOfTurnScored():
@@ -197,9 +197,12 @@ def _id(reply: ReplyId) -> str:
     return f"{reply.turn} {reply.attempt}"
 
 
-def _said(text: str) -> str:
+def _said(event: InterimTranscript) -> str:
+    text = event.transcript.text
     if not text:
         return "-"
+    if event.after_question:
+        return "words"
     if is_backchannel(text):
         return "mhm"
     if is_side_talk(text):

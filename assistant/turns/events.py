@@ -77,6 +77,7 @@ class InterimTranscript:
         has_wake_phrase: The transcript contains the wake phrase. It interrupts a reply in every mode.
         was_requested: The transcript answers a `RequestTranscript`. If the speech has ended, no better one follows.
         is_echo: The words were the reply's own, picked up from the loudspeaker. The transcript is then empty.
+        after_question: The last sentence of the reply that was heard is a question, so "yeah" is an answer.
     """
 
     at: Samples
@@ -84,6 +85,7 @@ class InterimTranscript:
     has_wake_phrase: bool = False
     was_requested: bool = False
     is_echo: bool = False
+    after_question: bool = False
 
 
 @dataclass(frozen=True, slots=True)

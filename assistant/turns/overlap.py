@@ -130,9 +130,9 @@ class Overlap:
 
     def add_transcript(self, event: InterimTranscript, settings: TurnSettings) -> None:
         """Takes the words so far."""
-        text, called = event.transcript.text, event.has_wake_phrase
-        self.backchannel = bool(text) and not called and (is_backchannel(text) or is_side_talk(text))
-        self.may_become_backchannel = not called and may_become_backchannel(text)
+        text, meant = event.transcript.text, event.has_wake_phrase or event.after_question
+        self.backchannel = bool(text) and not meant and (is_backchannel(text) or is_side_talk(text))
+        self.may_become_backchannel = not meant and may_become_backchannel(text)
         self.low_confidence = event.transcript.low_confidence
         if event.was_requested and self.words_requested_at is not None:
             thresholds = settings.overlap

@@ -114,6 +114,15 @@ def test_wake_phrase_among_backchannels_interrupts() -> None:
     assert interrupts(deliver(scene, "okay", called=True))
 
 
+def test_yes_after_a_question_of_the_reply_interrupts() -> None:
+    scene, _ = during_reply()
+    scene.speech(280)
+    transcript = InterimTranscript(
+        at(scene.now_ms), words("Yeah.", SEGMENT), was_requested=True, after_question=True
+    )
+    assert interrupts(scene.handle(transcript))
+
+
 def test_slow_recognizer_leaves_the_decision_to_the_speech() -> None:
     scene, _ = during_reply()
     assert not interrupts(scene.speech(680))
