@@ -1,7 +1,7 @@
 """Estimates from the first 320 ms of a sound whether words begin, or a hum, a laugh or a short word of assent. No I/O.
 
-Words change their spectrum and level quickly, and the VAD is sure of them; "mhm", "wow", "ah" and a laugh are more even.
-All features are relative to the sound itself, between 250 and 3500 Hz, so that a telephone counts as a microphone does.
+Words change their spectrum and level quickly, and the VAD is sure of them; "mhm", "wow", "ah" and a laugh are more
+even. All features are relative to the sound itself, between 250 and 3500 Hz, as a telephone passes them.
 Weights: `bench/turn_taking_articulation.py`. Data and results: docs/lab/turn-taking.md, "Overlaps".
 """
 
@@ -49,9 +49,9 @@ def _bands() -> Floats:
 
 _FILTERS = _bands()
 _HANN = np.hanning(_WINDOW)
-_COSINES = np.cos(
-    np.pi * np.arange(1, _CEPSTRA + 1)[:, np.newaxis] * (np.arange(_BANDS) + 0.5) / _BANDS
-) * math.sqrt(2 / _BANDS)
+_COSINES = np.cos(np.pi * np.arange(1, _CEPSTRA + 1)[:, np.newaxis] * (np.arange(_BANDS) + 0.5) / _BANDS) * math.sqrt(
+    2 / _BANDS
+)
 
 
 class ArticulationTrack:
@@ -85,7 +85,7 @@ def features(sound: Pcm, probabilities: Sequence[float]) -> Floats:
         probabilities: Speech probability of each frame from the onset on.
     """
     hops = (len(sound) - _WINDOW) // _HOP + 1
-    windows = np.lib.stride_tricks.sliding_window_view(sound / FULL_SCALE, _WINDOW)[:: _HOP][:hops] * _HANN
+    windows = np.lib.stride_tricks.sliding_window_view(sound / FULL_SCALE, _WINDOW)[::_HOP][:hops] * _HANN
     powers = np.abs(np.fft.rfft(windows, _FFT)) ** 2 @ _FILTERS.T + 1e-9
     bands_db, level_db = 10 * np.log10(powers), 10 * np.log10(powers.sum(axis=1))
     bands_db = np.maximum(bands_db, bands_db.max() - _RANGE_DB)

@@ -2,14 +2,15 @@
 
     python -m bench.turn_taking_articulation --field DIR --pauses DIR [--speech DIR] [--write]
 
-Fitted on the `train` part of `--field`, all of `--pauses` and sounds of espeak-ng; judged on the `judge` part, `--speech`
-and a Piper voice (manifests: bench/turn_taking_overlap_clips.py). Each kind of sound has a fixed share of the weight, and
-the cross-validation keeps the sounds of a speaker, and of a text, together.
+Fitted on the `train` part of `--field`, all of `--pauses` and sounds of espeak-ng; judged on the `judge` part,
+`--speech` and a Piper voice (manifests: bench/turn_taking_overlap_clips.py). Each kind of sound has a fixed share of
+the weight, and the cross-validation keeps the sounds of a speaker, and of a text, together.
 """
 
 import argparse
 import asyncio
 import pickle
+import textwrap
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-import audio.articulation as articulation
+from audio import articulation
 from audio.frame import Frame
 from audio.units import FRAME_SAMPLES, Pcm, Samples
 from audio.vad.silero import SileroVad
@@ -71,7 +72,11 @@ def _features(pcm: Pcm, onset: Samples) -> Floats | None:
 
 def fitted(examples: Sequence[Example]) -> tuple[float, Floats, Floats]:
     """Returns intercept, means and weights of a logistic regression with a ridge."""
-    x, y, share = np.array([each.features for each in examples]), np.array([each.words for each in examples]), _share(examples)
+    x, y, share = (
+        np.array([each.features for each in examples]),
+        np.array([each.words for each in examples]),
+        _share(examples),
+    )
     means = np.average(x, axis=0, weights=share)
     scales = np.sqrt(np.average((x - means) ** 2, axis=0, weights=share)) + 1e-9
     z = np.c_[np.ones(len(x)), (x - means) / scales]
@@ -100,7 +105,9 @@ def cross_validated(examples: Sequence[Example]) -> Floats:
     logits = np.zeros(len(examples))
     for number in range(FOLDS):
         model = fitted([each for each, own in zip(examples, fold, strict=True) if own != number])
-        logits[fold == number] = _logits(model, [each for each, own in zip(examples, fold, strict=True) if own == number])
+        logits[fold == number] = _logits(
+            model, [each for each, own in zip(examples, fold, strict=True) if own == number]
+        )
     return logits
 
 
@@ -158,12 +165,16 @@ def _write(model: tuple[float, Floats, Floats]) -> None:
         '"""Weights of `audio/articulation.py`. Written by `bench/turn_taking_articulation.py`."""\n',
         "import numpy as np\n",
         f"INTERCEPT = {intercept:.4f}",
-        *(
-            f"{name} = np.array(\n    [{', '.join(f'{value:.5g}' for value in values)}]\n)  # fmt: skip"
-            for name, values in (("MEANS", means), ("WEIGHTS", weights))
-        ),
+        *(_lines(name, values) for name, values in (("MEANS", means), ("WEIGHTS", weights))),
     ]
     WEIGHTS_FILE.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _lines(name: str, values: Floats) -> str:
+    text = textwrap.fill(
+        ", ".join(f"{value:.5g}" for value in values), 112, initial_indent=" " * 8, subsequent_indent=" " * 8
+    )
+    return f"{name} = np.array(\n    [\n{text}\n    ]\n)  # fmt: skip"
 
 
 if __name__ == "__main__":

@@ -42,6 +42,7 @@ SPEEDS = (0.9, 1.0, 1.2)
 LEVELS_DB = (-6.0, 0.0)
 ESPEAK_VOICES = ("en-us+m3", "en-us+f2", "en-gb+m7", "en-us+f4")
 HUM_PITCHES_HZ = {"train": (105.0, 190.0), "judge": (125.0, 215.0)}
+SHORT_ANSWERS = "short answers in calls"
 HUMS = ("mm", "mhm", "uh-huh", "mmmmhm", "mhm mhm", "mhm, mhm, mhm")
 
 BACKCHANNELS: dict[Use, tuple[str, ...]] = {
@@ -50,9 +51,9 @@ BACKCHANNELS: dict[Use, tuple[str, ...]] = {
         "Right, right.", "Okay, okay.", "Cool.", "Yeah, I see.", "Oh, wow.", "Yeah, yeah, yeah, right.", "Yep, got it.",
     ),
     "judge": (
-        "Yeah.", "Right.", "Okay.", "Wow.", "Uh huh.", "I see.", "Got it.", "Ah.", "Alright.", "Oh, I see.", "Okay, got it.",
-        "Yeah, right.", "Great.", "Exactly.", "Wow, okay.", "Yeah, yeah, right.", "Right, right, right, okay.",
-        "Okay, yeah, I see.", "Really?", "Nice.",
+        "Yeah.", "Right.", "Okay.", "Wow.", "Uh huh.", "I see.", "Got it.", "Ah.", "Alright.", "Oh, I see.",
+        "Okay, got it.", "Yeah, right.", "Great.", "Exactly.", "Wow, okay.", "Yeah, yeah, right.",
+        "Right, right, right, okay.", "Okay, yeah, I see.", "Really?", "Nice.",
     ),
 }  # fmt: skip
 """Backchannels that say nothing else. Half of each list are those of the issue that asked for this panel."""
@@ -66,9 +67,9 @@ COMMANDS: dict[Use, tuple[str, ...]] = {
         "My name is John.", "Give me the short version.", "Hold on.", "Next one.", "Skip it.",
     ),
     "judge": (
-        "Stop talking.", "Wait a moment.", "No, the other one.", "What time is it?", "Switch on the lamp.", "Set an alarm.",
-        "Never mind.", "Where is that?", "Volume down.", "Could you repeat that?", "But I said Tuesday.", "Tell me a joke.",
-        "Pause.", "Do you know the address?", "Go on to the next.",
+        "Stop talking.", "Wait a moment.", "No, the other one.", "What time is it?", "Switch on the lamp.",
+        "Set an alarm.", "Never mind.", "Where is that?", "Volume down.", "Could you repeat that?",
+        "But I said Tuesday.", "Tell me a joke.", "Pause.", "Do you know the address?", "Go on to the next.",
     ),
 }  # fmt: skip
 """Short commands, which are not in the panel: it has recorded ones."""
@@ -82,7 +83,8 @@ TO_OTHERS: dict[Use, tuple[str, ...]] = {
     ),
     "judge": (
         "Mommy, I'm on the phone right now.", "I wasn't talking to you, I was talking to the machine.",
-        "I'm coming, honey, one second.", "Kids, be quiet, I'm on the phone.", "No, I'm talking to the computer, not you.",
+        "I'm coming, honey, one second.", "Kids, be quiet, I'm on the phone.",
+        "No, I'm talking to the computer, not you.",
         "Be right there, dad.", "In a minute, sweetheart.", "Darling, I'm talking to the assistant.",
         "One second, guys, I'm on a call.", "Mom, I'll be down in five minutes.",
     ),
@@ -145,24 +147,24 @@ def _spoken(folder: Path, use: Use) -> Iterator[Sound]:
             continue
         pcm, start_s, end_s = _read(folder, row), float(row["speech_start_s"]), float(row["speech_end_s"])
         if kind == "vocal burst":
-            yield _sound("vocal bursts", row["id"], "continues", pcm, start_s, end_s, row["speaker"])
+            yield _sound("vocal bursts", row["id"], "continues", pcm, (start_s, end_s), speaker=row["speaker"])
         elif kind == "command (single word)":
-            yield _sound("single words by telephone", row["id"], "stops", pcm, start_s, end_s, row["speaker"])
+            yield _sound("single words by telephone", row["id"], "stops", pcm, (start_s, end_s), speaker=row["speaker"])
         elif kind in {"command", "monologue"}:
             telephone = "wuw" in str(row.get("speaker"))
             group = "sentences by telephone" if telephone else f"{'dictation' if kind == 'command' else kind}"
-            yield _sound(group, row["id"], "stops", pcm, start_s, end_s, row["speaker"])
+            yield _sound(group, row["id"], "stops", pcm, (start_s, end_s), speaker=row["speaker"])
 
 
 def _short_answers(folder: Path, row: dict[str, Any]) -> Iterator[Sound]:
-    """Yields speech of at most 1.2 s between silences: mostly "yeah" and "okay". Their words decide the group later."""
+    """Yields speech of at most 1.2 s between silences: mostly "yeah" and "okay". Others are left out by their words."""
     pcm, spans = _read(folder, row), [(float(begin), float(end)) for begin, end in row["speech"]]
     for place, (begin, end) in enumerate(spans):
         before = spans[place - 1][1] if place else 0.0
         after = spans[place + 1][0] if place + 1 < len(spans) else len(pcm) / MIC_RATE_HZ
         if end - begin <= 1.2 and begin - before >= 0.5 and after - end >= 0.8:
             cut = pcm[int((begin - 0.3) * MIC_RATE_HZ) : int((end + 0.3) * MIC_RATE_HZ)]
-            yield _sound("short answers in calls", f"{row['id']} {begin:.2f}", "continues", cut, 0.3, 0.3 + end - begin)
+            yield _sound(SHORT_ANSWERS, f"{row['id']} {begin:.2f}", "continues", cut, (0.3, 0.3 + end - begin))
 
 
 def read_speech(folder: Path) -> Iterator[Sound]:
@@ -172,7 +174,9 @@ def read_speech(folder: Path) -> Iterator[Sound]:
         elsewhere = row["file"].startswith(("noise/", "conversation/", "hesitation/"))
         if row.get("speech_end_s") is not None and not several and not elsewhere:
             start_s, end_s = float(row["speech_start_s"]), float(row["speech_end_s"])
-            yield _sound("clean speech", row["id"], "stops", _read(folder, row), start_s, end_s, str(row["speaker"]))
+            yield _sound(
+                "clean speech", row["id"], "stops", _read(folder, row), (start_s, end_s), speaker=str(row["speaker"])
+            )
 
 
 def read_noise(folder: Path) -> Iterator[Sound]:
@@ -182,13 +186,14 @@ def read_noise(folder: Path) -> Iterator[Sound]:
             group, pcm = "noise with voices" if row.get("contains_voices") else "noise", _read(folder, row)
             for level_db in (-10.0, 0.0, 10.0):
                 name = f"{row['id']} {level_db:+.0f} dB"
-                yield _sound(group, name, "continues", _louder(pcm, level_db), 0.0, len(pcm) / MIC_RATE_HZ)
+                yield _sound(group, name, "continues", _louder(pcm, level_db))
 
 
 def _sound(
-    group: str, name: str, wanted: Wanted, pcm: Pcm, start_s: float, end_s: float, speaker: str = ""
+    group: str, name: str, wanted: Wanted, pcm: Pcm, span_s: tuple[float, float] | None = None, *, speaker: str = ""
 ) -> Sound:
-    """Surrounds the speech of a recording with noise of its room."""
+    """Surrounds the sound at `span_s`, by default all of the recording, with noise of its room."""
+    start_s, end_s = (0.0, len(pcm) / MIC_RATE_HZ) if span_s is None else span_s
     end_s = min(end_s, start_s + LONGEST_S, len(pcm) / MIC_RATE_HZ)
     start, end = samples_of_s(start_s), samples_of_s(end_s)
     quiet = pcm[: max(0, start - MIC_RATE_HZ * 60 // 1000)]
@@ -226,13 +231,13 @@ async def _synthesized(use: Use) -> list[Sound]:
                 speed, level_db = SPEEDS[(number + place) % len(SPEEDS)], LEVELS_DB[(number + place) % len(LEVELS_DB)]
                 pcm = _louder(await _said(voice, text, speed), level_db)
                 name = f"{text} {label}, speed {speed}, {level_db:+.0f} dB"
-                sounds.append(_sound(group, name, "continues", pcm, 0.0, len(pcm) / MIC_RATE_HZ, text))
+                sounds.append(_sound(group, name, "continues", pcm, speaker=text))
     for pitch_hz in HUM_PITCHES_HZ[use]:
         for hum in HUMS:
             for level_db in LEVELS_DB:
                 pcm = _louder(_hummed(hum, pitch_hz), level_db)
                 name = f"{hum} {pitch_hz:.0f} Hz, {level_db:+.0f} dB"
-                sounds.append(_sound("hums", name, "continues", pcm, 0.0, len(pcm) / MIC_RATE_HZ, hum))
+                sounds.append(_sound("hums", name, "continues", pcm, speaker=hum))
     return sounds
 
 
@@ -242,7 +247,7 @@ async def commands(use: Use) -> list[Sound]:
     for number, text in enumerate(COMMANDS[use]):
         for place, (label, voice) in enumerate(await _voices(use)):
             pcm = await _said(voice, text, SPEEDS[(number + place) % len(SPEEDS)])
-            sounds.append(_sound("commands", f"{text} {label}", "stops", pcm, 0.0, len(pcm) / MIC_RATE_HZ, text))
+            sounds.append(_sound("commands", f"{text} {label}", "stops", pcm, speaker=text))
     return sounds
 
 
@@ -306,4 +311,4 @@ def _knocks(use: Use) -> Iterator[Sound]:
             at = beat * int(0.22 * MIC_RATE_HZ)
             wave[at : at + n] += one
         pcm = np.asarray((wave / np.abs(wave).max() * 0.5 * FULL_SCALE).round(), np.int16)
-        yield _sound("knocks", f"knock {seed}", "continues", pcm, 0.0, len(pcm) / MIC_RATE_HZ)
+        yield _sound("knocks", f"knock {seed}", "continues", pcm)

@@ -1,11 +1,11 @@
 """Measures what sounds do to a running reply; prints the overlap panel of docs/lab/turn-taking.md.
 
-    python -m bench.turn_taking_overlaps [--field DIR] [--speech DIR] [--use train|judge] [--model tiny.en] [--list FILE]
+    python -m bench.turn_taking_overlaps [--field DIR] [--speech DIR] [--use train|judge] [--list FILE]
 
 Runs the real VAD, the real recognizer and the real turn taking in virtual time during a reply that does not end. Each
 sound begins 3 s after the reply (`bench.turn_taking_overlap_clips`). A decode takes `--decode-ms` of virtual time,
-whatever this machine does meanwhile; `--cache` keeps the decodes for the next run. Results are in whole frames of 20 ms;
-a client also has the network delay in both directions.
+whatever this machine does meanwhile; `--cache` keeps the decodes for the next run. Results are in whole frames of
+20 ms; a client also has the network delay in both directions.
 """
 
 import argparse
@@ -27,6 +27,7 @@ from assistant.models.needs import installed
 from assistant.pipeline.transcript_requests import RecognizerRequest, SessionEffect, TranscriptRequests
 from assistant.setup.derived_settings import overlap_thresholds
 from assistant.turns.addressee import reason_to_ignore
+from assistant.turns.backchannel import plain_words
 from assistant.turns.events import (
     CloseSegment,
     CommitTurn,
@@ -60,12 +61,15 @@ from audio.stt.whisper.worker_threads import WhisperThread
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, Pcm, Samples, ms_of_samples, samples_of_ms
 from audio.vad import CERTAIN_SPEECH, LIKELY_SPEECH
 from audio.vad.silero import SileroVad
-from bench.turn_taking_overlap_clips import Sound, Use, Wanted, read_sounds
+from bench.turn_taking_overlap_clips import SHORT_ANSWERS, Sound, Use, Wanted, read_sounds
 
 T = TypeVar("T")
 
 RESUME_TTS_MS = 150
 """Time from the request for the rest of a reply to its first sound, in ms; Piper on one thread."""
+
+ASSENT = frozenset("yeah yep okay ok right sure great perfect alright all good oh mm mhm mmhmm hm uhhuh wow".split())
+"""Words of real backchannels; with others, a short answer of a call is left out."""
 
 SETTINGS = TurnSettings(
     hangover_ms=440.0,  # the longest silence timeout of the balanced profile in a sentence that sounds finished
@@ -208,7 +212,7 @@ class _Reply:
         for effect in self._requests.handle(event):
             self._apply(effect)
 
-    def _apply(self, effect: SessionEffect) -> None:
+    def _apply(self, effect: SessionEffect) -> None:  # noqa: C901, PLR0912 - one case for each kind of effect
         sound, outcome = self.outcome.sound, self.outcome
         match effect:
             case OpenSegment(segment):
@@ -265,8 +269,10 @@ class _Reply:
         if transcript.text and transcript.low_confidence and not effect.so_far:
             transcript = await stream.transcript(effect.speech_end, early=False)
         self._overlap = None
-        self.outcome.words.append(f"[{ms_of_samples(self._at - self.outcome.sound.onset):.0f} {transcript.text}"
-                                  f"{' ?' if transcript.low_confidence else ''}]")
+        self.outcome.words.append(
+            f"[{ms_of_samples(self._at - self.outcome.sound.onset):.0f} {transcript.text}"
+            f"{' ?' if transcript.low_confidence else ''}]"
+        )
         self._handle(InterimTranscript(self._at, transcript, was_requested=True))
 
     async def _words_of_turn(self, effect: RecognizerRequest) -> None:
@@ -275,7 +281,11 @@ class _Reply:
             return
         transcript = await stream.transcript(effect.speech_end, early=effect.early, draft=effect.draft)
         self.outcome.words.append(f"({transcript.text})")
-        self._handle(FinalTranscript(self._at, effect.reply, transcript, reason_to_ignore(transcript.text, reply_was_question=False)))
+        self._handle(
+            FinalTranscript(
+                self._at, effect.reply, transcript, reason_to_ignore(transcript.text, reply_was_question=False)
+            )
+        )
 
 
 # ---- all sounds ----
@@ -297,13 +307,13 @@ def played(sounds: Iterable[Sound], settings: TurnSettings, model: LoadedWhisper
 
 
 def table(outcomes: Sequence[Outcome]) -> str:
-    """Returns the panel: a row for each group of sounds, and for those that are to stop the reply and those that are not."""
+    """Returns the panel: a row for each group of sounds, and one for all that are to stop the reply or to leave it."""
     groups: dict[tuple[Wanted, str], list[Outcome]] = defaultdict(list)
     for outcome in outcomes:
         groups[outcome.sound.wanted, outcome.sound.group].append(outcome)
     lines = [
-        "| sound, n | the reply stops | after p50 / p95 ms | within 350 ms | ducked only | nothing | resumed within 1 s of the sound's "
-        "end | answered |",
+        "| sound, n | the reply stops | after p50 / p95 ms | within 350 ms | ducked only | nothing "
+        "| resumed within 1 s of the sound's end | answered |",
         "|---" * 8 + "|",
     ]
     for wanted, of in (("stops", "all to be obeyed"), ("continues", "all to be ignored")):
@@ -326,8 +336,8 @@ def _row(group: str, outcomes: Sequence[Outcome]) -> str:
     after = f"{p50:.0f} / {p95:.0f}" if times else "–"
     again = f"{resumed} of {len(false)}" if false else "–"
     return (
-        f"| {group}, {n} | {len(stopped) / n:.3f} | {after} | {soon / n:.2f} | {ducked} | {n - len(stopped) - ducked} | {again} "
-        f"| {answered} |"
+        f"| {group}, {n} | {len(stopped) / n:.3f} | {after} | {soon / n:.2f} | {ducked} "
+        f"| {n - len(stopped) - ducked} | {again} | {answered} |"
     )
 
 
@@ -378,8 +388,16 @@ def overlap_panel(
         raise SystemExit(f"{model} is not installed: repartee models pull {model}")
     whisper = _CachedWhisper(WhisperSettings(folder, cpu_threads=1))
     whisper.folder = cache
-    sounds = _thinned(read_sounds(field, speech, use), most)
+    found = read_sounds(field, speech, use)
+    sounds = _thinned([sound for sound in found if sound.group != SHORT_ANSWERS or is_assent(sound, whisper)], most)
     return played(sounds, settings, whisper, decode_ms / 1000)
+
+
+def is_assent(sound: Sound, model: LoadedWhisper) -> bool:
+    """Returns whether the recognizer, which gets the whole sound, writes only words of assent."""
+    decoded = model.decode(sound.pcm[sound.onset - 4800 : sound.end + 4800], "en", retry=True)
+    words = plain_words("" if decoded is None else decoded.text).split()
+    return bool(words) and ASSENT.issuperset(words)
 
 
 def _thinned(sounds: Sequence[Sound], most: int | None) -> list[Sound]:

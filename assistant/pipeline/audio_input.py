@@ -276,11 +276,7 @@ class AudioInput:
         ignored_because: Literal["", "overheard", "called", "backchannel"] = (
             "" if addressed_speech.kind == "meant" else addressed_speech.kind
         )
-        if (
-            not ignored_because
-            and not addressed_speech.has_wake_phrase
-            and addressed_speech.text
-        ):
+        if not ignored_because and not addressed_speech.has_wake_phrase and addressed_speech.text:
             ignored_because = reason_to_ignore(addressed_speech.text, reply_was_question=self._reply_was_question)
         # The evidence collector has received the expected punctuation; turn taking does not use it.
         return FinalTranscript(

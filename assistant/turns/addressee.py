@@ -30,13 +30,15 @@ _TO_OTHERS = re.compile(
     "|".join(
         (
             rf"^{_LEADS}(?:{_NAMES})(?:[,.!?]|$)",  # "Mom, …"
-            rf"^{_LEADS}(?:mom|mum|mommy|dad|daddy|sweetie|sweetheart) (?:i'm|i am|i'll|i will|wait|not now|please)\b",
+            rf"^{_LEADS}(?:mom|mum|mommy|dad|daddy|sweetie|sweetheart) (?:i'm|i am|i'll|wait|not now|please)\b",
             rf"[a-z,] ?, (?:{_NAMES})[.!?]*$",  # "… , honey."
             r"\bi(?:'m| am) (?:still |just )?(?:on the phone|on a call|in a call|in a meeting|on the line)\b",
-            r"\b(?:talking|speaking) (?:to|with) (?:the|my|this|a) (?:computer|machine|assistant|robot|phone|speaker)\b",
+            r"\b(?:talking|speaking) (?:to|with) (?:the|my|this|a) "
+            r"(?:computer|machine|assistant|robot|phone|speaker)\b",
             r"\b(?:talking|speaking) to (?:somebody|someone) else\b",
             r"\bnot (?:talking|speaking) to you\b|\bwasn't (?:talking|speaking) to you\b|^no[,.]? not you\b",
-            rf"^{_LEADS}(?:i'll |i will )?be (?:right )?(?:there|down|over)(?: soon| in (?:a|one|two|five|ten)\b|[,.!]|$)",
+            rf"^{_LEADS}(?:i'll |i will )?be (?:right )?(?:there|down|over)"
+            r"(?: soon| in (?:a|one|two|five|ten)\b|[,.!]|$)",
             rf"^{_LEADS}i'm coming(?:[,.!]|$)",
             r"\bkeep it down\b",
         )

@@ -21,8 +21,10 @@ BACKCHANNELS = frozenset(word for words in BACKCHANNELS_OF.values() for word in 
 """The backchannel words of all languages: a recognizer may report a word in the wrong language."""
 
 PHRASES = frozenset(
-    {"i see", "i know", "got it", "all right", "of course", "makes sense", "that makes sense", "oh my", "my god", "oh my god",
-     "i understand", "fair enough", "no kidding", "ach so", "alles klar", "je vois", "ya veo"}
+    {
+        "i see", "i know", "got it", "all right", "of course", "makes sense", "that makes sense", "oh my", "my god",
+        "oh my god", "i understand", "fair enough", "ach so", "alles klar", "je vois", "ya veo",
+    }
 )  # fmt: skip
 """Backchannels of several words, of which not each is one alone."""
 

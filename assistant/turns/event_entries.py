@@ -93,7 +93,15 @@ _GROUPS: dict[str, type[Any]] = {
 }
 """Classes of the settings that have fields of their own."""
 
-_TEXTS = {"-": "", "echo": "", "mhm": "mhm", "aside": "Mom, wait.", "begin": "I", "words": "words", "called": "words"}
+_TEXTS = {
+    "-": "",
+    "echo": "",
+    "mhm": "mhm",
+    "aside": "Mom, wait.",
+    "begin": "I",
+    "words": "words",
+    "called": "words",
+}
 """A text for each kind of words in the entry of an interim transcript."""
 
 _RECHECKS = tuple(each.name for each in fields(RecheckThresholds))
@@ -102,8 +110,8 @@ _RECHECKS = tuple(each.name for each in fields(RecheckThresholds))
 LoggedEvent = ReportedEvent | TurnSettings
 
 SingleEvent = (
-    InterimTranscript | EndOfTurnScored | OverlapScored | FinalTranscript | TranscriptFailed | PlaybackProgress | ReplyEnded
-    | ReplyRequested | InputCommitted | KeyPressed | InputCleared | ReplyCancelled
+    InterimTranscript | EndOfTurnScored | OverlapScored | FinalTranscript | TranscriptFailed | PlaybackProgress
+    | ReplyEnded | ReplyRequested | InputCommitted | KeyPressed | InputCleared | ReplyCancelled
 )  # fmt: skip
 """Events with one entry each. Frames share entries."""
 

@@ -148,13 +148,13 @@ class OverlapThresholds:
     level contains the reply's own echo."""
 
     words_after_ms: float = 0.0
-    """Time in ms after the onset of an overlap at which its words so far are requested. Such speech interrupts with words,
-    or if it sounds like words; see `word_probability`. 0: certain speech interrupts at once. Set for recognizers that
-    decode fast enough; see `assistant/setup/derived_settings.py`."""
+    """Time in ms after the onset of an overlap at which its words so far are requested. Such speech interrupts with
+    words, or if it sounds like words; see `word_probability`. 0: certain speech interrupts at once. Set for recognizers
+    that decode fast enough; see `assistant/setup/derived_settings.py`."""
 
     word_probability: float = 0.8
-    """Probability of words, 0..1, in the first 320 ms of an overlap, from which certain speech interrupts before its words
-    are known, unless the words so far are a backchannel (docs/lab/turn-taking.md, "Overlaps")."""
+    """Probability of words, 0..1, in the first 320 ms of an overlap, from which certain speech interrupts before its
+    words are known, unless the words so far are a backchannel (docs/lab/turn-taking.md, "Overlaps")."""
 
     max_veto_wait_ms: float = 160.0
     """Longest wait in ms for words so far that may show a backchannel before such speech interrupts."""
@@ -177,8 +177,8 @@ class ReplyThresholds:
     """Thresholds of replies that no user turn caused: announcements, and the rest of an interrupted reply."""
 
     resume_delay_ms: float = 700.0
-    """Silence in ms after a false interruption before the reply resumes. A user who hums may be about to speak: of 74 who
-    went on after at most 0.7 s of speech, two paused for longer than this (docs/lab/turn-taking.md, "Overlaps")."""
+    """Silence in ms after a false interruption before the reply resumes. A user who hums may be about to speak: of 74
+    who went on after at most 0.7 s of speech, two paused for longer than this (docs/lab/turn-taking.md, "Overlaps")."""
 
     max_announcements: int = 20
     """Limit on the waiting announcements. If there are more, the oldest are dropped."""

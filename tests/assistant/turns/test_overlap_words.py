@@ -117,9 +117,7 @@ def test_wake_phrase_among_backchannels_interrupts() -> None:
 def test_yes_after_a_question_of_the_reply_interrupts() -> None:
     scene, _ = during_reply()
     scene.speech(280)
-    transcript = InterimTranscript(
-        at(scene.now_ms), words("Yeah.", SEGMENT), was_requested=True, after_question=True
-    )
+    transcript = InterimTranscript(at(scene.now_ms), words("Yeah.", SEGMENT), was_requested=True, after_question=True)
     assert interrupts(scene.handle(transcript))
 
 
