@@ -58,22 +58,6 @@ BACKCHANNELS: dict[Use, tuple[str, ...]] = {
 }  # fmt: skip
 """Backchannels that say nothing else. Half of each list are those of the issue that asked for this panel."""
 
-COMMANDS: dict[Use, tuple[str, ...]] = {
-    "train": (
-        "Stop.", "Wait.", "No, stop.", "What about tomorrow?", "Turn off the light.", "Set a timer for five minutes.",
-        "Cancel that.", "How far is it?", "Play the next song.", "Can you say that again?", "Louder please.",
-        "I want the other one.", "Why is that?", "Who wrote it?", "Thanks, that's enough.", "Let's do something else.",
-        "Actually, tell me about Berlin.", "Repeat the last part.", "Be quiet.", "Go back.", "Open the window.",
-        "My name is John.", "Give me the short version.", "Hold on.", "Next one.", "Skip it.",
-    ),
-    "judge": (
-        "Stop talking.", "Wait a moment.", "No, the other one.", "What time is it?", "Switch on the lamp.",
-        "Set an alarm.", "Never mind.", "Where is that?", "Volume down.", "Could you repeat that?",
-        "But I said Tuesday.", "Tell me a joke.", "Pause.", "Do you know the address?", "Go on to the next.",
-    ),
-}  # fmt: skip
-"""Short commands, which are not in the panel: it has recorded ones."""
-
 TO_OTHERS: dict[Use, tuple[str, ...]] = {
     "train": (
         "Mom, I'm on the phone.", "No, not you, I'm talking to the computer.", "Be there in a second, honey.",
@@ -238,16 +222,6 @@ async def _synthesized(use: Use) -> list[Sound]:
                 pcm = _louder(_hummed(hum, pitch_hz), level_db)
                 name = f"{hum} {pitch_hz:.0f} Hz, {level_db:+.0f} dB"
                 sounds.append(_sound("hums", name, "continues", pcm, speaker=hum))
-    return sounds
-
-
-async def commands(use: Use) -> list[Sound]:
-    """Returns short commands by the voices of this use. They train and judge `audio/articulation.py`."""
-    sounds = []
-    for number, text in enumerate(COMMANDS[use]):
-        for place, (label, voice) in enumerate(await _voices(use)):
-            pcm = await _said(voice, text, SPEEDS[(number + place) % len(SPEEDS)])
-            sounds.append(_sound("commands", f"{text} {label}", "stops", pcm, speaker=text))
     return sounds
 
 

@@ -38,7 +38,6 @@ from assistant.turns.events import (
     InterimTranscript,
     InterruptReply,
     OpenSegment,
-    OverlapScored,
     PlaybackProgress,
     ReplyId,
     ReplyRequested,
@@ -49,8 +48,6 @@ from assistant.turns.events import (
 )
 from assistant.turns.settings import RecheckThresholds, TurnSettings
 from assistant.turns.turn_taking import TurnTaking
-from assistant.turns.user_turn import round_to_trace
-from audio.articulation import ArticulationTrack
 from audio.frame import Frame
 from audio.stt import RecognitionStream, Transcript
 from audio.stt.whisper.decode_scheduler import ConversationShare, DecodeScheduler, ModelWorkers
@@ -169,7 +166,6 @@ class _Reply:
         self._scheduler = DecodeScheduler(10.0)
         self._scheduler.install(ModelWorkers(model, _VirtualThread(decode_s)))
         self._share = ConversationShare("en")
-        self._articulation = ArticulationTrack()
         self._stream: RecognitionStream | None = None
         self._at = Samples(0)
         self._reply: ReplyId | None = None
@@ -190,17 +186,11 @@ class _Reply:
                 self._stream.feed(frame.pcm)
             result, before = vad.process(frame), probability
             probability = result.probability
-            self._articulation.push(frame, result)
             dips = any(probability < dip <= before for dip in (CERTAIN_SPEECH, LIKELY_SPEECH))
             if self._stream is not None and dips:
                 self._stream.probability_dip()
             if self._reply is not None and self._at >= self._audible_from:
                 self._handle(PlaybackProgress(self._at, self._reply, 1, audible=True))
-            if (overlap := self._requests.turns.overlap_to_score) is not None:
-                score = self._articulation.score(overlap[1])
-                if score is not None:
-                    self.outcome.words.append(f"<{score:.2f}>")
-                    self._handle(OverlapScored(self._at, overlap[0], round_to_trace(score)))
             self._handle(FrameProcessed(frame.end, result))
             if self.outcome.answered or (self.outcome.sound.wanted == "stops" and self.outcome.stopped_ms is not None):
                 break

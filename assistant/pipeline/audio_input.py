@@ -25,13 +25,10 @@ from assistant.turns.events import (
     FinalTranscript,
     InterimTranscript,
     OpenSegment,
-    OverlapScored,
     RequestTranscript,
     TranscriptFailed,
 )
-from assistant.turns.user_turn import round_to_trace
 from assistant.turns.wake_phrase import WakePhraseGate
-from audio.articulation import ArticulationTrack
 from audio.frame import Frame
 from audio.stt import SegmentId, Transcript
 from audio.units import Samples
@@ -60,7 +57,6 @@ class AudioInput:
     _position: Samples = Samples(0)
     _reply_was_question: bool = False  # whether the last reply, as far as heard, asked a question
     _probability: float = 0.0  # of speech in the last frame
-    _articulation: ArticulationTrack = field(default_factory=ArticulationTrack)
     _vad: Vad = field(init=False)
     _recognizer: RecognizerFeed = field(init=False)
     _evidence_collector: EvidenceCollector | None = None
@@ -116,18 +112,12 @@ class AudioInput:
         self._recognizer.feed(frame)
         vad_result, before = self._detect(frame), self._probability
         self._probability = vad_result.probability
-        self._articulation.push(frame, vad_result)
         if any(vad_result.probability < dip <= before for dip in DIP_PROBABILITIES):
             self._recognizer.probability_dip()
         self.context.recorder.frame(frame, vad_result, self.context.clock)
         if self._evidence_collector is not None:
             self._evidence_collector.process(frame, vad_result)
         return vad_result
-
-    def score_overlap(self, segment: SegmentId, onset: Samples) -> OverlapScored | None:
-        """Returns the score of an overlap if the newest frame completes its first 320 ms; see `ArticulationTrack`."""
-        probability = self._articulation.score(onset)
-        return None if probability is None else OverlapScored(self._position, segment, round_to_trace(probability))
 
     def _detect(self, frame: Frame) -> VadResult:
         try:

@@ -301,10 +301,6 @@ class Session:
         vad_result = self._audio_input.process(frame)
         if self.push_to_talk is not None:
             self.push_to_talk.add_vad_result(frame.end, vad_result)
-        if (overlap := self.turns.overlap_to_score) is not None:
-            scored = self._audio_input.score_overlap(*overlap)
-            if scored is not None:
-                self._dispatch(scored)
         self._dispatch(FrameProcessed(frame.end, vad_result))
         if self.push_to_talk is not None:
             self._check_key(self.push_to_talk)

@@ -33,7 +33,6 @@ from assistant.turns.events import (
     InterimTranscript,
     InterruptReply,
     OpenSegment,
-    OverlapScored,
     PlaybackProgress,
     PrepareReply,
     ReleasePlayback,
@@ -125,8 +124,6 @@ class _Simulation(World):
                 self.handle(replace(item, transcript=replace(item.transcript, segment=self.segment)))
             case EndOfTurnScored():
                 self._process_estimate(item)
-            case OverlapScored():
-                self.handle(replace(item, segment=self.segment))
             case FinalTranscript(reply=reply):
                 if reply in self.simulated_ids:
                     self.handle(replace(item, reply=self.simulated_ids[reply]))

@@ -11,7 +11,6 @@ they equal other words, and whether they are a backchannel.
     partial 41600 34112 0 words                       interim transcript of a segment: low confidence or not; -, mhm,
                                                       aside (to others), begin (of a backchannel), words, called or
                                                       echo; "asked" if it was requested
-    scored 41600 34112 0.93                           probability that an overlap's first 320 ms are words
     judged 41600 34112 0.49 160.0 650.0 0.2 sound     EOT estimate of a segment: probability, length of the silence,
                                                       mean excess of a pause, share of the speaker's turns with a pause,
                                                       sources
@@ -44,7 +43,6 @@ from assistant.turns.events import (
     InputCommitted,
     InterimTranscript,
     KeyPressed,
-    OverlapScored,
     PlaybackProgress,
     ReplyCancelled,
     ReplyEnded,
@@ -110,8 +108,8 @@ _RECHECKS = tuple(each.name for each in fields(RecheckThresholds))
 LoggedEvent = ReportedEvent | TurnSettings
 
 SingleEvent = (
-    InterimTranscript | EndOfTurnScored | OverlapScored | FinalTranscript | TranscriptFailed | PlaybackProgress
-    | ReplyEnded | ReplyRequested | InputCommitted | KeyPressed | InputCleared | ReplyCancelled
+    InterimTranscript | EndOfTurnScored | FinalTranscript | TranscriptFailed | PlaybackProgress | ReplyEnded
+    | ReplyRequested | InputCommitted | KeyPressed | InputCleared | ReplyCancelled
 )  # fmt: skip
 """Events with one entry each. Frames share entries."""
 
@@ -168,8 +166,6 @@ def event_entry(event: SingleEvent, salt: bytes) -> str:  # noqa: PLR0911 - one 
             found = event.estimate
             numbers = f"{found.probability!r} {found.silence_ms!r} {found.pause_excess_ms!r} {found.pausing!r}"
             return f"judged {event.at} {event.segment} {numbers} {found.sources or '-'}"
-        case OverlapScored():
-            return f"scored {event.at} {event.segment} {event.word_probability!r}"
         case FinalTranscript():
             words = event.transcript
             void = f" {event.ignored_because}" if event.ignored_because else ""
@@ -320,8 +316,6 @@ def _event_of(kind: str, fields: list[str]) -> ReportedEvent:  # noqa: C901, PLR
             return EndOfTurnScored(
                 at, SegmentId(int(segment)), EndOfTurnEstimate(*found, sources.replace("-", ""), share)
             )
-        case "scored", [segment, probability]:
-            return OverlapScored(at, SegmentId(int(segment)), float(probability))
         case "words", [turn, attempt, segment, low_confidence, said, *draft] if draft in ([], ["draft"]):
             return FinalTranscript(at, _reply(turn, attempt), _words(segment, at, low_confidence, said, draft))
         case "words", [turn, attempt, segment, low_confidence, said, ("overheard" | "called" | "backchannel") as void]:

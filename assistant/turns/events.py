@@ -98,20 +98,6 @@ class EndOfTurnScored:
 
 
 @dataclass(frozen=True, slots=True)
-class OverlapScored:
-    """Reports how much the first 320 ms of an overlap sound like words, reported before the frame that ends at `at`.
-
-    Attributes:
-        segment: The segment of the overlap.
-        word_probability: The probability of words, 0..1, at the trace's precision; see `audio/articulation.py`.
-    """
-
-    at: Samples
-    segment: SegmentId
-    word_probability: float
-
-
-@dataclass(frozen=True, slots=True)
 class TranscriptExpected:
     """Reports that a transcript for the current attempt follows: its first one, or a later one that may be better.
 
@@ -235,8 +221,8 @@ class ReplyCancelled:
 
 
 ReportedEvent = (
-    FrameProcessed | InterimTranscript | EndOfTurnScored | OverlapScored | FinalTranscript | TranscriptFailed
-    | PlaybackProgress | ReplyEnded | ReplyRequested | InputCommitted | KeyPressed | InputCleared | ReplyCancelled
+    FrameProcessed | InterimTranscript | EndOfTurnScored | FinalTranscript | TranscriptFailed | PlaybackProgress
+    | ReplyEnded | ReplyRequested | InputCommitted | KeyPressed | InputCleared | ReplyCancelled
 )  # fmt: skip
 """The events that a session reports. A trace holds these; the others follow from them."""
 

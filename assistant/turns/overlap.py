@@ -5,7 +5,7 @@ from enum import Enum, auto
 
 from assistant.turns.addressee import is_side_talk
 from assistant.turns.backchannel import is_backchannel, may_become_backchannel
-from assistant.turns.events import Effects, InterimTranscript, OverlapScored, RequestTranscript
+from assistant.turns.events import Effects, InterimTranscript, RequestTranscript
 from assistant.turns.settings import TurnSettings
 from assistant.turns.speech_candidate import SpeechCandidate
 from assistant.turns.user_turn import UserTurn, speech_probability
@@ -72,7 +72,6 @@ class Overlap:
         turn: The number of its turn, if the start of that turn was reported.
         side_talk: The turn whose transcript shows whether the speech is addressed to the assistant, or is committed.
         low_confidence: The recognizer reported low confidence in its transcript so far.
-        sounds_like_words: Its first 320 ms sound like words; see `OverlapThresholds.word_probability`.
         words_requested_at: When its words so far were requested; None if no request is pending.
         words_due_at: When they are requested next.
     """
@@ -92,7 +91,6 @@ class Overlap:
     turn: int | None = None
     side_talk: UserTurn | None = None
     low_confidence: bool = False
-    sounds_like_words: bool = False
     words_requested_at: Samples | None = None
     words_due_at: Samples = Samples(0)
 
@@ -153,8 +151,6 @@ class Overlap:
             return False
         if not self.low_confidence and (self.backchannel or self.may_become_backchannel):
             return True
-        if self.sounds_like_words:
-            return self.words_due_at == 0 and 0 < waited_ms < thresholds.max_veto_wait_ms
         return self.speech_ms < thresholds.max_wordless_ms
 
     def request_words_so_far(self, at: Samples, settings: TurnSettings) -> Effects:
@@ -174,10 +170,6 @@ class Overlap:
             return ()
         pause.transcript_requested_at, self.words_requested_at = at, None
         return (RequestTranscript(self.segment, self.speech_end),)
-
-    def add_score(self, event: OverlapScored, settings: TurnSettings) -> None:
-        """Takes the probability that its first 320 ms are words."""
-        self.sounds_like_words = event.word_probability >= settings.overlap.word_probability
 
     # ---- what is known ----
 

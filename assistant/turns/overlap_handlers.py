@@ -4,7 +4,7 @@
 """
 
 from assistant.turns.conversation import Conversation
-from assistant.turns.events import Effects, InterimTranscript, OverlapScored
+from assistant.turns.events import Effects, InterimTranscript
 from assistant.turns.interruption import defer_overlap, dismiss_overlap, interrupt_or_retract
 from assistant.turns.overlap import Overlap
 from assistant.turns.overlap_policy import OverlapClass
@@ -80,13 +80,6 @@ def _on_deferred(conversation: Conversation, state: Replying, overlap: Overlap, 
     if overlap.has_enough_speech(settings) or not state.audible:
         return interrupt_or_retract(conversation, state, overlap, at)
     return state.duck(at, settings)
-
-
-def on_overlap_scored(conversation: Conversation, state: Replying, event: OverlapScored) -> Effects:
-    """Takes the probability of words. The frame that follows decides with it."""
-    if state.overlap is not None and state.overlap.segment == event.segment:
-        state.overlap.add_score(event, conversation.settings)
-    return ()
 
 
 def on_interim_transcript(conversation: Conversation, state: Replying, event: InterimTranscript) -> Effects:

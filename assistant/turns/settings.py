@@ -149,15 +149,8 @@ class OverlapThresholds:
 
     words_after_ms: float = 0.0
     """Time in ms after the onset of an overlap at which its words so far are requested. Such speech interrupts with
-    words, or if it sounds like words; see `word_probability`. 0: certain speech interrupts at once. Set for recognizers
-    that decode fast enough; see `assistant/setup/derived_settings.py`."""
-
-    word_probability: float = 0.8
-    """Probability of words, 0..1, in the first 320 ms of an overlap, from which certain speech interrupts before its
-    words are known, unless the words so far are a backchannel (docs/lab/turn-taking.md, "Overlaps")."""
-
-    max_veto_wait_ms: float = 160.0
-    """Longest wait in ms for words so far that may show a backchannel before such speech interrupts."""
+    words only; see `max_wordless_ms`. 0: certain speech interrupts at once. Set for recognizers that decode fast
+    enough; see `assistant/setup/derived_settings.py` (docs/lab/turn-taking.md, "Overlaps")."""
 
     words_interval_ms: float = 60.0
     """Time in ms after words that did not decide, at which they are requested again."""

@@ -50,7 +50,6 @@ from assistant.turns.events import (
     InputCommitted,
     InterimTranscript,
     KeyPressed,
-    OverlapScored,
     PlaybackProgress,
     ReplyCancelled,
     ReplyEnded,
@@ -64,7 +63,6 @@ from assistant.turns.requests import on_reply_requested
 from assistant.turns.settings import TurnSettings
 from assistant.turns.states import AwaitingTranscript, ConfirmingSpeech, Idle, Phase, Replying, State, UserSpeaking
 from assistant.turns.user_turn import Answering, UserTurn
-from audio.stt import SegmentId
 from audio.units import Samples
 
 Handler = Callable[[Conversation, Any, Any], Effects]
@@ -112,7 +110,6 @@ TRANSITIONS: Mapping[type[State], Mapping[type[Event], Handler]] = {
     Replying: {
         FrameProcessed: replying.on_frame,  # → UserSpeaking; Idle
         InterimTranscript: overlap_handlers.on_interim_transcript,  # → UserSpeaking
-        OverlapScored: overlap_handlers.on_overlap_scored,
         TranscriptExpected: on_transcript_expected,
         FinalTranscript: side_talk.on_transcript,  # → UserSpeaking
         TranscriptFailed: side_talk.on_transcript,
@@ -209,17 +206,6 @@ class TurnTaking:
         """Whether there is an overlap with the active reply."""
         state = self._conversation.state
         return isinstance(state, Replying) and state.overlap is not None
-
-    @property
-    def overlap_to_score(self) -> tuple[SegmentId, Samples] | None:
-        """The segment and the onset of an overlap whose first 320 ms matter; None if there is none."""
-        state = self._conversation.state
-        overlap = state.overlap if isinstance(state, Replying) else None
-        if overlap is None or overlap.is_deferred or overlap.pause is not None:
-            return None
-        settings = self.settings
-        decides = settings.voice_interrupts and overlap.words_decide(settings)
-        return (overlap.segment, overlap.onset) if decides else None
 
     def speech_end_before(self, frame: FrameProcessed) -> Samples | None:
         """Returns the end of speech before the pause that this frame, the next one, belongs to.

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 
 from audio.units import MIC_RATE_HZ, Samples
-from bench.turn_taking_articulation import Example, cross_validated, fitted
 from bench.turn_taking_overlap_clips import Sound
 from bench.turn_taking_overlaps import Outcome, table
 
@@ -38,16 +37,3 @@ def test_several_groups_have_a_sum() -> None:
         "| all to be obeyed",
         "| coughs",
     ]
-
-
-def test_fit_separates_words_from_hums() -> None:
-    rng = np.random.default_rng(1)
-    examples = [
-        Example(group, f"speaker {number % 10}", words, rng.normal(2.0 * words, 1, 3))
-        for group, words in (("hums", False), ("commands", True))
-        for number in range(60)
-    ]
-    intercept, means, weights = fitted(examples)
-    assert np.isfinite([intercept, *means, *weights]).all()
-    right = (cross_validated(examples) > 0) == [example.words for example in examples]
-    assert right.mean() > 0.9

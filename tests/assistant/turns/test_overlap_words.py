@@ -12,7 +12,6 @@ from assistant.turns.events import (
     InterimTranscript,
     InterruptReply,
     OpenSegment,
-    OverlapScored,
     ReplyId,
     RequestTranscript,
     TurnStarted,
@@ -148,63 +147,3 @@ def test_early_speech_interrupts_without_words() -> None:
 def test_without_requests_speech_interrupts() -> None:
     scene, _ = during_reply(TurnSettings(interrupt_after_ms=40))
     assert interrupts(scene.speech(40))
-
-
-# ---- sounds like words ----
-
-
-def score(scene: Scene, probability: float) -> None:
-    scene.handle(OverlapScored(at(scene.now_ms + FRAME_MS), SEGMENT, probability))
-
-
-def test_speech_that_sounds_like_words_interrupts_before_its_words_are_known() -> None:
-    scene, _ = during_reply()
-    scene.speech(200)
-    deliver(scene, "")
-    score(scene, 0.95)
-    assert interrupts(scene.speech(FRAME_MS))
-
-
-def test_speech_that_does_not_sound_like_words_awaits_words() -> None:
-    scene, _ = during_reply()
-    scene.speech(200)
-    deliver(scene, "")
-    score(scene, 0.75)
-    assert not interrupts(scene.speech(300))
-
-
-@pytest.mark.parametrize("text", ["Yeah.", "I", "Mom, wait."])
-def test_words_so_far_of_a_backchannel_outweigh_its_sound(text: str) -> None:
-    scene, _ = during_reply()
-    scene.speech(200)
-    deliver(scene, text)
-    score(scene, 0.95)
-    assert not interrupts(scene.speech(300))
-
-
-def test_sound_waits_briefly_for_words_that_are_on_their_way() -> None:
-    scene, _ = during_reply()
-    scene.speech(300)
-    score(scene, 0.95)
-    assert not interrupts(scene.speech(40))
-    assert interrupts(scene.speech(FRAME_MS)), "160 ms after the request"
-
-
-def test_score_of_other_segment_is_ignored() -> None:
-    scene, _ = during_reply()
-    scene.speech(200)
-    deliver(scene, "")
-    scene.handle(OverlapScored(at(scene.now_ms), SegmentId(7), 0.95))
-    assert not interrupts(scene.speech(FRAME_MS))
-
-
-def test_only_overlaps_whose_words_decide_are_scored() -> None:
-    scene, _ = during_reply()
-    assert scene.turns.overlap_to_score is None
-    scene.speech(40)
-    assert scene.turns.overlap_to_score == (SEGMENT, at(ONSET_MS))
-    scene.silence(20)
-    assert scene.turns.overlap_to_score is None
-    other, _ = during_reply(TurnSettings(interrupt_after_ms=4000))
-    other.speech(40)
-    assert other.turns.overlap_to_score is None
