@@ -75,8 +75,9 @@ class InterimTranscript:
 
     Attributes:
         has_wake_phrase: The transcript contains the wake phrase. It interrupts a reply in every mode.
-        was_requested: The transcript answers a `RequestTranscript`; no better one follows.
+        was_requested: The transcript answers a `RequestTranscript`. If the speech has ended, no better one follows.
         is_echo: The words were the reply's own, picked up from the loudspeaker. The transcript is then empty.
+        after_question: The last sentence of the reply that was heard is a question, so "yeah" is an answer.
     """
 
     at: Samples
@@ -84,6 +85,7 @@ class InterimTranscript:
     has_wake_phrase: bool = False
     was_requested: bool = False
     is_echo: bool = False
+    after_question: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +132,7 @@ class FinalTranscript:
 
     Attributes:
         ignored_because: Why the transcript is not answered; "" if it is answered. A transcript that is ignored has no
-            text, except a backchannel: it is only ignored if it interrupted a reply.
+            text. One with text, a backchannel or words to somebody else, is only ignored if it interrupted a reply.
     """
 
     at: Samples
@@ -278,10 +280,17 @@ class Transcribe:
 
 @dataclass(frozen=True, slots=True)
 class RequestTranscript:
-    """Requests the words of speech that ended before the VAD was certain. An `InterimTranscript` delivers them."""
+    """Requests the words of unconfirmed speech or of an overlap. An `InterimTranscript` delivers them.
+
+    Attributes:
+        segment: The segment.
+        speech_end: The end of the speech, or the newest audio.
+        so_far: The speech continues, so a transcript of low confidence is not requested again in a better quality.
+    """
 
     segment: SegmentId
     speech_end: Samples
+    so_far: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ def on_frame(conversation: Conversation, state: Replying, overlap: Overlap, at: 
     if not vad.speaking:
         return overlap.request_transcript(at, settings)
     overlap.update_status(settings)
-    return state.duck(at, settings)
+    return (*state.duck(at, settings), *overlap.request_words_so_far(at, settings))
 
 
 def _on_uninterruptible(
@@ -90,7 +90,7 @@ def on_interim_transcript(conversation: Conversation, state: Replying, event: In
     may_interrupt = conversation.settings.voice_interrupts or called
     if not may_interrupt or not (words.text or event.was_requested):
         return ()
-    overlap.add_transcript(event)
+    overlap.add_transcript(event, conversation.settings)
     found = conversation.overlap_policy.classify(overlap, event, event.at, conversation.settings)
     if found is OverlapClass.UNDECIDED:
         return ()
