@@ -11,16 +11,13 @@ whatever this machine does meanwhile; `--cache` keeps the decodes for the next r
 import argparse
 import asyncio
 import hashlib
-import json
 import pickle
 import selectors
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
-
-import numpy as np
 
 from assistant.models.catalogue import MODELS
 from assistant.models.needs import installed
@@ -58,7 +55,8 @@ from audio.stt.whisper.worker_threads import WhisperThread
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, Pcm, Samples, ms_of_samples, samples_of_ms
 from audio.vad import CERTAIN_SPEECH, LIKELY_SPEECH
 from audio.vad.silero import SileroVad
-from bench.turn_taking_overlap_clips import SHORT_ANSWERS, Sound, Use, Wanted, read_sounds
+from bench.turn_taking_overlap_clips import SHORT_ANSWERS, Sound, Use, read_sounds
+from bench.turn_taking_overlap_table import Outcome, listing, table
 
 T = TypeVar("T")
 
@@ -74,28 +72,11 @@ SETTINGS = TurnSettings(
     interrupt_after_ms=40.0,
     rechecks=RecheckThresholds(settle_ms=160.0),
 )
-"""As `config.toml` and `assistant.setup.derived_settings` set them, but with a fixed silence timeout."""
+"""As `config.toml` and `assistant.setup.derived_settings` set them, but with a fixed silence timeout, and for a
+recognizer whose words do not decide."""
 
-
-@dataclass(slots=True)
-class Outcome:
-    """What a sound did to the reply.
-
-    Attributes:
-        sound: The sound.
-        ducked_ms: Time from the onset of the sound to ducking; None without.
-        stopped_ms: Time from the onset to the stop; None without.
-        resumed_ms: Time from the end of the sound to the first sample of the resumed reply; None without.
-        answered: A reply to the sound was committed. Not known of sounds that are to stop the reply and do.
-        words: The words of the sound's final transcripts.
-    """
-
-    sound: Sound
-    ducked_ms: float | None = None
-    stopped_ms: float | None = None
-    resumed_ms: float | None = None
-    answered: bool = False
-    words: list[str] = field(default_factory=list)
+WORDS_DECIDE = replace(SETTINGS, overlap=overlap_thresholds("faster-whisper"))
+"""The same for Whisper."""
 
 
 # ---- virtual time ----
@@ -296,66 +277,12 @@ def played(sounds: Iterable[Sound], settings: TurnSettings, model: LoadedWhisper
     return outcomes
 
 
-def table(outcomes: Sequence[Outcome]) -> str:
-    """Returns the panel: a row for each group of sounds, and one for all that are to stop the reply or to leave it."""
-    groups: dict[tuple[Wanted, str], list[Outcome]] = defaultdict(list)
-    for outcome in outcomes:
-        groups[outcome.sound.wanted, outcome.sound.group].append(outcome)
-    lines = [
-        "| sound, n | the reply stops | after p50 / p95 ms | within 350 ms | ducked only | nothing "
-        "| resumed within 1 s of the sound's end | answered |",
-        "|---" * 8 + "|",
-    ]
-    for wanted, of in (("stops", "all to be obeyed"), ("continues", "all to be ignored")):
-        own = {group: found for (kind, group), found in groups.items() if kind == wanted}
-        if len(own) > 1:
-            own[of] = [outcome for found in own.values() for outcome in found]
-        lines += [_row(group, found) for group, found in own.items()]
-    return "\n".join(lines)
-
-
-def _row(group: str, outcomes: Sequence[Outcome]) -> str:
-    n, stopped = len(outcomes), [outcome for outcome in outcomes if outcome.stopped_ms is not None]
-    times = [outcome.stopped_ms for outcome in stopped if outcome.stopped_ms is not None]
-    p50, p95 = np.percentile(times, [50, 95]).round() if times else (0, 0)
-    soon = sum(time <= 350 for time in times)
-    ducked = sum(outcome.stopped_ms is None and outcome.ducked_ms is not None for outcome in outcomes)
-    false = [outcome for outcome in stopped if not outcome.answered]
-    resumed = sum(outcome.resumed_ms is not None and outcome.resumed_ms <= 1000 for outcome in false)
-    answered = sum(outcome.answered for outcome in outcomes)
-    after = f"{p50:.0f} / {p95:.0f}" if times else "–"
-    again = f"{resumed} of {len(false)}" if false else "–"
-    return (
-        f"| {group}, {n} | {len(stopped) / n:.3f} | {after} | {soon / n:.2f} | {ducked} "
-        f"| {n - len(stopped) - ducked} | {again} | {answered} |"
-    )
-
-
-def listing(outcomes: Sequence[Outcome]) -> str:
-    """Returns one JSON line for each sound."""
-    return "\n".join(
-        json.dumps(
-            {
-                "group": outcome.sound.group,
-                "name": outcome.sound.name,
-                "ducked_ms": outcome.ducked_ms,
-                "stopped_ms": outcome.stopped_ms,
-                "resumed_ms": outcome.resumed_ms,
-                "answered": outcome.answered,
-                "length_ms": ms_of_samples(Samples(outcome.sound.end - outcome.sound.onset)),
-                "words": " ".join(outcome.words),
-            }
-        )
-        for outcome in outcomes
-    )
-
-
 def overlap_panel(
     field: Path | None,
     speech: Path | None,
     use: Use,
     *,
-    settings: TurnSettings = SETTINGS,
+    settings: TurnSettings = WORDS_DECIDE,
     model: str = "tiny.en",
     decode_ms: float = 80.0,
     cache: Path | None = None,
@@ -416,7 +343,7 @@ def main() -> None:
     parser.add_argument("--most", type=int, help="largest number of sounds of each row")
     parser.add_argument("--speech-alone", action="store_true", help="speech interrupts without a word")
     given = parser.parse_args()
-    settings = SETTINGS if given.speech_alone else replace(SETTINGS, overlap=overlap_thresholds("faster-whisper"))
+    settings = SETTINGS if given.speech_alone else WORDS_DECIDE
     found = overlap_panel(
         given.field,
         given.speech,

@@ -22,6 +22,7 @@ from assistant.turns.events import (
     FinalTranscript,
     FrameProcessed,
     InterruptReply,
+    OverlapDecided,
     PlaybackProgress,
     PlayListeningSound,
     ReplyEnded,
@@ -274,6 +275,8 @@ def events_of(steps: Iterable[Step]) -> Mapping[int, list[tuple[str, str]]]:
                     found.setdefault(reply.turn, []).append(("duck", ""))
                 case UnduckReply(reply):
                     found.setdefault(reply.turn, []).append(("unduck", ""))
+                case OverlapDecided(reply):
+                    found.setdefault(reply.turn, []).append(("overlap", effect.description))
                 case PlayListeningSound(turn):
                     found.setdefault(turn, []).append(("listening_sound", ""))
                 case _:
@@ -282,6 +285,6 @@ def events_of(steps: Iterable[Step]) -> Mapping[int, list[tuple[str, str]]]:
 
 
 DECISIONS = frozenset(
-    ("attempt", "dropped", "endpoint", "commit", "retracted", "interrupt", "duck", "unduck", "listening_sound")
+    ("attempt", "dropped", "endpoint", "commit", "retracted", "interrupt", "duck", "unduck", "listening_sound", "overlap")
 )
 """Record events that turn taking decides."""

@@ -33,7 +33,7 @@ Outcome = Literal[
 EventName = Literal[
     "attempt", "foreseen", "drafted", "judged", "dropped", "endpoint", "commit", "retracted", "tried",
     "model_finished", "tool", "moment", "fallback", "duck", "unduck", "interrupt", "unheard", "language", "error",
-    "listening_sound", "listening_sound_cut",
+    "listening_sound", "listening_sound_cut", "overlap",
 ]  # fmt: skip
 
 

@@ -414,6 +414,32 @@ class InterruptReply:
     continues_turn: bool = False
 
 
+OverlapEvidence = Literal[
+    "words", "speech", "long speech", "no words in time", "backchannel", "words to others", "unsure words", "no words",
+    "echo", "silence",
+]  # fmt: skip
+"""What decides an overlap. "speech": there was enough of it. "silence": it ended before any words were requested."""
+
+
+@dataclass(frozen=True, slots=True)
+class OverlapDecided:
+    """Reports what decided an overlap. Only where words decide; see `OverlapThresholds.words_after_ms`.
+
+    Attributes:
+        interrupts: The reply ends. The effects after this one say how.
+        evidence: What decided it.
+    """
+
+    reply: ReplyId
+    interrupts: bool
+    evidence: OverlapEvidence
+
+    @property
+    def description(self) -> str:
+        """The decision and its evidence, as in traces."""
+        return f"{'interrupts' if self.interrupts else 'ignored'}: {self.evidence}"
+
+
 @dataclass(frozen=True, slots=True)
 class HoldPlayback:
     """Delays the first sound of a reply, because the user may be resuming."""
@@ -467,7 +493,7 @@ class ResumeReply:
 DirectEffect = (
     OpenSegment | TurnStarted | RequestTranscript | PrepareReply | PlayListeningSound | StopListeningSound | EndOfTurn
     | CommitTurn | CommitWithoutReply | CloseSegment | DropAttempt | RetractReply | InterruptReply | HoldPlayback
-    | ReleasePlayback | DuckReply | UnduckReply | TurnDiscarded | ResumeReply
+    | ReleasePlayback | DuckReply | UnduckReply | TurnDiscarded | ResumeReply | OverlapDecided
 )  # fmt: skip
 """The effects that a session performs as they are."""
 

@@ -145,13 +145,16 @@ class Overlap:
         """Returns whether words may still decide while the speech continues."""
         if not self.words_decide(settings):
             return False
-        thresholds, requested_at = settings.overlap, self.words_requested_at
-        waited_ms = 0.0 if requested_at is None else ms_of_samples(at - requested_at)
-        if waited_ms >= thresholds.max_words_wait_ms:
+        if self.words_are_late(at, settings):
             return False
         if not self.low_confidence and (self.backchannel or self.may_become_backchannel):
             return True
-        return self.speech_ms < thresholds.max_wordless_ms
+        return self.speech_ms < settings.overlap.max_wordless_ms
+
+    def words_are_late(self, at: Samples, settings: TurnSettings) -> bool:
+        """Returns whether the recognizer takes too long for the words so far."""
+        requested_at = self.words_requested_at
+        return requested_at is not None and ms_of_samples(at - requested_at) >= settings.overlap.max_words_wait_ms
 
     def request_words_so_far(self, at: Samples, settings: TurnSettings) -> Effects:
         """Requests the words of speech that continues, if they decide and are due."""

@@ -4,10 +4,10 @@
 """
 
 from assistant.turns.conversation import Conversation
-from assistant.turns.events import Effects, InterimTranscript
+from assistant.turns.events import Effects, InterimTranscript, OverlapDecided
 from assistant.turns.interruption import defer_overlap, dismiss_overlap, interrupt_or_retract
 from assistant.turns.overlap import Overlap
-from assistant.turns.overlap_policy import OverlapClass
+from assistant.turns.overlap_policy import OverlapDecision
 from assistant.turns.settings import InterruptedBy
 from assistant.turns.side_talk import request_transcript_after_pause
 from assistant.turns.states import Replying
@@ -38,15 +38,25 @@ def on_frame(conversation: Conversation, state: Replying, overlap: Overlap, at: 
     if not settings.voice_interrupts:
         return (*state.stop_ducking(), *_on_uninterruptible(conversation, state, overlap, at, vad))
     overlap.count_speech(vad, settings)
-    found = conversation.overlap_policy.classify(overlap, vad, at, settings)
-    if found is OverlapClass.INTERRUPTION:
-        return interrupt_or_retract(conversation, state, overlap, at)
-    if found is OverlapClass.NO_INTERRUPTION:
-        return dismiss_overlap(conversation, state, vad.boundary, at)
+    found = conversation.overlap_policy.decide(overlap, vad, at, settings)
+    if found is not None:
+        return _perform(found, conversation, state, overlap, at, vad.boundary)
     if not vad.speaking:
         return overlap.request_transcript(at, settings)
     overlap.update_status(settings)
     return (*state.duck(at, settings), *overlap.request_words_so_far(at, settings))
+
+
+def _perform(
+    found: OverlapDecision, conversation: Conversation, state: Replying, overlap: Overlap, at: Samples, until: Samples
+) -> Effects:
+    """Ends the reply or dismisses the overlap, whose speech before `until` is then processed."""
+    reported: Effects = ()
+    if conversation.settings.overlap.words_after_ms > 0:
+        reported = (OverlapDecided(state.reply, found.interrupts, found.evidence),)
+    if found.interrupts:
+        return (*reported, *interrupt_or_retract(conversation, state, overlap, at))
+    return (*reported, *dismiss_overlap(conversation, state, until, at))
 
 
 def _on_uninterruptible(
@@ -91,11 +101,9 @@ def on_interim_transcript(conversation: Conversation, state: Replying, event: In
     if not may_interrupt or not (words.text or event.was_requested):
         return ()
     overlap.add_transcript(event, conversation.settings)
-    found = conversation.overlap_policy.classify(overlap, event, event.at, conversation.settings)
-    if found is OverlapClass.UNDECIDED:
+    found = conversation.overlap_policy.decide(overlap, event, event.at, conversation.settings)
+    if found is None:
         return ()
-    if found is OverlapClass.NO_INTERRUPTION:
-        return dismiss_overlap(conversation, state, overlap.speech_end, event.at)
-    if called or event.was_requested:
+    if found.interrupts and (called or event.was_requested):
         overlap.peak_probability = 1.0  # the transcript confirms the speech, whatever the VAD reported
-    return interrupt_or_retract(conversation, state, overlap, event.at)
+    return _perform(found, conversation, state, overlap, event.at, overlap.speech_end)
