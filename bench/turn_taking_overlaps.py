@@ -24,7 +24,7 @@ from assistant.models.needs import installed
 from assistant.pipeline.transcript_requests import RecognizerRequest, SessionEffect, TranscriptRequests
 from assistant.setup.derived_settings import overlap_thresholds
 from assistant.turns.addressee import reason_to_ignore
-from assistant.turns.backchannel import plain_words
+from assistant.turns.backchannel import first_word_probability, plain_words
 from assistant.turns.events import (
     CloseSegment,
     CommitTurn,
@@ -101,8 +101,12 @@ class _VirtualLoop(asyncio.SelectorEventLoop):
         return self._jumping.now_s
 
 
+FIRST_WORD_SHARE = 0.4
+"""Time of examining the first word, as a share of a decode."""
+
+
 class _VirtualThread(WhisperThread):
-    """Runs a job at once and reports its result `seconds` of virtual time later."""
+    """Runs a job at once and reports its result `seconds` of virtual time later, that of a first word sooner."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(workers=0)
@@ -110,7 +114,8 @@ class _VirtualThread(WhisperThread):
 
     def submit(self, job: Callable[[], T], done: Callable[[T], None], failed: Callable[[Exception], None]) -> None:
         result = job()
-        asyncio.get_running_loop().call_later(self._seconds, done, result)
+        short = isinstance(result, Decoded) and result.first_word is not None
+        asyncio.get_running_loop().call_later(self._seconds * (FIRST_WORD_SHARE if short else 1.0), done, result)
 
 
 class _CachedWhisper(LoadedWhisper):
@@ -124,12 +129,22 @@ class _CachedWhisper(LoadedWhisper):
         """See `LoadedWhisper.decode`. A decode is never aborted, because it takes no time."""
         if self.folder is None:
             return super().decode(pcm, language, retry=retry)
-        key = hashlib.blake2b(pcm.tobytes() + bytes([retry]), digest_size=16).hexdigest()
+        return self._cached(pcm, bytes([retry]), lambda: LoadedWhisper.decode(self, pcm, language, retry=retry))
+
+    def first_word(self, pcm: Pcm, language: str) -> Decoded:
+        """See `LoadedWhisper.first_word`."""
+        if self.folder is None:
+            return super().first_word(pcm, language)
+        return self._cached(pcm, b"first", lambda: LoadedWhisper.first_word(self, pcm, language))
+
+    def _cached(self, pcm: Pcm, kind: bytes, decode: Callable[[], T]) -> T:
+        assert self.folder is not None
+        key = hashlib.blake2b(pcm.tobytes() + kind, digest_size=16).hexdigest()
         path = self.folder / key[:2] / key
         if path.exists():
-            found: Decoded | None = pickle.loads(path.read_bytes())
+            found: T = pickle.loads(path.read_bytes())
             return found
-        decoded = super().decode(pcm, language, retry=retry)
+        decoded = decode()
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(pickle.dumps(decoded))
         return decoded
@@ -235,6 +250,13 @@ class _Reply:
         """See `AudioInput.transcribe_overlap`."""
         stream = self._stream
         if stream is None:
+            return
+        first = await stream.first_word() if effect.first_word else None
+        if first is not None:
+            self._overlap = None
+            probability, nothing = first_word_probability(first, ""), Transcript(effect.segment, self._at, "")
+            self.outcome.words.append(f"[{ms_of_samples(self._at - self.outcome.sound.onset):.0f} {probability:.2f}]")
+            self._handle(InterimTranscript(self._at, nothing, was_requested=True, first_word=probability))
             return
         transcript = await stream.transcript(effect.speech_end, early=True)
         if transcript.text and transcript.low_confidence and not effect.so_far:

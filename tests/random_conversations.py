@@ -6,7 +6,9 @@ The recognizer's adapter takes part: the lines hold what a session reports and w
 test_golden_conversations.py compares it. A change of the file is a change of behaviour.
 
 Conversation `n` is drawn with `random.Random(n)`. From 200 on, transcripts settle late and arrive soon, so most of them
-are requested again. From 260 on, words decide whether speech interrupts a reply. A line holds the position in samples, an event with its fields, and the effects with theirs.
+are requested again. From 260 on, words decide whether speech interrupts a reply.
+
+A line holds the position in samples, an event with its fields, and the effects with theirs.
 Names and modes are spelled here, so the file does not change when a class is renamed. Frames that change nothing share
 a line: their number, the VAD result, and the position of the last.
 
@@ -258,7 +260,10 @@ def settles_late(random: Random, settings: TurnSettings) -> TurnSettings:
 
 def words_decide(random: Random, settings: TurnSettings) -> TurnSettings:
     """Returns settings with which speech interrupts a reply with words only."""
-    return replace(settings, overlap=OverlapThresholds(words_after_ms=random.choice([100.0, 200.0, 300.0])))
+    after_ms, first_word_until_ms = random.choice([100.0, 200.0, 300.0]), random.choice([0.0, 400.0])
+    return replace(
+        settings, overlap=OverlapThresholds(words_after_ms=after_ms, first_word_until_ms=first_word_until_ms)
+    )
 
 
 def random_session(random: Random, script: Script, delays_ms: list[float | None]) -> SimulatedSession:
@@ -434,7 +439,8 @@ def settings_line(settings: TurnSettings) -> str:
         settings.pre_roll_ms,
         None if patience is None else patience.unfinished_ms,
     ]
-    words = [f"words {settings.overlap.words_after_ms:g}"] if settings.overlap.words_after_ms else []
+    overlap = settings.overlap
+    words = [f"words {overlap.words_after_ms:g} {overlap.first_word_until_ms:g}"] if overlap.words_after_ms else []
     return " ".join([*modes, *("-" if number is None else f"{number:g}" for number in numbers), *words])
 
 

@@ -29,6 +29,9 @@ WORDS_AFTER_MS: Mapping[str, float] = MappingProxyType({"faster-whisper": 200.0}
 """Speech in ms during a reply after which a recognizer's words so far are requested: they decide whether it interrupts.
 With a slow recognizer it interrupts without them; see `OverlapThresholds.max_words_wait_ms`."""
 
+FIRST_WORD_UNTIL_MS: Mapping[str, float] = MappingProxyType({"faster-whisper": 400.0})
+"""Speech in ms during a reply until which the recognizer examines only its first word, which takes less time."""
+
 PATIENCE: Mapping[Profile, EndOfTurnProfile] = MappingProxyType(
     {"auto": AUTO, "eager": EAGER, "balanced": BALANCED, "patient": PATIENT}
 )
@@ -96,7 +99,9 @@ def turn_settings(settings: Settings, recognizer: str) -> TurnSettings:
 
 def overlap_thresholds(recognizer: str) -> OverlapThresholds:
     """Returns the thresholds of overlaps with this recognizer."""
-    return OverlapThresholds(words_after_ms=WORDS_AFTER_MS.get(recognizer, 0.0))
+    return OverlapThresholds(
+        words_after_ms=WORDS_AFTER_MS.get(recognizer, 0.0), first_word_until_ms=FIRST_WORD_UNTIL_MS.get(recognizer, 0.0)
+    )
 
 
 def stuck_after_s(settings: Settings) -> float:

@@ -5,6 +5,8 @@
 
 import re
 
+from audio.stt import FirstWord
+
 BACKCHANNELS_OF = {
     "": "um ok okay",
     "en": "yeah yep yup right sure wow cool nice great exactly alright really absolutely totally interesting true",
@@ -82,9 +84,32 @@ def _length_of_backchannel(words: list[str], place: int) -> int:
 _KNOWN = (*BACKCHANNELS_OF[""].split(), *BACKCHANNELS_OF["en"].split(), *PHRASES)
 
 
+_BEGINNINGS = (*BACKCHANNELS, *PHRASES, *_HUMS, "uhhuh", "huh", "aha", "haha", "whoa", "ugh", "aww")
+"""What begins with a token that a recognizer may write for the beginning of a backchannel."""
+
+
 def _begins(words: list[str], known: str) -> bool:
     """Returns whether these words may be the beginning of a known backchannel, of which the last word is incomplete."""
     return known.startswith(" ".join(words)) and " ".join(words) != known
+
+
+def first_word_probability(found: FirstWord, said: str) -> float:
+    """Returns the probability that there is speech whose first word begins neither a backchannel nor an echo.
+
+    Args:
+        found: What the first word may be.
+        said: What the assistant has just said. The microphone may have picked it up.
+    """
+    echoes = plain_words(said).split()
+    other = sum(
+        probability
+        for beginning, probability in found.beginnings
+        if (word := plain_words(beginning))
+        and not any(known.startswith(word) for known in _BEGINNINGS)
+        and not _WORDLESS.fullmatch(word)
+        and not any(echo.startswith(word) for echo in echoes)
+    )
+    return float(other * (1 - found.no_speech))
 
 
 def without_hums(text: str, said: str, most: int) -> str:

@@ -11,6 +11,8 @@ they equal other words, and whether they are a backchannel.
     partial 41600 34112 0 words                       interim transcript of a segment: low confidence or not; -, mhm,
                                                       aside (to others), begin (of a backchannel), words, called or
                                                       echo; "asked" if it was requested
+    partial 41600 34112 first 0.93            the same if only the first word was examined: the probability that it
+                                                      is none of a backchannel
     draft 41600 34112 41000 0.97 9d161719             words of a decode during speech: the end of its audio,
                                                       probability of a sentence end, salted hash
     judged 41600 34112 0.49 160.0 650.0 0.2 sound     EOT estimate of a segment: probability, length of the silence,
@@ -165,9 +167,7 @@ def event_entry(event: SingleEvent, salt: bytes) -> str:  # noqa: PLR0911 - one 
     """Returns the entry of an event. `salt`: the key for hashes of words."""
     match event:
         case InterimTranscript():
-            said = "echo" if event.is_echo else "called" if event.has_wake_phrase else _said(event)
-            asked = " asked" if event.was_requested else ""
-            return f"partial {event.at} {event.transcript.segment} {event.transcript.low_confidence:d} {said}{asked}"
+            return f"partial {event.at} {event.transcript.segment} {_words_so_far(event)}"
         case DraftTranscript(at, words, sentence_end):
             return f"draft {at} {words.segment} {words.until} {sentence_end!r} {_hashed(words.text, salt)}"
         case EndOfTurnScored():
@@ -207,6 +207,14 @@ def probability_byte(probability: float) -> int:
 
 def _id(reply: ReplyId) -> str:
     return f"{reply.turn} {reply.attempt}"
+
+
+def _words_so_far(event: InterimTranscript) -> str:
+    if event.first_word is not None:
+        return f"first {event.first_word}"
+    said = "echo" if event.is_echo else "called" if event.has_wake_phrase else _said(event)
+    asked = " asked" if event.was_requested else ""
+    return f"{event.transcript.low_confidence:d} {said}{asked}"
 
 
 def _said(event: InterimTranscript) -> str:
@@ -316,6 +324,9 @@ def _event_of(kind: str, fields: list[str]) -> ReportedEvent:  # noqa: C901, PLR
     position, *rest = fields  # raises ValueError without fields
     at = Samples(int(position))
     match kind, rest:
+        case "partial", [segment, "first", probability]:
+            words = Transcript(SegmentId(int(segment)), at, "")
+            return InterimTranscript(at, words, was_requested=True, first_word=float(probability))
         case "partial", [segment, low_confidence, said, *asked] if asked in ([], ["asked"]):
             text = _TEXTS[said]
             words = Transcript(SegmentId(int(segment)), at, text, low_confidence == "1")

@@ -78,6 +78,8 @@ class InterimTranscript:
         was_requested: The transcript answers a `RequestTranscript`. If the speech has ended, no better one follows.
         is_echo: The words were the reply's own, picked up from the loudspeaker. The transcript is then empty.
         after_question: The last sentence of the reply that was heard is a question, so "yeah" is an answer.
+        first_word: The transcript is empty, and only the first word was examined: the probability that it is the
+            beginning of neither a backchannel nor an echo; see `first_word_probability`. None: there is a transcript.
     """
 
     at: Samples
@@ -86,6 +88,7 @@ class InterimTranscript:
     was_requested: bool = False
     is_echo: bool = False
     after_question: bool = False
+    first_word: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,11 +289,13 @@ class RequestTranscript:
         segment: The segment.
         speech_end: The end of the speech, or the newest audio.
         so_far: The speech continues, so a transcript of low confidence is not requested again in a better quality.
+        first_word: It has just begun, so its first word is examined instead, if the recognizer can.
     """
 
     segment: SegmentId
     speech_end: Samples
     so_far: bool = False
+    first_word: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -415,8 +420,8 @@ class InterruptReply:
 
 
 OverlapEvidence = Literal[
-    "words", "speech", "long speech", "no words in time", "backchannel", "words to others", "unsure words", "no words",
-    "echo", "silence",
+    "words", "first word", "speech", "long speech", "no words in time", "backchannel", "words to others",
+    "unsure words", "no words", "echo", "silence",
 ]  # fmt: skip
 """What decides an overlap. "speech": there was enough of it. "silence": it ended before any words were requested."""
 

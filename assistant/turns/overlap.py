@@ -127,15 +127,21 @@ class Overlap:
             self.speech_ms += FRAME_MS
 
     def add_transcript(self, event: InterimTranscript, settings: TurnSettings) -> None:
-        """Takes the words so far."""
+        """Takes the words so far, or the examined first word."""
+        if event.was_requested and self.words_requested_at is not None:
+            interval = samples_of_ms(self._words_interval_ms(event, settings))
+            self.words_requested_at, self.words_due_at = None, Samples(event.at + interval)
+        if event.first_word is not None:
+            return
         text, meant = event.transcript.text, event.has_wake_phrase or event.after_question
         self.backchannel = bool(text) and not meant and (is_backchannel(text) or is_side_talk(text))
         self.may_become_backchannel = not meant and may_become_backchannel(text)
         self.low_confidence = event.transcript.low_confidence
-        if event.was_requested and self.words_requested_at is not None:
-            thresholds = settings.overlap
-            interval_ms = max(thresholds.words_interval_ms, ms_of_samples(event.at - self.onset) / 4)
-            self.words_requested_at, self.words_due_at = None, Samples(event.at + samples_of_ms(interval_ms))
+
+    def _words_interval_ms(self, event: InterimTranscript, settings: TurnSettings) -> float:
+        if event.first_word is not None:
+            return settings.overlap.first_word_interval_ms
+        return max(settings.overlap.words_interval_ms, ms_of_samples(event.at - self.onset) / 4)
 
     def words_decide(self, settings: TurnSettings) -> bool:
         """Returns whether speech interrupts with words only, and not without. Early speech interrupts without."""
@@ -163,7 +169,8 @@ class Overlap:
         if at - self.onset < samples_of_ms(settings.overlap.words_after_ms) or not self.has_enough_speech(settings):
             return ()
         self.words_requested_at = at
-        return (RequestTranscript(self.segment, at, so_far=True),)
+        begins = ms_of_samples(at - self.onset) < settings.overlap.first_word_until_ms
+        return (RequestTranscript(self.segment, at, so_far=True, first_word=begins),)
 
     def request_transcript(self, at: Samples, settings: TurnSettings) -> Effects:
         """Requests the transcript of a pause, once; () if it is too early or was requested already."""

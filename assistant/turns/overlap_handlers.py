@@ -8,7 +8,7 @@ from assistant.turns.events import Effects, InterimTranscript, OverlapDecided
 from assistant.turns.interruption import defer_overlap, dismiss_overlap, interrupt_or_retract
 from assistant.turns.overlap import Overlap
 from assistant.turns.overlap_policy import OverlapDecision
-from assistant.turns.settings import InterruptedBy
+from assistant.turns.settings import InterruptedBy, TurnSettings
 from assistant.turns.side_talk import request_transcript_after_pause
 from assistant.turns.states import Replying
 from audio.stt import SegmentId
@@ -40,23 +40,21 @@ def on_frame(conversation: Conversation, state: Replying, overlap: Overlap, at: 
     overlap.count_speech(vad, settings)
     found = conversation.overlap_policy.decide(overlap, vad, at, settings)
     if found is not None:
-        return _perform(found, conversation, state, overlap, at, vad.boundary)
+        reported = _report(found, state, settings)
+        if found.interrupts:
+            return (*reported, *interrupt_or_retract(conversation, state, overlap, at))
+        return (*reported, *dismiss_overlap(conversation, state, vad.boundary, at))
     if not vad.speaking:
         return overlap.request_transcript(at, settings)
     overlap.update_status(settings)
     return (*state.duck(at, settings), *overlap.request_words_so_far(at, settings))
 
 
-def _perform(
-    found: OverlapDecision, conversation: Conversation, state: Replying, overlap: Overlap, at: Samples, until: Samples
-) -> Effects:
-    """Ends the reply or dismisses the overlap, whose speech before `until` is then processed."""
-    reported: Effects = ()
-    if conversation.settings.overlap.words_after_ms > 0:
-        reported = (OverlapDecided(state.reply, found.interrupts, found.evidence),)
-    if found.interrupts:
-        return (*reported, *interrupt_or_retract(conversation, state, overlap, at))
-    return (*reported, *dismiss_overlap(conversation, state, until, at))
+def _report(found: OverlapDecision, state: Replying, settings: TurnSettings) -> Effects:
+    """Reports what decided the overlap, where words decide."""
+    if settings.overlap.words_after_ms <= 0:
+        return ()
+    return (OverlapDecided(state.reply, found.interrupts, found.evidence),)
 
 
 def _on_uninterruptible(
@@ -104,6 +102,9 @@ def on_interim_transcript(conversation: Conversation, state: Replying, event: In
     found = conversation.overlap_policy.decide(overlap, event, event.at, conversation.settings)
     if found is None:
         return ()
-    if found.interrupts and (called or event.was_requested):
+    reported = _report(found, state, conversation.settings)
+    if not found.interrupts:
+        return (*reported, *dismiss_overlap(conversation, state, overlap.speech_end, event.at))
+    if called or event.was_requested:
         overlap.peak_probability = 1.0  # the transcript confirms the speech, whatever the VAD reported
-    return _perform(found, conversation, state, overlap, event.at, overlap.speech_end)
+    return (*reported, *interrupt_or_retract(conversation, state, overlap, event.at))

@@ -31,6 +31,7 @@ class OverlapDecision:
 _BY_SPEECH = OverlapDecision(interrupts=True, evidence="speech")
 _BY_LONG_SPEECH = OverlapDecision(interrupts=True, evidence="long speech")
 _WITHOUT_WORDS = OverlapDecision(interrupts=True, evidence="no words in time")
+_BY_FIRST_WORD = OverlapDecision(interrupts=True, evidence="first word")
 _BY_WORDS = OverlapDecision(interrupts=True, evidence="words")
 
 
@@ -44,7 +45,7 @@ class OverlapPolicy:
     def decide(
         self, overlap: Overlap, evidence: VadResult | InterimTranscript, at: Samples, settings: TurnSettings
     ) -> OverlapDecision | None:
-        """Returns what the overlap is, after it has taken this frame or transcript; None: more speech or words decide."""
+        """Returns what the overlap is, after it has taken this frame or transcript; None: it is not decided yet."""
         if isinstance(evidence, InterimTranscript):
             return self._by_words(overlap, evidence, settings)
         if evidence.speaking:
@@ -68,9 +69,9 @@ class OverlapPolicy:
             return _BY_SPEECH
         return _WITHOUT_WORDS if overlap.words_are_late(at, settings) else _BY_LONG_SPEECH
 
-    def _by_words(
-        self, overlap: Overlap, event: InterimTranscript, settings: TurnSettings
-    ) -> OverlapDecision | None:
+    def _by_words(self, overlap: Overlap, event: InterimTranscript, settings: TurnSettings) -> OverlapDecision | None:
+        if event.first_word is not None:
+            return _BY_FIRST_WORD if event.first_word >= settings.overlap.min_first_word else None
         words, called = event.transcript, event.has_wake_phrase
         # A recognizer may report a word for a cough, but with low confidence.
         begins = overlap.may_become_backchannel and overlap.pause is None and overlap.words_decide(settings)

@@ -187,6 +187,17 @@ class OverlapThresholds:
     words_interval_ms: float = 60.0
     """Time in ms after words that did not decide, at which they are requested again."""
 
+    first_word_until_ms: float = 0.0
+    """Speech in ms until which only the first word is examined, which takes less time than words. 0: it never is. Set
+    for recognizers that can; see `words_after_ms`."""
+
+    first_word_interval_ms: float = 20.0
+    """Time in ms after a first word that did not decide, at which it is examined again."""
+
+    min_first_word: float = 0.9
+    """Probability, 0..1, that the first word is none of a backchannel, from which the speech interrupts
+    (docs/lab/turn-taking.md, "Overlaps")."""
+
     max_words_wait_ms: float = 500.0
     """Longest wait in ms for the words so far. If the recognizer is slower, certain speech interrupts without words."""
 

@@ -18,9 +18,7 @@ def rows(*outcomes: Outcome) -> list[str]:
 
 def test_row_has_rates_and_times() -> None:
     [row] = rows(Outcome(SOUND, 40.0, 200.0), Outcome(SOUND, 60.0, 400.0), Outcome(SOUND, 60.0), Outcome(SOUND))
-    assert row == (
-        "| sentences, 4 | 60 / 60 | 0.50 (0.15–0.85) | 300 / 390 | 0.25 (0.05–0.70) | – | – |"
-    )
+    assert row == ("| sentences, 4 | 60 / 60 | 0.50 (0.15–0.85) | 300 / 390 | 0.25 (0.05–0.70) | – | – |")
 
 
 def test_false_stop_counts_as_resumed_within_a_second_of_the_end() -> None:

@@ -12,6 +12,8 @@ from assistant.turns.events import (
     InterimTranscript,
     InterruptReply,
     OpenSegment,
+    OverlapDecided,
+    OverlapEvidence,
     ReplyId,
     RequestTranscript,
     TurnStarted,
@@ -24,6 +26,10 @@ from audio.units import FRAME_MS
 SETTINGS = TurnSettings(
     interrupt_after_ms=40,
     overlap=OverlapThresholds(words_after_ms=200, words_interval_ms=60, max_words_wait_ms=500, max_wordless_ms=3000),
+)
+FIRST_WORDS = replace(
+    SETTINGS,
+    overlap=replace(SETTINGS.overlap, first_word_until_ms=400, first_word_interval_ms=20, min_first_word=0.9),
 )
 ONSET_MS = 2800
 SEGMENT = SegmentId(at(ONSET_MS - 300))
@@ -61,7 +67,11 @@ def test_words_so_far_are_requested_while_speech_continues() -> None:
 def test_words_so_far_interrupt() -> None:
     scene, reply = during_reply()
     scene.speech(280)
-    assert deliver(scene, "turn") == (TurnStarted(2, at(ONSET_MS)), InterruptReply(reply))
+    assert deliver(scene, "turn") == (
+        OverlapDecided(reply, interrupts=True, evidence="words"),
+        TurnStarted(2, at(ONSET_MS)),
+        InterruptReply(reply),
+    )
 
 
 @pytest.mark.parametrize("text", ["", "Mhm.", "Yeah, right.", "I see.", "I", "Mom, I'm on the phone."])
@@ -95,6 +105,7 @@ def test_backchannel_keeps_reply_playing() -> None:
     deliver(scene, "Yeah.")
     asked = scene.silence(200)
     assert scene.requested_transcript("Yeah.", asked) == (
+        OverlapDecided(reply, interrupts=False, evidence="backchannel"),
         UnduckReply(reply),
         CloseSegment(SEGMENT, 1, used=False),
     )
@@ -118,6 +129,46 @@ def test_yes_after_a_question_of_the_reply_interrupts() -> None:
     scene.speech(280)
     transcript = InterimTranscript(at(scene.now_ms), words("Yeah.", SEGMENT), was_requested=True, after_question=True)
     assert interrupts(scene.handle(transcript))
+
+
+def first_word(scene: Scene, probability: float) -> SessionEffects:
+    """Delivers what the first word may be, which was requested."""
+    transcript = words("", SEGMENT)
+    return scene.handle(InterimTranscript(at(scene.now_ms), transcript, was_requested=True, first_word=probability))
+
+
+def test_first_word_interrupts() -> None:
+    scene, reply = during_reply(FIRST_WORDS)
+    assert requests(scene.speech(220)) == [RequestTranscript(SEGMENT, at(ONSET_MS + 200), so_far=True, first_word=True)]
+    assert first_word(scene, 0.95)[0] == OverlapDecided(reply, interrupts=True, evidence="first word")
+
+
+def test_first_word_that_may_be_a_backchannel_is_examined_again_and_then_all_words() -> None:
+    scene, _ = during_reply(FIRST_WORDS)
+    scene.speech(220)
+    assert first_word(scene, 0.5) == ()
+    assert [request.first_word for request in requests(scene.speech(20))] == [True]
+    scene.speech(160)
+    assert first_word(scene, 0.5) == ()
+    assert [request.first_word for request in requests(scene.speech(20))] == [False]
+    assert interrupts(deliver(scene, "turn"))
+
+
+@pytest.mark.parametrize(
+    ("text", "low_confidence", "evidence"),
+    [
+        ("Mom, I'm on the phone.", False, "words to others"),
+        ("turn", True, "unsure words"),
+        ("", False, "no words"),
+    ],
+)
+def test_decision_names_its_evidence(text: str, low_confidence: bool, evidence: OverlapEvidence) -> None:
+    scene, reply = during_reply()
+    scene.speech(280)
+    asked = [effect for effect in scene.silence(200) if isinstance(effect, RequestTranscript)]
+    assert asked
+    effects = deliver(scene, text, low_confidence=low_confidence)
+    assert effects[0] == OverlapDecided(reply, interrupts=False, evidence=evidence)
 
 
 def test_slow_recognizer_leaves_the_decision_to_the_speech() -> None:

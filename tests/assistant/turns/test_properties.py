@@ -181,7 +181,7 @@ def test_invariants_hold_for_any_session(
         answers=answers,
         has_client=ends in {"client", "manual"},
         rechecks=RecheckThresholds(settle_ms=settle_ms),
-        overlap=OverlapThresholds(words_after_ms=words_after_ms),
+        overlap=OverlapThresholds(words_after_ms=words_after_ms, first_word_until_ms=2 * words_after_ms),
     )
     lengths_ms = [length and float(length) for length in reply_lengths_ms]
     session = SimulatedSession(
@@ -271,7 +271,13 @@ events = st.one_of(
     st.builds(FinalTranscript, positions, replies, transcripts, ignored),
     st.builds(TranscriptFailed, positions, replies, segments),
     st.builds(
-        InterimTranscript, positions, transcripts, st.booleans(), was_requested=st.booleans(), is_echo=st.booleans()
+        InterimTranscript,
+        positions,
+        transcripts,
+        st.booleans(),
+        was_requested=st.booleans(),
+        is_echo=st.booleans(),
+        first_word=st.sampled_from([None, None, 0.1, 0.95]),
     ),
     st.builds(DraftTranscript, positions, transcripts, st.floats(0, 1)),
     st.builds(EndOfTurnScored, positions, segments, estimates),
@@ -289,7 +295,11 @@ any_settings = st.builds(
     hangover_ms=st.sampled_from([60.0, 400.0]),
     speculate_after_ms=st.sampled_from([None, 40.0]),
     rechecks=st.builds(RecheckThresholds, settle_ms=st.sampled_from([0.0, 160.0])),
-    overlap=st.builds(OverlapThresholds, words_after_ms=st.sampled_from([0.0, 200.0])),
+    overlap=st.builds(
+        OverlapThresholds,
+        words_after_ms=st.sampled_from([0.0, 200.0]),
+        first_word_until_ms=st.sampled_from([0.0, 400.0]),
+    ),
     interrupt_after_ms=st.sampled_from([40.0, 300.0]),
     max_turn_s=st.sampled_from([1.0, 30.0]),
     stuck_after_s=st.sampled_from([2.0, 10.0]),
