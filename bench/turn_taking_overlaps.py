@@ -24,7 +24,7 @@ from assistant.models.needs import installed
 from assistant.pipeline.transcript_requests import RecognizerRequest, SessionEffect, TranscriptRequests
 from assistant.setup.derived_settings import overlap_thresholds
 from assistant.turns.addressee import reason_to_ignore
-from assistant.turns.backchannel import first_word_probability, plain_words
+from assistant.turns.backchannel import ignorable_probability, plain_words
 from assistant.turns.events import (
     CloseSegment,
     CommitTurn,
@@ -254,9 +254,9 @@ class _Reply:
         first = await stream.first_word() if effect.first_word else None
         if first is not None:
             self._overlap = None
-            probability, nothing = first_word_probability(first, ""), Transcript(effect.segment, self._at, "")
-            self.outcome.words.append(f"[{ms_of_samples(self._at - self.outcome.sound.onset):.0f} {probability:.2f}]")
-            self._handle(InterimTranscript(self._at, nothing, was_requested=True, first_word=probability))
+            probability, nothing = ignorable_probability(first, ""), Transcript(effect.segment, self._at, "")
+            self.outcome.words.append(f"[{ms_of_samples(self._at - self.outcome.sound.onset):.0f} {probability:.3f}]")
+            self._handle(InterimTranscript(self._at, nothing, was_requested=True, ignorable=probability))
             return
         transcript = await stream.transcript(effect.speech_end, early=True)
         if transcript.text and transcript.low_confidence and not effect.so_far:

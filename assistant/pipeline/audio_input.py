@@ -19,7 +19,7 @@ from assistant.pipeline.recognizer import RecognizerFeed
 from assistant.pipeline.session_context import SessionContext
 from assistant.pipeline.transcript_requests import RecognizerRequest
 from assistant.turns.addressee import reason_to_ignore
-from assistant.turns.backchannel import ends_with_question, first_word_probability, is_backchannel, is_echo
+from assistant.turns.backchannel import ends_with_question, ignorable_probability, is_backchannel, is_echo
 from assistant.turns.events import (
     CloseSegment,
     DraftTranscript,
@@ -222,11 +222,9 @@ class AudioInput:
         first = await self._recognizer.first_word(effect.segment) if effect.first_word else None
         if first is not None:
             self._overlap_task = None
-            probability = round(first_word_probability(first, recent_text), 3)
+            probability = round(ignorable_probability(first, recent_text), 3)
             nothing = Transcript(effect.segment, self._position, "")
-            self.context.dispatch(
-                InterimTranscript(self._position, nothing, was_requested=True, first_word=probability)
-            )
+            self.context.dispatch(InterimTranscript(self._position, nothing, was_requested=True, ignorable=probability))
             return
         transcript = await self._recognizer.transcript(effect.segment, effect.speech_end, early=True)
         if transcript is not None and transcript.text and transcript.low_confidence and not effect.so_far:

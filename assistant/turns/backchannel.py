@@ -4,6 +4,7 @@
 """
 
 import re
+from functools import cache
 
 from audio.stt import FirstWord
 
@@ -93,23 +94,25 @@ def _begins(words: list[str], known: str) -> bool:
     return known.startswith(" ".join(words)) and " ".join(words) != known
 
 
-def first_word_probability(found: FirstWord, said: str) -> float:
-    """Returns the probability that there is speech whose first word begins neither a backchannel nor an echo.
+def ignorable_probability(found: FirstWord, said: str) -> float:
+    """Returns the probability that the first word begins a backchannel or an echo, or is no word.
 
     Args:
         found: What the first word may be.
         said: What the assistant has just said. The microphone may have picked it up.
     """
     echoes = plain_words(said).split()
-    other = sum(
+    return sum(
         probability
         for beginning, probability in found.beginnings
-        if (word := plain_words(beginning))
-        and not any(known.startswith(word) for known in _BEGINNINGS)
-        and not _WORDLESS.fullmatch(word)
-        and not any(echo.startswith(word) for echo in echoes)
+        if begins_backchannel(word := plain_words(beginning)) or any(echo.startswith(word) for echo in echoes)
     )
-    return float(other * (1 - found.no_speech))
+
+
+@cache
+def begins_backchannel(word: str) -> bool:
+    """Returns whether plain letters may be the beginning of a backchannel. No letters may be."""
+    return bool(_WORDLESS.fullmatch(word)) or any(known.startswith(word) for known in _BEGINNINGS)
 
 
 def without_hums(text: str, said: str, most: int) -> str:

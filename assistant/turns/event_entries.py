@@ -12,7 +12,7 @@ they equal other words, and whether they are a backchannel.
                                                       aside (to others), begin (of a backchannel), words, called or
                                                       echo; "asked" if it was requested
     partial 41600 34112 first 0.93            the same if only the first word was examined: the probability that it
-                                                      is none of a backchannel
+                                                      begins a backchannel or an echo, or is no word
     draft 41600 34112 41000 0.97 9d161719             words of a decode during speech: the end of its audio,
                                                       probability of a sentence end, salted hash
     judged 41600 34112 0.49 160.0 650.0 0.2 sound     EOT estimate of a segment: probability, length of the silence,
@@ -210,8 +210,8 @@ def _id(reply: ReplyId) -> str:
 
 
 def _words_so_far(event: InterimTranscript) -> str:
-    if event.first_word is not None:
-        return f"first {event.first_word}"
+    if event.ignorable is not None:
+        return f"first {event.ignorable}"
     said = "echo" if event.is_echo else "called" if event.has_wake_phrase else _said(event)
     asked = " asked" if event.was_requested else ""
     return f"{event.transcript.low_confidence:d} {said}{asked}"
@@ -326,7 +326,7 @@ def _event_of(kind: str, fields: list[str]) -> ReportedEvent:  # noqa: C901, PLR
     match kind, rest:
         case "partial", [segment, "first", probability]:
             words = Transcript(SegmentId(int(segment)), at, "")
-            return InterimTranscript(at, words, was_requested=True, first_word=float(probability))
+            return InterimTranscript(at, words, was_requested=True, ignorable=float(probability))
         case "partial", [segment, low_confidence, said, *asked] if asked in ([], ["asked"]):
             text = _TEXTS[said]
             words = Transcript(SegmentId(int(segment)), at, text, low_confidence == "1")

@@ -78,8 +78,8 @@ class InterimTranscript:
         was_requested: The transcript answers a `RequestTranscript`. If the speech has ended, no better one follows.
         is_echo: The words were the reply's own, picked up from the loudspeaker. The transcript is then empty.
         after_question: The last sentence of the reply that was heard is a question, so "yeah" is an answer.
-        first_word: The transcript is empty, and only the first word was examined: the probability that it is the
-            beginning of neither a backchannel nor an echo; see `first_word_probability`. None: there is a transcript.
+        ignorable: The transcript is empty, and only the first word was examined: the probability that it begins a
+            backchannel or an echo, or is no word; see `ignorable_probability`. None: there is a transcript.
     """
 
     at: Samples
@@ -88,7 +88,7 @@ class InterimTranscript:
     was_requested: bool = False
     is_echo: bool = False
     after_question: bool = False
-    first_word: float | None = None
+    ignorable: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,7 +131,7 @@ class Overlap:
         if event.was_requested and self.words_requested_at is not None:
             interval = samples_of_ms(self._words_interval_ms(event, settings))
             self.words_requested_at, self.words_due_at = None, Samples(event.at + interval)
-        if event.first_word is not None:
+        if event.ignorable is not None:
             return
         text, meant = event.transcript.text, event.has_wake_phrase or event.after_question
         self.backchannel = bool(text) and not meant and (is_backchannel(text) or is_side_talk(text))
@@ -139,7 +139,7 @@ class Overlap:
         self.low_confidence = event.transcript.low_confidence
 
     def _words_interval_ms(self, event: InterimTranscript, settings: TurnSettings) -> float:
-        if event.first_word is not None:
+        if event.ignorable is not None:
             return settings.overlap.first_word_interval_ms
         return max(settings.overlap.words_interval_ms, ms_of_samples(event.at - self.onset) / 4)
 

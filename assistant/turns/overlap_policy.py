@@ -70,8 +70,8 @@ class OverlapPolicy:
         return _WITHOUT_WORDS if overlap.words_are_late(at, settings) else _BY_LONG_SPEECH
 
     def _by_words(self, overlap: Overlap, event: InterimTranscript, settings: TurnSettings) -> OverlapDecision | None:
-        if event.first_word is not None:
-            return _BY_FIRST_WORD if event.first_word >= settings.overlap.min_first_word else None
+        if event.ignorable is not None:
+            return _BY_FIRST_WORD if event.ignorable <= settings.overlap.max_ignorable else None
         words, called = event.transcript, event.has_wake_phrase
         # A recognizer may report a word for a cough, but with low confidence.
         begins = overlap.may_become_backchannel and overlap.pause is None and overlap.words_decide(settings)

@@ -194,8 +194,8 @@ class OverlapThresholds:
     first_word_interval_ms: float = 20.0
     """Time in ms after a first word that did not decide, at which it is examined again."""
 
-    min_first_word: float = 0.9
-    """Probability, 0..1, that the first word is none of a backchannel, from which the speech interrupts
+    max_ignorable: float = 0.04
+    """Probability, 0..1, up to which the first word begins a backchannel or is no word, and the speech interrupts
     (docs/lab/turn-taking.md, "Overlaps")."""
 
     max_words_wait_ms: float = 500.0

@@ -37,11 +37,9 @@ class FirstWord:
 
     Attributes:
         beginnings: Likely beginnings of the word, as the engine splits words, with their probabilities.
-        no_speech: Probability that there is no speech.
     """
 
     beginnings: tuple[tuple[str, float], ...]
-    no_speech: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -241,11 +241,10 @@ class LoadedWhisper:
             [prompt],
             beam_size=1,
             max_length=2 * (len(prompt) + 1),  # CTranslate2 halves it, see `generate`
-            return_no_speech_prob=True,
             return_logits_vocab=True,
         )
         beginnings = self._words.beginnings(self._array(result.logits[0][0]))
-        return Decoded("", "", language, False, first_word=FirstWord(beginnings, float(result.no_speech_prob)))
+        return Decoded("", "", language, False, first_word=FirstWord(beginnings))
 
     def features(self, pcm: Pcm) -> Features:
         """Returns the log-mel spectrogram of the audio, without silence after it."""

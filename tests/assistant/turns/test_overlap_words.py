@@ -29,7 +29,7 @@ SETTINGS = TurnSettings(
 )
 FIRST_WORDS = replace(
     SETTINGS,
-    overlap=replace(SETTINGS.overlap, first_word_until_ms=400, first_word_interval_ms=20, min_first_word=0.9),
+    overlap=replace(SETTINGS.overlap, first_word_until_ms=400, first_word_interval_ms=20, max_ignorable=0.04),
 )
 ONSET_MS = 2800
 SEGMENT = SegmentId(at(ONSET_MS - 300))
@@ -134,13 +134,13 @@ def test_yes_after_a_question_of_the_reply_interrupts() -> None:
 def first_word(scene: Scene, probability: float) -> SessionEffects:
     """Delivers what the first word may be, which was requested."""
     transcript = words("", SEGMENT)
-    return scene.handle(InterimTranscript(at(scene.now_ms), transcript, was_requested=True, first_word=probability))
+    return scene.handle(InterimTranscript(at(scene.now_ms), transcript, was_requested=True, ignorable=probability))
 
 
 def test_first_word_interrupts() -> None:
     scene, reply = during_reply(FIRST_WORDS)
     assert requests(scene.speech(220)) == [RequestTranscript(SEGMENT, at(ONSET_MS + 200), so_far=True, first_word=True)]
-    assert first_word(scene, 0.95)[0] == OverlapDecided(reply, interrupts=True, evidence="first word")
+    assert first_word(scene, 0.02)[0] == OverlapDecided(reply, interrupts=True, evidence="first word")
 
 
 def test_first_word_that_may_be_a_backchannel_is_examined_again_and_then_all_words() -> None:

@@ -277,7 +277,7 @@ events = st.one_of(
         st.booleans(),
         was_requested=st.booleans(),
         is_echo=st.booleans(),
-        first_word=st.sampled_from([None, None, 0.1, 0.95]),
+        ignorable=st.sampled_from([None, None, 0.01, 0.9]),
     ),
     st.builds(DraftTranscript, positions, transcripts, st.floats(0, 1)),
     st.builds(EndOfTurnScored, positions, segments, estimates),
