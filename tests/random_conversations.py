@@ -1,4 +1,4 @@
-"""Simulates 300 random conversations and writes the events and effects of turn taking as compact lines.
+"""Simulates 340 random conversations and writes the events and effects of turn taking as compact lines.
 
 The recognizer's adapter takes part: the lines hold what a session reports and what it performs.
 
@@ -75,7 +75,7 @@ from audio.units import FRAME_MS, FRAME_SAMPLES, Samples
 from audio.vad import VadResult
 
 GOLDEN_FILE = Path(__file__).parent / "golden" / "turn-taking.txt.gz"
-CONVERSATIONS = 300
+CONVERSATIONS = 340
 LATE_SETTLING_FROM = 200
 WORDS_DECIDE_FROM = 260
 

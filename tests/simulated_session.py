@@ -316,7 +316,7 @@ class SimulatedSession(EffectChecks):
         answer = InterimTranscript(self.after(delay_ms or 50), words, called, was_requested=True)
         if effect.first_word:
             words = replace(words, text="", low_confidence=False)
-            answer = replace(answer, transcript=words, has_wake_phrase=False, ignorable=(which % 4) / 3)
+            answer = replace(answer, transcript=words, has_wake_phrase=False, ignorable=(which % 3) / 2)
         self.schedule(answer)
 
     def _play(self, reply: ReplyId) -> None:
