@@ -191,8 +191,9 @@ class OverlapThresholds:
     """Speech in ms until which only the first word is examined, which takes less time than words. 0: it never is. Set
     for recognizers that can; see `words_after_ms`."""
 
-    first_word_interval_ms: float = 20.0
-    """Time in ms after a first word that did not decide, at which it is examined again."""
+    first_word_interval_ms: float = 0.0
+    """Time in ms after a first word that did not decide, at which it is examined again, in the next frame at the
+    earliest."""
 
     max_ignorable: float = 0.04
     """Probability, 0..1, up to which the first word begins a backchannel or is no word, and the speech interrupts
