@@ -25,7 +25,7 @@ SETTLE_MS: Mapping[str, float] = MappingProxyType({"faster-whisper": 160.0})
 """Silence in ms after which a recognizer's words no longer improve. The first answer of Whisper may come from a decode
 that began before the end was detected (docs/lab/stt.md)."""
 
-WORDS_AFTER_MS: Mapping[str, float] = MappingProxyType({"faster-whisper": 160.0})
+WORDS_AFTER_MS: Mapping[str, float] = MappingProxyType({"faster-whisper": 200.0})
 """Speech in ms during a reply after which a recognizer's words so far are requested: they decide whether it interrupts.
 With a slow recognizer it interrupts without them; see `OverlapThresholds.max_words_wait_ms`."""
 
