@@ -19,6 +19,7 @@ from bench.serve_cells import (
 )
 from bench.serve_figures import (
     OUTSIDE,
+    BargeinFigures,
     band_ends_at,
     bargein_figures,
     false_starts_per_minute,
@@ -77,14 +78,14 @@ def main_table(run: Run) -> str:
     """Returns the table for comparison with others."""
     rows = [
         "| on labelled recordings | plain turns: latency p50 / p95 ms, talked over "
-        "| turns with a pause ≥ 300 ms: talked over, then p50 / p95 ms | stops on barge-in p50 / p95 ms |",
+        "| turns with a pause ≥ 300 ms: talked over, then p50 / p95 ms | on barge-in: ducks; stops, p50 / p95 ms |",
         "|---|---|---|---|",
     ]
     plain, paused, bargein = (run.of(scenario) for scenario in ("turns", "paused", "bargein"))
     cells = [
         plain_cell(turn_figures(plain)) if plain else "—",
         paused_cell(turn_figures(paused)) if paused else "—",
-        pair(bargein_figures(bargein).stop) if bargein else "—",
+        _bargein_cell(bargein_figures(bargein)) if bargein else "—",
     ]
     rows.append("| **Repartee, this run** | " + " | ".join(cells) + " |")
     rows += ["| " + " | ".join(peer) + " |" for peer in PEERS]
@@ -92,9 +93,14 @@ def main_table(run: Run) -> str:
         "The other projects were measured earlier, on other recordings of the same kind, with the same language model, "
         "on two cores. Default: Pipecat with Silero 0.2 s and Smart Turn v3; LiveKit with its own turn model and "
         "preemptive generation. Tuned: Pipecat with Silero 0.1 s, Smart Turn and chunks of 10 ms; LiveKit with Silero "
-        "0.1 s."
+        "0.1 s. Only Repartee ducks: it lowers the volume at once, and stops the reply when words show that the "
+        "user interrupts."
     )
     return "\n".join([*rows, "", note])
+
+
+def _bargein_cell(found: BargeinFigures) -> str:
+    return f"{pair(found.duck)}; {pair(found.stop)}"
 
 
 def _details(run: Run) -> Iterator[str]:

@@ -4,6 +4,7 @@
     python -m bench.turn_taking --field DIR --manifest FILE       # DIR/manifest.jsonl, rows for judging; and others
     python -m bench.turn_taking --doc docs/performance.md         # also write the tables into the page
     python -m bench.turn_taking --json FILE --weights FILE        # figures as JSON; other weights than the shipped ones
+    python -m bench.turn_taking --overlaps --speech DIR           # also what sounds do to a running reply
 
 Computed, not played: the recordings go through the real VAD, recognizer and Smart Turn, and each policy is judged on
 the same silences. To measure a policy of your own, pass a function from evidence to timeout to
@@ -38,7 +39,7 @@ from bench.turn_end_curve import Wait
 from bench.turn_end_habits import Key, key_of
 from bench.turn_end_manifest import turns
 from bench.turn_end_moments import Moment
-from bench.turn_taking_doc import write_page
+from bench.turn_taking_doc import BEGIN_OVERLAPS, write_page
 from bench.turn_taking_figures import (
     Corpus,
     Figures,
@@ -50,6 +51,9 @@ from bench.turn_taking_figures import (
     main_figures,
     outcomes,
 )
+from bench.turn_taking_overlap_table import Outcome as OverlapOutcome
+from bench.turn_taking_overlap_table import table as overlap_table
+from bench.turn_taking_overlaps import overlap_panel
 from bench.turn_taking_table import page_tables, tables
 
 REPOSITORY = (Path("bench/clips/manifest.jsonl"),)
@@ -171,6 +175,9 @@ def main() -> None:
     parser.add_argument("--by-group", action="store_true", help="also the curve of each kind of speech")
     parser.add_argument("--json", type=Path, help="file to write the figures to")
     parser.add_argument("--doc", type=Path, help="page to write the tables into")
+    parser.add_argument("--overlaps", action="store_true", help="also play sounds into replies; minutes")
+    parser.add_argument("--speech", type=Path, help="folder of clean speech and noise for --overlaps")
+    parser.add_argument("--most", type=int, help="largest number of sounds in each row of --overlaps")
     options = parser.parse_args()
     manifests = [*options.manifest, *([options.field / "manifest.jsonl"] if options.field else [])] or REPOSITORY
     estimator = turn_end_of(json.loads(options.weights.read_text())) if options.weights else fitted_turn_end()
@@ -191,6 +198,18 @@ def main() -> None:
         options.json.write_text(json.dumps([asdict(result) for result in results], indent=1) + "\n")
     if options.doc:
         write_page(page_tables(results[0].total, results[0].curves, results[0].profiles), options.doc)
+    if options.overlaps:
+        panel = overlap_table(_overlaps(options))
+        print(f"\n{panel}")
+        if options.doc:
+            write_page(panel, options.doc, BEGIN_OVERLAPS)
+
+
+def _overlaps(options: argparse.Namespace) -> list[OverlapOutcome]:
+    """Returns what sounds did to a running reply. Without recordings: those of the repository."""
+    speech = options.speech or (None if options.field else REPOSITORY[0].parent)
+    cache = options.out / "overlaps" if options.out else None
+    return overlap_panel(options.field, speech, options.use, model=options.stt, cache=cache, most=options.most)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from assistant.commands.cli import main as repartee
+from audio.stt import FirstWord
 from audio.stt.whisper.model import Decoded, LoadedWhisper
 from audio.units import Pcm
 from bench.recordings import read_recordings
@@ -39,6 +40,12 @@ class ScriptedWhisper(LoadedWhisper):
         """Runs the decode, then returns the script's words."""
         decoded = super().decode(pcm, language, retry=retry, wanted=wanted)
         return decoded and replace(decoded, text=self.script.words(pcm), failed_check="")
+
+    def first_word(self, pcm: Pcm, language: str) -> Decoded:
+        """Examines the first word, then returns that of the script."""
+        decoded = super().first_word(pcm, language)
+        first = self.script.words(pcm).partition(" ")[0]
+        return replace(decoded, first_word=FirstWord(((first, 1.0),)))
 
 
 def main() -> None:

@@ -1,12 +1,14 @@
-"""Simulates 260 random conversations and writes the events and effects of turn taking as compact lines.
+"""Simulates 340 random conversations and writes the events and effects of turn taking as compact lines.
 
 The recognizer's adapter takes part: the lines hold what a session reports and what it performs.
 
 `PYTHONPATH=.:tests python tests/random_conversations.py` in the repository's root writes the golden file anew;
 test_golden_conversations.py compares it. A change of the file is a change of behaviour.
 
-Conversation `n` is drawn with `random.Random(n)`. In the last 60, transcripts settle late and arrive soon, so most of
-them are requested again. A line holds the position in samples, an event with its fields, and the effects with theirs.
+Conversation `n` is drawn with `random.Random(n)`. From 200 on, transcripts settle late and arrive soon, so most of them
+are requested again. From 260 on, words decide whether speech interrupts a reply.
+
+A line holds the position in samples, an event with its fields, and the effects with theirs.
 Names and modes are spelled here, so the file does not change when a class is renamed. Frames that change nothing share
 a line: their number, the VAD result, and the position of the last.
 
@@ -45,6 +47,7 @@ from assistant.turns.events import (
     InterruptReply,
     KeyPressed,
     OpenSegment,
+    OverlapDecided,
     PlaybackProgress,
     PlayListeningSound,
     PrepareReply,
@@ -64,7 +67,7 @@ from assistant.turns.events import (
     UnduckReply,
 )
 from assistant.turns.push_to_talk import PushToTalk
-from assistant.turns.settings import EndsTurn, InterruptedBy, RecheckThresholds, TurnSettings
+from assistant.turns.settings import EndsTurn, InterruptedBy, OverlapThresholds, RecheckThresholds, TurnSettings
 from assistant.turns.states import Phase
 from assistant.turns.turn_taking import TurnTaking
 from audio.stt import Transcript
@@ -72,8 +75,9 @@ from audio.units import FRAME_MS, FRAME_SAMPLES, Samples
 from audio.vad import VadResult
 
 GOLDEN_FILE = Path(__file__).parent / "golden" / "turn-taking.txt.gz"
-CONVERSATIONS = 260
+CONVERSATIONS = 340
 LATE_SETTLING_FROM = 200
+WORDS_DECIDE_FROM = 260
 
 MAX_SILENT_FRAMES = 1500
 """Limit on the silent frames after the last speech: 30 s, longer than most waits."""
@@ -118,6 +122,7 @@ NAMES: dict[type, str] = {
     UnduckReply: "unduck",
     TurnDiscarded: "nothing",
     ResumeReply: "resume",
+    OverlapDecided: "decided",
 }
 
 ENDS_TURN = {
@@ -251,6 +256,14 @@ def settles_late(random: Random, settings: TurnSettings) -> TurnSettings:
     """Returns settings with which transcripts are requested early, and again."""
     speculate_ms, settle_ms = random.choice([40.0, 60.0]), random.choice([160.0, 200.0, 300.0])
     return replace(settings, speculate_after_ms=speculate_ms, rechecks=RecheckThresholds(settle_ms))
+
+
+def words_decide(random: Random, settings: TurnSettings) -> TurnSettings:
+    """Returns settings with which speech interrupts a reply with words only."""
+    after_ms, first_word_until_ms = random.choice([100.0, 200.0, 300.0]), random.choice([0.0, 400.0])
+    return replace(
+        settings, overlap=OverlapThresholds(words_after_ms=after_ms, first_word_until_ms=first_word_until_ms)
+    )
 
 
 def random_session(random: Random, script: Script, delays_ms: list[float | None]) -> SimulatedSession:
@@ -426,7 +439,9 @@ def settings_line(settings: TurnSettings) -> str:
         settings.pre_roll_ms,
         None if patience is None else patience.unfinished_ms,
     ]
-    return " ".join([*modes, *("-" if number is None else f"{number:g}" for number in numbers)])
+    overlap = settings.overlap
+    words = [f"words {overlap.words_after_ms:g} {overlap.first_word_until_ms:g}"] if overlap.words_after_ms else []
+    return " ".join([*modes, *("-" if number is None else f"{number:g}" for number in numbers), *words])
 
 
 def state_of(turns: TurnTaking) -> str:
@@ -475,7 +490,11 @@ def lines_of_conversation(number: int) -> list[str]:
     if number >= LATE_SETTLING_FROM:
         script.settings = {frame: settles_late(random, settings) for frame, settings in script.settings.items()}
         delays_ms = SHORT_DELAYS_MS
+    if number >= WORDS_DECIDE_FROM:
+        script.settings = {frame: words_decide(random, settings) for frame, settings in script.settings.items()}
     session = random_session(random, script, delays_ms)
+    if number >= WORDS_DECIDE_FROM:
+        session.texts = random.choices(["", "yes", "mhm", "I", "mom, wait", "what time is it", "stop"], k=5)
     recording = Recording(session.turns)
     session.observe = recording.add
     Performance(random, script, session, recording).perform()

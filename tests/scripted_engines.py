@@ -67,6 +67,9 @@ class _Stream:
         await asyncio.sleep(self.recognizer.delay_ms / 1000)
         return Transcript(self.segment, Samples(self.segment + self.fed), self.recognizer.transcript_of(self.segment))
 
+    async def first_word(self) -> None:
+        pass
+
     def close(self) -> None:
         pass
 

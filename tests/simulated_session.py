@@ -283,7 +283,7 @@ class SimulatedSession(EffectChecks):
             case RecognizerRequest():
                 self._transcribe(effect)
             case RequestTranscript():
-                self._answer_request(effect.segment)
+                self._answer_request(effect)
             case CommitTurn():
                 self._play(effect.reply)
             case ResumeReply():
@@ -305,14 +305,19 @@ class SimulatedSession(EffectChecks):
         words = Transcript(effect.segment, self.now, text, low_confidence, is_draft=draft)
         self.schedule(FinalTranscript(self.after(delay_ms), effect.reply, words, ignored))
 
-    def _answer_request(self, segment: SegmentId) -> None:
+    def _answer_request(self, effect: RequestTranscript) -> None:
         """Answers each request differently: sometimes with low confidence, sometimes with the wake phrase."""
+        segment = effect.segment
         self._requests_answered += 1
         which = self._requests_answered + segment
         delay_ms = self.stt_delays_ms[which % len(self.stt_delays_ms)]
         text = "" if delay_ms is None else self.texts[which % len(self.texts)]
         words, called = Transcript(segment, self.now, text, which % 3 == 0), bool(text) and which % 5 == 0
-        self.schedule(InterimTranscript(self.after(delay_ms or 50), words, called, was_requested=True))
+        answer = InterimTranscript(self.after(delay_ms or 50), words, called, was_requested=True)
+        if effect.first_word:
+            words = replace(words, text="", low_confidence=False)
+            answer = replace(answer, transcript=words, has_wake_phrase=False, ignorable=(which % 3) / 2)
+        self.schedule(answer)
 
     def _play(self, reply: ReplyId) -> None:
         length_ms = self.reply_lengths_ms[_place_of(reply) % len(self.reply_lengths_ms)]

@@ -33,7 +33,7 @@ from audio.errors import EngineLoadError, SttError, TtsError, VadError
 from audio.frame import Frame
 from audio.frame_batching import MAX_BATCH_S
 from audio.speaker import WavSpeaker
-from audio.stt import SegmentId, Transcript
+from audio.stt import FirstWord, SegmentId, Transcript
 from audio.tts import Chunk, WordMark
 from audio.units import FRAME_SAMPLES, REPLY_RATE_HZ, Pcm, ReplySamples, Samples, ms_of_samples, samples_of_ms
 from audio.vad import VadResult
@@ -206,6 +206,10 @@ class ScriptedStream:
             self.segment, Samples(self.segment + self.fed_samples), text, low_confidence, other_language=other
         )
 
+    async def first_word(self) -> FirstWord | None:
+        await asyncio.sleep(self.recognizer.first_word_ms / 1000)
+        return self.recognizer.first_word
+
     def close(self) -> None:
         self.is_closed = True
 
@@ -224,6 +228,8 @@ class ScriptedRecognizer:
         early_low_confidence: Whether early transcripts have low confidence.
         draft_missing_words: Number of last words missing from an immediate draft; None for no draft.
         other_language: Another language of its words.
+        first_word: What each first word may be; None: it cannot tell.
+        first_word_ms: The delay of that.
     """
 
     utterances: Sequence[Utterance]
@@ -238,6 +244,8 @@ class ScriptedRecognizer:
     raises_bug: bool = False
     fails_at_dip: bool = False
     other_language: str = ""
+    first_word: FirstWord | None = None
+    first_word_ms: float = 10.0
     name: str = "scripted recognizer"
     detail: str = ""
     loads: int = 0

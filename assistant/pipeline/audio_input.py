@@ -18,7 +18,8 @@ from assistant.pipeline.listening_sounds import ListeningSounds
 from assistant.pipeline.recognizer import RecognizerFeed
 from assistant.pipeline.session_context import SessionContext
 from assistant.pipeline.transcript_requests import RecognizerRequest
-from assistant.turns.backchannel import ends_with_question, is_backchannel, is_echo
+from assistant.turns.addressee import reason_to_ignore
+from assistant.turns.backchannel import ends_with_question, ignorable_probability, is_backchannel, is_echo
 from assistant.turns.events import (
     CloseSegment,
     DraftTranscript,
@@ -218,8 +219,15 @@ class AudioInput:
         self._overlap_task = effect.segment, task
 
     async def _transcribe_overlap(self, effect: RequestTranscript, recent_text: str, onset: Samples) -> None:
+        first = await self._recognizer.first_word(effect.segment) if effect.first_word else None
+        if first is not None:
+            self._overlap_task = None
+            probability = round(ignorable_probability(first, recent_text), 3)
+            nothing = Transcript(effect.segment, self._position, "")
+            self.context.dispatch(InterimTranscript(self._position, nothing, was_requested=True, ignorable=probability))
+            return
         transcript = await self._recognizer.transcript(effect.segment, effect.speech_end, early=True)
-        if transcript is not None and transcript.text and transcript.low_confidence:
+        if transcript is not None and transcript.text and transcript.low_confidence and not effect.so_far:
             # In such short audio, an early transcript often repeats words.
             transcript = await self._recognizer.transcript(effect.segment, effect.speech_end, early=False)
         self._overlap_task = None
@@ -233,7 +241,12 @@ class AudioInput:
             self.context.recorder.interim_transcript(heard, _now_s())
         self.context.dispatch(
             InterimTranscript(
-                self._position, heard, addressed_speech.has_wake_phrase and bool(text), was_requested=True, is_echo=echo
+                self._position,
+                heard,
+                addressed_speech.has_wake_phrase and bool(text),
+                was_requested=True,
+                is_echo=echo,
+                after_question=ends_with_question(recent_text),
             )
         )
 
@@ -288,14 +301,8 @@ class AudioInput:
         ignored_because: Literal["", "overheard", "called", "backchannel"] = (
             "" if addressed_speech.kind == "meant" else addressed_speech.kind
         )
-        if (
-            not ignored_because
-            and not addressed_speech.has_wake_phrase
-            and addressed_speech.text
-            and is_backchannel(addressed_speech.text)
-            and not self._reply_was_question
-        ):
-            ignored_because = "backchannel"
+        if not ignored_because and not addressed_speech.has_wake_phrase and addressed_speech.text:
+            ignored_because = reason_to_ignore(addressed_speech.text, reply_was_question=self._reply_was_question)
         # The evidence collector has received the expected punctuation; turn taking does not use it.
         return FinalTranscript(
             self._position,

@@ -57,6 +57,9 @@ class _NoStream:
         """Returns the empty transcript."""
         return Transcript(self.segment, Samples(self.segment + self._fed), "")
 
+    async def first_word(self) -> None:
+        """Cannot tell."""
+
     def close(self) -> None:
         """Does nothing."""
 

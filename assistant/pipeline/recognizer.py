@@ -12,7 +12,7 @@ from assistant.pipeline.no_recognizer import NoRecognizer, typed_text_only
 from audio.errors import SttError
 from audio.frame import Frame
 from audio.ring import Ring
-from audio.stt import RecognitionStream, Recognizer, SegmentId, Transcript
+from audio.stt import FirstWord, RecognitionStream, Recognizer, SegmentId, Transcript
 from audio.time_limit import time_limit
 from audio.units import Samples, samples_of_s
 
@@ -89,6 +89,16 @@ class RecognizerFeed:
                 self._failed(SttError("it could not be restarted"))
             else:
                 self._report_lost_audio(segment)
+        return None
+
+    async def first_word(self, segment: SegmentId) -> FirstWord | None:
+        """Returns what the first word may be; None if that is not known."""
+        try:
+            async with time_limit(self.timeout_s):
+                if self._stream is not None and self._stream.segment == segment:
+                    return await self._stream.first_word()
+        except Exception as error:  # noqa: BLE001 - see reason_of
+            self._failed(error)
         return None
 
     def _report_lost_audio(self, segment: SegmentId) -> None:

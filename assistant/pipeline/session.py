@@ -62,6 +62,7 @@ from assistant.turns.events import (
     InterruptReply,
     KeyPressed,
     OpenSegment,
+    OverlapDecided,
     PlayListeningSound,
     PrepareReply,
     ReleasePlayback,
@@ -406,6 +407,8 @@ class Session:
             case UnduckReply():
                 self.speaker.unduck()
                 self.recorder.event(effect.reply.turn, "unduck", self._now_s())
+            case OverlapDecided():
+                self.recorder.event(effect.reply.turn, "overlap", self._now_s(), effect.description)
             case TurnDiscarded():  # whatever ended it, speech that was not addressed to the assistant was overheard
                 self._discard_turn(effect if self._audio_input.addressed else replace(effect, reason="overheard"))
             case ResumeReply():

@@ -22,6 +22,7 @@ from assistant.turns.events import (
     FinalTranscript,
     FrameProcessed,
     InterruptReply,
+    OverlapDecided,
     PlaybackProgress,
     PlayListeningSound,
     ReplyEnded,
@@ -252,7 +253,9 @@ def _at(item: LoggedEvent) -> Samples:
 # ---- comparison with the record ----
 
 
-def events_of(steps: Iterable[Step]) -> Mapping[int, list[tuple[str, str]]]:
+def events_of(  # noqa: C901, PLR0912 - one case for each kind of effect
+    steps: Iterable[Step],
+) -> Mapping[int, list[tuple[str, str]]]:
     """Returns the decision events that the records of these turns must hold: (event, detail) in order, by turn."""
     found: dict[int, list[tuple[str, str]]] = {}
     for _, effects in steps:
@@ -274,6 +277,8 @@ def events_of(steps: Iterable[Step]) -> Mapping[int, list[tuple[str, str]]]:
                     found.setdefault(reply.turn, []).append(("duck", ""))
                 case UnduckReply(reply):
                     found.setdefault(reply.turn, []).append(("unduck", ""))
+                case OverlapDecided(reply):
+                    found.setdefault(reply.turn, []).append(("overlap", effect.description))
                 case PlayListeningSound(turn):
                     found.setdefault(turn, []).append(("listening_sound", ""))
                 case _:
@@ -282,6 +287,17 @@ def events_of(steps: Iterable[Step]) -> Mapping[int, list[tuple[str, str]]]:
 
 
 DECISIONS = frozenset(
-    ("attempt", "dropped", "endpoint", "commit", "retracted", "interrupt", "duck", "unduck", "listening_sound")
+    (
+        "attempt",
+        "dropped",
+        "endpoint",
+        "commit",
+        "retracted",
+        "interrupt",
+        "duck",
+        "unduck",
+        "listening_sound",
+        "overlap",
+    )
 )
 """Record events that turn taking decides."""

@@ -16,7 +16,7 @@ from assistant.models.needs import LOCAL_MODEL, Need, installed, needed
 from assistant.models.whisper_choice import whisper_choice
 from assistant.pipeline.engines import SessionSettings
 from assistant.tools import ToolSettings
-from assistant.turns.settings import ListeningSoundThresholds, RecheckThresholds, TurnSettings
+from assistant.turns.settings import ListeningSoundThresholds, OverlapThresholds, RecheckThresholds, TurnSettings
 from assistant.turns.wake_phrase import WakePhrase, WakePhraseGate
 from audio.errors import EngineLoadError
 from audio.units import samples_of_s
@@ -24,6 +24,13 @@ from audio.units import samples_of_s
 SETTLE_MS: Mapping[str, float] = MappingProxyType({"faster-whisper": 160.0})
 """Silence in ms after which a recognizer's words no longer improve. The first answer of Whisper may come from a decode
 that began before the end was detected (docs/lab/stt.md)."""
+
+WORDS_AFTER_MS: Mapping[str, float] = MappingProxyType({"faster-whisper": 200.0})
+"""Speech in ms during a reply after which a recognizer's words so far are requested: they decide whether it interrupts.
+With a slow recognizer it interrupts without them; see `OverlapThresholds.max_words_wait_ms`."""
+
+FIRST_WORD_UNTIL_MS: Mapping[str, float] = MappingProxyType({"faster-whisper": 300.0})
+"""Speech in ms during a reply until which the recognizer examines only its first word, which takes less time."""
 
 PATIENCE: Mapping[Profile, EndOfTurnProfile] = MappingProxyType(
     {"auto": AUTO, "eager": EAGER, "balanced": BALANCED, "patient": PATIENT}
@@ -85,7 +92,15 @@ def turn_settings(settings: Settings, recognizer: str) -> TurnSettings:
         pre_roll_ms=turn.pre_roll_ms,
         listening_sounds=ListeningSoundThresholds() if turn.listening_sounds else None,
         # no reply to words that may still change
+        overlap=overlap_thresholds(recognizer),
         rechecks=RecheckThresholds(settle_ms=min(SETTLE_MS.get(recognizer, 0.0), turn.hangover_in_use_ms)),
+    )
+
+
+def overlap_thresholds(recognizer: str) -> OverlapThresholds:
+    """Returns the thresholds of overlaps with this recognizer."""
+    return OverlapThresholds(
+        words_after_ms=WORDS_AFTER_MS.get(recognizer, 0.0), first_word_until_ms=FIRST_WORD_UNTIL_MS.get(recognizer, 0.0)
     )
 
 

@@ -10,8 +10,11 @@ from audio.units import Samples
 IgnoreReason = Literal["", "noise", "overheard", "called", "backchannel"]
 """Why a transcript is not answered; "" if it is answered."""
 
-WITHOUT_TEXT = frozenset({"noise", "backchannel"})
+WITHOUT_TEXT = frozenset({"noise", "backchannel", "overheard"})
 """The reasons for which the words of a transcript are dropped."""
+
+IF_INTERRUPTED = frozenset({"backchannel", "overheard"})
+"""The reasons for which a transcript with words is only ignored if its turn interrupted a reply."""
 
 
 class Stability(Enum):

@@ -3,9 +3,14 @@
 `overlap_policy.py` decides with it whether speech during a reply is an interruption.
 """
 
+import re
+from functools import cache
+
+from audio.stt import FirstWord
+
 BACKCHANNELS_OF = {
-    "": "mhm mm mmm mmhm mmhmm hm hmm hmhm uh huh uhhuh um ah aha oh ok okay",
-    "en": "yeah yep yup right sure",
+    "": "um ok okay",
+    "en": "yeah yep yup right sure wow cool nice great exactly alright really absolutely totally interesting true",
     "de": "ja jaja jo genau klar stimmt achso",
     "fr": "oui ouais d'accord voilà",
     "es": "sí vale claro ajá ya",
@@ -22,12 +27,92 @@ _HUMS = frozenset("mhm mm mmm mmhm mmhmm hm hmm hmhm".split())
 """Words that a recognizer writes for a hum."""
 
 _MARKS = ".,!?…;:¡¿"
+
+PHRASES = frozenset(
+    {
+        "i see", "i know", "got it", "all right", "of course", "makes sense", "that makes sense", "oh my", "my god",
+        "oh my god", "i understand", "fair enough", "ach so", "alles klar", "je vois", "ya veo",
+    }
+)  # fmt: skip
+"""Backchannels of several words, of which not each is one alone."""
+
+_LONGEST_PHRASE = max(len(phrase.split()) for phrase in PHRASES)
+
+_WORDLESS = re.compile(
+    r"m+|m+h+m*|h+m+(?:h*m+)?|u+h+(?:u*h+)?|h+u+h+|a+h+(?:a+h*)?|o+h+(?:o+h*)?|e+h+|o{2,}h*|a+w+|e+w+|u+g+h+|ph+e+w+|"
+    r"(?:h[aeio])+h?|(?:[aeio]h)+|wh?o+a+h?|ou?ch|oops|a+"
+)
+"""Sounds that recognizers spell: "mmm", "mhm", "uh-huh", "ah", "oh", "aww", "haha"."""
+
 _SENTENCE_ENDS = ".!?…:"
 
 
 def is_backchannel(text: str) -> bool:
     """Returns whether the text contains only backchannel words. An empty text counts as a backchannel."""
-    return all(_bare(word) in BACKCHANNELS for word in text.split())
+    words, place = _words_of(text), 0
+    while place < len(words):
+        taken = _length_of_backchannel(words, place)
+        if not taken:
+            return False
+        place += taken
+    return True
+
+
+def may_become_backchannel(text: str) -> bool:
+    """Returns whether the text, of speech that continues, may be the beginning of a backchannel but is none yet."""
+    words, place = _words_of(text), 0
+    while place < len(words):
+        taken = _length_of_backchannel(words, place)
+        if not taken:
+            return any(_begins(words[place:], known) for known in _KNOWN)
+        place += taken
+    return False
+
+
+def _words_of(text: str) -> list[str]:
+    words = text.lower().replace("-", "").replace("’", "'").split()
+    return [plain for word in words if (plain := word.strip(".,!?…;:¡¿"))]
+
+
+def _length_of_backchannel(words: list[str], place: int) -> int:
+    """Returns of how many words the backchannel consists that begins at this place; 0 if there is none."""
+    for length in range(_LONGEST_PHRASE, 1, -1):
+        if " ".join(words[place : place + length]) in PHRASES:
+            return length
+    return int(words[place] in BACKCHANNELS or bool(_WORDLESS.fullmatch(words[place])))
+
+
+_KNOWN = (*BACKCHANNELS_OF[""].split(), *BACKCHANNELS_OF["en"].split(), *PHRASES)
+
+
+_BEGINNINGS = (*BACKCHANNELS, *PHRASES, *_HUMS, "uhhuh", "huh", "aha", "haha", "whoa", "ugh", "aww")
+"""What begins with a token that a recognizer may write for the beginning of a backchannel."""
+
+
+def _begins(words: list[str], known: str) -> bool:
+    """Returns whether these words may be the beginning of a known backchannel, of which the last word is incomplete."""
+    return known.startswith(" ".join(words)) and " ".join(words) != known
+
+
+def ignorable_probability(found: FirstWord, said: str) -> float:
+    """Returns the probability that the first word begins a backchannel or an echo, or is no word.
+
+    Args:
+        found: What the first word may be.
+        said: What the assistant has just said. The microphone may have picked it up.
+    """
+    echoes = plain_words(said).split()
+    return sum(
+        probability
+        for beginning, probability in found.beginnings
+        if begins_backchannel(word := plain_words(beginning)) or any(echo.startswith(word) for echo in echoes)
+    )
+
+
+@cache
+def begins_backchannel(word: str) -> bool:
+    """Returns whether plain letters may be the beginning of a backchannel. No letters may be."""
+    return bool(_WORDLESS.fullmatch(word)) or any(known.startswith(word) for known in _BEGINNINGS)
 
 
 def without_hums(text: str, said: str, most: int) -> str:

@@ -9,7 +9,10 @@ they equal other words, and whether they are a backchannel.
                                                       2: silent, possible onset; 3: speaking, clearly above the noise;
                                                       4: speaking, at background level
     partial 41600 34112 0 words                       interim transcript of a segment: low confidence or not; -, mhm,
-                                                      words, called or echo; "asked" if it was requested
+                                                      aside (to others), begin (of a backchannel), words, called or
+                                                      echo; "asked" if it was requested
+    partial 41600 34112 first 0.93            the same if only the first word was examined: the probability that it
+                                                      begins a backchannel or an echo, or is no word
     draft 41600 34112 41000 0.97 9d161719             words of a decode during speech: the end of its audio,
                                                       probability of a sentence end, salted hash
     judged 41600 34112 0.49 160.0 650.0 0.2 sound     EOT estimate of a segment: probability, length of the silence,
@@ -35,7 +38,8 @@ from typing import Any, assert_never
 
 from assistant.end_of_turn.dictation import KINDS, NOTHING, STATES, Dictation
 from assistant.end_of_turn.estimator import EndOfTurnEstimate, EndOfTurnProfile
-from assistant.turns.backchannel import is_backchannel, plain_words
+from assistant.turns.addressee import is_side_talk
+from assistant.turns.backchannel import is_backchannel, may_become_backchannel, plain_words
 from assistant.turns.events import (
     DraftTranscript,
     EndOfTurnScored,
@@ -95,6 +99,17 @@ _GROUPS: dict[str, type[Any]] = {
 }
 """Classes of the settings that have fields of their own."""
 
+_TEXTS = {
+    "-": "",
+    "echo": "",
+    "mhm": "mhm",
+    "aside": "Mom, wait.",
+    "begin": "I",
+    "words": "words",
+    "called": "words",
+}
+"""A text for each kind of words in the entry of an interim transcript."""
+
 _RECHECKS = tuple(each.name for each in fields(RecheckThresholds))
 """Names of the thresholds of rechecks. In the trace they are fields of the settings and of the group `attempts`."""
 
@@ -152,9 +167,7 @@ def event_entry(event: SingleEvent, salt: bytes) -> str:  # noqa: PLR0911 - one 
     """Returns the entry of an event. `salt`: the key for hashes of words."""
     match event:
         case InterimTranscript():
-            said = "echo" if event.is_echo else "called" if event.has_wake_phrase else _said(event.transcript.text)
-            asked = " asked" if event.was_requested else ""
-            return f"partial {event.at} {event.transcript.segment} {event.transcript.low_confidence:d} {said}{asked}"
+            return f"partial {event.at} {event.transcript.segment} {_words_so_far(event)}"
         case DraftTranscript(at, words, sentence_end):
             return f"draft {at} {words.segment} {words.until} {sentence_end!r} {_hashed(words.text, salt)}"
         case EndOfTurnScored():
@@ -196,10 +209,25 @@ def _id(reply: ReplyId) -> str:
     return f"{reply.turn} {reply.attempt}"
 
 
-def _said(text: str) -> str:
+def _words_so_far(event: InterimTranscript) -> str:
+    if event.ignorable is not None:
+        return f"first {event.ignorable}"
+    said = "echo" if event.is_echo else "called" if event.has_wake_phrase else _said(event)
+    asked = " asked" if event.was_requested else ""
+    return f"{event.transcript.low_confidence:d} {said}{asked}"
+
+
+def _said(event: InterimTranscript) -> str:
+    text = event.transcript.text
     if not text:
         return "-"
-    return "mhm" if is_backchannel(text) else "words"
+    if event.after_question:
+        return "words"
+    if is_backchannel(text):
+        return "mhm"
+    if is_side_talk(text):
+        return "aside"
+    return "begin" if may_become_backchannel(text) else "words"
 
 
 def _dictated(dictation: Dictation) -> str:
@@ -296,8 +324,11 @@ def _event_of(kind: str, fields: list[str]) -> ReportedEvent:  # noqa: C901, PLR
     position, *rest = fields  # raises ValueError without fields
     at = Samples(int(position))
     match kind, rest:
+        case "partial", [segment, "first", probability]:
+            words = Transcript(SegmentId(int(segment)), at, "")
+            return InterimTranscript(at, words, was_requested=True, ignorable=float(probability))
         case "partial", [segment, low_confidence, said, *asked] if asked in ([], ["asked"]):
-            text = {"-": "", "echo": "", "mhm": "mhm", "words": "words", "called": "words"}[said]
+            text = _TEXTS[said]
             words = Transcript(SegmentId(int(segment)), at, text, low_confidence == "1")
             return InterimTranscript(
                 at, words, has_wake_phrase=said == "called", was_requested=bool(asked), is_echo=said == "echo"

@@ -75,8 +75,11 @@ class InterimTranscript:
 
     Attributes:
         has_wake_phrase: The transcript contains the wake phrase. It interrupts a reply in every mode.
-        was_requested: The transcript answers a `RequestTranscript`; no better one follows.
+        was_requested: The transcript answers a `RequestTranscript`. If the speech has ended, no better one follows.
         is_echo: The words were the reply's own, picked up from the loudspeaker. The transcript is then empty.
+        after_question: The last sentence of the reply that was heard is a question, so "yeah" is an answer.
+        ignorable: The transcript is empty, and only the first word was examined: the probability that it begins a
+            backchannel or an echo, or is no word; see `ignorable_probability`. None: there is a transcript.
     """
 
     at: Samples
@@ -84,6 +87,8 @@ class InterimTranscript:
     has_wake_phrase: bool = False
     was_requested: bool = False
     is_echo: bool = False
+    after_question: bool = False
+    ignorable: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +135,7 @@ class FinalTranscript:
 
     Attributes:
         ignored_because: Why the transcript is not answered; "" if it is answered. A transcript that is ignored has no
-            text, except a backchannel: it is only ignored if it interrupted a reply.
+            text. One with text, a backchannel or words to somebody else, is only ignored if it interrupted a reply.
     """
 
     at: Samples
@@ -278,10 +283,19 @@ class Transcribe:
 
 @dataclass(frozen=True, slots=True)
 class RequestTranscript:
-    """Requests the words of speech that ended before the VAD was certain. An `InterimTranscript` delivers them."""
+    """Requests the words of unconfirmed speech or of an overlap. An `InterimTranscript` delivers them.
+
+    Attributes:
+        segment: The segment.
+        speech_end: The end of the speech, or the newest audio.
+        so_far: The speech continues, so a transcript of low confidence is not requested again in a better quality.
+        first_word: It has just begun, so its first word is examined instead, if the recognizer can.
+    """
 
     segment: SegmentId
     speech_end: Samples
+    so_far: bool = False
+    first_word: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,6 +419,32 @@ class InterruptReply:
     continues_turn: bool = False
 
 
+OverlapEvidence = Literal[
+    "words", "first word", "speech", "long speech", "no words in time", "backchannel", "words to others",
+    "unsure words", "no words", "echo", "silence",
+]  # fmt: skip
+"""What decides an overlap. "speech": there was enough of it. "silence": it ended before any words were requested."""
+
+
+@dataclass(frozen=True, slots=True)
+class OverlapDecided:
+    """Reports what decided an overlap. Only where words decide; see `OverlapThresholds.words_after_ms`.
+
+    Attributes:
+        interrupts: The reply ends. The effects after this one say how.
+        evidence: What decided it.
+    """
+
+    reply: ReplyId
+    interrupts: bool
+    evidence: OverlapEvidence
+
+    @property
+    def description(self) -> str:
+        """The decision and its evidence, as in traces."""
+        return f"{'interrupts' if self.interrupts else 'ignored'}: {self.evidence}"
+
+
 @dataclass(frozen=True, slots=True)
 class HoldPlayback:
     """Delays the first sound of a reply, because the user may be resuming."""
@@ -458,7 +498,7 @@ class ResumeReply:
 DirectEffect = (
     OpenSegment | TurnStarted | RequestTranscript | PrepareReply | PlayListeningSound | StopListeningSound | EndOfTurn
     | CommitTurn | CommitWithoutReply | CloseSegment | DropAttempt | RetractReply | InterruptReply | HoldPlayback
-    | ReleasePlayback | DuckReply | UnduckReply | TurnDiscarded | ResumeReply
+    | ReleasePlayback | DuckReply | UnduckReply | TurnDiscarded | ResumeReply | OverlapDecided
 )  # fmt: skip
 """The effects that a session performs as they are."""
 

@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from assistant.turns.backchannel import is_backchannel
+from assistant.turns.addressee import is_side_talk
+from assistant.turns.backchannel import is_backchannel, may_become_backchannel
 from assistant.turns.events import Effects, InterimTranscript, RequestTranscript
 from assistant.turns.settings import TurnSettings
 from assistant.turns.speech_candidate import SpeechCandidate
 from assistant.turns.user_turn import UserTurn, speech_probability
 from audio.stt import SegmentId
-from audio.units import FRAME_MS, Samples, samples_of_ms
+from audio.units import FRAME_MS, Samples, ms_of_samples, samples_of_ms
 from audio.vad import VadResult
 
 
@@ -60,7 +61,8 @@ class Overlap:
         onset: Where it began.
         speech_end: Its end, if no more speech follows.
         status: What is known about it.
-        backchannel: Its transcript so far is a backchannel.
+        backchannel: Its transcript so far is a backchannel, or addressed to somebody else.
+        may_become_backchannel: Its transcript so far may be the beginning of a backchannel.
         early: It began so soon after the reply that it continues the previous turn; see `OverlapThresholds.early_ms`.
         speech_ms: The amount of speech that counts towards an interruption; see `count_speech`.
         peak_probability: The highest speech probability of its frames.
@@ -69,6 +71,9 @@ class Overlap:
         pause: The current pause; None while speech continues.
         turn: The number of its turn, if the start of that turn was reported.
         side_talk: The turn whose transcript shows whether the speech is addressed to the assistant, or is committed.
+        low_confidence: The recognizer reported low confidence in its transcript so far.
+        words_requested_at: When its words so far were requested; None if no request is pending.
+        words_due_at: When they are requested next.
     """
 
     segment: SegmentId
@@ -76,6 +81,7 @@ class Overlap:
     speech_end: Samples
     status: OverlapStatus = OverlapStatus.UNDECIDED
     backchannel: bool = False
+    may_become_backchannel: bool = False
     early: bool = False
     speech_ms: float = 0.0
     peak_probability: float = 0.0
@@ -84,6 +90,9 @@ class Overlap:
     pause: Pause | None = None
     turn: int | None = None
     side_talk: UserTurn | None = None
+    low_confidence: bool = False
+    words_requested_at: Samples | None = None
+    words_due_at: Samples = Samples(0)
 
     @property
     def is_deferred(self) -> bool:
@@ -117,10 +126,51 @@ class Overlap:
         if vad.speaking and speech_probability(vad) >= least:
             self.speech_ms += FRAME_MS
 
-    def add_transcript(self, event: InterimTranscript) -> None:
-        """Takes the words so far."""
-        text = event.transcript.text
-        self.backchannel = bool(text) and is_backchannel(text) and not event.has_wake_phrase
+    def add_transcript(self, event: InterimTranscript, settings: TurnSettings) -> None:
+        """Takes the words so far, or the examined first word."""
+        if event.was_requested and self.words_requested_at is not None:
+            interval = samples_of_ms(self._words_interval_ms(event, settings))
+            self.words_requested_at, self.words_due_at = None, Samples(event.at + interval)
+        if event.ignorable is not None:
+            return
+        text, meant = event.transcript.text, event.has_wake_phrase or event.after_question
+        self.backchannel = bool(text) and not meant and (is_backchannel(text) or is_side_talk(text))
+        self.may_become_backchannel = not meant and may_become_backchannel(text)
+        self.low_confidence = event.transcript.low_confidence
+
+    def _words_interval_ms(self, event: InterimTranscript, settings: TurnSettings) -> float:
+        if event.ignorable is not None:
+            return settings.overlap.first_word_interval_ms
+        return max(settings.overlap.words_interval_ms, ms_of_samples(event.at - self.onset) / 4)
+
+    def words_decide(self, settings: TurnSettings) -> bool:
+        """Returns whether speech interrupts with words only, and not without. Early speech interrupts without."""
+        return settings.overlap.words_after_ms > 0 and not self.early
+
+    def awaits_words(self, at: Samples, settings: TurnSettings) -> bool:
+        """Returns whether words may still decide while the speech continues."""
+        if not self.words_decide(settings):
+            return False
+        if self.words_are_late(at, settings):
+            return False
+        if not self.low_confidence and (self.backchannel or self.may_become_backchannel):
+            return True
+        return self.speech_ms < settings.overlap.max_wordless_ms
+
+    def words_are_late(self, at: Samples, settings: TurnSettings) -> bool:
+        """Returns whether the recognizer takes too long for the words so far."""
+        requested_at = self.words_requested_at
+        return requested_at is not None and ms_of_samples(at - requested_at) >= settings.overlap.max_words_wait_ms
+
+    def request_words_so_far(self, at: Samples, settings: TurnSettings) -> Effects:
+        """Requests the words of speech that continues, if they decide and are due."""
+        if not self.words_decide(settings) or self.words_requested_at is not None or at < self.words_due_at:
+            return ()
+        if at - self.onset < samples_of_ms(settings.overlap.words_after_ms) or not self.has_enough_speech(settings):
+            return ()
+        self.words_requested_at = at
+        begins = ms_of_samples(at - self.onset) < settings.overlap.first_word_until_ms
+        return (RequestTranscript(self.segment, at, so_far=True, first_word=begins),)
 
     def request_transcript(self, at: Samples, settings: TurnSettings) -> Effects:
         """Requests the transcript of a pause, once; () if it is too early or was requested already."""
@@ -128,7 +178,7 @@ class Overlap:
         too_early = at - self.speech_end < samples_of_ms(settings.start.request_after_ms)
         if pause is None or too_early or pause.transcript_requested_at is not None:
             return ()
-        pause.transcript_requested_at = at
+        pause.transcript_requested_at, self.words_requested_at = at, None
         return (RequestTranscript(self.segment, self.speech_end),)
 
     # ---- what is known ----

@@ -4,11 +4,11 @@
 """
 
 from assistant.turns.conversation import Conversation
-from assistant.turns.events import Effects, InterimTranscript
+from assistant.turns.events import Effects, InterimTranscript, OverlapDecided
 from assistant.turns.interruption import defer_overlap, dismiss_overlap, interrupt_or_retract
 from assistant.turns.overlap import Overlap
-from assistant.turns.overlap_policy import OverlapClass
-from assistant.turns.settings import InterruptedBy
+from assistant.turns.overlap_policy import OverlapDecision
+from assistant.turns.settings import InterruptedBy, TurnSettings
 from assistant.turns.side_talk import request_transcript_after_pause
 from assistant.turns.states import Replying
 from audio.stt import SegmentId
@@ -38,15 +38,23 @@ def on_frame(conversation: Conversation, state: Replying, overlap: Overlap, at: 
     if not settings.voice_interrupts:
         return (*state.stop_ducking(), *_on_uninterruptible(conversation, state, overlap, at, vad))
     overlap.count_speech(vad, settings)
-    found = conversation.overlap_policy.classify(overlap, vad, at, settings)
-    if found is OverlapClass.INTERRUPTION:
-        return interrupt_or_retract(conversation, state, overlap, at)
-    if found is OverlapClass.NO_INTERRUPTION:
-        return dismiss_overlap(conversation, state, vad.boundary, at)
+    found = conversation.overlap_policy.decide(overlap, vad, at, settings)
+    if found is not None:
+        reported = _report(found, state, settings)
+        if found.interrupts:
+            return (*reported, *interrupt_or_retract(conversation, state, overlap, at))
+        return (*reported, *dismiss_overlap(conversation, state, vad.boundary, at))
     if not vad.speaking:
         return overlap.request_transcript(at, settings)
     overlap.update_status(settings)
-    return state.duck(at, settings)
+    return (*state.duck(at, settings), *overlap.request_words_so_far(at, settings))
+
+
+def _report(found: OverlapDecision, state: Replying, settings: TurnSettings) -> Effects:
+    """Reports what decided the overlap, where words decide."""
+    if settings.overlap.words_after_ms <= 0:
+        return ()
+    return (OverlapDecided(state.reply, found.interrupts, found.evidence),)
 
 
 def _on_uninterruptible(
@@ -90,12 +98,13 @@ def on_interim_transcript(conversation: Conversation, state: Replying, event: In
     may_interrupt = conversation.settings.voice_interrupts or called
     if not may_interrupt or not (words.text or event.was_requested):
         return ()
-    overlap.add_transcript(event)
-    found = conversation.overlap_policy.classify(overlap, event, event.at, conversation.settings)
-    if found is OverlapClass.UNDECIDED:
+    overlap.add_transcript(event, conversation.settings)
+    found = conversation.overlap_policy.decide(overlap, event, event.at, conversation.settings)
+    if found is None:
         return ()
-    if found is OverlapClass.NO_INTERRUPTION:
-        return dismiss_overlap(conversation, state, overlap.speech_end, event.at)
+    reported = _report(found, state, conversation.settings)
+    if not found.interrupts:
+        return (*reported, *dismiss_overlap(conversation, state, overlap.speech_end, event.at))
     if called or event.was_requested:
         overlap.peak_probability = 1.0  # the transcript confirms the speech, whatever the VAD reported
-    return interrupt_or_retract(conversation, state, overlap, event.at)
+    return (*reported, *interrupt_or_retract(conversation, state, overlap, event.at))

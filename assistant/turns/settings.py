@@ -179,6 +179,32 @@ class OverlapThresholds:
     """Value of `TurnSettings.interrupt_after_ms` from which `background_speech_ms` does not apply. There the background
     level contains the reply's own echo."""
 
+    words_after_ms: float = 0.0
+    """Time in ms after the onset of an overlap at which its words so far are requested. Such speech interrupts with
+    words only; see `max_wordless_ms`. 0: certain speech interrupts at once. Set for recognizers that decode fast
+    enough; see `assistant/setup/derived_settings.py` (docs/lab/turn-taking.md, "Overlaps")."""
+
+    words_interval_ms: float = 60.0
+    """Time in ms after words that did not decide, at which they are requested again."""
+
+    first_word_until_ms: float = 0.0
+    """Speech in ms until which only the first word is examined, which takes less time than words. 0: it never is. Set
+    for recognizers that can; see `words_after_ms`."""
+
+    first_word_interval_ms: float = 0.0
+    """Time in ms after a first word that did not decide, at which it is examined again, in the next frame at the
+    earliest."""
+
+    max_ignorable: float = 0.04
+    """Probability, 0..1, up to which the first word begins a backchannel or is no word, and the speech interrupts
+    (docs/lab/turn-taking.md, "Overlaps")."""
+
+    max_words_wait_ms: float = 500.0
+    """Longest wait in ms for the words so far. If the recognizer is slower, certain speech interrupts without words."""
+
+    max_wordless_ms: float = 3000.0
+    """Speech in ms that interrupts without words although words were requested: the recognizer may be wrong."""
+
     max_ducking_ms: float = 1000.0
     """Longest ducking in ms for an undecided overlap. Speech that stays undecided for longer is background or noise."""
 
@@ -187,8 +213,9 @@ class OverlapThresholds:
 class ReplyThresholds:
     """Thresholds of replies that no user turn caused: announcements, and the rest of an interrupted reply."""
 
-    resume_delay_ms: float = 1000.0
-    """Silence in ms after a false interruption before the reply resumes. A user who hums may be about to speak."""
+    resume_delay_ms: float = 700.0
+    """Silence in ms after a false interruption before the reply resumes. A user who hums may be about to speak: of 74
+    who went on after at most 0.7 s of speech, two paused for longer than this (docs/lab/turn-taking.md, "Overlaps")."""
 
     max_announcements: int = 20
     """Limit on the waiting announcements. If there are more, the oldest are dropped."""

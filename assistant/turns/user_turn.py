@@ -7,7 +7,7 @@ words have changed, the attempt restarts. `turn_end_policy.py` decides when the 
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 
-from assistant.turns.attempt import WITHOUT_TEXT, Attempt, IgnoreReason, Stability, Words, prepare_reply
+from assistant.turns.attempt import IF_INTERRUPTED, WITHOUT_TEXT, Attempt, IgnoreReason, Stability, Words, prepare_reply
 from assistant.turns.backchannel import plain_words
 from assistant.turns.events import (
     AbandonReason,
@@ -265,13 +265,15 @@ class UserTurn:
         reason: IgnoreReason = event.ignored_because
         if reject_noise and uncertain and text:
             reason = "noise"
-        elif reason == "backchannel" and not self._ignores_backchannel(forced=forced):
+        elif text and reason in IF_INTERRUPTED and not self._ignores_interruption(forced=forced):
             reason = ""
         stability = Stability.DRAFT if transcript.is_draft else Stability.CONFIRMED
         return Words("", text, transcript.low_confidence, stability, reason)
 
-    def _ignores_backchannel(self, *, forced: bool) -> bool:
-        """Returns whether a backchannel is no turn: it interrupted a reply, and nothing else asks for an answer."""
+    def _ignores_interruption(self, *, forced: bool) -> bool:
+        """Returns whether a backchannel or words to others are no turn: they interrupted a reply, and nothing else asks
+        for an answer.
+        """
         interrupted = self.resumable_reply is not None and not self.early
         return interrupted and not forced and self.answering is Answering.IF_WORDS
 

@@ -32,6 +32,17 @@ UNKNOWN_LANGUAGE = "?"
 
 
 @dataclass(frozen=True, slots=True)
+class FirstWord:
+    """What the first word of a segment may be.
+
+    Attributes:
+        beginnings: Likely beginnings of the word, as the engine splits words, with their probabilities.
+    """
+
+    beginnings: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Transcript:
     """The transcript of a speech segment, final or so far.
 
@@ -89,6 +100,13 @@ class RecognitionStream(Protocol):
 
         Raises:
             SttError: The engine failed.
+        """
+        ...
+
+    async def first_word(self) -> FirstWord | None:
+        """Returns what the first word may be; None if the engine cannot tell. Much sooner than a transcript.
+
+        Safe to cancel. Raises SttError if the engine failed.
         """
         ...
 

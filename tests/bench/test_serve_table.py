@@ -40,7 +40,7 @@ RUN = Run(
 
 def test_main_table_compares_this_project_with_peers() -> None:
     lines = main_table(RUN).splitlines()
-    assert lines[2] == "| **Repartee, this run** | 400 / 490, 0 % | 50 %, 800 / 800 | 250 / 250 |"
+    assert lines[2] == "| **Repartee, this run** | 400 / 490, 0 % | 50 %, 800 / 800 | 100 / 100; 250 / 250 |"
     assert all(line.count("|") == 5 for line in lines[:7])
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -10,10 +11,11 @@ from audio.stt.whisper.model import Decoded, LoadedWhisper
 from audio.stt.whisper.worker_threads import WhisperThread
 from audio.units import Pcm
 
-Kind = Literal["final", "soon", "pause", "settle", "probability_dip", "interim"]
+Kind = Literal["final", "soon", "first_word", "pause", "settle", "probability_dip", "interim"]
 """The reason for a decode.
 
-final: a transcript is requested. soon: a transcript is requested and will be requested again. pause: a transcript will
+final: a transcript is requested. soon: a transcript is requested and will be requested again. first_word: only the
+first word is requested. pause: a transcript will
 be requested if this pause is the end. settle: the audio has become too long to keep. probability_dip: the speech
 probability has dropped, which may be the end. interim: the user is speaking.
 """
@@ -24,7 +26,7 @@ EARLY: frozenset[Kind] = frozenset({"probability_dip", "interim"})
 PREEMPTIBLE: frozenset[Kind] = EARLY | {"pause"}
 """Decodes that are aborted in favour of requested transcripts, unless their result is sufficient for the request."""
 
-REQUESTED: frozenset[Kind] = frozenset({"final", "soon"})
+REQUESTED: frozenset[Kind] = frozenset({"final", "soon", "first_word"})
 """Decodes that a caller is waiting for."""
 
 WITHOUT_RETRY: frozenset[Kind] = EARLY | {"soon"}
@@ -283,12 +285,7 @@ class DecodeScheduler:
         self._running.append(running)
         try:
             pool.thread.submit(
-                lambda: pool.model.decode(
-                    decode.pcm,
-                    language,
-                    retry=decode.kind not in WITHOUT_RETRY,
-                    wanted=lambda: not running.unwanted.is_set(),
-                ),
+                lambda: _result(pool.model, decode, language, lambda: not running.unwanted.is_set()),
                 done,
                 failed,
             )
@@ -323,6 +320,13 @@ class DecodeScheduler:
         if pool is not None:
             pool.thread.give_up()
         return pool
+
+
+def _result(model: LoadedWhisper, decode: Decode, language: str | None, wanted: Callable[[], bool]) -> Decoded | None:
+    """Decodes in a thread of the model."""
+    if decode.kind == "first_word" and language is not None:
+        return model.first_word(decode.pcm, language)
+    return model.decode(decode.pcm, language, retry=decode.kind not in WITHOUT_RETRY, wanted=wanted)
 
 
 def _urgency(client: DecodeClient, kind: Kind) -> tuple[int, int]:

@@ -31,6 +31,10 @@ before tuning (model card of MahmoudAshraf/acft-whisper-large-v3-turbo).
 SETTLE_S = 25.0
 """Length of undecided audio from which its older part is decoded finally; 5 s of the window remain for that."""
 
+FIRST_WORD_WINDOW_S = 2.0
+"""Minimum length of the window for the first word only, which is recognized well enough in it (docs/lab/turn-taking.md,
+"Overlaps")."""
+
 _CUT_FROM_S = 12.0
 _QUIET_SAMPLES = MIC_RATE_HZ // 5
 _STEP_SAMPLES = MIC_RATE_HZ // 50
@@ -47,6 +51,12 @@ def encoder_frames(samples: int, window: EncoderWindow) -> int:
         return round(WINDOW_S * _FRAMES_PER_S)
     min_s = FLOOR_S if window == "adaptive" else 0.0
     seconds = min(WINDOW_S, max(min_s, samples / MIC_RATE_HZ + MARGIN_S))
+    return 2 * round(seconds * _FRAMES_PER_S / 2)
+
+
+def first_word_frames(samples: int) -> int:
+    """Returns how many log-mel frames to encode for the first word of `samples` of audio."""
+    seconds = min(WINDOW_S, max(FIRST_WORD_WINDOW_S, samples / MIC_RATE_HZ + 1.0))
     return 2 * round(seconds * _FRAMES_PER_S / 2)
 
 

@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from audio.errors import EngineLoadError
-from audio.stt import UNKNOWN_LANGUAGE, Punctuation
-from audio.stt.whisper.encoder_window import WINDOW_S, EncoderWindow, encoder_frames
+from audio.stt import UNKNOWN_LANGUAGE, FirstWord, Punctuation
+from audio.stt.whisper.encoder_window import WINDOW_S, EncoderWindow, encoder_frames, first_word_frames
+from audio.stt.whisper.first_word import WordTokens
 from audio.stt.whisper.hallucination_filter import (
     DecodeResult,
     failed_check,
@@ -118,6 +119,7 @@ class Decoded:
         punctuation: Expected punctuation after the last word; None if unknown.
         was_aborted: It failed a check in a short window, and the full window, which may pass, was not tried.
         other_language: See `Transcript`.
+        first_word: The result of `LoadedWhisper.first_word`, which has no text.
     """
 
     text: str
@@ -127,6 +129,7 @@ class Decoded:
     punctuation: Punctuation | None = None
     was_aborted: bool = False
     other_language: str = ""
+    first_word: FirstWord | None = None
 
 
 class LoadedWhisper:
@@ -169,6 +172,7 @@ class LoadedWhisper:
             self._check(self._model)
             vocabulary = self._model.hf_tokenizer.get_vocab(with_added_tokens=False)
             self._marks = PunctuationTokens(vocabulary, self._tokenizer("en").eot)
+            self._words = WordTokens(vocabulary, self._tokenizer("en").eot)
             self.decode(np.zeros(MIC_RATE_HZ, np.int16), settings.spoken, retry=False)
         except EngineLoadError:
             raise
@@ -223,6 +227,25 @@ class LoadedWhisper:
         if improbable and language is not None and len(pcm) >= _OTHER_LANGUAGE_S * MIC_RATE_HZ:
             other = self._other_language(language, encoded)
         return Decoded(text, reason, spoken, sure, punctuation, suspect and not retry, other)
+
+    def first_word(self, pcm: Pcm, language: str) -> Decoded:
+        """Returns what the first word of the audio may be, from one step of the decoder after a short encoder window.
+
+        Args:
+            pcm: int16, shape (n,), 16 kHz, at most 30 s.
+            language: Language of the word.
+        """
+        encoded = self.encode(self.features(pcm), first_word_frames(len(pcm)))
+        prompt = self._prompt(self._tokenizer(language))
+        [result] = self._model.model.generate(
+            encoded,
+            [prompt],
+            beam_size=1,
+            max_length=2 * (len(prompt) + 1),  # CTranslate2 halves it, see `generate`
+            return_logits_vocab=True,
+        )
+        beginnings = self._words.beginnings(self._array(result.logits[0][0]))
+        return Decoded("", "", language, False, first_word=FirstWord(beginnings))
 
     def features(self, pcm: Pcm) -> Features:
         """Returns the log-mel spectrogram of the audio, without silence after it."""

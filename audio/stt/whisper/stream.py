@@ -3,11 +3,12 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from audio.errors import SttError
-from audio.stt import SegmentId, Transcript
+from audio.stt import FirstWord, SegmentId, Transcript
 from audio.stt.whisper.decode_scheduler import EARLY, ConversationShare, Decode, DecodeScheduler, Kind
 from audio.stt.whisper.encoder_window import SETTLE_S, WINDOW_S, cut_at
 from audio.stt.whisper.local_agreement import Agreement
@@ -110,6 +111,7 @@ class WhisperStream:
         self._open = True
         self._failure: SttError | None = None
         self._requests: list[_Request] = []
+        self._first_word: tuple[int, asyncio.Future[FirstWord | None]] | None = None  # ticket and answer of a request
         self._draft_ticket: int | None = None  # ticket of the request that got a draft
         self._chunks: list[Pcm] = []  # the audio from `_window` to `_fed`
         self._window = 0
@@ -187,6 +189,23 @@ class WhisperStream:
         finally:
             self._requests = [other for other in self._requests if other is not request]
 
+    async def first_word(self) -> FirstWord | None:
+        """See `RecognitionStream`. None if it is later than the first window, or the language is not known yet.
+
+        Raises SttError if the model fails or the segment is closed.
+        """
+        self._check()
+        if self.share.language is None or self._window > 0:
+            return None
+        request = self._scheduler.ticket(), asyncio.get_running_loop().create_future()
+        self._first_word = request
+        self._scheduler.serve()
+        try:
+            return await request[1]
+        finally:
+            if self._first_word is request:
+                self._first_word = None
+
     def close(self) -> None:
         """Ends the segment. Pending requests are still answered."""
         self._open = False
@@ -200,7 +219,10 @@ class WhisperStream:
     @property
     def oldest_ticket(self) -> int | None:
         """The ticket of the oldest pending request; None if there is none."""
-        return min((request.ticket for request in self._requests if request.is_pending), default=None)
+        tickets = [request.ticket for request in self._requests if request.is_pending]
+        if self._first_word is not None:
+            tickets.append(self._first_word[0])
+        return min(tickets, default=None)
 
     @property
     def is_finished(self) -> bool:
@@ -211,8 +233,8 @@ class WhisperStream:
         """Returns what to decode now: old audio to settle, a requested transcript, a pause, an interim transcript."""
         length = self._fed - self._window
         awaited = self.oldest_ticket is not None
-        if length == 0:
-            return None
+        if length == 0 or self._first_word is not None:
+            return "first_word" if length else None
         if length > samples_of_s(WINDOW_S if awaited else SETTLE_S):
             return "settle"
         if awaited:
@@ -232,7 +254,9 @@ class WhisperStream:
 
     def satisfied_by(self, decode: Decode) -> bool:
         """Whether this decode satisfies all requests, or will if the current silence continues."""
-        if decode.start != self._window:
+        if decode.kind == "first_word":
+            return self._first_word is not None
+        if decode.start != self._window or self._first_word is not None:
             return False
         if self.oldest_ticket is None:
             return 0 < self._final_from <= decode.until
@@ -250,7 +274,7 @@ class WhisperStream:
         sound = self._sound()
         if kind == "settle":
             sound = sound[: cut_at(sound)]
-        else:
+        elif kind != "first_word":
             self._started_until = self._fed
             if kind not in EARLY:
                 self._final_started_until = self._fed
@@ -258,6 +282,9 @@ class WhisperStream:
 
     def on_decoded(self, decode: Decode, decoded: Decoded, took_s: float) -> None:
         """Processes the result of a decode."""
+        if decode.kind == "first_word":
+            self._answer_first_word(decoded.first_word)
+            return
         self.share.took_s = took_s
         if decode.start != self._window:
             return  # an interim decode whose beginning was settled meanwhile
@@ -278,9 +305,18 @@ class WhisperStream:
     def fail(self, error: SttError) -> None:
         """Fails all pending and later requests with `error`."""
         self._failure = self._failure or error
-        for request in self._requests:
-            if not request.answer.done():
-                request.answer.set_exception(error)
+        answers: list[asyncio.Future[Any]] = [request.answer for request in self._requests]
+        if self._first_word is not None:
+            answers.append(self._first_word[1])
+            self._first_word = None
+        for answer in answers:
+            if not answer.done():
+                answer.set_exception(error)
+
+    def _answer_first_word(self, found: FirstWord | None) -> None:
+        request, self._first_word = self._first_word, None
+        if request is not None and not request[1].done():
+            request[1].set_result(found)
 
     def _check(self) -> None:
         if not self._open:

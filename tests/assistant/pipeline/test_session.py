@@ -457,7 +457,7 @@ def test_stopped_reply_does_not_resume_an_earlier_one(token_ms: float) -> None:
     text = "It is ten o'clock. And this goes on for quite a while longer."
     simulation = Simulation(utterances, length_ms=16_000, replies=(text, LONG_STORY, "Fine."))
     simulation.model.token_ms = token_ms
-    ringing = SetTimer(4.6, None, "Your pasta timer is done. Please look after it soon.")
+    ringing = SetTimer(4.4, None, "Your pasta timer is done. Please look after it soon.")
     simulation.at(0, lambda: simulation.skill_effects.timers.apply(ringing, 1000.0))
     result = simulation.run()
     assert [record.no_latency_reason for record in result.records[2:]] == ["announcement", None, None]

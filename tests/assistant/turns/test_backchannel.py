@@ -3,7 +3,8 @@
 import pytest
 from text_cases import text_cases
 
-from assistant.turns.backchannel import ends_with_question, is_backchannel, is_echo
+from assistant.turns.backchannel import ends_with_question, ignorable_probability, is_backchannel, is_echo
+from audio.stt import FirstWord
 
 
 @pytest.mark.parametrize(
@@ -46,3 +47,20 @@ def test_backchannel_has_only_backchannel_words(text: str, *, expected: bool) ->
 )
 def test_reply_asks_if_its_last_complete_sentence_is_a_question(heard: str, *, expected: bool) -> None:
     assert ends_with_question(heard) is expected
+
+
+@pytest.mark.parametrize(
+    ("beginnings", "said", "probability"),
+    [
+        ((("turn", 0.7), ("What", 0.2)), "", 0.0),
+        ((("Yeah", 0.5), ("turn", 0.4), ("Oh", 0.1)), "", 0.6),
+        ((("M", 0.5), ("I", 0.2), ("stim", 0.1), ("Stop", 0.2)), "", 0.8),
+        ((("(", 0.5), ("...", 0.2), ("Stop", 0.3)), "", 0.7),
+        ((("ten", 0.8), ("Stop", 0.2)), "It is ten o'clock.", 0.8),
+        ((("Two", 0.8),), "It is ten o'clock.", 0.0),
+    ],
+)
+def test_first_word_that_may_be_ignored(
+    beginnings: tuple[tuple[str, float], ...], said: str, probability: float
+) -> None:
+    assert ignorable_probability(FirstWord(beginnings), said) == pytest.approx(probability)

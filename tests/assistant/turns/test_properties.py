@@ -30,7 +30,7 @@ from assistant.turns.events import (
     TranscriptFailed,
 )
 from assistant.turns.push_to_talk import PushToTalk
-from assistant.turns.settings import EndsTurn, InterruptedBy, RecheckThresholds, TurnSettings
+from assistant.turns.settings import EndsTurn, InterruptedBy, OverlapThresholds, RecheckThresholds, TurnSettings
 from assistant.turns.states import Phase
 from assistant.turns.turn_taking import TurnTaking
 from audio.stt import SegmentId, Transcript
@@ -101,6 +101,7 @@ COMMITTED: dict[str, Any] = {
     "sure": [1.0],
     "interrupt_after_ms": 300.0,
     "murmurs": False,
+    "words_after_ms": 0.0,
 }
 """Parameters: the client ends turns, no turn is answered, and no transcript has words."""
 
@@ -142,6 +143,7 @@ COMMITTED: dict[str, Any] = {
     sure=st.lists(st.sampled_from([1.0, 0.6]), min_size=1, max_size=4),
     interrupt_after_ms=st.sampled_from([40.0, 300.0]),
     murmurs=st.booleans(),
+    words_after_ms=st.sampled_from([0.0, 200.0]),
 )
 def test_invariants_hold_for_any_session(
     stretches: list[tuple[int, int]],
@@ -166,6 +168,7 @@ def test_invariants_hold_for_any_session(
     sure: list[float],
     interrupt_after_ms: float,
     murmurs: bool,
+    words_after_ms: float,
 ) -> None:
     """No reply without commit, no second reply, no late transcript used, no turn lost, never stuck."""
     config = TurnSettings(
@@ -178,6 +181,7 @@ def test_invariants_hold_for_any_session(
         answers=answers,
         has_client=ends in {"client", "manual"},
         rechecks=RecheckThresholds(settle_ms=settle_ms),
+        overlap=OverlapThresholds(words_after_ms=words_after_ms, first_word_until_ms=2 * words_after_ms),
     )
     lengths_ms = [length and float(length) for length in reply_lengths_ms]
     session = SimulatedSession(
@@ -267,7 +271,13 @@ events = st.one_of(
     st.builds(FinalTranscript, positions, replies, transcripts, ignored),
     st.builds(TranscriptFailed, positions, replies, segments),
     st.builds(
-        InterimTranscript, positions, transcripts, st.booleans(), was_requested=st.booleans(), is_echo=st.booleans()
+        InterimTranscript,
+        positions,
+        transcripts,
+        st.booleans(),
+        was_requested=st.booleans(),
+        is_echo=st.booleans(),
+        ignorable=st.sampled_from([None, None, 0.01, 0.9]),
     ),
     st.builds(DraftTranscript, positions, transcripts, st.floats(0, 1)),
     st.builds(EndOfTurnScored, positions, segments, estimates),
@@ -285,6 +295,11 @@ any_settings = st.builds(
     hangover_ms=st.sampled_from([60.0, 400.0]),
     speculate_after_ms=st.sampled_from([None, 40.0]),
     rechecks=st.builds(RecheckThresholds, settle_ms=st.sampled_from([0.0, 160.0])),
+    overlap=st.builds(
+        OverlapThresholds,
+        words_after_ms=st.sampled_from([0.0, 200.0]),
+        first_word_until_ms=st.sampled_from([0.0, 400.0]),
+    ),
     interrupt_after_ms=st.sampled_from([40.0, 300.0]),
     max_turn_s=st.sampled_from([1.0, 30.0]),
     stuck_after_s=st.sampled_from([2.0, 10.0]),

@@ -38,7 +38,7 @@ def test_reply_resumes_after_cough() -> None:
     scene.commit_reply(words_heard=3, audible=True)
     scene.transcript(interrupt_briefly(scene), "")
     assert scene.turns.resume_pending
-    assert scene.silence(580) == ()  # 980 ms after the speech
+    assert scene.silence(280) == ()  # 680 ms after the speech
     assert scene.silence(20) == (ResumeReply(FIRST),)
     answer = ReplyId(3, 1)
     assert scene.handle(ReplyRequested(at(scene.now_ms), "resumed", "and a half")) == (
@@ -57,7 +57,7 @@ def test_reply_does_not_resume_if_words_follow_hum() -> None:
     scene.commit_reply(words_heard=3, audible=True)
     scene.transcript(interrupt_briefly(scene), "")
     scene.transcript(interrupt_briefly(scene), "")  # once more, before the reply resumes
-    scene.silence(580)
+    scene.silence(280)
     assert not has_resumed(scene)
     scene.transcript(interrupt_briefly(scene), "what is the date")
     scene.silence(2000)

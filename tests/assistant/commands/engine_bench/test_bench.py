@@ -64,6 +64,9 @@ class FakeStream:
         await asyncio.sleep(0.03)
         return self._words
 
+    async def first_word(self) -> None:
+        pass
+
     def close(self) -> None:
         return
 

@@ -128,6 +128,46 @@ def test_transcript_has_words_of_fed_audio(model: Path, words: int, encoder_wind
     run(engine(model, encoder_window=encoder_window), scene)
 
 
+def test_first_word_is_known_from_a_short_window(model: Path, decodes: Decodes) -> None:
+    async def scene(transcriber: WhisperRecognizer) -> None:
+        listener = Listener(transcriber)
+        await listener.feed(loud(seconds_of(1)), keeping_up=True)
+        decodes.calls.clear()
+        decodes.frames.clear()
+        found = await listener.hearing.first_word()
+        assert found is not None
+        assert max(found.beginnings, key=lambda each: each[1])[0] == SCRIPT[0]
+        assert decodes.frames == [200]
+        assert not decodes.calls, "no whole decode"
+        assert (await listener.hearing.transcript()).text == SCRIPT[0]
+
+    run(engine(model), scene)
+
+
+def test_first_word_is_unknown_before_the_language_is(model: Path) -> None:
+    async def scene(transcriber: WhisperRecognizer) -> None:
+        listener = Listener(transcriber)
+        await listener.feed(loud(seconds_of(1)))
+        assert await listener.hearing.first_word() is None
+
+    run(engine(model, language=None), scene)
+
+
+def test_first_word_fails_with_the_model(model: Path, decodes: Decodes, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr(LoadedWhisper, "first_word", fail)
+
+    async def scene(transcriber: WhisperRecognizer) -> None:
+        listener = Listener(transcriber)
+        await listener.feed(loud(seconds_of(1)), keeping_up=True)
+        with pytest.raises(SttError, match="out of memory"):
+            await listener.hearing.first_word()
+
+    run(engine(model), scene)
+
+
 def test_transcript_grows_with_audio(model: Path) -> None:
     async def scene(transcriber: WhisperRecognizer) -> None:
         listener = Listener(transcriber)
