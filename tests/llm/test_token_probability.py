@@ -22,8 +22,8 @@ def test_logarithm_becomes_probability(reported: object, probability: float | No
 
 def test_invalid_probability_is_unknown() -> None:
     assert probability_of(math.nan) is None
-    for logprobs in (None, [], {}, {"content": None}, {"content": [None, {}, {"logprob": "x"}]}):
-        assert mean_probability(logprobs) is None
+    invalid: list[object] = [None, [], {}, {"content": None}, {"content": [None, {}, {"logprob": "x"}]}]
+    assert [mean_probability(logprobs) for logprobs in invalid] == [None] * len(invalid)
 
 
 def test_openai_stream_reports_mean_of_a_piece() -> None:

@@ -378,6 +378,22 @@ def test_sizes_of_endpoints_reach_the_router() -> None:
     assert plain.sizes is None
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("summary", [False, True])
+def test_history_is_summarized_by_the_language_model_if_wanted(summary: bool) -> None:
+    loader = loader_of(several(NEAR), f"llm.summary={str(summary).lower()}")
+
+    async def scene() -> str:
+        engines = await loader.engines()
+        try:
+            return "" if engines.summarizer is None else engines.summarizer.name
+        finally:
+            await close_engine(engines.recognizer, pytest.fail)
+            await loader.aclose(pytest.fail)
+
+    assert asyncio.run(scene()) == ("near" if summary else "")  # the skills would answer a request in its place
+
+
 def test_single_endpoint_needs_no_router() -> None:
     assert build.routed(loader_of(several(NEAR)).settings, {}).name == "near"
 

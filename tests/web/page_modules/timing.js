@@ -1,4 +1,5 @@
 import { nearestRankPercentile, rateLatency, turnRating } from "/static/timing/latency-stats.js";
+import { modelNotes } from "/static/timing/model-notes.js";
 import { stagesOfLatency, nonzeroStages, waterfallRows } from "/static/timing/stages.js";
 import { turnRecord, TurnLog } from "/static/timing/turn-log.js";
 import { run, same } from "./check.js";
@@ -83,6 +84,21 @@ export default () => run({
     same(shown(7395)[1], ["transport", 7000, 7000]);
     same(stagesOfLatency(null, 500), []);
   },
+  "the note tells the size of the model and the cached share of the attempt that was heard"() {
+    const events = [
+      { name: "size", at_ms: 1, detail: "attempt 1: small, 0 points" },
+      { name: "size", at_ms: 2, detail: "attempt 2: small, -1 points: fact -1" },
+      { name: "escalated", at_ms: 3, detail: "attempt 2: near declines" },
+    ];
+    const answers = [
+      { attempt: 1, dropped: true, prompt_tokens: 10, cached_tokens: 10 },
+      { attempt: 2, dropped: false, prompt_tokens: 600, cached_tokens: 450 },
+    ];
+    same(modelNotes({ events, answers }), ["Model size: small, -1 points: fact -1.", "Asked the large model: near declines.", "Cached: 75 % of 600 prompt tokens."]);
+    same(modelNotes({ events, answers: [{ attempt: 3, dropped: false, prompt_tokens: 600, cached_tokens: null }] }), []);
+    same(modelNotes({ spans: [] }), []);
+  },
+
   "waterfall rows are relative to the end of speech"() {
     const span = (name, attempt, start_ms, end_ms) => ({ name, stage: "stt", attempt, start_ms, end_ms, dropped: attempt === 1, after: [] });
     const trace = { speech_end_ms: 1000, spans: [span("b", 2, 1300, 1310), span("a", 2, 1000, 1300), span("c", 1, 900, 950)] };

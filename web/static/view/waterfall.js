@@ -1,6 +1,7 @@
 /** Draws the spans of one turn relative to the end of speech, including work that was hidden or discarded. */
 
 import { BAND_MS } from "../timing/latency-stats.js";
+import { modelNotes } from "../timing/model-notes.js";
 import { waterfallRows } from "../timing/stages.js";
 import { byId, makeElement, formatMs } from "./dom.js";
 
@@ -60,17 +61,6 @@ function makeRow({ name, stage, dropped, attempt, from_ms, to_ms }, x, severalAt
 
 function isCached({ trace }) {
   return trace?.engines?.answered_by === "cache";
-}
-
-/** Returns what the trace says about the language model: the size that was chosen and why, and its prompt cache. */
-function modelNotes({ events, answers }) {
-  const heard = answers?.findLast((answer) => !answer.dropped);
-  const details = (name) => (events ?? []).filter((event) => event.name === name && event.detail.startsWith(`attempt ${heard?.attempt}: `))
-    .map((event) => event.detail.replace(/^attempt \d+: /, ""));
-  const notes = details("size").slice(-1).map((detail) => `Model size: ${detail}.`);
-  notes.push(...details("other_size").map((detail) => `${detail}.`), ...details("escalated").map((detail) => `Asked the large model: ${detail}.`));
-  if (heard?.prompt_tokens && heard.cached_tokens != null) notes.push(`Cached: ${Math.round((100 * heard.cached_tokens) / heard.prompt_tokens)} % of ${heard.prompt_tokens} prompt tokens.`);
-  return notes;
 }
 
 function turnNote({ trace, latency_ms, device_ms }) {

@@ -1,0 +1,19 @@
+/** Says in sentences what the trace of a turn tells about the language model. Pure. */
+
+/**
+ * Returns the size of model that was chosen and why, another one that answered, and how much of the prompt was cached.
+ * @param {object} trace the server's record
+ * @returns {string[]} sentences
+ */
+export function modelNotes({ events = [], answers = [] }) {
+  const heard = answers.findLast((answer) => !answer.dropped);
+  if (!heard) return [];
+  const prefix = `attempt ${heard.attempt}: `;
+  const details = (name) => events.filter((event) => event.name === name && event.detail.startsWith(prefix)).map((event) => event.detail.slice(prefix.length));
+  const notes = details("size").slice(-1).map((detail) => `Model size: ${detail}.`);
+  notes.push(...details("other_size").map((detail) => `${detail}.`), ...details("escalated").map((detail) => `Asked the large model: ${detail}.`));
+  if (heard.prompt_tokens && heard.cached_tokens != null) {
+    notes.push(`Cached: ${Math.round((100 * heard.cached_tokens) / heard.prompt_tokens)} % of ${heard.prompt_tokens} prompt tokens.`);
+  }
+  return notes;
+}
