@@ -22,6 +22,7 @@ from pathlib import Path
 from assistant.config.loading import load_settings
 from assistant.models.needs import Need, at_hand
 from assistant.setup import build
+from assistant.setup.answer_cache import remembered
 from assistant.setup.derived_settings import needs
 from assistant.text.chunker import Chunker
 from assistant.trace.waterfall import nearest_rank
@@ -208,7 +209,7 @@ def make_voice() -> Voice:
     settings = load_settings(None, {}, ["tts.timeout_s=30"]).settings
     need: Need | None = next((one for one in needs(settings) if one.kind == "piper"), None)
     place = None if need is None else at_hand(need)
-    return build.remembered(build.espeak(settings) if place is None else build.piper(settings, place))
+    return remembered(build.espeak(settings) if place is None else build.piper(settings, place))
 
 
 async def print_times(runs: int, entries: int, embedder: Embedder | None, *, speak: bool) -> None:

@@ -1,6 +1,6 @@
 """Imports have one direction: web -> assistant -> audio, llm, and down the layers of assistant.
 
-Only three modules of assistant.setup name engines.
+Only four modules of assistant.setup name engines.
 """
 
 import ast
@@ -25,7 +25,14 @@ PROGRAM = {("assistant.commands.cli", "web.serve"), ("assistant.commands.cli", "
 `assistant` works without `web`.
 """
 
-NAME_ENGINES = frozenset({"assistant.setup.build", "assistant.setup.llm_clients", "assistant.setup.engine_catalog"})
+NAME_ENGINES = frozenset(
+    {
+        "assistant.setup.answer_cache",
+        "assistant.setup.build",
+        "assistant.setup.llm_clients",
+        "assistant.setup.engine_catalog",
+    }
+)
 """Modules that may name engines: those of a conversation; the LLM clients; the catalogue for diagnosis."""
 
 LAYERS = (

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 cache = typer.Typer(help="Show and remove the answers that are stored to be given again.", no_args_is_help=True)
 
 MAX_LISTED = 50
+TIMEOUT_S = 5.0
+"""Longest wait for a busy or slow store."""
+
 ID_CHARS = 6
 """Characters of an id that are shown."""
 
@@ -24,14 +27,14 @@ ID_CHARS = 6
 def _opened(config: Config, overrides: Overrides) -> "Generator[CacheStore]":
     """Opens the configured store. Raises ConfigError if it cannot be used."""
     from assistant.config.loading import ConfigError
-    from assistant.setup.build import cache_store
+    from assistant.setup.answer_cache import cache_store
     from llm.cache import CacheStoreError
 
     settings = settings_of(config, overrides).settings
     if settings.cache.store == "memory":
         raise ConfigError(["cache.store memory keeps answers in the running program only; stop it to remove them"])
     try:
-        store = cache_store(settings, os.environ)
+        store = cache_store(settings, os.environ, TIMEOUT_S)
         try:
             yield store
         finally:

@@ -8,7 +8,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -34,7 +34,6 @@ from assistant.skills import Running
 from assistant.skills.effects import SkillEffects
 from assistant.support.cpu import cores, piper_threads, whisper_threads
 from assistant.support.local_timezone import LOCAL
-from assistant.support.paths import at_home, data_folder
 from assistant.tools import Tools
 from assistant.trace.spans import EndpointDetails, provider_of
 from audio.errors import EngineLoadError
@@ -52,9 +51,6 @@ if TYPE_CHECKING:
     from audio.end_of_turn.smart_turn_service import SmartTurnService
     from audio.stt.whisper.model import WhisperSettings
     from audio.stt.whisper.shared_model import SharedWhisper as SharedWhisper  # noqa: PLC0414 - likewise
-    from llm.cache import CacheStore, Embedder
-    from llm.cache.answer_cache import AnswerCache as AnswerCache  # noqa: PLC0414 - likewise
-    from llm.cache.cached_chat import CachedChat
 
 LOCAL_NAME = "local"
 """Name of the endpoint that is used without being configured."""
@@ -177,13 +173,6 @@ def espeak(settings: Settings) -> Voice:
     )
 
 
-def remembered(voice: Voice) -> Voice:
-    """Returns the voice with a memory of what it has spoken, for answers that are given again."""
-    from audio.tts.remembered import RememberedVoice
-
-    return RememberedVoice(voice)
-
-
 def pronunciations(settings: Settings) -> Pronunciations:
     """Returns the user's table of words, `tts.lexicon`, with hums."""
     return Pronunciations({**HUMS, **settings.tts.lexicon.entries})
@@ -228,66 +217,6 @@ def answering(settings: Settings, skills: "Skills", model: ChatModel | None, eff
         effects.effect_of = first.effect_of
         return first
     return model
-
-
-# ---- the answer cache ----
-
-
-def cache_store(settings: Settings, environ: Mapping[str, str]) -> "CacheStore":
-    """Returns the store of cached answers, which opens at its first use. Raises CacheStoreError without its extra."""
-    from llm.cache.redis_store import RedisStore
-    from llm.cache.sqlite_store import SqliteStore
-
-    cache = settings.cache
-    max_age_s = cache.max_days * 86400
-    if cache.store == "redis":
-        return RedisStore(cache.redis_url, max_entries=cache.max_entries, max_age_s=max_age_s, now_s=_wall_clock_s)
-    path = None
-    if cache.store == "sqlite":
-        path = at_home(cache.file) if cache.file else data_folder(environ) / "answers.sqlite3"
-    return SqliteStore(path, max_entries=cache.max_entries, max_age_s=max_age_s, now_s=_wall_clock_s)
-
-
-def answer_cache(settings: Settings, environ: Mapping[str, str], embedder: "Embedder | None" = None) -> "AnswerCache":
-    """Returns the answer cache, not loaded yet.
-
-    `embedder`: instead of the one that the extra `cache` installs.
-
-    Raises CacheStoreError if the store's extra is missing or the language is not supported.
-    """
-    from llm.cache import CacheStoreError
-    from llm.cache.answer_cache import AnswerCache
-    from llm.cache.e5_embedder import E5Embedder
-    from llm.cache.eligibility import LEXICONS, lexicon_of
-
-    language = settings.assistant.language
-    lexicon = lexicon_of(language)
-    if lexicon is None:
-        raise CacheStoreError(f"answers are cached in {', '.join(LEXICONS)} only, not in {language}")
-    if settings.cache.threshold == 1:
-        embedder = None
-    elif embedder is None:
-        embedder = E5Embedder()
-    if embedder is not None and settings.cache.threshold:
-        embedder.threshold = settings.cache.threshold
-    return AnswerCache(cache_store(settings, environ), embedder, lexicon, language.partition("-")[0], _wall_clock_s)
-
-
-def cached(settings: Settings, model: ChatModel, cache: "AnswerCache") -> "CachedChat":
-    """Returns the language model of one conversation with the cache before it."""
-    from llm.cache.cached_chat import CachedChat
-
-    llm = settings.llm
-    endpoints = [
-        (one.name, one.kind, one.url, one.model, sorted(map(str, one.parameters.values.items())))
-        for one in llm.endpoints
-    ]
-    return CachedChat(model, cache, repr((endpoints, llm.temperature, llm.max_tokens)))
-
-
-def _wall_clock_s() -> float:
-    """Returns the seconds since 1970, for the age of stored answers."""
-    return datetime.now(UTC).timestamp()
 
 
 def check_local_model(settings: Settings) -> None:

@@ -24,7 +24,7 @@ from assistant.pipeline.engines import EngineChoice, Engines
 from assistant.pipeline.listening_sounds import ListeningSound
 from assistant.pipeline.no_recognizer import NoRecognizer, typed_text_only
 from assistant.pipeline.no_voice import NoVoice
-from assistant.setup import build
+from assistant.setup import answer_cache, build
 from assistant.setup.derived_settings import knows_grammar, needs
 from assistant.setup.listening_sound import make_listening_sound
 from assistant.setup.whisper_timing import measure_unmeasured
@@ -41,7 +41,8 @@ from llm.chat import ChatModel, Message
 from llm.errors import LlmError
 
 if TYPE_CHECKING:
-    from assistant.setup.build import AnswerCache, SharedWhisper, Skills
+    from assistant.setup.answer_cache import AnswerCache
+    from assistant.setup.build import SharedWhisper, Skills
     from assistant.tools.mcp_tools import McpTools
     from assistant.trace.export import SpanExport
 
@@ -138,7 +139,7 @@ class EngineLoader:
         asked = self._model
         on_answer_heard: Callable[[Sequence[Message]], None] = _ignored
         if self._model is not None and self._cache is not None:
-            asked = cached = build.cached(self.settings, self._model, self._cache)
+            asked = cached = answer_cache.cached(self.settings, self._model, self._cache)
             on_answer_heard = cached.heard
         model = build.answering(self.settings, self._skills, asked, effects)
         return Engines(
@@ -440,7 +441,7 @@ class EngineLoader:
             return
         began_s, problem = _now_s(), ""
         try:
-            self._cache = build.answer_cache(self.settings, self.environ)
+            self._cache = answer_cache.answer_cache(self.settings, self.environ)
             async with asyncio.timeout(CACHE_TIMEOUT_S):
                 problem = await self._cache.load()
         except (CacheStoreError, HomeError) as error:
@@ -450,7 +451,7 @@ class EngineLoader:
         if problem:
             log.warning("cache: %s", problem)
         if self._voice is not None and self._cache is not None:
-            self._voice = build.remembered(self._voice)
+            self._voice = answer_cache.remembered(self._voice)
         name, detail = ("none", "") if self._cache is None else (self.settings.cache.store, self._cache.detail)
         self._record_choice("cache", name, detail, problem or "as configured", began_s, fallback=bool(problem))
 

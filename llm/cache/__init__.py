@@ -20,6 +20,10 @@ MAX_FOUND = 8
 """Most requests of one form that a new request is compared with."""
 
 
+STORE_TIMEOUT_S = 0.05
+"""Longest wait of a store in a conversation, in seconds, for each request to it. Commands wait longer."""
+
+
 def entry_id(scope: str, words: str) -> str:
     """Returns the id of an entry: equal for the same scope and words, so that processes need not agree on it."""
     return blake2b(f"{scope} {words}".encode(), digest_size=8).hexdigest()

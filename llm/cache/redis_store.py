@@ -10,11 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from llm.cache import MAX_FOUND, CacheEntry, CacheStoreError, entry_id
+from llm.cache import MAX_FOUND, STORE_TIMEOUT_S, CacheEntry, CacheStoreError, entry_id
 from llm.extra import installing
-
-TIMEOUT_S = 0.05
-"""Longest wait for the connection and for each answer, in seconds."""
 
 PREFIX = "repartee:cache:"
 _FIELDS = ("scope", "form", "words", "language", "request", "answer", "by", "created_s", "hits", "vector")
@@ -31,9 +28,18 @@ class RedisStore:
         max_entries: Beyond it, the least recently used entry is removed.
         max_age_s: Redis removes older entries.
         now_s: Returns the seconds since 1970.
+        timeout_s: Longest wait for the connection and for each answer.
     """
 
-    def __init__(self, url: str, *, max_entries: int, max_age_s: float, now_s: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        max_entries: int,
+        max_age_s: float,
+        now_s: Callable[[], float],
+        timeout_s: float = STORE_TIMEOUT_S,
+    ) -> None:
         """Connects at the first use. Raises CacheStoreError without the extra."""
         try:
             from redis import Redis, RedisError  # noqa: PLC0415 - an extra
@@ -44,7 +50,7 @@ class RedisStore:
         self._error: type[Exception] = RedisError
         # Without retries, which would wait for seconds.
         self._redis: Any = Redis.from_url(
-            url, socket_timeout=TIMEOUT_S, socket_connect_timeout=TIMEOUT_S, retry=Retry(NoBackoff(), 0)
+            url, socket_timeout=timeout_s, socket_connect_timeout=timeout_s, retry=Retry(NoBackoff(), 0)
         )
         self.name = f"redis {_without_secret(url)}"
         self._max_entries = max_entries

@@ -7,10 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from llm.cache import MAX_FOUND, CacheEntry, CacheStoreError, entry_id
-
-BUSY_TIMEOUT_S = 0.05
-"""Longest wait for another process that writes, in seconds."""
+from llm.cache import MAX_FOUND, STORE_TIMEOUT_S, CacheEntry, CacheStoreError, entry_id
 
 CLOCK_ERROR_S = 86400.0
 """Entries from so far in the future were stored while the clock was wrong. They would outlive their age, in seconds."""
@@ -36,14 +33,24 @@ class SqliteStore:
         max_entries: Beyond it, the least recently used entry is removed.
         max_age_s: Older entries are removed.
         now_s: Returns the seconds since 1970.
+        timeout_s: Longest wait for another process that writes.
     """
 
-    def __init__(self, path: Path | None, *, max_entries: int, max_age_s: float, now_s: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        path: Path | None,
+        *,
+        max_entries: int,
+        max_age_s: float,
+        now_s: Callable[[], float],
+        timeout_s: float = STORE_TIMEOUT_S,
+    ) -> None:
         self.name = "in memory" if path is None else f"sqlite {path}"
         self._path = path
         self._max_entries = max_entries
         self._max_age_s = max_age_s
         self._now_s = now_s
+        self._timeout_s = timeout_s
         self._database: sqlite3.Connection | None = None
 
     def find(self, scope: str, form: str, words: str) -> list[CacheEntry]:
@@ -130,7 +137,7 @@ class SqliteStore:
         if self._path is not None:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._path.touch(mode=0o600)
-        database = sqlite3.connect(self._path or ":memory:", timeout=BUSY_TIMEOUT_S)
+        database = sqlite3.connect(self._path or ":memory:", timeout=self._timeout_s)
         try:
             is_new = _is_new(database)
             database.execute("PRAGMA journal_mode = WAL")

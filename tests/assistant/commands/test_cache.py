@@ -8,7 +8,7 @@ from typer.testing import CliRunner, Result
 
 from assistant.commands.cli import app
 from assistant.config.loading import ConfigError, load_settings
-from assistant.setup.build import cache_store
+from assistant.setup.answer_cache import cache_store
 from llm.cache import CacheEntry
 
 
@@ -30,7 +30,7 @@ def options(request: pytest.FixtureRequest, tmp_path: Path) -> list[str]:
         url = server.__enter__()
         request.addfinalizer(lambda: server.__exit__(None, None, None))  # noqa: PT021 - only for Redis
         overrides += ["cache.store=redis", f"cache.redis_url={url}"]
-    store = cache_store(load_settings(None, {}, overrides).settings, {})
+    store = cache_store(load_settings(None, {}, overrides).settings, {}, 5.0)
     store.put(entry(1, "How high is Mount Everest?", "8,849 metres."))
     store.put(entry(2, "Why is the sky blue?", "Blue light is scattered more."))
     store.used(entry(2, "", ""))

@@ -41,11 +41,11 @@ def make(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Genera
     """Returns a function that opens the same store, as another process would."""
     if request.param == "sqlite":
         file = tmp_path / "cache" / "answers.sqlite3"
-        yield lambda most=100: SqliteStore(file, max_entries=most, max_age_s=10 * DAY_S, now_s=clock)
+        yield lambda most=100: SqliteStore(file, max_entries=most, max_age_s=10 * DAY_S, now_s=clock, timeout_s=5.0)
         return
     pytest.importorskip("redis")
     with redis_process(tmp_path) as url:
-        yield lambda most=100: RedisStore(url, max_entries=most, max_age_s=10 * DAY_S, now_s=clock)
+        yield lambda most=100: RedisStore(url, max_entries=most, max_age_s=10 * DAY_S, now_s=clock, timeout_s=5.0)
 
 
 def entry(number: int, clock: Clock, *, scope: str = "s", form: str = "f") -> CacheEntry:
@@ -216,7 +216,7 @@ def test_file_is_private(tmp_path: Path, clock: Clock) -> None:
 def test_forgotten_words_are_not_in_the_file(tmp_path: Path, clock: Clock) -> None:
     store = SqliteStore(tmp_path / "a.sqlite3", max_entries=10, max_age_s=DAY_S, now_s=clock)
     store.put(replace(entry(1, clock), answer="a secret answer"))
-    command = SqliteStore(tmp_path / "a.sqlite3", max_entries=10, max_age_s=DAY_S, now_s=clock)
+    command = SqliteStore(tmp_path / "a.sqlite3", max_entries=10, max_age_s=DAY_S, now_s=clock, timeout_s=5.0)
     assert command.forget(["id0001"]) == 1
     assert not [file for file in tmp_path.iterdir() if b"secret" in file.read_bytes()], "while a server has it open"
     command.close()
