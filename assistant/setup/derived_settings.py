@@ -33,8 +33,8 @@ FIRST_WORD_UNTIL_MS: Mapping[str, float] = MappingProxyType({"faster-whisper": 3
 """Speech in ms during a reply until which the recognizer examines only its first word, which takes less time."""
 
 DUCKING_MS = 2000.0
-"""Longest ducking in ms where words decide: one interruption in twelve is not decided in 1 s. A user who still speaks
-should not hear the reply return (docs/lab/turn-taking.md, "Overlaps")."""
+"""Longest ducking in ms where words decide. A user who still speaks should not hear the reply return: one interruption
+in twenty is not decided in 1 s, one in fifty in 2 s (docs/lab/turn-taking.md, "Overlaps")."""
 
 PATIENCE: Mapping[Profile, EndOfTurnProfile] = MappingProxyType(
     {"auto": AUTO, "eager": EAGER, "balanced": BALANCED, "patient": PATIENT}
