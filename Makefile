@@ -61,10 +61,13 @@ search: setup-dev
 BENCHES := vad piper demo serve turn_taking
 
 # With FIELD=DIR, a folder of recordings with a manifest.jsonl, turn taking is measured on the two kinds with many
-# speakers and natural pauses, and docs/performance.md gets its tables.
+# speakers and natural pauses, and docs/performance.md gets its tables. With SPEECH=DIR, a folder of clean speech and
+# noise, it also gets the table of speech during a reply.
 FIELD :=
 NATURAL := --group dictation --group "telephone sentence"
-OPTIONS_turn_taking := $(if $(FIELD),--field $(FIELD) $(NATURAL) --doc docs/performance.md)
+SPEECH :=
+OVERLAPS := $(if $(SPEECH),--overlaps --speech $(SPEECH) --most 40)
+OPTIONS_turn_taking := $(if $(FIELD),--field $(FIELD) $(NATURAL) $(OVERLAPS) --doc docs/performance.md)
 
 bench: setup-dev
 	@set -e; $(foreach name,$(BENCHES),echo "== bench.$(name)"; $(BIN)/python -m bench.$(name) $(OPTIONS_$(name));)

@@ -135,7 +135,7 @@ class _CachedWhisper(LoadedWhisper):
         """See `LoadedWhisper.first_word`."""
         if self.folder is None:
             return super().first_word(pcm, language)
-        return self._cached(pcm, b"first", lambda: LoadedWhisper.first_word(self, pcm, language))
+        return self._cached(pcm, b"first word", lambda: LoadedWhisper.first_word(self, pcm, language))
 
     def _cached(self, pcm: Pcm, kind: bytes, decode: Callable[[], T]) -> T:
         assert self.folder is not None

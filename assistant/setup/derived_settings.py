@@ -32,6 +32,10 @@ With a slow recognizer it interrupts without them; see `OverlapThresholds.max_wo
 FIRST_WORD_UNTIL_MS: Mapping[str, float] = MappingProxyType({"faster-whisper": 300.0})
 """Speech in ms during a reply until which the recognizer examines only its first word, which takes less time."""
 
+DUCKING_MS = 2000.0
+"""Longest ducking in ms where words decide. A user who still speaks should not hear the reply return: one interruption
+in twenty is not decided in 1 s, one in fifty in 2 s (docs/lab/turn-taking.md, "Overlaps")."""
+
 PATIENCE: Mapping[Profile, EndOfTurnProfile] = MappingProxyType(
     {"auto": AUTO, "eager": EAGER, "balanced": BALANCED, "patient": PATIENT}
 )
@@ -99,8 +103,12 @@ def turn_settings(settings: Settings, recognizer: str) -> TurnSettings:
 
 def overlap_thresholds(recognizer: str) -> OverlapThresholds:
     """Returns the thresholds of overlaps with this recognizer."""
+    if recognizer not in WORDS_AFTER_MS:
+        return OverlapThresholds()
     return OverlapThresholds(
-        words_after_ms=WORDS_AFTER_MS.get(recognizer, 0.0), first_word_until_ms=FIRST_WORD_UNTIL_MS.get(recognizer, 0.0)
+        words_after_ms=WORDS_AFTER_MS[recognizer],
+        first_word_until_ms=FIRST_WORD_UNTIL_MS.get(recognizer, 0.0),
+        max_ducking_ms=DUCKING_MS,
     )
 
 

@@ -36,10 +36,14 @@ class FirstWord:
     """What the first word of a segment may be.
 
     Attributes:
-        beginnings: Likely beginnings of the word, as the engine splits words, with their probabilities.
+        beginnings: Likely beginnings of the word, as the engine splits words, with their probabilities. "": no word.
     """
 
     beginnings: tuple[tuple[str, float], ...]
+
+
+NO_WORD = FirstWord((("", 1.0),))
+"""The engine is certain that there is no speech."""
 
 
 @dataclass(frozen=True, slots=True)

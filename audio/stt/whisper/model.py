@@ -13,10 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from audio.errors import EngineLoadError
-from audio.stt import UNKNOWN_LANGUAGE, FirstWord, Punctuation
+from audio.stt import NO_WORD, UNKNOWN_LANGUAGE, FirstWord, Punctuation
 from audio.stt.whisper.encoder_window import WINDOW_S, EncoderWindow, encoder_frames, first_word_frames
 from audio.stt.whisper.first_word import WordTokens
 from audio.stt.whisper.hallucination_filter import (
+    MAX_NO_SPEECH,
     DecodeResult,
     failed_check,
     is_confirmed_loop,
@@ -242,8 +243,11 @@ class LoadedWhisper:
             [prompt],
             beam_size=1,
             max_length=2 * (len(prompt) + 1),  # CTranslate2 halves it, see `generate`
+            return_no_speech_prob=True,
             return_logits_vocab=True,
         )
+        if result.no_speech_prob > MAX_NO_SPEECH:
+            return Decoded("", "", language, False, first_word=NO_WORD)
         beginnings = self._words.beginnings(self._array(result.logits[0][0]))
         return Decoded("", "", language, False, first_word=FirstWord(beginnings))
 

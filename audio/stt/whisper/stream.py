@@ -197,11 +197,11 @@ class WhisperStream:
         self._check()
         if self.share.language is None or self._window > 0:
             return None
-        request = self._scheduler.ticket(), asyncio.get_running_loop().create_future()
-        self._first_word = request
+        answer: asyncio.Future[FirstWord | None] = asyncio.get_running_loop().create_future()
+        self._first_word = request = self._scheduler.ticket(), answer
         self._scheduler.serve()
         try:
-            return await request[1]
+            return await answer
         finally:
             if self._first_word is request:
                 self._first_word = None

@@ -4,7 +4,7 @@ import pytest
 from text_cases import text_cases
 
 from assistant.turns.backchannel import ends_with_question, ignorable_probability, is_backchannel, is_echo
-from audio.stt import FirstWord
+from audio.stt import NO_WORD, FirstWord
 
 
 @pytest.mark.parametrize(
@@ -58,6 +58,7 @@ def test_reply_asks_if_its_last_complete_sentence_is_a_question(heard: str, *, e
         ((("(", 0.5), ("...", 0.2), ("Stop", 0.3)), "", 0.7),
         ((("ten", 0.8), ("Stop", 0.2)), "It is ten o'clock.", 0.8),
         ((("Two", 0.8),), "It is ten o'clock.", 0.0),
+        (NO_WORD.beginnings, "", 1.0),
     ],
 )
 def test_first_word_that_may_be_ignored(

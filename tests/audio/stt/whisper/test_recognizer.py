@@ -14,7 +14,7 @@ from forbidden_folder import forbid
 from synthetic_whisper import loud, quiet, scripted_whisper, seconds_of
 
 from audio.errors import EngineLoadError, SttError
-from audio.stt import Punctuation, SegmentId, Transcript
+from audio.stt import NO_WORD, Punctuation, SegmentId, Transcript
 from audio.stt.whisper import shared_model
 from audio.stt.whisper.hallucination_filter import DecodeResult
 from audio.stt.whisper.model import Decoded, LoadedWhisper, WhisperSettings
@@ -142,6 +142,17 @@ def test_first_word_is_known_from_a_short_window(model: Path, decodes: Decodes) 
         assert (await listener.hearing.transcript()).text == SCRIPT[0]
 
     run(engine(model), scene)
+
+
+def test_first_word_of_no_speech_is_no_word(tmp_path: Path) -> None:
+    path = scripted_whisper(tmp_path / "model", SCRIPT, no_speech=True)
+
+    async def scene(transcriber: WhisperRecognizer) -> None:
+        listener = Listener(transcriber)
+        await listener.feed(loud(seconds_of(1)), keeping_up=True)
+        assert await listener.hearing.first_word() == NO_WORD
+
+    run(engine(path), scene)
 
 
 def test_first_word_is_unknown_before_the_language_is(model: Path) -> None:
