@@ -9,8 +9,11 @@ MELS, FRAMES, POSITIONS, WIDTH = 80, 800, 400, 3
 TABLE: npt.NDArray[np.float32] = np.random.default_rng(1).normal(size=(POSITIONS, WIDTH)).astype(np.float32)
 
 
-def counting_network(positions: int = POSITIONS) -> bytes:
-    """Returns a network whose output is the sigmoid of `logit_of`."""
+def counting_network(positions: int = POSITIONS, *, pooling: bool = False) -> bytes:
+    """Returns a network whose output is the sigmoid of `logit_of`.
+
+    With `pooling` its frames are pooled by attention before the mean, as in Smart Turn.
+    """
     graph = OnnxGraph()
     sound = graph.input("input_features", integer=False, shape=("batch", MELS, FRAMES))
     kernel = np.zeros((WIDTH, MELS, 3), np.float32)
@@ -20,6 +23,9 @@ def counting_network(positions: int = POSITIONS) -> bytes:
     table = graph.constant(np.resize(TABLE, (positions, WIDTH)), "encoder.embed_positions.weight")
     sizes = [graph.constant(np.array([size])) for size in (1, positions, WIDTH)]
     whole = graph.op("Reshape", graph.op("Add", seen, table), graph.op("Concat", *sizes, axis=0))
+    if pooling:
+        scores = graph.op("ReduceMean", whole, axes=[2], keepdims=1)
+        whole = graph.op("Mul", whole, graph.op("Softmax", scores, axis=1))
     mean = graph.op("ReduceMean", whole, axes=[1, 2], keepdims=0)
     graph.output("logits", graph.op("Sigmoid", mean), ("batch",))
     return graph.bytes()
@@ -29,3 +35,10 @@ def logit_of(features: npt.NDArray[np.float32]) -> float:
     """Returns the mean of the last positions' table and first band, every other frame; (1, MELS, 2 * positions)."""
     band = features[0, 0, ::2]
     return float(np.mean(TABLE[-len(band) :] + band[:, np.newaxis]))
+
+
+def frames_of(features: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Returns the frames of the network, shape (positions, WIDTH), for features of shape (1, MELS, 2 * positions)."""
+    band = features[0, 0, ::2]
+    frames: npt.NDArray[np.float32] = TABLE[-len(band) :] + band[:, np.newaxis]
+    return frames
