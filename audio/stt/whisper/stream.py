@@ -220,9 +220,7 @@ class WhisperStream:
     def oldest_ticket(self) -> int | None:
         """The ticket of the oldest pending request; None if there is none."""
         tickets = [request.ticket for request in self._requests if request.is_pending]
-        if self._first_word is not None:
-            tickets.append(self._first_word[0])
-        return min(tickets, default=None)
+        return min([*tickets, *(self._first_word or ())[:1]], default=None)
 
     @property
     def is_finished(self) -> bool:
@@ -306,10 +304,7 @@ class WhisperStream:
         """Fails all pending and later requests with `error`."""
         self._failure = self._failure or error
         answers: list[asyncio.Future[Any]] = [request.answer for request in self._requests]
-        if self._first_word is not None:
-            answers.append(self._first_word[1])
-            self._first_word = None
-        for answer in answers:
+        for answer in (*answers, *([self._first_word[1]] if self._first_word is not None else [])):
             if not answer.done():
                 answer.set_exception(error)
 
