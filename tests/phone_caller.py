@@ -9,7 +9,7 @@ import base64
 import json
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -122,23 +122,29 @@ class PhoneCaller:
             count = max(0, count - len(first))
 
     async def listen(self) -> None:
-        async for text in self.socket:
-            event = json.loads(text)
-            self.events.append(event)
-            self.at_s.append(asyncio.get_running_loop().time())
-            assert event["streamSid"] == self.stream
-            match event["event"]:
-                case "media":
-                    self._buffer.append(base64.b64decode(event["media"]["payload"]))
-                case "mark":
-                    self._buffer.append(event["mark"]["name"])
-                case "clear":
-                    names = [one for one in self._buffer if isinstance(one, str)]
-                    self._buffer.clear()
-                    for name in names:
-                        await self.send("mark", mark={"name": name})
-                case other:
-                    raise AssertionError(f"the provider does not know {other}")
+        """Receives the server's messages until the connection is closed."""
+        with suppress(ConnectionClosed):
+            async for text in self.socket:
+                await self._take(json.loads(text))
+
+    async def _take(self, event: Event) -> None:
+        self.events.append(event)
+        self.at_s.append(asyncio.get_running_loop().time())
+        assert event["streamSid"] == self.stream
+        match event["event"]:
+            case "media":
+                self._buffer.append(base64.b64decode(event["media"]["payload"]))
+            case "mark" if self._buffer:
+                self._buffer.append(event["mark"]["name"])
+            case "mark":  # nothing is queued before it
+                await self.send("mark", mark=event["mark"])
+            case "clear":
+                names = [one for one in self._buffer if isinstance(one, str)]
+                self._buffer.clear()
+                for name in names:
+                    await self.send("mark", mark={"name": name})
+            case other:
+                raise AssertionError(f"the provider does not know {other}")
 
     @property
     def unplayed_ms(self) -> float:

@@ -56,6 +56,7 @@ class PhoneBridge:
         self._complete: set[str] = set()  # of these, the ones of which everything was sent
         self._under_way = False  # a response is being generated
         self._reply_wanted = False  # for a keypad entry
+        self._stopping = False  # a key has stopped the reply, and the session does not know it yet
 
     # ---- from the provider ----
 
@@ -81,7 +82,8 @@ class PhoneBridge:
 
     def _stop_reply(self) -> None:
         """A key stops the reply, as speech does."""
-        if self._under_way or self._unplayed:
+        if (self._under_way or self._unplayed) and not self._stopping:
+            self._stopping = True
             self._tell("response.cancel")
 
     def _enter(self, keys: str | None) -> None:
@@ -125,12 +127,13 @@ class PhoneBridge:
             case "response.output_audio.delta":
                 self._play(event)
             case "response.created":
-                self._under_way = True
+                self._under_way, self._stopping = True, False
             case "response.done":
-                self._under_way = False
+                self._under_way = self._stopping = False
                 self._response_done(event["response"])
                 self._request_reply()
             case "conversation.item.truncated" | "conversation.item.deleted":
+                self._stopping = False
                 self._clear(item_id=event["item_id"])
             case "error" if event["error"].get("code") == "conversation_already_has_active_response":
                 self._reply_wanted = True  # asked again after it

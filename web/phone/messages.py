@@ -83,6 +83,9 @@ class Unknown:
 Message = Connected | Start | Media | Dtmf | Mark | Stop | Unknown
 
 
+_PLAIN: dict[str, Message] = {"connected": Connected(), "stop": Stop()}
+
+
 def parse(text: str) -> Message:
     """Parses a message of the provider. Raises PhoneError."""
     if len(text) > MAX_MESSAGE_CHARS:
@@ -94,25 +97,17 @@ def parse(text: str) -> Message:
     event = message.get("event") if isinstance(message, dict) else None
     if not isinstance(event, str):
         raise PhoneError("a message has no event")
+    if event in _PLAIN:
+        return _PLAIN[event]
     match event:
-        case "connected":
-            return Connected()
         case "start":
             return _start(message)
         case "media":
             return _media(message)
         case "dtmf":
-            digit = _part(message, "dtmf").get("digit")
-            if not isinstance(digit, str) or _DIGIT.fullmatch(digit) is None:
-                raise PhoneError("dtmf.digit is not one of 0-9, *, #, A-D")
-            return Dtmf(digit)
+            return _dtmf(message)
         case "mark":
-            name = _part(message, "mark").get("name")
-            if not isinstance(name, str):
-                raise PhoneError("mark.name is missing")
-            return Mark(name)
-        case "stop":
-            return Stop()
+            return _mark(message)
     return Unknown(event[:32] if event[:32].isprintable() else "of an unprintable name")
 
 
@@ -153,6 +148,20 @@ def _media(message: dict[str, Any]) -> Media | Unknown:
     if size > MAX_PAYLOAD_BYTES:
         raise PhoneError(f"media.payload has {size} bytes; at most {MAX_PAYLOAD_BYTES} are allowed")
     return Media(payload)
+
+
+def _dtmf(message: dict[str, Any]) -> Dtmf:
+    digit = _part(message, "dtmf").get("digit")
+    if not isinstance(digit, str) or _DIGIT.fullmatch(digit) is None:
+        raise PhoneError("dtmf.digit is not one of 0-9, *, #, A-D")
+    return Dtmf(digit)
+
+
+def _mark(message: dict[str, Any]) -> Mark:
+    name = _part(message, "mark").get("name")
+    if not isinstance(name, str):
+        raise PhoneError("mark.name is missing")
+    return Mark(name)
 
 
 def media(stream_id: str, payload: str) -> str:

@@ -15,7 +15,7 @@ def mark_as_call(scope: Scope) -> None:
 
 
 def is_call(scope: Scope) -> bool:
-    """Returns whether the connection is a telephone call. Its conversation cannot be resumed: nobody calls back to it."""
+    """Returns whether the connection is a telephone call. The conversation of a call cannot be resumed."""
     return bool(scope.get("state", {}).get(_PHONE))
 
 
