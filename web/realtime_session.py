@@ -274,8 +274,6 @@ class RealtimeSession:
         self.session.history.instructions = config.instructions
         self.session.reply_options = reply_options(config)
         self.speaker.trusts_reports = config.extensions.playout
-        if config.input_format is not AudioFormat.PCM:
-            self.session.expect_telephone()
 
     async def _commit(self, command: CommitInput) -> None:
         if self._appended_ms < MIN_COMMIT_MS:

@@ -33,7 +33,7 @@ from assistant.turns.wake_phrase import WakePhraseGate
 from audio.frame import Frame
 from audio.stt import SegmentId, Transcript
 from audio.units import Samples
-from audio.vad import CERTAIN_SPEECH, LIKELY_SPEECH, TelephoneVad, Vad, VadResult
+from audio.vad import CERTAIN_SPEECH, LIKELY_SPEECH, Vad, VadResult
 
 DIP_PROBABILITIES = (CERTAIN_SPEECH, LIKELY_SPEECH)
 """Speech probabilities. When the probability falls below one of them, the speech may be over, so the recognizer may
@@ -107,12 +107,6 @@ class AudioInput:
         self._recognizer.close()
         if self._connection_warmer is not None:
             self._connection_warmer.close()
-
-    def expect_telephone(self) -> None:
-        """Tells the detectors that the sound comes over a telephone line."""
-        for vad in (self.context.engines.vad, self.context.engines.spare_vad):
-            if isinstance(vad, TelephoneVad):
-                vad.expect_telephone()
 
     # ---- frames and segments ----
 

@@ -256,10 +256,6 @@ class Session:
         """
         self._reply_manager.on_client_latency(reply_id, latency_s, device_s)
 
-    def expect_telephone(self) -> None:
-        """Tells the detectors that the user's sound comes over a telephone line."""
-        self._audio_input.expect_telephone()
-
     @property
     def wake_window_open(self) -> bool:
         """Whether speech that begins now is accepted without the wake phrase."""

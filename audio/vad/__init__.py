@@ -1,7 +1,7 @@
 """Voice activity detection: whether somebody is speaking in a frame, and the onset or offset."""
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from audio.frame import Frame
 from audio.units import Samples
@@ -62,13 +62,4 @@ class Vad(Protocol):
 
     def reset(self) -> None:
         """Resets all state for a new conversation."""
-        ...
-
-
-@runtime_checkable
-class TelephoneVad(Protocol):
-    """A `Vad` that treats the sound of a telephone line differently."""
-
-    def expect_telephone(self) -> None:
-        """Treats the sound as that of a telephone line from now on, until it shows that it is not."""
         ...

@@ -44,10 +44,6 @@ class CascadeVad:
         self._active_frames = 0
         self._probability = 0.0
 
-    def expect_telephone(self) -> None:
-        """See `TelephoneVad`."""
-        self._stream.expect_telephone()
-
     def process(self, frame: Frame) -> VadResult:
         """Processes the next frame (gapless, in order) and returns its result. Raises VadError."""
         self._tracker.push(frame)

@@ -113,10 +113,6 @@ class SileroStream:
         self._h = np.zeros(_STATE_SHAPE, dtype=np.float32)
         self._c = np.zeros(_STATE_SHAPE, dtype=np.float32)
 
-    def expect_telephone(self) -> None:
-        """Treats the sound as that of a telephone line from now on, until it shows that it is not."""
-        self._line.expect()
-
     def skip(self) -> None:
         """Drops the samples but keeps the network's state: the next frame does not follow the last one."""
         self._samples.fill(0)
@@ -181,10 +177,6 @@ class SileroVad:
             self._tracker.step(self._probability, Samples(end - WINDOW_SAMPLES), end)
         self._fast_onset.check(frame.end)
         return self._tracker.result(self._probability)
-
-    def expect_telephone(self) -> None:
-        """See `TelephoneVad`."""
-        self._stream.expect_telephone()
 
     def reset(self) -> None:
         """Resets all state for a new conversation."""

@@ -71,8 +71,7 @@ class TelephoneLine:
     """Tells whether the sound of the last seconds came over a telephone, and corrects scores if somebody speaks on it.
 
     Attributes:
-        is_narrow: Nothing is heard above the band of a telephone. False until enough sound was heard, unless `expect`
-            said that it is one.
+        is_narrow: Nothing is heard above the band of a telephone. False until enough sound was heard.
     """
 
     def __init__(self, settings: TelephoneSettings = SETTINGS) -> None:
@@ -85,16 +84,11 @@ class TelephoneLine:
 
     def reset(self) -> None:
         """Forgets the line."""
-        self.is_narrow = self._expected = False
+        self.is_narrow = False
         self._frames = 0
         self._examined = 0
         self._low_power = self._high_power = 0.0
         self._corrected_samples = 0  # how much of the following sound is corrected
-
-    def expect(self) -> None:
-        """Treats the line as a telephone until enough sound was heard: the client sends telephone sound."""
-        self._expected = True
-        self.is_narrow = self.is_narrow or self._examined < self._settings.known_frames
 
     def push(self, pcm: Pcm) -> None:
         """Processes the next frame."""
@@ -109,10 +103,8 @@ class TelephoneLine:
         self._low_power = self._low_power * self._decay + low_power
         self._high_power = self._high_power * self._decay + float(np.vdot(high, high).real) * _POWER_OF_BINS
         self._examined += 1
-        if self._examined < self._settings.known_frames:
-            self.is_narrow = self._expected
-        else:
-            self.is_narrow = self._high_power <= self._ratio * self._low_power
+        known = self._examined >= self._settings.known_frames
+        self.is_narrow = known and self._high_power <= self._ratio * self._low_power
 
     def corrected(self, score: float, samples: int) -> float:
         """Returns the speech probability of the next window, which has `samples` samples and the network's `score`."""
