@@ -261,6 +261,17 @@ def test_malformed_stream_is_closed_with_a_reason(
     assert not [record for record in caplog.records if record.exc_info]
 
 
+@pytest.mark.parametrize("first", [(), (CONNECTED, _start())], ids=["before the start", "in a call"])
+def test_huge_message_is_not_read(tmp_path: Path, caplog: pytest.LogCaptureFixture, first: tuple[str, ...]) -> None:
+    async def main() -> None:
+        async with session_server(loader(tmp_path)) as server:
+            assert await _close_code(server, *first, "x" * 1_000_000) == 1009
+            await over(server)
+
+    run(main)
+    assert [line for line in logged(caplog) if "a message has more than 32768 bytes" in line]
+
+
 def test_stream_without_start_is_closed(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

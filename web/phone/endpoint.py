@@ -17,8 +17,9 @@ from uvicorn.protocols.utils import ClientDisconnected
 
 from web.metrics import Metrics
 from web.phone.bridge import PhoneBridge
-from web.phone.messages import Connected, PhoneError, Start, Stop, Unknown, parse
+from web.phone.messages import MAX_MESSAGE_CHARS, Connected, PhoneError, Start, Stop, Unknown, parse
 from web.phone.session import mark_as_call
+from web.websocket_backpressure import limit_messages
 
 PHONE_PATHS = ("/v1/phone", "/v1/phone/")
 
@@ -32,12 +33,15 @@ MAX_STARTING = 64
 MESSAGES_PER_S, MESSAGE_BURST = 150, 1500
 """A call sends 50 messages of audio a second and 10 marks. The burst holds what comes at once after a stall of 25 s."""
 
+LONGEST_BYTES = 2 * MAX_MESSAGE_CHARS
+"""From this size on a message is not even read: a client without the token must not fill the memory."""
+
 MAX_WAITING = 256
 """Messages that wait for the session; the socket is not read meanwhile."""
 ROOM_STEP_S = 0.02
 
 CLOSE_TIMEOUT_S = 1.0
-NORMAL, POLICY, TOO_MANY = 1000, 1008, 1013
+NORMAL, POLICY, TOO_LARGE, TOO_MANY = 1000, 1008, 1009, 1013
 
 Authorized = Callable[[Scope, Iterable[str]], bool]
 """Returns whether a connection has the server's token, in its headers or among these values."""
@@ -65,6 +69,7 @@ class PhoneEndpoint:
         """Handles one call."""
         socket = WebSocket(scope, receive, send)
         with suppress(WebSocketDisconnect, ClientDisconnected):
+            limit_messages(scope, LONGEST_BYTES)
             await socket.accept()
             start = await self._started(socket)
             if start is None:
@@ -118,9 +123,11 @@ async def _read_start(socket: WebSocket) -> Start:
 
 
 async def _received(socket: WebSocket) -> Message:
-    """Returns the next message. Raises WebSocketDisconnect."""
+    """Returns the next message. Raises PhoneError, WebSocketDisconnect."""
     message = await socket.receive()
     if message["type"] == "websocket.disconnect":
+        if message.get("code") == TOO_LARGE:
+            raise PhoneError(f"a message has more than {LONGEST_BYTES} bytes")
         raise WebSocketDisconnect(message.get("code", 1006))
     return message
 

@@ -130,8 +130,9 @@ def _start(message: dict[str, Any]) -> Start:
         raise PhoneError("start.mediaFormat must be audio/x-mulaw, 8000 Hz, 1 channel")
     custom = start.get("customParameters")
     token = custom.get("token") if isinstance(custom, dict) else None
-    known = isinstance(call_id, str) and _CALL_ID.fullmatch(call_id) is not None
-    return Start(stream_id, call_id if known else UNNAMED, token if isinstance(token, str) else "")
+    if not isinstance(call_id, str) or _CALL_ID.fullmatch(call_id) is None:
+        call_id = UNNAMED
+    return Start(stream_id, call_id, token if isinstance(token, str) else "")
 
 
 def _media(message: dict[str, Any]) -> Media | Unknown:
