@@ -75,7 +75,6 @@ class PhoneEndpoint:
             if start is None:
                 return
             call = _Call(socket, start)
-            _log.info("call %s began", start.call_id)
             try:
                 await call.run(self._session_acceptor)
             finally:
@@ -166,7 +165,7 @@ class _Call:
         """Runs the session of the call."""
         scope = {**self.socket.scope, "query_string": b"", "subprotocols": []}
         scope["state"] = dict(scope.get("state", {}))
-        mark_as_call(scope)
+        mark_as_call(scope, self.start.call_id)
         async with asyncio.TaskGroup() as tasks:
             reading = tasks.create_task(self._read(), name="phone")
             try:

@@ -1,22 +1,31 @@
 """Marks a connection as a telephone call, and sets the session of one."""
 
+import logging
 from dataclasses import replace
 
 from starlette.types import Scope
 
 from web.wire.session_config import AudioFormat, Extensions, SessionConfig
 
-_PHONE = "repartee.phone_call"
+_CALL_ID = "repartee.call_id"
+
+_log = logging.getLogger(__name__)
 
 
-def mark_as_call(scope: Scope) -> None:
+def mark_as_call(scope: Scope, call_id: str) -> None:
     """Marks the connection as a telephone call."""
-    scope.setdefault("state", {})[_PHONE] = True
+    scope.setdefault("state", {})[_CALL_ID] = call_id
 
 
-def is_call(scope: Scope) -> bool:
-    """Returns whether the connection is a telephone call. The conversation of a call cannot be resumed."""
-    return bool(scope.get("state", {}).get(_PHONE))
+def call_of(scope: Scope) -> str | None:
+    """Returns the id of the connection's telephone call; None if it is none. A call cannot be resumed."""
+    call_id: str | None = scope.get("state", {}).get(_CALL_ID)
+    return call_id
+
+
+def log_conversation(call_id: str, conversation: str) -> None:
+    """Logs which conversation, and so which trace, is that of the call."""
+    _log.info("call %s began: conversation %s", call_id, conversation)
 
 
 def config_of_call(config: SessionConfig) -> SessionConfig:
