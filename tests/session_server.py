@@ -139,8 +139,8 @@ class SessionServer:
 
 
 @asynccontextmanager
-async def session_server(engine_loader: EngineLoader) -> AsyncGenerator[SessionServer]:
-    """Runs the server with loaded engines while the block runs."""
+async def session_server(engine_loader: EngineLoader, token: str | None = None) -> AsyncGenerator[SessionServer]:
+    """Runs the server with loaded engines while the block runs; clients need the `token`, if there is one."""
     section = engine_loader.settings.server
     sockets = listen("127.0.0.1", 0, loopback_only=True)
     port = sockets[0].getsockname()[1]
@@ -157,7 +157,7 @@ async def session_server(engine_loader: EngineLoader) -> AsyncGenerator[SessionS
         resumable=connections.resumable,
         make_room=connections.make_room,
     )
-    access_control = AccessControl("127.0.0.1", port, token=None, allowed_hosts=(), allowed_origins=())
+    access_control = AccessControl("127.0.0.1", port, token=token, allowed_hosts=(), allowed_origins=())
     loaded: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def engines_loaded(error: Exception | None) -> None:

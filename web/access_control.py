@@ -18,6 +18,9 @@ OPEN_PATHS = frozenset({"/", "/favicon.ico", "/healthz", "/readyz"})
 OPEN_FOLDER = "/static/"
 """Paths served without a token: static files and health checks."""
 
+TOKEN_LATER_PATHS = frozenset({"/v1/phone", "/v1/phone/"})
+"""Paths whose clients cannot set a header: without a key they send the token in their first message instead."""
+
 TOKEN_SHAPE = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{16,512}")
 """Characters that are valid in a subprotocol; at least 16 of them, so that the token cannot be guessed."""
 
@@ -139,6 +142,8 @@ class AccessControl:
         if self._token is None or request.path in OPEN_PATHS or request.path.startswith(OPEN_FOLDER):
             return None
         keys = list(_keys_of(request))
+        if not keys and request.path in TOKEN_LATER_PATHS:
+            return None  # the endpoint asks `accepts_token`
         if not keys:
             how = f'"Authorization: Bearer TOKEN", or the subprotocols "realtime" and "{KEY_PROTOCOL}TOKEN"'
             return Refusal(401, "token_missing", f"this server requires its token: {how}")
@@ -146,6 +151,14 @@ class AccessControl:
         if any([hmac.compare_digest(key.encode(), self._token.encode()) for key in keys]):  # noqa: C419
             return None
         return Refusal(401, "token_wrong", "the token is wrong; use this server's REPARTEE_TOKEN")
+
+    def accepts_token(self, request: Request, offered: Iterable[str]) -> bool:
+        """Returns whether a client sent the token, in a header or as one of the `offered` values."""
+        if self._token is None:
+            return True
+        keys = [*_keys_of(request), *offered]
+        # All keys are compared, each in constant time.
+        return any([hmac.compare_digest(key.encode(errors="replace"), self._token.encode()) for key in keys])  # noqa: C419
 
 
 def is_loopback(host: str) -> bool:

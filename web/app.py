@@ -24,6 +24,7 @@ from web.access_control import AccessControl, Refusal, Request
 from web.api_paths import FRESH, REALTIME_PATHS, NotFound, RealtimeEndpoint
 from web.health import EngineHealth, readiness
 from web.metrics import Metrics, watch_loop_lag
+from web.phone.endpoint import PHONE_PATHS, PhoneEndpoint
 from web.session_acceptor import SessionAcceptor
 from web.trace_stream import PATH as TRACES
 from web.trace_stream import TraceStream
@@ -88,6 +89,11 @@ def make_app(
     realtime: list[BaseRoute] = []
     for path in REALTIME_PATHS:
         realtime += [WebSocketRoute(path, RealtimeEndpoint(session_acceptor)), Route(path, no_socket, methods=_METHODS)]
+    phone = PhoneEndpoint(
+        session_acceptor, lambda scope, offered: access_control.accepts_token(_request_of(scope), offered), metrics
+    )
+    for path in PHONE_PATHS:
+        realtime += [WebSocketRoute(path, phone), Route(path, no_socket, methods=_METHODS)]
     routes: list[BaseRoute] = [
         Route("/", page),
         Route("/healthz", healthz),

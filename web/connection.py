@@ -35,6 +35,7 @@ from web.event_limits import ANSWER_SHARE, COSTLY_BYTES, EventBudget, refusal
 from web.fair_share import FairShare
 from web.hang_up import has_hung_up
 from web.metrics import Metrics
+from web.phone.session import call_of, config_of_call, log_conversation
 from web.realtime_session import RealtimeSession
 from web.session_acceptor import busy_while, held_back
 from web.session_limits import AudioThrottle
@@ -148,7 +149,7 @@ class Connections:
     # ---- a new conversation ----
 
     async def _run_new(self, websocket: WebSocket, engines: Engines) -> None:
-        conversation, trace = self._create(engines)
+        conversation, trace = self._create(engines, call_id=call_of(websocket.scope))
         realtime_session = conversation.realtime_session
         self._conversations[conversation.token] = conversation
         self._share.conversations = len(self._conversations)
@@ -187,7 +188,7 @@ class Connections:
             if client_socket is not None:
                 await client_socket.released.wait()
 
-    def _create(self, engines: Engines) -> tuple[_Conversation, TraceFile]:
+    def _create(self, engines: Engines, *, call_id: str | None = None) -> tuple[_Conversation, TraceFile]:
         engine_loader = self.engine_pool.engine_loader
         settings = engine_loader.settings
         token = secrets.token_urlsafe(24)
@@ -197,6 +198,7 @@ class Connections:
             voice=engines.voice.name,
             max_output_tokens=_longest_answer(settings.llm.max_tokens),
         )
+        config = config if call_id is None else config_of_call(config)
         microphone = ClientMicrophone(REPLY_RATE_HZ, self._share)
         speaker = ClientSpeaker(settings.server.ahead_ms)
         base = turn_settings(settings, engines.recognizer.name)
@@ -209,6 +211,8 @@ class Connections:
             voice=engines.voice.name,
         )
         name = new_session.conversation_name()
+        if call_id is not None:
+            log_conversation(call_id, name)
         trace = TraceFile(
             settings.trace.dir,
             name,
@@ -306,7 +310,8 @@ class Connections:
                 conversation.lost_s = asyncio.get_running_loop().time()
                 conversation.has_socket.clear()
                 # A client that knows that the session is over does not reconnect.
-                conversation.ended = conversation.ended or client_socket.left or broke_off
+                left = client_socket.left or broke_off or call_of(websocket.scope) is not None
+                conversation.ended = conversation.ended or left
                 realtime_session.on_disconnect()
             client_socket.released.set()
         if not client_socket.left:

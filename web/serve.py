@@ -61,6 +61,7 @@ LOGGING: Mapping[str, object] = {
     "filters": {"ours": {"()": "web.serve.LogFilter"}},
     "formatters": {"short": {"format": "repartee: %(message)s"}},
     "handlers": {"screen": {"class": "logging.StreamHandler", "formatter": "short", "filters": ["ours"]}},
+    "loggers": {"web.phone": {"level": "INFO"}},  # the beginning and the end of every call
     "root": {"handlers": ["screen"], "level": "WARNING"},
 }
 

@@ -40,6 +40,7 @@ NO_HANDSHAKE = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length
 
 _ABORT = "repartee.abort"
 _TRANSPORT = "repartee.transport"
+_LIMIT_MESSAGES = "repartee.limit_messages"
 
 
 def abort_of(scope: Scope) -> Callable[[], None]:
@@ -52,6 +53,13 @@ def transport_of(scope: Scope) -> asyncio.Transport | None:
     """Returns the transport of a connection; None if it is unknown."""
     transport: asyncio.Transport | None = scope.get("state", {}).get(_TRANSPORT)
     return transport
+
+
+def limit_messages(scope: Scope, longest_bytes: int) -> None:
+    """Lowers the size from which a message closes the connection with 1009, before it is in memory."""
+    limit: Callable[[int], None] | None = scope.get("state", {}).get(_LIMIT_MESSAGES)
+    if limit is not None:
+        limit(longest_bytes)
 
 
 class BackpressureProtocol(WebSocketsSansIOProtocol):
@@ -68,7 +76,11 @@ class BackpressureProtocol(WebSocketsSansIOProtocol):
         """Runs the application for this connection."""
         self.scope["state"][_ABORT] = self.transport.abort
         self.scope["state"][_TRANSPORT] = self.transport
+        self.scope["state"][_LIMIT_MESSAGES] = self._limit_messages
         await super().run_asgi()
+
+    def _limit_messages(self, longest_bytes: int) -> None:
+        self.conn.max_message_size = longest_bytes
 
     async def receive(self) -> ASGIReceiveEvent:
         """Returns the client's next message to the application."""

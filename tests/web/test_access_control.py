@@ -184,6 +184,24 @@ def test_token_is_accepted_as_bearer_or_subprotocol(
     assert refusal is None or (refusal.status == 401 and TOKEN not in refusal.message)
 
 
+@pytest.mark.parametrize("path", ["/v1/phone", "/v1/phone/"])
+def test_telephone_call_may_send_its_token_later(path: str) -> None:
+    access_control = keeper(token=TOKEN)
+    assert verdict(access_control, path=path) == ""
+    assert verdict(access_control, path=path, authorizations=("Bearer wrong",)) == "token_wrong"
+    assert verdict(access_control, path=path, origins=("https://evil.example",)) == "foreign_origin"
+    assert verdict(access_control, path=path, hosts=("evil.example",)) == "foreign_host"
+
+
+def test_late_token_is_compared_with_all_that_was_sent() -> None:
+    access_control = keeper(token=TOKEN)
+    assert not access_control.accepts_token(HERE, ())
+    assert not access_control.accepts_token(HERE, ("", TOKEN[:-1], "\ud800"))
+    assert access_control.accepts_token(HERE, ("wrong", TOKEN))
+    assert access_control.accepts_token(replace(HERE, authorizations=(f"Bearer {TOKEN}",)), ())
+    assert keeper().accepts_token(HERE, ())
+
+
 def test_host_and_origin_are_checked_before_the_token() -> None:
     assert verdict(keeper(token=TOKEN), hosts=("evil.example",)) == "foreign_host"
     assert verdict(keeper(token=TOKEN), origins=("https://evil.example",)) == "foreign_origin"

@@ -1,0 +1,1 @@
+"""Telephone calls: media streams of a telephony provider, over a WebSocket at /v1/phone (docs/telephony.md)."""
