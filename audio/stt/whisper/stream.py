@@ -211,7 +211,7 @@ class WhisperStream:
         """Returns what to decode now: old audio to settle, a requested transcript, a pause, an interim transcript."""
         length = self._fed - self._window
         awaited = self.oldest_ticket is not None
-        if length == 0:
+        if length == 0 or (self.share.background and not awaited):
             return None
         if length > samples_of_s(WINDOW_S if awaited else SETTLE_S):
             return "settle"
