@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import soundfile
 from openai import APIStatusError, AsyncOpenAI
+from openai.types.realtime import RealtimeSessionCreateRequest
 from session_server import (
     ScriptedEngineLoader,
     SessionServer,
@@ -78,6 +79,7 @@ def test_client_secret_opens_sessions_with_its_settings(tmp_path: Path) -> None:
             async with sdk(server, made.value) as page, page.realtime.connect(model="repartee") as connection:
                 created = await connection.recv()
                 assert created.type == "session.created"
+                assert isinstance(created.session, RealtimeSessionCreateRequest)
                 assert created.session.instructions == "Speak like a pirate."
                 assert created.session.output_modalities == ["text"]
         offered = [Subprotocol("realtime"), Subprotocol(f"openai-insecure-api-key.{made.value}")]
@@ -307,7 +309,7 @@ def test_long_recording_is_transcribed_in_segments(tmp_path: Path) -> None:
                 assert 8 <= one.end - one.start <= 15
             assert verbose.text == " ".join(one.text for one in verbose.segments)
             text = await client.audio.transcriptions.create(model="m", file=("a.flac", sound), response_format="text")
-            assert text.strip() == verbose.text  # type: ignore[attr-defined]  # the SDK returns a str
+            assert text.strip() == verbose.text
             deltas, done = [], None
             async for event in await client.audio.transcriptions.create(model="m", file=("a.flac", sound), stream=True):
                 if event.type == "transcript.text.delta":
