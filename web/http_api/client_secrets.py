@@ -100,4 +100,4 @@ def is_client_secret(key: str) -> bool:
 
 
 def _digest(value: str) -> bytes:
-    return hashlib.sha256(value.encode()).digest()
+    return hashlib.sha256(value.encode(errors="replace")).digest()
