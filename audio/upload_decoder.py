@@ -65,6 +65,7 @@ async def decoded(content: bytes, max_s: int) -> AsyncGenerator[Pcm]:
         if process.returncode is None:
             with suppress(ProcessLookupError):
                 process.kill()
+            await process.stdout.read()  # asyncio waits for the end of the pipe, which it does not see while it is full
             await process.wait()
     if code == TOO_LONG:
         raise TooLongError(f"the recording is longer than {max_s} s")

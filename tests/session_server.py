@@ -175,6 +175,8 @@ async def session_server(engine_loader: EngineLoader, token: str | None = None) 
     access_control = AccessControl("127.0.0.1", port, token=token, allowed_hosts=(), allowed_origins=())
     client_secrets = ClientSecrets(asyncio.get_running_loop().time)
     parts = ApiParts(engine_loader, connections.initial_config, connections.service)
+    state = ServerState(engine_pool, limits)
+    acceptor.at_drain(state.ended.set)
     loaded: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def engines_loaded(error: Exception | None) -> None:
@@ -194,7 +196,7 @@ async def session_server(engine_loader: EngineLoader, token: str | None = None) 
         api_routes=api_routes(
             parts,
             client_secrets,
-            ServerState(engine_pool, limits),
+            state,
             max_audio_requests=section.max_audio_requests,
         ),
         client_secrets=client_secrets,

@@ -179,6 +179,7 @@ async def serve(
 
         client_secrets = ClientSecrets(asyncio.get_running_loop().time)
         state = ServerState(services.engine_pool, limits)
+        session_acceptor.at_drain(state.ended.set)
         app = make_app(
             services.engine_pool,
             access_control,

@@ -309,6 +309,28 @@ def test_server_that_shuts_down_takes_no_requests(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+def test_answers_end_when_the_server_ends(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        voice = EndlessVoice()
+        async with (
+            httpx.AsyncClient(trust_env=False, timeout=30) as client,
+            served(tmp_path, speech=voice, slow_ms=60_000.0) as (server, _client, loader),
+        ):
+            url = f"http://127.0.0.1:{server.port}"
+            async with asyncio.TaskGroup() as tasks:
+                files = {"file": ("a.wav", recording())}
+                waiting = tasks.create_task(client.post(url + TRANSCRIPTIONS_PATH, files=files))
+                async with client.stream("POST", url + SPEECH_PATH, json={"input": "Hello."}) as speech:
+                    await eventually(lambda: len(loader.recognizers_made) == 1)
+                    server.server.should_exit = True
+                    with pytest.raises(httpx.RemoteProtocolError):
+                        await speech.aread()
+            assert code_of(waiting.result()) == (503, "server_draining")
+
+    asyncio.run(main())
+    assert "Traceback" not in caplog.text
+
+
 def test_nothing_that_was_sent_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
 

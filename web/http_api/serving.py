@@ -39,10 +39,12 @@ class ApiEndpoint:
             refusal = ApiError(405, "method_not_allowed", message, headers={"Allow": self._method})
             await refusal.response()(scope, receive, send)
             return
+        answer = _Answer(send)
         try:
-            await self._handle(Request(scope, receive), _within_time(send))
+            await self._handle(Request(scope, receive), answer.send)
         except ApiError as error:
-            await error.response()(scope, receive, send)
+            if not answer.begun:  # otherwise uvicorn closes the connection, so that the answer does not look complete
+                await error.response()(scope, receive, send)
         except ClientDisconnect:
             pass
 
@@ -72,10 +74,15 @@ class AudioSlots:
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    """Whether the server takes requests, and how busy it is."""
+    """Whether the server takes requests, and how busy it is.
+
+    Attributes:
+        ended: Set when the requests in progress must end, because the server shuts down.
+    """
 
     engine_pool: EngineHealth
     limits: SessionLimits
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
 
     def check(self) -> None:
         """Raises ApiError while the engines are loading or the server shuts down."""
@@ -96,24 +103,24 @@ async def respond(request: Request, response: Response, send: Send) -> None:
     await response(request.scope, request.receive, send)
 
 
-async def stream(request: Request, send: Send, content_type: str, parts: AsyncGenerator[bytes]) -> None:
-    """Sends parts as they come. Raises ApiError if the first one fails; a later failure breaks the connection off."""
+async def stream(send: Send, content_type: str, parts: AsyncGenerator[bytes]) -> None:
+    """Sends parts as they come. Nothing is sent if the first one fails. Raises ApiError as they do."""
     async with aclosing(parts):
         first = await anext(parts, b"")
         headers = {"Content-Type": content_type, "X-Accel-Buffering": "no", **FRESH}
         encoded = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
         await send({"type": "http.response.start", "status": 200, "headers": encoded})
         await send({"type": "http.response.body", "body": first, "more_body": True})
-        try:
-            async for part in parts:
-                await send({"type": "http.response.body", "body": part, "more_body": True})
-        except ApiError:
-            return  # uvicorn closes the connection of an incomplete answer, so that it does not look whole
+        async for part in parts:
+            await send({"type": "http.response.body", "body": part, "more_body": True})
     await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-async def unless_client_leaves(request: Request, work: Awaitable[None]) -> None:
-    """Runs `work`, and cancels it when the client disconnects or the time limit passes. Raises ApiError as it does."""
+async def unless_client_leaves(request: Request, state: ServerState, work: Awaitable[None]) -> None:
+    """Runs `work`, and cancels it when the client disconnects, the time limit passes, or the server ends.
+
+    Raises ApiError.
+    """
     failures: list[ApiError] = []
 
     async def guarded() -> None:
@@ -128,10 +135,16 @@ async def unless_client_leaves(request: Request, work: Awaitable[None]) -> None:
             pass
 
     async with asyncio.TaskGroup() as tasks:
-        both = [tasks.create_task(guarded()), tasks.create_task(_disconnect(request))]
-        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-        for task in both:
+        all_tasks = [
+            tasks.create_task(guarded()),
+            tasks.create_task(_disconnect(request)),
+            tasks.create_task(_end(state)),
+        ]
+        await asyncio.wait(all_tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in all_tasks:
             task.cancel()
+    if state.ended.is_set():
+        raise ApiError.unavailable(DRAINING)
     if failures:
         raise failures[0]
 
@@ -141,17 +154,30 @@ def sse(event: dict[str, object]) -> bytes:
     return f"data: {json.dumps(event)}\n\n".encode()
 
 
+async def _end(state: ServerState) -> None:
+    await state.ended.wait()
+
+
 async def _disconnect(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
 
 
-def _within_time(send: Send) -> Send:
-    async def send_within_time(message: Message) -> None:
+@dataclass(slots=True)
+class _Answer:
+    """Sends an answer, each part within the time limit.
+
+    Attributes:
+        begun: Whether a part was sent.
+    """
+
+    to_client: Send
+    begun: bool = False
+
+    async def send(self, message: Message) -> None:
+        self.begun = True
         try:
             async with asyncio.timeout(SEND_TIMEOUT_S):
-                await send(message)
+                await self.to_client(message)
         except TimeoutError as error:
             raise ClientDisconnect from error
-
-    return send_within_time

@@ -23,6 +23,8 @@ from web.wire.fields import IDENTIFIER, Field, FieldError, checked, missing_here
 MAX_INPUT_CHARS = 4096
 """Longest text; the limit of OpenAI's service."""
 
+SPLIT_CHARS = 256
+
 AHEAD_S = 2.0
 """How far the synthesis of the next sentence may be ahead of real time while there is a conversation."""
 PACE_STEP_S = 0.1
@@ -77,21 +79,20 @@ class Speech:
             wanted = checked(body, "", _REQUEST)
         except FieldError as error:
             raise ApiError.of_field(error) from error
-        chunker = Chunker(code_note="")
-        sentences = [chunk.text for chunk in (*chunker.feed(wanted["input"]), *chunker.finish())]
+        sentences = await _sentences(wanted["input"])
         if not sentences:
             raise ApiError(400, "invalid_value", "input has no words to speak", "input")
         with self.slots.one():
-            await unless_client_leaves(request, self._answer(request, send, wanted, sentences))
+            await unless_client_leaves(request, self.state, self._answer(send, wanted, sentences))
 
-    async def _answer(self, request: Request, send: Send, wanted: dict[str, Any], sentences: list[str]) -> None:
+    async def _answer(self, send: Send, wanted: dict[str, Any], sentences: list[str]) -> None:
         sound = self._sound(sentences, wanted.get("speed", 1.0))
         form = wanted.get("response_format", "wav")
         parts = _with_header(sound) if form == "wav" else _raw(sound)
         if wanted.get("stream_format") == "sse":
-            await stream(request, send, "text/event-stream", _events(parts))
+            await stream(send, "text/event-stream", _events(parts))
         else:
-            await stream(request, send, _CONTENT_TYPES[form], parts)
+            await stream(send, _CONTENT_TYPES[form], parts)
 
     async def _sound(self, sentences: list[str], speed: float) -> AsyncGenerator[Pcm]:
         """Yields the sound of the sentences. Raises ApiError if the voice fails, once it was loaded again."""
@@ -122,6 +123,15 @@ class Speech:
                 await self.voice().load()
         except (EngineLoadError, TimeoutError) as error:
             raise ApiError(503, "voice_failed", "the voice cannot be loaded; see the server's log") from error
+
+
+async def _sentences(written: str) -> list[str]:
+    """Returns what is spoken at once. Takes up to 30 ms, so other tasks of the event loop run in between."""
+    chunker, found = Chunker(code_note=""), []
+    for at in range(0, len(written), SPLIT_CHARS):
+        found += [chunk.text for chunk in chunker.feed(written[at : at + SPLIT_CHARS])]
+        await asyncio.sleep(0)
+    return [*found, *(chunk.text for chunk in chunker.finish())]
 
 
 async def _raw(sound: AsyncGenerator[Pcm]) -> AsyncGenerator[bytes]:

@@ -100,7 +100,7 @@ class Transcriptions:
         if not form.file:
             raise ApiError(400, "missing_required_parameter", "file is missing or empty", "file")
         with self.slots.one():
-            await unless_client_leaves(request, self._answer(request, send, wanted, form.file))
+            await unless_client_leaves(request, self.state, self._answer(request, send, wanted, form.file))
 
     def _checked(self, form: Form) -> dict[str, Any]:
         """Returns the checked fields of the form. Raises ApiError."""
@@ -134,7 +134,7 @@ class Transcriptions:
         try:
             segments = self._segments(recognizer, content)
             if wanted.get("stream"):
-                await stream(request, send, "text/event-stream", _events(segments, heard))
+                await stream(send, "text/event-stream", _events(segments, heard))
                 return
             async with aclosing(segments):
                 async for segment in segments:
