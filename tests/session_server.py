@@ -175,7 +175,7 @@ async def session_server(engine_loader: EngineLoader, token: str | None = None) 
     access_control = AccessControl("127.0.0.1", port, token=token, allowed_hosts=(), allowed_origins=())
     client_secrets = ClientSecrets(asyncio.get_running_loop().time)
     parts = ApiParts(engine_loader, connections.initial_config, connections.service)
-    state = ServerState(engine_pool, limits)
+    state = ServerState(engine_pool, limits, lambda: acceptor.turn_in_progress)
     acceptor.at_drain(state.ended.set)
     loaded: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 

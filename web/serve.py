@@ -178,7 +178,7 @@ async def serve(
                 server.should_exit = True
 
         client_secrets = ClientSecrets(asyncio.get_running_loop().time)
-        state = ServerState(services.engine_pool, limits)
+        state = ServerState(services.engine_pool, limits, lambda: session_acceptor.turn_in_progress)
         session_acceptor.at_drain(state.ended.set)
         app = make_app(
             services.engine_pool,

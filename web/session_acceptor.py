@@ -138,6 +138,11 @@ class SessionAcceptor:
         """Whether new sessions are refused because the server shuts down."""
         return self._session_limits.draining
 
+    @property
+    def turn_in_progress(self) -> bool:
+        """Whether any session has a turn in progress."""
+        return any(lifetime.busy for lifetime in self._lifetimes)
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles one connection."""
         lifetime = _ConnectionLifetime(scope, receive, send, self._max_session_s, self._idle_timeout_s)

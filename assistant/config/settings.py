@@ -403,16 +403,6 @@ class ServerSection(ConfigSection):
     max_sessions: Annotated[
         int, KeyInfo("Maximum number of conversations at the same time.", unit="sessions", low=1, high=1000)
     ] = 8
-    max_audio_requests: Annotated[
-        int,
-        KeyInfo(
-            "Maximum number of requests to /v1/audio at the same time, besides the conversations; 0: no such path.",
-            unit="requests",
-            low=1,
-            high=100,
-            zero=True,
-        ),
-    ] = 2
     max_session_s: Annotated[float, KeyInfo("Longest conversation of one connection.", unit="s", low=1, high=86400)] = (
         3600.0
     )
@@ -446,6 +436,16 @@ class ServerSection(ConfigSection):
         float,
         KeyInfo("After SIGTERM: longest wait for active turns to finish; 0: no wait.", unit="s", low=0, high=600),
     ] = 10.0
+    max_audio_requests: Annotated[
+        int,
+        KeyInfo(
+            "Maximum number of requests to /v1/audio at the same time, besides the conversations; 0: no such path.",
+            unit="requests",
+            low=1,
+            high=100,
+            zero=True,
+        ),
+    ] = 2
 
     @property
     def hosts(self) -> tuple[str, ...]:

@@ -19,6 +19,10 @@ SEND_TIMEOUT_S = 30.0
 ANSWER_TIMEOUT_S = 900.0
 """Time limit for a whole answer."""
 
+GIVE_WAY_S = 3.0
+"""Longest wait of an audio request, before each of its sentences or segments, for the turns of sessions."""
+WAIT_STEP_S = 0.1
+
 Handler = Callable[[Request, Send], Awaitable[None]]
 """Answers one request. May raise ApiError as long as it has sent nothing."""
 
@@ -77,11 +81,13 @@ class ServerState:
     """Whether the server takes requests, and how busy it is.
 
     Attributes:
+        turn_in_progress: Returns whether any session has a turn in progress.
         ended: Set when the requests in progress must end, because the server shuts down.
     """
 
     engine_pool: EngineHealth
     limits: SessionLimits
+    turn_in_progress: Callable[[], bool]
     ended: asyncio.Event = field(default_factory=asyncio.Event)
 
     def check(self) -> None:
@@ -90,6 +96,13 @@ class ServerState:
             raise ApiError.unavailable(DRAINING)
         if not is_ready(self.engine_pool.state()):
             raise ApiError.unavailable(LOADING)
+
+    async def give_way(self) -> None:
+        """Waits while a turn is in progress, up to a limit: whoever talks comes first."""
+        loop = asyncio.get_running_loop()
+        until_s = loop.time() + GIVE_WAY_S
+        while self.turn_in_progress() and loop.time() < until_s:  # noqa: ASYNC110 - turns have no common event
+            await asyncio.sleep(WAIT_STEP_S)
 
     @property
     def in_conversation(self) -> bool:

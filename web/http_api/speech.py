@@ -17,7 +17,7 @@ from audio.tts import Voice
 from audio.units import REPLY_RATE_HZ, Pcm, s_of_reply_samples
 from web.http_api.bodies import BodyReader
 from web.http_api.errors import ApiError
-from web.http_api.serving import AudioSlots, ServerState, sse, stream, unless_client_leaves
+from web.http_api.serving import WAIT_STEP_S, AudioSlots, ServerState, sse, stream, unless_client_leaves
 from web.wire.fields import IDENTIFIER, Field, FieldError, checked, missing_here, number, one_of, text
 
 MAX_INPUT_CHARS = 4096
@@ -27,7 +27,6 @@ SPLIT_CHARS = 256
 
 AHEAD_S = 2.0
 """How far the synthesis of the next sentence may be ahead of real time while there is a conversation."""
-PACE_STEP_S = 0.1
 LOAD_TIMEOUT_S = 20.0
 """Time limit for loading a voice again that failed."""
 
@@ -100,7 +99,8 @@ class Speech:
         began_s, made_s, may_retry = loop.time(), 0.0, True
         for sentence in sentences:
             while self.state.in_conversation and made_s > loop.time() - began_s + AHEAD_S:  # noqa: ASYNC110 - a pace
-                await asyncio.sleep(PACE_STEP_S)
+                await asyncio.sleep(WAIT_STEP_S)
+            await self.state.give_way()
             spoken = self.normalize_text(sentence)
             while True:
                 begun = False

@@ -189,6 +189,7 @@ class Transcriptions:
         try:
             async with aclosing(cut(decoded(content, MAX_AUDIO_S))) as pieces:
                 async for pcm in pieces:
+                    await self.state.give_way()
                     began_s = loop.time()
                     words = await _words(recognizer, start, pcm)
                     yield Segment(start, start + len(pcm), words)
