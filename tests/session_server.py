@@ -197,6 +197,7 @@ async def session_server(engine_loader: EngineLoader, token: str | None = None) 
             parts,
             client_secrets,
             state,
+            metrics.request_refused,
             max_audio_requests=section.max_audio_requests,
         ),
         client_secrets=client_secrets,

@@ -190,7 +190,13 @@ async def serve(
             traces=services.traces,
             api_routes=()
             if services.api_parts is None
-            else api_routes(services.api_parts, client_secrets, state, max_audio_requests=section.max_audio_requests),
+            else api_routes(
+                services.api_parts,
+                client_secrets,
+                state,
+                metrics.request_refused,
+                max_audio_requests=section.max_audio_requests,
+            ),
             client_secrets=client_secrets,
         )
         server = Server(uvicorn_config(app, section, environ), session_acceptor, drain_s=section.drain_s)

@@ -255,6 +255,7 @@ def test_audio_requests_are_limited(tmp_path: Path) -> None:
                 refused = await client.post(SPEECH_PATH, json=body)
                 assert code_of(refused) == (429, "rate_limit_exceeded")
                 assert int(refused.headers["retry-after"]) > 0
+                assert server.value("repartee_requests_refused_total", reason="rate_limit_exceeded") == 1
                 files = {"file": ("a.wav", recording())}
                 assert code_of(await client.post(TRANSCRIPTIONS_PATH, files=files)) == (429, "rate_limit_exceeded")
                 async with connected_client(server) as talking:  # sessions have their own limit

@@ -10,7 +10,7 @@ from web.http_api.bodies import SECRETS_PATH, SESSIONS_PATH, SPEECH_PATH, TRANSC
 from web.http_api.client_secrets import ClientSecrets
 from web.http_api.models import Models
 from web.http_api.secret_endpoints import SecretEndpoints
-from web.http_api.serving import ApiEndpoint, AudioSlots, ServerState
+from web.http_api.serving import ApiEndpoint, AudioSlots, Handler, ServerState
 from web.http_api.speech import Speech
 from web.http_api.transcriptions import Transcriptions
 from web.wire.session_config import SessionConfig
@@ -35,9 +35,18 @@ class ApiParts:
 
 
 def api_routes(
-    parts: ApiParts, client_secrets: ClientSecrets, state: ServerState, *, max_audio_requests: int
+    parts: ApiParts,
+    client_secrets: ClientSecrets,
+    state: ServerState,
+    count_refused: Callable[[str], None],
+    *,
+    max_audio_requests: int,
 ) -> list[BaseRoute]:
     """Returns the routes. Without audio requests (0), there are no audio endpoints."""
+
+    def answered(method: str, handle: Handler) -> ApiEndpoint:
+        return ApiEndpoint(method, handle, count_refused)
+
     bodies, engine_loader = BodyReader(), parts.engine_loader
     slots = AudioSlots(max_audio_requests)
     models = Models(state.engine_pool)
@@ -57,14 +66,14 @@ def api_routes(
         state,
     )
     routes: list[BaseRoute] = [
-        Route(SECRETS_PATH, ApiEndpoint("POST", secret.client_secret)),
-        Route(SESSIONS_PATH, ApiEndpoint("POST", secret.session)),
-        Route(MODELS_PATH, ApiEndpoint("GET", models.all)),
-        Route(f"{MODELS_PATH}/{{name:path}}", ApiEndpoint("GET", models.one)),
+        Route(SECRETS_PATH, answered("POST", secret.client_secret)),
+        Route(SESSIONS_PATH, answered("POST", secret.session)),
+        Route(MODELS_PATH, answered("GET", models.all)),
+        Route(f"{MODELS_PATH}/{{name:path}}", answered("GET", models.one)),
     ]
     if max_audio_requests:
         routes += [
-            Route(SPEECH_PATH, ApiEndpoint("POST", speech.create)),
-            Route(TRANSCRIPTIONS_PATH, ApiEndpoint("POST", transcriptions.create)),
+            Route(SPEECH_PATH, answered("POST", speech.create)),
+            Route(TRANSCRIPTIONS_PATH, answered("POST", transcriptions.create)),
         ]
     return routes

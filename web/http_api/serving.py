@@ -30,10 +30,11 @@ Handler = Callable[[Request, Send], Awaitable[None]]
 class ApiEndpoint:
     """ASGI endpoint for one path and method."""
 
-    def __init__(self, method: str, handle: Handler) -> None:
-        """`handle` answers the requests with this method, all others get 405."""
+    def __init__(self, method: str, handle: Handler, count_refused: Callable[[str], None]) -> None:
+        """`handle` answers the requests with this method, all others get 405; `count_refused`: called with the code."""
         self._method = method
         self._handle = handle
+        self._count_refused = count_refused
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request."""
@@ -47,6 +48,7 @@ class ApiEndpoint:
         try:
             await self._handle(Request(scope, receive), answer.send)
         except ApiError as error:
+            self._count_refused(error.code)
             if not answer.begun:  # otherwise uvicorn closes the connection, so that the answer does not look complete
                 await error.response()(scope, receive, send)
         except ClientDisconnect:
