@@ -11,7 +11,7 @@ import httpx
 import numpy as np
 import pytest
 import soundfile
-from openai import APIStatusError, AsyncOpenAI
+from openai import APIStatusError, AsyncOpenAI, OpenAI
 from openai.types.realtime import RealtimeSessionCreateRequest
 from session_server import (
     ScriptedEngineLoader,
@@ -25,6 +25,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.typing import Subprotocol
 
 from audio.units import REPLY_RATE_HZ
+from web.http_api.speech import wav_header
 
 TOKEN = "a-token-of-enough-characters"
 SECRETS = "/v1/realtime/client_secrets"
@@ -264,6 +265,23 @@ def test_failed_voice_is_loaded_again(tmp_path: Path) -> None:
         body = {"input": "Hello.", "voice": "v", "response_format": "pcm"}
         assert (await asked(server, "POST", SPEECH, json=body)).status_code == 200
         assert loader.speech.loads == 1
+
+    served(tmp_path, test)
+
+
+def test_blocking_sdk_streams_speech_and_transcribes_it(tmp_path: Path) -> None:
+    async def test(server: SessionServer, _loader: ScriptedEngineLoader) -> None:
+        def use() -> tuple[bytes, str]:
+            with OpenAI(base_url=server.openai, api_key="none", max_retries=0) as client:
+                with client.audio.speech.with_streaming_response.create(
+                    model="m", voice="v", input="Hello there.", response_format="wav"
+                ) as answer:
+                    sound = b"".join(answer.iter_bytes())
+                return sound, client.audio.transcriptions.create(model="m", file=("a.wav", sound)).text
+
+        sound, words = await asyncio.to_thread(use)
+        assert len(sound) == len(wav_header()) + 2 * 2 * REPLY_RATE_HZ // 5
+        assert words == "what time is it"
 
     served(tmp_path, test)
 
