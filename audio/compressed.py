@@ -8,6 +8,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 import av
 import numpy as np
@@ -73,20 +74,35 @@ def sound_of(path: Path, n: int) -> Generator[npt.NDArray[np.float32]]:
             yield np.concatenate(waiting)[:rest]
 
 
+def blocks_in(file: BinaryIO) -> Generator[tuple[int, npt.NDArray[np.float32]]]:
+    """Yields the rate in Hz and the audio of an open file in blocks of any length, of shape (samples, channels).
+
+    Damaged parts are omitted. Raises NotDecodedError, OSError.
+    """
+    with _stream_in(file) as (container, stream):
+        for block in _blocks(container, stream):
+            yield stream.rate, block
+
+
 @contextmanager
 def _opened(path: Path) -> Generator[tuple[InputContainer, AudioStream]]:
-    with path.open("rb") as file:
-        try:
-            # Passes an open file, because a name may look like an address.
-            container = av.open(file, "r", options={"format_whitelist": _FORMATS})
-        except (av.FFmpegError, ValueError) as error:
-            raise NotDecodedError from error
-        with container:
-            stream = next(iter(container.streams.audio), None)
-            known = stream is not None and stream.codec_context is not None
-            if stream is None or not known or not stream.rate or not stream.layout.nb_channels:
-                raise NotDecodedError
-            yield container, stream
+    with path.open("rb") as file, _stream_in(file) as found:
+        yield found
+
+
+@contextmanager
+def _stream_in(file: BinaryIO) -> Generator[tuple[InputContainer, AudioStream]]:
+    try:
+        # An open file, because a name may look like an address.
+        container = av.open(file, "r", options={"format_whitelist": _FORMATS})
+    except (av.FFmpegError, ValueError) as error:
+        raise NotDecodedError from error
+    with container:
+        stream = next(iter(container.streams.audio), None)
+        known = stream is not None and stream.codec_context is not None
+        if stream is None or not known or not stream.rate or not stream.layout.nb_channels:
+            raise NotDecodedError
+        yield container, stream
 
 
 def _blocks(container: InputContainer, stream: AudioStream) -> Generator[npt.NDArray[np.float32]]:

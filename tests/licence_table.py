@@ -81,6 +81,7 @@ _USED_FOR: Mapping[str, str] = MappingProxyType(
         "orjson": "reading traces",
         "piper-tts": "speech synthesis: Piper",
         "prometheus-client": "metrics of the server",
+        "python-multipart": "uploaded recordings",
         "pyyaml": "the skills' sentence files",
         "rapidfuzz": "edit distances: the wake phrase, word errors",
         "rich": "the screen in the terminal",

@@ -28,6 +28,9 @@ from web.access_control import AccessControl
 from web.app import make_app
 from web.connection import Connections
 from web.engine_pool import EnginePool
+from web.http_api.client_secrets import ClientSecrets
+from web.http_api.routes import ApiParts, api_routes
+from web.http_api.serving import ServerState
 from web.listening_sockets import listen
 from web.metrics import Metrics
 from web.serve import Server, uvicorn_config
@@ -79,6 +82,7 @@ class ScriptedEngineLoader(EngineLoader):
         recognizers: Recognizers of all conversations so far.
         models: LLMs of all conversations so far.
         fails: Called before each conversation's engines are made; may raise.
+        speech: The voice of /v1/audio/speech.
     """
 
     answers: Sequence[Answer | tuple[Answer, ...]] = ("It is ten o'clock.",)
@@ -86,6 +90,7 @@ class ScriptedEngineLoader(EngineLoader):
     recognizers: list[SequenceRecognizer] = field(default_factory=list)
     models: list[SequenceModel] = field(default_factory=list)
     fails: Callable[[], None] = lambda: None
+    speech: ScriptedVoice = field(default_factory=ScriptedVoice)
 
     async def open(self) -> None:
         names = {
@@ -102,6 +107,16 @@ class ScriptedEngineLoader(EngineLoader):
         self.recognizers.append(SequenceRecognizer(self.transcripts))
         self.models.append(SequenceModel(self.answers))
         return engines_of(self.recognizers[-1], self.models[-1], ScriptedVoice())
+
+    @property
+    def voice(self) -> ScriptedVoice:
+        return self.speech
+
+    def spoken_text(self, text: str) -> str:
+        return text
+
+    async def background_recognizer(self) -> SequenceRecognizer:
+        return SequenceRecognizer(self.transcripts)
 
     async def aclose(self, report: Callable[[str], None] = lambda _what: None) -> None:
         pass
@@ -158,6 +173,10 @@ async def session_server(engine_loader: EngineLoader, token: str | None = None) 
         make_room=connections.make_room,
     )
     access_control = AccessControl("127.0.0.1", port, token=token, allowed_hosts=(), allowed_origins=())
+    client_secrets = ClientSecrets(asyncio.get_running_loop().time)
+    parts = ApiParts(engine_loader, connections.initial_config, connections.service)
+    state = ServerState(engine_pool, limits, lambda: acceptor.turn_in_progress)
+    acceptor.at_drain(state.ended.set)
     loaded: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def engines_loaded(error: Exception | None) -> None:
@@ -174,6 +193,14 @@ async def session_server(engine_loader: EngineLoader, token: str | None = None) 
         loaded=engines_loaded,
         background_tasks=(connections.log_losses,),
         traces=connections.traces,
+        api_routes=api_routes(
+            parts,
+            client_secrets,
+            state,
+            metrics.request_refused,
+            max_audio_requests=section.max_audio_requests,
+        ),
+        client_secrets=client_secrets,
     )
     server = Server(uvicorn_config(app, section, {}), acceptor, drain_s=section.drain_s)
     async with asyncio.TaskGroup() as group:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 KEY_PROTOCOL = "openai-insecure-api-key."
 """Prefix of the subprotocol that carries the token of browser clients, which cannot set an Authorization header."""
 
+REALTIME_PATHS = ("/v1/realtime", "/v1/realtime/")
+
 OPEN_PATHS = frozenset({"/", "/favicon.ico", "/healthz", "/readyz"})
 OPEN_FOLDER = "/static/"
 """Paths served without a token: static files and health checks."""
@@ -41,6 +43,7 @@ class Request:
         authorizations: All Authorization headers.
         subprotocols: The subprotocols that a WebSocket client offers.
         peer: The client's IP address, as reported by a trusted proxy if there is one; None if unknown.
+        secret_is_valid: Whether the client secret among the keys is valid; None if there is none.
     """
 
     path: str
@@ -50,6 +53,12 @@ class Request:
     authorizations: tuple[str, ...] = ()
     subprotocols: tuple[str, ...] = ()
     peer: str | None = None
+    secret_is_valid: bool | None = None
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """All keys that the client sends, as Bearer tokens or in subprotocols."""
+        return tuple(_keys_of(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +74,13 @@ class Refusal:
     status: int
     code: str
     message: str
+
+
+_SECRET_INVALID = Refusal(
+    401,
+    "client_secret_invalid",
+    "the client secret is unknown or has expired; make another with POST /v1/realtime/client_secrets",
+)
 
 
 class AccessControl:
@@ -139,17 +155,20 @@ class AccessControl:
         return Refusal(403, "foreign_address", "this server has no REPARTEE_TOKEN, so only its own machine may use it")
 
     def _key(self, request: Request) -> Refusal | None:
+        keys = request.keys
+        # All keys are compared, each in constant time.
+        if self._token is not None and any([hmac.compare_digest(key.encode(), self._token.encode()) for key in keys]):  # noqa: C419
+            return None
+        if request.path in REALTIME_PATHS and request.secret_is_valid is not None:
+            # Also without a token: the session would have other settings than the client was given.
+            return None if request.secret_is_valid else _SECRET_INVALID
         if self._token is None or request.path in OPEN_PATHS or request.path.startswith(OPEN_FOLDER):
             return None
-        keys = list(_keys_of(request))
         if not keys and request.path in TOKEN_LATER_PATHS:
             return None  # the endpoint asks `accepts_token`
         if not keys:
             how = f'"Authorization: Bearer TOKEN", or the subprotocols "realtime" and "{KEY_PROTOCOL}TOKEN"'
             return Refusal(401, "token_missing", f"this server requires its token: {how}")
-        # All keys are compared, each in constant time.
-        if any([hmac.compare_digest(key.encode(), self._token.encode()) for key in keys]):  # noqa: C419
-            return None
         return Refusal(401, "token_wrong", "the token is wrong; use this server's REPARTEE_TOKEN")
 
     def accepts_token(self, request: Request, offered: Iterable[str]) -> bool:

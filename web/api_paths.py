@@ -12,36 +12,24 @@ from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from web.http_api.errors import ApiError
 from web.session_acceptor import SUBPROTOCOL
 
-REALTIME_PATHS = ("/v1/realtime", "/v1/realtime/")
 API_PREFIX = "/v1"
-
-FRESH = {"Cache-Control": "no-store"}
 
 POLICY_CLOSE_CODE = 1008
 TELL_TIMEOUT_S = 1.0
 """Time limit for sending the error event and the close frame to a client that may not read."""
 
 _MISSING: dict[str, str] = {
-    "realtime/client_secrets": "This server gives out no client secrets. Connect with its own token "
-    "(REPARTEE_TOKEN), as a Bearer token or a WebSocket subprotocol.",
-    "realtime/sessions": "This server gives out no session tokens. Connect with its own token (REPARTEE_TOKEN).",
-    "realtime/transcription_sessions": "This server has no transcription sessions, only conversations.",
+    "realtime/transcription_sessions": "Make a secret with /v1/realtime/client_secrets instead.",
     "realtime/translations": "This server has no translation sessions, only conversations.",
     "realtime/calls": "This server has no WebRTC or SIP calls. Connect to /v1/realtime by WebSocket.",
-    "models": "This server lists no models: session.created names the model that answers.",
-    "audio": "This server has no audio endpoints. Speech goes in and out over the WebSocket at /v1/realtime.",
+    "audio/translations": "This server does not translate. Use /v1/audio/transcriptions.",
     "chat": "This server has no chat completions. Connect to /v1/realtime by WebSocket.",
     "responses": "This server has no responses endpoint. Connect to /v1/realtime by WebSocket.",
 }
 """Paths of OpenAI's API, below /v1, and what to use instead."""
-
-
-def api_error(status: int, code: str, message: str) -> JSONResponse:
-    """Builds an error response in the format of OpenAI's API."""
-    error = {"message": message, "type": "invalid_request_error", "param": None, "code": code}
-    return JSONResponse({"error": error}, status, FRESH)
 
 
 def unknown_url(method: str, path: str) -> JSONResponse:
@@ -49,7 +37,7 @@ def unknown_url(method: str, path: str) -> JSONResponse:
     below = path.removeprefix(f"{API_PREFIX}/")
     known = next((text for name, text in _MISSING.items() if below == name or below.startswith(f"{name}/")), None)
     remedy = known or "This server speaks OpenAI's Realtime protocol by WebSocket at /v1/realtime."
-    return api_error(404, "unknown_url", f"Unknown request URL: {method} {path[:200]}. {remedy}")
+    return ApiError(404, "unknown_url", f"Unknown request URL: {method} {path[:200]}. {remedy}").response()
 
 
 class NotFound:

@@ -6,6 +6,7 @@ import mimetypes
 import os
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,14 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
-from web.access_control import AccessControl, Refusal, Request
-from web.api_paths import FRESH, REALTIME_PATHS, NotFound, RealtimeEndpoint
+from web.access_control import REALTIME_PATHS, AccessControl, Refusal, Request
+from web.api_paths import NotFound, RealtimeEndpoint
 from web.health import EngineHealth, readiness
+from web.http_api.client_secrets import ClientSecrets, is_client_secret
+from web.http_api.errors import FRESH
 from web.metrics import Metrics, watch_loop_lag
 from web.phone.endpoint import PHONE_PATHS, PhoneEndpoint
-from web.session_acceptor import SessionAcceptor
+from web.session_acceptor import SessionAcceptor, pass_config
 from web.trace_stream import PATH as TRACES
 from web.trace_stream import TraceStream
 
@@ -48,6 +51,8 @@ def make_app(
     loaded: Callable[[Exception | None], None] = lambda _error: None,
     background_tasks: Sequence[BackgroundTask] = (),
     traces: TraceStream | None = None,
+    api_routes: Sequence[BaseRoute] = (),
+    client_secrets: ClientSecrets | None = None,
     static: Path = STATIC,
 ) -> Starlette:
     """Creates the app of one server.
@@ -60,6 +65,8 @@ def make_app(
         loaded: Called once, with None when the engines are ready or with the error that prevented it.
         background_tasks: Background tasks that run as long as the app does.
         traces: Serves turn records at /traces; None: there is no such path.
+        api_routes: Further endpoints of OpenAI's API.
+        client_secrets: Keys that open sessions with settings of their own; None: there are none.
         static: The folder of the page's files.
     """
     # Systems map these extensions differently, and with `nosniff` a browser refuses scripts of the wrong type.
@@ -100,6 +107,7 @@ def make_app(
         Route("/readyz", readyz),
         Route("/metrics", figures),
         *realtime,
+        *api_routes,
         WebSocketRoute("/{path:path}", NotFound()),  # a Mount takes WebSockets, too
         Mount("/static", files),
     ]
@@ -108,7 +116,7 @@ def make_app(
         session_acceptor.at_drain(traces.end)
     app = Starlette(
         routes=routes,
-        middleware=[Middleware(_Gate, access_control=access_control, metrics=metrics)],
+        middleware=[Middleware(_Gate, access_control=access_control, metrics=metrics, client_secrets=client_secrets)],
         lifespan=_lifespan(engine_pool, metrics, loaded, background_tasks),
     )
     app.router.redirect_slashes = False  # unknown paths get 404, never a redirect
@@ -206,6 +214,8 @@ _BUSY = Refusal(
 
 MAX_REQUESTS = 100
 """HTTP requests answered at a time. Most take milliseconds; each follower of /traces occupies one."""
+MAX_SECRETS_SENT = 2
+"""Client secrets of one handshake that are looked up: each is compared with all that are valid."""
 HEALTH = frozenset({"/healthz", "/readyz"})
 """Paths exempt from the limit: a supervisor kills a server that does not answer health checks."""
 
@@ -213,8 +223,11 @@ HEALTH = frozenset({"/healthz", "/readyz"})
 class _Gate:
     """ASGI middleware: checks every request with access control and adds security headers to every response."""
 
-    def __init__(self, app: ASGIApp, access_control: AccessControl, metrics: Metrics) -> None:
+    def __init__(
+        self, app: ASGIApp, access_control: AccessControl, metrics: Metrics, client_secrets: ClientSecrets | None
+    ) -> None:
         self._app = app
+        self._client_secrets = client_secrets
         self._access_control = access_control
         self._metrics = metrics
         self._requests = 0
@@ -223,7 +236,7 @@ class _Gate:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
-        refusal = self._access_control.decide(_request_of(scope))
+        refusal = self._access_control.decide(self._with_secret(_request_of(scope), scope))
         if refusal is not None:
             self._metrics.request_refused(refusal.code)
             await self._refuse(refusal, scope, receive, send)
@@ -231,6 +244,17 @@ class _Gate:
             await self._answer(scope, receive, send)
         else:
             await self._app(scope, receive, send)
+
+    def _with_secret(self, request: Request, scope: Scope) -> Request:
+        """Looks up the client secret of a WebSocket handshake, and passes its settings to the session."""
+        if self._client_secrets is None or scope["type"] != "websocket":
+            return request
+        sent = [key for key in request.keys if is_client_secret(key)][:MAX_SECRETS_SENT]
+        if not sent:
+            return request
+        config = self._client_secrets.find(sent)
+        pass_config(scope, config)
+        return replace(request, secret_is_valid=config is not None)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._requests >= MAX_REQUESTS and scope["path"] not in HEALTH:

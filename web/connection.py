@@ -37,7 +37,7 @@ from web.hang_up import has_hung_up
 from web.metrics import Metrics
 from web.phone.session import call_of, config_of_call, log_conversation
 from web.realtime_session import RealtimeSession
-from web.session_acceptor import busy_while, held_back
+from web.session_acceptor import busy_while, held_back, passed_config
 from web.session_limits import AudioThrottle
 from web.trace_losses import TraceLosses
 from web.trace_stream import TraceStream
@@ -142,14 +142,17 @@ class Connections:
             return
         try:
             async with self.engine_pool.engines() as engines:
-                await self._run_new(websocket, engines)
+                await self._run_new(websocket, engines, passed_config(websocket.scope))
         finally:
             asyncio.get_running_loop().call_soon(_collect_garbage)
 
     # ---- a new conversation ----
 
-    async def _run_new(self, websocket: WebSocket, engines: Engines) -> None:
-        conversation, trace = self._create(engines, call_id=call_of(websocket.scope))
+    async def _run_new(self, websocket: WebSocket, engines: Engines, config: SessionConfig | None) -> None:
+        config, call_id = config or self.initial_config(engines.voice.name), call_of(websocket.scope)
+        if call_id is not None:
+            config = config_of_call(config)
+        conversation, trace = self._create(engines, config, call_id)
         realtime_session = conversation.realtime_session
         self._conversations[conversation.token] = conversation
         self._share.conversations = len(self._conversations)
@@ -188,17 +191,20 @@ class Connections:
             if client_socket is not None:
                 await client_socket.released.wait()
 
-    def _create(self, engines: Engines, *, call_id: str | None = None) -> tuple[_Conversation, TraceFile]:
+    def initial_config(self, voice: str) -> SessionConfig:
+        """Returns the settings of a session before its client changes them; `voice`: the name of the voice."""
+        settings = self.engine_pool.engine_loader.settings
+        return SessionConfig(
+            instructions=settings.assistant.instructions,
+            turn_detection=SemanticVad.of_profile(settings.turn.profile),
+            voice=voice,
+            max_output_tokens=_longest_answer(settings.llm.max_tokens),
+        )
+
+    def _create(self, engines: Engines, config: SessionConfig, call_id: str | None) -> tuple[_Conversation, TraceFile]:
         engine_loader = self.engine_pool.engine_loader
         settings = engine_loader.settings
         token = secrets.token_urlsafe(24)
-        config = SessionConfig(
-            instructions=settings.assistant.instructions,
-            turn_detection=SemanticVad.of_profile(settings.turn.profile),
-            voice=engines.voice.name,
-            max_output_tokens=_longest_answer(settings.llm.max_tokens),
-        )
-        config = config if call_id is None else config_of_call(config)
         microphone = ClientMicrophone(REPLY_RATE_HZ, self._share)
         speaker = ClientSpeaker(settings.server.ahead_ms)
         base = turn_settings(settings, engines.recognizer.name)
@@ -235,16 +241,18 @@ class Connections:
         return _Conversation(realtime_session, token), trace
 
     def _realtime(self, config: SessionConfig, engines: Engines, token: str) -> Realtime:
-        settings = self.engine_pool.engine_loader.settings
-        service = Service(
-            version=self.version,
-            model=engines.model.name,
-            transcriber=engines.recognizer.name,
-            language=settings.assistant.language,
-            engines=tuple(self.engine_pool.engine_loader.chosen),
-            resume_token=token,
-        )
+        service = self._service(engines.model.name, engines.recognizer.name, token)
         return Realtime(config, service, session_id=f"sess_{secrets.token_hex(8)}", expires_at_s=self._expires_at_s())
+
+    def service(self) -> Service:
+        """Returns the description of the server, outside of a conversation."""
+        chosen = {one.stage: one.name for one in self.engine_pool.engine_loader.chosen}
+        return self._service(chosen.get("llm", ""), chosen.get("stt", ""), "")
+
+    def _service(self, model: str, transcriber: str, resume_token: str) -> Service:
+        engine_loader = self.engine_pool.engine_loader
+        language, engines = engine_loader.settings.assistant.language, tuple(engine_loader.chosen)
+        return Service(self.version, model, transcriber, language, engines, resume_token)
 
     def _expires_at_s(self) -> int:
         """Returns the expiry time of a connection that begins now, in seconds since 1970."""

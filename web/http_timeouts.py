@@ -7,11 +7,13 @@ Beyond it the oldest is closed, so a new connection is always accepted.
 
 import asyncio
 from collections.abc import Iterable
+from typing import cast
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from web import descriptors
+from web.http_api.bodies import takes_body
 
 REQUEST_TIMEOUT_S = 10.0
 """Time limit from the connection, or the previous response, to a complete request."""
@@ -24,15 +26,27 @@ YOUNG_S = 1.0
 """A client that connected more recently is expected to send its request."""
 
 PIECE_BYTES = 1 << 10
-"""Bytes parsed at a time until the request is complete. Request bodies are not parsed, because no path accepts one."""
+"""Bytes parsed at a time until the request's headers are complete."""
+BODY_PIECE_BYTES = 1 << 16
+"""Bytes of a request body parsed at a time. uvicorn stops reading while the application is behind by as much."""
+
+
+LINGER_S = 2.0
+"""How long a client that sends a body that is not read may take to read the response."""
 
 
 class TimedHttpProtocol(H11Protocol):
-    """Closes a connection on which no request arrived in time."""
+    """Closes a connection on which no request arrived in time.
+
+    Parses request bodies only where the application takes one (`takes_body`); it limits their size and time itself. A
+    connection with an unread body is closed after the response, once the client has had time to read it.
+    """
 
     _timer: asyncio.TimerHandle | None = None
     _since_s = 0.0
     _upgraded = False
+    _stopping = False
+    _lingering = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn's own
         """Starts the request timeout of a new connection."""
@@ -46,13 +60,44 @@ class TimedHttpProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parses received data in pieces; ignores request bodies."""
-        for at in range(0, len(data), PIECE_BYTES):
-            if self.transport.is_closing() or self._has_body() or self._upgraded:
+        """Parses received data in pieces; ignores request bodies that the application does not take."""
+        at = 0
+        while at < len(data):
+            in_body = self._has_body()
+            if self.transport.is_closing() or self._upgraded or self._lingering:
                 return
-            super().data_received(data[at : at + PIECE_BYTES])
-        if self._has_body():
-            self.cycle.keep_alive = False
+            if in_body and not self._body_is_read():
+                return
+            size = BODY_PIECE_BYTES if in_body else PIECE_BYTES
+            super().data_received(data[at : at + size])
+            at += size
+            if self.cycle is not None:
+                self._keep_or_close()
+
+    def _keep_or_close(self) -> None:
+        """Decides what happens to the connection after the response."""
+        unread = self._has_body()
+        self.cycle.keep_alive = not (unread or self._stopping)
+        # uvicorn only writes to it, and closes it.
+        self.cycle.transport = cast("asyncio.Transport", _Closing(self)) if unread else self.transport
+
+    def linger(self) -> None:
+        """Ends the connection for writing, and drops what still comes for a moment.
+
+        If it was closed at once, the system would discard a response that the client, still sending, has not read.
+        """
+        if self.transport.is_closing() or not self.transport.can_write_eof():
+            self.transport.close()
+            return
+        self._lingering = True
+        self.transport.write_eof()
+        self.flow.resume_reading()
+        self.loop.call_later(LINGER_S, self.transport.close)
+
+    def shutdown(self) -> None:
+        """Closes the connection, after the response if a request is being answered."""
+        self._stopping = True
+        super().shutdown()
 
     def on_response_complete(self) -> None:
         """Starts the timeout for the next request."""
@@ -78,6 +123,10 @@ class TimedHttpProtocol(H11Protocol):
     def _has_body(self) -> bool:
         return self.cycle is not None and self.conn.their_state is h11.SEND_BODY
 
+    def _body_is_read(self) -> bool:
+        """Whether the application takes the body of this request and has not answered yet."""
+        return takes_body(self.scope["method"], self.scope["path"]) and not self.cycle.response_complete
+
     def _start_timeout(self) -> None:
         self._stop_timeout()
         self._since_s = self.loop.time()
@@ -90,6 +139,18 @@ class TimedHttpProtocol(H11Protocol):
     def _on_timeout(self) -> None:
         if self.idle:  # otherwise a request is being answered
             self.transport.close()
+
+
+class _Closing:
+    """The transport of a connection whose client still sends: `close` lets it read the response first."""
+
+    def __init__(self, protocol: TimedHttpProtocol) -> None:
+        self._protocol = protocol
+        self.write = protocol.transport.write
+        self.is_closing = protocol.transport.is_closing
+
+    def close(self) -> None:
+        self._protocol.linger()
 
 
 def thin_out(connections: Iterable[object], now_s: float) -> None:

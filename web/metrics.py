@@ -188,7 +188,7 @@ class Metrics:
         self._refused.labels(reason).inc()
 
     def request_refused(self, reason: str) -> None:
-        """Counts a request that access control refused; `reason` is the refusal's code."""
+        """Counts a request that was refused; `reason` is the error's code, one of a fixed set."""
         self._gate.labels(reason).inc()
 
     # ---- the process ----

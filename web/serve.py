@@ -26,6 +26,9 @@ from web import descriptors
 from web.acceptor import Acceptor
 from web.access_control import TOKEN_SHAPE, AccessControl
 from web.app import make_app
+from web.http_api.client_secrets import ClientSecrets
+from web.http_api.routes import api_routes
+from web.http_api.serving import ServerState
 from web.http_timeouts import TimedHttpProtocol, close_oldest_idle
 from web.listening_sockets import BACKLOG, listen
 from web.metrics import Metrics
@@ -77,6 +80,7 @@ CLIENTS_MISTAKES = (
     "Invalid UTF-8 sequence received from client.",
     "opening handshake failed",
     "parser failed",
+    "ASGI callable returned without completing response.",
 )
 """Beginnings of log lines of which a client can cause any number."""
 
@@ -152,10 +156,11 @@ async def serve(
         )
         metrics = Metrics()
         services = create_services(loaded.settings, environ, metrics)
+        limits = SessionLimits(section.max_sessions)
         session_acceptor = SessionAcceptor(
             services.converse,
             services.engine_pool,
-            SessionLimits(section.max_sessions),
+            limits,
             metrics,
             max_session_s=section.max_session_s,
             idle_timeout_s=section.idle_timeout_s,
@@ -173,6 +178,9 @@ async def serve(
                 failures.append(error)
                 server.should_exit = True
 
+        client_secrets = ClientSecrets(asyncio.get_running_loop().time)
+        state = ServerState(services.engine_pool, limits, lambda: session_acceptor.turn_in_progress)
+        session_acceptor.at_drain(state.ended.set)
         app = make_app(
             services.engine_pool,
             access_control,
@@ -181,6 +189,16 @@ async def serve(
             loaded=engines_loaded,
             background_tasks=services.background_tasks,
             traces=services.traces,
+            api_routes=()
+            if services.api_parts is None
+            else api_routes(
+                services.api_parts,
+                client_secrets,
+                state,
+                metrics.request_refused,
+                max_audio_requests=section.max_audio_requests,
+            ),
+            client_secrets=client_secrets,
         )
         server = Server(uvicorn_config(app, section, environ), session_acceptor, drain_s=section.drain_s)
         logging.config.dictConfig(dict(LOGGING))

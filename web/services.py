@@ -12,6 +12,7 @@ from web.app import BackgroundTask
 from web.connection import Connections
 from web.engine_pool import EnginePool
 from web.health import EngineHealth
+from web.http_api.routes import ApiParts
 from web.metrics import Metrics
 from web.session_acceptor import Converse, never_resumable, no_room
 from web.trace_stream import TraceStream
@@ -30,6 +31,7 @@ class Services:
         make_room: Ends a conversation that waits for its client, because another client needs its slot.
         background_tasks: Background tasks that run as long as the server does.
         traces: Serves turn records.
+        api_parts: What the HTTP endpoints of OpenAI's API need; None: the server has none.
     """
 
     engine_pool: EngineHealth
@@ -38,6 +40,7 @@ class Services:
     make_room: Callable[[], bool] = no_room
     background_tasks: tuple[BackgroundTask, ...] = ()
     traces: TraceStream = field(default_factory=TraceStream)
+    api_parts: ApiParts | None = None
 
 
 ServicesFactory = Callable[[Settings, Mapping[str, str], Metrics], Services]
@@ -56,6 +59,7 @@ def create_services(settings: Settings, environ: Mapping[str, str], metrics: Met
         connections.make_room,
         background_tasks=(connections.log_losses,),
         traces=connections.traces,
+        api_parts=ApiParts(engine_loader, connections.initial_config, connections.service),
     )
     if export is None:
         return services

@@ -17,6 +17,7 @@ from web import descriptors
 from web.health import EngineHealth, is_ready
 from web.metrics import Metrics
 from web.session_limits import DRAINING, FULL, INTERNAL, NO_DESCRIPTORS, CloseNotice, SessionLimits, expired, idle
+from web.wire.session_config import SessionConfig
 
 Converse = Callable[[WebSocket], Awaitable[None]]
 """Runs one conversation on an accepted WebSocket until the client is gone. Cancelled when it must end."""
@@ -56,6 +57,7 @@ def no_room() -> bool:
 
 _HELD_BACK = "repartee.held_back"
 _BUSY = "repartee.busy"
+_CONFIG = "repartee.session_config"
 
 
 @contextmanager
@@ -71,6 +73,17 @@ def busy_while(scope: Scope, busy: Callable[[], bool]) -> Generator[None]:
 def held_back(scope: Scope) -> None:
     """Reports that the client is throttled, because its audio is ahead of real time: it is not idle."""
     scope["state"][_HELD_BACK]()
+
+
+def pass_config(scope: Scope, config: SessionConfig | None) -> None:
+    """Sets the initial settings of the session of this connection; None: the server's."""
+    scope.setdefault("state", {})[_CONFIG] = config
+
+
+def passed_config(scope: Scope) -> SessionConfig | None:
+    """Returns the settings from `pass_config`."""
+    config: SessionConfig | None = scope.get("state", {}).get(_CONFIG)
+    return config
 
 
 class SessionAcceptor:
@@ -124,6 +137,11 @@ class SessionAcceptor:
     def draining(self) -> bool:
         """Whether new sessions are refused because the server shuts down."""
         return self._session_limits.draining
+
+    @property
+    def turn_in_progress(self) -> bool:
+        """Whether any session has a turn in progress."""
+        return any(lifetime.busy for lifetime in self._lifetimes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles one connection."""

@@ -520,6 +520,16 @@ class ServerSection(ConfigSection):
         float,
         KeyInfo("After SIGTERM: longest wait for active turns to finish; 0: no wait.", unit="s", low=0, high=600),
     ] = 10.0
+    max_audio_requests: Annotated[
+        int,
+        KeyInfo(
+            "Maximum number of requests to /v1/audio at the same time, besides the conversations; 0: no such path.",
+            unit="requests",
+            low=1,
+            high=100,
+            zero=True,
+        ),
+    ] = 2
 
     @property
     def hosts(self) -> tuple[str, ...]:

@@ -160,6 +160,25 @@ class EngineLoader:
             self._model if self.settings.llm.summary else None,
         )
 
+    @property
+    def voice(self) -> Voice:
+        """The shared voice. Only after `open`."""
+        assert self._voice is not None
+        return self._voice
+
+    def spoken_text(self, text: str) -> str:
+        """Returns written text as it is spoken."""
+        return _said(build.pronunciations(self.settings), self.settings.assistant.language, text)
+
+    async def background_recognizer(self) -> Recognizer:
+        """Returns a recognizer that gives way to those of conversations. The caller closes it. Raises EngineLoadError.
+
+        It must be requested for segments of at most 30 s.
+        """
+        if self._shared_whisper is not None and self._shared_whisper.works:
+            return self._shared_whisper.transcriber(background=True)
+        return await self._make_recognizer()
+
     async def aclose(self, report: Callable[[str], None] = lambda _what: None) -> None:
         """Closes the shared engines, each with a time limit."""
         for engine in (self._voice, self._model, self._tools, self._shared_whisper, self._cache):

@@ -223,3 +223,33 @@ def test_loopback_hosts_are_recognized() -> None:
     assert is_unspecified("0.0.0.0")
     assert is_unspecified("::")
     assert not is_unspecified("127.0.0.1")
+
+
+# Client secrets
+
+
+@pytest.mark.parametrize("path", ["/v1/realtime", "/v1/realtime/"])
+@pytest.mark.parametrize("token", [None, TOKEN])
+def test_client_secret_replaces_the_token_at_the_websocket(path: str, token: str | None) -> None:
+    offered = ("realtime", "openai-insecure-api-key.ek_something")
+    access_control = keeper(token=token)
+    assert verdict(access_control, path=path, subprotocols=offered, secret_is_valid=True) == ""
+    assert verdict(access_control, path=path, subprotocols=offered, secret_is_valid=False) == "client_secret_invalid"
+
+
+@pytest.mark.parametrize(
+    "path", ["/metrics", "/traces", "/v1/realtime/client_secrets", "/v1/audio/speech", "/v1/models"]
+)
+def test_client_secret_opens_no_other_path(path: str) -> None:
+    sent = ("Bearer ek_something",)
+    assert verdict(keeper(token=TOKEN), path=path, authorizations=sent, secret_is_valid=True) == "token_wrong"
+
+
+def test_client_secret_does_not_replace_the_other_checks() -> None:
+    for changes in ({"hosts": ("evil.example",)}, {"origins": ("https://evil.example",)}, {"peer": "10.0.0.7"}):
+        assert verdict(keeper(), secret_is_valid=True, **changes).startswith("foreign_")
+
+
+def test_token_that_looks_like_a_client_secret_is_accepted() -> None:
+    token = "ek_a-token-of-enough-characters"
+    assert verdict(keeper(token=token), authorizations=(f"Bearer {token}",), secret_is_valid=False) == ""

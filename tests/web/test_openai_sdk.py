@@ -314,9 +314,9 @@ def test_other_api_paths_answer_with_api_errors(tmp_path: Path) -> None:
             AsyncOpenAI(base_url=server.openai, api_key="none", max_retries=0) as client,
         ):
             asked: list[Any] = [
-                client.models.list(),
-                client.realtime.client_secrets.create(),
-                client.audio.speech.create(model="m", voice="v", input="hello"),
+                client.chat.completions.create(model="m", messages=[]),
+                client.responses.create(model="m", input="hello"),
+                client.realtime.calls.hangup("call_1"),
             ]
             for call in asked:
                 with pytest.raises(NotFoundError) as refused:

@@ -74,7 +74,7 @@ class Reader:
     def read(self, message: str) -> Command | ProtocolError:
         """Parses a message to a command or an error."""
         try:
-            event = _object_of(message)
+            event = object_of(message)
         except FieldError as error:
             return ProtocolError(error.code, str(error), None, None)
         event_id = event.get("event_id")
@@ -242,7 +242,8 @@ def _refuse_type(kind: object) -> NoReturn:
     raise wrong_value("type", f"is {shown(kind)}", listed(CLIENT_EVENTS))
 
 
-def _object_of(message: str) -> JsonObject:
+def object_of(message: str) -> JsonObject:
+    """Parses a JSON object. Raises FieldError."""
     try:
         document = _DECODER.decode(message)
     except json.JSONDecodeError as error:

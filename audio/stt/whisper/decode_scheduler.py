@@ -58,11 +58,14 @@ class ConversationShare:
         language: Language of the conversation; None until it was detected.
         served: Sequence number of its latest decode among all decodes.
         took_s: Duration of that decode, in seconds.
+        background: Whether it is no conversation: its segments are decoded when no conversation needs the model, only
+            on request, and a running decode is aborted for a conversation.
     """
 
     language: str | None
     served: int = 0
     took_s: float = 0.0
+    background: bool = False
 
 
 class DecodeClient(Protocol):
@@ -150,8 +153,8 @@ class DecodeScheduler:
 
     @property
     def has_several_clients(self) -> bool:
-        """Whether more than one segment is active."""
-        return sum(not client.is_finished for client in self._clients) > 1
+        """Whether more than one segment of a conversation is active."""
+        return sum(not (client.is_finished or client.share.background) for client in self._clients) > 1
 
     def add(self, client: DecodeClient) -> None:
         """Adds a segment, which is served until it is over. Raises SttError if no model is loaded or loading."""
@@ -206,7 +209,7 @@ class DecodeScheduler:
         """Returns the next segment to serve and why.
 
         Requested transcripts come first, in the order of their requests. Then come pauses, dips and interim decodes,
-        the conversation that has waited longest first.
+        the conversation that has waited longest first; last, what is in the background.
         """
         wanted = []
         for client in self._clients:
@@ -224,9 +227,13 @@ class DecodeScheduler:
         A newer dip also aborts a decode of its own segment, because the newer one is more likely the end.
         """
         useless = [
-            running for running in self._running if running.decode.kind in PREEMPTIBLE and not _is_useful(running)
+            running
+            for running in self._running
+            if running.client.share.background or (running.decode.kind in PREEMPTIBLE and not _is_useful(running))
         ]
         for client in self._clients:
+            if client.share.background:
+                continue
             own = [running for running in self._running if running.client is client]
             if not all(running in useless for running in own):
                 continue
@@ -235,11 +242,12 @@ class DecodeScheduler:
                 continue
             for running in own or (() if kind == "probability_dip" else useless):
                 # A pause does not abort another pause: its result may be the only one that comes before the end.
-                if kind in REQUESTED or running.decode.kind in EARLY:
+                if kind in REQUESTED or running.decode.kind in EARLY or running.client.share.background:
                     running.unwanted.set()
 
     def _segments_per_worker(self, pool: ModelWorkers) -> float:
-        return max(1.0, len(self._clients) / pool.model.workers)
+        conversations = sum(not client.share.background for client in self._clients)
+        return max(1.0, conversations / pool.model.workers)
 
     def _may_begin(self, pool: ModelWorkers, client: DecodeClient, kind: Kind) -> bool:
         own = [running for running in self._running if running.client is client]
@@ -248,7 +256,7 @@ class DecodeScheduler:
         ):
             return False
         # With several workers, one stays free for requested transcripts.
-        urgent = kind == "pause" or client.oldest_ticket is not None
+        urgent = not client.share.background and (kind == "pause" or client.oldest_ticket is not None)
         return urgent or pool.model.workers == 1 or len(self._running) < pool.model.workers - 1
 
     def _begin(self, pool: ModelWorkers, client: DecodeClient, kind: Kind) -> None:
@@ -330,6 +338,8 @@ def _result(model: LoadedWhisper, decode: Decode, language: str | None, wanted: 
 
 
 def _urgency(client: DecodeClient, kind: Kind) -> tuple[int, int]:
+    if client.share.background:
+        return 4, client.share.served
     if client.oldest_ticket is not None:
         return 0, client.oldest_ticket
     return (1 if kind == "pause" else 2 if kind == "probability_dip" else 3), client.share.served

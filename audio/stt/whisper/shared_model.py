@@ -76,9 +76,9 @@ class SharedWhisper:
         """Whether a model is loaded and has not failed."""
         return self._scheduler.model is not None
 
-    def transcriber(self) -> "SharedWhisperRecognizer":
-        """Returns a recognizer for one conversation; costs nothing."""
-        return SharedWhisperRecognizer(self, ConversationShare(self.settings.spoken))
+    def transcriber(self, *, background: bool = False) -> "SharedWhisperRecognizer":
+        """Returns a recognizer for one conversation, or for a recording in the `background`; costs nothing."""
+        return SharedWhisperRecognizer(self, ConversationShare(self.settings.spoken, background=background))
 
     async def load(self) -> None:
         """Loads the model, even if it was closed before; see `revive`. Raises EngineLoadError."""

@@ -231,17 +231,24 @@ class WhisperStream:
         """Returns what to decode now: old audio to settle, a requested transcript, a pause, an interim transcript."""
         length = self._fed - self._window
         awaited = self.oldest_ticket is not None
-        if length == 0 or self._first_word is not None:
-            return "first_word" if length else None
-        if length > samples_of_s(WINDOW_S if awaited else SETTLE_S):
-            return "settle"
+        if length == 0 or (self.share.background and not awaited):
+            return None
         if awaited:
-            return "soon" if all(request.early for request in self._requests if request.is_pending) else "final"
+            return self._requested_decode(length)
+        if length > samples_of_s(SETTLE_S):
+            return "settle"
         if max(self._final_started_until, self._latest[0] if self._latest is not None else 0) < self._final_from:
             return "pause"
         if self._trailing_silence.samples >= _PAUSE_SAMPLES:
             return None  # another decode would delay the next requested transcript
         return self._needed_early_decode(segments_per_worker)
+
+    def _requested_decode(self, length: Samples) -> Kind:
+        if self._first_word is not None:
+            return "first_word"
+        if length > samples_of_s(WINDOW_S):
+            return "settle"
+        return "soon" if all(request.early for request in self._requests if request.is_pending) else "final"
 
     def _needed_early_decode(self, segments_per_worker: float) -> Kind | None:
         fresh, took = self._fed - self._started_until, self.share.took_s * segments_per_worker * MIC_RATE_HZ

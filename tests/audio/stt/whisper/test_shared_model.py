@@ -98,9 +98,9 @@ def monitor(monkeypatch: pytest.MonkeyPatch) -> DecodeMonitor:
 class Conversation:
     """A conversation with an open segment."""
 
-    def __init__(self, shared: SharedWhisper, number: int) -> None:
+    def __init__(self, shared: SharedWhisper, number: int, *, background: bool = False) -> None:
         self.number = number
-        self.recognizer: SharedWhisperRecognizer = shared.transcriber()
+        self.recognizer: SharedWhisperRecognizer = shared.transcriber(background=background)
         self.interims: list[Transcript] = []
         self.drafts: list[Transcript] = []
         self.open_segment()
@@ -231,6 +231,43 @@ def test_final_waits_for_at_most_one_running_decode(model: Path, monitor: Decode
             assert asking.done()
             assert monitor.order[2 * round_ + 1] == (7, "final")
         monitor.release_all()
+
+    run_scene(shared, scene)
+
+
+def test_conversations_come_before_background(model: Path, monitor: DecodeMonitor) -> None:
+    shared = sharing(model)
+
+    async def scene() -> None:
+        monitor.is_holding = True
+        recording, talking, other = Conversation(shared, 0, background=True), *(Conversation(shared, n) for n in (1, 2))
+        recording.say(ENOUGH_S)
+        await asyncio.sleep(0.05)
+        assert monitor.order == [], "a recording has no interim transcripts"
+        async with asyncio.TaskGroup() as tasks:
+            waiting = tasks.create_task(recording.words())
+            await monitor.until(1)
+            talking.say(ENOUGH_S)
+            tasks.create_task(talking.words())
+            other.say(ENOUGH_S)
+            await asyncio.sleep(0)
+            monitor.release_all()
+        assert monitor.order[:4] == [(0, "final"), (1, "final"), (2, "interim"), (0, "final")], "the first was aborted"
+        assert waiting.result()
+
+    run_scene(shared, scene)
+
+
+def test_background_does_not_make_conversations_slower(model: Path, monitor: DecodeMonitor) -> None:
+    shared = sharing(model)
+
+    async def scene() -> None:
+        recording, talking = Conversation(shared, 0, background=True), Conversation(shared, 1)
+        recording.say(ENOUGH_S)
+        talking.say(ENOUGH_S)
+        assert not shared._scheduler.has_several_clients, "drafts are still given"
+        assert await recording.words()
+        assert await talking.words()
 
     run_scene(shared, scene)
 

@@ -1,0 +1,76 @@
+"""The store of client secrets, on a clock of the test's own."""
+
+from dataclasses import dataclass
+
+from web.http_api import client_secrets
+from web.http_api.client_secrets import BURST, MAX_ADDRESSES, MAX_BYTES, MAX_SECRETS, REFILL_PER_S, ClientSecrets
+from web.wire.session_config import SessionConfig
+
+PIRATE = SessionConfig(instructions="Speak like a pirate.")
+POET = SessionConfig(instructions="Speak in rhymes.")
+
+
+@dataclass
+class Clock:
+    now_s: float = 1000.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def test_secret_is_found_until_it_expires() -> None:
+    clock = Clock()
+    store = ClientSecrets(clock)
+    pirate, poet = store.make(PIRATE, 60), store.make(POET, 600)
+    assert pirate is not None
+    assert poet is not None
+    assert pirate != poet
+    assert store.find(["nothing", pirate]) == PIRATE
+    clock.now_s += 59.9
+    assert (store.find([pirate]), store.find([poet])) == (PIRATE, POET)
+    clock.now_s += 0.2
+    assert (store.find([pirate]), store.find([poet])) == (None, POET)
+
+
+def test_similar_keys_are_unknown() -> None:
+    store = ClientSecrets(Clock())
+    made = store.make(PIRATE, 60)
+    assert made is not None
+    for key in ("", "ek_", made[:-1], made + "a", made.upper(), made.removeprefix("ek_"), "ek_ä", "ek_\udc80"):
+        assert store.find([key]) is None
+
+
+def test_number_and_size_of_secrets_are_limited() -> None:
+    clock = Clock()
+    store = ClientSecrets(clock)
+    for _ in range(MAX_SECRETS):
+        assert store.make(PIRATE, 60) is not None
+    assert store.make(PIRATE, 60) is None
+    clock.now_s += 61
+    assert store.make(PIRATE, 60, MAX_BYTES) is not None
+    assert store.make(PIRATE, 60, 1) is None
+
+
+def test_rate_of_an_address_is_limited() -> None:
+    clock = Clock()
+    store = ClientSecrets(clock)
+    assert [store.allows("10.0.0.1") for _ in range(BURST + 1)] == [True] * BURST + [False]
+    assert store.allows("10.0.0.2")
+    clock.now_s += 1 / REFILL_PER_S
+    assert [store.allows("10.0.0.1") for _ in range(2)] == [True, False]
+
+
+def test_addresses_are_forgotten_in_order() -> None:
+    store = ClientSecrets(Clock())
+    for number in range(MAX_ADDRESSES + 10):
+        store.allows(str(number))
+    assert len(store._rates) == MAX_ADDRESSES
+    assert "9" not in store._rates
+
+
+def test_secret_itself_is_not_kept() -> None:
+    store = ClientSecrets(Clock())
+    made = store.make(PIRATE, 60)
+    assert made is not None
+    assert made not in repr(store)
+    assert made.removeprefix(client_secrets.PREFIX) not in repr(store)

@@ -1,0 +1,191 @@
+"""Reads request bodies within limits of size, time and number. No other module reads one.
+
+A body is read only after access control has allowed the request. While it is not read, the client is not read either.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from python_multipart.multipart import parse_options_header
+from starlette.datastructures import UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
+from starlette.requests import Request
+
+from web.http_api.errors import ApiError
+from web.wire.fields import FieldError
+from web.wire.parse import object_of
+
+SECRETS_PATH = "/v1/realtime/client_secrets"
+SESSIONS_PATH = "/v1/realtime/sessions"
+SPEECH_PATH = "/v1/audio/speech"
+TRANSCRIPTIONS_PATH = "/v1/audio/transcriptions"
+
+MAX_JSON_BYTES = 1_000_000
+"""As for an event of the WebSocket without sound."""
+MAX_UPLOAD_BYTES = 25 << 20
+"""Longest recording; the limit of OpenAI's service."""
+_FORM_BYTES = 64 << 10
+"""Room for the other fields of a form and its boundaries."""
+
+MAX_BYTES: Mapping[str, int] = MappingProxyType(
+    {
+        SECRETS_PATH: MAX_JSON_BYTES,
+        SESSIONS_PATH: MAX_JSON_BYTES,
+        SPEECH_PATH: MAX_JSON_BYTES,
+        TRANSCRIPTIONS_PATH: MAX_UPLOAD_BYTES + _FORM_BYTES,
+    }
+)
+"""Longest body by path. Bodies of other paths are ignored."""
+
+READ_AND_DROPPED = 2
+"""A body of up to this many times the limit is read and dropped: a client that still sends does not see an answer."""
+
+BODY_TIMEOUT_S = 60.0
+"""Time limit for a whole body."""
+STALL_TIMEOUT_S = 10.0
+"""Time limit for the next part of a body."""
+
+PARSED_BYTES = 8 << 10
+"""Bytes of a form that are parsed before other tasks of the event loop run."""
+
+MAX_FIELDS = 64
+MAX_FIELD_BYTES = 16 << 10
+
+
+def takes_body(method: str, path: str) -> bool:
+    """Returns whether the body of such a request is read."""
+    return method == "POST" and path in MAX_BYTES
+
+
+@dataclass(slots=True)
+class BodyReader:
+    """Reads bodies, a limited number at a time, which bounds the memory they occupy.
+
+    Attributes:
+        most_objects: JSON bodies that are read at a time.
+        most_forms: Forms that are read at a time.
+    """
+
+    most_objects: int = 50
+    most_forms: int = 8
+    _objects: int = field(default=0, init=False)
+    _forms: int = field(default=0, init=False)
+
+    async def json_object(self, request: Request) -> dict[str, Any]:
+        """Returns the JSON object in the body; an empty body is an empty object. Raises ApiError."""
+        if self._objects >= self.most_objects:
+            raise _too_many()
+        self._objects += 1
+        try:
+            async with _bounded(request) as chunks:
+                text = b"".join([chunk async for chunk in chunks])
+        finally:
+            self._objects -= 1
+        if not text:
+            return {}
+        try:
+            return object_of(text.decode())
+        except UnicodeDecodeError as error:
+            raise ApiError(400, "invalid_json", "the body is not UTF-8") from error
+        except FieldError as error:
+            raise ApiError.of_field(error) from error
+
+    async def form(self, request: Request) -> "Form":
+        """Returns the fields of a multipart body. Its file is kept in memory only. Raises ApiError."""
+        kind, _options = parse_options_header(request.headers.get("content-type", ""))
+        if kind != b"multipart/form-data":
+            raise ApiError(
+                415, "invalid_content_type", "the body must be multipart/form-data, with the sound in its file"
+            )
+        if self._forms >= self.most_forms:
+            raise _too_many()
+        self._forms += 1
+        try:
+            return await _parsed(request)
+        finally:
+            self._forms -= 1
+
+
+@dataclass(slots=True)
+class Form:
+    """A multipart form.
+
+    Attributes:
+        fields: The values of each field.
+        file: The content of the field "file"; None if there is none.
+    """
+
+    fields: dict[str, list[str]]
+    file: bytes | None
+
+
+class _InMemoryParser(MultiPartParser):
+    """Never writes what a user said to the disk."""
+
+    spool_max_size = MAX_UPLOAD_BYTES + _FORM_BYTES
+
+
+async def _parsed(request: Request) -> Form:
+    async with _bounded(request) as chunks:
+        parser = _InMemoryParser(
+            request.headers, chunks, max_files=1, max_fields=MAX_FIELDS, max_part_size=MAX_FIELD_BYTES
+        )
+        try:
+            items = (await parser.parse()).multi_items()
+        except MultiPartException as error:
+            raise ApiError(400, "invalid_multipart", f"the form cannot be read: {error.message}") from error
+    form = Form({}, None)
+    for name, value in items:
+        if isinstance(value, UploadFile):
+            with value.file as file:
+                if name != "file":
+                    raise ApiError(400, "unknown_parameter", "the only file of the form must be file", "file")
+                form.file = file.read()
+        else:
+            form.fields.setdefault(name, []).append(value)
+    return form
+
+
+@asynccontextmanager
+async def _bounded(request: Request) -> AsyncGenerator[AsyncGenerator[bytes]]:
+    """Gives the parts of a body within the time limit. Raises ApiError."""
+    try:
+        async with asyncio.timeout(BODY_TIMEOUT_S):
+            yield _limited(request, MAX_BYTES[request.scope["path"]])
+    except TimeoutError as error:
+        raise ApiError(408, "body_timeout", "the body did not arrive in time") from error
+
+
+async def _limited(request: Request, most: int) -> AsyncGenerator[bytes]:
+    """Yields the parts of a body. Raises ApiError if it is too long, TimeoutError if it stalls."""
+    declared = request.headers.get("content-length", "")
+    if declared.isdecimal() and int(declared) > READ_AND_DROPPED * most:
+        raise _too_large(most)
+    parts = request.stream()
+    received = 0
+    while True:
+        async with asyncio.timeout(STALL_TIMEOUT_S):
+            part = await anext(parts, None)
+        if part is None:
+            break
+        received += len(part)
+        if received > READ_AND_DROPPED * most:
+            break
+        if received <= most:
+            for at in range(0, len(part), PARSED_BYTES):
+                yield part[at : at + PARSED_BYTES]
+                await asyncio.sleep(0)
+    if received > most:
+        raise _too_large(most)
+
+
+def _too_many() -> ApiError:
+    return ApiError.busy("the server is reading its maximum number of bodies; try again in a moment", 1)
+
+
+def _too_large(most: int) -> ApiError:
+    return ApiError(413, "body_too_large", f"the body is too large; allowed: {most} bytes")

@@ -1,0 +1,100 @@
+"""POST /v1/realtime/client_secrets, and its predecessor /v1/realtime/sessions: a key for one client's sessions."""
+
+import json
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.types import Send
+
+from web.http_api.bodies import BodyReader
+from web.http_api.client_secrets import DEFAULT_SECONDS, MAX_SECONDS, MIN_SECONDS, ClientSecrets
+from web.http_api.errors import ApiError
+from web.http_api.serving import ServerState, respond
+from web.wire.fields import Field, FieldError, Refusals, checked, one_of, whole
+from web.wire.session_config import SessionConfig
+from web.wire.session_fields import updated
+from web.wire.session_object import Service, SessionDescription, session_object
+
+_RETRY_S = 2
+
+
+def _any_value(value: object, _path: str) -> object:
+    return value
+
+
+def _expiry(value: object, path: str) -> int:
+    found = checked(value, path, _EXPIRY)
+    return int(found.get("seconds", DEFAULT_SECONDS))
+
+
+_EXPIRY = {"anchor": Field(one_of("created_at")), "seconds": Field(whole(MIN_SECONDS, MAX_SECONDS))}
+_REQUEST = {"expires_after": Field(_expiry), "session": Field(_any_value)}
+
+
+@dataclass(frozen=True, slots=True)
+class SecretEndpoints:
+    """Makes client secrets.
+
+    Attributes:
+        client_secrets: Keeps them.
+        bodies: Reads the requests.
+        state: Whether the server takes requests.
+        initial_config: Returns the settings of a session before its client changes them.
+        service: Returns the description of the server. `resume_token` is "".
+    """
+
+    client_secrets: ClientSecrets
+    bodies: BodyReader
+    state: ServerState
+    initial_config: Callable[[], SessionConfig]
+    service: Callable[[], Service]
+
+    async def client_secret(self, request: Request, send: Send) -> None:
+        """Answers POST /v1/realtime/client_secrets."""
+        body = await self._body(request)
+        try:
+            found = checked(body, "", _REQUEST)
+        except FieldError as error:
+            raise ApiError.of_field(error) from error
+        session = found.get("session", {})
+        value, expires_at, shown = self._made(session, found.get("expires_after", DEFAULT_SECONDS))
+        await respond(request, JSONResponse({"value": value, "expires_at": expires_at, "session": shown}), send)
+
+    async def session(self, request: Request, send: Send) -> None:
+        """Answers POST /v1/realtime/sessions, whose body is the session itself."""
+        value, expires_at, shown = self._made(await self._body(request), DEFAULT_SECONDS)
+        answer = {**shown, "client_secret": {"value": value, "expires_at": expires_at}}
+        await respond(request, JSONResponse(answer), send)
+
+    async def _body(self, request: Request) -> dict[str, Any]:
+        self.state.check()
+        if not self.client_secrets.allows(request.client.host if request.client else ""):
+            raise ApiError.busy("this address makes client secrets too fast; try again in a moment", _RETRY_S)
+        return await self.bodies.json_object(request)
+
+    def _made(self, session: object, seconds: int) -> tuple[str, int, dict[str, Any]]:
+        """Returns a new secret, when it expires, in seconds since 1970, and its session as it is shown."""
+        config, service = self._config(session), self.service()
+        expires_at = int(datetime.now(UTC).timestamp()) + seconds
+        value = self.client_secrets.make(config, seconds, len(json.dumps(session)))
+        if value is None:
+            raise ApiError.busy("too many client secrets are valid; try again when some have expired", 60)
+        shown = dict(session_object(SessionDescription(f"sess_{secrets.token_hex(8)}", service), config))
+        del shown["repartee"]  # what only a connection has
+        return value, expires_at, shown
+
+    def _config(self, session: object) -> SessionConfig:
+        """Returns the settings of the secret's sessions. Raises ApiError for the first invalid field."""
+        refusals = Refusals()
+        try:
+            config = updated(self.initial_config(), session, self.service().language, refusals)
+        except FieldError as error:
+            raise ApiError.of_field(error) from error
+        if refusals.errors:
+            raise ApiError.of_field(refusals.for_client()[0])
+        return config

@@ -1,0 +1,172 @@
+"""POST /v1/audio/speech: text in, sound out as it is synthesized, by the voice of the conversations."""
+
+import asyncio
+import base64
+import struct
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.requests import Request
+from starlette.types import Send
+
+from assistant.text.chunker import Chunker
+from audio.errors import EngineLoadError, TtsError
+from audio.tts import Voice
+from audio.units import REPLY_RATE_HZ, Pcm, s_of_reply_samples
+from web.http_api.bodies import BodyReader
+from web.http_api.errors import ApiError
+from web.http_api.serving import WAIT_STEP_S, AudioSlots, ServerState, sse, stream, unless_client_leaves
+from web.wire.fields import IDENTIFIER, Field, FieldError, checked, missing_here, number, one_of, text
+
+MAX_INPUT_CHARS = 4096
+"""Longest text; the limit of OpenAI's service."""
+
+SPLIT_CHARS = 256
+
+AHEAD_S = 2.0
+"""How far the synthesis of the next sentence may be ahead of real time while there is a conversation."""
+LOAD_TIMEOUT_S = 20.0
+"""Time limit for loading a voice again that failed."""
+
+_LENGTH_UNKNOWN = 0xFFFF_FFFF
+_FORMATS = dict.fromkeys(("mp3", "opus", "aac", "flac"), "use 'wav' or 'pcm'")
+_CONTENT_TYPES = {"wav": "audio/wav", "pcm": f"audio/pcm;rate={REPLY_RATE_HZ};channels=1"}
+
+
+def _voice(value: object, path: str) -> str:
+    found: str = checked(value, path, _VOICE)["id"] if isinstance(value, dict) else IDENTIFIER(value, path)
+    return found
+
+
+_VOICE = {"id": Field(IDENTIFIER, required=True)}
+_REQUEST = {
+    "input": Field(text(min_chars=1, max_chars=MAX_INPUT_CHARS), required=True),
+    "model": Field(IDENTIFIER),
+    "voice": Field(_voice),
+    "instructions": Field(missing_here("the voice reads plain text; leave it out")),
+    "response_format": Field(one_of("wav", "pcm", unsupported=_FORMATS)),
+    "speed": Field(number(0.25, 4)),
+    "stream_format": Field(one_of("audio", "sse")),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Speech:
+    """Synthesizes texts.
+
+    Attributes:
+        voice: Returns the voice that the conversations share.
+        normalize_text: Converts written to spoken text.
+        bodies: Reads the requests.
+        slots: Limits the audio requests.
+        state: Whether the server takes requests.
+    """
+
+    voice: Callable[[], Voice]
+    normalize_text: Callable[[str], str]
+    bodies: BodyReader
+    slots: AudioSlots
+    state: ServerState
+
+    async def create(self, request: Request, send: Send) -> None:
+        """Answers POST /v1/audio/speech."""
+        self.state.check()
+        body = await self.bodies.json_object(request)
+        try:
+            wanted = checked(body, "", _REQUEST)
+        except FieldError as error:
+            raise ApiError.of_field(error) from error
+        sentences = await _sentences(wanted["input"])
+        if not sentences:
+            raise ApiError(400, "invalid_value", "input has no words to speak", "input")
+        with self.slots.one():
+            await unless_client_leaves(request, self.state, self._answer(send, wanted, sentences))
+
+    async def _answer(self, send: Send, wanted: dict[str, Any], sentences: list[str]) -> None:
+        sound = self._sound(sentences, wanted.get("speed", 1.0))
+        form = wanted.get("response_format", "wav")
+        parts = _with_header(sound) if form == "wav" else _raw(sound)
+        if wanted.get("stream_format") == "sse":
+            await stream(send, "text/event-stream", _events(parts))
+        else:
+            await stream(send, _CONTENT_TYPES[form], parts)
+
+    async def _sound(self, sentences: list[str], speed: float) -> AsyncGenerator[Pcm]:
+        """Yields the sound of the sentences. Raises ApiError if the voice fails, once it was loaded again."""
+        loop = asyncio.get_running_loop()
+        began_s, made_s, may_retry = loop.time(), 0.0, True
+        for sentence in sentences:
+            while self.state.in_conversation and made_s > loop.time() - began_s + AHEAD_S:  # noqa: ASYNC110 - a pace
+                await asyncio.sleep(WAIT_STEP_S)
+            await self.state.give_way()
+            spoken = self.normalize_text(sentence)
+            while True:
+                begun = False
+                try:
+                    async with aclosing(self.voice().speak(spoken, speed)) as chunks:
+                        async for chunk in chunks:
+                            begun = True
+                            made_s += s_of_reply_samples(chunk.pcm.size)
+                            yield chunk.pcm
+                    break
+                except TtsError as error:
+                    if begun or not may_retry:
+                        raise ApiError(503, "voice_failed", "the voice failed; try again in a moment") from error
+                    may_retry = False
+                    await self._reload()
+
+    async def _reload(self) -> None:
+        try:
+            async with asyncio.timeout(LOAD_TIMEOUT_S):
+                await self.voice().load()
+        except (EngineLoadError, TimeoutError) as error:
+            raise ApiError(503, "voice_failed", "the voice cannot be loaded; see the server's log") from error
+
+
+async def _sentences(written: str) -> list[str]:
+    """Returns what is spoken at once. Takes up to 30 ms, so other tasks of the event loop run in between."""
+    chunker, found = Chunker(code_note=""), []
+    for at in range(0, len(written), SPLIT_CHARS):
+        found += [chunk.text for chunk in chunker.feed(written[at : at + SPLIT_CHARS])]
+        await asyncio.sleep(0)
+    return [*found, *(chunk.text for chunk in chunker.finish())]
+
+
+async def _raw(sound: AsyncGenerator[Pcm]) -> AsyncGenerator[bytes]:
+    async with aclosing(sound):
+        async for pcm in sound:
+            yield pcm.astype("<i2").tobytes()
+
+
+async def _with_header(sound: AsyncGenerator[Pcm]) -> AsyncGenerator[bytes]:
+    """Yields a WAV file of unknown length, as programs write into a pipe."""
+    first = True
+    async with aclosing(_raw(sound)) as parts:
+        async for part in parts:
+            yield wav_header() + part if first else part
+            first = False
+
+
+def wav_header() -> bytes:
+    """Returns the header of a WAV file of unknown length: 16 bit, mono, at the rate of replies."""
+    form = struct.pack("<HHIIHH", 1, 1, REPLY_RATE_HZ, 2 * REPLY_RATE_HZ, 2, 16)
+    riff = b"RIFF" + struct.pack("<I", _LENGTH_UNKNOWN) + b"WAVE"
+    return riff + b"fmt " + struct.pack("<I", len(form)) + form + b"data" + struct.pack("<I", _LENGTH_UNKNOWN)
+
+
+async def _events(parts: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+    begun = False
+    async with aclosing(parts):
+        try:
+            async for part in parts:
+                begun = True
+                yield sse({"type": "speech.audio.delta", "audio": base64.b64encode(part).decode()})
+        except ApiError as error:
+            if not begun:
+                raise
+            yield sse({"type": "error", **error.body})
+            return
+    usage = {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0}
+    yield sse({"type": "speech.audio.done", "usage": usage})

@@ -1,0 +1,293 @@
+"""POST /v1/audio/transcriptions: a recording in, its words out, by the recognizer of the conversations."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse
+from starlette.types import Send
+
+from assistant.pipeline.no_recognizer import NoRecognizer
+from audio.errors import AudioFileError, EngineError, EngineLoadError
+from audio.stt import Recognizer, SegmentId
+from audio.units import MIC_RATE_HZ, Pcm, s_of_samples, samples_of_ms, samples_of_s
+from audio.upload_decoder import TooLongError, decoded
+from web.http_api.bodies import BodyReader, Form
+from web.http_api.errors import ApiError
+from web.http_api.serving import AudioSlots, ServerState, respond, sse, stream, unless_client_leaves
+from web.wire.fields import Field, FieldError, checked, missing_here, not_supported, number, one_of, text
+
+MAX_AUDIO_S = 1800
+"""Longest recording."""
+
+SEGMENT_S = 14.0
+"""Longest segment that is decoded at once. A conversation may have to wait for half a decode of it."""
+CUT_FROM_S = 8.0
+"""A segment ends in the quietest moment after this."""
+QUIET_MS = 200
+MIN_SEGMENT_MS = 100
+"""A shorter rest has no word."""
+
+SEGMENT_TIMEOUT_S = 60.0
+"""Time limit for one segment; conversations are served first."""
+LOAD_TIMEOUT_S = 60.0
+
+_FORMATS = dict.fromkeys(("srt", "vtt", "diarized_json"), "use 'json', 'text' or 'verbose_json'")
+_STREAMED = {"true": True, "false": False, "1": True, "0": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A recognized part of a recording.
+
+    Attributes:
+        start: First sample.
+        end: Sample after the last one.
+        text: Its words; "" if there are none.
+    """
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(slots=True)
+class _Heard:
+    """What was recognized so far."""
+
+    segments: list[Segment] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        return " ".join(one.text for one in self.segments if one.text)
+
+    @property
+    def duration_s(self) -> float:
+        return s_of_samples(self.segments[-1].end) if self.segments else 0.0
+
+    @property
+    def usage(self) -> dict[str, object]:
+        return {"type": "duration", "seconds": round(self.duration_s, 3)}
+
+
+@dataclass(frozen=True, slots=True)
+class Transcriptions:
+    """Transcribes recordings.
+
+    Attributes:
+        recognizer: Returns a recognizer that gives way to conversations.
+        language: Language of the conversations, the only one.
+        bodies: Reads the requests.
+        slots: Limits the audio requests.
+        state: Whether the server takes requests.
+    """
+
+    recognizer: Callable[[], Awaitable[Recognizer]]
+    language: Callable[[], str]
+    bodies: BodyReader
+    slots: AudioSlots
+    state: ServerState
+
+    async def create(self, request: Request, send: Send) -> None:
+        """Answers POST /v1/audio/transcriptions."""
+        self.state.check()
+        form = await self.bodies.form(request)
+        wanted = self._checked(form)
+        if not form.file:
+            raise ApiError(400, "missing_required_parameter", "file is missing or empty", "file")
+        with self.slots.one():
+            await unless_client_leaves(request, self.state, self._answer(request, send, wanted, form.file))
+
+    def _checked(self, form: Form) -> dict[str, Any]:
+        """Returns the checked fields of the form. Raises ApiError."""
+        values: dict[str, object] = {}
+        for name, sent in form.fields.items():
+            values[name.removesuffix("[]")] = sent if name.removesuffix("[]") in _LISTS else sent[-1]
+        table = {
+            "model": Field(text(max_chars=128)),
+            "language": Field(self._language),
+            "response_format": Field(one_of("json", "text", "verbose_json", unsupported=_FORMATS)),
+            "stream": Field(_flag),
+            "temperature": Field(_temperature),
+            "prompt": Field(missing_here("set stt.initial_prompt in the server's config instead")),
+            "include": Field(missing_here("the recognizer gives no log probabilities")),
+            "timestamp_granularities": Field(_granularities),
+            "chunking_strategy": Field(_any_text),
+        }
+        try:
+            return checked(values, "", table)
+        except FieldError as error:
+            raise ApiError.of_field(error) from error
+
+    def _language(self, value: object, path: str) -> None:
+        found = str(value).replace("_", "-").lower().partition("-")[0]
+        if found != self.language().lower().partition("-")[0]:
+            raise not_supported(path, f"this server understands {self.language()!r}; leave it out")
+
+    async def _answer(self, request: Request, send: Send, wanted: dict[str, Any], content: bytes) -> None:
+        recognizer = await self._loaded()
+        heard = _Heard()
+        try:
+            segments = self._segments(recognizer, content)
+            if wanted.get("stream"):
+                await stream(send, "text/event-stream", _events(segments, heard))
+                return
+            async with aclosing(segments):
+                async for segment in segments:
+                    heard.segments.append(segment)
+        finally:
+            await recognizer.aclose()
+        match wanted.get("response_format", "json"):
+            case "text":
+                await respond(request, PlainTextResponse(f"{heard.text}\n"), send)
+            case "verbose_json":
+                await respond(request, JSONResponse(self._verbose(heard)), send)
+            case _:
+                await respond(request, JSONResponse({"text": heard.text, "usage": heard.usage}), send)
+
+    def _verbose(self, heard: _Heard) -> dict[str, object]:
+        segments = [
+            {
+                "id": number,
+                "start": round(s_of_samples(one.start), 3),
+                "end": round(s_of_samples(one.end), 3),
+                "text": one.text,
+                **_UNKNOWN,
+            }
+            for number, one in enumerate(heard.segments)
+        ]
+        return {
+            "task": "transcribe",
+            "language": self.language(),
+            "duration": round(heard.duration_s, 3),
+            "text": heard.text,
+            "segments": segments,
+            "usage": heard.usage,
+        }
+
+    async def _loaded(self) -> Recognizer:
+        """Returns a working recognizer. Raises ApiError."""
+        try:
+            async with asyncio.timeout(LOAD_TIMEOUT_S):
+                recognizer = await self.recognizer()
+                if not recognizer.works:
+                    await recognizer.load()
+        except (EngineLoadError, TimeoutError) as error:
+            raise ApiError(503, "recognizer_failed", "the recognizer cannot be loaded; see the server's log") from error
+        if recognizer.name == NoRecognizer.name:
+            raise ApiError(503, "no_recognizer", "this server has no speech recognizer (repartee models pull)")
+        return recognizer
+
+    async def _segments(self, recognizer: Recognizer, content: bytes) -> AsyncGenerator[Segment]:
+        """Yields the recognized segments of a recording. Raises ApiError."""
+        loop = asyncio.get_running_loop()
+        start = 0
+        try:
+            async with aclosing(cut(decoded(content, MAX_AUDIO_S))) as pieces:
+                async for pcm in pieces:
+                    await self.state.give_way()
+                    began_s = loop.time()
+                    words = await _words(recognizer, start, pcm)
+                    yield Segment(start, start + len(pcm), words)
+                    start += len(pcm)
+                    if self.state.in_conversation:  # leaves half of the time to it
+                        await asyncio.sleep(loop.time() - began_s)
+        except TooLongError as error:
+            raise ApiError(413, "audio_too_long", f"file is longer than {MAX_AUDIO_S} s of sound", "file") from error
+        except AudioFileError as error:
+            raise ApiError(400, "invalid_value", f"file: {error}", "file") from error
+        except (EngineError, TimeoutError) as error:
+            raise ApiError(503, "recognizer_failed", "the recognizer failed; try again in a moment") from error
+
+
+async def _words(recognizer: Recognizer, start: int, pcm: Pcm) -> str:
+    """Returns the words of a segment. Raises EngineError, TimeoutError."""
+    if not pcm.any():
+        return ""
+    segment = recognizer.open(SegmentId(start), lambda _transcript: None)
+    try:
+        segment.feed(pcm)
+        async with asyncio.timeout(SEGMENT_TIMEOUT_S):
+            return (await segment.transcript()).text.strip()
+    finally:
+        segment.cancel()
+
+
+async def cut(parts: AsyncGenerator[Pcm]) -> AsyncGenerator[Pcm]:
+    """Joins parts of a recording to segments of up to `SEGMENT_S`, each cut at the quietest moment near its end."""
+    waiting = np.zeros(0, np.int16)
+    async with aclosing(parts):
+        async for part in parts:
+            waiting = np.concatenate([waiting, part])
+            if len(waiting) >= samples_of_s(SEGMENT_S):
+                at = quietest(waiting, samples_of_s(CUT_FROM_S))
+                yield waiting[:at]
+                waiting = waiting[at:]
+    if len(waiting) >= samples_of_ms(MIN_SEGMENT_MS):
+        yield waiting
+
+
+def quietest(pcm: Pcm, first: int) -> int:
+    """Returns the middle of the quietest 200 ms after a sample."""
+    step = MIC_RATE_HZ // 50
+    steps = pcm[first:].astype(np.float64)
+    steps = steps[: len(steps) // step * step].reshape(-1, step)
+    energy = np.convolve(np.mean(steps**2, axis=1), np.ones(samples_of_ms(QUIET_MS) // step), mode="valid")
+    return first + int(np.argmin(energy)) * step + samples_of_ms(QUIET_MS) // 2
+
+
+async def _events(segments: AsyncGenerator[Segment], heard: _Heard) -> AsyncGenerator[bytes]:
+    begun = False
+    async with aclosing(segments):
+        try:
+            async for segment in segments:
+                before = heard.text
+                heard.segments.append(segment)
+                if delta := heard.text[len(before) :]:
+                    begun = True
+                    yield sse({"type": "transcript.text.delta", "delta": delta})
+        except ApiError as error:
+            if not begun:
+                raise
+            yield sse({"type": "error", **error.body})
+            return
+    yield sse({"type": "transcript.text.done", "text": heard.text})
+
+
+_LISTS = frozenset({"include", "timestamp_granularities"})
+_UNKNOWN = {
+    "seek": 0,
+    "tokens": [],
+    "temperature": 0.0,
+    "avg_logprob": 0.0,
+    "compression_ratio": 1.0,
+    "no_speech_prob": 0.0,
+}
+"""Fields of a segment that the recognizer does not tell, but that clients require."""
+
+
+def _flag(value: object, path: str) -> bool:
+    one_of(*_STREAMED)(value, path)
+    return _STREAMED[str(value)]
+
+
+def _temperature(value: object, path: str) -> float:
+    try:
+        found = float(str(value))
+    except ValueError as error:
+        raise FieldError("invalid_type", f"{path} must be a number", path) from error
+    checked_number: float = number(0, 1)(found, path)
+    return checked_number
+
+
+def _granularities(value: object, path: str) -> None:
+    if value != ["segment"]:
+        raise not_supported(path, "only 'segment' is given")
+
+
+def _any_text(value: object, path: str) -> None:
+    text(max_chars=1024)(value, path)
