@@ -243,7 +243,7 @@ class WhisperStream:
             return None  # another decode would delay the next requested transcript
         return self._needed_early_decode(segments_per_worker)
 
-    def _requested_decode(self, length: Samples) -> Kind:
+    def _requested_decode(self, length: int) -> Kind:
         if self._first_word is not None:
             return "first_word"
         if length > samples_of_s(WINDOW_S):
