@@ -39,7 +39,7 @@ def engines(  # noqa: PLR0917 - each is an option of the command
     ] = None,
     window: Annotated[
         Window | None,
-        typer.Option(help="Only this encoder window of Whisper; default: each."),
+        typer.Option(metavar="NAME", help="Only this encoder window of Whisper: adaptive, full or dynamic."),
     ] = None,
     threads: Annotated[
         int | None,
