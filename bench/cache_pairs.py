@@ -25,6 +25,7 @@ class Pair:
     Attributes:
         part: "a": the rules were adjusted on it; "b": they were measured on it; "c": written after them; "d": held
             out, written by someone else; the rules were adjusted later. "e": held out, written after that.
+            "f": held out, written after the last change of the rules.
         kind: "same": the answer fits; otherwise why it does not.
         language: "en", "de" or "fr".
         stored: The request that was answered.
@@ -70,7 +71,7 @@ def read() -> list[Pair]:
     for line in FILE.read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):
             part, kind, language, stored, asked = line.split("\t")
-            if part not in set("abcde") or language not in EARLIER:
+            if part not in set("abcdef") or language not in EARLIER:
                 raise ValueError(line)
             pairs.append(Pair(part, kind, language, stored, asked))
     return pairs

@@ -43,7 +43,7 @@ def engines(  # noqa: PLR0917 - each is an option of the command
     ] = None,
     threads: Annotated[
         int | None,
-        typer.Option(min=1, max=64, metavar="N", help="Threads of Whisper; default: 1, and then 2."),
+        typer.Option(min=1, metavar="N", help="Threads of Whisper; default: 1, and then 2."),
     ] = None,
     rounds: Annotated[
         int, typer.Option(min=1, metavar="N", help="How often each recording and each sentence is used.")
