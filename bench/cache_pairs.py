@@ -15,7 +15,7 @@ EARLIER = {
     "de": "Was ist die Hauptstadt von Italien?",
     "fr": "Quelle est la capitale de l'Italie ?",
 }
-"""What was asked before a request of the kind "context", by language."""
+"""The request before a request of the kind "context", by language."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Pair:
 
     @property
     def words(self) -> tuple[str, str]:
-        """What is embedded of both requests."""
+        """The embedded words of both requests."""
         lexicon = lexicon_of(self.language)
         assert lexicon is not None
         stored, asked = (without_frame(normalized_words(text), lexicon) for text in (self.stored, self.asked))

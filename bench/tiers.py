@@ -149,7 +149,7 @@ class Costs:
 
 @dataclass(slots=True)
 class Outcome:
-    """What a strategy gave."""
+    """The results of one strategy."""
 
     first_ms: dict[Size, list[float]] = field(default_factory=lambda: {"small": [], "large": []})
     by_large: dict[Size, int] = field(default_factory=lambda: {"small": 0, "large": 0})

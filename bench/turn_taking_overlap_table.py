@@ -22,7 +22,7 @@ MISSING = "–"
 
 @dataclass(slots=True)
 class Outcome:
-    """What a sound did to the reply.
+    """The effect of a sound on the reply.
 
     Attributes:
         sound: The sound.

@@ -21,7 +21,7 @@ REQUESTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "fr": ("Pourquoi le ciel est bleu ?", "Quelle heure est-il ?", "Pourquoi le ciel est bleu ?"),
     }
 )
-"""What the user says, by language. A skill answers the second request; the last one is the first one again.
+"""The requests of the user, by language. A skill answers the second request; the last one is the first one again.
 
 The assistant's own voice speaks them, and even the smallest recognizer understands them.
 """

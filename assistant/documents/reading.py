@@ -54,7 +54,7 @@ class Reading:
 
     @property
     def left_out(self) -> str:
-        """What is beyond the limits, as one sentence; "" if there is nothing."""
+        """The parts beyond the limits, named in one sentence; "" if there are none."""
         return left_out(self.selection.left_out, wording_of(self.language))
 
     @property

@@ -48,7 +48,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class SummaryRequest:
-    """What is to be summarized.
+    """A request for a summary.
 
     Attributes:
         items: The items, as they are now.

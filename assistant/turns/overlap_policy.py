@@ -16,12 +16,12 @@ from audio.vad import VadResult
 
 @dataclass(frozen=True, slots=True)
 class OverlapDecision:
-    """What an overlap is.
+    """The decision on an overlap.
 
     Attributes:
         interrupts: It is speech for the assistant, and the reply ends. Otherwise it is a backchannel, speech to others,
             echo or noise, and the reply continues.
-        evidence: What decided it.
+        evidence: The evidence that decided.
     """
 
     interrupts: bool

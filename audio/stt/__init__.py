@@ -33,7 +33,7 @@ UNKNOWN_LANGUAGE = "?"
 
 @dataclass(frozen=True, slots=True)
 class FirstWord:
-    """What the first word of a segment may be.
+    """The likely beginnings of the first word of a segment.
 
     Attributes:
         beginnings: Likely beginnings of the word, as the engine splits words, with their probabilities. "": no word.

@@ -63,7 +63,7 @@ class Lookup:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What the store has for a request.
+    """The result of a lookup.
 
     Attributes:
         words: The normalized words of the request.

@@ -1,4 +1,4 @@
-"""What the lexical gate knows about a language: its words and constructions, as data."""
+"""The words and constructions of one language, as data for the lexical gate."""
 
 import re
 from collections.abc import Mapping

@@ -55,7 +55,7 @@ _SENTENCE_END = re.compile(r"[.!?…。！？][\"'”’»)]*(?=\s)|[。！？]|
 
 
 class Verdict(Enum):
-    """What the beginning of an answer is: not known yet, an answer, a refusal, or an answer of low probability."""
+    """The kind of an answer by its beginning: not known yet, an answer, a refusal, or an answer of low probability."""
 
     UNDECIDED = auto()
     ANSWER = auto()

@@ -21,7 +21,7 @@ MODELS_PATH = "/v1/models"
 
 @dataclass(frozen=True, slots=True)
 class ApiParts:
-    """What the endpoints need from the server's conversations.
+    """The parts of the server that the endpoints need.
 
     Attributes:
         engine_loader: Its voice and recognizer are used.

@@ -57,7 +57,7 @@ class Segment:
 
 @dataclass(slots=True)
 class _Heard:
-    """What was recognized so far."""
+    """The segments recognized so far."""
 
     segments: list[Segment] = field(default_factory=list)
 

@@ -24,7 +24,7 @@ ASK = "Type a question about it; ctrl+d ends."
 
 
 class Output(Protocol):
-    """Where the reading goes."""
+    """The output of the reading."""
 
     @property
     def speaker(self) -> Speaker | None:

@@ -112,7 +112,7 @@ class LocalTalker:
 
 
 class Opening(Protocol):
-    """What a conversation begins with."""
+    """The beginning of a conversation."""
 
     def around(self, engines: Engines, loader: EngineLoader) -> Engines:
         """Returns the engines to use. Raises EngineLoadError if one that it needs is missing."""
