@@ -423,7 +423,7 @@ OverlapEvidence = Literal[
     "words", "first word", "speech", "long speech", "no words in time", "backchannel", "words to others",
     "unsure words", "no words", "echo", "silence",
 ]  # fmt: skip
-"""Evidence that decides an overlap. "speech": there was enough of it. "silence": it ended before any words were requested."""
+"""Evidence that decides an overlap. "speech": there was enough. "silence": it ended before words were requested."""
 
 
 @dataclass(frozen=True, slots=True)
