@@ -122,7 +122,9 @@ class Speech:
             async with asyncio.timeout(LOAD_TIMEOUT_S):
                 await self.voice().load()
         except (EngineLoadError, TimeoutError) as error:
-            raise ApiError(503, "voice_failed", "the voice cannot be loaded; see the server's log") from error
+            raise ApiError(
+                503, "voice_failed", "the voice cannot be loaded; the server's operator can run `repartee doctor`"
+            ) from error
 
 
 async def _sentences(written: str) -> list[str]:

@@ -177,7 +177,11 @@ class Transcriptions:
                 if not recognizer.works:
                     await recognizer.load()
         except (EngineLoadError, TimeoutError) as error:
-            raise ApiError(503, "recognizer_failed", "the recognizer cannot be loaded; see the server's log") from error
+            raise ApiError(
+                503,
+                "recognizer_failed",
+                "the recognizer cannot be loaded; the server's operator can run `repartee doctor`",
+            ) from error
         if recognizer.name == NoRecognizer.name:
             raise ApiError(503, "no_recognizer", "this server has no speech recognizer (repartee models pull)")
         return recognizer
