@@ -40,7 +40,7 @@ LONG_GAP_MS = 300
 """Loud voice within a silence of this length is lost speech; within a shorter one it only looks like a pause."""
 
 WORD_REACH_MS = 300
-"""How far before the dated end of a word something must be reported."""
+"""Time before the dated end of a word at which speech must be reported."""
 
 TELEPHONE = "(telephone)"
 TELEPHONE_SOURCES = ("wuw-corpus-ii", "amazon-transcribe")

@@ -160,7 +160,7 @@ class AccessControl:
         if self._token is not None and any([hmac.compare_digest(key.encode(), self._token.encode()) for key in keys]):  # noqa: C419
             return None
         if request.path in REALTIME_PATHS and request.secret_is_valid is not None:
-            # Also without a token: the session would have other settings than the client was given.
+            # Checked without a server token too: the session would lack the settings that belong to the secret.
             return None if request.secret_is_valid else _SECRET_INVALID
         if self._token is None or request.path in OPEN_PATHS or request.path.startswith(OPEN_FOLDER):
             return None

@@ -32,7 +32,7 @@ BODY_PIECE_BYTES = 1 << 16
 
 
 LINGER_S = 2.0
-"""How long a client that sends a body that is not read may take to read the response."""
+"""Time limit for reading the response, for a client that still sends a body that is not read."""
 
 
 class TimedHttpProtocol(H11Protocol):

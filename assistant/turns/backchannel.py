@@ -86,7 +86,7 @@ _KNOWN = (*BACKCHANNELS_OF[""].split(), *BACKCHANNELS_OF["en"].split(), *PHRASES
 
 
 _BEGINNINGS = (*BACKCHANNELS, *PHRASES, *_HUMS, "uhhuh", "huh", "aha", "haha", "whoa", "ugh", "aww")
-"""Beginnings of tokens that a recognizer may write for the beginning of a backchannel."""
+"""Words and phrases whose beginnings count as the beginning of a backchannel."""
 
 
 def _begins(words: list[str], known: str) -> bool:

@@ -52,7 +52,7 @@ MAX_SMALL_TALK_WORDS = 4
 """A greeting or thanks with more words than that is the beginning of something else."""
 
 MAX_SCORED_CHARS = 1000
-"""Of a longer text, only the beginning is scored: a minute of speech."""
+"""Characters of a text that are scored, from its beginning: a minute of speech."""
 
 GAP_CHARS = 80
 """Longest gap between the words of a phrase with a gap."""

@@ -26,7 +26,7 @@ MAX_INPUT_CHARS = 4096
 SPLIT_CHARS = 256
 
 AHEAD_S = 2.0
-"""How far the synthesis of the next sentence may be ahead of real time while there is a conversation."""
+"""Longest lead of the synthesis over real time at the next sentence, while there is a conversation."""
 LOAD_TIMEOUT_S = 20.0
 """Time limit for loading a voice again that failed."""
 

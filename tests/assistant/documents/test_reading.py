@@ -56,7 +56,7 @@ def test_summaries_are_told_in_order_though_later_parts_answer_first() -> None:
     ]
 
 
-def test_reply_begins_before_any_answer_and_the_first_summary_before_the_last_request() -> None:
+def test_first_summary_is_heard_before_the_last_request() -> None:
     model = PartModel(delay_s=lambda _number, _before: 0.5)
     events = run_virtual(reply(reading_of(6, max_parallel=2), model))
     assert at_s(events, "a.txt, in 6 parts.") == 0.0

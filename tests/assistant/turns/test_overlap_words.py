@@ -143,7 +143,7 @@ def test_first_word_interrupts() -> None:
     assert first_word(scene, 0.02)[0] == OverlapDecided(reply, interrupts=True, evidence="first word")
 
 
-def test_first_word_that_may_be_a_backchannel_is_examined_again_and_then_all_words() -> None:
+def test_possible_backchannel_is_examined_again_then_all_words() -> None:
     scene, _ = during_reply(FIRST_WORDS)
     scene.speech(220)
     assert first_word(scene, 0.5) == ()

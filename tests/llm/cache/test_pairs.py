@@ -38,7 +38,7 @@ def test_gate_decides_alike_in_both_directions() -> None:
     ] == []
 
 
-def test_any_two_requests_of_the_set_that_are_taken_for_the_same_are_paraphrases() -> None:
+def test_only_paraphrases_are_taken_for_the_same() -> None:
     """Compares every request with every other one of its language, not only with that of its pair."""
     assert groups_taken_for_the_same(PAIRS) == []
 
