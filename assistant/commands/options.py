@@ -1,7 +1,6 @@
 """Options that several commands share, and loading of the settings."""
 
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -26,18 +25,20 @@ def with_home(text: str | Path) -> Path:
 
 
 def settings_of(config: Path | None, overrides: Sequence[str] | None, options: "Sequence[Option]" = ()) -> "Loaded":
-    """Loads the settings of a command. Reports an ignored file on stderr. Raises ConfigError."""
+    """Loads the settings of a command. Raises ConfigError."""
     from assistant.config.loading import load_settings  # noqa: PLC0415 - --help needs no settings
 
-    loaded = load_settings(config, os.environ, overrides or [], options)
-    if loaded.note:
-        sys.stderr.write(f"repartee: {loaded.note}\n")
-    return loaded
+    return load_settings(config, os.environ, overrides or [], options)
 
 
 Config = Annotated[
     Path | None,
-    typer.Option("--config", parser=with_home, metavar="FILE", help="Configuration file instead of ./config.toml."),
+    typer.Option(
+        "--config",
+        parser=with_home,
+        metavar="FILE",
+        help="Configuration file instead of your own.",
+    ),
 ]
 Llm = Annotated[
     str | None,

@@ -1,18 +1,18 @@
 """Adds endpoints to the configuration file and removes them. Every change is checked before the file is replaced."""
 
 import codecs
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.endpoint_tables import with_table, without_table
-from assistant.config.loading import ConfigError, is_foreign, load_settings, settings_in
+from assistant.config.files import VARIABLE, config_files
+from assistant.config.loading import ConfigError, load_settings, settings_in
 from assistant.config.settings import DEFAULTS, Settings
 from assistant.config.words import unknown
 from assistant.support.atomic_file import write_whole
-
-FILE = Path("config.toml")
+from assistant.support.paths import HomeError
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +21,11 @@ class ConfigFile:
 
     Attributes:
         path: Path as the user gave it.
+        creates_folder: Whether writing creates the folder: that of the user's own file.
     """
 
     path: Path
+    creates_folder: bool = False
 
     @property
     def exists(self) -> bool:
@@ -80,6 +82,8 @@ class ConfigFile:
             content = text.encode("utf-8-sig" if marked else "utf-8")
             if not _has_settings(content, self.path, expected):
                 raise self._not_in_tables()
+            if self.creates_folder:
+                self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_whole(self.path, content)
         except UnicodeEncodeError as error:
             what = "a value contains characters that UTF-8 cannot encode; change it"
@@ -97,27 +101,23 @@ class ConfigFile:
         )
 
 
-def file_to_edit(config: Path | None, in_effect: Path | None) -> ConfigFile:
-    """Returns the file that a change of the configuration belongs in.
+def file_to_edit(config: Path | None, environ: Mapping[str, str]) -> ConfigFile:
+    """Returns the file that a change of the configuration belongs in: the one that was named, else the user's.
 
     Args:
-        config: The file that was asked for, if any.
-        in_effect: The file that was read instead, if any.
-
-    Returns:
-        `config`, else `in_effect`, else config.toml in the working directory. Never the file inside an installed
-        package: it holds the defaults, and an update replaces it.
+        config: The file of --config, if any.
+        environ: Environment variables; REPARTEE_CONFIG names a file where --config does not.
 
     Raises:
-        ConfigError: The config.toml in the working directory belongs to another program.
+        ConfigError: No file was named, and there is no home folder.
     """
-    if config is not None:
-        return ConfigFile(config)
-    if in_effect is None or in_effect.resolve().parent == Path(__file__).resolve().parents[1]:
-        if is_foreign(FILE):
-            raise ConfigError([f"{FILE} in this folder belongs to another program; name another file with --config"])
-        return ConfigFile(FILE)
-    return ConfigFile(in_effect)
+    try:
+        files = config_files(config, environ)
+    except HomeError as error:
+        raise ConfigError([f"{VARIABLE}={error}"]) from error
+    if files.own is None:
+        raise ConfigError(["no home folder is known for the configuration; set HOME, or name a file with --config"])
+    return ConfigFile(files.own, creates_folder=not files.is_named)
 
 
 def _has_settings(content: bytes, file: Path, expected: Settings) -> bool:

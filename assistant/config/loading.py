@@ -1,13 +1,12 @@
-"""Loads settings. Sources, lowest priority first: defaults, config.toml, environment, --set flags, other options."""
+"""Loads settings. Sources, lowest priority first: defaults, files, environment, --set flags, other options."""
 
-import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
 from assistant.config.endpoint_settings import accepts
-from assistant.config.ownership import MAX_BYTES, is_ours
+from assistant.config.files import VARIABLE, config_files
 from assistant.config.settings import DEFAULTS, KEYS, SECTIONS, Settings
 from assistant.config.sources import (
     ENDPOINT_KEYS,
@@ -26,8 +25,9 @@ from assistant.config.sources import (
     unknown_variables,
 )
 from assistant.config.words import spelled
+from assistant.support.paths import HomeError
 
-SECRETS = frozenset({"REPARTEE_TOKEN"})
+OTHER_VARIABLES = frozenset({"REPARTEE_TOKEN", VARIABLE})
 """Environment variables that begin with REPARTEE_ but are not settings."""
 
 
@@ -57,8 +57,7 @@ class Loaded:
         origin: Maps each dotted key to the source of its value: "default", "config.toml:12",
             "environment REPARTEE_TURN_PROFILE", "--set" or "--stt". All endpoints share the key "llm.endpoints", all
             tool servers the key "tools.servers".
-        file: The file that was read, if any.
-        ignored: A config.toml in the working directory that was not read because it belongs to another program.
+        file: The file that was read, if any: the one that was named, else the user's, else the project's.
         available_keys: Environment variables named by endpoints and tool servers that are set and not empty.
     """
 
@@ -66,12 +65,6 @@ class Loaded:
     origin: Mapping[str, str]
     file: Path | None
     available_keys: frozenset[str]
-    ignored: Path | None = None
-
-    @property
-    def note(self) -> str:
-        """Message about the file that was not read; "" if there is none."""
-        return "" if self.ignored is None else ignored_note(self.ignored)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +82,8 @@ def load_settings(
     """Merges the settings from all sources.
 
     Args:
-        config: The file asked for. None: config.toml in the working directory if it belongs to Repartee (ownership.py),
-            else the project's own file.
+        config: The file asked for. None: the one that REPARTEE_CONFIG names, else the user's, on top of the project's
+            (files.py).
         environ: Environment variables.
         overrides: Each "section.key=value". A later one replaces an earlier one.
         options: Command options that stand for a key.
@@ -98,34 +91,26 @@ def load_settings(
     Raises:
         ConfigError: A source cannot be read or has a value that is not allowed.
     """
-    file, ignored = (config, None) if config is not None else _found_file()
+    try:
+        files = config_files(config, environ)
+    except HomeError as error:
+        raise ConfigError([f"{VARIABLE}={error}"]) from error
     given: list[SourceValue] = []
-    if file is not None:
-        given += _values_or_error(from_file(file))
+    if files.project is not None:
+        given += [item for item in _values_or_error(from_file(files.project)) if item.value != _default(item.key)]
+    if files.to_read is not None:
+        given += _values_or_error(from_file(files.to_read))
     given += _values_or_error(from_environment(environ))
     given += _values_or_error(from_overrides(overrides))
     given += _values_or_error(from_options(options))
     settings = _merged(given)
     key_variables = frozenset(name for endpoint in settings.llm.endpoints for name in endpoint.variables)
     key_variables |= {name for server in settings.tools.servers for name in server.variables}
-    if problems := unknown_variables(environ, SECRETS | key_variables):
+    if problems := unknown_variables(environ, OTHER_VARIABLES | key_variables):
         raise ConfigError(problems)
     origin = dict.fromkeys((*KEYS, *LISTS), "default") | {item.key: item.origin for item in given}
     at_hand = frozenset(name for name in key_variables if environ.get(name))
-    return Loaded(settings, MappingProxyType(origin), file, at_hand, ignored)
-
-
-def ignored_note(file: Path) -> str:
-    """Message about a file in the working directory that was not read."""
-    return f"{file} in this folder belongs to another program and is not used; if it is Repartee's, use --config {file}"
-
-
-def is_foreign(file: Path) -> bool:
-    """Whether the file can be read and belongs to another program."""
-    try:
-        return not is_ours(file.read_bytes()[:MAX_BYTES])
-    except OSError:
-        return False  # The error is reported where the file is read.
+    return Loaded(settings, MappingProxyType(origin), files.to_read or files.project, at_hand)
 
 
 def settings_in(content: bytes, file: Path) -> Settings:
@@ -187,24 +172,10 @@ def _tool_server_rows(loaded: Loaded) -> list[ConfigRow]:
     return rows
 
 
-def _found_file() -> tuple[Path | None, Path | None]:
-    """Returns the file to read, and a config.toml in the working directory that belongs to another program."""
-    package = Path(__file__).parents[1]
-    candidates = [Path("config.toml"), package / "config.toml"]
-    # only in a checkout: an installed package has other packages' files beside it
-    if (package.parent / "pyproject.toml").is_file():
-        candidates.append(package.parent / "config.toml")
-    ignored = candidates.pop(0) if _is_there(candidates[0]) and is_foreign(candidates[0]) else None
-    return next((file for file in candidates if _is_there(file)), None), ignored
-
-
-def _is_there(file: Path) -> bool:
-    try:
-        return stat.S_ISREG(file.stat().st_mode)
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except OSError:  # The folder cannot be read; the error is reported where the file is read.
-        return True
+def _default(dotted: str) -> object:
+    section, _, name = dotted.partition(".")
+    default: object = getattr(getattr(DEFAULTS, section), name)
+    return default
 
 
 def _values_or_error(found: SourceReading) -> list[SourceValue]:

@@ -354,7 +354,7 @@ def mcp_tools(servers: Sequence[ToolServerSection], environ: Mapping[str, str]) 
     except ImportError as error:
         raise EngineLoadError(
             f"[[tools.servers]] need the package mcp, which is not installed: {installing('mcp')}, or remove them "
-            "from config.toml."
+            "from the configuration."
         ) from error
     return McpTools(servers, environ)
 

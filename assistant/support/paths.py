@@ -5,6 +5,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import platformdirs
+
 
 class HomeError(Exception):
     """The home folder is not known. The text is one sentence: the path, and what to do next."""
@@ -31,3 +33,11 @@ def data_folder(environ: Mapping[str, str]) -> Path:
     """Returns this program's folder in the user's data folder. Raises HomeError."""
     home = environ.get("XDG_DATA_HOME") or (environ.get("LOCALAPPDATA") if sys.platform == "win32" else "")
     return at_home(home or "~/.local/share") / "repartee"
+
+
+def config_folder() -> Path:
+    """Returns the folder of the user's configuration; it need not exist. Raises HomeError."""
+    folder = platformdirs.user_config_path("repartee", appauthor=False)
+    if not folder.is_absolute() or (os.environ.get("HOME") == "" and not os.environ.get("XDG_CONFIG_HOME")):
+        raise HomeError("the configuration: no home folder is known. Set HOME or XDG_CONFIG_HOME, or use --config.")
+    return folder

@@ -308,7 +308,7 @@ def repartee(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]
         timeout=50,
         check=False,
         cwd=folder,
-        env={**os.environ, "COLUMNS": "160"},
+        env={**os.environ, "COLUMNS": "160", "REPARTEE_CONFIG": "config.toml"},
     )
 
 

@@ -195,14 +195,7 @@ def configuration(loaded: Loaded) -> ReportSection:
     differing = ", ".join(changed[:SHOWN_KEYS]) + (" ..." if len(changed) > SHOWN_KEYS else "")
     text = f"{loaded.file or 'no file'}; {f'changed: {differing}' if changed else 'all settings have their defaults'}"
     facts: dict[str, Fact] = {"file": str(loaded.file) if loaded.file else None, "changed": changed}
-    if loaded.ignored is not None:
-        facts["ignored"] = str(loaded.ignored)
-        text = f"{text}; {loaded.ignored} in this folder belongs to another program and is not used"
-    remedy = "" if loaded.ignored is None else f"if it is Repartee's, use --config {loaded.ignored}"
-    findings = (
-        CheckResult("ok" if loaded.ignored is None else "warn", "settings", text, remedy=remedy, facts=facts),
-        trace_finding(loaded.settings.trace.dir),
-    )
+    findings = (CheckResult("ok", "settings", text, facts=facts), trace_finding(loaded.settings.trace.dir))
     return ReportSection("configuration", "Configuration and disk", findings)
 
 

@@ -14,7 +14,7 @@ SLOW_MS = 500.0
 
 SHOWN_MODELS = 5
 HOW_TO_ADD = (
-    f"get one for this machine with `repartee models pull {SUGGESTED}`, or add one as [[llm.endpoints]] in config.toml "
+    f"get one for this machine with `repartee models pull {SUGGESTED}`, or connect one with `repartee endpoints add` "
     "(docs/configuration.md)"
 )
 

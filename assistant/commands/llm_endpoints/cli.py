@@ -76,14 +76,12 @@ def add_endpoint(  # noqa: PLR0917 - each is an option of the command
     ] = None,
     config: Config = None,
 ) -> None:
-    """Add an endpoint to config.toml, or to the file of --config."""
+    """Add an endpoint to your configuration, or to the file of --config."""
     from assistant.commands.llm_endpoints.editing import add
     from assistant.commands.llm_endpoints.wanted import NewEndpoint, parse_kind, parse_settings
     from assistant.support.console import terminal
 
     wanted = NewEndpoint(name, url, model, api_key_env, parse_kind(kind), parse_settings(more or []))
-    if config is None:
-        settings_of(None, None)  # reports an ignored file
     asyncio.run(add(wanted, config, os.environ, terminal()))
 
 
@@ -91,10 +89,8 @@ def add_endpoint(  # noqa: PLR0917 - each is an option of the command
 def remove_endpoint(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The endpoint's name.")], config: Config = None
 ) -> None:
-    """Remove an endpoint from config.toml, or from the file of --config."""
+    """Remove an endpoint from your configuration, or from the file of --config."""
     from assistant.commands.llm_endpoints.editing import remove
     from assistant.support.console import terminal
 
-    if config is None:
-        settings_of(None, None)  # reports an ignored file
     remove(name, config, os.environ, terminal())

@@ -14,7 +14,7 @@ from assistant.commands.llm_endpoints.local_servers import HANDLES, described, h
 from assistant.commands.llm_endpoints.wanted import NewEndpoint
 from assistant.config.edit import ConfigFile, file_to_edit
 from assistant.config.endpoint_settings import RESERVED, EndpointSection
-from assistant.config.loading import ConfigError, load_settings
+from assistant.config.loading import ConfigError
 from assistant.config.words import config_option
 from assistant.models.needs import Need, at_hand, lacking_model
 from assistant.setup.llm_clients import headers_of
@@ -49,7 +49,7 @@ async def add(
         ConfigError: The server or model is ambiguous, or the file cannot be changed.
         LlmError: The server refuses the request or is not a language-model service.
     """
-    file = _file(config, environ)
+    file = file_to_edit(config, environ)
     _check(wanted, file, config)
     if wanted.kind != "openai":
         unverified = f"not verified: a service of kind {wanted.kind} lists no models"
@@ -94,16 +94,12 @@ async def _write(
 
 def remove(name: str, config: Path | None, environ: Mapping[str, str], console: Console) -> None:
     """Removes an endpoint from the file and reports it. Raises ConfigError if there is none of that name."""
-    file = _file(config, environ)
+    file = file_to_edit(config, environ)
     endpoint = file.remove(name)
     _print(console, f"removed from {file.path}: {_description(endpoint)}")
     rest = [other.name for other in file.settings().llm.endpoints]
     _print(console, f"left: {', '.join(rest)}" if rest else "no endpoint is left: the built-in skills answer")
     _warn_of_variable(environ, console)
-
-
-def _file(config: Path | None, environ: Mapping[str, str]) -> ConfigFile:
-    return file_to_edit(config, load_settings(None, environ, ()).file if config is None else None)
 
 
 def _check(wanted: NewEndpoint, file: ConfigFile, config: Path | None) -> None:

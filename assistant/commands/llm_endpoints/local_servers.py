@@ -81,7 +81,7 @@ def choose(
         return _local(settings, local_endpoint)
     names = [endpoint.name for endpoint in endpoints]
     known = [*names, *RESERVED, LOCAL]
-    add = "" if names else "; `repartee endpoints add` writes one into config.toml"
+    add = "" if names else "; `repartee endpoints add` writes one into your configuration"
     problem = with_known_names(unknown(llm, known, "no such endpoint"), known)
     raise ConfigError([f'--llm "{llm}": {problem}{add}'])
 

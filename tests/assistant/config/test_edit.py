@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 from forbidden_folder import forbid
 
-import assistant
 from assistant.config.edit import ConfigFile, file_to_edit
 from assistant.config.endpoint_settings import EndpointSection
-from assistant.config.loading import ConfigError
+from assistant.config.loading import ConfigError, load_settings
 from assistant.config.settings import DEFAULTS
 
 NEAR = EndpointSection(name="near", url="http://127.0.0.1:8000/v1", model="m")
@@ -164,10 +163,22 @@ def test_non_utf_8_name_is_refused(file: ConfigFile) -> None:
     assert refused(file, named) == f"{file.path}: a value contains characters that UTF-8 cannot encode; change it"
 
 
-def test_right_file_is_selected(tmp_path: Path) -> None:
-    asked, used = tmp_path / "asked.toml", tmp_path / "used.toml"
-    assert file_to_edit(asked, used).path == asked
-    assert file_to_edit(None, used).path == used
-    assert file_to_edit(None, None).path == Path("config.toml")
-    package = Path(assistant.__file__).parent / "config.toml"
-    assert file_to_edit(None, package).path == Path("config.toml")
+def test_right_file_is_selected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, named = tmp_path / "asked.toml", tmp_path / "named.toml"
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "xdg"))
+    assert file_to_edit(asked, {"REPARTEE_CONFIG": str(named)}).path == asked
+    assert file_to_edit(None, {"REPARTEE_CONFIG": str(named)}).path == named
+    assert file_to_edit(None, {}).path == tmp_path / "xdg" / "repartee" / "config.toml"
+
+
+def test_folder_of_the_users_file_is_created(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "xdg"))
+    file_to_edit(None, {}).add(NEAR)
+    assert [endpoint.name for endpoint in load_settings(None, {}, ()).settings.llm.endpoints] == ["near"]
+
+
+def test_unknown_home_folder_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XDG_CONFIG_HOME")
+    monkeypatch.setenv("HOME", "")
+    with pytest.raises(ConfigError, match="no home folder is known for the configuration; set HOME"):
+        file_to_edit(None, {})

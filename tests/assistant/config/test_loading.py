@@ -111,17 +111,68 @@ def test_project_file_is_read_without_another() -> None:
     assert found.file.read_bytes() == config_texts.CONFIG_FILE.read_bytes()
 
 
-def test_file_in_working_directory_precedes_the_project_file() -> None:
-    Path("config.toml").write_text('[turn]\nprofile = "eager"\n')
+@pytest.fixture
+def users_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Returns the file of the user's configuration, which does not exist yet, in an existing folder."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "xdg"))
+    file = tmp_path / "xdg" / "repartee" / "config.toml"
+    file.parent.mkdir(parents=True)
+    return file
+
+
+def test_users_file_is_read(users_file: Path) -> None:
+    users_file.write_text('[turn]\nprofile = "eager"\n')
     found = load_settings(None, {}, ())
-    assert (found.settings.turn.profile, found.file) == ("eager", Path("config.toml"))
-    assert found.origin["turn.profile"] == "config.toml:2"
+    assert (found.settings.turn.profile, found.file) == ("eager", users_file)
+    assert found.origin["turn.profile"] == f"{users_file}:2"
     assert found.origin["turn.hangover_ms"] == "default"
 
 
-def test_requested_file_precedes_the_working_directory() -> None:
-    Path("config.toml").write_text("[turn]\nhangover_ms = 200\n")
-    assert loaded("[turn]\nhangover_ms = 300\n").settings.turn.hangover_ms == 300
+def test_users_file_overrides_the_project_file_key_by_key(
+    users_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = tmp_path / "project.toml"
+    project.write_text("[turn]\nhangover_ms = 200\npre_roll_ms = 210\nstuck_after_s = 12.0\n")
+    monkeypatch.setattr("assistant.config.files._project_file", lambda: project)
+    users_file.write_text("[turn]\nhangover_ms = 300\n")
+    found = load_settings(None, {}, ())
+    assert (found.settings.turn.hangover_ms, found.settings.turn.pre_roll_ms) == (300, 210)
+    assert found.origin["turn.hangover_ms"] == f"{users_file}:2"
+    assert found.origin["turn.pre_roll_ms"] == f"{project}:3"
+
+
+def test_project_file_is_the_origin_only_of_changed_values() -> None:
+    assert set(load_settings(None, {}, ()).origin.values()) == {"default"}
+
+
+def test_file_of_the_environment_precedes_the_users_file(users_file: Path, tmp_path: Path) -> None:
+    users_file.write_text("[turn]\nhangover_ms = 200\npre_roll_ms = 210\n")
+    named = tmp_path / "repartee.toml"
+    named.write_text("[turn]\nhangover_ms = 300\n")
+    found = load_settings(None, {"REPARTEE_CONFIG": str(named)}, ())
+    assert (found.settings.turn.hangover_ms, found.file) == (300, named)
+    assert found.settings.turn.pre_roll_ms == DEFAULTS.turn.pre_roll_ms
+    assert load_settings(users_file, {"REPARTEE_CONFIG": str(named)}, ()).settings.turn.hangover_ms == 200
+
+
+@pytest.mark.parametrize("name", ["config.toml", "repartee.toml"])
+@pytest.mark.parametrize("content", ["[turn]\nhangover_ms = 200\n", "[theme]\nprimaryColor = 1\n", "no TOML"])
+def test_file_in_the_working_directory_is_not_read(name: str, content: str) -> None:
+    Path(name).write_text(content)
+    assert load_settings(None, {}, ()).settings == Settings()
+
+
+def test_missing_file_of_the_environment_is_an_error() -> None:
+    with pytest.raises(ConfigError, match=r"^gone\.toml: cannot be read \(No such file"):
+        load_settings(None, {"REPARTEE_CONFIG": "gone.toml"}, ())
+
+
+def test_unknown_home_folder_leaves_the_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XDG_CONFIG_HOME")
+    monkeypatch.setenv("HOME", "")
+    assert load_settings(None, {}, ()).settings == Settings()
+    with pytest.raises(ConfigError, match=r"^REPARTEE_CONFIG=~/x\.toml: no home folder is known"):
+        load_settings(None, {"REPARTEE_CONFIG": "~/x.toml"}, ())
 
 
 def test_each_source_overrides_the_one_below() -> None:
@@ -378,10 +429,10 @@ def test_unreadable_file_is_named(tmp_path: Path) -> None:
         assert str(refused.value) == f"{file}: cannot be read ({why}); name another file with --config"
 
 
-def test_unreadable_working_directory_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    Path("config.toml").write_text("[turn]\n", encoding="utf-8")
-    forbid(Path.cwd(), monkeypatch)
-    with pytest.raises(ConfigError, match=r"^config\.toml: cannot be read \(Permission denied\); name another"):
+def test_unreadable_folder_of_the_users_file_is_reported(users_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    users_file.write_text("[turn]\n", encoding="utf-8")
+    forbid(users_file.parent, monkeypatch)
+    with pytest.raises(ConfigError, match=r"config\.toml: cannot be read \(Permission denied\); name another"):
         load_settings(None, {}, ())
 
 

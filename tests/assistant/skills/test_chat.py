@@ -93,7 +93,7 @@ def test_repeat_returns_the_last_assistant_message(skills: Skills) -> None:
 
 def test_unknown_request_names_the_missing_model(skills: Skills) -> None:
     events = events_of(chat(skills), user("tell me a story"))
-    assert "config.toml, under llm.endpoints" in text_of(events)
+    assert "run repartee endpoints add" in text_of(events)
     assert events[-1] == Finished("stop")
 
 

@@ -12,7 +12,9 @@ CLOSED = "http://127.0.0.1:9/v1"
 
 
 def repartee(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    return program.repartee(*arguments, cwd=folder, env={**os.environ, "COLUMNS": "160"})
+    return program.repartee(
+        *arguments, cwd=folder, env={**os.environ, "COLUMNS": "160", "REPARTEE_CONFIG": "config.toml"}
+    )
 
 
 @pytest.fixture
