@@ -93,7 +93,7 @@ def test_found_server_is_suggested() -> None:
     last = endpoints_section((), (), (ollama,), skills=True).findings[-1]
     assert last.remedy.startswith("repartee endpoints add ollama")
     last = endpoints_section((), (), (), skills=True).findings[-1]
-    assert "[[llm.endpoints]]" in last.remedy
+    assert "repartee endpoints add" in last.remedy
 
 
 def test_servers_survive_json() -> None:
