@@ -201,8 +201,8 @@ BAD: list[tuple[object, str, str | None, str]] = [
         "missing_required_parameter", r"response.input[0].id", "",
     ),
     (
-        {"type": "response.create", "response": {"input": [{"type": "item_reference", "id": "i"}, {"type": "mcp_call"}]}},
-        "not_supported", r"response.input[1].type", "does not offer MCP",
+        {"type": "response.create", "response": {"input": [{"type": "mcp_call"}]}},
+        "not_supported", r"response.input[0].type", "does not offer MCP",
     ),
     ({"type": "repartee.playout", "response_id": "resp_1"}, "invalid_value", "response_id", "allowed: the id"),
     ({"type": "repartee.playout", "response_id": "resp_1_٣"}, "invalid_value", "response_id", "allowed: the id"),
