@@ -121,6 +121,10 @@ class Metrics:
             self._stages.labels(stage)
         for kind in get_args(Tokens):
             self._tokens.labels(kind)
+        for status in ("completed", "incomplete", "cancelled", "failed"):
+            self._out_of_band.labels(status)
+        for kind in ("prompt", "cached", "completion"):
+            self._out_of_band_tokens.labels(kind)
         for lookup in get_args(CacheOutcome):
             self._cache.labels(lookup)
 
