@@ -59,6 +59,7 @@ class Client:
         self._ids: set[str] = set()
         self._items_open: set[str] = set()
         self._responses: dict[str, str] = {}
+        self._in_conversation: set[str] = set()
         self._said: dict[tuple[str, str], str] = {}
         if begin:
             self.wire.begin(history)
@@ -67,6 +68,7 @@ class Client:
     def comes_back(self) -> None:
         """Reconnects: on a new connection everything is sent again."""
         self.items, self._items_open, self._responses, self._said = [], set(), {}, {}
+        self._in_conversation = set()
 
     def tell(self, *events: SessionEvent) -> list[Event]:
         """Passes session events to the protocol. Returns the resulting events."""
@@ -129,15 +131,18 @@ class Client:
         self._items_open.discard(event["item_id"])
 
     def _response_created(self, event: Event) -> None:
-        assert "in_progress" not in self._responses.values()
-        assert event["response"]["status"] == "in_progress"
-        self._responses[event["response"]["id"]] = "in_progress"
+        response = event["response"]
+        assert response["status"] == "in_progress"
+        if response["conversation_id"] is not None:
+            assert "in_progress" not in (self._responses[one] for one in self._in_conversation)
+            self._in_conversation.add(response["id"])
+        self._responses[response["id"]] = "in_progress"
 
     def _response_done(self, event: Event) -> None:
         response = event["response"]
         assert self._responses[response["id"]] == "in_progress"
         assert response["status"] != "in_progress"
-        assert not self._items_open
+        assert response["id"] not in self._in_conversation or not self._items_open
         self._responses[response["id"]] = response["status"]
 
     def _response_output_audio_transcript_done(self, event: Event) -> None:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from assistant.config.settings import PROFILE_HANGOVER_MS
+from assistant.history.items import Item
 from assistant.pipeline.engines import ReplyOptions
 from assistant.setup.derived_settings import PATIENCE
 from assistant.turns.settings import EndsTurn, InterruptedBy, TurnSettings
@@ -49,11 +50,17 @@ def reply_options(config: SessionConfig) -> ReplyOptions:
         spoken=config.modality == "audio",
         speed=config.speed,
         options=ChatOptions(config.tools, config.tool_choice, _limit(config.max_output_tokens)),
+        answers_speech=config.answers,
     )
 
 
-def response_options(session_options: ReplyOptions, options: ResponseOptions) -> ReplyOptions:
-    """Returns the options of one response: those of the session with the response's own changes."""
+def response_options(
+    session_options: ReplyOptions, options: ResponseOptions, context: tuple[Item, ...] | None = None
+) -> ReplyOptions:
+    """Returns the options of one response: those of the session with the response's own changes.
+
+    `context`: what the model sees instead of the history.
+    """
     chat = session_options.options
     return ReplyOptions(
         spoken=session_options.spoken if options.modality is None else options.modality == "audio",
@@ -64,6 +71,8 @@ def response_options(session_options: ReplyOptions, options: ResponseOptions) ->
             chat.max_tokens if options.max_output_tokens is None else _limit(options.max_output_tokens),
         ),
         instructions=options.instructions,
+        context=context,
+        answers_speech=session_options.answers_speech,
     )
 
 

@@ -119,9 +119,10 @@ class Connections:
         return tuple(one for one in self._conversations.values() if one.client_socket is None and not one.ended)
 
     def _busy(self, conversation: _Conversation) -> bool:
-        """Returns whether a turn is in progress and the client is connected."""
+        """Returns whether a turn or a response is in progress and the client is connected."""
         session = conversation.realtime_session.session
-        return conversation.client_socket is not None and not (session.idle and not session.reply_request_pending)
+        busy = not session.idle or session.reply_request_pending or bool(session.out_of_band.active)
+        return conversation.client_socket is not None and busy
 
     def make_room(self) -> bool:
         """Ends the conversation whose client has been disconnected for longest; returns False if no client is away."""
@@ -187,8 +188,7 @@ class Connections:
                     await conversation.has_socket.wait()
             except TimeoutError:
                 return
-            client_socket = conversation.client_socket
-            if client_socket is not None:
+            if (client_socket := conversation.client_socket) is not None:
                 await client_socket.released.wait()
 
     def initial_config(self, voice: str) -> SessionConfig:
@@ -215,6 +215,7 @@ class Connections:
             base if engines.listening_sound is not None else replace(base, listening_sounds=None),
             settings.turn.profile,
             voice=engines.voice.name,
+            on_out_of_band_end=self.metrics.out_of_band,
         )
         name = new_session.conversation_name()
         if call_id is not None:
@@ -256,8 +257,8 @@ class Connections:
 
     def _expires_at_s(self) -> int:
         """Returns the expiry time of a connection that begins now, in seconds since 1970."""
-        lasts = timedelta(seconds=self.engine_pool.engine_loader.settings.server.max_session_s)
-        return int((datetime.now(UTC) + lasts).timestamp())
+        lasts_s = self.engine_pool.engine_loader.settings.server.max_session_s
+        return int((datetime.now(UTC) + timedelta(seconds=lasts_s)).timestamp())
 
     def _on_event(self, realtime_session: RealtimeSession, name: str, event: SessionEvent) -> None:
         if isinstance(event, TurnFinished):
@@ -350,8 +351,7 @@ class Connections:
                     client_socket.left = _left_on_purpose(message)
                     return
                 began_s = loop.time()
-                text = message.get("text")
-                cost = 0
+                text, cost = message.get("text"), 0
                 if text is None:
                     realtime_session.realtime.report(_BINARY)
                     cost = len(message.get("bytes") or b"")

@@ -10,10 +10,12 @@ from typing import Literal, get_args
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import choose_encoder
 
+from assistant.events import ReplySent, ReplyStopped
 from assistant.trace.latency import STAGES
 from assistant.trace.record import Outcome, TracedAnswer, TurnRecord
 from llm.chat import CacheOutcome
 from web.health import EngineState
+from web.wire.server_events import ending_of
 
 Tokens = Literal["prompt", "cached", "completion", "wasted"]
 """Prompt tokens; those of them the service had cached; completion tokens; all tokens of dropped attempts."""
@@ -72,6 +74,14 @@ class Metrics:
             "repartee_llm_tokens", "Tokens as counted by the language model services, by kind.", ["kind"],
             registry=registry,
         )  # fmt: skip
+        self._out_of_band = Counter(
+            "repartee_out_of_band_responses", "Responses outside of the conversation, by status.", ["status"],
+            registry=registry,
+        )  # fmt: skip
+        self._out_of_band_tokens = Counter(
+            "repartee_out_of_band_tokens", "Their tokens as counted by the language model services, by kind.",
+            ["kind"], registry=registry,
+        )  # fmt: skip
         self._cache = Counter(
             "repartee_cache_lookups", "Lookups in the answer cache, by how they ended.", ["outcome"], registry=registry
         )
@@ -111,6 +121,10 @@ class Metrics:
             self._stages.labels(stage)
         for kind in get_args(Tokens):
             self._tokens.labels(kind)
+        for status in ("completed", "incomplete", "cancelled", "failed"):
+            self._out_of_band.labels(status)
+        for kind in ("prompt", "cached", "completion"):
+            self._out_of_band_tokens.labels(kind)
         for lookup in get_args(CacheOutcome):
             self._cache.labels(lookup)
 
@@ -154,6 +168,13 @@ class Metrics:
         self._tokens.labels("completion").inc(completion)
         if answer.dropped:
             self._tokens.labels("wasted").inc(prompt + completion)
+
+    def out_of_band(self, end: ReplySent | ReplyStopped) -> None:
+        """Counts a response outside of the conversation, which is in no turn record."""
+        self._out_of_band.labels(ending_of(end).status).inc()
+        self._out_of_band_tokens.labels("prompt").inc(end.prompt_tokens or 0)
+        self._out_of_band_tokens.labels("cached").inc(end.cached_tokens or 0)
+        self._out_of_band_tokens.labels("completion").inc(end.completion_tokens or 0)
 
     def wire_error(self, code: str) -> None:
         """Counts an `error` event that was sent to a client; `code` is one of the protocol's, never a client's text."""

@@ -11,8 +11,6 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
-import numpy as np
-
 from assistant.events import (
     ChunkSpoken,
     ItemForgotten,
@@ -30,14 +28,15 @@ from assistant.history.spoken_transcript import TimedWord
 from assistant.pipeline.session import Session
 from assistant.turns.events import ReplyId
 from assistant.turns.settings import TurnSettings
-from audio import g711
 from audio.arrivals import MAX_BLOCK_S
 from audio.units import REPLY_RATE_HZ, Pcm, ms_of_reply_samples, reply_samples_of_ms
+from web.appended_audio import decoded, length_s
 from web.audio_backlog import AudioBacklog
 from web.audio_throttle import AudioPacer
 from web.client_microphone import ClientMicrophone
 from web.client_settings import reply_options, response_options, turn_settings
 from web.client_speaker import ClientSpeaker
+from web.response_requests import InputError, OnEnd, OutOfBand, context_of
 from web.stopped_reply import StoppedReply
 from web.wire.commands import (
     Append,
@@ -56,7 +55,7 @@ from web.wire.commands import (
 )
 from web.wire.realtime import Realtime
 from web.wire.reply_ids import response_id
-from web.wire.session_config import AudioFormat, Profile, SessionConfig
+from web.wire.session_config import Profile, SessionConfig
 
 MIN_COMMIT_MS = 100
 
@@ -79,6 +78,7 @@ class RealtimeSession:
         profile: The server's setting turn.profile.
         voice: The name of the voice in use.
         changed: Called when there are messages to send.
+        on_out_of_band_end: Is told how each out-of-band response has ended.
     """
 
     realtime: Realtime
@@ -88,6 +88,7 @@ class RealtimeSession:
     profile: Profile
     voice: str
     changed: Callable[[], None] = lambda: None
+    on_out_of_band_end: OnEnd = lambda _end: None
     session: Session = field(init=False)
     _current_reply: ReplyStarted | None = None  # the reply that is generated or played, for a client that reconnects
     _spoken_text: str = ""
@@ -214,18 +215,17 @@ class RealtimeSession:
             backlog.done(command)
 
     def _takes_now(self, command: Append, pacer: AudioPacer, backlog: AudioBacklog) -> bool:
-        return backlog.empty and not self.microphone.full and pacer.lets_pass(_length_s(command))
+        return backlog.empty and not self.microphone.full and pacer.lets_pass(length_s(command))
 
     async def _append(self, command: Append, pacer: AudioPacer) -> None:
         rate_hz, backlog = command.format.rate_hz, pacer.backlog
-        sample_bytes = _sample_bytes(command.format)
-        whole = _length_s(command) <= MAX_BLOCK_S and pacer.lets_pass(_length_s(command))
-        length = len(command.audio) if whole else rate_hz * PIECE_MS // 1000 * sample_bytes
+        whole = length_s(command) <= MAX_BLOCK_S and pacer.lets_pass(length_s(command))
+        length = len(command.audio) if whole else rate_hz * PIECE_MS // 1000 * command.format.sample_bytes
         held = backlog is not None and backlog.is_wanted(command)
         for at in range(0, len(command.audio), length or 1):
             if not await pacer.wait() or (held and backlog is not None and not backlog.is_wanted(command)):
                 break
-            part = _decoded(command.audio[at : at + length], command.format)
+            part = decoded(command.audio[at : at + length], command.format)
             self._appended_ms += len(part) * 1000 / rate_hz
             await self.microphone.deliver(part, rate_hz)
             pacer.took(len(part) * REPLY_RATE_HZ // rate_hz)
@@ -334,11 +334,23 @@ class RealtimeSession:
         return self._current_reply is not None and self._current_reply.item == item
 
     def _respond(self, command: CreateResponse) -> None:
-        if (self._current_reply is not None and self._sent_reply is None) or self.session.reply_request_pending:
+        try:
+            context = context_of(command.options.input, self.session.history)
+        except InputError as error:
+            self.realtime.refuse(command, error.refusal, **error.about)
+            return
+        if command.options.out_of_band:
+            self._out_of_band.create(command, context)
+        elif (self._current_reply is not None and self._sent_reply is None) or self.session.reply_request_pending:
             self.realtime.refuse(command, "conversation_already_has_active_response", response_id=self._active_name)
         else:
-            options = response_options(self.session.reply_options, command.options)
+            options = response_options(self.session.reply_options, command.options, context)
             self.session.request_reply(options, after_reply=True)
+
+    @property
+    def _out_of_band(self) -> OutOfBand:
+        changed = lambda: self.changed()  # noqa: E731, PLW0108 - `changed` is replaced with the connection
+        return OutOfBand(self.session, self.realtime, changed, self.on_out_of_band_end)
 
     @property
     def _active_name(self) -> str:
@@ -347,6 +359,8 @@ class RealtimeSession:
         return "requested" if begun is None else response_id(begun.reply)
 
     def _cancel(self, command: CancelResponse) -> None:
+        if self._out_of_band.cancel(command):
+            return
         request_pending = self.session.reply_request_pending
         if not self._replying(command.reply) and not (request_pending and command.reply is None):
             if self._stopped is None or not self._stopped.expects(command, command.reply):
@@ -392,6 +406,7 @@ class RealtimeSession:
         """Handles a lost connection: the conversation continues in silence, and messages to the client are dropped."""
         self.speaker.on_disconnect()
         self.microphone.on_disconnect()
+        self._out_of_band.on_disconnect()
         self.changed = self._forget
 
     def _forget(self) -> None:
@@ -406,6 +421,7 @@ class RealtimeSession:
             received_ms: How much of it the client has received.
         """
         self.changed = _do_nothing  # until the new connection sets it
+        self._out_of_band.on_disconnect()
         under_way = self._current_reply
         self.realtime.on_reconnect(
             self.session.history.items,
@@ -426,24 +442,6 @@ class RealtimeSession:
 
 def _do_nothing() -> None:
     pass
-
-
-def _sample_bytes(wire_format: AudioFormat) -> int:
-    return 2 if wire_format is AudioFormat.PCM else 1
-
-
-def _length_s(command: Append) -> float:
-    return len(command.audio) / _sample_bytes(command.format) / command.format.rate_hz
-
-
-def _decoded(audio: bytes, wire_format: AudioFormat) -> Pcm:
-    match wire_format:
-        case AudioFormat.PCM:
-            return np.frombuffer(audio, np.dtype("<i2")).astype(np.int16, copy=False)
-        case AudioFormat.ULAW:
-            return g711.decode_ulaw(audio)
-        case AudioFormat.ALAW:
-            return g711.decode_alaw(audio)
 
 
 def _is_called(items: tuple[Item, ...], call_id: str) -> bool:

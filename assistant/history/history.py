@@ -103,7 +103,12 @@ class History:
     # ---- the prompt ----
 
     def messages(
-        self, said: str = "", *, continues: bool = False, instructions: str | None = None
+        self,
+        said: str = "",
+        *,
+        continues: bool = False,
+        instructions: str | None = None,
+        context: Sequence[Item] | None = None,
     ) -> tuple[Message, ...]:
         """Returns the LLM messages for a reply to `said`; "": for a reply to the history as it is.
 
@@ -111,14 +116,16 @@ class History:
             said: A user message that is not added to the history.
             continues: `said` continues the last user message.
             instructions: Replaces the conversation's own instructions.
+            context: Replaces the items of the history.
         """
-        items = self._in_prompt()
+        items = self._in_prompt() if context is None else list(context)
+        remembered = self._items if context is None else [*context, *_other_halves(context, self._items)]
         if said:
             items.append(UserMessage(ItemId(""), said, spoken=True, continues=continues))
         instructions = self.instructions if instructions is None else instructions
         system = (Message("system", instructions),) if instructions else ()
-        summary = () if self._summary is None else (self._summary.message,)
-        return (*system, *summary, *_messages_of(items, self._items))
+        summary = () if self._summary is None or context is not None else (self._summary.message,)
+        return (*system, *summary, *_messages_of(items, remembered))
 
     def _in_prompt(self) -> list[Item]:
         return [item for item in self._items if item.id not in self._outside_prompt]
@@ -282,6 +289,18 @@ class History:
         self._outside_prompt -= removed
         self._transcripts = {item: transcript for item, transcript in self._transcripts.items() if item not in removed}
         self._replies = {reply: item for reply, item in self._replies.items() if item not in removed}
+
+
+def _other_halves(items: Sequence[Item], history: Sequence[Item]) -> list[Item]:
+    """Returns the calls whose outputs are among `items`, and the outputs whose calls are, as far as only one is."""
+    calls = {item.call_id for item in items if isinstance(item, FunctionCallItem)}
+    outputs = {item.call_id for item in items if isinstance(item, FunctionOutput)}
+    return [
+        item
+        for item in history
+        if (isinstance(item, FunctionCallItem) and item.call_id in outputs - calls)
+        or (isinstance(item, FunctionOutput) and item.call_id in calls - outputs)
+    ]
 
 
 def _messages_of(items: Sequence[Item], remembered: Sequence[Item]) -> list[Message]:

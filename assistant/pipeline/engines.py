@@ -1,10 +1,13 @@
 """The engines of a conversation, its settings, and the options of its replies."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from assistant.end_of_turn.dictation import DictationRules
 from assistant.end_of_turn.estimator import EndOfTurnEstimator
+from assistant.history.history import History
+from assistant.history.items import Item
 from assistant.pipeline.end_of_turn_evidence import AudioEndOfTurnModel
 from assistant.pipeline.listening_sounds import ListeningSound
 from assistant.skills.effects import SkillEffects
@@ -56,6 +59,9 @@ class Engines:
         listening_sound: The voice's "mhm" for pauses of the user; None: there is none.
         on_answer_heard: Receives the messages of each LLM request whose answer was heard to its end.
         summarizer: The language model that summarizes old turns; None: they are dropped when there are too many.
+        direct_model: The language model without skills and answer cache, for out-of-band answers; None: `model`.
+        background_voice: Held while a chunk of an out-of-band answer is synthesized. Conversations with the same voice
+            share it, so that at most one such chunk is before the first chunk of a reply.
     """
 
     vad: Vad
@@ -73,6 +79,8 @@ class Engines:
     listening_sound: ListeningSound | None = None
     on_answer_heard: Callable[[Sequence[Message]], None] = lambda _messages: None
     summarizer: ChatModel | None = None
+    direct_model: ChatModel | None = None
+    background_voice: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +117,19 @@ class ReplyOptions:
         speed: Speech rate; 1 is the voice's own.
         options: Options of the LLM request.
         instructions: Instructions of this reply, instead of the conversation's; None: the conversation's.
+        context: Items that the LLM sees instead of the history; None: the history.
+        answers_speech: Whether speech is answered without a request: its words then follow the context.
     """
 
     spoken: bool = True
     speed: float = 1.0
     options: ChatOptions = PLAIN
     instructions: str | None = None
+    context: tuple[Item, ...] | None = None
+    answers_speech: bool = True
+
+    def messages(self, history: History, said: str = "", *, continues: bool = False) -> tuple[Message, ...]:
+        """Returns the LLM messages for a reply to `said`; see `History.messages`."""
+        if self.context is not None and not self.answers_speech:
+            said = ""
+        return history.messages(said, continues=continues, instructions=self.instructions, context=self.context)

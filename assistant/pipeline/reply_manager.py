@@ -76,7 +76,7 @@ class _Attempt:
     requested_s: float = 0.0
     reply: Reply | None = None
     reply_task: asyncio.Task[None] | None = None
-    messages: tuple[Message, ...] = ()
+    messages: tuple[Message, ...] | None = None  # None: the LLM is not asked
     speech_end: Samples | None = None
     undo_effects: Callable[[], None] = lambda: None
     transcript_lost: bool = False
@@ -198,8 +198,8 @@ class ReplyManager:
         if effect.text_is_reply:
             return literal_reply(effect.text, by="itself")
         # Taken now, because a commit that follows at once adds the user's message to the history.
-        attempt.messages = self.history.messages(
-            effect.new_text, continues=effect.new_text != effect.text, instructions=reply_options.instructions
+        attempt.messages = reply_options.messages(
+            self.history, effect.new_text, continues=effect.new_text != effect.text
         )
         options = replace(reply_options.options, traceparent=self.context.recorder.traceparent(effect.reply))
         if self.context.engines.tools is None:
@@ -269,7 +269,7 @@ class ReplyManager:
 
     def asks_llm(self, reply_id: ReplyId) -> bool:
         """Returns whether the reply asks the LLM, and so also answers earlier messages in the history."""
-        return bool(self._attempts[reply_id].messages)
+        return self._attempts[reply_id].messages is not None
 
     def commit(self, effect: CommitTurn) -> None:
         """Commits the attempt: its turn enters the history, its reply may play."""

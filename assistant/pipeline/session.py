@@ -43,6 +43,7 @@ from assistant.history.history import History
 from assistant.pipeline.audio_input import AudioInput
 from assistant.pipeline.engines import Engines, ReplyOptions, SessionSettings
 from assistant.pipeline.listening_sounds import ListeningSounds, SoundOutput
+from assistant.pipeline.out_of_band import OutOfBandAnswers
 from assistant.pipeline.recorder import Recorder
 from assistant.pipeline.reply_manager import ReplyManager
 from assistant.pipeline.reply_requests import ReplyRequests
@@ -110,6 +111,7 @@ class Session:
             wake phrase, or it begins in the wake window, which is the time after a reply or after the phrase alone.
         push_to_talk: Push-to-talk key; None where the microphone is always open.
         sound_output: Plays listening sounds; None: nothing does.
+        out_of_band: Answers that a client requests outside of the conversation.
     """
 
     microphone: Microphone
@@ -124,6 +126,7 @@ class Session:
     wake_phrase: WakePhraseGate = field(default_factory=WakePhraseGate)
     push_to_talk: PushToTalk | None = None  # the microphone is muted while the key is up
     sound_output: SoundOutput | None = None
+    out_of_band: OutOfBandAnswers = field(init=False)
     _transcript_requests: TranscriptRequests = field(init=False)
     _audio_input: AudioInput = field(init=False)
     _reply_manager: ReplyManager = field(init=False)
@@ -156,6 +159,7 @@ class Session:
         self._audio_input = AudioInput(context, self.wake_phrase, self._listening_sounds)
         self._reply_manager = ReplyManager(context, self.speaker, self.history, self._audio_input.on_reply_heard)
         self._reply_requests = ReplyRequests(context, self.turns, self.history, self._audio_input, self._reply_manager)
+        self.out_of_band = OutOfBandAnswers(self.engines, self.settings, lambda: self.turns.reply_awaits_sound)
 
     async def run(self) -> None:
         """Runs the conversation until the microphone has ended and the last reply has been played.
@@ -175,6 +179,7 @@ class Session:
     async def _run_conversation(self) -> None:
         self._audio_input.start(self._tasks)
         self._reply_manager.start(self._tasks)
+        self.out_of_band.start(self._tasks)
         if self.engines.tools is not None:
             self._unsubscribe_from_tools = self.engines.tools.subscribe(self._report_problem)
         speaker_task = self._tasks.create_task(self.speaker.run(), name="speaker")
@@ -233,11 +238,7 @@ class Session:
         self._dispatch(InputCleared(self._position))
 
     def cancel_reply(self, *, including_request: bool = False) -> None:
-        """Stops the current reply, if there is one.
-
-        Args:
-            including_request: Also withdraw a requested reply that has not been started.
-        """
+        """Stops the current reply, if any. `including_request`: also withdraws a request that has not been started."""
         if including_request:
             self._reply_requests.clear()
         self._dispatch(ReplyCancelled(self._position, including_request))
@@ -331,9 +332,8 @@ class Session:
 
     def _check_key(self, key: PushToTalk) -> None:
         """Ends or discards the user's turn if the released key says so at this position."""
-        match key.take_action(
-            self._position, self._audio_input.onset if self.turns.phase is Phase.USER_SPEAKING else None
-        ):
+        onset = self._audio_input.onset if self.turns.phase is Phase.USER_SPEAKING else None
+        match key.take_action(self._position, onset):
             case "submit":
                 self._dispatch(InputCommitted(self._position))
             case "clear":
@@ -421,8 +421,7 @@ class Session:
         if effect.reason == "called":
             self.wake_phrase.open_after_phrase(self._position)
         self.recorder.turn_discarded(effect, self._loop_time_of(effect.speech_end), self.microphone.clock)
-        in_history = effect.submitted and self.turns.settings.has_client
-        item = self.history.add_user_text("") if in_history else None
+        item = self.history.add_user_text("") if effect.submitted and self.turns.settings.has_client else None
         self.on_event(SpeechDiscarded(effect.turn, ms_of_samples(effect.speech_end), effect.reason, item))
 
     def _resume_reply(self, reply_id: ReplyId) -> None:
@@ -486,6 +485,7 @@ class Session:
         self._reply_manager.stop(skip_last_reply=self._skip_last_reply, failure=failure)
         self.recorder.finish_all(self.microphone.clock, failure)
         self._audio_input.stop()
+        self.out_of_band.close()
 
     def _now_s(self) -> float:
         return asyncio.get_running_loop().time()

@@ -78,6 +78,7 @@ class EngineLoader:
     _local_reason: str = ""  # why the model on this machine is used although it is not configured, or is not used
     local_problem: str = ""  # why the installed model on this machine does not answer; "" if none is there or it does
     _shared_whisper: "SharedWhisper | None" = None
+    _background_voice: asyncio.Lock = field(default_factory=asyncio.Lock)
     _why_model: str = ""  # why `stt.model = "auto"` is the model that was loaded
     measures: bool = True  # Whisper models without a time on this machine are measured first
     talks: bool = False  # a local microphone is used, so the settings of [talk] apply
@@ -90,13 +91,9 @@ class EngineLoader:
         await self._open(await self._load_skills())
 
     async def engines(self) -> Engines:
-        """Returns the loaded engines of one conversation. The caller closes its recognizer.
-
-        Raises EngineLoadError.
-        """
-        if self._skills is not None:
-            return self.around(await self._make_recognizer())
-        await self.open()
+        """Returns the loaded engines of one conversation. The caller closes its recognizer. Raises EngineLoadError."""
+        if self._skills is None:
+            await self.open()
         return self.around(await self._make_recognizer())
 
     async def _load_skills(self) -> "Skills":
@@ -158,6 +155,8 @@ class EngineLoader:
             self._listening_sound,
             on_answer_heard,
             self._model if self.settings.llm.summary else None,
+            self._model,
+            self._background_voice,
         )
 
     @property

@@ -209,6 +209,12 @@ class TurnTaking:
         state = self._conversation.state
         return isinstance(state, Replying) and state.overlap is not None
 
+    @property
+    def reply_awaits_sound(self) -> bool:
+        """Whether the user has finished, or was answered, and no sound of the reply has been played yet."""
+        state = self._conversation.state
+        return isinstance(state, AwaitingTranscript) or (isinstance(state, Replying) and not state.audible)
+
     def speech_end_before(self, frame: FrameProcessed) -> Samples | None:
         """Returns the end of speech before the pause that this frame, the next one, belongs to.
 

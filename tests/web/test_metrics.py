@@ -10,8 +10,10 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from virtual_time import run_virtual
 
+from assistant.events import ReplySent, ReplyStopped
 from assistant.trace.latency import StageShare
 from assistant.trace.record import TracedAnswer, TracedEvent, TurnRecord
+from assistant.turns.events import ReplyId
 from web.health import EngineState
 from web.metrics import LATENCY_BUCKETS_S, Metrics, watch_loop_lag
 
@@ -277,3 +279,18 @@ def test_dashboard_panels_do_not_overlap_and_have_unique_ids() -> None:
     assert max(x for x, _ in cells) < 24
     numbers = [panel["id"] for panel in DASHBOARD["panels"]]
     assert len(numbers) == len(set(numbers))
+
+
+def test_responses_outside_of_the_conversation_are_counted() -> None:
+    metrics, reply = Metrics(), ReplyId(0, 1)
+    metrics.out_of_band(ReplySent(reply, "yes", None, None, 100, 10, 80))
+    metrics.out_of_band(ReplySent(reply, "yes", "it broke", None, None, None))
+    metrics.out_of_band(ReplyStopped(reply, "", 0.0, "client"))
+    tokens = [
+        value(metrics, "repartee_out_of_band_tokens_total", kind=kind) for kind in ("prompt", "cached", "completion")
+    ]
+    ended = [
+        value(metrics, "repartee_out_of_band_responses_total", status=status)
+        for status in ("completed", "failed", "cancelled")
+    ]
+    assert (tokens, ended) == ([100, 80, 10], [1, 1, 1])

@@ -194,8 +194,16 @@ BAD: list[tuple[object, str, str | None, str]] = [
     (create({"type": "function_call_output", "call_id": "c", "output": 5}), "invalid_type", "item.output", ""),
     (create({"type": "message", "text": SECRET, "role": "user"}), "unknown_parameter", "item.text", "'item.text'"),
     ({"type": "response.create", "response": 5}, "invalid_type", "response", "a number; it must be an object"),
-    ({"type": "response.create", "response": {"conversation": "none"}}, "not_supported", "response.conversation", ""),
-    ({"type": "response.create", "response": {"input": []}}, "not_supported", "response.input", "create items"),
+    ({"type": "response.create", "response": {"conversation": "c"}}, "invalid_value", "response.conversation", "none"),
+    ({"type": "response.create", "response": {"input": "hello"}}, "invalid_type", "response.input", "a list"),
+    (
+        {"type": "response.create", "response": {"input": [{"type": "item_reference"}]}},
+        "missing_required_parameter", r"response.input[0].id", "",
+    ),
+    (
+        {"type": "response.create", "response": {"input": [{"type": "mcp_call"}]}},
+        "not_supported", r"response.input[0].type", "does not offer MCP",
+    ),
     ({"type": "repartee.playout", "response_id": "resp_1"}, "invalid_value", "response_id", "allowed: the id"),
     ({"type": "repartee.playout", "response_id": "resp_1_٣"}, "invalid_value", "response_id", "allowed: the id"),
     ({"type": "repartee.playout", "response_id": "resp_1_1"}, "missing_required_parameter", "played_ms", ""),

@@ -10,6 +10,7 @@ from assistant.history.items import Item, ItemId
 from assistant.turns.events import ReplyId
 from llm.chat import Function
 from web.wire.errors import ProtocolError
+from web.wire.response_input import InputItem
 from web.wire.session_config import AudioFormat, Limit, Modality, SessionConfig
 
 
@@ -100,6 +101,8 @@ class ResponseOptions:
 
     Attributes:
         metadata: The client's own data, which is returned with the response.
+        out_of_band: Whether the response is outside of the conversation.
+        input: What the model sees instead of the conversation.
     """
 
     instructions: str | None = None
@@ -109,6 +112,8 @@ class ResponseOptions:
     tool_choice: str | None = None
     output_format: AudioFormat | None = None
     metadata: Mapping[str, str] | None = None
+    out_of_band: bool = False
+    input: tuple[InputItem, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

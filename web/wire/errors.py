@@ -39,11 +39,17 @@ Refusal = Literal[
     "item_truncate_too_long",
     "output_audio_buffer_clear_empty",
     "response_cancel_not_active",
+    "response_input_invalid_item_id",
+    "response_input_invalid_tool_call_id",
+    "too_many_responses",
     "unsupported_content_type",
 ]
 """Why a well-formed command is refused. It is the error's code, except for those in `CODES`."""
 
-CODES: dict[Refusal, str] = {"item_truncate_too_long": "invalid_value"}
+CODES: dict[Refusal, str] = {
+    "item_truncate_too_long": "invalid_value",
+    "response_input_invalid_tool_call_id": "invalid_tool_call_id",
+}
 
 # Codes and the beginnings of messages are those of OpenAI's service, because clients compare them: LiveKit ignores
 # errors that begin with "Cancellation failed", and Pipecat stays connected only after item_retrieve_invalid_item_id. A
@@ -82,6 +88,18 @@ _REFUSALS: dict[Refusal, tuple[str, str | None]] = {
     ),
     "output_audio_buffer_clear_empty": ("Nothing is being played.", None),
     "response_cancel_not_active": ("Cancellation failed: no active response found", "response_id"),
+    "response_input_invalid_item_id": (
+        "Error creating response: the item with id '{item_id}' does not exist.",
+        "response.input[{index}].id",
+    ),
+    "response_input_invalid_tool_call_id": (
+        "Tool call ID '{call_id}' not found in conversation or input.",
+        "response.input[{index}].call_id",
+    ),
+    "too_many_responses": (
+        "{count} responses outside of the conversation are in progress already. Wait until one of them is finished.",
+        "response.conversation",
+    ),
     "unsupported_content_type": ("Only model output audio messages can be truncated", "item_id"),
 }
 
@@ -89,7 +107,9 @@ _REFUSALS: dict[Refusal, tuple[str, str | None]] = {
 def refused(refusal: Refusal, event_id: str | None, about: Mapping[str, object]) -> ProtocolError:
     """Builds the error for a refusal; `about`: the ids and amounts that its message names."""
     message, param = _REFUSALS[refusal]
-    return ProtocolError(CODES.get(refusal, refusal), message.format_map(_MessageValues(about)), param, event_id)
+    values = _MessageValues(about)
+    param = None if param is None else param.format_map(values)
+    return ProtocolError(CODES.get(refusal, refusal), message.format_map(values), param, event_id)
 
 
 class _MessageValues(dict[str, object]):

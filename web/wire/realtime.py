@@ -44,6 +44,7 @@ from web.wire.errors import ProtocolError, Refusal, refused
 from web.wire.input_events import InputEvents
 from web.wire.item_order import ItemOrder
 from web.wire.items import JsonObject, item_object
+from web.wire.out_of_band import OutOfBandResponses
 from web.wire.outbox import Outbox
 from web.wire.parse import Reader
 from web.wire.reply_ids import response_id
@@ -54,7 +55,11 @@ from web.wire.session_object import Service, SessionDescription, session_object
 
 
 class Realtime:
-    """The protocol state of one client."""
+    """The protocol state of one client.
+
+    Attributes:
+        out_of_band: Sends the events of responses outside of the conversation.
+    """
 
     def __init__(
         self, config: SessionConfig, service: Service, *, session_id: str, expires_at_s: int | None = None
@@ -73,6 +78,7 @@ class Realtime:
         self._order = ItemOrder()
         self._input_events = InputEvents(self._outbox, self._order)
         self._responses = Responses(f"conv_{session_id}", self._outbox, self._order)
+        self.out_of_band = OutOfBandResponses(self._outbox, self._order)
 
     @property
     def config(self) -> SessionConfig:
@@ -98,7 +104,8 @@ class Realtime:
                 self._input_events.committing.append(command)
             case CreateResponse():
                 self._report_all(command.refused)
-                self._responses.ask(command)
+                if not command.options.out_of_band:
+                    self._responses.ask(command)
         return (command,)
 
     def to_send(self) -> list[str]:

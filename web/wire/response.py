@@ -23,7 +23,7 @@ class Response:
         item_id: Id of its message, if there is one.
         open: Whether response.done is still to be sent.
         began: Whether its message was opened.
-        deleted: Whether its message was deleted from the conversation.
+        deleted: Whether its message was deleted from the conversation, or never belongs to it.
         cut_by_client: Whether the client itself truncates the message, so that no event reports it.
     """
 
@@ -38,7 +38,7 @@ class Response:
         self.item_id = item_id
         self.open = True
         self.began = False
-        self.deleted = deleted
+        self.deleted = deleted or head.conversation_id is None
         self.cut_by_client = False
         self._outbox = outbox
         self._order = order
@@ -50,7 +50,7 @@ class Response:
         self._delta_start = ""
         self._cut = False
         self._message_done = False
-        if not deleted:
+        if not self.deleted:
             order.reserve(item_id)  # the server's history has it from now on
         outbox.add("response.created", {"response": response_object(head, BEGUN, [])})
 
@@ -84,15 +84,18 @@ class Response:
         about = {**at, "item_id": item.id, "call_id": item.call_id}
         begun = call_object(item.id, item.call_id, item.name, "", "in_progress")
         done = call_object(item.id, item.call_id, item.name, item.arguments)
-        previous = self._order.insert(item.id)
+        in_conversation = self.head.conversation_id is not None
+        previous = self._order.insert(item.id) if in_conversation else None
         self._outbox.add("response.output_item.added", {**at, "item": begun})
-        self._outbox.add("conversation.item.added", {"previous_item_id": previous, "item": begun})
+        if in_conversation:
+            self._outbox.add("conversation.item.added", {"previous_item_id": previous, "item": begun})
         self._outbox.add("response.function_call_arguments.delta", {**about, "delta": item.arguments})
         self._outbox.add(
             "response.function_call_arguments.done", {**about, "name": item.name, "arguments": item.arguments}
         )
         self._outbox.add("response.output_item.done", {**at, "item": done})
-        self._outbox.add("conversation.item.done", {"previous_item_id": previous, "item": done})
+        if in_conversation:
+            self._outbox.add("conversation.item.done", {"previous_item_id": previous, "item": done})
         self._calls.append((index, done))
 
     def end(self, event: ReplySent | ReplyStopped) -> None:

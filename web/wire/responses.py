@@ -61,15 +61,7 @@ class Responses:
             # The session never has two in progress. If it had, the client must not wait forever for the first.
             self._responses[stale].cut(ReplyStopped(stale, heard="", heard_ms=0.0, reason="stuck"))
         options = self._requests.pop(0).options if self._requests and requested else ResponseOptions()
-        head = ResponseHead(
-            response_id=response_id(begun.reply),
-            conversation_id=self._conversation_id,
-            spoken=begun.spoken,
-            voice=config.voice,
-            output_format=options.output_format or config.output_format,
-            max_output_tokens=options.max_output_tokens or config.max_output_tokens,
-            metadata=options.metadata,
-        )
+        head = head_of(begun.reply, self._conversation_id, options, config, spoken=begun.spoken)
         self._responses[begun.reply] = Response(head, begun.item, self._outbox, self._order)
         while len(self._responses) > MAX_RESPONSES:
             del self._responses[next(iter(self._responses))]
@@ -116,3 +108,18 @@ class Responses:
 
     def _under_way(self) -> ReplyId | None:
         return next((reply for reply, response in self._responses.items() if response.open), None)
+
+
+def head_of(
+    reply: ReplyId, conversation_id: str | None, options: ResponseOptions, config: SessionConfig, *, spoken: bool
+) -> ResponseHead:
+    """Returns the properties of a response with these options in a session with these settings."""
+    return ResponseHead(
+        response_id=response_id(reply),
+        conversation_id=conversation_id,
+        spoken=spoken,
+        voice=config.voice,
+        output_format=options.output_format or config.output_format,
+        max_output_tokens=options.max_output_tokens or config.max_output_tokens,
+        metadata=options.metadata,
+    )

@@ -64,10 +64,14 @@ _WHY_INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_fil
 
 @dataclass(frozen=True, slots=True)
 class ResponseHead:
-    """Properties of a response that do not change."""
+    """Properties of a response that do not change.
+
+    Attributes:
+        conversation_id: None: its items are no items of the conversation.
+    """
 
     response_id: str
-    conversation_id: str
+    conversation_id: str | None
     spoken: bool
     voice: str
     output_format: AudioFormat

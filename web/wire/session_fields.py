@@ -34,6 +34,7 @@ from web.wire.fields import (
     wrong_type,
     wrong_value,
 )
+from web.wire.response_input import input_of
 from web.wire.session_config import AudioFormat, Limit, Modality, SemanticVad, ServerVad, SessionConfig, TurnDetection
 
 MAX_TOOLS = 128
@@ -265,11 +266,8 @@ _RESPONSE = {
     **_BETA,
     "audio": in_parts({"output": in_parts(_RESPONSE_OUTPUT)}),
     # Essential, because ignoring them would answer something else.
-    "conversation": Field(
-        one_of("auto", unsupported={"none": "every response belongs to the conversation; leave it out"}),
-        essential=True,
-    ),
-    "input": Field(missing_here("a response answers the conversation; create items in it instead"), essential=True),
+    "conversation": Field(one_of("auto", "none"), essential=True),
+    "input": Field(input_of, essential=True),
     "metadata": Field(_metadata),
 }
 
@@ -325,7 +323,7 @@ def response_options(config: SessionConfig, value: object, refusals: Refusals) -
     """Parses the options of one response. Invalid options are added to the refusals; the session's settings apply.
 
     Raises:
-        FieldError: The options are not an object, or ask for an unsupported kind of response.
+        FieldError: The options are not an object, or have invalid input.
     """
     found = accepted(value, "response", _RESPONSE, refusals)
     said = found.get("audio", {}).get("output", {})
@@ -337,6 +335,8 @@ def response_options(config: SessionConfig, value: object, refusals: Refusals) -
         tool_choice=found.get("tool_choice"),
         output_format=said.get("format"),
         metadata=found.get("metadata"),
+        out_of_band=found.get("conversation") == "none",
+        input=found.get("input"),
     )
     tools = config.tools if options.tools is None else options.tools
     wrong = _wrong_choice(options.tool_choice or config.tool_choice, tools, "response.tool_choice")
