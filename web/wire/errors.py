@@ -39,11 +39,12 @@ Refusal = Literal[
     "item_truncate_too_long",
     "output_audio_buffer_clear_empty",
     "response_cancel_not_active",
+    "too_many_recordings",
     "unsupported_content_type",
 ]
 """Why a well-formed command is refused. It is the error's code, except for those in `CODES`."""
 
-CODES: dict[Refusal, str] = {"item_truncate_too_long": "invalid_value"}
+CODES: dict[Refusal, str] = {"item_truncate_too_long": "invalid_value", "too_many_recordings": "rate_limit_exceeded"}
 
 # Codes and the beginnings of messages are those of OpenAI's service, because clients compare them: LiveKit ignores
 # errors that begin with "Cancellation failed", and Pipecat stays connected only after item_retrieve_invalid_item_id. A
@@ -82,6 +83,10 @@ _REFUSALS: dict[Refusal, tuple[str, str | None]] = {
     ),
     "output_audio_buffer_clear_empty": ("Nothing is being played.", None),
     "response_cancel_not_active": ("Cancellation failed: no active response found", "response_id"),
+    "too_many_recordings": (
+        "Error adding item: too many recordings wait for their transcript. Wait for one to be transcribed.",
+        "item.content",
+    ),
     "unsupported_content_type": ("Only model output audio messages can be truncated", "item_id"),
 }
 
