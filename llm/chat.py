@@ -40,6 +40,41 @@ class FunctionCall:
     extra: CallExtra | None = None
 
 
+ImageDetail = Literal["auto", "low", "high"]
+
+PIXELS_PER_TOKEN = 750
+"""Anthropic's rule; OpenAI's models count about as many."""
+
+MIN_IMAGE_TOKENS, MAX_IMAGE_TOKENS = 85, 1000
+"""Services scale larger images down. A higher limit would leave no room in the default history for what follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An image in a user message.
+
+    Attributes:
+        media_type: "image/png" or "image/jpeg".
+        data: The file in base64; "" if it is not kept any more.
+        width: In pixels.
+        height: In pixels.
+        detail: How closely the model is to look at it, for services that know this.
+    """
+
+    media_type: str
+    data: str = field(repr=False)
+    width: int
+    height: int
+    detail: ImageDetail = "auto"
+
+    @property
+    def tokens(self) -> int:
+        """An estimate of its token count."""
+        if self.detail == "low":
+            return MIN_IMAGE_TOKENS
+        return min(MAX_IMAGE_TOKENS, max(MIN_IMAGE_TOKENS, self.width * self.height // PIXELS_PER_TOKEN))
+
+
 @dataclass(frozen=True, slots=True)
 class Message:
     """One message of a conversation, as the model sees it.
@@ -47,12 +82,14 @@ class Message:
     Attributes:
         calls: The function calls of an assistant message.
         call_id: For a tool message: the call whose output it is.
+        images: The images of a user message, which belong before its text.
     """
 
     role: Role
     content: str
     calls: tuple[FunctionCall, ...] = ()
     call_id: str = ""
+    images: tuple[Image, ...] = ()
 
 
 def texts_of(messages: Sequence[Message]) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 
-from llm.chat import ChatOptions, Function, FunctionCall, Message
+from llm.chat import ChatOptions, Function, FunctionCall, Image, Message
 from llm.role_alternation import alternating
 
 JsonObject = dict[str, object]
@@ -29,7 +29,18 @@ def message_json(message: Message, endpoint: str = "") -> JsonObject:
             "content": message.content if message.content.strip() else None,
             "tool_calls": [_call_json(call, endpoint) for call in message.calls],
         }
+    if message.images:
+        return {"role": message.role, "content": [*map(_image_json, message.images), *_text_json(message.content)]}
     return {"role": message.role, "content": message.content}
+
+
+def _image_json(image: Image) -> JsonObject:
+    address = f"data:{image.media_type};base64,{image.data}"
+    return {"type": "image_url", "image_url": {"url": address, "detail": image.detail}}
+
+
+def _text_json(text: str) -> list[JsonObject]:
+    return [{"type": "text", "text": text}] if text.strip() else []
 
 
 def options_json(options: ChatOptions, *, limit: str = "max_tokens") -> JsonObject:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from llm.chat import Message
+from llm.chat import Message, Role
 
 SEPARATOR = "\n\n"
 """Separator between joined messages."""
@@ -26,12 +26,12 @@ def result_text(message: Message) -> str:
 
 
 def without_blanks(messages: Sequence[Message]) -> list[Message]:
-    """Returns the messages that have a text or a call. Many services reject blank ones."""
+    """Returns the messages that have a text, a call or an image. Many services reject blank ones."""
     non_blank: list[Message] = []
     for message in messages:
         if message.role == "tool":
             non_blank.append(replace(message, content=result_text(message)))
-        elif message.calls or message.content.strip():
+        elif message.calls or message.images or message.content.strip():
             non_blank.append(message)
     return non_blank
 
@@ -42,8 +42,13 @@ def joined(messages: Sequence[Message]) -> list[Message]:
     non_blank = without_blanks(messages)
     for (role, alone), group in groupby(non_blank, lambda message: (message.role, _stands_alone(message))):
         same = list(group)
-        together += same if alone else [Message(role, SEPARATOR.join(message.content for message in same))]
+        together += same if alone else [_joined_message(role, same)]
     return together
+
+
+def _joined_message(role: Role, messages: Sequence[Message]) -> Message:
+    texts = SEPARATOR.join(message.content for message in messages if message.content)
+    return Message(role, texts, images=tuple(image for message in messages for image in message.images))
 
 
 def alternating(messages: Sequence[Message]) -> list[Message]:

@@ -192,7 +192,7 @@ def run_scene(
     async def main() -> None:
         harness.start_s = asyncio.get_running_loop().time()
         async with asyncio.TaskGroup() as tasks:
-            session = tasks.create_task(harness.session.run())
+            session = tasks.create_task(harness.talk.run())
             await asyncio.sleep(0)
             await scene(harness)
             harness.session.announce_end()

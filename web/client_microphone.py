@@ -10,6 +10,7 @@ from audio.frame import Frame
 from audio.units import FRAME_MS, Pcm, ms_of_samples, samples_of_ms
 from web.client_line import ClientLine
 from web.fair_share import FairShare
+from web.item_sounds import SpeechTape
 
 WAITING_FRAMES = 1500
 """30 s of frames may be queued, because a client may send a whole recording at once. Then `deliver` waits."""
@@ -39,6 +40,7 @@ class ClientMicrophone:
 
     Attributes:
         batches_silence: See `Microphone`.
+        tape: Gets each frame, to keep the user's sound; None: it is not kept.
     """
 
     def __init__(self, rate_hz: int, share: FairShare | None = None) -> None:
@@ -49,6 +51,7 @@ class ClientMicrophone:
             share: Limits how fast a conversation catches up with audio that is ahead of real time; None: not shared.
         """
         self.batches_silence = False
+        self.tape: SpeechTape | None = None
         self._line = ClientLine(rate_hz)
         self._share = share or FairShare()
         self._waiting: deque[Frame | asyncio.Event] = deque()  # an event is set once everything before it was processed
@@ -153,6 +156,8 @@ class ClientMicrophone:
                         self._room.set()
                     began_s = loop.time()
                     ahead = self._is_ahead(began_s)
+                    if self.tape is not None:
+                        self.tape.add(frame)
                     yield frame
                     if ahead:
                         worked_s += loop.time() - began_s

@@ -31,7 +31,7 @@ from web.client_microphone import ClientMicrophone
 from web.client_socket import ClientSocket
 from web.client_speaker import ClientSpeaker
 from web.engine_pool import EnginePool
-from web.event_limits import ANSWER_SHARE, COSTLY_BYTES, EventBudget, refusal
+from web.event_limits import ANSWER_SHARE, COSTLY_BYTES, EventBudget, cost_of, refusal, utf8_bytes
 from web.fair_share import FairShare
 from web.hang_up import has_hung_up
 from web.metrics import Metrics
@@ -162,7 +162,7 @@ class Connections:
             # An inner group: however the conversation ends, its last record is queued before the writer is stopped.
             async with asyncio.TaskGroup() as tasks:
                 refill = tasks.create_task(self._refill(realtime_session.session), name="refill")
-                session = tasks.create_task(realtime_session.session.run(), name="session")
+                session = tasks.create_task(realtime_session.run(), name="session")
                 try:
                     realtime_session.realtime.begin()
                     with busy_while(websocket.scope, lambda: self._busy(conversation)):
@@ -216,6 +216,7 @@ class Connections:
             settings.turn.profile,
             voice=engines.voice.name,
             on_out_of_band_end=self.metrics.out_of_band,
+            recognizer=engine_loader.background_recognizer,
         )
         name = new_session.conversation_name()
         if call_id is not None:
@@ -252,8 +253,9 @@ class Connections:
 
     def _service(self, model: str, transcriber: str, resume_token: str) -> Service:
         engine_loader = self.engine_pool.engine_loader
-        language, engines = engine_loader.settings.assistant.language, tuple(engine_loader.chosen)
-        return Service(self.version, model, transcriber, language, engines, resume_token)
+        settings, engines = engine_loader.settings, tuple(engine_loader.chosen)
+        images = any(endpoint.images for endpoint in settings.llm.endpoints)
+        return Service(self.version, model, transcriber, settings.assistant.language, engines, resume_token, images)
 
     def _expires_at_s(self) -> int:
         """Returns the expiry time of a connection that begins now, in seconds since 1970."""
@@ -355,11 +357,11 @@ class Connections:
                 if text is None:
                     realtime_session.realtime.report(_BINARY)
                     cost = len(message.get("bytes") or b"")
-                elif (refused := refusal(text, size := _utf8_bytes(text), longest)) is not None:
+                elif (refused := refusal(text, size := utf8_bytes(text), longest)) is not None:
                     realtime_session.realtime.report(refused)
                     cost = size
                 elif not await realtime_session.receive(text, pacer):  # audio has its own pace
-                    cost = size
+                    cost = cost_of(text, size)
                 worked_s = loop.time() - began_s
                 cost += await client_socket.answered() // ANSWER_SHARE
                 if (wait_s := budget.wait_s(cost, loop.time())) > 0:
@@ -429,11 +431,6 @@ def _collect_garbage() -> None:
 _BINARY = ProtocolError(
     "binary_message", "messages must be JSON text; send sound as base64 in input_audio_buffer.append"
 )
-
-
-def _utf8_bytes(text: str) -> int:
-    """Returns the size of a text in UTF-8. The usual message is audio in ASCII, whose size is known at once."""
-    return len(text) if text.isascii() else len(text.encode())
 
 
 def _number(text: str | None) -> float | None:

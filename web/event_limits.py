@@ -1,7 +1,8 @@
 """Checks limits on a client's events before their JSON is parsed. No I/O, no clock.
 
 The JSON parser blocks the event loop: for about 20 ms per megabyte of text, and up to half a second per megabyte of
-brackets. Only `input_audio_buffer.append` needs to be large, and it is one long string.
+brackets. Only `input_audio_buffer.append`, and a message with a recording or an image, need to be large. These are
+long strings of base64, which are parsed a hundred times as fast.
 """
 
 import re
@@ -9,9 +10,15 @@ import re
 from web.wire.errors import ProtocolError
 
 APPEND = "input_audio_buffer.append"
+ITEM_CREATE = "conversation.item.create"
 
 MAX_EVENT_BYTES = 1_000_000
 """Longest event other than an append: about 150,000 words, more than any model's context."""
+
+MAX_MEDIA_EVENT_BYTES = 10_000_000
+"""Longest `conversation.item.create` with recordings or images: two minutes of sound."""
+MEDIA_SHARE = 16
+"""A byte of such an event costs a sixteenth of another one."""
 
 MAX_VALUES = 20_000
 """Maximum number of values in one event: 128 tools (the limit of a session) with 150 values each. Parsing takes about
@@ -34,6 +41,8 @@ COSTLY_BYTES = 2000
 MIN_WAIT_S = 0.02
 """A shorter wait is added to that of the next event, because each wait costs time itself."""
 
+_HEAD_CHARS = 1 << 16
+_MAX_MEDIA_SIGNS = 20_000
 _MAX_MEMBERS = 8
 _MAX_ESCAPED_QUOTES = 8
 _MAX_BACKSLASHES = 64
@@ -59,11 +68,37 @@ def refusal(text: str, size: int, longest: int) -> ProtocolError | None:
         return _too_large(f"a message may have at most {longest} bytes (server.max_message_bytes); this one has {size}")
     if len(text) <= UNCHECKED_CHARS or is_append(text):
         return None
-    if size > MAX_EVENT_BYTES:
+    if is_media(text):
+        if size > MAX_MEDIA_EVENT_BYTES:
+            return _too_large(f"an item may have at most {MAX_MEDIA_EVENT_BYTES} bytes; this one has {size}")
+    elif size > MAX_EVENT_BYTES:
         return _too_large(f"an event other than {APPEND} may have at most {MAX_EVENT_BYTES} bytes; this one has {size}")
     if has_too_many_values(text):
         return ProtocolError("too_many_values", f"an event may have at most {MAX_VALUES} values; this one has more")
     return None
+
+
+def cost_of(text: str, size: int) -> int:
+    """Returns the cost of a message of this size, in bytes of a usual event."""
+    return size // MEDIA_SHARE if len(text) > UNCHECKED_CHARS and is_media(text) else size
+
+
+def utf8_bytes(text: str) -> int:
+    """Returns the size of a text in UTF-8. The usual message is audio in ASCII, whose size is known at once."""
+    return len(text) if text.isascii() else len(text.encode())
+
+
+def is_media(text: str) -> bool:
+    """Returns whether a text is a `conversation.item.create` that is recordings or images for the most part.
+
+    Words have blanks, so the text outside of base64 is short.
+    """
+    return (
+        f'"{ITEM_CREATE}"' in text[:_HEAD_CHARS] + text[-_HEAD_CHARS:]
+        and any(f'"{kind}"' in text for kind in ("input_audio", "input_image", "output_audio"))
+        and text.isascii()
+        and text.count(" ") + text.count('"') + text.count("\\") + text.count("[") <= _MAX_MEDIA_SIGNS
+    )
 
 
 def is_append(text: str) -> bool:

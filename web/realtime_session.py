@@ -5,15 +5,13 @@
 The session outlives its socket for a while, so that a client that lost its connection can resume it.
 """
 
-import math
-from collections import deque
-from collections.abc import Callable, Hashable
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from assistant.events import (
     ChunkSpoken,
-    ItemForgotten,
     ReplySent,
     ReplyStarted,
     ReplyStopped,
@@ -23,16 +21,17 @@ from assistant.events import (
     UserTurnCommitted,
     WordsTimed,
 )
-from assistant.history.items import AssistantMessage, FunctionCallItem, FunctionOutput, Item, ItemId
 from assistant.history.spoken_transcript import TimedWord
 from assistant.pipeline.session import Session
 from assistant.turns.events import ReplyId
 from assistant.turns.settings import TurnSettings
 from audio.arrivals import MAX_BLOCK_S
-from audio.units import REPLY_RATE_HZ, Pcm, ms_of_reply_samples, reply_samples_of_ms
-from web.appended_audio import decoded, length_s
+from audio.stt import Recognizer
+from audio.units import REPLY_RATE_HZ, Pcm
+from web.appended_audio import length_s
 from web.audio_backlog import AudioBacklog
 from web.audio_throttle import AudioPacer
+from web.client_items import ClientItems
 from web.client_microphone import ClientMicrophone
 from web.client_settings import reply_options, response_options, turn_settings
 from web.client_speaker import ClientSpeaker
@@ -56,11 +55,9 @@ from web.wire.commands import (
 from web.wire.realtime import Realtime
 from web.wire.reply_ids import response_id
 from web.wire.session_config import Profile, SessionConfig
+from web.wire.sound_field import decoded_samples
 
 MIN_COMMIT_MS = 100
-
-MAX_DELETED_IDS = 64
-"""Ids of items deleted by the server that are remembered: a client's command about one may already be on its way."""
 
 PIECE_MS = 40
 """A message that is longer than a block of live audio, or was queued, is processed in pieces of this length. A whole
@@ -77,6 +74,7 @@ class RealtimeSession:
         base: The server's turn-taking settings.
         profile: The server's setting turn.profile.
         voice: The name of the voice in use.
+        recognizer: Returns a recognizer for recordings in messages; None: there is none.
         changed: Called when there are messages to send.
         on_out_of_band_end: Is told how each out-of-band response has ended.
     """
@@ -87,25 +85,44 @@ class RealtimeSession:
     base: TurnSettings
     profile: Profile
     voice: str
+    recognizer: Callable[[], Awaitable[Recognizer]] | None = None
     changed: Callable[[], None] = lambda: None
     on_out_of_band_end: OnEnd = lambda _end: None
     session: Session = field(init=False)
+    items: ClientItems = field(init=False)
     _current_reply: ReplyStarted | None = None  # the reply that is generated or played, for a client that reconnects
     _spoken_text: str = ""
     _word_times: list[TimedWord] = field(default_factory=list)
     _sent_reply: ReplySent | None = None  # set once the reply is complete and only plays
     _appended_ms: float = 0.0
     _stopped: StoppedReply | None = None
-    _deleted_by_server: deque[ItemId] = field(default_factory=lambda: deque(maxlen=MAX_DELETED_IDS))
+    _response_after_recordings: CreateResponse | None = None  # it waits for the transcripts of recordings
 
     def __post_init__(self) -> None:
+        self.items = ClientItems(
+            self.realtime,
+            lambda: self.session,
+            lambda: self._current_reply,
+            self.recognizer,
+            self._on_transcribed,
+        )
+        self.microphone.tape = self.items.tape
         self.speaker.send = self._send_audio
         self.speaker.on_duck = self._duck
+
+    async def run(self) -> None:
+        """Runs the conversation, and transcribes the recordings in the client's messages."""
+        async with asyncio.TaskGroup() as self.items.transcriber.tasks:
+            try:
+                await self.session.run()
+            finally:
+                self.items.transcriber.close()
 
     # ---- events of the session ----
 
     def on_event(self, event: SessionEvent) -> None:
         """Passes an event of the session on to the client."""
+        self.items.on_event(event)
         match event:
             case ReplyStarted():
                 self._current_reply, self._spoken_text, self._word_times, self._sent_reply = event, "", [], None
@@ -122,11 +139,7 @@ class RealtimeSession:
             case ReplyStopped():
                 self._stopped = StoppedReply(event.reply, {CancelResponse, ClearOutput})
                 if self._current_reply is not None and self._current_reply.reply == event.reply:
-                    if event.reason == "went on":
-                        self._deleted_by_server.append(self._current_reply.item)
                     self._current_reply = None
-            case ItemForgotten(item):
-                self._deleted_by_server.append(item)
             case TurnFinished() if (
                 self._current_reply is not None and self._current_reply.reply.turn == event.record.turn
             ):
@@ -137,9 +150,7 @@ class RealtimeSession:
             and self.realtime.config.turn_detection is not None
         ):
             self._appended_ms = 0.0  # the server has committed it
-        self.realtime.on_event(
-            event, self._inserted_ms(event), reply_request_pending=self.session.reply_request_pending
-        )
+        self.realtime.on_event(event, self._inserted_ms(event), reply_request_pending=self._request_pending)
         self.changed()
 
     def _inserted_ms(self, event: SessionEvent) -> float | None:
@@ -154,6 +165,7 @@ class RealtimeSession:
     def _send_audio(self, key: Hashable, pcm: Pcm) -> None:
         assert isinstance(key, ReplyId)
         self.realtime.sound(key, pcm)
+        self.items.add_reply_sound(key, pcm)
         self.changed()
 
     def _duck(self, key: Hashable, lower: bool) -> None:
@@ -225,7 +237,7 @@ class RealtimeSession:
         for at in range(0, len(command.audio), length or 1):
             if not await pacer.wait() or (held and backlog is not None and not backlog.is_wanted(command)):
                 break
-            part = decoded(command.audio[at : at + length], command.format)
+            part = decoded_samples(command.audio[at : at + length], command.format)
             self._appended_ms += len(part) * 1000 / rate_hz
             await self.microphone.deliver(part, rate_hz)
             pacer.took(len(part) * REPLY_RATE_HZ // rate_hz)
@@ -245,18 +257,13 @@ class RealtimeSession:
                 self.session.clear_input()
                 self.realtime.input_cleared()
             case CreateItem():
-                self._create(command)
+                self.items.create(command)
             case RetrieveItem():
-                item = None if self._is_current(command.item_id) else self.session.history.find(command.item_id)
-                self.realtime.item_retrieved(command, item)
+                self.items.retrieve(command)
             case DeleteItem():
-                if self.session.history.delete(command.item_id) or command.item_id in self._deleted_by_server:
-                    self.realtime.item_deleted(command.item_id)
-                    self._forget_deleted(command.item_id)
-                else:
-                    self.realtime.refuse(command, "item_delete_invalid_item_id")
+                self.items.delete(command)
             case TruncateItem():
-                self._truncate(command)
+                self.items.truncate(command)
             case CreateResponse():
                 self._respond(command)
             case CancelResponse():
@@ -283,56 +290,6 @@ class RealtimeSession:
         await self.microphone.settle()
         self.session.end_user_turn()
 
-    def _create(self, command: CreateItem) -> None:
-        history = self.session.history
-        item = command.item
-        if item.id and history.is_taken(item.id):
-            self.realtime.refuse(command, "item_create_duplicate_item_id")
-            return
-        if isinstance(item, FunctionOutput) and not _is_called(history.items, item.call_id):
-            self.realtime.refuse(command, "invalid_tool_call_id")
-            return
-        if isinstance(item, FunctionCallItem) and _is_called(history.items, item.call_id):
-            self.realtime.refuse(command, "call_id_taken")
-            return
-        item = item if item.id else replace(item, id=history.reserve())
-        if command.after in self._deleted_by_server:  # the item goes to the end instead
-            command = replace(command, after=None)
-        if history.insert(item, command.after):
-            self.realtime.item_created(command, item)
-        else:
-            self.realtime.refuse(command, "item_create_invalid_previous_item_id")
-
-    def _truncate(self, command: TruncateItem) -> None:
-        history = self.session.history
-        item, length = history.find(command.item_id), history.length(command.item_id)
-        if item is None and command.item_id in self._deleted_by_server:
-            return  # the deletion was reported to the client, or will be
-        if item is None:
-            self.realtime.refuse(command, "item_truncate_invalid_item_id")
-            return
-        if not isinstance(item, AssistantMessage) or length is None or self.realtime.is_written(command.item_id):
-            self.realtime.refuse(command, "unsupported_content_type")
-            return
-        max_ms = math.ceil(ms_of_reply_samples(length))
-        if command.audio_end_ms > max_ms:
-            self.realtime.refuse(command, "item_truncate_too_long", audio_ms=max_ms)
-            return
-        # A client that truncates the playing item has stopped playing it.
-        truncated = history.reply_of(command.item_id)
-        if self._is_current(command.item_id):
-            self.realtime.mark_truncated_by_client(command.item_id)
-            self.session.cancel_reply()
-        elif truncated is not None and truncated in self.session.active_replies:
-            self.realtime.mark_truncated_by_client(command.item_id)
-            self.session.stop_earlier_reply(truncated)
-        history.truncate(command.item_id, reply_samples_of_ms(command.audio_end_ms))
-        self.realtime.item_truncated(command.item_id, command.audio_end_ms)
-
-    def _is_current(self, item: ItemId) -> bool:
-        """Returns whether this item is the current reply, which is in the history only when it is over."""
-        return self._current_reply is not None and self._current_reply.item == item
-
     def _respond(self, command: CreateResponse) -> None:
         try:
             context = context_of(command.options.input, self.session.history)
@@ -341,8 +298,10 @@ class RealtimeSession:
             return
         if command.options.out_of_band:
             self._out_of_band.create(command, context)
-        elif (self._current_reply is not None and self._sent_reply is None) or self.session.reply_request_pending:
+        elif (self._current_reply is not None and self._sent_reply is None) or self._request_pending:
             self.realtime.refuse(command, "conversation_already_has_active_response", response_id=self._active_name)
+        elif self.items.transcriber.busy:
+            self._response_after_recordings = command
         else:
             options = response_options(self.session.reply_options, command.options, context)
             self.session.request_reply(options, after_reply=True)
@@ -353,6 +312,18 @@ class RealtimeSession:
         return OutOfBand(self.session, self.realtime, changed, self.on_out_of_band_end)
 
     @property
+    def _request_pending(self) -> bool:
+        return self.session.reply_request_pending or self._response_after_recordings is not None
+
+    def _on_transcribed(self) -> None:
+        """Makes the response that waited for the transcripts."""
+        command = self._response_after_recordings
+        if command is not None and not self.items.transcriber.busy:
+            self._response_after_recordings = None
+            self._respond(command)
+        self.changed()
+
+    @property
     def _active_name(self) -> str:
         """The id of the response in progress; "requested" if it has not begun and has no id yet."""
         begun = self._current_reply if self._sent_reply is None else None
@@ -361,7 +332,7 @@ class RealtimeSession:
     def _cancel(self, command: CancelResponse) -> None:
         if self._out_of_band.cancel(command):
             return
-        request_pending = self.session.reply_request_pending
+        request_pending = self._request_pending
         if not self._replying(command.reply) and not (request_pending and command.reply is None):
             if self._stopped is None or not self._stopped.expects(command, command.reply):
                 self.realtime.refuse(command, "response_cancel_not_active")
@@ -371,6 +342,7 @@ class RealtimeSession:
             self._stopped_by_client(command)
             return
         if request_pending:
+            self._response_after_recordings = None
             self.realtime.request_dropped()
         self.session.cancel_reply(including_request=True)
         self._stopped_by_client(command)
@@ -387,10 +359,6 @@ class RealtimeSession:
         """Records that the client's own command has stopped the reply: a second one of its kind is an error."""
         if self._stopped is not None:
             self._stopped.harmless.discard(type(command))
-
-    def _forget_deleted(self, item: ItemId) -> None:
-        if item in self._deleted_by_server:
-            self._deleted_by_server.remove(item)
 
     def _replying(self, reply: ReplyId | None) -> bool:
         return bool(self.session.active_replies) if reply is None else reply in self.session.active_replies
@@ -435,14 +403,12 @@ class RealtimeSession:
                 self.realtime.on_event(ChunkSpoken(under_way.reply, self._spoken_text))
             if self._word_times:
                 self.realtime.on_event(WordsTimed(under_way.reply, tuple(self._word_times)))
+        self.items.sends_again = True
         self.speaker.on_reconnect(reply, received_ms)
+        self.items.sends_again = False
         if self._sent_reply is not None and under_way is not None:
             self.realtime.on_event(self._sent_reply)
 
 
 def _do_nothing() -> None:
     pass
-
-
-def _is_called(items: tuple[Item, ...], call_id: str) -> bool:
-    return any(isinstance(item, FunctionCallItem) and item.call_id == call_id for item in items)

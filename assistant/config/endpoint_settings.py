@@ -24,12 +24,12 @@ RESERVED = ("auto", "skills")
 
 OWN_KEYS: Mapping[EndpointKind, tuple[str, ...]] = MappingProxyType(
     {
-        "openai": ("url", "api_key_env"),
+        "openai": ("url", "api_key_env", "images"),
         "tgi": ("url", "api_key_env", "template", "bos"),
         "triton": ("url", "api_key_env", "template", "bos", "version", "backend", "echo"),
         "grpc": ("url", "api_key_env", "template", "bos", "version", "backend", "details", "keepalive_s", "ca_file"),
         "sagemaker": ("url", "profile", "template", "bos", "payload", "inference_component", "target_variant"),
-        "bedrock": ("url", "profile", "template", "bos", "api", "family", "cache", "latency"),
+        "bedrock": ("url", "profile", "template", "bos", "api", "family", "cache", "latency", "images"),
         "local": ("threads", "context_tokens", "fallback"),
     }
 )
@@ -156,6 +156,9 @@ class EndpointSection(ConfigSection):
     latency: Annotated[
         BedrockLatency, KeyInfo("Latency class; optimized: the faster variant, if the model and region have one.")
     ] = "standard"
+    images: Annotated[
+        bool, KeyInfo("Whether the model takes images; only such endpoints are asked about a client's images.")
+    ] = False
     threads: Annotated[
         int,
         KeyInfo("Threads of the local model; 0: half of the cores, so that the speech engines keep theirs.", low=1,
@@ -272,6 +275,8 @@ class EndpointSection(ConfigSection):
             raise ValueError(f'{named} needs api = "invoke": set api, or leave it out')
         if self.template and (self.family == "anthropic" or (self.family == "auto" and "anthropic." in self.model)):
             raise ValueError("template is for models that accept a prompt, unlike those of Anthropic; leave it out")
+        if self.images and (self.template or self.family == "llama"):
+            raise ValueError("images need requests with messages, not with a prompt: leave images or template out")
         if self.bos and not self.template:
             raise ValueError("bos is part of a template: set template, or leave it out")
         if self.details and self.backend != "vllm":

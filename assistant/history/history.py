@@ -1,7 +1,8 @@
 """The history of a conversation, from which the LLM's messages are made.
 
 A user message enters when its turn is committed, an assistant message as far as it was heard. A client may insert other
-items. Only `set_heard` and `truncate` change an item's text. The LLM sees the newest turns and all system messages.
+items. Only `set_heard`, `truncate` and `replace_message` change an item's text. The LLM sees the newest turns and all
+system messages.
 """
 
 from collections.abc import Callable, Mapping, Sequence, Set
@@ -9,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import assert_never
 
+from assistant.history.images import with_newest_images
 from assistant.history.items import (
     ROOT,
     AssistantMessage,
@@ -99,6 +101,10 @@ class History:
     def reply_of(self, item: ItemId) -> ReplyId | None:
         """Returns the reply whose message this item is, or None."""
         return next((reply for reply, known in self._replies.items() if known == item), None)
+
+    def item_of(self, reply: ReplyId) -> ItemId | None:
+        """Returns the message of this reply, or None."""
+        return self._replies.get(reply)
 
     # ---- the prompt ----
 
@@ -253,7 +259,17 @@ class History:
                 return False
             at = found[0] + 1
         self._items.insert(at, item)
+        if isinstance(item, UserMessage) and item.images:
+            self._items = with_newest_images(self._items)
         self._apply_limits(item.id)
+        return True
+
+    def replace_message(self, message: UserMessage) -> bool:
+        """Replaces a user message, whose words are known now. Returns False if there is no item with its id."""
+        if self.find(message.id) is None:
+            return False
+        self._replace(message.id, message)
+        self._apply_limits(message.id)
         return True
 
     def delete(self, item: ItemId) -> bool:
@@ -318,12 +334,12 @@ def _messages_of(items: Sequence[Item], remembered: Sequence[Item]) -> list[Mess
         last = messages[-1] if messages else None
         match item:
             case UserMessage():
-                if not item.text:
+                if not item.text and not item.images:
                     continue  # a turn without words is in the history only
                 if item.continues and last is not None and last.role == "user":
                     messages[-1] = replace(last, content=f"{last.content} {item.text}".strip())
                 else:
-                    messages.append(Message("user", item.text))
+                    messages.append(Message("user", item.text, images=item.images))
             case SystemMessage():
                 messages.append(Message("system", item.text))
             case AssistantMessage():

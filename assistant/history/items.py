@@ -5,13 +5,34 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import NewType
 
-from llm.chat import CallExtra, FunctionCall, Message
+from llm.chat import CallExtra, FunctionCall, Image, Message
 
 ItemId = NewType("ItemId", str)
 """Unique within its conversation."""
 
 ROOT = ItemId("root")
 """Not an item: the place before the first one."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextPart:
+    """A typed text of a user message."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SoundPart:
+    """A recording in a user message.
+
+    Attributes:
+        transcript: Its words; None: not transcribed yet, or not at all.
+    """
+
+    transcript: str | None
+
+
+ContentPart = TextPart | SoundPart | Image
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +44,26 @@ class UserMessage:
         text: The words.
         spoken: Whether they were spoken, not typed.
         continues: Whether the LLM sees it joined with the item before it, because the user went on.
+        parts: The content of a client's message with a recording or an image; empty for all others.
     """
 
     id: ItemId
     text: str
     spoken: bool
     continues: bool = False
+    parts: tuple[ContentPart, ...] = ()
+
+    @property
+    def images(self) -> tuple[Image, ...]:
+        """The images that are kept."""
+        return tuple(part for part in self.parts if isinstance(part, Image) and part.data)
+
+    @classmethod
+    def of_parts(cls, item_id: ItemId, parts: tuple[ContentPart, ...]) -> "UserMessage":
+        """Returns a client's message; its text has a line for each text and transcript."""
+        texts = [part.text if isinstance(part, TextPart) else part.transcript or ""
+                 for part in parts if not isinstance(part, Image)]  # fmt: skip
+        return cls(item_id, "\n".join(filter(None, texts)), spoken=False, parts=parts)
 
 
 @dataclass(frozen=True, slots=True)

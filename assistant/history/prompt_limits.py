@@ -110,6 +110,8 @@ def first_kept(items: Sequence[Item], limits: HistoryLimits) -> int:
 def tokens_of(item: Item) -> int:
     """Estimates the number of tokens of an item."""
     match item:
+        case UserMessage() if item.parts:
+            return _tokens(item.text) + sum(image.tokens for image in item.images)
         case UserMessage() | SystemMessage():
             return _tokens(item.text)
         case AssistantMessage():

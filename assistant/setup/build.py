@@ -289,10 +289,7 @@ def routed(settings: Settings, environ: Mapping[str, str]) -> ChatModel:
 
 
 def joined(settings: Settings, models: Sequence[ChatModel]) -> ChatModel:
-    """Returns the only endpoint's client, or a router over several that all conversations share.
-
-    `models`: from `clients`.
-    """
+    """Returns the only client of `models`, or a router over several that all conversations share."""
     from llm.routing.endpoint_selection import Endpoint, GeoPoint, Routing
     from llm.routing.hedging import HedgeBudget
     from llm.routing.router import Router
@@ -319,6 +316,7 @@ def joined(settings: Settings, models: Sequence[ChatModel]) -> ChatModel:
             endpoint.patience_s,
             is_fallback(endpoint, settings),
             None if endpoint.size == "any" else endpoint.size,
+            endpoint.images,
         )
         for endpoint in llm.endpoints
     ]

@@ -60,8 +60,9 @@ class SkillQuery:
         """
         if self._latest is not None and self._latest[0] is messages:
             return self._latest[1]
-        # The result of a client's function is for the model that called it.
-        request = messages[-1].content if messages and messages[-1].role == "user" else None
+        # The result of a client's function is for the model that called it, and no skill sees images.
+        by_user = bool(messages) and messages[-1].role == "user" and not messages[-1].images
+        request = messages[-1].content if by_user else None
         answer = None if request is None else self._skills.answer(request, self._context(messages))
         if answer is not None and answer.missing and not self._alone:
             answer = None  # the model may have a tool for it

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from llm.aws.bedrock_turns import BedrockConversation, Block, Call, Result, Text, conversation_of
-from llm.chat import ChatOptions, Function, Message
+from llm.chat import ChatOptions, Function, Image, Message
 
 JsonObject = dict[str, object]
 
@@ -67,6 +67,8 @@ def _converse_block(block: Block) -> JsonObject:
     match block:
         case Text(text):
             return {"text": text}
+        case Image(media_type, data):
+            return {"image": {"format": media_type.removeprefix("image/"), "source": {"bytes": data}}}
         case Call(call_id, name, arguments):
             return {"toolUse": {"toolUseId": call_id, "name": name, "input": arguments}}
         case Result(call_id, text):
@@ -125,6 +127,8 @@ def _anthropic_block(block: Block) -> JsonObject:
     match block:
         case Text(text):
             return {"type": "text", "text": text}
+        case Image(media_type, data):
+            return {"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}}
         case Call(call_id, name, arguments):
             return {"type": "tool_use", "id": call_id, "name": name, "input": arguments}
         case Result(call_id, text):

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from llm.chat import FunctionCall, Message
+from llm.chat import FunctionCall, Image, Message
 from llm.role_alternation import OPENING, result_text
 
 _NOT_IN_ID = re.compile("[^a-zA-Z0-9_-]")
@@ -40,7 +40,7 @@ class Result:
     text: str
 
 
-Block = Text | Call | Result
+Block = Text | Image | Call | Result
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def conversation_of(messages: Sequence[Message]) -> BedrockConversation:
     for message in messages[begin:]:
         match message.role:
             case "user":
-                _add(turns, "user", _text_blocks(message))
+                _add(turns, "user", [*message.images, *_text_blocks(message)])
             case "assistant":
                 answered = [call for call in message.calls if call.call_id in results]
                 _add(turns, "assistant", [*_text_blocks(message), *map(_call_block, answered)])

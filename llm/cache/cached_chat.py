@@ -113,6 +113,8 @@ class CachedChat:
         """Returns why the request is not looked up; "" if it is."""
         if options.choice not in {"auto", "none"}:
             return "tool required"
+        if any(message.images for message in messages):
+            return "image"
         if any(message.role == "tool" or message.calls for message in messages):
             return "conversation has context"
         before = [message for message in messages[:-1] if message.role != "system"]

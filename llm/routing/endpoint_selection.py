@@ -81,6 +81,7 @@ class Endpoint:
             answered; 0: derived from its measured times.
         fallback: Asked only after the others failed, never besides them, and reported when it answers.
         size: Size of its model; None: it is asked for either size.
+        images: Whether its model takes images. If not, it is never asked about them.
     """
 
     name: str
@@ -92,6 +93,7 @@ class Endpoint:
     patience_s: float = 0.0
     fallback: bool = False
     size: Size | None = None
+    images: bool = False
 
     def fits(self, size: Size | None) -> bool:
         """Returns whether it answers questions for this size of model. None: questions for any size."""
@@ -150,6 +152,14 @@ class Routing:
         """Whether any endpoint has a size."""
         return any(endpoint.size is not None for endpoint in self.endpoints)
 
+    def unfit(self, only: Size | None, *, images: bool) -> frozenset[int]:
+        """Returns the endpoints that are not of this size (None: any), or take no images where some do."""
+        return frozenset(
+            number
+            for number, one in enumerate(self.endpoints)
+            if (only is not None and one.size != only) or (images and not one.images)
+        )
+
     def plan(
         self,
         now_s: float,
@@ -165,13 +175,13 @@ class Routing:
             question: The question.
             extra_tokens: Cost of a second request.
             size: Size of the model to ask; None: any.
-            without: Endpoints that are not asked: those that do not have this size.
+            without: Endpoints that are not asked: those that do not have this size or take no images.
         """
         best = self._favourites[size] = self.order(now_s, without, size)[0]
         usable = self.breakers[best].closed(now_s)
         if usable and self.breakers[best].last_failed and not self.budget.affords(extra_tokens):
-            return Plan(self._alternative_to(best, now_s, size))
-        candidate = self._exploration_candidate(now_s, best, size) if usable else None
+            return Plan(self._alternative_to(best, now_s, size, without))
+        candidate = self._exploration_candidate(now_s, best, size, without) if usable else None
         if candidate is None:
             return Plan(best)
         breaker = self.breakers[candidate]
@@ -272,7 +282,7 @@ class Routing:
                 best = favourite
         return [best, *(number for number in by_score if number != best)]
 
-    def _alternative_to(self, last_failed: int, now_s: float, size: Size | None) -> int:
+    def _alternative_to(self, last_failed: int, now_s: float, size: Size | None, without: Container[int]) -> int:
         """Returns the endpoint to ask while the best one may be silent again and no hedge is affordable.
 
         The alternative's expected time may exceed that of the best one by at most half of the wait that a silent
@@ -281,18 +291,21 @@ class Routing:
         max_s = self.score_s(last_failed) + patience_s(self.healths[last_failed]) / 2
         for number in self.order(now_s, without=(last_failed,), size=size):
             breaker = self.breakers[number]
-            same_rank = self._rank(number, size) == self._rank(last_failed, size)
+            same_rank = number not in without and self._rank(number, size) == self._rank(last_failed, size)
             if same_rank and breaker.closed(now_s) and not breaker.last_failed and self.score_s(number) <= max_s:
                 return number
         return last_failed
 
-    def _exploration_candidate(self, now_s: float, best: int, size: Size | None) -> int | None:
+    def _exploration_candidate(self, now_s: float, best: int, size: Size | None, without: Container[int]) -> int | None:
         """Returns the endpoint that may have become better than the best: the one unmeasured for longest."""
         rank = self._rank(best, size)
         found = [
             number
             for number in range(len(self.endpoints))
-            if number != best and self._rank(number, size) <= rank and self._is_due(now_s, number, best, size)
+            if number != best
+            and number not in without
+            and self._rank(number, size) <= rank
+            and self._is_due(now_s, number, best, size)
         ]
         return max(found, key=lambda number: self.healths[number].unmeasured_for_s(now_s), default=None)
 

@@ -104,6 +104,7 @@ class HedgedRequest:
         size: Size of the model to ask; None if endpoints have no sizes.
         why: Reason for the first request.
         only: Ask no endpoint without this size.
+        images: Ask no endpoint that takes no images.
         wake_s: When to call `tick`; None: never.
     """
 
@@ -113,6 +114,7 @@ class HedgedRequest:
     size: Size | None = None
     why: Why = "first"
     only: bool = False
+    images: bool = False
     wake_s: float | None = None
     question: Question = field(init=False)
     _running: dict[int, _Request] = field(default_factory=dict)
@@ -127,9 +129,8 @@ class HedgedRequest:
 
     def __post_init__(self) -> None:
         self.question = self.routing.budget.ask(self.prompt_tokens)
-        if self.only:
-            unfit = (number for number, one in enumerate(self.routing.endpoints) if one.size != self.size)
-            self._without = frozenset(unfit)
+        if self.only or self.images:
+            self._without = self.routing.unfit(self.size if self.only else None, images=self.images)
 
     @property
     def _extra_tokens(self) -> int:

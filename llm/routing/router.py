@@ -94,8 +94,10 @@ class Router:
     def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         """Answers the last message: see `ChatModel.stream`."""
         deadline_s = asyncio.get_running_loop().time() + self._first_token_timeout_s
-        question = SizedRequest(messages, options, deadline_s, prompt_tokens(messages))
-        if self.sizes is None:
+        images = any(message.images for message in messages)
+        images = images and any(endpoint.images for endpoint in self.routing.endpoints)
+        question = SizedRequest(messages, options, deadline_s, prompt_tokens(messages), images=images)
+        if self.sizes is None or question.images:
             return self._ask(question)
         return SizedAnswer(self._ask, self.routing, self.sizes, question).stream()
 
@@ -103,7 +105,13 @@ class Router:
         """Asks endpoints, those of the wanted size first, until one answers."""
         loop = asyncio.get_running_loop()
         hedged = HedgedRequest(
-            self.routing, request.prompt_tokens, request.deadline_s, request.size, request.why, only=request.only
+            self.routing,
+            request.prompt_tokens,
+            request.deadline_s,
+            request.size,
+            request.why,
+            only=request.only,
+            images=request.images,
         )
         closed, failure = False, None
         # GeneratorExit and errors must not leave through the task group, which would wrap them in an exception group.
@@ -208,4 +216,5 @@ async def _next(requests: _Requests, hedged: HedgedRequest, loop: asyncio.Abstra
 
 def prompt_tokens(messages: Sequence[Message]) -> int:
     """Returns an estimate of the messages' token count."""
-    return 1 + sum(len(text.encode("utf-8", "replace")) for text in texts_of(messages)) // BYTES_PER_TOKEN
+    images = sum(image.tokens for message in messages for image in message.images)
+    return 1 + images + sum(len(text.encode("utf-8", "replace")) for text in texts_of(messages)) // BYTES_PER_TOKEN

@@ -81,6 +81,7 @@ class SizedRequest:
         prompt_tokens: Estimate of the messages' tokens.
         only: Ask no endpoint without this size.
         why: Reason for the first request.
+        images: Ask no endpoint that takes no images.
     """
 
     messages: Sequence[Message]
@@ -90,6 +91,7 @@ class SizedRequest:
     size: Size | None = None
     only: bool = False
     why: Why = "first"
+    images: bool = False
 
 
 Ask = Callable[[SizedRequest], AsyncGenerator[ChatEvent]]

@@ -180,8 +180,8 @@ BAD: list[tuple[object, str, str | None, str]] = [
         "invalid_value", "item.content", "has 0 entries; allowed: 1 to 64",
     ),
     (
-        create({"type": "message", "role": "user", "content": [{"type": "input_audio", "audio": AUDIO}]}),
-        "not_supported", r"item.content[0].type", "input_audio_buffer.append",
+        create({"type": "message", "role": "user", "content": [{"type": "input_audio", "audio": SECRET}]}),
+        "invalid_base64", r"item.content[0].audio", "is not base64",
     ),
     (
         create({"type": "message", "role": "user", "content": [{"type": "input_image", "image_url": SECRET}]}),

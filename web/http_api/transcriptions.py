@@ -195,7 +195,7 @@ class Transcriptions:
                 async for pcm in pieces:
                     await self.state.give_way()
                     began_s = loop.time()
-                    words = await _words(recognizer, start, pcm)
+                    words = await segment_words(recognizer, start, pcm)
                     yield Segment(start, start + len(pcm), words)
                     start += len(pcm)
                     if self.state.in_conversation:  # leaves half of the time to it
@@ -208,7 +208,7 @@ class Transcriptions:
             raise ApiError(503, "recognizer_failed", "the recognizer failed; try again in a moment") from error
 
 
-async def _words(recognizer: Recognizer, start: int, pcm: Pcm) -> str:
+async def segment_words(recognizer: Recognizer, start: int, pcm: Pcm) -> str:
     """Returns the words of a segment. Raises EngineError, TimeoutError."""
     if not pcm.any():
         return ""

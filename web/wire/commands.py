@@ -4,7 +4,7 @@ Every command has the `event_id` of the client's event, or None. An error about 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from assistant.history.items import Item, ItemId
 from assistant.turns.events import ReplyId
@@ -12,6 +12,7 @@ from llm.chat import Function
 from web.wire.errors import ProtocolError
 from web.wire.response_input import InputItem
 from web.wire.session_config import AudioFormat, Limit, Modality, SessionConfig
+from web.wire.sound_field import Recording
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +64,17 @@ class CreateItem:
     Attributes:
         item: The item. Its id is "" if the client gave none; the session then creates one.
         after: The item that it follows; ROOT: it becomes the first; None: it becomes the last.
+        recordings: The sound of its content parts, by index.
+        written: Whether an assistant message is text and not audio.
+        refused: Errors of invalid content parts, which the item does not have.
     """
 
     event_id: str | None
     item: Item
     after: ItemId | None
+    recordings: Mapping[int, Recording] = field(default_factory=dict)
+    written: bool = True
+    refused: tuple[ProtocolError, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,7 @@ Refusal = Literal[
     "response_input_invalid_item_id",
     "response_input_invalid_tool_call_id",
     "too_many_responses",
+    "too_many_recordings",
     "unsupported_content_type",
 ]
 """Why a well-formed command is refused. It is the error's code, except for those in `CODES`."""
@@ -49,6 +50,7 @@ Refusal = Literal[
 CODES: dict[Refusal, str] = {
     "item_truncate_too_long": "invalid_value",
     "response_input_invalid_tool_call_id": "invalid_tool_call_id",
+    "too_many_recordings": "rate_limit_exceeded",
 }
 
 # Codes and the beginnings of messages are those of OpenAI's service, because clients compare them: LiveKit ignores
@@ -99,6 +101,10 @@ _REFUSALS: dict[Refusal, tuple[str, str | None]] = {
     "too_many_responses": (
         "{count} responses outside of the conversation are in progress already. Wait until one of them is finished.",
         "response.conversation",
+    ),
+    "too_many_recordings": (
+        "Error adding item: too many recordings wait for their transcript. Wait for one to be transcribed.",
+        "item.content",
     ),
     "unsupported_content_type": ("Only model output audio messages can be truncated", "item_id"),
 }

@@ -1,42 +1,29 @@
 """Converts items of the conversation from and to the protocol's JSON objects."""
 
-from collections.abc import Callable
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, assert_never
 
 from assistant.history.items import (
     AssistantMessage,
+    ContentPart,
     FunctionCallItem,
     FunctionOutput,
     Item,
     ItemId,
+    SoundPart,
     SystemMessage,
+    TextPart,
     UserMessage,
 )
-from web.wire.fields import (
-    IDENTIFIER,
-    TEXT,
-    Field,
-    FieldError,
-    anything,
-    checked,
-    listing,
-    nested,
-    one_of,
-    text,
-    wrong_type,
-    wrong_value,
-)
-
-MAX_CONTENT_PARTS = 64
+from llm.chat import Image
+from web.wire.fields import IDENTIFIER, TEXT, Field, FieldError, Refusals, checked, one_of, wrong_type
+from web.wire.image_field import image_address
+from web.wire.message_content import ContentRules, content_of
+from web.wire.sound_field import Recording
 
 JsonObject = dict[str, object]
 
-_SOUND_COMES_OTHERWISE = "send speech with input_audio_buffer.append"
-_FOREIGN_PARTS = {
-    "input_audio": _SOUND_COMES_OTHERWISE,
-    "input_image": "this server does not understand images",
-    "output_audio": "send what the assistant said as 'output_text'",
-}
 _FOREIGN_ITEMS = dict.fromkeys(
     ("mcp_call", "mcp_list_tools", "mcp_approval_request", "mcp_approval_response"),
     "this server does not offer MCP; use function tools",
@@ -62,30 +49,44 @@ _OUTPUT = {
 }
 
 
-def _message(part_type: str) -> dict[str, Field]:
-    part = {
-        "type": Field(one_of(part_type, unsupported=_FOREIGN_PARTS), required=True),
-        # Listed so that a part of another type is refused for its type and not for its fields.
-        **{name: Field(anything) for name in ("audio", "transcript", "image_url", "detail")},
-        "text": Field(text(min_chars=1), required=True),
-    }
-    return {
-        **_COMMON,
-        "type": _TYPE,
-        "role": Field(one_of("user", "assistant", "system"), required=True),
-        "content": Field(listing(nested(part), minimum=1, maximum=MAX_CONTENT_PARTS), required=True),
-    }
-
-
-_MESSAGES = {
-    "user": _message("input_text"),
-    "system": _message("input_text"),
-    "assistant": _message("output_text"),
+_MESSAGE = {
+    **_COMMON,
+    "type": _TYPE,
+    "role": Field(one_of("user", "assistant", "system"), required=True),
+    "content": Field(lambda value, _path: value, required=True),
 }
 
 
+@dataclass(frozen=True, slots=True)
+class CreatedItem:
+    """An item from a client.
+
+    Attributes:
+        item: The item; its id is "" if it has none.
+        recordings: The sound of its content parts, by index.
+        written: Whether an assistant message is text and not audio.
+    """
+
+    item: Item
+    recordings: Mapping[int, Recording] = field(default_factory=dict)
+    written: bool = True
+
+
 def item_of(value: object, path: str) -> Item:
-    """Parses a client's item; its id is "" if it has none.
+    """Parses a client's item without sound or images; its id is "" if it has none.
+
+    Raises:
+        FieldError: The item is invalid or of an unsupported type.
+    """
+    refusals = Refusals()
+    item = created_item(value, path, ContentRules(), refusals).item
+    if refusals.errors:
+        raise refusals.errors[0]
+    return item
+
+
+def created_item(value: object, path: str, rules: ContentRules, refusals: Refusals) -> CreatedItem:
+    """Parses a client's item; errors of single content parts are added to `refusals`.
 
     Raises:
         FieldError: The item is invalid or of an unsupported type.
@@ -95,32 +96,37 @@ def item_of(value: object, path: str) -> Item:
     kind = _word(value, "type", path, _TYPE)
     if kind == "function_call":
         call = checked(value, path, _CALL)
-        return FunctionCallItem(_id(call), call["call_id"], call["name"], call["arguments"])
+        return CreatedItem(FunctionCallItem(_id(call), call["call_id"], call["name"], call["arguments"]))
     if kind == "function_call_output":
         output = checked(value, path, _OUTPUT)
-        return FunctionOutput(_id(output), output["call_id"], output["output"])
-    role = _word(value, "role", path, _MESSAGES["user"]["role"])
-    message = checked(value, path, _MESSAGES[role])
-    words = "\n".join(part["text"] for part in message["content"])
-    if not words.strip():
-        raise wrong_value(f"{path}.content", "is blank", "text")
-    of_role: dict[str, Callable[[ItemId, str], Item]] = {
-        "user": lambda item_id, said: UserMessage(item_id, said, spoken=False),
-        "system": SystemMessage,
-        "assistant": AssistantMessage,
-    }
-    return of_role[role](_id(message), words)
+        return CreatedItem(FunctionOutput(_id(output), output["call_id"], output["output"]))
+    role = _word(value, "role", path, _MESSAGE["role"])
+    message = checked(value, path, _MESSAGE)
+    content, item_id = content_of(message["content"], f"{path}.content", role, rules, refusals), _id(message)
+    match role:
+        case "system":
+            return CreatedItem(SystemMessage(item_id, content.text))
+        case "assistant":
+            recordings = content.recordings if len(content.parts) == 1 else {}
+            return CreatedItem(AssistantMessage(item_id, content.text), recordings, content.is_text)
+    if content.is_text:
+        return CreatedItem(UserMessage(item_id, content.text, spoken=False))
+    return CreatedItem(UserMessage.of_parts(item_id, tuple(content.parts)), content.recordings)
 
 
-def item_object(item: Item, *, transcribed: bool, written: bool = False) -> JsonObject:
+def item_object(item: Item, *, transcribed: bool, written: bool = False, images: bool = False) -> JsonObject:
     """Builds the JSON object of an item.
 
     Args:
         item: The item.
         transcribed: Whether the client wants transcripts of the user's speech.
         written: Whether an assistant message is text and not audio.
+        images: Whether images are included. Common clients accept messages of at most 1 MiB.
     """
     match item:
+        case UserMessage(item_id) if item.parts:
+            parts = [_part_object(part, transcribed=transcribed, images=images) for part in item.parts]
+            return {**message_object(item_id, "user", None), "content": parts}
         case UserMessage(item_id, words, spoken):
             said: JsonObject = {"type": "input_audio", "transcript": words if transcribed else None}
             return message_object(item_id, "user", said if spoken else {"type": "input_text", "text": words})
@@ -137,6 +143,19 @@ def item_object(item: Item, *, transcribed: bool, written: bool = False) -> Json
             return {"id": item_id, "object": "realtime.item", **returned, "status": "completed"}
         case _:
             assert_never(item)
+
+
+def _part_object(part: ContentPart, *, transcribed: bool, images: bool) -> JsonObject:
+    match part:
+        case TextPart(words):
+            return {"type": "input_text", "text": words}
+        case SoundPart(words):
+            return {"type": "input_audio", "transcript": words if transcribed else None}
+        case Image():
+            address = image_address(part) if images else None
+            return {"type": "input_image", "image_url": address, "detail": part.detail}
+        case _:
+            assert_never(part)
 
 
 def answer_part(words: str, *, spoken: bool) -> JsonObject:

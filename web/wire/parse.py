@@ -1,6 +1,5 @@
 """Parses a client's messages: one JSON text becomes one command, or the error that answers it. Never raises."""
 
-import binascii
 import json
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -40,10 +39,12 @@ from web.wire.fields import (
     wrong_type,
     wrong_value,
 )
-from web.wire.items import item_of
+from web.wire.items import created_item
+from web.wire.message_content import ContentRules
 from web.wire.reply_ids import UNKNOWN_REPLY, reply_of
 from web.wire.session_config import SessionConfig
 from web.wire.session_fields import response_options, updated
+from web.wire.sound_field import audio_bytes
 
 MAX_EVENT_ID_CHARS = 512
 MAX_APPEND_BYTES = 15 << 20
@@ -61,15 +62,17 @@ class Reader:
         config: The session's current settings; a session.update changes them.
     """
 
-    def __init__(self, config: SessionConfig, spoken: str) -> None:
+    def __init__(self, config: SessionConfig, spoken: str, *, images: bool = False) -> None:
         """Creates a reader.
 
         Args:
             config: The initial settings.
             spoken: The conversation's language.
+            images: Whether an LLM endpoint takes images.
         """
         self.config = config
         self._spoken = spoken
+        self._images = images
 
     def read(self, message: str) -> Command | ProtocolError:
         """Parses a message to a command or an error."""
@@ -99,28 +102,24 @@ class Reader:
     def _append(self, event: JsonObject, event_id: str | None) -> Command:
         # Fifty times a second, so the usual case is not checked against a table.
         sound = event["audio"] if event.keys() == _APPEND_FIELDS else _checked(event, _APPEND)["audio"]
-        if not isinstance(sound, str):
-            raise wrong_type("audio", sound, "a string in base64")
-        if len(sound) > MAX_APPEND_BYTES // 3 * 4:
-            raise FieldError(
-                "string_above_max_length", f"audio is longer than {MAX_APPEND_BYTES} bytes; send it in pieces", "audio"
-            )
         form = self.config.input_format
-        try:
-            audio = binascii.a2b_base64(sound, strict_mode=True)
-        except ValueError as error:
-            raise FieldError(
-                "invalid_base64", "audio is not base64: letters, digits, + and /, padded with =", "audio"
-            ) from error
-        if len(audio) % form.sample_bytes:
-            raise wrong_value("audio", f"has {len(audio)} bytes", f"whole samples of two bytes for {form.value!r}")
+        audio = audio_bytes(sound, "audio", form, MAX_APPEND_BYTES)
         return Append(event_id, audio, form)
 
     def _item_create(self, event: JsonObject, event_id: str | None) -> Command:
         found = _checked(event, _ITEM_CREATE)
-        item = item_of(found["item"], "item")
+        refusals, config = Refusals(), self.config
+        rules = ContentRules(self._images, True, config.input_format, config.output_format)
+        created = created_item(found["item"], "item", rules, refusals)
         after = found.get("previous_item_id")
-        return CreateItem(event_id, item, None if after is None else ItemId(after))
+        return CreateItem(
+            event_id,
+            created.item,
+            None if after is None else ItemId(after),
+            created.recordings,
+            created.written,
+            _refused("conversation.item.create", refusals, event_id),
+        )
 
     def _response_create(self, event: JsonObject, event_id: str | None) -> Command:
         refusals = Refusals()

@@ -5,7 +5,7 @@ client does not know, or that is over, are ignored.
 """
 
 import binascii
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import assert_never
 
@@ -43,6 +43,7 @@ from web.wire.commands import (
 from web.wire.errors import ProtocolError, Refusal, refused
 from web.wire.input_events import InputEvents
 from web.wire.item_order import ItemOrder
+from web.wire.item_sound import NO_SOUNDS, with_sounds
 from web.wire.items import JsonObject, item_object
 from web.wire.out_of_band import OutOfBandResponses
 from web.wire.outbox import Outbox
@@ -73,7 +74,7 @@ class Realtime:
             expires_at_s: Latest end of the session, in seconds since 1970; None: never.
         """
         self._session = SessionDescription(session_id, service, expires_at_s)
-        self._reader = Reader(config, service.language)
+        self._reader = Reader(config, service.language, images=service.images)
         self._outbox = Outbox()
         self._order = ItemOrder()
         self._input_events = InputEvents(self._outbox, self._order)
@@ -102,6 +103,8 @@ class Realtime:
                 self._reader.config = command.config
             case CommitInput():
                 self._input_events.committing.append(command)
+            case CreateItem():
+                self._report_all(command.refused)
             case CreateResponse():
                 self._report_all(command.refused)
                 if not command.options.out_of_band:
@@ -160,21 +163,38 @@ class Realtime:
 
     def item_created(self, command: CreateItem, item: Item) -> None:
         """Confirms that the item was added to the history."""
-        self._add_item(item, command.after, written=True)
+        self._add_item(item, command.after, written=command.written)
 
-    def item_retrieved(self, command: RetrieveItem, item: Item | None) -> None:
-        """Sends an item of the history; None: the history has no item of this id.
+    def recording_transcribed(self, item_id: ItemId, part: int, words: str | None, duration_s: float) -> None:
+        """Sends the transcript of a recording in a message; None: it could not be transcribed."""
+        if self.config.transcription:
+            self._input_events.tell_transcript(item_id, part, words, duration_s)
+
+    def item_retrieved(
+        self, command: RetrieveItem, item: Item | None, sounds: Mapping[int, tuple[Pcm, int]] = NO_SOUNDS
+    ) -> None:
+        """Sends an item of the history with its images and its sound.
 
         A reply that is not in the history, or not yet, is an item to the client, which may request it.
+
+        Args:
+            command: The request.
+            item: The item; None: the history has no item of this id.
+            sounds: The sound that is kept of content parts, int16 (n,), and its sample rate.
         """
         if item is not None:
-            shown = self._shown(item)
+            shown = item_object(
+                item,
+                transcribed=self.config.transcription,
+                written=self._order.is_written(item.id),
+                images=True,
+            )
         elif (response := self._responses.of_item(command.item_id)) is not None:
             shown = response.message()
         else:
             self.refuse(command, "item_retrieve_invalid_item_id")
             return
-        self._outbox.add("conversation.item.retrieved", {"item": shown})
+        self._outbox.add("conversation.item.retrieved", {"item": with_sounds(shown, sounds, self.config)})
 
     def item_deleted(self, item_id: ItemId) -> None:
         """Reports that the item was deleted from the history."""

@@ -3,6 +3,8 @@
 import binascii
 from collections.abc import Callable
 
+import numpy as np
+
 from audio.g711 import encode_alaw, encode_ulaw
 from audio.resample import StreamResampler
 from audio.units import REPLY_RATE_HZ, Pcm
@@ -43,3 +45,10 @@ class ReplyAudioEncoder:
 
     def _base64(self, pcm: Pcm) -> str:
         return binascii.b2a_base64(self._encode(pcm), newline=False).decode("ascii")
+
+
+def encoded_sound(pcm: Pcm, rate_hz: int, form: AudioFormat) -> str:
+    """Encodes a whole piece of sound, int16 (n,) at this rate."""
+    resampler = StreamResampler(rate_hz, form.rate_hz)
+    audio = _ENCODERS[form](np.concatenate([resampler.push(pcm), resampler.flush()]))
+    return binascii.b2a_base64(audio, newline=False).decode("ascii")

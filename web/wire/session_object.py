@@ -20,6 +20,7 @@ class Service:
         language: Language of the conversation.
         engines: The engine of each stage.
         resume_token: Token with which a new connection resumes this conversation.
+        images: Whether an LLM endpoint takes images.
     """
 
     version: str
@@ -28,6 +29,7 @@ class Service:
     language: str
     engines: tuple[EngineChoice, ...]
     resume_token: str
+    images: bool = False
 
 
 @dataclass(frozen=True, slots=True)

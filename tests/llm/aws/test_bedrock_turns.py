@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from llm.aws.bedrock_request import BedrockOptions, anthropic_body, converse_body
 from llm.aws.bedrock_turns import Call, Result, RoleTurn, Text, conversation_of
-from llm.chat import PLAIN, FunctionCall, Message
+from llm.chat import PLAIN, FunctionCall, Image, Message
 
 
 def test_greeting_follows_placeholder_user_message() -> None:
@@ -86,7 +86,7 @@ def test_any_conversation_follows_service_rules(messages: list[Message]) -> None
     assert all(turn.blocks for turn in turns)
     assert all(one.role != other.role for one, other in pairwise(turns))
     assert all(text.strip() for text in (*conversation.leading_system, *conversation.later_system))
-    said = [block.text for turn in turns for block in turn.blocks if not isinstance(block, Call)]
+    said = [block.text for turn in turns for block in turn.blocks if not isinstance(block, Call | Image)]
     assert all(text.strip() for text in said)
     for turn, following in pairwise((*turns, RoleTurn("user"))):
         called = [block.call_id for block in turn.blocks if isinstance(block, Call)]

@@ -1,0 +1,120 @@
+"""Transcribes the recordings in a client's messages, with the recognizer of the conversations."""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, field
+
+from assistant.history.items import ItemId
+from assistant.pipeline.no_recognizer import NoRecognizer
+from audio.errors import SttError
+from audio.resample import StreamResampler
+from audio.stt import Recognizer
+from audio.units import MIC_RATE_HZ, Pcm
+from web.http_api.transcriptions import cut, segment_words
+from web.wire.sound_field import Recording
+
+log = logging.getLogger(__name__)
+
+MAX_WAITING = 32
+"""Recordings that may wait for their transcript."""
+
+TIMEOUT_S = 60.0
+"""Time limit for one recording. A response may be waiting for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingRecording:
+    """A recording that waits for its transcript."""
+
+    item: ItemId
+    part: int
+    recording: Recording
+
+
+@dataclass(slots=True)
+class RecordingTranscriber:
+    """Transcribes recordings one after another, each as soon as the recognizer is free.
+
+    Attributes:
+        recognizer: Returns a recognizer that gives way to live speech; None: recordings cannot be transcribed.
+        on_transcript: Receives the words of each recording; None: they are lost.
+        tasks: Owns the work.
+    """
+
+    recognizer: Callable[[], Awaitable[Recognizer]] | None
+    on_transcript: Callable[[WaitingRecording, str | None], None]
+    tasks: asyncio.TaskGroup | None = None
+    _waiting: deque[WaitingRecording] = field(default_factory=deque)
+    _work: asyncio.Task[None] | None = None
+
+    @property
+    def full(self) -> bool:
+        """Whether no more recordings are accepted."""
+        return len(self._waiting) >= MAX_WAITING
+
+    @property
+    def busy(self) -> bool:
+        """Whether a recording has no transcript yet."""
+        return bool(self._waiting)
+
+    def add(self, waiting: WaitingRecording) -> None:
+        """Adds a recording."""
+        self._waiting.append(waiting)
+        if self._work is None and self.tasks is not None:
+            self._work = self.tasks.create_task(self._transcribe_all(), name="recordings")
+
+    def close(self) -> None:
+        """Stops the work, because the conversation is over."""
+        if self._work is not None:
+            self._work.cancel()
+
+    async def _transcribe_all(self) -> None:
+        recognizer: Recognizer | None = None
+        try:
+            while self._waiting:
+                words: str | None = None
+                try:
+                    async with asyncio.timeout(TIMEOUT_S):
+                        recognizer = recognizer or await self._loaded()
+                        words = await _words(recognizer, self._waiting[0].recording)
+                except Exception as error:  # noqa: BLE001 - an engine may fail in any way
+                    log.warning("a recording of a client was not transcribed: %s", type(error).__name__)
+                self.on_transcript(self._waiting.popleft(), words)
+        finally:
+            self._work = None
+            if recognizer is not None:
+                await recognizer.aclose()
+
+    async def _loaded(self) -> Recognizer:
+        if self.recognizer is None:
+            raise SttError("there is no recognizer")
+        recognizer = await self.recognizer()
+        if not recognizer.works:
+            await recognizer.load()
+        if recognizer.name == NoRecognizer.name:
+            raise SttError("there is no recognizer")
+        return recognizer
+
+
+async def _words(recognizer: Recognizer, recording: Recording) -> str:
+    """Returns the words of a recording. Raises EngineError."""
+    pcm = await asyncio.to_thread(_resampled, recording)
+    start, words = 0, []
+    async with aclosing(cut(_one(pcm))) as segments:
+        async for segment in segments:
+            words.append(await segment_words(recognizer, start, segment))
+            start += len(segment)
+    return " ".join(filter(None, words))
+
+
+def _resampled(recording: Recording) -> list[Pcm]:
+    resampler = StreamResampler(recording.format.rate_hz, MIC_RATE_HZ)
+    return [resampler.push(recording.pcm), resampler.flush()]
+
+
+async def _one(parts: list[Pcm]) -> AsyncGenerator[Pcm]:
+    for part in parts:
+        yield part

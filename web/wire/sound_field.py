@@ -1,0 +1,62 @@
+"""Decodes sound in an event: base64 of whole samples in one of the audio formats."""
+
+import binascii
+from dataclasses import dataclass
+
+import numpy as np
+
+from audio import g711
+from audio.units import Pcm
+from web.wire.fields import FieldError, wrong_type, wrong_value
+from web.wire.session_config import AudioFormat
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """Sound that a client sent in one piece.
+
+    Attributes:
+        audio: Whole samples: two bytes each, little-endian (pcm), or one byte each (pcmu, pcma).
+        format: Format of `audio`.
+    """
+
+    audio: bytes
+    format: AudioFormat
+
+    @property
+    def duration_s(self) -> float:
+        """Its length."""
+        return len(self.audio) / self.format.sample_bytes / self.format.rate_hz
+
+    @property
+    def pcm(self) -> Pcm:
+        """Its samples, int16 (n,) at the rate of the format."""
+        return decoded_samples(self.audio, self.format)
+
+
+def audio_bytes(value: object, path: str, form: AudioFormat, max_bytes: int) -> bytes:
+    """Returns the decoded bytes of a field. Raises FieldError."""
+    if not isinstance(value, str):
+        raise wrong_type(path, value, "a string in base64")
+    if len(value) > max_bytes // 3 * 4:
+        message = f"{path} is longer than {max_bytes} bytes; send it in pieces"
+        raise FieldError("string_above_max_length", message, path)
+    try:
+        audio = binascii.a2b_base64(value, strict_mode=True)
+    except ValueError as error:
+        message = f"{path} is not base64: letters, digits, + and /, padded with ="
+        raise FieldError("invalid_base64", message, path) from error
+    if len(audio) % form.sample_bytes:
+        raise wrong_value(path, f"has {len(audio)} bytes", f"whole samples of two bytes for {form.value!r}")
+    return audio
+
+
+def decoded_samples(audio: bytes, form: AudioFormat) -> Pcm:
+    """Converts bytes on the wire to int16 samples (n,)."""
+    match form:
+        case AudioFormat.PCM:
+            return np.frombuffer(audio, np.dtype("<i2")).astype(np.int16, copy=False)
+        case AudioFormat.ULAW:
+            return g711.decode_ulaw(audio)
+        case AudioFormat.ALAW:
+            return g711.decode_alaw(audio)
