@@ -68,7 +68,7 @@ class Realtime:
             expires_at_s: Latest end of the session, in seconds since 1970; None: never.
         """
         self._session = SessionDescription(session_id, service, expires_at_s)
-        self._reader = Reader(config, service.language)
+        self._reader = Reader(config, service.language, service.offer)
         self._outbox = Outbox()
         self._order = ItemOrder()
         self._input_events = InputEvents(self._outbox, self._order)
