@@ -57,6 +57,7 @@ from assistant.turns.events import (
     EndOfTurn,
     FrameProcessed,
     HoldPlayback,
+    IdleTimedOut,
     InputCleared,
     InputCommitted,
     InterruptReply,
@@ -368,10 +369,9 @@ class Session:
             case RequestTranscript():  # words of short or unclear speech, to decide what it was
                 self._audio_input.transcribe_overlap(effect, self._reply_manager.recent_text(self.turns.replying))
             case PrepareReply():
-                self._reply_manager.prepare(
-                    effect,
-                    self.reply_options if effect.text_is_reply else self._reply_requests.options or self.reply_options,
-                )
+                self._reply_manager.prepare(effect, self._reply_requests.options_of(effect, self.reply_options))
+            case IdleTimedOut():
+                self._reply_requests.on_idle_timeout(effect, self.reply_options)
             case PlayListeningSound():
                 self._listening_sounds.play(effect)
             case StopListeningSound():
@@ -421,8 +421,7 @@ class Session:
         if effect.reason == "called":
             self.wake_phrase.open_after_phrase(self._position)
         self.recorder.turn_discarded(effect, self._loop_time_of(effect.speech_end), self.microphone.clock)
-        in_history = effect.submitted and self.turns.settings.has_client
-        item = self.history.add_user_text("") if in_history else None
+        item = self.history.add_user_text("") if effect.submitted and self.turns.settings.has_client else None
         self.on_event(SpeechDiscarded(effect.turn, ms_of_samples(effect.speech_end), effect.reason, item))
 
     def _resume_reply(self, reply_id: ReplyId) -> None:

@@ -3,7 +3,7 @@
 from collections import deque
 from typing import assert_never
 
-from assistant.events import InterimWords, SpeechDiscarded, SpeechStarted, UserTurnCommitted
+from assistant.events import InterimWords, SilenceTimedOut, SpeechDiscarded, SpeechStarted, UserTurnCommitted
 from assistant.history.items import Item, UserMessage
 from web.wire.commands import CommitInput
 from web.wire.errors import ProtocolError, refused
@@ -42,7 +42,7 @@ class InputEvents:
 
     def on_event(
         self,
-        event: SpeechStarted | InterimWords | SpeechDiscarded | UserTurnCommitted,
+        event: SpeechStarted | InterimWords | SpeechDiscarded | SilenceTimedOut | UserTurnCommitted,
         config: SessionConfig,
         inserted_ms: float | None = None,
     ) -> None:
@@ -56,6 +56,8 @@ class InputEvents:
                     self._outbox.add("repartee.partial", {"item_id": item_id, "text": text, "rough": rough})
             case SpeechDiscarded():
                 self._discard_speech(event, config, inserted_ms)
+            case SilenceTimedOut():
+                self._time_out(event, config)
             case UserTurnCommitted():
                 self._commit_turn(event, config, inserted_ms)
             case _:
@@ -88,6 +90,16 @@ class InputEvents:
             self._outbox.add("repartee.nothing_said", {"item_id": item_id, "why": nothing.reason})
         if nothing.item is None:
             self._refuse_commit()
+
+    def _time_out(self, silence: SilenceTimedOut, config: SessionConfig) -> None:
+        """Sends the events for the idle timeout: the silence is an item without words."""
+        item_id = silence.item.id
+        at = {"audio_start_ms": _whole_ms(silence.heard_at_ms), "audio_end_ms": _whole_ms(silence.at_ms)}
+        self._outbox.add("input_audio_buffer.timeout_triggered", {**at, "item_id": item_id})
+        committed: JsonObject = {"previous_item_id": self._order.insert(item_id), "item_id": item_id}
+        self._outbox.add("input_audio_buffer.committed", committed)
+        self._add_item(silence.item)
+        self._tell_transcript(silence.item, config, 0.0, lost=False)
 
     def _commit_turn(self, turn: UserTurnCommitted, config: SessionConfig, inserted_ms: float | None) -> None:
         self._last_turn = turn

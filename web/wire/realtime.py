@@ -19,6 +19,7 @@ from assistant.events import (
     ReplyStarted,
     ReplyStopped,
     SessionEvent,
+    SilenceTimedOut,
     SpeechDiscarded,
     SpeechStarted,
     TurnFinished,
@@ -235,7 +236,7 @@ class Realtime:
                 begins is it.
         """
         match event:
-            case SpeechStarted() | InterimWords() | SpeechDiscarded() | UserTurnCommitted():
+            case SpeechStarted() | InterimWords() | SpeechDiscarded() | SilenceTimedOut() | UserTurnCommitted():
                 self._input_events.on_event(event, self.config, inserted_ms)
             case ReplyStarted(reply):
                 by_origin = self._input_events.was_requested(reply.turn) or not self.config.answers

@@ -24,6 +24,7 @@ RealtimeType = Literal[
     "input_audio_buffer.committed",
     "input_audio_buffer.speech_started",
     "input_audio_buffer.speech_stopped",
+    "input_audio_buffer.timeout_triggered",
     "output_audio_buffer.cleared",
     "response.content_part.added",
     "response.content_part.done",
