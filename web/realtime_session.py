@@ -36,8 +36,9 @@ from audio.units import REPLY_RATE_HZ, Pcm, ms_of_reply_samples, reply_samples_o
 from web.audio_backlog import AudioBacklog
 from web.audio_throttle import AudioPacer
 from web.client_microphone import ClientMicrophone
-from web.client_settings import reply_options, response_options, turn_settings
+from web.client_settings import response_options
 from web.client_speaker import ClientSpeaker
+from web.session_settings import apply_settings
 from web.stopped_reply import StoppedReply
 from web.wire.commands import (
     Append,
@@ -270,9 +271,7 @@ class RealtimeSession:
 
     def configure(self, config: SessionConfig) -> None:
         """Applies the client's settings."""
-        self.session.turns.settings = turn_settings(self.base, self.profile, config)
-        self.session.history.instructions = config.instructions
-        self.session.reply_options = reply_options(config)
+        apply_settings(self.session, self.base, self.profile, config)
         self.speaker.trusts_reports = config.extensions.playout
 
     async def _commit(self, command: CommitInput) -> None:

@@ -1,10 +1,11 @@
 """Sends the events about the user: speech start and stop, transcripts and committed turns."""
 
 from collections import deque
+from collections.abc import Callable
 from typing import assert_never
 
 from assistant.events import InterimWords, SilenceTimedOut, SpeechDiscarded, SpeechStarted, UserTurnCommitted
-from assistant.history.items import Item, UserMessage
+from assistant.history.items import Item, ItemId, UserMessage
 from web.wire.commands import CommitInput
 from web.wire.errors import ProtocolError, refused
 from web.wire.item_order import ItemOrder
@@ -12,6 +13,7 @@ from web.wire.items import JsonObject, item_object
 from web.wire.outbox import Outbox
 from web.wire.server_events import error_object
 from web.wire.session_config import SessionConfig
+from web.wire.stable_transcript import StableTranscript
 
 LOST_WORDS = ProtocolError(
     "transcription_failed", "speech recognition failed or took too long; the words are lost", kind="server_error"
@@ -26,6 +28,7 @@ class InputEvents:
 
     Attributes:
         committing: The client's commits without a result yet.
+        logprobs: Returns the probabilities of the tokens of the last transcript with this text, if they are known.
     """
 
     def __init__(self, outbox: Outbox, order: ItemOrder) -> None:
@@ -35,6 +38,8 @@ class InputEvents:
         self._speech: SpeechStarted | None = None
         self._announced = False  # the speech was reported to the client
         self._last_turn: UserTurnCommitted | None = None
+        self._stable: StableTranscript | None = None  # of the speech of a transcription session
+        self.logprobs: Callable[[str], list[JsonObject] | None] = lambda _text: None
 
     def was_requested(self, turn: int) -> bool:
         """Returns whether this turn is answered because the client requested it, as far as is known."""
@@ -51,6 +56,7 @@ class InputEvents:
             case SpeechStarted():
                 self._start(event, config)
             case InterimWords(text, rough):
+                self._tell_interim(text, config)
                 if config.extensions.events:
                     item_id = self._speech.item if self._speech else None
                     self._outbox.add("repartee.partial", {"item_id": item_id, "text": text, "rough": rough})
@@ -63,8 +69,21 @@ class InputEvents:
             case _:
                 assert_never(event)
 
+    def _tell_interim(self, text: str, config: SessionConfig) -> None:
+        """Sends the words of a transcription session that will not change any more."""
+        if config.kind != "transcription" or not config.transcription or self._speech is None:
+            return
+        if self._stable is None:
+            self._stable = StableTranscript(config.transcription_delay)
+        self._tell_delta(self._speech.item, self._stable.add_interim(text))
+
+    def _tell_delta(self, item: ItemId, delta: str) -> None:
+        if delta:
+            fields: JsonObject = {"item_id": item, "content_index": 0, "delta": delta}
+            self._outbox.add("conversation.item.input_audio_transcription.delta", fields)
+
     def _start(self, speech: SpeechStarted, config: SessionConfig) -> None:
-        self._speech = speech
+        self._speech, self._stable = speech, None
         # A client that detects turns itself gets no speech events, as with OpenAI's service.
         self._announced = config.turn_detection is not None
         if self._announced:
@@ -148,13 +167,13 @@ class InputEvents:
             error = {name: value for name, value in error_object(LOST_WORDS).items() if name != "event_id"}
             self._outbox.add("conversation.item.input_audio_transcription.failed", {**of_item, "error": error})
             return
-        if item.text:
-            self._outbox.add("conversation.item.input_audio_transcription.delta", {**of_item, "delta": item.text})
+        stable, self._stable = self._stable, None
+        self._tell_delta(item.id, item.text if stable is None else stable.finish(item.text))
         usage = {"type": "duration", "seconds": round(spoken_ms / 1000, 3)}
-        self._outbox.add(
-            "conversation.item.input_audio_transcription.completed",
-            {**of_item, "transcript": item.text, "usage": usage},
-        )
+        completed: JsonObject = {**of_item, "transcript": item.text, "usage": usage}
+        if config.logprobs:
+            completed["logprobs"] = self.logprobs(item.text)
+        self._outbox.add("conversation.item.input_audio_transcription.completed", completed)
 
     def _refuse_commit(self) -> None:
         if self.committing:

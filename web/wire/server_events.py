@@ -6,6 +6,7 @@ from typing import Literal, get_args
 
 from assistant.events import ReplySent, ReplyStopped
 from assistant.history.spoken_transcript import TimedWord
+from assistant.pipeline.full_history import HISTORY_FULL
 from web.wire.errors import ProtocolError
 from web.wire.items import JsonObject
 from web.wire.session_config import AudioFormat, Limit
@@ -99,7 +100,8 @@ def ending_of(event: ReplySent | ReplyStopped) -> ResponseEnd:
     if isinstance(event, ReplySent):
         usage = _usage(event)
         if event.error is not None:
-            return ResponseEnd("failed", _failure("reply_failed", event.error), usage)
+            code = "context_length_exceeded" if event.error.startswith(HISTORY_FULL) else "reply_failed"
+            return ResponseEnd("failed", _failure(code, event.error), usage)
         if event.incomplete is not None:
             details: JsonObject = {"type": "incomplete"}
             if event.incomplete in _WHY_INCOMPLETE:
