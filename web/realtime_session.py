@@ -11,8 +11,6 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
-import numpy as np
-
 from assistant.events import (
     ChunkSpoken,
     ItemForgotten,
@@ -30,7 +28,6 @@ from assistant.history.spoken_transcript import TimedWord
 from assistant.pipeline.session import Session
 from assistant.turns.events import ReplyId
 from assistant.turns.settings import TurnSettings
-from audio import g711
 from audio.arrivals import MAX_BLOCK_S
 from audio.units import REPLY_RATE_HZ, Pcm, ms_of_reply_samples, reply_samples_of_ms
 from web.audio_backlog import AudioBacklog
@@ -38,6 +35,7 @@ from web.audio_throttle import AudioPacer
 from web.client_microphone import ClientMicrophone
 from web.client_settings import response_options
 from web.client_speaker import ClientSpeaker
+from web.sent_audio import decoded, length_s
 from web.session_settings import apply_settings
 from web.stopped_reply import StoppedReply
 from web.wire.commands import (
@@ -55,9 +53,11 @@ from web.wire.commands import (
     TruncateItem,
     UpdateSession,
 )
+from web.wire.errors import ProtocolError
 from web.wire.realtime import Realtime
 from web.wire.reply_ids import response_id
-from web.wire.session_config import AudioFormat, Profile, SessionConfig
+from web.wire.session_config import Profile, SessionConfig
+from web.wire.transcription_fields import NOISE_REDUCTION
 
 MIN_COMMIT_MS = 100
 
@@ -101,6 +101,7 @@ class RealtimeSession:
     def __post_init__(self) -> None:
         self.speaker.send = self._send_audio
         self.speaker.on_duck = self._duck
+        self.microphone.on_problem = self._noise_stays
 
     # ---- events of the session ----
 
@@ -164,6 +165,10 @@ class RealtimeSession:
             self.realtime.unduck(key)
         self.changed()
 
+    def _noise_stays(self, why: str) -> None:
+        self.realtime.report(ProtocolError("noise_reduction_failed", why, NOISE_REDUCTION, kind="server_error"))
+        self.changed()
+
     # ---- listening sounds: it is the session's `SoundOutput` ----
 
     def chime(self, pcm: Pcm) -> None:
@@ -215,18 +220,18 @@ class RealtimeSession:
             backlog.done(command)
 
     def _takes_now(self, command: Append, pacer: AudioPacer, backlog: AudioBacklog) -> bool:
-        return backlog.empty and not self.microphone.full and pacer.lets_pass(_length_s(command))
+        return backlog.empty and not self.microphone.full and pacer.lets_pass(length_s(command))
 
     async def _append(self, command: Append, pacer: AudioPacer) -> None:
         rate_hz, backlog = command.format.rate_hz, pacer.backlog
-        sample_bytes = _sample_bytes(command.format)
-        whole = _length_s(command) <= MAX_BLOCK_S and pacer.lets_pass(_length_s(command))
+        sample_bytes = command.format.sample_bytes
+        whole = length_s(command) <= MAX_BLOCK_S and pacer.lets_pass(length_s(command))
         length = len(command.audio) if whole else rate_hz * PIECE_MS // 1000 * sample_bytes
         held = backlog is not None and backlog.is_wanted(command)
         for at in range(0, len(command.audio), length or 1):
             if not await pacer.wait() or (held and backlog is not None and not backlog.is_wanted(command)):
                 break
-            part = _decoded(command.audio[at : at + length], command.format)
+            part = decoded(command.audio[at : at + length], command.format)
             self._appended_ms += len(part) * 1000 / rate_hz
             await self.microphone.deliver(part, rate_hz)
             pacer.took(len(part) * REPLY_RATE_HZ // rate_hz)
@@ -272,6 +277,7 @@ class RealtimeSession:
     def configure(self, config: SessionConfig) -> None:
         """Applies the client's settings."""
         apply_settings(self.session, self.base, self.profile, config)
+        self.microphone.noise_reduction = config.noise_reduction
         self.speaker.trusts_reports = config.extensions.playout
 
     async def _commit(self, command: CommitInput) -> None:
@@ -425,24 +431,6 @@ class RealtimeSession:
 
 def _do_nothing() -> None:
     pass
-
-
-def _sample_bytes(wire_format: AudioFormat) -> int:
-    return 2 if wire_format is AudioFormat.PCM else 1
-
-
-def _length_s(command: Append) -> float:
-    return len(command.audio) / _sample_bytes(command.format) / command.format.rate_hz
-
-
-def _decoded(audio: bytes, wire_format: AudioFormat) -> Pcm:
-    match wire_format:
-        case AudioFormat.PCM:
-            return np.frombuffer(audio, np.dtype("<i2")).astype(np.int16, copy=False)
-        case AudioFormat.ULAW:
-            return g711.decode_ulaw(audio)
-        case AudioFormat.ALAW:
-            return g711.decode_alaw(audio)
 
 
 def _is_called(items: tuple[Item, ...], call_id: str) -> bool:

@@ -1,6 +1,6 @@
 """Applies a client's settings to its running session."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from assistant.history.history import History
 from assistant.pipeline.session import Session
@@ -23,6 +23,8 @@ def apply_settings(session: Session, base: TurnSettings, profile: Profile, confi
     session.history.instructions = config.instructions
     _truncate(session.history, config.truncation)
     session.reply_options = reply_options(config)
+    tracing = asdict(config.tracing) if config.tracing is not None else {}
+    session.recorder.tracing = {name: value for name, value in tracing.items() if value}
     if config.kind == "transcription":
         session.settings = replace(session.settings, greeting="")
     detection, vad = config.turn_detection, session.engines.vad

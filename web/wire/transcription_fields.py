@@ -21,6 +21,7 @@ from web.wire.fields import (
 )
 from web.wire.session_config import Delay, NoiseReduction, SessionKind, SessionOffer
 
+NOISE_REDUCTION = "session.audio.input.noise_reduction"
 LOGPROBS = "item.input_audio_transcription.logprobs"
 
 _DELAYS: tuple[Delay, ...] = ("minimal", "low", "medium", "high", "xhigh")
