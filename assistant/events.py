@@ -54,6 +54,21 @@ class SpeechDiscarded:
 
 
 @dataclass(frozen=True, slots=True)
+class SilenceTimedOut:
+    """The user has said nothing for the idle timeout after a heard reply. A reply that prompts them follows.
+
+    Attributes:
+        item: The user message without words that stands for the silence in the history.
+        heard_at_ms: End of the reply on the microphone's time line.
+        at_ms: The time of the timeout.
+    """
+
+    item: UserMessage
+    heard_at_ms: float
+    at_ms: float
+
+
+@dataclass(frozen=True, slots=True)
 class UserTurnCommitted:
     """The user's turn is over and committed.
 
@@ -191,6 +206,6 @@ class Problem:
 
 
 SessionEvent = (
-    SpeechStarted | InterimWords | SpeechDiscarded | UserTurnCommitted | ReplyStarted | ChunkSpoken | WordsTimed
-    | FunctionCalled | ReplySent | ReplyStopped | ItemForgotten | TurnFinished | Problem
+    SpeechStarted | InterimWords | SpeechDiscarded | SilenceTimedOut | UserTurnCommitted | ReplyStarted | ChunkSpoken
+    | WordsTimed | FunctionCalled | ReplySent | ReplyStopped | ItemForgotten | TurnFinished | Problem
 )  # fmt: skip

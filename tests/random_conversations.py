@@ -41,6 +41,7 @@ from assistant.turns.events import (
     FinalTranscript,
     FrameProcessed,
     HoldPlayback,
+    IdleTimedOut,
     InputCleared,
     InputCommitted,
     InterimTranscript,
@@ -123,6 +124,7 @@ NAMES: dict[type, str] = {
     TurnDiscarded: "nothing",
     ResumeReply: "resume",
     OverlapDecided: "decided",
+    IdleTimedOut: "idle",
 }
 
 ENDS_TURN = {

@@ -88,10 +88,9 @@ def _refusal(websocket: WebSocket) -> tuple[str, str, str] | None:
     """Returns code, parameter and message if the query asks for an unsupported kind of session."""
     query = websocket.query_params
     intent = query.get("intent", "")
-    if intent not in {"", "conversation"}:
-        what = "transcription sessions" if intent == "transcription" else "sessions of this intent"
-        message = f"This server has no {what}, only conversations: connect without intent. To get transcripts only, "
-        message += "set create_response to false in session.update."
+    if intent not in {"", "conversation", "transcription"}:
+        message = "This server has no sessions of this intent: connect without intent for a conversation, or with "
+        message += "intent=transcription for transcripts only."
         return "not_supported", "intent", message
     if query.get("call_id"):
         message = "This server has no WebRTC or SIP calls to join: connect without call_id to begin a conversation."

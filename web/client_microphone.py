@@ -2,11 +2,14 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
+from dataclasses import replace
 
 from audio.clock import StreamClock
+from audio.errors import AudioError
 from audio.frame import Frame
+from audio.noise_reduction import MicrophoneKind, NoiseReduction
 from audio.units import FRAME_MS, Pcm, ms_of_samples, samples_of_ms
 from web.client_line import ClientLine
 from web.fair_share import FairShare
@@ -41,6 +44,8 @@ class ClientMicrophone:
     Attributes:
         batches_silence: See `Microphone`.
         tape: Gets each frame, to keep the user's sound; None: it is not kept.
+        noise_reduction: The kind of microphone whose noise is removed, from the next frame on; None: nothing is.
+        on_problem: Called once if noise cannot be removed; the frames then stay as they are.
     """
 
     def __init__(self, rate_hz: int, share: FairShare | None = None) -> None:
@@ -52,6 +57,9 @@ class ClientMicrophone:
         """
         self.batches_silence = False
         self.tape: SpeechTape | None = None
+        self.noise_reduction: MicrophoneKind | None = None
+        self.on_problem: Callable[[str], None] = lambda _what: None
+        self._reducer: NoiseReduction | None = None
         self._line = ClientLine(rate_hz)
         self._share = share or FairShare()
         self._waiting: deque[Frame | asyncio.Event] = deque()  # an event is set once everything before it was processed
@@ -158,7 +166,7 @@ class ClientMicrophone:
                     ahead = self._is_ahead(began_s)
                     if self.tape is not None:
                         self.tape.add(frame)
-                    yield frame
+                    yield frame if self.noise_reduction is None else await self._cleaned(frame, self.noise_reduction)
                     if ahead:
                         worked_s += loop.time() - began_s
                         if worked_s >= SLICE_S:
@@ -174,6 +182,17 @@ class ClientMicrophone:
                     self._enqueue(self._line.idle(loop.time()))
         finally:
             self._silence_timer.cancel()
+
+    async def _cleaned(self, frame: Frame, kind: MicrophoneKind) -> Frame:
+        """Returns the frame without noise."""
+        try:
+            if self._reducer is None or self._reducer.kind != kind:
+                self._reducer = await asyncio.to_thread(NoiseReduction, kind)
+            return replace(frame, pcm=self._reducer.clean(frame.pcm))
+        except AudioError as error:
+            self.noise_reduction = self._reducer = None
+            self.on_problem(str(error))
+            return frame
 
     def _is_ahead(self, now_s: float) -> bool:
         """Returns whether the next frame counts against the budget that all conversations share."""

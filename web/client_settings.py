@@ -30,14 +30,15 @@ def turn_settings(base: TurnSettings, server_profile: Profile, config: SessionCo
             return replace(
                 base,
                 pre_roll_ms=float(detection.prefix_padding_ms),
-                answers=detection.create_response,
+                answers=config.answers,
+                idle_timeout_ms=None if detection.idle_timeout_ms is None else float(detection.idle_timeout_ms),
                 interrupted_by=_interrupted_by(detection),
             )
         case SemanticVad():
             profile = detection.profile(server_profile)
             if profile != server_profile:
                 base = replace(base, hangover_ms=float(PROFILE_HANGOVER_MS[profile]), patience=PATIENCE[profile])
-            return replace(base, answers=detection.create_response, interrupted_by=_interrupted_by(detection))
+            return replace(base, answers=config.answers, interrupted_by=_interrupted_by(detection))
 
 
 def _interrupted_by(detection: ServerVad | SemanticVad) -> InterruptedBy:

@@ -15,7 +15,6 @@ from datetime import UTC, datetime, timedelta
 from starlette.types import Message
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from assistant.config.settings import LlmSection
 from assistant.events import Problem, SessionEvent, TurnFinished
 from assistant.pipeline.engines import Engines
 from assistant.pipeline.session import Session
@@ -35,16 +34,17 @@ from web.event_limits import ANSWER_SHARE, COSTLY_BYTES, EventBudget, cost_of, r
 from web.fair_share import FairShare
 from web.hang_up import has_hung_up
 from web.metrics import Metrics
-from web.phone.session import call_of, config_of_call, log_conversation
+from web.phone.session import call_of, log_conversation
 from web.realtime_session import RealtimeSession
-from web.session_acceptor import busy_while, held_back, passed_config
+from web.session_acceptor import busy_while, held_back
 from web.session_limits import AudioThrottle
+from web.session_offer import config_of_connection, engines_of_session, initial_config, session_offer
 from web.trace_losses import TraceLosses
 from web.trace_stream import TraceStream
 from web.wire.errors import ProtocolError
 from web.wire.realtime import Realtime
 from web.wire.reply_ids import reply_of
-from web.wire.session_config import Limit, SemanticVad, SessionConfig
+from web.wire.session_config import SessionConfig
 from web.wire.session_object import Service
 
 _log = logging.getLogger(__name__)
@@ -143,17 +143,15 @@ class Connections:
             return
         try:
             async with self.engine_pool.engines() as engines:
-                await self._run_new(websocket, engines, passed_config(websocket.scope))
+                await self._run_new(websocket, engines)
         finally:
             asyncio.get_running_loop().call_soon(_collect_garbage)
 
     # ---- a new conversation ----
 
-    async def _run_new(self, websocket: WebSocket, engines: Engines, config: SessionConfig | None) -> None:
-        config, call_id = config or self.initial_config(engines.voice.name), call_of(websocket.scope)
-        if call_id is not None:
-            config = config_of_call(config)
-        conversation, trace = self._create(engines, config, call_id)
+    async def _run_new(self, websocket: WebSocket, engines: Engines) -> None:
+        config = config_of_connection(websocket, self.initial_config(engines.voice.name))
+        conversation, trace = self._create(engines_of_session(engines, config), config, call_of(websocket.scope))
         realtime_session = conversation.realtime_session
         self._conversations[conversation.token] = conversation
         self._share.conversations = len(self._conversations)
@@ -193,13 +191,7 @@ class Connections:
 
     def initial_config(self, voice: str) -> SessionConfig:
         """Returns the settings of a session before its client changes them; `voice`: the name of the voice."""
-        settings = self.engine_pool.engine_loader.settings
-        return SessionConfig(
-            instructions=settings.assistant.instructions,
-            turn_detection=SemanticVad.of_profile(settings.turn.profile),
-            voice=voice,
-            max_output_tokens=_longest_answer(settings.llm.max_tokens),
-        )
+        return initial_config(self.engine_pool.engine_loader.settings, voice)
 
     def _create(self, engines: Engines, config: SessionConfig, call_id: str | None) -> tuple[_Conversation, TraceFile]:
         engine_loader = self.engine_pool.engine_loader
@@ -254,8 +246,8 @@ class Connections:
     def _service(self, model: str, transcriber: str, resume_token: str) -> Service:
         engine_loader = self.engine_pool.engine_loader
         settings, engines = engine_loader.settings, tuple(engine_loader.chosen)
-        images = any(endpoint.images for endpoint in settings.llm.endpoints)
-        return Service(self.version, model, transcriber, settings.assistant.language, engines, resume_token, images)
+        offer = session_offer(settings, engine_loader.chosen)
+        return Service(self.version, model, transcriber, settings.assistant.language, engines, resume_token, offer)
 
     def _expires_at_s(self) -> int:
         """Returns the expiry time of a connection that begins now, in seconds since 1970."""
@@ -386,11 +378,6 @@ class Connections:
         conversation.realtime_session.resume(self._expires_at_s(), reply, received_ms)
         with busy_while(websocket.scope, lambda: self._busy(conversation)):
             await self._run_socket(conversation, websocket)
-
-
-def _longest_answer(configured: int) -> Limit:
-    """Returns the initial limit on output tokens: the server's, if it differs from the default."""
-    return "inf" if configured == LlmSection().max_tokens else configured
 
 
 def _left_on_purpose(disconnect: Message) -> bool:

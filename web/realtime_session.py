@@ -33,9 +33,10 @@ from web.audio_backlog import AudioBacklog
 from web.audio_throttle import AudioPacer
 from web.client_items import ClientItems
 from web.client_microphone import ClientMicrophone
-from web.client_settings import reply_options, response_options, turn_settings
+from web.client_settings import response_options
 from web.client_speaker import ClientSpeaker
 from web.response_requests import InputError, OnEnd, OutOfBand, context_of
+from web.session_settings import apply_settings
 from web.stopped_reply import StoppedReply
 from web.wire.commands import (
     Append,
@@ -52,10 +53,12 @@ from web.wire.commands import (
     TruncateItem,
     UpdateSession,
 )
+from web.wire.errors import ProtocolError
 from web.wire.realtime import Realtime
 from web.wire.reply_ids import response_id
 from web.wire.session_config import Profile, SessionConfig
 from web.wire.sound_field import decoded_samples
+from web.wire.transcription_fields import NOISE_REDUCTION
 
 MIN_COMMIT_MS = 100
 
@@ -109,6 +112,7 @@ class RealtimeSession:
         self.microphone.tape = self.items.tape
         self.speaker.send = self._send_audio
         self.speaker.on_duck = self._duck
+        self.microphone.on_problem = self._noise_stays
 
     async def run(self) -> None:
         """Runs the conversation, and transcribes the recordings in the client's messages."""
@@ -174,6 +178,10 @@ class RealtimeSession:
             self.realtime.duck(key)
         else:
             self.realtime.unduck(key)
+        self.changed()
+
+    def _noise_stays(self, why: str) -> None:
+        self.realtime.report(ProtocolError("noise_reduction_failed", why, NOISE_REDUCTION, kind="server_error"))
         self.changed()
 
     # ---- listening sounds: it is the session's `SoundOutput` ----
@@ -277,9 +285,8 @@ class RealtimeSession:
 
     def configure(self, config: SessionConfig) -> None:
         """Applies the client's settings."""
-        self.session.turns.settings = turn_settings(self.base, self.profile, config)
-        self.session.history.instructions = config.instructions
-        self.session.reply_options = reply_options(config)
+        apply_settings(self.session, self.base, self.profile, config)
+        self.microphone.noise_reduction = config.noise_reduction
         self.speaker.trusts_reports = config.extensions.playout
 
     async def _commit(self, command: CommitInput) -> None:

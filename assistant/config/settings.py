@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 from assistant.config.document_settings import DocumentsSection
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.keys import ConfigSection, Key, KeyInfo, keys_of
+from assistant.config.prompts import NO_PROMPTS, PromptsKey
 from assistant.config.talk_settings import AudioSection, TalkSection
 from assistant.config.toml_table import NO_LEXICON, Lexicon
 from assistant.config.tool_settings import ToolsSection
@@ -530,6 +531,7 @@ class ServerSection(ConfigSection):
             zero=True,
         ),
     ] = 2
+    prompts: PromptsKey = NO_PROMPTS
 
     @property
     def hosts(self) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from assistant.history.items import (
     answer_messages,
     call_messages,
 )
-from assistant.history.prompt_limits import HistoryLimits, items_to_remove, outside_prompt
+from assistant.history.prompt_limits import HistoryLimits, items_to_remove, outside_prompt, tokens_of
 from assistant.history.spoken_transcript import SpokenTranscript, Stretch
 from assistant.history.summary import Summary, SummaryRequest, items_to_summarize, summary_request
 from assistant.turns.events import ReplyId
@@ -44,12 +44,18 @@ class History:
         max_turns: Maximum number of turns in the prompt. Beyond it several leave at once
             (`assistant/history/prompt_limits.py`).
         max_tokens: Maximum number of tokens in the prompt, as estimated there.
+        own_max_tokens: A lower limit of the client; None: it has none.
+        kept: Share of these tokens that is kept when there are more.
+        truncates: Whether turns leave the prompt. Otherwise nothing is answered any more when there are too many.
         on_removed: Called with each item that is removed because the history is far too long.
     """
 
     instructions: str
     max_turns: int
     max_tokens: int = UNLIMITED_TOKENS
+    own_max_tokens: int | None = None
+    kept: float = 0.5
+    truncates: bool = True
     on_removed: Callable[[ItemId], None] = lambda _item: None
     _items: list[Item] = field(default_factory=list)
     _outside_prompt: frozenset[ItemId] = frozenset()  # items that have left the prompt
@@ -68,7 +74,8 @@ class History:
     @property
     def limits(self) -> HistoryLimits:
         """The limits on the prompt."""
-        return HistoryLimits(self.max_turns, self.max_tokens)
+        tokens = self.max_tokens if self.own_max_tokens is None else min(self.max_tokens, self.own_max_tokens)
+        return HistoryLimits(self.max_turns, tokens, self.kept)
 
     def restore(self, items: Sequence[Item]) -> None:
         """Continues a conversation that was stored. Ids of its items are not assigned again."""
@@ -133,6 +140,12 @@ class History:
         summary = () if self._summary is None or context is not None else (self._summary.message,)
         return (*system, *summary, *_messages_of(items, remembered))
 
+    def excess(self, said: str) -> str | None:
+        """Returns why the prompt of a reply to `said` is too long; None if it is not, or is truncated."""
+        items = [*self._in_prompt(), UserMessage(ItemId(""), said, spoken=True)]
+        tokens = sum(tokens_of(item) for item in items if not isinstance(item, SystemMessage))
+        return None if self.truncates or tokens <= self.max_tokens else f"{tokens} tokens; allowed: {self.max_tokens}"
+
     def _in_prompt(self) -> list[Item]:
         return [item for item in self._items if item.id not in self._outside_prompt]
 
@@ -140,7 +153,7 @@ class History:
 
     def summary_due(self) -> SummaryRequest | None:
         """Returns what is to be summarized; None unless the prompt is nearly full, or while a summary waits."""
-        if self._offered is not None:
+        if self._offered is not None or not self.truncates:
             return None
         items = items_to_summarize(self._in_prompt(), self.limits)
         return summary_request(items, _messages_of(items, self._items), self._summary) if items else None
@@ -294,7 +307,8 @@ class History:
     def _apply_limits(self, newest: ItemId | None = None) -> None:
         """Updates which turns are in the prompt, and removes items if the history is far too long."""
         limits = self.limits
-        self._outside_prompt = outside_prompt(self._items, self._outside_prompt, limits)
+        if self.truncates:
+            self._outside_prompt = outside_prompt(self._items, self._outside_prompt, limits)
         if removed := items_to_remove(self._items, self._outside_prompt, newest, limits):
             self._remove(set(removed))
         for item in removed:

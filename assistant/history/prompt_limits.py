@@ -49,10 +49,12 @@ class HistoryLimits:
         turns: Maximum number of turns.
         tokens: Maximum number of tokens, as `tokens_of` estimates them. Instructions, system messages and functions do
             not count.
+        kept: Share of the tokens that is kept when there are more.
     """
 
     turns: int
     tokens: int
+    kept: float = 0.5
 
 
 def outside_prompt(items: Sequence[Item], already_outside: Set[ItemId], limits: HistoryLimits) -> frozenset[ItemId]:
@@ -102,7 +104,7 @@ def first_kept(items: Sequence[Item], limits: HistoryLimits) -> int:
         first = turn_starts[-max(1, limits.turns // 2)]
     sizes = [tokens_of(item) for item in items]
     if sum(sizes[first:]) > limits.tokens:
-        fitting = [at for at in turn_starts if at > first and sum(sizes[at:]) <= limits.tokens // 2]
+        fitting = [at for at in turn_starts if at > first and sum(sizes[at:]) <= limits.tokens * limits.kept]
         first = max(first, fitting[0] if fitting else turn_starts[-1] if turn_starts else 0)
     return max(first, len(items) - limits.turns * MAX_ITEMS_PER_TURN)
 

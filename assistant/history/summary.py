@@ -63,7 +63,7 @@ class SummaryRequest:
 
 def items_to_summarize(in_prompt: Sequence[Item], limits: HistoryLimits) -> tuple[Item, ...]:
     """Returns the oldest items of the prompt if it is nearly full; whole turns, without system messages."""
-    near = HistoryLimits(max(1, int(limits.turns * SUMMARIZE_FROM)), int(limits.tokens * SUMMARIZE_FROM))
+    near = HistoryLimits(max(1, int(limits.turns * SUMMARIZE_FROM)), int(limits.tokens * SUMMARIZE_FROM), limits.kept)
     seen = [item for item in in_prompt if not isinstance(item, SystemMessage)]
     return tuple(seen[: first_kept(seen, near)])
 

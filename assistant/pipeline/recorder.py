@@ -45,6 +45,7 @@ class Recorder:
         started_s: See `started_at`.
         exports: Whether turns are exported as OpenTelemetry spans. Requests to LLM endpoints then carry a trace id.
         in_use: Returns engines that may have changed, such as the microphone; called at the end of every turn.
+        tracing: Names that the client gives to its traces.
         event_log: Log of the events of turn taking, from which its decisions can be replayed.
     """
 
@@ -61,6 +62,7 @@ class Recorder:
     started_s: float | None = None
     exports: bool = False
     in_use: Callable[[], Mapping[str, str]] = dict
+    tracing: Mapping[str, str] = field(default_factory=dict)
     event_log: EventLog = field(init=False)
     _turns: dict[int, TurnTrace] = field(default_factory=dict)
     _recent_vad: deque[int] = field(default_factory=lambda: deque(maxlen=FRAMES_BEFORE))
@@ -326,5 +328,6 @@ class Recorder:
             assistant_words=heard if self.keep_words else None,
             told=self.event_log.drain(),
         )
+        record = replace(record, tracing=dict(self.tracing)) if self.tracing else record
         self.write(record)
         self.on_event(TurnFinished(record))

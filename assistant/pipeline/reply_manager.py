@@ -26,6 +26,7 @@ from assistant.history.history import History
 from assistant.history.items import UserMessage
 from assistant.pipeline.engine_recovery import EngineRecovery
 from assistant.pipeline.engines import ReplyOptions
+from assistant.pipeline.full_history import refused_reply
 from assistant.pipeline.history_summarizer import HistorySummarizer
 from assistant.pipeline.reply import Reply, literal_reply
 from assistant.pipeline.session_context import SessionContext
@@ -197,6 +198,8 @@ class ReplyManager:
             return literal_reply(RECOGNIZER_FAILED, by="apology")
         if effect.text_is_reply:
             return literal_reply(effect.text, by="itself")
+        if (excess := self.history.excess(effect.new_text)) is not None:
+            return refused_reply(excess)
         # Taken now, because a commit that follows at once adds the user's message to the history.
         attempt.messages = reply_options.messages(
             self.history, effect.new_text, continues=effect.new_text != effect.text
@@ -221,9 +224,8 @@ class ReplyManager:
         tools = self.context.settings.tools
         if tools.moment and waited_s >= tools.moment_after_s:
             reply.announce_wait(tools.moment)
-        self.context.dispatch(
-            PlaybackProgress(self.context.position(), reply.id, reply.words_heard, reply.any_sound_heard)
-        )
+        position = self.context.position()
+        self.context.dispatch(PlaybackProgress(position, reply.id, reply.words_heard, reply.any_sound_heard))
 
     async def _run_reply(self, reply: Reply, source: AsyncGenerator[ReplyEvent]) -> None:
         await reply.run(source)
@@ -535,10 +537,8 @@ def _reply_sent_event(reply: Reply) -> ReplySent:
 
 def _tokens(reply: Reply) -> tuple[int | None, int | None, int | None]:
     """Returns prompt, completion and cached tokens as the service counts them; None where it did not say."""
-    finished = reply.finished
-    if finished is None:
-        return None, None, None
-    return finished.prompt_tokens, finished.completion_tokens, finished.cached_tokens
+    found = reply.finished
+    return (None, None, None) if found is None else (found.prompt_tokens, found.completion_tokens, found.cached_tokens)
 
 
 def _now_s() -> float:

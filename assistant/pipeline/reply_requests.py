@@ -11,9 +11,10 @@ from assistant.history.history import History
 from assistant.history.items import UserMessage
 from assistant.pipeline.audio_input import AudioInput
 from assistant.pipeline.engines import ReplyOptions
+from assistant.pipeline.idle_prompt import prompting, silence_timed_out
 from assistant.pipeline.reply_manager import ReplyManager
 from assistant.pipeline.session_context import SessionContext
-from assistant.turns.events import InputCleared, ReplyRequested
+from assistant.turns.events import IdleTimedOut, InputCleared, PrepareReply, ReplyRequested
 from assistant.turns.states import Phase
 from assistant.turns.turn_taking import TurnTaking
 
@@ -75,6 +76,16 @@ class ReplyRequests:
         """Adds a typed user message, and requests a reply to it."""
         self.typed_messages.append(text)
         self._add_typed_messages()
+
+    def options_of(self, effect: PrepareReply, session_options: ReplyOptions) -> ReplyOptions:
+        """Returns the options of a reply that is being prepared."""
+        return session_options if effect.text_is_reply else self.options or session_options
+
+    def on_idle_timeout(self, effect: IdleTimedOut, session_options: ReplyOptions) -> None:
+        """Reports the idle timeout. The reply that follows it prompts the user."""
+        if effect.answered:
+            self.options = prompting(session_options, self.history)
+        self.context.on_event(silence_timed_out(effect, self.history))
 
     def clear(self) -> None:
         """Forgets the request, which was fulfilled or withdrawn."""

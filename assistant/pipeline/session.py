@@ -58,6 +58,7 @@ from assistant.turns.events import (
     EndOfTurn,
     FrameProcessed,
     HoldPlayback,
+    IdleTimedOut,
     InputCleared,
     InputCommitted,
     InterruptReply,
@@ -368,10 +369,9 @@ class Session:
             case RequestTranscript():  # words of short or unclear speech, to decide what it was
                 self._audio_input.transcribe_overlap(effect, self._reply_manager.recent_text(self.turns.replying))
             case PrepareReply():
-                self._reply_manager.prepare(
-                    effect,
-                    self.reply_options if effect.text_is_reply else self._reply_requests.options or self.reply_options,
-                )
+                self._reply_manager.prepare(effect, self._reply_requests.options_of(effect, self.reply_options))
+            case IdleTimedOut():
+                self._reply_requests.on_idle_timeout(effect, self.reply_options)
             case PlayListeningSound():
                 self._listening_sounds.play(effect)
             case StopListeningSound():

@@ -5,7 +5,7 @@ configuration says so. The facts needed to replay decisions are stored without w
 """
 
 import json
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields
 from typing import Annotated, Literal, get_args, get_type_hints
 
 from assistant.trace.latency import Stage, StageShare
@@ -156,6 +156,10 @@ class TurnRecord:
         tuple[str, ...],
         "events of turn taking since the last record, without words (assistant/turns/event_entries.py), for replay",
     ] = ()
+    tracing: Annotated[
+        dict[str, str],
+        "names that the client gave in `session.tracing`: workflow_name, group_id, metadata (JSON); absent without any",
+    ] = field(default_factory=dict)
 
     @property
     def failed(self) -> bool:
@@ -169,8 +173,9 @@ class TurnRecord:
 
     def to_json(self, *, told: bool = True) -> str:
         """Returns the record as one line of JSON. Without `told`, which only a replay needs, it is much shorter."""
-        record = self if told else replace(self, told=())
-        return json.dumps(_plain(record), separators=(",", ":"))
+        names = [one.name for one in fields(self) if one.name != "tracing" or self.tracing]
+        content = {name: getattr(self, name) for name in names} | ({} if told else {"told": ()})
+        return json.dumps(_plain(content), separators=(",", ":"))
 
 
 def _plain(value: object) -> object:

@@ -130,6 +130,7 @@ def _root(frame: _Frame) -> OtelSpan:
         attributes[f"repartee.stage.{stage}.ms"] = _plain(share.ms)
         attributes[f"repartee.stage.{stage}.slack_ms"] = _plain(share.slack_ms)
     attributes |= {f"repartee.engine.{stage}": name for stage, name in record.engines.items() if name}
+    attributes |= {f"repartee.tracing.{name}": value for name, value in record.tracing.items()}
     attributes |= {f"repartee.counter.{name}": count for name, count in record.counters.items()}
     start_ms, end_ms = _extent(record)
     return OtelSpan(

@@ -37,6 +37,7 @@ class Conversation:
         answer_after_reply: A turn was committed unanswered during a reply; it is answered after that reply.
         key_pressed_at: When the push-to-talk key went down; None while it is up.
         listening_sound_at: When the last listening sound began; None before the first.
+        reply_heard_at: Where the last reply ended, if it was heard and nothing has followed; None otherwise.
         last_turn_number: The number of the last turn; 0 before the first.
     """
 
@@ -54,6 +55,7 @@ class Conversation:
     answer_after_reply: bool = False
     key_pressed_at: Samples | None = None
     listening_sound_at: Samples | None = None
+    reply_heard_at: Samples | None = None
     last_turn_number: int = 0
 
     # ---- speech ----
@@ -97,6 +99,7 @@ class Conversation:
     def next_turn_number(self) -> int:
         """Returns the number of the next turn, counting from 1."""
         self.last_turn_number += 1
+        self.reply_heard_at = None
         return self.last_turn_number
 
     def next_queued_turn(self) -> QueuedTurn | None:

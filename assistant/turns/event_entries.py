@@ -136,6 +136,8 @@ def _recorded(settings: TurnSettings) -> dict[str, object]:
     rechecks = recorded.pop("rechecks")
     recorded["settle_ms"] = rechecks.pop("settle_ms")
     recorded["attempts"] |= rechecks
+    if settings.idle_timeout_ms is None:  # only sessions that use it record it
+        del recorded["idle_timeout_ms"]
     return recorded
 
 

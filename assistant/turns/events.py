@@ -495,10 +495,24 @@ class ResumeReply:
     reply: ReplyId
 
 
+@dataclass(frozen=True, slots=True)
+class IdleTimedOut:
+    """Reports that nobody has spoken for the idle timeout after a heard reply.
+
+    Attributes:
+        heard_at: Where that reply ended.
+        answered: A reply follows, which asks whether they are still there.
+    """
+
+    heard_at: Samples
+    at: Samples
+    answered: bool
+
+
 DirectEffect = (
     OpenSegment | TurnStarted | RequestTranscript | PrepareReply | PlayListeningSound | StopListeningSound | EndOfTurn
     | CommitTurn | CommitWithoutReply | CloseSegment | DropAttempt | RetractReply | InterruptReply | HoldPlayback
-    | ReleasePlayback | DuckReply | UnduckReply | TurnDiscarded | ResumeReply | OverlapDecided
+    | ReleasePlayback | DuckReply | UnduckReply | TurnDiscarded | ResumeReply | OverlapDecided | IdleTimedOut
 )  # fmt: skip
 """The effects that a session performs as they are."""
 

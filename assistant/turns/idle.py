@@ -11,7 +11,7 @@ from assistant.turns.events import (
     ReplyCancelled,
     TurnDiscarded,
 )
-from assistant.turns.replies import start_pending_reply
+from assistant.turns.replies import prompt_silent_user, start_pending_reply
 from assistant.turns.states import Idle
 
 
@@ -20,7 +20,7 @@ def on_frame(conversation: Conversation, _state: Idle, event: FrameProcessed) ->
     onset = conversation.unassigned_onset(event.at, event.vad)
     if onset is not None:
         return confirming_speech.add_speech(conversation, event.at, onset, event.vad)
-    return start_pending_reply(conversation, event.at)
+    return start_pending_reply(conversation, event.at) or prompt_silent_user(conversation, event.at)
 
 
 def on_input_committed(conversation: Conversation, _state: object, event: InputCommitted) -> Effects:

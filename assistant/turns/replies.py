@@ -7,9 +7,9 @@ from typing import Literal
 
 from assistant.turns.announcements import Announcement
 from assistant.turns.conversation import Conversation
-from assistant.turns.events import CommitTurn, Effects, Origin, PrepareReply, ReplyId, ResumeReply
+from assistant.turns.events import CommitTurn, Effects, IdleTimedOut, Origin, PrepareReply, ReplyId, ResumeReply
 from assistant.turns.states import Replying
-from audio.units import Samples, samples_of_s
+from audio.units import Samples, samples_of_ms, samples_of_s
 
 
 def start_pending_reply(conversation: Conversation, at: Samples) -> Effects:
@@ -69,6 +69,17 @@ def answer_history(conversation: Conversation, at: Samples, *, audible: bool = F
     reply = _start_reply(conversation, at, "requested")
     reply.audible_at = at if audible else None
     return (PrepareReply(reply.reply, ""), CommitTurn(reply.reply, "", "", None, origin="requested"))
+
+
+def prompt_silent_user(conversation: Conversation, at: Samples) -> Effects:
+    """Lets the assistant speak again if the user has said nothing for the idle timeout after a heard reply."""
+    timeout_ms, heard_at = conversation.settings.idle_timeout_ms, conversation.reply_heard_at
+    if timeout_ms is None or heard_at is None or at - heard_at < samples_of_ms(timeout_ms):
+        return ()
+    conversation.reply_heard_at = None
+    answered = conversation.settings.answers_at_end
+    timed_out = IdleTimedOut(heard_at, at, answered)
+    return (timed_out, *answer_history(conversation, at)) if answered else (timed_out,)
 
 
 def _start_reply(conversation: Conversation, at: Samples, origin: Origin) -> Replying:

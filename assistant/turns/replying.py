@@ -68,6 +68,7 @@ def on_reply_ended(conversation: Conversation, state: Replying, event: ReplyEnde
         return ()
     conversation.state = Idle()
     conversation.repeat_failed_announcement(state)
+    conversation.reply_heard_at = event.at if state.audible else None
     overlap = state.overlap
     if overlap is None:
         return answer_turn_of_reply(conversation, event.at)

@@ -278,6 +278,7 @@ class TurnSettings:
         interrupted_by: What interrupts a reply. The wake phrase, once it is recognized, interrupts in every mode.
         answers: Turns are answered automatically. Otherwise the client requests replies. A client chooses this for
             itself, whoever ends the turns.
+        idle_timeout_ms: Silence in ms after a heard reply, after which the assistant speaks again; None: it waits.
         has_client: A client takes part, which may end turns, too. If it cuts speech in two, speech after the cut is
             another turn. It is independent of `ends_turn`: without a client, speech that continues after a cut is
             ignored up to the next pause.
@@ -302,6 +303,7 @@ class TurnSettings:
     ends_turn: EndsTurn = EndsTurn.AUTO
     interrupted_by: InterruptedBy = InterruptedBy.VOICE
     answers: bool = True
+    idle_timeout_ms: float | None = None
     has_client: bool = False
     start: TurnStartThresholds = field(default_factory=TurnStartThresholds)
     attempts: AttemptThresholds = field(default_factory=AttemptThresholds)

@@ -1,7 +1,7 @@
 """Voice activity detection: whether somebody is speaking in a frame, and the onset or offset."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from audio.frame import Frame
 from audio.units import Samples
@@ -11,6 +11,10 @@ POSSIBLE_SPEECH = 0.25
 
 LIKELY_SPEECH = 0.5
 """Speech probability from which a frame is more likely speech than not. The detectors open at it."""
+
+DEFAULT_THRESHOLD = LIKELY_SPEECH
+THRESHOLDS = 0.1, 0.95
+"""Least and greatest threshold of a detector. Beyond them everything or nothing would be speech."""
 
 CERTAIN_SPEECH = 0.75
 """Speech probability from which a frame is certainly speech: understood speech reaches it within 240 ms, noise hardly
@@ -62,4 +66,13 @@ class Vad(Protocol):
 
     def reset(self) -> None:
         """Resets all state for a new conversation."""
+        ...
+
+
+@runtime_checkable
+class AdjustableVad(Protocol):
+    """A detector whose threshold can be set during a conversation."""
+
+    def set_threshold(self, threshold: float) -> None:
+        """Sets the speech probability from which it reports speech; the default is `DEFAULT_THRESHOLD`."""
         ...

@@ -35,6 +35,10 @@ class FastOnset:
         self._settings = settings
         self._sound = np.zeros(SOUND_SAMPLES, dtype=np.int16)
 
+    def set_scores(self, settings: HysteresisSettings) -> None:
+        """Replaces the thresholds; see `SpeechTracker.set_scores`."""
+        self._settings = settings
+
     def reset(self) -> None:
         """Resets all state."""
         self._sound.fill(0)

@@ -1,8 +1,9 @@
 """Opens and closes a span of speech based on a score per step."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from audio.units import Samples
+from audio.vad import THRESHOLDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,13 @@ class HysteresisSettings:
     open_samples: Samples
     hold_samples: Samples
 
+    def at_threshold(self, threshold: float) -> "HysteresisSettings":
+        """Returns these settings with another `open_score`, within `THRESHOLDS`, and `close_score` in proportion."""
+        bounded = min(max(threshold, THRESHOLDS[0]), THRESHOLDS[1])
+        if bounded == self.open_score:
+            return self
+        return replace(self, open_score=bounded, close_score=self.close_score * bounded / self.open_score)
+
 
 class Hysteresis:
     """A state machine with two thresholds and two durations.
@@ -35,6 +43,10 @@ class Hysteresis:
     def __init__(self, settings: HysteresisSettings) -> None:
         self._settings = settings
         self.reset()
+
+    def set_scores(self, settings: HysteresisSettings) -> None:
+        """Replaces the thresholds, from the next step on."""
+        self._settings = settings
 
     def reset(self) -> None:
         """Resets to the closed state."""

@@ -166,6 +166,12 @@ class SileroVad:
         self._fast_onset = FastOnset(self._tracker, self._stream.peek, SETTINGS.hysteresis)
         self._probability = 0.0
 
+    def set_threshold(self, threshold: float) -> None:
+        """See `AdjustableVad`."""
+        scores = SETTINGS.hysteresis.at_threshold(threshold)
+        self._tracker.set_scores(scores)
+        self._fast_onset.set_scores(scores)
+
     def process(self, frame: Frame) -> VadResult:
         """Processes the next frame (gapless, in order) and returns its result. Raises VadError."""
         self._tracker.push(frame)

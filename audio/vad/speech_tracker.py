@@ -77,6 +77,10 @@ class SpeechTracker:
         self._room_db: deque[float] = deque(maxlen=_KNOWN_FRAMES + _NEWEST_FRAMES)  # including earlier silences
         self.reset()
 
+    def set_scores(self, settings: HysteresisSettings) -> None:
+        """Replaces the thresholds for speech, from the next step on."""
+        self._hysteresis.set_scores(settings)
+
     def reset(self) -> None:
         """Resets all state."""
         self._levels.reset()

@@ -261,10 +261,10 @@ def test_realtime_path_may_end_with_a_slash() -> None:
 
 @pytest.mark.parametrize(
     ("query", "param"),
-    [("intent=transcription", "intent"), ("intent=translation", "intent"), ("call_id=call_1", "call_id"),
-     ("model=repartee&intent=transcription", "intent")],
+    [("intent=translation", "intent"), ("call_id=call_1", "call_id"),
+     ("intent=transcription&call_id=call_1", "call_id"), ("model=repartee&intent=translation", "intent")],
     ids=[
-        "transcription", "translation", "call", "model and transcription",
+        "translation", "call", "transcription of a call", "model and translation",
     ],
 )  # fmt: skip
 def test_unsupported_session_kinds_get_an_error_event(query: str, param: str) -> None:

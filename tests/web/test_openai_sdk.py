@@ -244,7 +244,7 @@ def test_assistant_speaks_first_and_settings_are_checked_singly(tmp_path: Path) 
         engine_loader = ScriptedEngineLoader(settings_for(folder), {}, answers=("Hello, how may I help?",))
         async with session_server(engine_loader) as server, talking(server, pace) as user:
             assert user.events_of("session.created")[0].session.max_output_tokens == "inf"
-            detection: Any = {"type": "server_vad", "idle_timeout_ms": 6000, "silence_duration_ms": 5000}
+            detection: Any = {"type": "server_vad", "idle_timeout_ms": 600, "silence_duration_ms": 50000}
             audio: Any = {"input": {"turn_detection": detection, "transcription": {"model": "m", "language": "de"}}}
             tools: Any = [{"type": "mcp", "server_label": "x", "server_url": "http://x"}, LAMP]
             await user.connection.session.update(
@@ -323,7 +323,7 @@ def test_other_api_paths_answer_with_api_errors(tmp_path: Path) -> None:
                     await call
                 assert refused.value.code == "unknown_url"
                 assert refused.value.type == "invalid_request_error"
-            for query in ({"intent": "transcription"}, {"call_id": "call_1"}):
+            for query in ({"intent": "translation"}, {"call_id": "call_1"}):
                 async with client.realtime.connect(model="repartee", extra_query=query) as connection:
                     event = await connection.recv()
                     assert event.type == "error"

@@ -12,7 +12,16 @@ from llm.chat import Function
 from web.wire.commands import CreateResponse, ResponseOptions, UpdateSession
 from web.wire.errors import ProtocolError
 from web.wire.parse import Reader
-from web.wire.session_config import AudioFormat, Extensions, Profile, SemanticVad, ServerVad, SessionConfig
+from web.wire.session_config import (
+    AudioFormat,
+    Extensions,
+    Profile,
+    SemanticVad,
+    ServerVad,
+    SessionConfig,
+    Tracing,
+    Truncation,
+)
 from web.wire.session_object import SessionDescription, session_object
 
 Json = dict[str, Any]
@@ -61,7 +70,6 @@ def test_all_settings_can_be_updated_at_once() -> None:
             "truncation": "disabled",
             "include": [],
             "parallel_tool_calls": True,
-            "reasoning": {"effort": "low"},
             "repartee": {"duck": True},
         }
     )
@@ -78,6 +86,9 @@ def test_all_settings_can_be_updated_at_once() -> None:
         tool_choice="get_time",
         max_output_tokens=100,
         extensions=Extensions(events=True, duck=True),
+        noise_reduction="near_field",
+        tracing=Tracing(),
+        truncation=Truncation("disabled"),
     )
 
 
@@ -126,13 +137,13 @@ def test_profiles_map_to_eagerness(profile: Profile) -> None:
     [
         (5, "invalid_type", "session", "session is a number; it must be an object"),
         ({"modalities": ["audio"]}, "unknown_parameter", "session.modalities", "output_modalities"),
-        ({"type": "transcription"}, "not_supported", "session.type", "conversations"),
+        ({"type": "translation"}, "invalid_value", "session.type", "'transcription'"),
         ({"instructions": 5}, "invalid_type", "session.instructions", "a number"),
         ({"output_modalities": ["text", "audio"]}, "invalid_value", "session.output_modalities", "both or none"),
         ({"output_modalities": ["video"]}, "invalid_value", "session.output_modalities[0]", "'video'"),
         ({"max_output_tokens": 0}, "invalid_value", "session.max_output_tokens", "1 to 32768"),
         ({"max_output_tokens": "lots"}, "invalid_type", "session.max_output_tokens", "or 'inf'"),
-        ({"prompt": {"id": "p"}}, "not_supported", "session.prompt", "use instructions"),
+        ({"prompt": {"id": "p"}}, "invalid_value", "session.prompt.id", "server.prompts"),
         ({"tools": [{"type": "mcp", "server_label": "x"}]}, "not_supported", "session.tools[0].type", "function"),
         ({"tools": [TOOL, TOOL]}, "invalid_value", "session.tools[1].name", "twice"),
         ({"tools": [{"type": "function"}]}, "missing_required_parameter", "session.tools[0].name", "is missing"),
@@ -157,12 +168,12 @@ def test_profiles_map_to_eagerness(profile: Profile) -> None:
             "invalid_value", "session.audio.input.turn_detection.type", "'semantic_vad'",
         ),
         (
-            {"audio": {"input": {"turn_detection": {"type": "server_vad", "idle_timeout_ms": 5000}}}},
-            "not_supported", "session.audio.input.turn_detection.idle_timeout_ms", "leave it out",
+            {"audio": {"input": {"turn_detection": {"type": "server_vad", "idle_timeout_ms": 500}}}},
+            "invalid_value", "session.audio.input.turn_detection.idle_timeout_ms", "5000 is used",
         ),
         (
             {"audio": {"input": {"turn_detection": {"type": "server_vad", "silence_duration_ms": 20}}}},
-            "invalid_value", "session.audio.input.turn_detection.silence_duration_ms", "100 to 3000",
+            "invalid_value", "session.audio.input.turn_detection.silence_duration_ms", "100 to 10000",
         ),
         ({"audio": {"input": {"turn_detection": "off"}}}, "invalid_type", "session.audio.input.turn_detection", "null"),
         ({"repartee": {"duck": "yes"}}, "invalid_type", "session.repartee.duck", "true or false"),
@@ -219,16 +230,16 @@ def judged(session: Json, config: SessionConfig | None = None) -> tuple[list[str
     ("session", "params", "expected"),
     [
         (
-            {"audio": {"input": {"turn_detection": {"type": "server_vad", "idle_timeout_ms": 6000,
+            {"audio": {"input": {"turn_detection": {"type": "server_vad", "idle_timeout_ms": "soon",
                                                     "create_response": False}}}},
             [f"{DETECTION}.idle_timeout_ms"],
             SessionConfig(turn_detection=ServerVad(create_response=False)),
         ),
         (
-            {"audio": {"input": {"turn_detection": {"type": "server_vad", "silence_duration_ms": 5000,
-                                                    "prefix_padding_ms": 2000, "threshold": 0.7}}}},
+            {"audio": {"input": {"turn_detection": {"type": "server_vad", "silence_duration_ms": 50000,
+                                                    "prefix_padding_ms": 9000, "threshold": 0.7}}}},
             [f"{DETECTION}.silence_duration_ms", f"{DETECTION}.prefix_padding_ms"],
-            SessionConfig(turn_detection=ServerVad(threshold=0.7)),
+            SessionConfig(turn_detection=ServerVad(0.7, silence_duration_ms=10_000, prefix_padding_ms=2000)),
         ),
         (
             {"audio": {"input": {"transcription": {"language": "de", "model": "m"}, "format": {"type": "audio/pcmu"}},
@@ -236,7 +247,7 @@ def judged(session: Json, config: SessionConfig | None = None) -> tuple[list[str
             ["session.audio.input.transcription.language", "session.audio.output.speed"],
             SessionConfig(input_format=AudioFormat.ULAW, voice="amy"),
         ),
-        ({"prompt": {"id": "pmpt_1"}, "instructions": "Hi."}, ["session.prompt"], SessionConfig(instructions="Hi.")),
+        ({"prompt": {"id": "pmpt_1"}, "instructions": "Hi."}, ["session.prompt.id"], SessionConfig(instructions="Hi.")),
         (
             {"tools": [{"type": "mcp", "server_label": "x"}, TOOL, {"type": "function"}, {**TOOL, "strict": True}]},
             ["session.tools[0].type", "session.tools[2].name", "session.tools[3].strict", "session.tools[3].name"],
@@ -262,7 +273,8 @@ def judged(session: Json, config: SessionConfig | None = None) -> tuple[list[str
         ),
         ({"audio": 5, "repartee": [], "instructions": "Hi."}, ["session.audio", "session.repartee"],
          SessionConfig(instructions="Hi.")),
-        ({"type": "transcription", "instructions": "Hi."}, ["session.type"], SessionConfig(instructions="Hi.")),
+        ({"type": "transcription", "instructions": "Hi."}, ["session.instructions"],
+         SessionConfig(kind="transcription")),
         ({"audio": {"input": {"turn_detection": {"type": "semantic_vad", "eagerness": "very", "threshold": 0.5}}}},
          [f"{DETECTION}.eagerness", f"{DETECTION}.threshold"], SessionConfig()),
     ],
@@ -455,7 +467,7 @@ def test_invalid_response_options_are_refused_singly() -> None:
     events = client.send({"type": "response.create", "event_id": "mine", "response": response})
     assert [(event["error"]["param"], event["error"]["event_id"]) for event in events] == [
         (f"response.{name}", "mine")
-        for name in ("prompt", "metadata.a", "temperature", "audio.output.speed", "max_output_tokens", "tools")
+        for name in ("prompt.id", "metadata.a", "temperature", "audio.output.speed", "max_output_tokens", "tools")
     ]
     (command,) = client.commands
     assert isinstance(command, CreateResponse)

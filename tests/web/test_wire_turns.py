@@ -19,6 +19,7 @@ from assistant.events import (
     ReplySent,
     ReplyStarted,
     ReplyStopped,
+    SilenceTimedOut,
     SpeechDiscarded,
     SpeechStarted,
     TurnFinished,
@@ -292,9 +293,24 @@ def listening_sound(client: Client) -> None:
     client.do(lambda wire: wire.listening_sound_stopped())
 
 
+def idle_timeout(client: Client) -> None:
+    asked(client)
+    client.sound(2400)
+    client.tell(ChunkSpoken(REPLY, "It is noon."), sent(), TurnFinished(RECORD))
+    prompt, item = ReplyId(2, 1), ItemId("item_4")
+    client.tell(
+        SilenceTimedOut(UserMessage(SECOND, "", spoken=True), 1500.4, 7500.4),
+        UserTurnCommitted(2, "", False, None, None, "requested"),
+        ReplyStarted(prompt, item, spoken=False),
+        ChunkSpoken(prompt, "Are you still there?"),
+        sent(prompt),
+    )
+
+
 SCENES: tuple[Callable[[Client], None], ...] = (
     spoken_turn, interrupted_mid_reply, interrupted_after_it_was_sent, went_on, text_only, function_call, nothing_said,
     manual, greeting, failed, incomplete, telephone, lost_words, items, loudness, listening_sound,
+    idle_timeout,
 )  # fmt: skip
 
 

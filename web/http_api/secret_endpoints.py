@@ -92,7 +92,8 @@ class SecretEndpoints:
         """Returns the settings of the secret's sessions. Raises ApiError for the first invalid field."""
         refusals = Refusals()
         try:
-            config = updated(self.initial_config(), session, self.service().language, refusals)
+            service = self.service()
+            config = updated(self.initial_config(), session, service.language, refusals, service.offer)
         except FieldError as error:
             raise ApiError.of_field(error) from error
         if refusals.errors:

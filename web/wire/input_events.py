@@ -1,9 +1,10 @@
 """Sends the events about the user: speech start and stop, transcripts and committed turns."""
 
 from collections import deque
+from collections.abc import Callable
 from typing import assert_never
 
-from assistant.events import InterimWords, SpeechDiscarded, SpeechStarted, UserTurnCommitted
+from assistant.events import InterimWords, SilenceTimedOut, SpeechDiscarded, SpeechStarted, UserTurnCommitted
 from assistant.history.items import Item, ItemId, UserMessage
 from web.wire.commands import CommitInput
 from web.wire.errors import ProtocolError, refused
@@ -12,6 +13,7 @@ from web.wire.items import JsonObject, item_object
 from web.wire.outbox import Outbox
 from web.wire.server_events import error_object
 from web.wire.session_config import SessionConfig
+from web.wire.stable_transcript import StableTranscript
 
 LOST_WORDS = ProtocolError(
     "transcription_failed", "speech recognition failed or took too long; the words are lost", kind="server_error"
@@ -26,6 +28,7 @@ class InputEvents:
 
     Attributes:
         committing: The client's commits without a result yet.
+        logprobs: Returns the probabilities of the tokens of the last transcript with this text, if they are known.
     """
 
     def __init__(self, outbox: Outbox, order: ItemOrder) -> None:
@@ -35,6 +38,8 @@ class InputEvents:
         self._speech: SpeechStarted | None = None
         self._announced = False  # the speech was reported to the client
         self._last_turn: UserTurnCommitted | None = None
+        self._stable: StableTranscript | None = None  # of the speech of a transcription session
+        self.logprobs: Callable[[str], list[JsonObject] | None] = lambda _text: None
 
     def was_requested(self, turn: int) -> bool:
         """Returns whether this turn is answered because the client requested it, as far as is known."""
@@ -42,7 +47,7 @@ class InputEvents:
 
     def on_event(
         self,
-        event: SpeechStarted | InterimWords | SpeechDiscarded | UserTurnCommitted,
+        event: SpeechStarted | InterimWords | SpeechDiscarded | SilenceTimedOut | UserTurnCommitted,
         config: SessionConfig,
         inserted_ms: float | None = None,
     ) -> None:
@@ -51,18 +56,34 @@ class InputEvents:
             case SpeechStarted():
                 self._start(event, config)
             case InterimWords(text, rough):
+                self._tell_interim(text, config)
                 if config.extensions.events:
                     item_id = self._speech.item if self._speech else None
                     self._outbox.add("repartee.partial", {"item_id": item_id, "text": text, "rough": rough})
             case SpeechDiscarded():
                 self._discard_speech(event, config, inserted_ms)
+            case SilenceTimedOut():
+                self._time_out(event, config)
             case UserTurnCommitted():
                 self._commit_turn(event, config, inserted_ms)
             case _:
                 assert_never(event)
 
+    def _tell_interim(self, text: str, config: SessionConfig) -> None:
+        """Sends the words of a transcription session that will not change any more."""
+        if config.kind != "transcription" or not config.transcription or self._speech is None:
+            return
+        if self._stable is None:
+            self._stable = StableTranscript(config.transcription_delay)
+        self._tell_delta(self._speech.item, self._stable.add_interim(text))
+
+    def _tell_delta(self, item: ItemId, delta: str, part: int = 0) -> None:
+        if delta:
+            fields: JsonObject = {"item_id": item, "content_index": part, "delta": delta}
+            self._outbox.add("conversation.item.input_audio_transcription.delta", fields)
+
     def _start(self, speech: SpeechStarted, config: SessionConfig) -> None:
-        self._speech = speech
+        self._speech, self._stable = speech, None
         # A client that detects turns itself gets no speech events, as with OpenAI's service.
         self._announced = config.turn_detection is not None
         if self._announced:
@@ -88,6 +109,16 @@ class InputEvents:
             self._outbox.add("repartee.nothing_said", {"item_id": item_id, "why": nothing.reason})
         if nothing.item is None:
             self._refuse_commit()
+
+    def _time_out(self, silence: SilenceTimedOut, config: SessionConfig) -> None:
+        """Sends the events for the idle timeout: the silence is an item without words."""
+        item_id = silence.item.id
+        at = {"audio_start_ms": _whole_ms(silence.heard_at_ms), "audio_end_ms": _whole_ms(silence.at_ms)}
+        self._outbox.add("input_audio_buffer.timeout_triggered", {**at, "item_id": item_id})
+        committed: JsonObject = {"previous_item_id": self._order.insert(item_id), "item_id": item_id}
+        self._outbox.add("input_audio_buffer.committed", committed)
+        self._add_item(silence.item)
+        self._tell_transcript(silence.item, config, 0.0, lost=False)
 
     def _commit_turn(self, turn: UserTurnCommitted, config: SessionConfig, inserted_ms: float | None) -> None:
         self._last_turn = turn
@@ -131,22 +162,42 @@ class InputEvents:
     def _tell_transcript(self, item: UserMessage, config: SessionConfig, spoken_ms: float, *, lost: bool) -> None:
         if not config.transcription:
             return
-        self.tell_transcript(item.id, 0, None if lost else item.text, spoken_ms / 1000)
+        stable, self._stable = self._stable, None
+        delta = item.text if stable is None or lost else stable.finish(item.text)
+        words = None if lost else item.text
+        self.tell_transcript(item.id, 0, words, spoken_ms / 1000, delta=delta, logprobs=config.logprobs)
 
-    def tell_transcript(self, item_id: ItemId, part: int, words: str | None, duration_s: float) -> None:
-        """Sends the transcript of a content part; None: its words are lost."""
+    def tell_transcript(
+        self,
+        item_id: ItemId,
+        part: int,
+        words: str | None,
+        duration_s: float,
+        *,
+        delta: str | None = None,
+        logprobs: bool = False,
+    ) -> None:
+        """Sends the transcript of a content part.
+
+        Args:
+            item_id: The item.
+            part: Index of the content part.
+            words: The transcript; None: its words are lost.
+            duration_s: Length of the speech.
+            delta: What no delta event has told yet; None: the whole transcript.
+            logprobs: Whether the client asked for the probabilities of the words.
+        """
         of_item: JsonObject = {"item_id": item_id, "content_index": part}
         if words is None:
             error = {name: value for name, value in error_object(LOST_WORDS).items() if name != "event_id"}
             self._outbox.add("conversation.item.input_audio_transcription.failed", {**of_item, "error": error})
             return
-        if words:
-            self._outbox.add("conversation.item.input_audio_transcription.delta", {**of_item, "delta": words})
+        self._tell_delta(item_id, words if delta is None else delta, part)
         usage = {"type": "duration", "seconds": round(duration_s, 3)}
-        self._outbox.add(
-            "conversation.item.input_audio_transcription.completed",
-            {**of_item, "transcript": words, "usage": usage},
-        )
+        completed: JsonObject = {**of_item, "transcript": words, "usage": usage}
+        if logprobs:
+            completed["logprobs"] = self.logprobs(words)
+        self._outbox.add("conversation.item.input_audio_transcription.completed", completed)
 
     def _refuse_commit(self) -> None:
         if self.committing:

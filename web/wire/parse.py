@@ -42,9 +42,10 @@ from web.wire.fields import (
 from web.wire.items import created_item
 from web.wire.message_content import ContentRules
 from web.wire.reply_ids import UNKNOWN_REPLY, reply_of
-from web.wire.session_config import SessionConfig
+from web.wire.session_config import SessionConfig, SessionOffer
 from web.wire.session_fields import response_options, updated
 from web.wire.sound_field import audio_bytes
+from web.wire.transcription_fields import in_transcription_session
 
 MAX_EVENT_ID_CHARS = 512
 MAX_APPEND_BYTES = 15 << 20
@@ -62,17 +63,18 @@ class Reader:
         config: The session's current settings; a session.update changes them.
     """
 
-    def __init__(self, config: SessionConfig, spoken: str, *, images: bool = False) -> None:
+    def __init__(self, config: SessionConfig, spoken: str, offer: SessionOffer | None = None) -> None:
         """Creates a reader.
 
         Args:
             config: The initial settings.
             spoken: The conversation's language.
-            images: Whether an LLM endpoint takes images.
+            offer: What the server offers sessions.
         """
         self.config = config
         self._spoken = spoken
-        self._images = images
+        self._offer = offer or SessionOffer()
+        self._begun = False  # the client has sent more than settings
 
     def read(self, message: str) -> Command | ProtocolError:
         """Parses a message to a command or an error."""
@@ -88,15 +90,19 @@ class Reader:
         try:
             if known is None:
                 _refuse_type(kind)
-            return known(self, event, event_id)
+            if self.config.kind == "transcription" and (refused := in_transcription_session(str(kind))) is not None:
+                raise refused
+            command = known(self, event, event_id)
         except FieldError as error:
             return _error(error, f"{kind}: " if known else "", event_id)
+        self._begun = self._begun or not isinstance(command, UpdateSession)
+        return command
 
     def _session_update(self, event: JsonObject, event_id: str | None) -> Command:
         refusals = Refusals()
         table = {**_ENVELOPE, "session": Field(_unchecked, required=True)}
         session = accepted(event, "", table, refusals)["session"]
-        config = updated(self.config, session, self._spoken, refusals)
+        config = updated(self.config, session, self._spoken, refusals, self._offer, begun=self._begun)
         return UpdateSession(event_id, config, _refused("session.update", refusals, event_id))
 
     def _append(self, event: JsonObject, event_id: str | None) -> Command:
@@ -109,7 +115,7 @@ class Reader:
     def _item_create(self, event: JsonObject, event_id: str | None) -> Command:
         found = _checked(event, _ITEM_CREATE)
         refusals, config = Refusals(), self.config
-        rules = ContentRules(self._images, True, config.input_format, config.output_format)
+        rules = ContentRules(self._offer.images, True, config.input_format, config.output_format)
         created = created_item(found["item"], "item", rules, refusals)
         after = found.get("previous_item_id")
         return CreateItem(
@@ -124,7 +130,7 @@ class Reader:
     def _response_create(self, event: JsonObject, event_id: str | None) -> Command:
         refusals = Refusals()
         found = accepted(event, "", {**_ENVELOPE, "response": Field(_unchecked)}, refusals)
-        options = response_options(self.config, found.get("response", {}), refusals)
+        options = response_options(self.config, found.get("response", {}), refusals, self._offer)
         return CreateResponse(event_id, options, _refused("response.create", refusals, event_id))
 
 
@@ -238,6 +244,9 @@ def _refuse_type(kind: object) -> NoReturn:
         raise FieldError("missing_required_parameter", "type is missing", "type")
     if not isinstance(kind, str):
         raise wrong_type("type", kind, "a string")
+    if kind == "transcription_session.update":
+        remedy = "use session.update with the session's type 'transcription'"
+        raise wrong_value("type", f"is {kind!r} of the beta protocol", remedy)
     raise wrong_value("type", f"is {shown(kind)}", listed(CLIENT_EVENTS))
 
 

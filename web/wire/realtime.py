@@ -19,6 +19,7 @@ from assistant.events import (
     ReplyStarted,
     ReplyStopped,
     SessionEvent,
+    SilenceTimedOut,
     SpeechDiscarded,
     SpeechStarted,
     TurnFinished,
@@ -74,7 +75,7 @@ class Realtime:
             expires_at_s: Latest end of the session, in seconds since 1970; None: never.
         """
         self._session = SessionDescription(session_id, service, expires_at_s)
-        self._reader = Reader(config, service.language, images=service.images)
+        self._reader = Reader(config, service.language, service.offer)
         self._outbox = Outbox()
         self._order = ItemOrder()
         self._input_events = InputEvents(self._outbox, self._order)
@@ -262,7 +263,7 @@ class Realtime:
                 begins is it.
         """
         match event:
-            case SpeechStarted() | InterimWords() | SpeechDiscarded() | UserTurnCommitted():
+            case SpeechStarted() | InterimWords() | SpeechDiscarded() | SilenceTimedOut() | UserTurnCommitted():
                 self._input_events.on_event(event, self.config, inserted_ms)
             case ReplyStarted(reply):
                 by_origin = self._input_events.was_requested(reply.turn) or not self.config.answers

@@ -6,6 +6,7 @@ from typing import Literal, get_args
 
 from assistant.events import ReplySent, ReplyStopped
 from assistant.history.spoken_transcript import TimedWord
+from assistant.pipeline.full_history import HISTORY_FULL
 from web.wire.errors import ProtocolError
 from web.wire.items import JsonObject
 from web.wire.session_config import AudioFormat, Limit
@@ -24,6 +25,7 @@ RealtimeType = Literal[
     "input_audio_buffer.committed",
     "input_audio_buffer.speech_started",
     "input_audio_buffer.speech_stopped",
+    "input_audio_buffer.timeout_triggered",
     "output_audio_buffer.cleared",
     "response.content_part.added",
     "response.content_part.done",
@@ -102,7 +104,8 @@ def ending_of(event: ReplySent | ReplyStopped) -> ResponseEnd:
     if isinstance(event, ReplySent):
         usage = _usage(event)
         if event.error is not None:
-            return ResponseEnd("failed", _failure("reply_failed", event.error), usage)
+            code = "context_length_exceeded" if event.error.startswith(HISTORY_FULL) else "reply_failed"
+            return ResponseEnd("failed", _failure(code, event.error), usage)
         if event.incomplete is not None:
             details: JsonObject = {"type": "incomplete"}
             if event.incomplete in _WHY_INCOMPLETE:

@@ -3,7 +3,8 @@
 `session_fields.py` parses a client's changes; `session_object.py` builds what the client is sent.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal
 
@@ -13,6 +14,9 @@ Modality = Literal["audio", "text"]
 Limit = int | Literal["inf"]
 Eagerness = Literal["low", "medium", "high", "auto"]
 Profile = Literal["auto", "patient", "balanced", "eager"]
+SessionKind = Literal["realtime", "transcription"]
+NoiseReduction = Literal["near_field", "far_field"]
+Delay = Literal["minimal", "low", "medium", "high", "xhigh"]
 
 _PROFILES: dict[Eagerness, Profile] = {"low": "patient", "medium": "balanced", "high": "eager"}
 _EAGERNESS: dict[Profile, Eagerness] = {"auto": "auto", "patient": "low", "balanced": "medium", "eager": "high"}
@@ -41,11 +45,12 @@ class ServerVad:
     """Ends a turn after a fixed silence, or after a silence that depends on the EOT probability.
 
     Attributes:
-        threshold: Has no effect: the VAD is calibrated.
+        threshold: Speech probability from which the VAD reports speech.
         silence_duration_ms: The fixed silence; None: the server decides (setting turn.profile).
         prefix_padding_ms: Audio before the speech onset.
         create_response: Whether turns are answered without a request.
         interrupt_response: Whether speech interrupts a reply.
+        idle_timeout_ms: Silence after a heard reply, after which the assistant speaks again; None: it waits.
     """
 
     threshold: float = 0.5
@@ -53,6 +58,7 @@ class ServerVad:
     prefix_padding_ms: int = 300
     create_response: bool = True
     interrupt_response: bool = True
+    idle_timeout_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +113,52 @@ class Extensions:
 
 
 @dataclass(frozen=True, slots=True)
+class Truncation:
+    """How a conversation is cut that is longer than the model sees.
+
+    Attributes:
+        kind: "auto": the server's limits. "disabled": never; a longer conversation is not answered.
+            "retention_ratio": to a share of the limit.
+        retention_ratio: The share that is kept.
+        post_instructions: Limit in tokens, without instructions and tools; None: the server's.
+    """
+
+    kind: Literal["auto", "disabled", "retention_ratio"] = "auto"
+    retention_ratio: float = 0.5
+    post_instructions: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PromptReference:
+    """A prompt of the server's configuration, with values for its variables.
+
+    Attributes:
+        id: Its name.
+        variables: The values, by name.
+        text: The prompt with these values.
+    """
+
+    id: str
+    variables: tuple[tuple[str, str], ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tracing:
+    """What a client adds to the traces of its session.
+
+    Attributes:
+        workflow_name: Name of the workflow; "" for none.
+        group_id: Groups several sessions; "" for none.
+        metadata: Further entries, as JSON text; "" for none.
+    """
+
+    workflow_name: str = ""
+    group_id: str = ""
+    metadata: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class SessionConfig:
     """All settings of a session that a client may change.
 
@@ -116,6 +168,13 @@ class SessionConfig:
         voice: The voice in use.
         speed: Speaking rate; 1 is the voice's own.
         tool_choice: "auto", "none", "required", or the name of the function that must be called.
+        kind: "transcription": the session has transcripts only, no replies.
+        transcription_delay: How long a transcription session waits before it sends words that may still change.
+        logprobs: Whether transcripts come with the probabilities of their tokens.
+        noise_reduction: The kind of microphone whose noise is removed; None: nothing is removed.
+        truncation: How a long conversation is cut.
+        prompt: The named prompt that the instructions came from, if any.
+        tracing: What the client adds to traces; None: nothing.
     """
 
     instructions: str = ""
@@ -130,8 +189,36 @@ class SessionConfig:
     tool_choice: str = "auto"
     max_output_tokens: Limit = "inf"
     extensions: Extensions = Extensions()
+    kind: SessionKind = "realtime"
+    transcription_delay: Delay = "low"
+    logprobs: bool = False
+    noise_reduction: NoiseReduction | None = None
+    truncation: Truncation = Truncation()
+    prompt: PromptReference | None = None
+    tracing: Tracing | None = None
 
     @property
     def answers(self) -> bool:
         """Whether turns are answered without a request."""
-        return self.turn_detection is not None and self.turn_detection.create_response
+        return self.turn_detection is not None and self.turn_detection.create_response and self.kind == "realtime"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOffer:
+    """What this server offers a session, apart from the protocol itself.
+
+    Attributes:
+        prompts: The named prompts of the configuration, with {{variables}}.
+        max_history_tokens: The most tokens of a conversation that the model sees.
+        images: Whether an LLM endpoint takes images.
+        no_noise_reduction: Why there is no noise reduction; "" if there is.
+        no_logprobs: Why transcripts have no probabilities; "" if they have.
+        no_threshold: Why the VAD has no threshold; "" if it has.
+    """
+
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    max_history_tokens: int = 1_000_000
+    images: bool = False
+    no_noise_reduction: str = ""
+    no_logprobs: str = ""
+    no_threshold: str = ""

@@ -9,10 +9,10 @@ from typing import Any
 
 from llm.chat import Function
 from web.wire.commands import ResponseOptions
+from web.wire.conversation_fields import REASONING, parallel_tool_calls, prompt_field, tracing_check, truncation_field
 from web.wire.fields import (
     IDENTIFIER,
     TEXT,
-    Check,
     Field,
     FieldError,
     Refusals,
@@ -24,7 +24,6 @@ from web.wire.fields import (
     json_text,
     listed,
     listing,
-    missing_here,
     moved,
     not_supported,
     number,
@@ -35,7 +34,22 @@ from web.wire.fields import (
     wrong_value,
 )
 from web.wire.response_input import input_of
-from web.wire.session_config import AudioFormat, Limit, Modality, SemanticVad, ServerVad, SessionConfig, TurnDetection
+from web.wire.session_config import (
+    AudioFormat,
+    Limit,
+    Modality,
+    SessionConfig,
+    SessionKind,
+    SessionOffer,
+    TurnDetection,
+)
+from web.wire.transcription_fields import (
+    include_field,
+    noise_reduction_field,
+    refuse_type_change,
+    transcription_field,
+)
+from web.wire.turn_detection_fields import turn_detection
 
 MAX_TOOLS = 128
 MAX_TOOLS_CHARS = 256_000
@@ -43,8 +57,6 @@ MAX_TOOLS_CHARS = 256_000
 MAX_OUTPUT_TOKENS = 32_768
 MAX_METADATA = 16
 SPEED = (0.25, 1.5)
-HANGOVER_MS = (100, 3000)
-PRE_ROLL_MS = (0, 1000)
 INTERRUPT_AFTER_MS = (40, 2000)
 
 _CHOICES = ("auto", "none", "required")
@@ -147,61 +159,12 @@ def _metadata(value: object, path: str) -> dict[str, str]:
     return {key: text(max_chars=512)(inner, f"{path}.{key}") for key, inner in value.items()}
 
 
-_SERVER_VAD = {
-    "type": Field(anything),
-    "threshold": Field(number(0, 1)),
-    "silence_duration_ms": Field(whole(*HANGOVER_MS)),
-    "prefix_padding_ms": Field(whole(*PRE_ROLL_MS)),
-    "create_response": Field(flag),
-    "interrupt_response": Field(flag),
-    "idle_timeout_ms": Field(missing_here("this server does not prompt users to speak; leave it out")),
-}
-_SEMANTIC_VAD = {
-    "type": Field(anything),
-    "eagerness": Field(one_of("low", "medium", "high", "auto")),
-    "create_response": Field(flag),
-    "interrupt_response": Field(flag),
-}
-_VAD_TYPE = one_of("server_vad", "semantic_vad")
-
-
-def _turn_detection(value: object, path: str, now: TurnDetection | None, refusals: Refusals) -> TurnDetection:
-    """Parses turn detection.
-
-    Missing fields keep the values of `now` if the type is the same, else take their defaults.
-    """
-    if not isinstance(value, dict):
-        raise wrong_type(path, value, "an object or null")
-    if value.get("type") is None and now is None:
-        raise FieldError("missing_required_parameter", f"{path}.type is missing", f"{path}.type")
-    if value.get("type") is not None:
-        base: TurnDetection = ServerVad() if _VAD_TYPE(value["type"], f"{path}.type") == "server_vad" else SemanticVad()
-        now = now if type(now) is type(base) else base
-    assert now is not None
-    found = accepted(value, path, _SERVER_VAD if isinstance(now, ServerVad) else _SEMANTIC_VAD, refusals)
-    found.pop("type", None)
-    return replace(now, **found)
-
-
-def _language(spoken: str) -> Check:
-    """Returns a check for the conversation's language, in any variant."""
-
-    def check(value: object, path: str) -> None:
-        found: str = IDENTIFIER(value, path)
-        if found.replace("_", "-").lower().split("-")[0] != spoken.lower().split("-")[0]:
-            raise not_supported(path, f"this server speaks {spoken!r}; leave it out")
-
-    return check
-
-
-_PROMPT = Field(missing_here("this server does not store prompts; use instructions"))
 _COMMON = {
     "instructions": Field(TEXT),
     "max_output_tokens": Field(_limit),
     "output_modalities": Field(_modality),
-    "parallel_tool_calls": Field(flag),
-    "prompt": _PROMPT,
-    "reasoning": Field(anything),
+    "parallel_tool_calls": Field(parallel_tool_calls),
+    "reasoning": Field(REASONING),
     "tool_choice": Field(_choice),
     "tools": Field(anything, parts=_functions),
 }
@@ -224,30 +187,31 @@ _BETA_SESSION = {
 }
 
 
-def _session(spoken: str) -> dict[str, Field]:
-    transcription = {
-        "model": Field(IDENTIFIER),
-        "language": Field(_language(spoken)),
-        **{name: Field(anything) for name in ("prompt", "delay", "keywords", "languages")},
-    }
+def _session(kind: SessionKind, spoken: str, offer: SessionOffer) -> dict[str, Field]:
     audio_input = {
         "format": Field(_format),
-        "noise_reduction": Field(anything),
-        "transcription": in_parts(transcription, null=True),
+        "noise_reduction": noise_reduction_field(offer),
+        "transcription": transcription_field(kind, spoken),
         "turn_detection": Field(_any_value, null=True),
     }
+    # The server sends these: a client may send back the session object that it got. Only the model may be another.
+    shown = {name: Field(anything) for name in ("id", "object", "expires_at", "model")}
+    common = {
+        "type": Field(one_of("realtime", "transcription")),
+        "include": include_field(offer),
+        "repartee": in_parts(_REPARTEE),
+        **shown,
+    }
+    if kind == "transcription":
+        return {**common, "audio": in_parts({"input": in_parts(audio_input)}), **_BETA_SESSION}
     audio_output = {"format": Field(_format), "speed": Field(number(*SPEED)), "voice": Field(_voice)}
-    audio = {"input": in_parts(audio_input), "output": in_parts(audio_output)}
     return {
         **_COMMON,
-        "type": Field(one_of("realtime", unsupported={"transcription": "this server offers only conversations"})),
-        "audio": in_parts(audio),
-        "repartee": in_parts(_REPARTEE),
-        # Accepted without effect, so that common clients need no change (docs/protocol.md).
-        **{
-            name: Field(anything)
-            for name in ("id", "object", "expires_at", "include", "model", "tracing", "truncation")
-        },
+        **common,
+        "audio": in_parts({"input": in_parts(audio_input), "output": in_parts(audio_output)}),
+        "prompt": prompt_field(offer),
+        "tracing": Field(tracing_check, null=True),
+        "truncation": truncation_field(offer),
         **_BETA_SESSION,
     }
 
@@ -272,31 +236,43 @@ _RESPONSE = {
 }
 
 
-def updated(config: SessionConfig, value: object, spoken: str, refusals: Refusals) -> SessionConfig:
-    """Returns the session's settings after an update; `spoken` is the conversation's language.
+def updated(
+    config: SessionConfig,
+    value: object,
+    spoken: str,
+    refusals: Refusals,
+    offer: SessionOffer = SessionOffer(),  # noqa: B008 - immutable
+    *,
+    begun: bool = False,
+) -> SessionConfig:
+    """Returns the session's settings after an update.
 
     Invalid fields are added to the refusals and keep their values.
+
+    Args:
+        config: The settings before.
+        value: The session of the event.
+        spoken: The conversation's language.
+        refusals: Receives the errors.
+        offer: What the server offers.
+        begun: The client has sent more than settings, so that the session keeps its type.
 
     Raises:
         FieldError: The update is not an object.
     """
-    found = accepted(value, "session", _session(spoken), refusals)
+    if isinstance(value, dict) and value.get("type") in {"realtime", "transcription"}:
+        wrong_type_change = refuse_type_change(config.kind, value["type"], begun=begun)
+        if wrong_type_change is None:
+            config = replace(config, kind=value["type"])
+        else:
+            refusals.add(wrong_type_change)
+    found = accepted(value, "session", _session(config.kind, spoken, offer), refusals)
     audio = found.get("audio", {})
-    heard, said = audio.get("input", {}), audio.get("output", {})
-    changes: dict[str, Any] = {
-        name: found[name] for name in ("instructions", "tools", "tool_choice", "max_output_tokens") if name in found
-    }
+    changes = _text_changes(found) | _input_changes(config, audio.get("input", {}), offer, refusals)
+    said = audio.get("output", {})
     changes |= {name: said[name] for name in ("voice", "speed") if name in said}
-    if "output_modalities" in found:
-        changes["modality"] = found["output_modalities"]
-    if "format" in heard:
-        changes["input_format"] = heard["format"]
     if "format" in said:
         changes["output_format"] = said["format"]
-    if "transcription" in heard:
-        changes["transcription"] = heard["transcription"] is not None
-    if "turn_detection" in heard:
-        changes["turn_detection"] = _detection_after(config.turn_detection, heard["turn_detection"], refusals)
     if "repartee" in found:
         declared = {name: value for name, value in found["repartee"].items() if name in _DECLARED}
         changes["extensions"] = replace(config.extensions, **{"events": True, **declared})
@@ -309,23 +285,64 @@ def updated(config: SessionConfig, value: object, spoken: str, refusals: Refusal
     return after
 
 
-def _detection_after(now: TurnDetection | None, value: object, refusals: Refusals) -> TurnDetection | None:
+def _text_changes(found: dict[str, Any]) -> dict[str, Any]:
+    """Returns the changes that are not about audio."""
+    names = ("tools", "tool_choice", "max_output_tokens", "tracing", "truncation", "prompt", "instructions")
+    changes = {name: found[name] for name in names if name in found}
+    if "prompt" in found and "instructions" not in found:
+        changes["instructions"] = found["prompt"].text
+    if "include" in found:
+        changes["logprobs"] = found["include"]
+    if "output_modalities" in found:
+        changes["modality"] = found["output_modalities"]
+    return changes
+
+
+def _input_changes(
+    config: SessionConfig, heard: dict[str, Any], offer: SessionOffer, refusals: Refusals
+) -> dict[str, Any]:
+    """Returns the changes about the client's audio."""
+    changes: dict[str, Any] = {}
+    if "format" in heard:
+        changes["input_format"] = heard["format"]
+    if "noise_reduction" in heard:
+        changes["noise_reduction"] = heard["noise_reduction"]
+    if "transcription" in heard:
+        changes["transcription"] = heard["transcription"] is not None
+        if heard["transcription"] is not None and "delay" in heard["transcription"]:
+            changes["transcription_delay"] = heard["transcription"]["delay"]
+    if "turn_detection" in heard:
+        changes["turn_detection"] = _detection_after(config, heard["turn_detection"], offer, refusals)
+    return changes
+
+
+def _detection_after(
+    config: SessionConfig, value: object, offer: SessionOffer, refusals: Refusals
+) -> TurnDetection | None:
     if value is None:
         return None
+    now, path = config.turn_detection, "session.audio.input.turn_detection"
     try:
-        return _turn_detection(value, "session.audio.input.turn_detection", now, refusals)
+        return turn_detection(value, path, now, config.kind, offer, refusals)
     except FieldError as error:
         refusals.add(error)
         return now
 
 
-def response_options(config: SessionConfig, value: object, refusals: Refusals) -> ResponseOptions:
+def response_options(
+    config: SessionConfig,
+    value: object,
+    refusals: Refusals,
+    offer: SessionOffer = SessionOffer(),  # noqa: B008 - immutable
+) -> ResponseOptions:
     """Parses the options of one response. Invalid options are added to the refusals; the session's settings apply.
 
     Raises:
         FieldError: The options are not an object, or have invalid input.
     """
-    found = accepted(value, "response", _RESPONSE, refusals)
+    found = accepted(value, "response", {**_RESPONSE, "prompt": prompt_field(offer)}, refusals)
+    if "prompt" in found:
+        found = {"instructions": found["prompt"].text, **found}
     said = found.get("audio", {}).get("output", {})
     options = ResponseOptions(
         instructions=found.get("instructions"),

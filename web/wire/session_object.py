@@ -1,12 +1,14 @@
 """Builds the session object of session.created and session.updated."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 from assistant.pipeline.engines import EngineChoice
 from web.wire.items import JsonObject
 from web.wire.server_events import format_object
-from web.wire.session_config import ServerVad, SessionConfig, TurnDetection
+from web.wire.session_config import PromptReference, ServerVad, SessionConfig, SessionOffer, Tracing, Truncation
+from web.wire.transcription_fields import LOGPROBS
+from web.wire.turn_detection_fields import WITHOUT_RESPONSES
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +22,7 @@ class Service:
         language: Language of the conversation.
         engines: The engine of each stage.
         resume_token: Token with which a new connection resumes this conversation.
-        images: Whether an LLM endpoint takes images.
+        offer: What it offers sessions.
     """
 
     version: str
@@ -29,7 +31,7 @@ class Service:
     language: str
     engines: tuple[EngineChoice, ...]
     resume_token: str
-    images: bool = False
+    offer: SessionOffer = field(default_factory=SessionOffer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,21 +57,39 @@ def session_object(session: SessionDescription, config: SessionConfig) -> JsonOb
     """Builds the session object."""
     service = session.service
     transcription = {"model": service.transcriber, "language": service.language, "prompt": None}
-    return {
-        "type": "realtime",
-        "object": "realtime.session",
+    if config.kind == "transcription":
+        transcription["delay"] = config.transcription_delay
+    audio_input = {
+        "format": format_object(config.input_format),
+        "transcription": transcription if config.transcription else None,
+        "noise_reduction": None if config.noise_reduction is None else {"type": config.noise_reduction},
+        "turn_detection": _turn_detection(config),
+    }
+    shown: JsonObject = {
+        "type": config.kind,
+        "object": "realtime.session" if config.kind == "realtime" else "realtime.transcription_session",
         "id": session.session_id,
-        "model": service.model,
         "expires_at": session.expires_at_s,
+        "include": [LOGPROBS] if config.logprobs else None,
+        "repartee": {
+            "version": service.version,
+            "resume_token": service.resume_token,
+            "resumed": session.resumed,
+            "heard_ms": round(session.heard_ms, 1),
+            "language": service.language,
+            "engines": [_engine(engine) for engine in service.engines],
+            **asdict(config.extensions),
+        },
+    }
+    if config.kind == "transcription":
+        return {**shown, "audio": {"input": audio_input}}
+    return {
+        **shown,
+        "model": service.model,
         "output_modalities": [config.modality],
         "instructions": config.instructions,
         "audio": {
-            "input": {
-                "format": format_object(config.input_format),
-                "transcription": transcription if config.transcription else None,
-                "noise_reduction": None,
-                "turn_detection": _turn_detection(config.turn_detection),
-            },
+            "input": audio_input,
             "output": {
                 "format": format_object(config.output_format),
                 "voice": config.voice,
@@ -87,19 +107,9 @@ def session_object(session: SessionDescription, config: SessionConfig) -> JsonOb
         ],
         "tool_choice": _choice(config.tool_choice),
         "max_output_tokens": config.max_output_tokens,
-        "truncation": "auto",
-        "tracing": None,
-        "prompt": None,
-        "include": None,
-        "repartee": {
-            "version": service.version,
-            "resume_token": service.resume_token,
-            "resumed": session.resumed,
-            "heard_ms": round(session.heard_ms, 1),
-            "language": service.language,
-            "engines": [_engine(engine) for engine in service.engines],
-            **asdict(config.extensions),
-        },
+        "truncation": _truncation(config.truncation),
+        "tracing": _tracing(config.tracing),
+        "prompt": _prompt(config.prompt),
     }
 
 
@@ -107,12 +117,37 @@ def _engine(engine: EngineChoice) -> JsonObject:
     return {name: getattr(engine, name) for name in ("stage", "name", "detail", "why", "fallback")}
 
 
-def _turn_detection(detection: TurnDetection | None) -> JsonObject | None:
+def _turn_detection(config: SessionConfig) -> JsonObject | None:
+    detection = config.turn_detection
     if detection is None:
         return None
     kind = "server_vad" if isinstance(detection, ServerVad) else "semantic_vad"
-    idle = {"idle_timeout_ms": None} if isinstance(detection, ServerVad) else {}
-    return {"type": kind, **asdict(detection), **idle}
+    shown = {"type": kind, **asdict(detection)}
+    if config.kind == "transcription":
+        return {name: value for name, value in shown.items() if name not in WITHOUT_RESPONSES}
+    return shown
+
+
+def _truncation(truncation: Truncation) -> object:
+    if truncation.kind != "retention_ratio":
+        return truncation.kind
+    shown: JsonObject = {"type": truncation.kind, "retention_ratio": truncation.retention_ratio}
+    if truncation.post_instructions is not None:
+        shown["token_limits"] = {"post_instructions": truncation.post_instructions}
+    return shown
+
+
+def _tracing(tracing: Tracing | None) -> object:
+    if tracing is None:
+        return None
+    given: JsonObject = {name: value for name, value in asdict(tracing).items() if value}
+    if tracing.metadata:
+        given["metadata"] = json.loads(tracing.metadata)
+    return given or "auto"
+
+
+def _prompt(prompt: PromptReference | None) -> JsonObject | None:
+    return None if prompt is None else {"id": prompt.id, "variables": dict(prompt.variables), "version": None}
 
 
 def _choice(choice: str) -> object:

@@ -1,0 +1,74 @@
+"""What a session begins with, and what this server offers its client."""
+
+from dataclasses import replace
+from functools import cache
+from importlib.util import find_spec
+
+from starlette.types import Scope
+from starlette.websockets import WebSocket
+
+from assistant.config.settings import LlmSection, Settings
+from assistant.pipeline.engines import EngineChoice, Engines
+from audio.extra import installing
+from web.phone.session import call_of, config_of_call
+from web.session_acceptor import passed_config
+from web.wire.session_config import Limit, SemanticVad, SessionConfig, SessionOffer
+
+_VADS_WITH_THRESHOLD = ("silero", "cascade")
+_RECOGNIZERS_WITH_PROBABILITIES = ("faster-whisper",)
+
+
+def session_offer(settings: Settings, chosen: list[EngineChoice]) -> SessionOffer:
+    """Returns what the server offers; `chosen`: its engines."""
+    names = {one.stage: one.name for one in chosen}
+    vad, recognizer = names.get("vad", ""), names.get("stt", "")
+    no_noise_reduction = "" if _has_livekit() else f"it needs the package livekit: {installing('desktop')}"
+    no_threshold = f"the VAD in use, {vad}, has no threshold; leave it out"
+    no_logprobs = f"the recognizer in use, {recognizer}, has no probabilities; leave it out"
+    return SessionOffer(
+        prompts=settings.server.prompts.texts,
+        max_history_tokens=settings.llm.max_history_tokens,
+        images=any(endpoint.images for endpoint in settings.llm.endpoints),
+        no_noise_reduction=no_noise_reduction,
+        no_logprobs="" if recognizer in _RECOGNIZERS_WITH_PROBABILITIES else no_logprobs,
+        no_threshold="" if vad in _VADS_WITH_THRESHOLD else no_threshold,
+    )
+
+
+@cache
+def _has_livekit() -> bool:
+    return find_spec("livekit") is not None
+
+
+def initial_config(settings: Settings, voice: str) -> SessionConfig:
+    """Returns the settings of a session before its client changes them; `voice`: the name of the voice."""
+    # The server's limit on output tokens counts if it differs from the default.
+    configured = settings.llm.max_tokens
+    limit: Limit = "inf" if configured == LlmSection().max_tokens else configured
+    return SessionConfig(
+        instructions=settings.assistant.instructions,
+        turn_detection=SemanticVad.of_profile(settings.turn.profile),
+        voice=voice,
+        max_output_tokens=limit,
+    )
+
+
+def config_of_connection(websocket: WebSocket, initial: SessionConfig) -> SessionConfig:
+    """Returns the settings with which the session of this connection begins.
+
+    They are those of its client secret, if it has one. `?intent=transcription` asks for a transcription session.
+    """
+    scope: Scope = websocket.scope
+    config = passed_config(scope) or initial
+    if call_of(scope) is not None:
+        return config_of_call(config)
+    if websocket.query_params.get("intent") == "transcription":
+        return replace(config, kind="transcription")
+    return config
+
+
+def engines_of_session(engines: Engines, config: SessionConfig) -> Engines:
+    """Returns the engines of a session. A transcription session does without the language model and its connections."""
+    if config.kind == "realtime":
+        return engines
+    return replace(engines, warm_connections=None, summarizer=None, tools=None, listening_sound=None)

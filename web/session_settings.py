@@ -1,0 +1,37 @@
+"""Applies a client's settings to its running session."""
+
+from dataclasses import asdict, replace
+
+from assistant.history.history import History
+from assistant.pipeline.session import Session
+from assistant.turns.settings import TurnSettings
+from audio.vad import DEFAULT_THRESHOLD, AdjustableVad
+from web.client_settings import reply_options, turn_settings
+from web.wire.session_config import Profile, ServerVad, SessionConfig, Truncation
+
+
+def apply_settings(session: Session, base: TurnSettings, profile: Profile, config: SessionConfig) -> None:
+    """Applies all settings of a client.
+
+    Args:
+        session: The session.
+        base: The server's turn-taking settings.
+        profile: The server's setting turn.profile.
+        config: The client's settings.
+    """
+    session.turns.settings = turn_settings(base, profile, config)
+    session.history.instructions = config.instructions
+    _truncate(session.history, config.truncation)
+    session.reply_options = reply_options(config)
+    tracing = asdict(config.tracing) if config.tracing is not None else {}
+    session.recorder.tracing = {name: value for name, value in tracing.items() if value}
+    if config.kind == "transcription":
+        session.settings = replace(session.settings, greeting="")
+    detection, vad = config.turn_detection, session.engines.vad
+    if isinstance(vad, AdjustableVad):
+        vad.set_threshold(detection.threshold if isinstance(detection, ServerVad) else DEFAULT_THRESHOLD)
+
+
+def _truncate(history: History, truncation: Truncation) -> None:
+    history.truncates = truncation.kind != "disabled"
+    history.own_max_tokens, history.kept = truncation.post_instructions, truncation.retention_ratio

@@ -1,0 +1,105 @@
+"""Parses `turn_detection`. A number out of range is refused by name, and the nearest allowed one is used."""
+
+from dataclasses import replace
+
+from web.wire.fields import (
+    Check,
+    Field,
+    FieldError,
+    Refusals,
+    accepted,
+    anything,
+    flag,
+    not_supported,
+    number,
+    one_of,
+    whole,
+    wrong_type,
+)
+from web.wire.session_config import SemanticVad, ServerVad, SessionKind, SessionOffer, TurnDetection
+
+DEFAULT_THRESHOLD = ServerVad().threshold
+SILENCE_MS = (100, 10_000)
+PREFIX_PADDING_MS = (0, 2000)
+"""The recognizer's audio buffer holds 5 s, which speech that is being confirmed also needs."""
+IDLE_TIMEOUT_MS = (5000, 30_000)
+THRESHOLD = (0, 1)
+
+
+def turn_detection(  # noqa: PLR0917
+    value: object, path: str, now: TurnDetection | None, kind: SessionKind, offer: SessionOffer, refusals: Refusals
+) -> TurnDetection:
+    """Parses turn detection.
+
+    Missing fields keep the values of `now` if the type is the same, else take their defaults.
+    """
+    if not isinstance(value, dict):
+        raise wrong_type(path, value, "an object or null")
+    if value.get("type") is None and now is None:
+        raise FieldError("missing_required_parameter", f"{path}.type is missing", f"{path}.type")
+    if value.get("type") is not None:
+        base: TurnDetection = ServerVad() if _VAD_TYPE(value["type"], f"{path}.type") == "server_vad" else SemanticVad()
+        now = now if type(now) is type(base) else base
+    assert now is not None
+    table = _SERVER_VAD if isinstance(now, ServerVad) else _SEMANTIC_VAD
+    if kind == "transcription":
+        table = {name: WITHOUT_RESPONSES.get(name, field) for name, field in table.items()}
+    found = accepted(value, path, table, refusals)
+    found.pop("type", None)
+    if offer.no_threshold and found.get("threshold", DEFAULT_THRESHOLD) != DEFAULT_THRESHOLD:
+        refusals.add(not_supported(f"{path}.threshold", offer.no_threshold))
+        del found["threshold"]
+    return replace(now, **found)
+
+
+def _clamped(check: Check, minimum: float, maximum: float, *, null: bool = False) -> Field:
+    """Returns a field for a number. One out of bounds is refused, and the bound takes effect."""
+
+    def nearest(value: object, path: str, refusals: Refusals) -> object:
+        try:
+            return check(value, path)
+        except FieldError as error:
+            if not isinstance(value, int | float) or isinstance(value, bool) or minimum <= value <= maximum:
+                raise
+            bound = minimum if value < minimum else maximum
+            refusals.add(FieldError(error.code, f"{error}; {bound:g} is used", error.param))
+            return bound
+
+    return Field(check, null=null, parts=nearest)
+
+
+def _false(reason: str) -> Check:
+    def check(value: object, path: str) -> bool:
+        if flag(value, path):
+            raise not_supported(path, reason)
+        return False
+
+    return check
+
+
+_SERVER_VAD = {
+    "type": Field(anything),
+    "threshold": _clamped(number(*THRESHOLD), *THRESHOLD),
+    "silence_duration_ms": _clamped(whole(*SILENCE_MS), *SILENCE_MS),
+    "prefix_padding_ms": _clamped(whole(*PREFIX_PADDING_MS), *PREFIX_PADDING_MS),
+    "create_response": Field(flag),
+    "interrupt_response": Field(flag),
+    "idle_timeout_ms": _clamped(whole(*IDLE_TIMEOUT_MS), *IDLE_TIMEOUT_MS, null=True),
+}
+_SEMANTIC_VAD = {
+    "type": Field(anything),
+    "eagerness": Field(one_of("low", "medium", "high", "auto")),
+    "create_response": Field(flag),
+    "interrupt_response": Field(flag),
+}
+_NO_RESPONSES = "a transcription session has no responses; leave it out"
+WITHOUT_RESPONSES = {
+    "create_response": Field(_false(_NO_RESPONSES)),
+    "interrupt_response": Field(_false(_NO_RESPONSES)),
+    "idle_timeout_ms": Field(lambda _value, path: _refuse(path)),
+}
+_VAD_TYPE = one_of("server_vad", "semantic_vad")
+
+
+def _refuse(path: str) -> None:
+    raise not_supported(path, _NO_RESPONSES)
