@@ -7,9 +7,9 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
 from assistant.setup.engine_loader import EngineLoader
+from web.access_control import CALLS_PATH
 from web.api_paths import RealtimeEndpoint
 from web.http_api.bodies import (
-    CALLS_PATH,
     SECRETS_PATH,
     SESSIONS_PATH,
     SPEECH_PATH,

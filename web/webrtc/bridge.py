@@ -23,6 +23,9 @@ FIRST_DELAY_S = 0.08
 _LOOKED_AT = ("append", "session.", "playout")
 """A message with none of these is passed on as it is."""
 
+CALL_EVENTS = ("output_audio_buffer.started", "output_audio_buffer.stopped")
+"""Events that only a call has."""
+
 _INTERRUPTED = frozenset({"cancelled", "failed"})
 """Statuses of a response whose rest must not be played."""
 
@@ -95,7 +98,7 @@ class CallBridge:
             audio = session.get("audio")
             part = audio.get(side) if isinstance(audio, dict) else None
             form = part.get("format") if isinstance(part, dict) else None
-            if isinstance(form, dict) and form.get("type") in {"audio/pcmu", "audio/pcma"}:
+            if part is not None and isinstance(form, dict) and form.get("type") in {"audio/pcmu", "audio/pcma"}:
                 path = f"session.audio.{side}.format"
                 self._refuse(event, path, f"{path}: a WebRTC call is always in Opus; leave it out")
                 del part["format"]

@@ -94,9 +94,10 @@ class Call:
             async with asyncio.timeout(ANSWER_TIMEOUT_S):
                 await self._peer.setRemoteDescription(RTCSessionDescription(offer, "offer"))
                 self._sender = self._peer.addTrack(_ReplyTrack(self._next_packet))
+                known = RTCRtpReceiver.getCapabilities("audio")
+                codecs = [] if known is None else [one for one in known.codecs if one.mimeType.lower() == "audio/opus"]
                 for transceiver in self._peer.getTransceivers():
-                    codecs = RTCRtpReceiver.getCapabilities("audio").codecs
-                    transceiver.setCodecPreferences([one for one in codecs if one.mimeType.lower() == "audio/opus"])
+                    transceiver.setCodecPreferences(codecs)
                     _divert_packets(transceiver.receiver, self._on_packet)
                 await self._peer.setLocalDescription(await self._peer.createAnswer())
         except TimeoutError:

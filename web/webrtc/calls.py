@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Scope, Send
 
+from audio.extra import installing
 from web.access_control import CALLS_PATH, REALTIME_PATHS
 from web.http_api.bodies import BodyReader
 from web.http_api.errors import ApiError
@@ -35,8 +36,6 @@ SETTLE_TIMEOUT_S = 15.0
 
 MAX_ANSWERING = 16
 """Calls that are being answered at a time."""
-
-INSTALL = "this server has no WebRTC: install Repartee with the extra webrtc (pip install 'repartee[webrtc]')"
 
 _RETRY_AFTER = {"Retry-After": "5"}
 
@@ -76,7 +75,8 @@ class Calls:
         self.state.check()
         make = _make_call()
         if make is None or self._tasks is None:
-            raise ApiError(501, "webrtc_not_installed", f"{INSTALL}, or connect to /v1/realtime by WebSocket")
+            message = f"this server has no WebRTC: {installing('webrtc')}, or connect to /v1/realtime by WebSocket"
+            raise ApiError(501, "webrtc_not_installed", message)
         if self._answering >= MAX_ANSWERING:
             raise ApiError.busy("the server is answering its maximum number of calls; try again in a moment", 1)
         self._answering += 1

@@ -5,6 +5,7 @@ interruption drops the rest here, within a frame.
 """
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -47,8 +48,8 @@ class OutgoingAudio:
 
     def __init__(self) -> None:
         """Starts silent."""
-        self.started = _ignore
-        self.stopped = _ignore
+        self.started: Callable[[str], None] = lambda _response_id: None
+        self.stopped: Callable[[str], None] = lambda _response_id: None
         self._replies: deque[_Reply] = deque()
         self._dropped: deque[str] = deque(maxlen=8)  # further sound of these is dropped
         self._reports: deque[tuple[float, Playout]] = deque()
@@ -139,7 +140,3 @@ def _taken(reply: _Reply) -> Pcm:
     reply.waiting_samples -= filled
     reply.sent += filled
     return frame
-
-
-def _ignore(_response_id: str) -> None:
-    pass
