@@ -29,7 +29,7 @@ from web.app import make_app
 from web.connection import Connections
 from web.engine_pool import EnginePool
 from web.http_api.client_secrets import ClientSecrets
-from web.http_api.routes import ApiParts, api_routes
+from web.http_api.routes import ApiParts, api_routes, make_calls
 from web.http_api.serving import ServerState
 from web.listening_sockets import listen
 from web.metrics import Metrics
@@ -177,6 +177,7 @@ async def session_server(engine_loader: EngineLoader, token: str | None = None) 
     parts = ApiParts(engine_loader, connections.initial_config, connections.service)
     state = ServerState(engine_pool, limits, lambda: acceptor.turn_in_progress)
     acceptor.at_drain(state.ended.set)
+    calls = make_calls(parts, state, acceptor)
     loaded: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def engines_loaded(error: Exception | None) -> None:
@@ -191,7 +192,7 @@ async def session_server(engine_loader: EngineLoader, token: str | None = None) 
         acceptor,
         metrics,
         loaded=engines_loaded,
-        background_tasks=(connections.log_losses,),
+        background_tasks=(connections.log_losses, calls.run),
         traces=connections.traces,
         api_routes=api_routes(
             parts,
@@ -199,6 +200,7 @@ async def session_server(engine_loader: EngineLoader, token: str | None = None) 
             state,
             metrics.request_refused,
             max_audio_requests=section.max_audio_requests,
+            calls=calls,
         ),
         client_secrets=client_secrets,
     )

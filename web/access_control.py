@@ -15,6 +15,10 @@ KEY_PROTOCOL = "openai-insecure-api-key."
 """Prefix of the subprotocol that carries the token of browser clients, which cannot set an Authorization header."""
 
 REALTIME_PATHS = ("/v1/realtime", "/v1/realtime/")
+CALLS_PATH = "/v1/realtime/calls"
+
+SECRET_PATHS = frozenset({*REALTIME_PATHS, CALLS_PATH})
+"""Paths that a client secret opens: those where a session begins."""
 
 OPEN_PATHS = frozenset({"/", "/favicon.ico", "/healthz", "/readyz"})
 OPEN_FOLDER = "/static/"
@@ -159,7 +163,7 @@ class AccessControl:
         # All keys are compared, each in constant time.
         if self._token is not None and any([hmac.compare_digest(key.encode(), self._token.encode()) for key in keys]):  # noqa: C419
             return None
-        if request.path in REALTIME_PATHS and request.secret_is_valid is not None:
+        if request.path in SECRET_PATHS and request.secret_is_valid is not None:
             # Checked without a server token too: the session would lack the settings that belong to the secret.
             return None if request.secret_is_valid else _SECRET_INVALID
         if self._token is None or request.path in OPEN_PATHS or request.path.startswith(OPEN_FOLDER):

@@ -24,7 +24,7 @@ TELL_TIMEOUT_S = 1.0
 _MISSING: dict[str, str] = {
     "realtime/transcription_sessions": "Make a secret with /v1/realtime/client_secrets instead.",
     "realtime/translations": "This server has no translation sessions, only conversations.",
-    "realtime/calls": "This server has no WebRTC or SIP calls. Connect to /v1/realtime by WebSocket.",
+    "realtime/calls": "Begin a WebRTC call with POST /v1/realtime/calls.",
     "audio/translations": "This server does not translate. Use /v1/audio/transcriptions.",
     "chat": "This server has no chat completions. Connect to /v1/realtime by WebSocket.",
     "responses": "This server has no responses endpoint. Connect to /v1/realtime by WebSocket.",
@@ -93,6 +93,6 @@ def _refusal(websocket: WebSocket) -> tuple[str, str, str] | None:
         message += "intent=transcription for transcripts only."
         return "not_supported", "intent", message
     if query.get("call_id"):
-        message = "This server has no WebRTC or SIP calls to join: connect without call_id to begin a conversation."
+        message = "A call cannot be joined by WebSocket: its events are on its data channel. Connect without call_id."
         return "not_supported", "call_id", message
     return None

@@ -21,7 +21,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
-from web.access_control import REALTIME_PATHS, AccessControl, Refusal, Request
+from web.access_control import CALLS_PATH, REALTIME_PATHS, AccessControl, Refusal, Request
 from web.api_paths import NotFound, RealtimeEndpoint
 from web.health import EngineHealth, readiness
 from web.http_api.client_secrets import ClientSecrets, is_client_secret
@@ -246,8 +246,8 @@ class _Gate:
             await self._app(scope, receive, send)
 
     def _with_secret(self, request: Request, scope: Scope) -> Request:
-        """Looks up the client secret of a WebSocket handshake, and passes its settings to the session."""
-        if self._client_secrets is None or scope["type"] != "websocket":
+        """Looks up the client secret with which a session begins, and passes its settings to the session."""
+        if self._client_secrets is None or (scope["type"] != "websocket" and scope["path"] != CALLS_PATH):
             return request
         sent = [key for key in request.keys if is_client_secret(key)][:MAX_SECRETS_SENT]
         if not sent:

@@ -27,7 +27,7 @@ from web.acceptor import Acceptor
 from web.access_control import TOKEN_SHAPE, AccessControl
 from web.app import make_app
 from web.http_api.client_secrets import ClientSecrets
-from web.http_api.routes import api_routes
+from web.http_api.routes import api_routes, make_calls
 from web.http_api.serving import ServerState
 from web.http_timeouts import TimedHttpProtocol, close_oldest_idle
 from web.listening_sockets import BACKLOG, listen
@@ -181,22 +181,25 @@ async def serve(
         client_secrets = ClientSecrets(asyncio.get_running_loop().time)
         state = ServerState(services.engine_pool, limits, lambda: session_acceptor.turn_in_progress)
         session_acceptor.at_drain(state.ended.set)
+        parts = services.api_parts
+        calls = None if parts is None else make_calls(parts, state, session_acceptor)
         app = make_app(
             services.engine_pool,
             access_control,
             session_acceptor,
             metrics,
             loaded=engines_loaded,
-            background_tasks=services.background_tasks,
+            background_tasks=(*services.background_tasks, *(() if calls is None else (calls.run,))),
             traces=services.traces,
             api_routes=()
-            if services.api_parts is None
+            if parts is None
             else api_routes(
-                services.api_parts,
+                parts,
                 client_secrets,
                 state,
                 metrics.request_refused,
                 max_audio_requests=section.max_audio_requests,
+                calls=calls,
             ),
             client_secrets=client_secrets,
         )

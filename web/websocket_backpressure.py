@@ -49,6 +49,11 @@ def abort_of(scope: Scope) -> Callable[[], None]:
     return abort
 
 
+def set_abort(scope: Scope, abort: Callable[[], None]) -> None:
+    """Sets the function that `abort_of` returns, for a connection that is no socket of its own."""
+    scope.setdefault("state", {})[_ABORT] = abort
+
+
 def transport_of(scope: Scope) -> asyncio.Transport | None:
     """Returns the transport of a connection; None if it is unknown."""
     transport: asyncio.Transport | None = scope.get("state", {}).get(_TRANSPORT)

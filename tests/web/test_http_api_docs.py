@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from web.access_control import CALLS_PATH
 from web.http_api.bodies import MAX_BYTES
 from web.http_api.routes import MODELS_PATH
 
@@ -31,4 +32,4 @@ def test_documentation_names_every_http_error() -> None:
 
 def test_documentation_names_every_path() -> None:
     named = set(re.findall(r"`(?:GET|POST) (/v1/[^`]+)`", GUIDE))
-    assert named == {*MAX_BYTES, MODELS_PATH, f"{MODELS_PATH}/{{id}}"}
+    assert named == {*MAX_BYTES, MODELS_PATH, f"{MODELS_PATH}/{{id}}", f"{CALLS_PATH}/{{id}}/hangup"}

@@ -8,6 +8,7 @@ from openai.types.realtime import realtime_client_event, realtime_server_event
 
 from web.wire.errors import CODES, Refusal
 from web.wire.parse import CLIENT_EVENTS
+from web.webrtc.bridge import CALL_EVENTS
 from web.wire.server_events import SERVER_EVENTS
 
 ROOT = Path(__file__).parents[2]
@@ -40,7 +41,7 @@ def test_documentation_names_the_client_events() -> None:
 
 def test_documentation_names_the_server_events() -> None:
     rows = table("Events to the client")
-    assert {name for name, sent in rows.items() if sent == "yes"} == set(SERVER_EVENTS)
+    assert {name for name, sent in rows.items() if sent == "yes"} == {*SERVER_EVENTS, *CALL_EVENTS}
     assert of_realtime(set(rows)) == sdk_types(realtime_server_event.RealtimeServerEvent)
 
 

@@ -15,6 +15,7 @@ from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 
+from web.access_control import CALLS_PATH
 from web.http_api.errors import ApiError
 from web.wire.fields import FieldError
 from web.wire.parse import object_of
@@ -35,6 +36,7 @@ MAX_BYTES: Mapping[str, int] = MappingProxyType(
     {
         SECRETS_PATH: MAX_JSON_BYTES,
         SESSIONS_PATH: MAX_JSON_BYTES,
+        CALLS_PATH: MAX_JSON_BYTES,
         SPEECH_PATH: MAX_JSON_BYTES,
         TRANSCRIPTIONS_PATH: MAX_UPLOAD_BYTES + _FORM_BYTES,
     }
@@ -53,6 +55,8 @@ PARSED_BYTES = 8 << 10
 """Bytes of a form that are parsed before other tasks of the event loop run."""
 
 MAX_FIELDS = 64
+MAX_TEXTS = 8
+"""Fields of a form of texts that may be sent as files."""
 MAX_FIELD_BYTES = 16 << 10
 
 
@@ -77,22 +81,39 @@ class BodyReader:
 
     async def json_object(self, request: Request) -> dict[str, Any]:
         """Returns the JSON object in the body; an empty body is an empty object. Raises ApiError."""
+        text = await self.text(request)
+        if not text:
+            return {}
+        try:
+            return object_of(text)
+        except FieldError as error:
+            raise ApiError.of_field(error) from error
+
+    async def text(self, request: Request) -> str:
+        """Returns the body as text. Raises ApiError."""
         if self._objects >= self.most_objects:
             raise _too_many()
         self._objects += 1
         try:
             async with _bounded(request) as chunks:
-                text = b"".join([chunk async for chunk in chunks])
+                body = b"".join([chunk async for chunk in chunks])
         finally:
             self._objects -= 1
-        if not text:
-            return {}
         try:
-            return object_of(text.decode())
+            return body.decode()
         except UnicodeDecodeError as error:
             raise ApiError(400, "invalid_json", "the body is not UTF-8") from error
-        except FieldError as error:
-            raise ApiError.of_field(error) from error
+
+    async def text_form(self, request: Request) -> dict[str, str]:
+        """Returns the fields of a multipart body, all of which are texts of up to `MAX_JSON_BYTES`. Raises ApiError."""
+        if self._objects >= self.most_objects:
+            raise _too_many()
+        self._objects += 1
+        try:
+            items = await _items(request, max_files=MAX_TEXTS, max_part_size=MAX_JSON_BYTES)
+            return {name: await _text_of(value, name) for name, value in items}
+        finally:
+            self._objects -= 1
 
     async def form(self, request: Request) -> "Form":
         """Returns the fields of a multipart body. Its file is kept in memory only. Raises ApiError."""
@@ -129,17 +150,31 @@ class _InMemoryParser(MultiPartParser):
     spool_max_size = MAX_UPLOAD_BYTES + _FORM_BYTES
 
 
-async def _parsed(request: Request) -> Form:
+async def _items(request: Request, *, max_files: int, max_part_size: int) -> list[tuple[str, UploadFile | str]]:
     async with _bounded(request) as chunks:
         parser = _InMemoryParser(
-            request.headers, chunks, max_files=1, max_fields=MAX_FIELDS, max_part_size=MAX_FIELD_BYTES
+            request.headers, chunks, max_files=max_files, max_fields=MAX_FIELDS, max_part_size=max_part_size
         )
         try:
-            items = (await parser.parse()).multi_items()
+            return (await parser.parse()).multi_items()
         except MultiPartException as error:
             raise ApiError(400, "invalid_multipart", f"the form cannot be read: {error.message}") from error
+
+
+async def _text_of(value: UploadFile | str, name: str) -> str:
+    """Returns a field that may have been sent as a file, as browsers and clients do for a part with a content type."""
+    if isinstance(value, str):
+        return value
+    with value.file as file:
+        try:
+            return file.read().decode()
+        except UnicodeDecodeError as error:
+            raise ApiError(400, "invalid_value", f"{name} is not UTF-8", name) from error
+
+
+async def _parsed(request: Request) -> Form:
     form = Form({}, None)
-    for name, value in items:
+    for name, value in await _items(request, max_files=1, max_part_size=MAX_FIELD_BYTES):
         if isinstance(value, UploadFile):
             with value.file as file:
                 if name != "file":

@@ -4,19 +4,31 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp
 
 from assistant.setup.engine_loader import EngineLoader
-from web.http_api.bodies import SECRETS_PATH, SESSIONS_PATH, SPEECH_PATH, TRANSCRIPTIONS_PATH, BodyReader
+from web.access_control import CALLS_PATH
+from web.api_paths import RealtimeEndpoint
+from web.http_api.bodies import (
+    SECRETS_PATH,
+    SESSIONS_PATH,
+    SPEECH_PATH,
+    TRANSCRIPTIONS_PATH,
+    BodyReader,
+)
 from web.http_api.client_secrets import ClientSecrets
 from web.http_api.models import Models
 from web.http_api.secret_endpoints import SecretEndpoints
 from web.http_api.serving import ApiEndpoint, AudioSlots, Handler, ServerState
 from web.http_api.speech import Speech
 from web.http_api.transcriptions import Transcriptions
+from web.webrtc.calls import Calls
 from web.wire.session_config import SessionConfig
 from web.wire.session_object import Service
 
 MODELS_PATH = "/v1/models"
+
+_SIP_ONLY = ("accept", "reject", "refer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +46,12 @@ class ApiParts:
     service: Callable[[], Service]
 
 
+def make_calls(parts: ApiParts, state: ServerState, session_acceptor: ASGIApp) -> Calls:
+    """Returns the WebRTC calls of a server. Their `run` must run as long as the server does."""
+    session = RealtimeEndpoint(session_acceptor)
+    return Calls(session, state, lambda: parts.initial_config(parts.engine_loader.voice.name), parts.service)
+
+
 def api_routes(
     parts: ApiParts,
     client_secrets: ClientSecrets,
@@ -41,8 +59,9 @@ def api_routes(
     count_refused: Callable[[str], None],
     *,
     max_audio_requests: int,
+    calls: Calls | None = None,
 ) -> list[BaseRoute]:
-    """Returns the routes. Without audio requests (0), there are no audio endpoints."""
+    """Returns the routes. Without audio requests (0) there are no audio endpoints, without `calls` no WebRTC calls."""
 
     def answered(method: str, handle: Handler) -> ApiEndpoint:
         return ApiEndpoint(method, handle, count_refused)
@@ -71,6 +90,12 @@ def api_routes(
         Route(MODELS_PATH, answered("GET", models.all)),
         Route(f"{MODELS_PATH}/{{name:path}}", answered("GET", models.one)),
     ]
+    if calls is not None:
+        routes += [
+            Route(CALLS_PATH, answered("POST", calls.create)),
+            Route(f"{CALLS_PATH}/{{call_id}}/hangup", answered("POST", calls.hang_up)),
+            *(Route(f"{CALLS_PATH}/{{call_id}}/{name}", answered("POST", calls.sip_only)) for name in _SIP_ONLY),
+        ]
     if max_audio_requests:
         routes += [
             Route(SPEECH_PATH, answered("POST", speech.create)),

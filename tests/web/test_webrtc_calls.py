@@ -1,0 +1,376 @@
+"""WebRTC calls to the real server by aiortc, in real time, with scripted engines or a recording."""
+
+import asyncio
+import json
+import os
+import socket
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from openai import AsyncOpenAI
+from session_server import (
+    WHAT_TIME,
+    ScriptedEngineLoader,
+    SessionServer,
+    connected_client,
+    eventually,
+    real_engines,
+    recording,
+    session_server,
+    settings_for,
+)
+from webrtc_caller import WebRtcCaller, in_call, offered
+
+from audio.units import REPLY_RATE_HZ, Pcm
+from web.webrtc import call as webrtc_call
+from web.webrtc import calls as webrtc_calls
+
+LONG = " ".join(["word"] * 40) + "."
+"""8 s."""
+TOKEN = "a-token-of-the-test-server"
+SDP = {"Content-Type": "application/sdp"}
+
+
+def has_network() -> bool:
+    """Returns whether this machine has an address besides loopback, which WebRTC does not use."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+        try:
+            one.connect(("192.0.2.1", 9))
+        except OSError:
+            return False
+        return not one.getsockname()[0].startswith("127.")
+
+
+pytestmark = [pytest.mark.real_time, pytest.mark.skipif(not has_network(), reason="this machine has no network")]
+
+
+def loader(folder: Path, *assignments: str, answers: tuple[str, ...] = ("It is ten o'clock.",)) -> ScriptedEngineLoader:
+    said = ("tell me a story", "stop it", "what time is it")
+    settings = settings_for(folder, "turn.hangover_ms=200", *assignments)
+    return ScriptedEngineLoader(settings, os.environ, answers=answers, transcripts=said)
+
+
+def voice(ms: int) -> Pcm:
+    at = np.arange(REPLY_RATE_HZ * ms // 1000)
+    wave: Pcm = (8000 * np.sin(at * 2 * np.pi * 310 / REPLY_RATE_HZ) + 9000).astype(np.int16)
+    return wave
+
+
+def run(main: Callable[[], Coroutine[None, None, None]]) -> None:
+    async def within() -> None:
+        async with asyncio.timeout(60):
+            await main()
+
+    asyncio.run(within())
+
+
+async def over(server: SessionServer, within_s: float = 5.0) -> None:
+    await eventually(lambda: server.limits.current == 0, within_s=within_s)
+
+
+async def post(server: SessionServer, path: str = "", *, token: str = "", **body: Any) -> tuple[int, Any]:
+    """Posts below /v1/realtime/calls. Returns the status and the `error` of the answer."""
+    headers = dict(body.pop("headers", {})) | ({"Authorization": f"Bearer {token}"} if token else {})
+    async with httpx.AsyncClient(timeout=20) as http:
+        answer = await http.post(f"{server.openai}/realtime/calls{path}", headers=headers, **body)
+    return answer.status_code, answer.json()["error"] if answer.content else None
+
+
+@pytest.mark.slow
+def test_recorded_question_is_answered_over_webrtc(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with session_server(real_engines(tmp_path)) as server, in_call(server.port) as caller:
+            caller.microphone.say(recording(WHAT_TIME))
+            await caller.until("output_audio_buffer.stopped")
+            await eventually(lambda: bool(server.records()))
+            (record,) = server.records()
+            assert record["outcome"] == "answered"
+            assert len(caller.loud_at_s) > 25
+            assert caller.of("response.output_audio.delta") == []
+
+    run(main)
+
+
+def test_spoken_turn_is_answered_and_reported_as_heard(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with session_server(loader(tmp_path)) as server, in_call(server.port) as caller:
+            caller.microphone.say(voice(600))
+            await caller.until("output_audio_buffer.stopped")
+            kinds = [event["type"] for event in caller.events]
+            assert kinds.index("response.created") < kinds.index("output_audio_buffer.started")
+            await eventually(lambda: bool(server.records()))
+            (record,) = server.records()
+            assert record["outcome"] == "answered"
+            assert record["counters"]["silent_clients"] == 0
+            stopped = caller.when("input_audio_buffer.speech_stopped")
+            assert caller.loud_at_s[0] - stopped < 0.6
+
+    run(main)
+
+
+def test_interruption_stops_the_sound_and_history_ends_at_what_was_heard(tmp_path: Path) -> None:
+    async def main() -> None:
+        engines = loader(tmp_path, answers=(LONG, "Fine."))
+        async with session_server(engines) as server, in_call(server.port) as caller:
+            caller.microphone.say(voice(600))
+            await caller.until("output_audio_buffer.started")
+            began_s = asyncio.get_running_loop().time()
+            await asyncio.sleep(1.5)
+            caller.microphone.say(voice(600))
+            await caller.until("output_audio_buffer.cleared")
+            cleared_s = asyncio.get_running_loop().time()
+            await caller.until("output_audio_buffer.started", 2)
+            gap = [
+                at_s for at_s in caller.loud_at_s if cleared_s + 0.2 < at_s < caller.when("output_audio_buffer.started")
+            ]
+            assert gap == []  # what the client's own buffer held
+            (truncated,) = caller.of("conversation.item.truncated")
+            assert truncated["audio_end_ms"] / 1000 == pytest.approx(cleared_s - began_s, abs=0.3)
+            words = str(engines.models[0].asked[1][-2].content or "").split()
+            assert len(words) == pytest.approx(truncated["audio_end_ms"] / 200, abs=1.5)
+            await over_after_close(server, caller)
+
+    run(main)
+
+
+async def over_after_close(server: SessionServer, caller: WebRtcCaller) -> None:
+    await caller.peer.close()
+    await over(server, within_s=2.0)
+
+
+def test_client_clears_the_output(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with session_server(loader(tmp_path, answers=(LONG,))) as server, in_call(server.port) as caller:
+            caller.request_reply("Tell me a story.")
+            await caller.until("output_audio_buffer.started")
+            caller.send("output_audio_buffer.clear")
+            await caller.until("output_audio_buffer.cleared")
+            await asyncio.sleep(0.3)
+            assert len(caller.of("output_audio_buffer.cleared")) == 1
+            assert caller.of("error") == []
+
+    run(main)
+
+
+def test_text_response_has_no_sound(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with session_server(loader(tmp_path)) as server, in_call(server.port) as caller:
+            caller.send("session.update", session={"type": "realtime", "output_modalities": ["text"]})
+            await caller.until("session.updated")
+            caller.request_reply("What time is it?")
+            await caller.until("response.done")
+            assert caller.of("response.output_text.done")[0]["text"] == "It is ten o'clock."
+            assert caller.of("output_audio_buffer.started") == []
+
+    run(main)
+
+
+def test_hang_up_by_the_server_ends_the_call(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with session_server(loader(tmp_path)) as server, in_call(server.port) as caller:
+            assert caller.location.startswith("/v1/realtime/calls/rtc_")
+            call_id = caller.location.rpartition("/")[2]
+            assert (await post(server, f"/{call_id}/hangup"))[0] == 200
+            await over(server)
+            await eventually(lambda: caller.peer.connectionState == "closed")
+            status, error = await post(server, f"/{call_id}/hangup")
+            assert (status, error["code"]) == (404, "call_not_found")
+
+    run(main)
+
+
+@pytest.mark.slow
+def test_session_limit_is_told_and_ends_the_call(tmp_path: Path) -> None:
+    async def main() -> None:
+        engines = loader(tmp_path, "server.max_session_s=10")
+        async with session_server(engines) as server, in_call(server.port) as caller:
+            await caller.until("error")
+            assert caller.of("error")[0]["error"]["code"] == "session_expired"
+            await over(server)
+            await eventually(lambda: caller.peer.connectionState == "closed")
+
+    run(main)
+
+
+def test_lost_network_ends_the_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aioice.ice.CONSENT_INTERVAL", 0.2)
+    monkeypatch.setattr("aioice.ice.CONSENT_FAILURES", 2)
+
+    async def main() -> None:
+        async with session_server(loader(tmp_path)) as server, in_call(server.port) as caller:
+            await caller.peer.getSenders()[0].transport.transport._connection.close()
+            await over(server)
+
+    run(main)
+
+
+def test_call_that_is_never_connected_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webrtc_call, "CONNECT_TIMEOUT_S", 0.3)
+
+    async def main() -> None:
+        async with session_server(loader(tmp_path)) as server:
+            caller = await offered()
+            status, _ = await post_offer(server, caller)
+            assert status == 201
+            await caller.peer.close()
+            await over(server)
+
+    run(main)
+
+
+async def post_offer(server: SessionServer, caller: WebRtcCaller, token: str = "") -> tuple[int, str]:
+    headers = SDP | ({"Authorization": f"Bearer {token}"} if token else {})
+    async with httpx.AsyncClient(timeout=20, headers=headers) as http:
+        answer = await http.post(f"{server.openai}/realtime/calls", content=caller.peer.localDescription.sdp)
+    return answer.status_code, answer.text
+
+
+def test_full_server_refuses_with_an_error(tmp_path: Path) -> None:
+    async def main() -> None:
+        engines = loader(tmp_path, "server.max_sessions=1")
+        async with session_server(engines) as server, connected_client(server):
+            caller = await offered()
+            status, answer = await post_offer(server, caller)
+            assert (status, json.loads(answer)["error"]["code"]) == (503, "server_full")
+            await caller.peer.close()
+
+    run(main)
+
+
+def test_token_or_client_secret_opens_a_call(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with session_server(loader(tmp_path), TOKEN) as server:
+            for token, code in (("", "token_missing"), ("wrong", "token_wrong"), ("ek_old", "client_secret_invalid")):
+                status, error = await post(server, token=token, content="v=0", headers=SDP)
+                assert (status, error["code"]) == (401, code)
+            async with in_call(server.port, token=TOKEN):
+                pass
+            secrets = AsyncOpenAI(base_url=server.openai, api_key=TOKEN).realtime.client_secrets
+            secret = await secrets.create(session={"type": "realtime", "instructions": "Be a pirate."})
+            async with in_call(server.port, token=secret.value) as caller:
+                assert caller.of("session.created")[0]["session"]["instructions"] == "Be a pirate."
+
+    run(main)
+
+
+def test_form_sets_the_session(tmp_path: Path) -> None:
+    async def main() -> None:
+        session = {"type": "realtime", "instructions": "Be brief.", "audio": {"output": {"speed": 1.25}}}
+        async with session_server(loader(tmp_path)) as server, in_call(server.port, session=session) as caller:
+            created = caller.of("session.created")[0]["session"]
+            assert (created["instructions"], created["audio"]["output"]["speed"]) == ("Be brief.", 1.25)
+
+    run(main)
+
+
+@pytest.mark.parametrize(
+    ("session", "code", "param"),
+    [
+        ("{", "invalid_json", "session"),
+        ('{"audio": {"output": {"speed": 9}}}', "invalid_value", "session.audio.output.speed"),
+        ('{"audio": {"output": {"format": {"type": "audio/pcmu"}}}}', "not_supported", "session.audio.output.format"),
+        ('{"colour": 1}', "unknown_parameter", "session.colour"),
+    ],
+)
+def test_wrong_session_of_a_form_is_refused(tmp_path: Path, session: str, code: str, param: str) -> None:
+    async def main() -> None:
+        async with session_server(loader(tmp_path)) as server:
+            caller = await offered()
+            sdp = caller.peer.localDescription.sdp
+            await caller.peer.close()
+            status, error = await post(server, files={"sdp": (None, sdp), "session": (None, session)})
+            assert (status, error["code"], error["param"]) == (400, code, param)
+            assert server.limits.current == 0
+
+    run(main)
+
+
+def test_wrong_requests_get_errors_that_say_why(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with session_server(loader(tmp_path)) as server:
+            for body, status, code in (
+                ({"json": {}}, 415, "invalid_content_type"),
+                ({"content": "", "headers": SDP}, 400, "invalid_offer"),
+                ({"content": "v=0\r\n", "headers": SDP}, 400, "invalid_offer"),
+                ({"content": b"x" * 3_000_000, "headers": SDP}, 413, "body_too_large"),
+                ({"files": {"session": (None, "{}")}}, 400, "missing_required_parameter"),
+                ({"files": {"sdp": (None, "v=0"), "model": (None, "x")}}, 400, "unknown_parameter"),
+            ):
+                found = await post(server, **body)
+                assert (found[0], found[1]["code"]) == (status, code)
+            for action in ("accept", "reject", "refer"):
+                status, error = await post(server, f"/rtc_1/{action}", json={})
+                assert (status, error["code"], error["param"]) == (400, "not_supported", "call_id")
+            # The text is right and aiortc does not understand it.
+            lines = ("v=0", "m=audio 9 x 111", "a=rtpmap:111 opus/48000/2", "a=fingerprint:x", "a=ice-ufrag:a", "")
+            wrong = "\r\n".join(lines)
+            status, error = await post(server, content=wrong, headers=SDP)
+            assert (status, error["code"]) == (400, "invalid_offer")
+            await over(server)
+
+    run(main)
+
+
+def test_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webrtc_calls, "_make_call", lambda: None)
+
+    async def main() -> None:
+        async with session_server(loader(tmp_path)) as server:
+            status, error = await post(server, content="v=0", headers=SDP)
+            assert (status, error["code"]) == (501, "webrtc_not_installed")
+            assert ".[webrtc]" in error["message"]
+
+    run(main)
+
+
+def test_client_resumes_its_conversation_on_another_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aioice.ice.CONSENT_INTERVAL", 0.2)
+    monkeypatch.setattr("aioice.ice.CONSENT_FAILURES", 2)
+
+    async def main() -> None:
+        async with session_server(loader(tmp_path)) as server:
+            async with in_call(server.port) as caller:
+                caller.send("session.update", session={"type": "realtime", "repartee": {}})
+                await caller.until("session.updated")
+                caller.request_reply("What time is it?")
+                await caller.until("output_audio_buffer.stopped")
+                token = caller.of("session.created")[0]["session"]["repartee"]["resume_token"]
+                await caller.peer.getSenders()[0].transport.transport._connection.close()
+                await eventually(lambda: bool(server.connections.waiting))
+            async with in_call(server.port, query=f"?resume={token}") as caller:
+                assert caller.of("session.created")[0]["session"]["repartee"]["resumed"] is True
+                await caller.until("conversation.item.added", 2)
+            await over(server)
+
+    run(main)
+
+
+def test_openai_client_creates_and_hangs_up_a_call(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with session_server(loader(tmp_path)) as server:
+            caller = await offered()
+            calls = AsyncOpenAI(base_url=server.openai, api_key="none").realtime.calls
+            answer = await calls.with_raw_response.create(
+                sdp=caller.peer.localDescription.sdp, session={"type": "realtime", "instructions": "Be brief."}
+            )
+            assert answer.status_code == 201
+            await calls.hangup(answer.headers["Location"].rpartition("/")[2])
+            await caller.peer.close()
+            await over(server)
+
+    run(main)
+
+
+def test_shutdown_ends_calls(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with session_server(loader(tmp_path)) as server, in_call(server.port) as caller:
+            server.server.should_exit = True
+            await caller.until("error")
+            assert caller.of("error")[0]["error"]["code"] == "server_draining"
+            await eventually(lambda: caller.peer.connectionState == "closed")
+
+    run(main)

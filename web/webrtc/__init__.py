@@ -1,0 +1,1 @@
+"""WebRTC calls: audio as media tracks and events on a data channel, at /v1/realtime/calls (docs/webrtc.md)."""

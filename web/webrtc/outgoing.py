@@ -1,0 +1,142 @@
+"""The replies' sound on its way to the client: frames of 20 ms, and what was played when. Pure.
+
+The client plays each frame as it comes, a little later than it was sent. So what is sent is what is heard: an
+interruption drops the rest here, within a frame.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from audio.units import Pcm, ReplySamples, ms_of_reply_samples
+from web.webrtc.opus import FRAME_SAMPLES
+
+REPORT_EVERY_FRAMES = 5
+"""Playback is reported every 100 ms, and at the first and the last frame of a reply."""
+
+
+@dataclass(slots=True)
+class _Reply:
+    """A reply that is not sent completely. `sent`: samples."""
+
+    response_id: str
+    item_id: str
+    waiting: deque[Pcm] = field(default_factory=deque)
+    waiting_samples: int = 0
+    sent: int = 0
+    complete: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Playout:
+    """How much of a reply the client has played; `finished`: it plays no more of it."""
+
+    response_id: str
+    played_ms: float
+    finished: bool
+
+
+class OutgoingAudio:
+    """The sound that is not sent yet, in order.
+
+    Attributes:
+        started: Called with the id of a response whose first frame is sent.
+        stopped: Called when its last frame was sent.
+    """
+
+    def __init__(self) -> None:
+        """Starts silent."""
+        self.started: Callable[[str], None] = lambda _response_id: None
+        self.stopped: Callable[[str], None] = lambda _response_id: None
+        self._replies: deque[_Reply] = deque()
+        self._dropped: deque[str] = deque(maxlen=8)  # further sound of these is dropped
+        self._reports: deque[tuple[float, Playout]] = deque()
+        self._frames = 0
+
+    def push(self, response_id: str, item_id: str, pcm: Pcm) -> None:
+        """Appends sound of a reply: int16 (n,) at 24 kHz."""
+        if response_id in self._dropped:
+            return
+        reply = self._find(response_id)
+        if reply is None:
+            reply = _Reply(response_id, item_id)
+            self._replies.append(reply)
+        reply.waiting.append(pcm)
+        reply.waiting_samples += len(pcm)
+
+    def complete(self, response_id: str) -> None:
+        """Ends a reply whose sound is complete."""
+        reply = self._find(response_id)
+        if reply is not None:
+            reply.complete = True
+
+    def drop(self, *, response_id: str = "", item_id: str = "") -> str | None:
+        """Drops what is not sent of a reply. Returns the id of its response; None if nothing was waiting."""
+        reply = next((one for one in self._replies if response_id == one.response_id or item_id == one.item_id), None)
+        if response_id:
+            self._dropped.append(response_id)
+        if reply is None:
+            return None
+        if not response_id:
+            self._dropped.append(reply.response_id)
+        self._replies.remove(reply)
+        self._reports = deque(one for one in self._reports if one[1].response_id != reply.response_id)
+        return reply.response_id
+
+    def next_frame(self, heard_s: float) -> Pcm | None:
+        """Takes the next frame, int16 (480,); None: silence. `heard_s`: when the client will have played it."""
+        if not self._replies:
+            return None
+        reply = self._replies[0]
+        if reply.waiting_samples < FRAME_SAMPLES and not reply.complete:
+            return None  # the rest follows
+        if reply.sent == 0 and reply.waiting_samples:
+            self._frames = 0
+            self.started(reply.response_id)
+            self._report(heard_s - FRAME_SAMPLES / 24_000, reply, finished=False)
+        frame = _taken(reply)
+        if reply.complete and not reply.waiting_samples:
+            self._replies.popleft()
+            self._report(heard_s, reply, finished=True)
+            self.stopped(reply.response_id)
+        else:
+            self._frames += 1
+            if self._frames % REPORT_EVERY_FRAMES == 0:
+                self._report(heard_s, reply, finished=False)
+        return frame
+
+    def reports(self, now_s: float) -> list[Playout]:
+        """Returns what the client has played since the last call."""
+        due = []
+        while self._reports and self._reports[0][0] <= now_s:
+            due.append(self._reports.popleft()[1])
+        return due
+
+    @property
+    def playing(self) -> bool:
+        """Whether any reply has sound to send."""
+        return bool(self._replies)
+
+    def _find(self, response_id: str) -> _Reply | None:
+        return next((one for one in self._replies if one.response_id == response_id), None)
+
+    def _report(self, heard_s: float, reply: _Reply, *, finished: bool) -> None:
+        played_ms = ms_of_reply_samples(ReplySamples(reply.sent))
+        self._reports.append((heard_s, Playout(reply.response_id, played_ms, finished)))
+
+
+def _taken(reply: _Reply) -> Pcm:
+    """Takes a frame; the last one of a reply is padded."""
+    frame, filled = np.zeros(FRAME_SAMPLES, np.int16), 0
+    while reply.waiting and filled < FRAME_SAMPLES:
+        block = reply.waiting.popleft()
+        taken = min(len(block), FRAME_SAMPLES - filled)
+        frame[filled : filled + taken] = block[:taken]
+        if taken < len(block):
+            reply.waiting.appendleft(block[taken:])
+        filled += taken
+    reply.waiting_samples -= filled
+    reply.sent += filled
+    return frame
