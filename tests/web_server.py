@@ -8,7 +8,7 @@ from pathlib import Path
 
 from starlette.websockets import WebSocket
 
-from assistant.config.settings import ServerSection
+from assistant.config.server_settings import ServerSection
 from web.access_control import AccessControl
 from web.app import STATIC, make_app
 from web.health import EngineState
@@ -17,6 +17,7 @@ from web.metrics import Metrics
 from web.serve import Server, uvicorn_config
 from web.session_acceptor import Converse, SessionAcceptor
 from web.session_limits import SessionLimits
+from web.tls import ServerTls
 from web.trace_stream import TraceStream
 
 
@@ -77,6 +78,7 @@ async def running_server(
     token: str | None = None,
     static: Path = STATIC,
     resumable: str = "",
+    tls: ServerTls | None = None,
 ) -> AsyncGenerator[RunningServer]:
     """Runs the server while the block runs; `resumable`: token of a conversation that waits for its client."""
     engine_pool = engine_pool or ScriptedEnginePool()
@@ -94,11 +96,16 @@ async def running_server(
         resumable=lambda name: bool(resumable) and name == resumable,
     )
     access_control = AccessControl(
-        section.host, port, token=token, allowed_hosts=section.hosts, allowed_origins=section.origins
+        section.host,
+        port,
+        token=token,
+        allowed_hosts=[*section.hosts, *(f"{name}:{port}" for name in (tls.host_names if tls else ()))],
+        allowed_origins=section.origins,
     )
     traces = TraceStream()
-    app = make_app(engine_pool, access_control, acceptor, metrics, traces=traces, static=static)
-    server = Server(uvicorn_config(app, section, {}), acceptor)
+    health = None if tls is None else tls.health
+    app = make_app(engine_pool, access_control, acceptor, metrics, traces=traces, static=static, tls_health=health)
+    server = Server(uvicorn_config(app, section, {}), acceptor, tls=tls)
     async with asyncio.TaskGroup() as group:
         serving = group.create_task(server.serve(sockets=sockets))
         try:

@@ -8,6 +8,7 @@ import asyncio
 import logging
 import os
 import socket
+import ssl
 from collections.abc import Callable
 
 from web import descriptors
@@ -18,6 +19,12 @@ PAUSE_S = 0.5
 """Pause after a connection could not be accepted."""
 WARN_EVERY_S = 60.0
 """Shortest time between two log lines about connections that are not accepted."""
+HANDSHAKE_TIMEOUT_S = 10.0
+"""Time limit for a TLS handshake."""
+SHUTDOWN_TIMEOUT_S = 2.0
+"""Time limit for a client to confirm the end of a TLS connection."""
+MAX_HANDSHAKES = 256
+"""TLS handshakes in progress; beyond it the oldest is dropped."""
 SPARE_DESCRIPTORS = 8
 """File descriptors that new connections leave free, for files and connections that conversations open."""
 
@@ -35,6 +42,7 @@ class Acceptor:
         listening: socket.socket,
         make_protocol: Callable[[], asyncio.BaseProtocol],
         make_room: Callable[[], bool] = lambda: False,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         """Starts accepting connections.
 
@@ -42,12 +50,14 @@ class Acceptor:
             listening: The socket. The caller closes it.
             make_protocol: Creates the protocol of a connection.
             make_room: Closes a connection that has no request. Returns False if there is none.
+            tls: Context of the connections; None: they are not encrypted.
         """
+        self._tls = tls
         self._listening = listening
         self._make_protocol = make_protocol
         self._make_room = make_room
         self._loop = asyncio.get_running_loop()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], None] = {}  # oldest first
         self._retry_timer: asyncio.TimerHandle | None = None
         self._last_warning_s = -WARN_EVERY_S
         self._open = True
@@ -80,8 +90,10 @@ class Acceptor:
                 return
             if _leaves_descriptors(connection) or self._make_room():
                 task = self._loop.create_task(self._connect(connection), name="accept")
-                self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
+                self._tasks[task] = None
+                task.add_done_callback(self._tasks.pop)
+                if len(self._tasks) > MAX_HANDSHAKES:
+                    next(iter(self._tasks)).cancel()
             else:
                 connection.close()
                 self._pause("too few file descriptors are left")
@@ -90,8 +102,14 @@ class Acceptor:
     async def _connect(self, connection: socket.socket) -> None:
         connection.setblocking(False)
         try:
-            await self._loop.connect_accepted_socket(self._make_protocol, connection)
-        except OSError:  # the client has disconnected already
+            await self._loop.connect_accepted_socket(
+                self._make_protocol,
+                connection,
+                ssl=self._tls,
+                ssl_handshake_timeout=None if self._tls is None else HANDSHAKE_TIMEOUT_S,
+                ssl_shutdown_timeout=None if self._tls is None else SHUTDOWN_TIMEOUT_S,
+            )
+        except OSError:  # the client has disconnected already, or its TLS handshake failed
             connection.close()
 
     def _pause(self, why: str) -> None:

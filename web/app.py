@@ -53,6 +53,7 @@ def make_app(
     traces: TraceStream | None = None,
     api_routes: Sequence[BaseRoute] = (),
     client_secrets: ClientSecrets | None = None,
+    tls_health: Callable[[], Mapping[str, object]] | None = None,
     static: Path = STATIC,
 ) -> Starlette:
     """Creates the app of one server.
@@ -67,6 +68,7 @@ def make_app(
         traces: Serves turn records at /traces; None: there is no such path.
         api_routes: Further endpoints of OpenAI's API.
         client_secrets: Keys that open sessions with settings of their own; None: there are none.
+        tls_health: Returns what /readyz tells about the certificate; None: the server has none.
         static: The folder of the page's files.
     """
     # Systems map these extensions differently, and with `nosniff` a browser refuses scripts of the wrong type.
@@ -83,6 +85,8 @@ def make_app(
 
     async def readyz(_request: HttpRequest) -> Response:
         status, body = readiness(engine_pool.state(), draining=session_acceptor.draining)
+        if tls_health is not None:
+            body = {**body, "tls": tls_health()}
         return JSONResponse(body, status, headers=FRESH)
 
     async def figures(request: HttpRequest) -> Response:

@@ -19,9 +19,9 @@ from rich.console import Console
 from starlette.applications import Starlette
 from uvicorn.config import STARTUP_FAILURE
 
-from assistant.commands.doctor.machine import trace_finding
+from assistant.commands.doctor.machine import certificate_finding, trace_finding
 from assistant.config.loading import ConfigError, Loaded
-from assistant.config.settings import ServerSection
+from assistant.config.server_settings import ServerSection
 from web import descriptors
 from web.acceptor import Acceptor
 from web.access_control import TOKEN_SHAPE, AccessControl
@@ -36,6 +36,7 @@ from web.services import ServicesFactory, create_services
 from web.session_acceptor import SessionAcceptor
 from web.session_limits import SessionLimits
 from web.startup_banner import StartupBanner
+from web.tls import ServerTls, server_tls
 from web.websocket_backpressure import BackpressureProtocol
 
 _log = logging.getLogger(__name__)
@@ -140,6 +141,7 @@ async def serve(
     """
     section = loaded.settings.server
     token = token_of(environ)
+    tls = server_tls(section, environ)
     descriptors.raise_limit()
     with contextlib.ExitStack() as closing:
         sockets = listen(section.host, section.port, loopback_only=token is None and not insecure)
@@ -151,7 +153,7 @@ async def serve(
             port,
             token=token,
             insecure=insecure,
-            allowed_hosts=section.hosts,
+            allowed_hosts=[*section.hosts, *(f"{name}:{port}" for name in (tls.host_names if tls else ()))],
             allowed_origins=section.origins,
         )
         metrics = Metrics()
@@ -189,7 +191,12 @@ async def serve(
             session_acceptor,
             metrics,
             loaded=engines_loaded,
-            background_tasks=(*services.background_tasks, *(() if calls is None else (calls.run,))),
+            background_tasks=(
+                *services.background_tasks,
+                *(() if calls is None else (calls.run,)),
+                *(() if tls is None else (tls.keep_current,)),
+            ),
+            tls_health=None if tls is None else tls.health,
             traces=services.traces,
             api_routes=()
             if parts is None
@@ -203,12 +210,16 @@ async def serve(
             ),
             client_secrets=client_secrets,
         )
-        server = Server(uvicorn_config(app, section, environ), session_acceptor, drain_s=section.drain_s)
+        server = Server(uvicorn_config(app, section, environ), session_acceptor, drain_s=section.drain_s, tls=tls)
         logging.config.dictConfig(dict(LOGGING))
-        banner.listening(section.host, port, token=token is not None, insecure=insecure)
+        banner.listening(section.host, port, token=token is not None, insecure=insecure, tls=tls)
         traces = trace_finding(loaded.settings.trace.dir)
         if traces.level == "warn":
             _log.warning("%s; %s", traces.text, traces.remedy)
+        if tls is not None:
+            certificate = certificate_finding(section, environ)
+            if certificate.level == "warn":
+                _log.warning("%s; %s", certificate.text, certificate.remedy)
         await server.serve(sockets=sockets)
     if failures:
         raise failures[0]
@@ -287,9 +298,17 @@ class Server(uvicorn.Server):
     finish.
     """
 
-    def __init__(self, config: uvicorn.Config, session_acceptor: SessionAcceptor, *, drain_s: float = 0.0) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        session_acceptor: SessionAcceptor,
+        *,
+        drain_s: float = 0.0,
+        tls: ServerTls | None = None,
+    ) -> None:
         """Creates the server; `drain_s` is the time for replies in progress after SIGTERM."""
         super().__init__(config)
+        self._tls = None if tls is None else tls.context
         self._session_acceptor = session_acceptor
         self._drain_s = drain_s
         self._finishing = False  # whether replies in progress are waited for
@@ -324,13 +343,16 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Starts as uvicorn does, except that `Acceptor` accepts the connections."""
         if sockets is None or sys.platform == "win32":
+            self.config.ssl = self._tls
             await super().startup(sockets)
             return
         await self.lifespan.startup()
         if self.lifespan.should_exit:
             sys.exit(STARTUP_FAILURE)
         connections = self.server_state.connections
-        acceptors = [Acceptor(one, self._protocol, lambda: close_oldest_idle(connections)) for one in sockets]
+        acceptors = [
+            Acceptor(one, self._protocol, lambda: close_oldest_idle(connections), self._tls) for one in sockets
+        ]
         self.servers = acceptors  # type: ignore[assignment] # uvicorn uses only close and wait_closed
         self.started = True
 

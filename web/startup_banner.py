@@ -5,8 +5,11 @@ from contextlib import suppress
 from rich.console import Console
 from rich.text import Text
 
+from assistant.tls.subjects import lan_addresses
 from web.access_control import is_loopback, is_unspecified
 from web.health import EngineHealth
+from web.qr_code import qr_lines
+from web.tls import ServerTls
 
 
 class StartupBanner:
@@ -17,22 +20,43 @@ class StartupBanner:
         self._console = console
         self._engine_pool = engine_pool
 
-    def listening(self, host: str, port: int, *, token: bool, insecure: bool) -> None:
+    def listening(self, host: str, port: int, *, token: bool, insecure: bool, tls: ServerTls | None = None) -> None:
         """Prints the addresses, when the server listens and the engines are still loading."""
         shown = "localhost" if is_unspecified(host) else f"[{host}]" if ":" in host else host
         self._say(Text.assemble(("Repartee", "bold"), "  Ctrl-C stops it\n"))
-        self._row("page", Text(f"http://{shown}:{port}", style="bold"))
-        self._row("clients", Text(f"ws://{shown}:{port}/v1/realtime  (OpenAI Realtime protocol)"))
+        secure = "" if tls is None else "s"
+        self._row("page", Text(f"http{secure}://{shown}:{port}", style="bold"))
+        self._row("clients", Text(f"ws{secure}://{shown}:{port}/v1/realtime  (OpenAI Realtime protocol)"))
         if token:
             self._row("token", Text("REPARTEE_TOKEN: clients send it as their API key; the page asks for it"))
         elif insecure and not is_loopback(host):
             self._row("token", Text("none: everyone who can reach the server may use it", "yellow"))
         else:
             self._row("token", Text("none: this machine only"))
-        if not is_loopback(host):
-            hint = "browsers on other machines allow the microphone on https:// pages only: see docs/serving.md"
+        if tls is not None:
+            self._certificate(host, port, tls)
+        elif not is_loopback(host):
+            hint = "browsers on other machines allow the microphone on https:// pages only: add --tls-self-signed"
             self._row("", Text(hint, style="yellow"))
         self._row("", Text("loading engines …", style="dim"))
+
+    def _certificate(self, host: str, port: int, tls: ServerTls) -> None:
+        """Prints how others recognize the certificate, and where they reach the server."""
+        found = tls.certificate
+        whose = "the server's own, made by itself: browsers warn once" if tls.self_signed else str(found.cert_file)
+        self._row("TLS", Text(f"{whose}; expires {found.expires:%Y-%m-%d}"))
+        self._row("SHA-256", Text(found.fingerprint))
+        if is_loopback(host):
+            return
+        address = next(iter(lan_addresses()), "") if is_unspecified(host) else host
+        if not address:
+            return
+        url = f"https://{f'[{address}]' if ':' in address else address}:{port}"
+        self._row("phone", Text(url, style="bold"))
+        if self._console.is_terminal:
+            for line in qr_lines(url):
+                if len(line) < self._console.width:
+                    self._say(Text(line, style="black on white"))
 
     def ready(self) -> None:
         """Prints the engines, when they are loaded and warm."""

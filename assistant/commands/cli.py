@@ -118,6 +118,13 @@ def serve(  # noqa: PLR0917 - each is an option of the command
     insecure: Annotated[
         bool, typer.Option("--insecure", help="Accept other machines although REPARTEE_TOKEN is not set.")
     ] = False,
+    tls_cert: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Certificate (PEM) to serve https:// and wss:// with.")
+    ] = None,
+    tls_key: Annotated[str | None, typer.Option(metavar="FILE", help="Private key of --tls-cert (PEM).")] = None,
+    tls_self_signed: Annotated[
+        bool, typer.Option("--tls-self-signed", help="Serve https:// with a certificate that the server makes itself.")
+    ] = False,
     llm: Llm = None,
     config: Config = None,
     overrides: Overrides = None,
@@ -132,7 +139,13 @@ def serve(  # noqa: PLR0917 - each is an option of the command
         console = terminal()
         await run_server(await with_llm_choice(loaded, llm, console), os.environ, console, insecure=insecure)
 
-    address = [Option("--host", "server.host", host), Option("--port", "server.port", port)]
+    address = [
+        Option("--host", "server.host", host),
+        Option("--port", "server.port", port),
+        Option("--tls-cert", "server.tls_cert", tls_cert),
+        Option("--tls-key", "server.tls_key", tls_key),
+        Option("--tls-self-signed", "server.tls_self_signed", "true" if tls_self_signed else None),
+    ]
     loaded = settings_of(config, overrides, address)
     asyncio.run(run())
 
@@ -158,6 +171,12 @@ def talk(  # noqa: PLR0917 - each is an option of the command
     plain: Annotated[bool, typer.Option("--plain", help="Print lines instead of the screen.")] = False,
     server: Annotated[
         str | None, typer.Option(metavar="URL", help="Talk to a `repartee serve`, as in ws://host:8765.")
+    ] = None,
+    tls_fingerprint: Annotated[
+        str | None, typer.Option(metavar="SHA256", help="With --server wss://…: accept this certificate only.")
+    ] = None,
+    tls_ca: Annotated[
+        str | None, typer.Option(metavar="FILE", help="With --server wss://…: accept certificates of this authority.")
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue a stored conversation: NAME, or the latest one.")
@@ -189,8 +208,10 @@ def talk(  # noqa: PLR0917 - each is an option of the command
             raise ConfigError(
                 ["--server: leave out --resume and --llm; the server stores the conversation and chooses its models"]
             )
-        asyncio.run(talk_with(server, loaded, os.environ, plain=plain))
+        asyncio.run(talk_with(server, loaded, os.environ, plain=plain, tls_fingerprint=tls_fingerprint, tls_ca=tls_ca))
         return
+    if tls_fingerprint is not None or tls_ca is not None:
+        raise ConfigError(["--tls-fingerprint and --tls-ca: add --server wss://…"])
     from assistant.commands.talk.command import talk as run_talk
 
     asyncio.run(run_talk(loaded, os.environ, console, plain=plain, llm=llm, resume=wanted))

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 from assistant.config.document_settings import DocumentsSection
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.keys import ConfigSection, Key, KeyInfo, keys_of
-from assistant.config.prompts import NO_PROMPTS, PromptsKey
+from assistant.config.server_settings import ServerSection
 from assistant.config.talk_settings import AudioSection, TalkSection
 from assistant.config.toml_table import NO_LEXICON, Lexicon
 from assistant.config.tool_settings import ToolsSection
@@ -36,8 +36,6 @@ PROFILE_HANGOVER_MS: Mapping[Profile, int] = MappingProxyType(
 """Silence in ms that ends the turn, by profile, where `turn.hangover_ms` is 0."""
 
 _PROFILES_TEXT = ", ".join(f"{name} {ms}" for name, ms in PROFILE_HANGOVER_MS.items())
-_HOST = r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?"
-_ORIGIN = rf"https?://{_HOST}"
 _INSTRUCTIONS = (
     "You are Repartee, a voice assistant. Everything you write is spoken aloud. Answer in one to three short "
     "sentences of plain words, the most useful first: no lists, markdown, links or emoji. Write numbers, dates and "
@@ -457,94 +455,6 @@ class SpeakerSection(ConfigSection):
 
 
 @dataclass(frozen=True, slots=True)
-class ServerSection(ConfigSection):
-    """The server of `repartee serve`: its address and its limits."""
-
-    host: Annotated[
-        str,
-        KeyInfo(
-            "Address the server listens on; beyond this machine (0.0.0.0) it requires a token in REPARTEE_TOKEN.",
-            pattern=r"[A-Za-z0-9.:_-]+",
-            form="a host name or an IP address, without a port",
-        ),
-    ] = "127.0.0.1"
-    port: Annotated[int, KeyInfo("Port the server listens on; 0: any free port.", low=1, high=65535, zero=True)] = 8765
-    allowed_hosts: Annotated[
-        str,
-        KeyInfo(
-            "Further host names of the server that requests may use, for example behind a proxy.",
-            pattern=rf"({_HOST})?(\s+{_HOST})*\s*",
-            form="names with or without a port, separated by blanks, as in voice.example voice.local:8765",
-        ),
-    ] = ""
-    allowed_origins: Annotated[
-        str,
-        KeyInfo(
-            "Further web origins whose pages may connect; the server's own page always may.",
-            pattern=rf"({_ORIGIN})?(\s+{_ORIGIN})*\s*",
-            form="origins separated by blanks, as in https://app.example",
-        ),
-    ] = ""
-    max_sessions: Annotated[
-        int, KeyInfo("Maximum number of conversations at the same time.", unit="sessions", low=1, high=1000)
-    ] = 8
-    max_session_s: Annotated[float, KeyInfo("Longest conversation of one connection.", unit="s", low=1, high=86400)] = (
-        3600.0
-    )
-    idle_timeout_s: Annotated[
-        float,
-        KeyInfo(
-            "Time without any message after which a connection is closed; 0: never.",
-            unit="s",
-            low=1,
-            high=86400,
-            zero=True,
-        ),
-    ] = 0.0
-    max_message_bytes: Annotated[
-        int,
-        KeyInfo(
-            "Longest message of a client; events other than audio are limited to 1 MB.",
-            unit="bytes",
-            low=65536,
-            high=67108864,
-        ),
-    ] = 16777216
-    ahead_ms: Annotated[int, KeyInfo("How far ahead of playback a reply is sent.", unit="ms", low=200, high=10000)] = (
-        1000
-    )
-    resume_s: Annotated[
-        float,
-        KeyInfo("How long a conversation can be resumed after its connection broke.", unit="s", low=0, high=3600),
-    ] = 60.0
-    drain_s: Annotated[
-        float,
-        KeyInfo("After SIGTERM: longest wait for active turns to finish; 0: no wait.", unit="s", low=0, high=600),
-    ] = 10.0
-    max_audio_requests: Annotated[
-        int,
-        KeyInfo(
-            "Maximum number of requests to /v1/audio at the same time, besides the conversations; 0: no such path.",
-            unit="requests",
-            low=1,
-            high=100,
-            zero=True,
-        ),
-    ] = 2
-    prompts: PromptsKey = NO_PROMPTS
-
-    @property
-    def hosts(self) -> tuple[str, ...]:
-        """`allowed_hosts` as a tuple."""
-        return tuple(self.allowed_hosts.split())
-
-    @property
-    def origins(self) -> tuple[str, ...]:
-        """`allowed_origins` as a tuple."""
-        return tuple(self.allowed_origins.split())
-
-
-@dataclass(frozen=True, slots=True)
 class Settings:
     """All settings, by section."""
 
@@ -562,7 +472,7 @@ class Settings:
     speaker: SpeakerSection = SpeakerSection()
     audio: AudioSection = field(default_factory=AudioSection)
     talk: TalkSection = field(default_factory=TalkSection)
-    server: ServerSection = ServerSection()
+    server: ServerSection = field(default_factory=ServerSection)
 
 
 DEFAULTS = Settings()

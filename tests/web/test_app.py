@@ -13,7 +13,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.typing import Origin, Subprotocol
 
-from assistant.config.settings import ServerSection
+from assistant.config.server_settings import ServerSection
 from audio.errors import EngineLoadError
 from web.health import EngineState, readiness
 

@@ -26,7 +26,8 @@ from websockets.sync.client import connect
 from websockets.typing import Origin
 
 from assistant.config.loading import ConfigError
-from assistant.config.settings import DEFAULTS, KEYS, ServerSection
+from assistant.config.server_settings import ServerSection
+from assistant.config.settings import DEFAULTS, KEYS
 from web.listening_sockets import listen
 from web.serve import LogFilter, freeze_loaded_objects, proxies_of, token_of
 

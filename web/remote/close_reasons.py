@@ -64,7 +64,7 @@ _WHY: tuple[tuple[type[Exception], str, bool | None], ...] = (
     ),
     (
         ssl.SSLCertVerificationError,
-        "{place}: its certificate is not trusted ({why}); check that it is valid for this name.",
+        "{place}: its certificate is not trusted ({why}); check the name, or add --tls-fingerprint or --tls-ca.",
         _NEVER,
     ),
     (ssl.SSLError, "{place} does not use TLS ({why}); try ws:// instead of wss://.", _NEVER),

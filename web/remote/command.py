@@ -1,6 +1,7 @@
 """Implements `repartee talk --server`: a conversation with a server through this machine's sound card."""
 
 import asyncio
+import ssl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ from assistant.events import Problem
 from assistant.pipeline.engines import EngineChoice
 from assistant.support.exception_groups import first_of
 from web.remote.address import ServerAddress, address_of
+from web.remote.server_trust import client_tls
 from web.remote.talk import RemoteTalk
 from web.remote.wire import ServerLostError
 from web.serve import token_of
@@ -22,7 +24,15 @@ READABLE = (
 )
 
 
-async def talk_with(server: str, loaded: Loaded, environ: Mapping[str, str], *, plain: bool = False) -> None:
+async def talk_with(
+    server: str,
+    loaded: Loaded,
+    environ: Mapping[str, str],
+    *,
+    plain: bool = False,
+    tls_fingerprint: str | None = None,
+    tls_ca: str | None = None,
+) -> None:
     """Runs a conversation with a server until the user leaves.
 
     Args:
@@ -30,12 +40,15 @@ async def talk_with(server: str, loaded: Loaded, environ: Mapping[str, str], *, 
         loaded: The settings. Those that concern the server have no effect.
         environ: Environment variables: REPARTEE_TOKEN.
         plain: Whether to print plain lines instead of the screen.
+        tls_fingerprint: The value of `--tls-fingerprint`.
+        tls_ca: The value of `--tls-ca`.
 
     Raises:
         AudioError: There is no sound card.
         ConfigError: The address is invalid, the server cannot be used, or the mode does not work with a server.
     """
     settings, address, token = loaded.settings, address_of(server), token_of(environ)
+    tls = client_tls(address, tls_fingerprint, tls_ca)
     if settings.talk.mode == "wake":
         raise ConfigError(
             ["talk.mode wake: does not work with --server, because all speech would be sent; use open or push-to-talk"]
@@ -44,7 +57,7 @@ async def talk_with(server: str, loaded: Loaded, environ: Mapping[str, str], *, 
     stage = stage_of(controls, plain=plain)
     controls.on_event = stage.show
     try:
-        await perform(stage, controls, _Remote(settings, address, token, stage, controls).hold)
+        await perform(stage, controls, _Remote(settings, address, token, stage, controls, tls).hold)
     except* ServerLostError as errors:
         raise ConfigError([f"--server: {first_of(errors)}"]) from None
 
@@ -58,6 +71,7 @@ class _Remote:
     token: str | None
     stage: Stage
     controls: TalkControls
+    tls: ssl.SSLContext | None = None
     _ready: bool = False
 
     async def hold(self) -> None:
@@ -80,6 +94,7 @@ class _Remote:
             push_to_talk=self.settings.talk.mode == "push-to-talk",
             interrupt_after_ms=cards.interrupt_after_ms or None,
             sound_output=cards.sound_output,
+            tls=self.tls,
         )
         self.controls.cards, self.controls.talker = cards, talk
         try:

@@ -6,6 +6,7 @@ Read this module first in `web.remote`.
 """
 
 import asyncio
+import ssl
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -67,6 +68,7 @@ class RemoteTalk:
             the
             server's setting.
         sound_output: Plays listening sounds; None: the server sends none.
+        tls: See `RemoteWire`.
     """
 
     address: ServerAddress
@@ -78,6 +80,7 @@ class RemoteTalk:
     push_to_talk: bool = False
     interrupt_after_ms: float | None = None
     sound_output: SoundOutput | None = None
+    tls: ssl.SSLContext | None = None
     conversation: RemoteConversation = field(default_factory=RemoteConversation)
     playback: RemotePlayback = field(init=False)
     wire: RemoteWire = field(init=False)
@@ -101,7 +104,7 @@ class RemoteTalk:
         self.playback = RemotePlayback(
             self.speaker, self._audible, self._progress, lambda what: self.show(Problem(what))
         )
-        self.wire = RemoteWire(self.address, self.token, self)
+        self.wire = RemoteWire(self.address, self.token, self, self.tls)
 
     async def run(self) -> None:
         """Runs the conversation until the microphone ends or `leave` is called.

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import random
+import ssl
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
@@ -74,12 +75,14 @@ class RemoteWire:
     """The connection to a server. Not thread-safe: use it on the event loop.
 
     Attributes:
+        tls: Context of an encrypted connection; None: certificates are checked as browsers do.
         dropped: Pieces of audio that were dropped because they could not be sent in time.
     """
 
     address: ServerAddress
     token: str | None
     listener: WireListener
+    tls: ssl.SSLContext | None = None
     dropped: int = 0
     _waiting: deque[tuple[str, bool]] = field(default_factory=deque)  # (text, whether it is audio)
     _waiting_sound: int = 0
@@ -168,6 +171,7 @@ class RemoteWire:
             self.address.url(self.listener.resume()),
             additional_headers=headers,
             subprotocols=[SUBPROTOCOL],  # type: ignore[list-item]  # a NewType of str
+            ssl=self.tls if self.address.secure else None,
             compression=None,  # audio does not get smaller, and compression takes a millisecond per message
             # A proxy from the environment is not used for a server on this machine.
             proxy=None if self.address.near else True,

@@ -110,7 +110,7 @@ async def examine(
             servers_section(servers),
             endpoints_section(settings.llm.endpoints, answers, seen, skills=settings.skills.enabled),
             tools_section(settings.tools.servers, tools, settings.llm.endpoints),
-            configuration(loaded),
+            configuration(loaded, environ),
         ),
     )
 

@@ -8,6 +8,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import MappingProxyType
@@ -15,8 +16,11 @@ from types import MappingProxyType
 from assistant.commands.doctor.process import ProbeResult, ProbeRunner
 from assistant.commands.doctor.report import CheckResult, Fact, ReportSection
 from assistant.config.loading import Loaded
+from assistant.config.server_settings import ServerSection
 from assistant.config.settings import DEFAULTS, KEYS, Settings
 from assistant.support.cpu import Cores, piper_threads, whisper_threads
+from assistant.tls.certificate import CertificateError, read_certificate
+from assistant.tls.configured import configured_files
 
 IMPORTS: Mapping[str, str] = MappingProxyType(
     {
@@ -43,6 +47,9 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
 """Read by the libraries below numpy, onnxruntime and ctranslate2."""
 
 _THREADS = re.compile(r"0*[1-9][0-9]{0,8}")
+
+WARN_DAYS = 14
+"""A certificate that expires sooner is warned about."""
 
 DISK_FREE_MB = 500.0
 """Free space in MB below which a warning is shown: a Whisper model has 148 MB, the traces of a day a few."""
@@ -189,14 +196,43 @@ def _device(name: str, count: object, default: object) -> CheckResult:
     return CheckResult("ok", name, f"{default}" + (f" (one of {count})" if count != 1 else ""), facts=facts)
 
 
-def configuration(loaded: Loaded) -> ReportSection:
-    """Returns the changed settings, and whether traces can be written. Creates a temporary file in the trace folder."""
+def configuration(loaded: Loaded, environ: Mapping[str, str]) -> ReportSection:
+    """Returns the changed settings, whether traces can be written, and the certificate.
+
+    Creates a temporary file in the trace folder.
+    """
     changed = [key for key in KEYS if _value(loaded.settings, key) != _value(DEFAULTS, key)]
     differing = ", ".join(changed[:SHOWN_KEYS]) + (" ..." if len(changed) > SHOWN_KEYS else "")
     text = f"{loaded.file or 'no file'}; {f'changed: {differing}' if changed else 'all settings have their defaults'}"
     facts: dict[str, Fact] = {"file": str(loaded.file) if loaded.file else None, "changed": changed}
-    findings = (CheckResult("ok", "settings", text, facts=facts), trace_finding(loaded.settings.trace.dir))
+    findings = (
+        CheckResult("ok", "settings", text, facts=facts),
+        trace_finding(loaded.settings.trace.dir),
+        certificate_finding(loaded.settings.server, environ),
+    )
     return ReportSection("configuration", "Configuration and disk", findings)
+
+
+def certificate_finding(section: ServerSection, environ: Mapping[str, str]) -> CheckResult:
+    """Checks the certificate that `repartee serve` would use."""
+    name = "certificate"
+    try:
+        files = configured_files(section, environ)
+        if files is None:
+            return CheckResult("info", name, "none: `repartee serve` answers at http:// and ws:// only")
+        if files.self_signed and not files.cert_file.exists():
+            return CheckResult("ok", name, f"{files.cert_file}, made at the first start of `repartee serve`")
+        found = read_certificate(files.cert_file, files.key_file)
+    except CertificateError as error:
+        text, _, remedy = str(error).partition("; ")
+        return CheckResult("fail", name, text, remedy=remedy)
+    left = found.days_left(datetime.now(UTC))
+    text = f"{found.cert_file} expires in {left} days ({found.expires:%Y-%m-%d})"
+    facts: dict[str, Fact] = {"days_left": left, "fingerprint": found.fingerprint, "self_signed": files.self_signed}
+    if left < WARN_DAYS and not files.self_signed:
+        remedy = "renew it: the server loads the new file without a restart"
+        return CheckResult("warn", name, text, remedy=remedy, facts=facts)
+    return CheckResult("ok", name, f"{text}, for {', '.join([*found.host_names, *found.addresses])}", facts=facts)
 
 
 def _value(settings: Settings, key: str) -> object:

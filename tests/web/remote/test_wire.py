@@ -17,7 +17,7 @@ from websockets.exceptions import ConnectionClosedError, InvalidStatus
 from websockets.frames import Close
 
 from assistant.config.loading import ConfigError
-from assistant.config.settings import ServerSection
+from assistant.config.server_settings import ServerSection
 from web.health import EngineState
 from web.remote.address import address_of
 from web.remote.close_reasons import CloseReason, closed, why_not

@@ -134,5 +134,5 @@ def test_unwritable_trace_folder_is_reported(tmp_path: Path, monkeypatch: pytest
 def test_changed_settings_are_listed(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text("[turn]\nprofile = 'patient'\n[tts]\nspeed = 1.0\n")
-    finding = configuration(load_settings(file, {}, [])).findings[0]
+    finding = configuration(load_settings(file, {}, []), {}).findings[0]
     assert finding.text == f"{file}; changed: turn.profile"

@@ -1,0 +1,113 @@
+"""Section of config.toml for `repartee serve`; see `assistant/config/settings.py`."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from assistant.config.keys import ConfigSection, KeyInfo
+from assistant.config.prompts import NO_PROMPTS, PromptsKey
+
+_HOST = r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?"
+_ORIGIN = rf"https?://{_HOST}"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSection(ConfigSection):
+    """The server of `repartee serve`: its address and its limits."""
+
+    host: Annotated[
+        str,
+        KeyInfo(
+            "Address the server listens on; beyond this machine (0.0.0.0) it requires a token in REPARTEE_TOKEN.",
+            pattern=r"[A-Za-z0-9.:_-]+",
+            form="a host name or an IP address, without a port",
+        ),
+    ] = "127.0.0.1"
+    port: Annotated[int, KeyInfo("Port the server listens on; 0: any free port.", low=1, high=65535, zero=True)] = 8765
+    allowed_hosts: Annotated[
+        str,
+        KeyInfo(
+            "Further host names of the server that requests may use, for example behind a proxy.",
+            pattern=rf"({_HOST})?(\s+{_HOST})*\s*",
+            form="names with or without a port, separated by blanks, as in voice.example voice.local:8765",
+        ),
+    ] = ""
+    allowed_origins: Annotated[
+        str,
+        KeyInfo(
+            "Further web origins whose pages may connect; the server's own page always may.",
+            pattern=rf"({_ORIGIN})?(\s+{_ORIGIN})*\s*",
+            form="origins separated by blanks, as in https://app.example",
+        ),
+    ] = ""
+    max_sessions: Annotated[
+        int, KeyInfo("Maximum number of conversations at the same time.", unit="sessions", low=1, high=1000)
+    ] = 8
+    max_session_s: Annotated[float, KeyInfo("Longest conversation of one connection.", unit="s", low=1, high=86400)] = (
+        3600.0
+    )
+    idle_timeout_s: Annotated[
+        float,
+        KeyInfo(
+            "Time without any message after which a connection is closed; 0: never.",
+            unit="s",
+            low=1,
+            high=86400,
+            zero=True,
+        ),
+    ] = 0.0
+    max_message_bytes: Annotated[
+        int,
+        KeyInfo(
+            "Longest message of a client; events other than audio are limited to 1 MB.",
+            unit="bytes",
+            low=65536,
+            high=67108864,
+        ),
+    ] = 16777216
+    ahead_ms: Annotated[int, KeyInfo("How far ahead of playback a reply is sent.", unit="ms", low=200, high=10000)] = (
+        1000
+    )
+    resume_s: Annotated[
+        float,
+        KeyInfo("How long a conversation can be resumed after its connection broke.", unit="s", low=0, high=3600),
+    ] = 60.0
+    drain_s: Annotated[
+        float,
+        KeyInfo("After SIGTERM: longest wait for active turns to finish; 0: no wait.", unit="s", low=0, high=600),
+    ] = 10.0
+    max_audio_requests: Annotated[
+        int,
+        KeyInfo(
+            "Maximum number of requests to /v1/audio at the same time, besides the conversations; 0: no such path.",
+            unit="requests",
+            low=1,
+            high=100,
+            zero=True,
+        ),
+    ] = 2
+    prompts: PromptsKey = NO_PROMPTS
+    tls_cert: Annotated[
+        str,
+        KeyInfo(
+            "PEM file of the certificate, intermediate ones included, to serve https:// and wss://; empty: no TLS. A "
+            "renewed file is loaded without a restart.",
+            form="a file's path, or empty",
+        ),
+    ] = ""
+    tls_key: Annotated[
+        str, KeyInfo("PEM file of the certificate's private key, without a passphrase.", form="a file's path, or empty")
+    ] = ""
+    tls_self_signed: Annotated[
+        bool,
+        KeyInfo("Whether to serve https:// and wss:// with a certificate that the server makes and renews itself."),
+    ] = False
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """`allowed_hosts` as a tuple."""
+        return tuple(self.allowed_hosts.split())
+
+    @property
+    def origins(self) -> tuple[str, ...]:
+        """`allowed_origins` as a tuple."""
+        return tuple(self.allowed_origins.split())

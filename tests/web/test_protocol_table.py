@@ -1,0 +1,193 @@
+"""Every event, field and endpoint that the openai SDK knows has an answer, and the server gives it."""
+
+import asyncio
+import importlib.util
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from protocol_probe import Outcome, probe, probed_server
+from protocol_table import DOCS_FILE, ROOT, Row, page, table
+from realtime_sdk import client_fields, http_requests, objects_in, seen_fields, server_fields, server_models
+from session_server import SessionServer
+from wire_client import Client
+
+AT_ONCE = 6
+SPEECH = {"model": "repartee", "input": "Hello.", "voice": "alloy"}
+SCENES = Path(__file__).with_name("test_wire_turns.py")
+
+
+def rows_of(part: str) -> dict[str, dict[str, Row]]:
+    return {name: {row.path: row for row in rows} for (of, name), rows in table().items() if of == part}
+
+
+def names_of_tests() -> set[str]:
+    files = (ROOT / "tests").rglob("test_*.py")
+    return {name for file in files for name in re.findall(r"^def (test_\w+)\(", file.read_text("utf-8"), re.MULTILINE)}
+
+
+# ---- completeness ----
+
+
+def test_every_field_of_the_clients_has_a_row() -> None:
+    known = {kind: [field.path for field in fields] for kind, fields in client_fields().items()}
+    assert {kind: list(rows) for kind, rows in rows_of("client").items()} == known
+
+
+def test_every_field_of_the_server_has_a_row() -> None:
+    known = {name: ["", *fields] for name, fields in server_fields().items()}
+    assert {name: list(rows) for name, rows in rows_of("server").items()} == known
+
+
+def test_every_endpoint_has_a_row() -> None:
+    """A request that is refused as a whole needs no rows for its fields."""
+    found = {name: set(rows) - {""} for name, rows in rows_of("http").items()}
+    refused = {name for name, rows in rows_of("http").items() if rows[""].answer == "error"}
+    assert found == {name: set() if name in refused else set(fields) for name, fields in http_requests().items()}
+
+
+def test_each_answer_fits_its_part() -> None:
+    answers = {"client": {"works", "error", "ignored"}, "server": {"sent", "no"}, "http": {"works", "error", "ignored"}}
+    wrong = [
+        (name, row.path)
+        for (part, name), rows in table().items()
+        for row in rows
+        if row.answer not in answers[part] or (part == "server" and row.path and rows[0].answer == "no" != row.answer)
+    ]
+    assert wrong == []
+
+
+def test_named_tests_exist() -> None:
+    named = {row.how for rows in table().values() for row in rows if row.how.startswith("test_")}
+    assert named - names_of_tests() == set()
+
+
+@pytest.mark.xfail(reason="fields are left that the server accepts without effect")
+def test_nothing_is_silently_ignored() -> None:
+    ignored = [f"{name}: {row.path}" for (_, name), rows in table().items() for row in rows if row.answer == "ignored"]
+    assert ignored == []
+
+
+def test_page_is_written_from_the_data() -> None:
+    assert DOCS_FILE.read_text(encoding="utf-8") == page(table())
+
+
+# ---- what clients send ----
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Outcome]:
+    """Sends every field that has no test of its own."""
+    found: dict[tuple[str, str], Outcome] = {}
+    rows = rows_of("client")
+
+    async def main() -> None:
+        turns = asyncio.Semaphore(AT_ONCE)
+        async with probed_server(tmp_path_factory.mktemp("probes")) as server, asyncio.TaskGroup() as tasks:
+
+            async def ask(kind: str, field: Any, how: str) -> None:
+                async with turns:
+                    found[kind, field.path] = await probe(server, kind, field, "" if how == "shown" else how)
+
+            for kind, fields in client_fields().items():
+                for field in fields:
+                    row = rows[kind].get(field.path)
+                    if row is not None and row.how != "unused" and not row.how.startswith("test_"):
+                        tasks.create_task(ask(kind, field, row.how))
+
+    asyncio.run(main())
+    return found
+
+
+def test_each_field_of_a_client_works_or_is_refused_by_name(outcomes: dict[tuple[str, str], Outcome]) -> None:
+    wrong = []
+    rows = rows_of("client")
+    for kind, fields in client_fields().items():
+        for field in fields:
+            outcome = outcomes.get((kind, field.path))
+            if outcome is not None:
+                row = rows[kind][field.path]
+                found = answer_of(outcome, field.wire_path, shown=row.how == "shown")
+                if found != row.answer:
+                    wrong.append(f"{kind}: {field.path}: {row.answer} in the table, but {found} {outcome.errors}")
+    assert wrong == []
+
+
+def answer_of(outcome: Outcome, wire_path: str, *, shown: bool) -> str:
+    if outcome.named(wire_path):
+        return "error"
+    works = outcome.shows_what_is_used if shown else outcome.took_effect
+    return "works" if works else "ignored"
+
+
+# ---- what the server sends ----
+
+
+def scene_events() -> Iterator[dict[str, Any]]:
+    """Yields the events of the scenes with golden lists."""
+    spec = importlib.util.spec_from_file_location("scenes_with_golden_lists", SCENES)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    for scene in module.SCENES:
+        client = Client()
+        scene(client)
+        yield from client.events
+
+
+def test_server_sends_what_the_table_says(outcomes: dict[tuple[str, str], Outcome]) -> None:
+    models = server_models()
+    seen: dict[str, set[str]] = {name: set() for name in models}
+    events = [event for outcome in outcomes.values() for event in outcome.events]
+    for event in [*scene_events(), *events]:
+        for name, value in [(event["type"], {**event, "event_id": "any"}), *objects_in(event)]:
+            if name in models:
+                seen[name] |= seen_fields(models[name], value) | {""}
+    wrong = [
+        f"{name}: {row.path}: {row.answer} in the table, but {'' if path in seen[name] else 'not '}sent"
+        for name, rows in rows_of("server").items()
+        for path, row in rows.items()
+        if not row.how and (row.answer == "sent") != (path in seen[name])
+    ]
+    assert wrong == []
+
+
+# ---- HTTP ----
+
+
+async def refusal(server: SessionServer, request: str, field: str, value: Any) -> tuple[int, dict[str, Any]]:
+    """Sends a request with one more field; returns the status and the error."""
+    method, path = re.sub(r"\{\w+\}", "some", request).split(" ")
+    options: dict[str, Any] = {}
+    if path == "/audio/transcriptions":
+        name = f"{field}[]" if isinstance(value, list) else field
+        options = {"files": {"file": ("a.wav", b"RIFF")}, "data": {"model": "repartee", name: value}}
+    elif field:
+        options = {"json": SPEECH | {field: value}}
+    base = f"http://127.0.0.1:{server.port}/v1"
+    async with httpx.AsyncClient(trust_env=False, base_url=base) as client:
+        answer = await client.request(method, path, timeout=20, **options)
+    return answer.status_code, answer.json().get("error", {})
+
+
+def test_refused_requests_and_fields_have_errors_in_openais_format(tmp_path: Path) -> None:
+    async def main() -> list[str]:
+        wrong = []
+        async with probed_server(tmp_path) as server:
+            for name, rows in rows_of("http").items():
+                for row in rows.values():
+                    if row.answer != "error" or row.how.startswith("test_"):
+                        continue
+                    value = json.loads(row.how) if row.how else None
+                    status, error = await refusal(server, name, row.path, value)
+                    named = error.get("param") == (row.path or None) and {"message", "type", "code"} <= set(error)
+                    if not 400 <= status < 500 or not named:
+                        wrong.append(f"{name}: {row.path}: {status} {error}")
+        return wrong
+
+    assert asyncio.run(main()) == []
