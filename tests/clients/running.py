@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from clients.answering_service import answering_service
+from clients.browser import browser_report
 from clients.environments import CLIENTS, node_modules_of, python_of
 from session_server import WHAT_TIME, SessionServer, real_engines, recording, session_server
 
@@ -40,13 +41,13 @@ class Client:
         name: Key in expected.toml.
         program: Its file below tests/clients.
         environment: Folder below tests/clients whose lock has the packages.
-        mode: Which of the client's interfaces the program uses, if it knows several.
+        in_browser: Whether it runs in Chromium.
     """
 
     name: str
     program: str
     environment: str
-    mode: str = ""
+    in_browser: bool = False
 
     def command(self) -> tuple[list[str], dict[str, str]]:
         """Returns the command and additional environment variables. Raises CannotInstallError."""
@@ -62,6 +63,10 @@ CLIENT_PROGRAMS = (
     Client("openai-1", "openai/program_async.py", "openai_1"),
     Client("openai-npm", "javascript/openai.mjs", "javascript"),
     Client("openai-agents", "openai_agents/program.py", "openai_agents"),
+    Client("agents-node", "javascript/agents_node.mjs", "javascript"),
+    Client("agents-browser", "javascript/agents_browser.mjs", "javascript", in_browser=True),
+    Client("livekit", "livekit/program.py", "livekit"),
+    Client("pipecat", "pipecat/program.py", "pipecat"),
     Client("openai-1-beta", "openai_1/program_beta.py", "openai_1"),
 )
 
@@ -104,13 +109,20 @@ async def client_server(folder: Path) -> AsyncGenerator[ClientServer]:
 
 async def outcomes_of(client: Client, folder: Path, only: tuple[str, ...] = ()) -> Outcomes:
     """Runs a client program against a server of its own. Returns the answer for each feature."""
+    if client.in_browser:
+        packages = await asyncio.to_thread(node_modules_of, client.environment)
+        async with client_server(folder) as running:
+            lines = await browser_report({**running.fields, "only": only}, packages, PROGRAM_WITHIN_S)
+        return parsed("\n".join(lines), "")
     command, variables = await asyncio.to_thread(client.command)
     async with client_server(folder) as running:
-        fields = {**running.fields, "only": only, **({"mode": client.mode} if client.mode else {})}
-        trusted = dict.fromkeys(("NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"), fields["certificate"])
-        variables = {**os.environ, **variables, **trusted}
+        trusted = dict.fromkeys(("NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"), running.fields["certificate"])
         program = await asyncio.create_subprocess_exec(
-            *command, json.dumps(fields), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=variables
+            *command,
+            json.dumps({**running.fields, "only": only}),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, **variables, **trusted},
         )
         try:
             async with asyncio.timeout(PROGRAM_WITHIN_S):
@@ -118,14 +130,14 @@ async def outcomes_of(client: Client, folder: Path, only: tuple[str, ...] = ()) 
         except TimeoutError:
             program.kill()
             output, errors = await program.communicate()
-    return parsed(output, errors)
+    return parsed(output.decode(), errors.decode())
 
 
-def parsed(output: bytes, errors: bytes) -> Outcomes:
+def parsed(output: str, errors: str) -> Outcomes:
     """Reads the report of a client program. Raises if there is none."""
-    lines = [json.loads(line) for line in output.decode().splitlines() if line.startswith('{"feature"')]
+    lines = [json.loads(line) for line in output.splitlines() if line.startswith('{"feature"')]
     if not lines:
-        raise AssertionError(f"the program reported nothing:\n{output.decode()}\n{errors.decode()[-3000:]}")
+        raise AssertionError(f"the program reported nothing:\n{output}\n{errors[-3000:]}")
     return {line["feature"]: Outcome(line["answer"], line["detail"], line["s"]) for line in lines}
 
 
