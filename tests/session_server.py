@@ -154,7 +154,9 @@ class SessionServer:
 
 
 @asynccontextmanager
-async def session_server(engine_loader: EngineLoader, token: str | None = None) -> AsyncGenerator[SessionServer]:
+async def session_server(
+    engine_loader: EngineLoader, token: str | None = None, allowed_hosts: Sequence[str] = ()
+) -> AsyncGenerator[SessionServer]:
     """Runs the server with loaded engines while the block runs; clients need the `token`, if there is one."""
     section = engine_loader.settings.server
     sockets = listen("127.0.0.1", 0, loopback_only=True)
@@ -172,7 +174,7 @@ async def session_server(engine_loader: EngineLoader, token: str | None = None) 
         resumable=connections.resumable,
         make_room=connections.make_room,
     )
-    access_control = AccessControl("127.0.0.1", port, token=token, allowed_hosts=(), allowed_origins=())
+    access_control = AccessControl("127.0.0.1", port, token=token, allowed_hosts=allowed_hosts, allowed_origins=())
     client_secrets = ClientSecrets(asyncio.get_running_loop().time)
     parts = ApiParts(engine_loader, connections.initial_config, connections.service)
     state = ServerState(engine_pool, limits, lambda: acceptor.turn_in_progress)

@@ -217,6 +217,18 @@ def test_received_audio_is_processed_after_the_end() -> None:
     assert len(run_scene(scene, takes_s=0.01).frames) >= 18
 
 
+def test_nothing_follows_audio_that_is_dropped_at_the_end() -> None:
+    async def scene(listener: Listener) -> None:
+        await listener.speaks(150, block_ms=50)
+        await asyncio.sleep(0.5)
+        listener.microphone.on_disconnect()  # silence is due from now on
+        listener.microphone.end(at_once=True)  # drops the last, incomplete frame
+        await asyncio.sleep(1)
+
+    listener = run_scene(scene)  # which checks that the frames are gapless
+    assert len(listener.frames) == 7
+
+
 def test_waiting_delivery_returns_at_the_end() -> None:
     async def scene(listener: Listener) -> None:
         async with asyncio.TaskGroup() as tasks:

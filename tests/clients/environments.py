@@ -1,0 +1,71 @@
+"""Makes the environments of the client programs from their locks, once for each content of the lock."""
+
+import fcntl
+import hashlib
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+CLIENTS = Path(__file__).parent
+INSTALL_WITHIN_S = 280
+
+
+class CannotInstallError(Exception):
+    """The packages of an environment cannot be installed on this machine; the text says why."""
+
+
+def python_of(name: str) -> Path:
+    """Returns the Python with the packages of tests/clients/NAME/requirements.lock."""
+    lock = CLIENTS / name / "requirements.lock"
+    kind = sys.version + Path(sys.base_prefix).as_posix()
+
+    def install(folder: Path) -> None:
+        _run([sys.executable, "-m", "venv", "--without-pip", str(folder)], folder)
+        pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python"), "install"]
+        options = ["--no-compile", "--no-deps", "--disable-pip-version-check", "--no-input", "--quiet"]
+        _run([*pip, *options, "--require-hashes", "--requirement", str(lock)], folder)
+
+    return _made(name, lock.read_bytes() + kind.encode(), install) / "bin" / "python"
+
+
+def node_modules_of(name: str) -> Path:
+    """Returns the folder node_modules with the packages of tests/clients/NAME/package-lock.json."""
+    if shutil.which("node") is None or shutil.which("npm") is None:
+        raise CannotInstallError("node and npm are not installed")
+    files = [CLIENTS / name / file for file in ("package.json", "package-lock.json")]
+
+    def install(folder: Path) -> None:
+        folder.mkdir()
+        for file in files:
+            shutil.copy(file, folder)
+        _run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", str(folder)], folder)
+
+    return _made(name, b"".join(file.read_bytes() for file in files), install) / "node_modules"
+
+
+def _made(name: str, content: bytes, install: Callable[[Path], None]) -> Path:
+    """Returns the folder of an environment; makes it if there is none of this content."""
+    root = Path(sys.prefix) / "clients"
+    root.mkdir(exist_ok=True)
+    folder = root / f"{name}-{hashlib.sha256(content).hexdigest()[:16]}"
+    done = folder / ".complete"
+    with (root / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not done.exists():
+            for old in root.glob(f"{name}-????????????????"):
+                shutil.rmtree(old)
+            install(folder)
+            done.touch()
+    return folder
+
+
+def _run(command: Sequence[str], folder: Path) -> None:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_WITHIN_S, check=False)
+    except subprocess.TimeoutExpired:
+        raise CannotInstallError(f"{folder.name}: not installed within {INSTALL_WITHIN_S} s") from None
+    if done.returncode != 0:
+        lines = [line for line in done.stderr.splitlines() if "error" in line.lower()] or done.stderr.splitlines()
+        raise CannotInstallError(f"{folder.name}: {' / '.join(lines[-3:])[:500]}")

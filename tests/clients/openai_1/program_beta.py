@@ -1,0 +1,162 @@
+"""The beta interface of the openai SDK 1.109 as a client program (see reporting.py)."""
+
+import asyncio
+import base64
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from openai import AsyncOpenAI
+from reporting import (
+    ANSWER,
+    LAMP,
+    LAMP_ANSWER,
+    LAMP_REQUEST,
+    QUESTION,
+    SILENCE,
+    STORY_REQUEST,
+    Pace,
+    Refused,
+    Settings,
+    blocks,
+    feature,
+    run_features,
+)
+
+
+class Talk:
+    """A connection, and the events that came over it."""
+
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
+        self.events: list[Any] = []
+
+    def of(self, kind: str) -> list[Any]:
+        return [event for event in self.events if event.type == kind]
+
+    async def until(self, kind: str, count: int = 1) -> Any:
+        """Receives until `count` events of a type have come. Returns the last of them; raises at an error."""
+        while len(found := self.of(kind)) < count:
+            event = await self.connection.recv()
+            self.events.append(event)
+            if event.type == "error":
+                raise Refused(f"{event.error.code}: {event.error.param or event.error.message}")
+        return found[count - 1]
+
+    async def write(self, text: str) -> None:
+        content = [{"type": "input_text", "text": text}]
+        await self.connection.conversation.item.create(item={"type": "message", "role": "user", "content": content})
+
+    async def answer(self, count: int = 1) -> Any:
+        """Requests a response. Returns it when it is done."""
+        await self.connection.response.create()
+        return (await self.until("response.done", count)).response
+
+    @asynccontextmanager
+    async def speaking(self, speech: bytes) -> AsyncIterator[None]:
+        """Says the speech, then silence, in real time while the block runs."""
+
+        async def speak() -> None:
+            pace = Pace()
+            parts = blocks(speech)
+            while True:
+                part = parts.pop(0) if parts else SILENCE
+                await self.connection.input_audio_buffer.append(audio=base64.b64encode(part).decode())
+                await asyncio.sleep(pace.wait_s())
+
+        task = asyncio.create_task(speak())
+        try:
+            yield
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+
+def text_of(response: Any) -> str:
+    part = response.output[-1].content[0]
+    return part.transcript or part.text or ""
+
+
+@asynccontextmanager
+async def talking(settings: Settings) -> AsyncIterator[Talk]:
+    async with (
+        AsyncOpenAI(base_url=settings.url, websocket_base_url=settings.websocket_url, api_key="none") as client,
+        client.beta.realtime.connect(model="repartee") as connection,
+    ):
+        talk = Talk(connection)
+        await talk.until("session.created")
+        yield talk
+
+
+@feature("text")
+async def text(settings: Settings) -> None:
+    async with talking(settings) as talk:
+        await talk.write("What time is it?")
+        done = await talk.answer()
+        assert (done.status, text_of(done)) == ("completed", ANSWER)
+
+
+@feature("speech")
+async def speech(settings: Settings) -> None:
+    async with talking(settings) as talk, talk.speaking(settings.speech):
+        done = (await talk.until("response.done")).response
+        assert (done.status, text_of(done)) == ("completed", ANSWER)
+        heard = talk.of("conversation.item.input_audio_transcription.completed")[0]
+        assert heard.transcript.lower() == QUESTION
+
+
+@feature("function call")
+async def function_call(settings: Settings) -> None:
+    async with talking(settings) as talk:
+        await talk.connection.session.update(session={"tools": [LAMP]})
+        await talk.until("session.updated")
+        await talk.write(LAMP_REQUEST)
+        call = (await talk.answer()).output[0]
+        assert (call.type, call.name, call.arguments) == ("function_call", "set_lamp", '{"on": true}')
+        await talk.connection.conversation.item.create(
+            item={"type": "function_call_output", "call_id": call.call_id, "output": "done"}
+        )
+        assert text_of(await talk.answer(2)) == LAMP_ANSWER
+
+
+@feature("interruption")
+async def interruption(settings: Settings) -> None:
+    async with talking(settings) as talk:
+        await talk.write(STORY_REQUEST)
+        await talk.connection.response.create()
+        await talk.until("response.output_audio.delta", 5)
+        async with talk.speaking(settings.speech):
+            done = (await talk.until("response.done")).response
+            assert (done.status, done.status_details.reason) == ("cancelled", "turn_detected")
+            assert (await talk.until("conversation.item.truncated")).item_id == done.output[0].id
+
+
+@feature("session settings")
+async def session_settings(settings: Settings) -> None:
+    """Uses the field names of the beta protocol."""
+    async with talking(settings) as talk:
+        await talk.connection.session.update(
+            session={"instructions": "Be brief.", "modalities": ["text"], "turn_detection": {"type": "server_vad"}}
+        )
+        session = (await talk.until("session.updated")).session
+        assert session.instructions == "Be brief."
+        await talk.write("What time is it?")
+        await talk.answer()  # reads errors too
+
+
+@feature("TLS")
+async def tls(settings: Settings) -> None:
+    trusted = ssl.create_default_context(cafile=settings.certificate)
+    async with (
+        AsyncOpenAI(base_url=settings.tls_url, api_key="none") as client,
+        client.beta.realtime.connect(model="repartee", websocket_connection_options={"ssl": trusted}) as connection,
+    ):
+        talk = Talk(connection)
+        await talk.write("What time is it?")
+        assert text_of(await talk.answer()) == ANSWER
+
+
+if __name__ == "__main__":
+    run_features()

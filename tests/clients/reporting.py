@@ -1,0 +1,157 @@
+"""What all Python client programs share: their features, how these run, and the report. Needs no installed package.
+
+A client program defines one function for each feature. It is started with one argument, the settings as JSON. It runs
+each feature on its own connection, several at a time, and prints one line of JSON for each.
+"""
+
+import asyncio
+import inspect
+import json
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+LIMIT_S = 40.0
+"""Time limit of one feature."""
+
+AT_ONCE = 3
+"""Features that run at the same time; most of their time they wait for sound."""
+
+BLOCK_S = 0.1
+RATE_HZ = 24_000
+
+QUESTION = "what time is it"
+ANSWER = "It is noon."
+STORY_REQUEST = "Tell me the long story."
+LAMP_REQUEST = "Switch the lamp on."
+LAMP_ANSWER = "The lamp is on."
+GREETING = "Welcome to the castle."
+IMAGE_ANSWER = "I see a picture."
+MCP_REQUEST = "Look up the number of the order."
+"""Texts that `answering_service.py` knows or says."""
+
+LAMP = {
+    "type": "function",
+    "name": "set_lamp",
+    "description": "Switches the lamp.",
+    "parameters": {"type": "object", "properties": {"on": {"type": "boolean"}}, "required": ["on"]},
+}
+
+PIXEL = (
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC"
+)
+"""A red pixel, as a data URL."""
+
+
+class Refused(Exception):
+    """The server refused what the feature needs with an error of the protocol."""
+
+
+class Missing(Exception):
+    """The server gave an answer, but without what the feature is for."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Where the server is, and what is said to it.
+
+    Attributes:
+        url: Base URL of the server, ending in /v1.
+        tls_url: The same with TLS.
+        certificate: PEM file of the certificate authority.
+        speech: A recorded question, 24 kHz PCM.
+        mcp_url: URL of an MCP server.
+    """
+
+    url: str
+    tls_url: str
+    certificate: str
+    speech: bytes
+    mcp_url: str
+
+    @property
+    def websocket_url(self) -> str:
+        """Returns the base URL for WebSockets."""
+        return self.url.replace("http://", "ws://")
+
+
+Feature = Callable[[Settings], Any]
+_features: dict[str, Feature] = {}
+
+
+def feature(name: str) -> Callable[[Feature], Feature]:
+    """Registers a function, plain or async, as the test of a feature."""
+
+    def register(test: Feature) -> Feature:
+        _features[name] = test
+        return test
+
+    return register
+
+
+def blocks(speech: bytes) -> list[bytes]:
+    """Splits sound into blocks of 100 ms."""
+    size = int(BLOCK_S * RATE_HZ) * 2
+    return [speech[at : at + size] for at in range(0, len(speech), size)]
+
+
+SILENCE = bytes(int(BLOCK_S * RATE_HZ) * 2)
+
+
+class Pace:
+    """Says how long to wait so that a block is sent every 100 ms."""
+
+    def __init__(self) -> None:
+        self._due_s = time.monotonic()
+
+    def wait_s(self) -> float:
+        """Returns the time until the next block."""
+        self._due_s += BLOCK_S
+        return max(0.0, self._due_s - time.monotonic())
+
+
+def run_features() -> None:
+    """Runs all features of the program and prints the answers."""
+    fields = json.loads(sys.argv[1])
+    only = set(fields.pop("only", ()))
+    settings = Settings(**{**fields, "speech": Path(fields["speech"]).read_bytes()})
+    asyncio.run(_run_all(settings, {name: test for name, test in _features.items() if not only or name in only}))
+
+
+async def _run_all(settings: Settings, features: dict[str, Feature]) -> None:
+    turn = asyncio.Semaphore(AT_ONCE)
+    await asyncio.gather(*(_run(name, test, settings, turn) for name, test in features.items()))
+
+
+async def _run(name: str, test: Feature, settings: Settings, turn: asyncio.Semaphore) -> None:
+    async with turn:
+        began_s = time.monotonic()
+        try:
+            async with asyncio.timeout(LIMIT_S):
+                if inspect.iscoroutinefunction(test):
+                    await test(settings)
+                else:
+                    await asyncio.to_thread(test, settings)
+            answer, detail = "works", ""
+        except Refused as refusal:
+            answer, detail = "refused", str(refusal)
+        except Missing as missing:
+            answer, detail = "missing", str(missing)
+        except BaseExceptionGroup as group:
+            answer, detail = _answer_of_group(group)
+        except Exception:  # noqa: BLE001 - one failure must not hide the other features
+            answer, detail = "failed", traceback.format_exc()
+        seconds = round(time.monotonic() - began_s, 1)
+        print(json.dumps({"feature": name, "answer": answer, "detail": detail[-2000:], "s": seconds}), flush=True)
+
+
+def _answer_of_group(group: BaseExceptionGroup[BaseException]) -> tuple[str, str]:
+    for kind, answer in ((Refused, "refused"), (Missing, "missing")):
+        found = group.subgroup(kind)
+        if found is not None:
+            return answer, str(found.exceptions[0])
+    return "failed", "".join(traceback.format_exception(group))

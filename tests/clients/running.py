@@ -1,0 +1,199 @@
+"""Runs the client programs against a server."""
+
+import asyncio
+import json
+import os
+import shutil
+import ssl
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from clients.answering_service import answering_service
+from clients.browser import browser_report
+from clients.environments import CLIENTS, node_modules_of, python_of
+from session_server import WHAT_TIME, SessionServer, real_engines, recording, session_server
+
+PROGRAM_WITHIN_S = 200
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The answer of the server to one feature of a client, and why."""
+
+    answer: str
+    detail: str
+    seconds: float
+
+
+Outcomes = dict[str, Outcome]
+
+
+@dataclass(frozen=True)
+class Client:
+    """A client program.
+
+    Attributes:
+        name: Key in expected.toml.
+        program: Its file below tests/clients.
+        environment: Folder below tests/clients whose lock has the packages.
+        in_browser: Whether it runs in Chromium.
+    """
+
+    name: str
+    program: str
+    environment: str
+    in_browser: bool = False
+
+    def command(self) -> tuple[list[str], dict[str, str]]:
+        """Returns the command and additional environment variables. Raises CannotInstallError."""
+        program = str(CLIENTS / self.program)
+        if self.program.endswith(".mjs"):
+            return ["node", program], {"CLIENT_PACKAGES": str(node_modules_of(self.environment))}
+        return [str(python_of(self.environment)), program], {"PYTHONPATH": str(CLIENTS), "PYTHONSAFEPATH": "1"}
+
+
+CLIENT_PROGRAMS = (
+    Client("openai", "openai/program_async.py", "openai"),
+    Client("openai-sync", "openai/program_sync.py", "openai"),
+    Client("openai-1", "openai/program_async.py", "openai_1"),
+    Client("openai-npm", "javascript/openai.mjs", "javascript"),
+    Client("openai-agents", "openai_agents/program.py", "openai_agents"),
+    Client("agents-node", "javascript/agents_node.mjs", "javascript"),
+    Client("agents-browser", "javascript/agents_browser.mjs", "javascript", in_browser=True),
+    Client("livekit", "livekit/program.py", "livekit"),
+    Client("pipecat", "pipecat/program.py", "pipecat"),
+    Client("openai-1-beta", "openai_1/program_beta.py", "openai_1"),
+)
+
+
+@dataclass(frozen=True)
+class ClientServer:
+    """A server that clients of all kinds can use.
+
+    Attributes:
+        server: The server.
+        fields: The settings for a client program.
+    """
+
+    server: SessionServer
+    fields: dict[str, Any]
+
+
+@asynccontextmanager
+async def client_server(folder: Path) -> AsyncGenerator[ClientServer]:
+    """Runs a server with TLS beside plain HTTP, and a language model that answers every client."""
+    folder.mkdir(parents=True, exist_ok=True)
+    certificate, key = make_certificate(folder)
+    speech = folder / "speech.pcm"
+    speech.write_bytes(recording(WHAT_TIME).astype("<i2").tobytes())
+    async with answering_service() as llm:
+        loader = real_engines(folder / "traces", llm, "skills.before_llm=false", "server.max_sessions=8")
+        async with (
+            session_server(loader, allowed_hosts=("127.0.0.1", "localhost")) as server,
+            tls_port(server.port, certificate, key) as port,
+        ):
+            fields = {
+                "url": server.openai,
+                "tls_url": f"https://localhost:{port}/v1",
+                "certificate": str(certificate),
+                "speech": str(speech),
+                "mcp_url": "http://127.0.0.1:9/mcp",
+            }
+            yield ClientServer(server, fields)
+
+
+async def outcomes_of(client: Client, folder: Path, only: tuple[str, ...] = ()) -> Outcomes:
+    """Runs a client program against a server of its own. Returns the answer for each feature."""
+    if client.in_browser:
+        packages = await asyncio.to_thread(node_modules_of, client.environment)
+        async with client_server(folder) as running:
+            lines = await browser_report({**running.fields, "only": only}, packages, PROGRAM_WITHIN_S)
+        return parsed("\n".join(lines), "")
+    command, variables = await asyncio.to_thread(client.command)
+    async with client_server(folder) as running:
+        trusted = dict.fromkeys(("NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"), running.fields["certificate"])
+        program = await asyncio.create_subprocess_exec(
+            *command,
+            json.dumps({**running.fields, "only": only}),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, **variables, **trusted},
+        )
+        try:
+            async with asyncio.timeout(PROGRAM_WITHIN_S):
+                output, errors = await program.communicate()
+        except TimeoutError:
+            program.kill()
+            output, errors = await program.communicate()
+    return parsed(output.decode(), errors.decode())
+
+
+def parsed(output: str, errors: str) -> Outcomes:
+    """Reads the report of a client program. Raises if there is none."""
+    lines = [json.loads(line) for line in output.splitlines() if line.startswith('{"feature"')]
+    if not lines:
+        raise AssertionError(f"the program reported nothing:\n{output}\n{errors[-3000:]}")
+    return {line["feature"]: Outcome(line["answer"], line["detail"], line["s"]) for line in lines}
+
+
+def make_certificate(folder: Path) -> tuple[Path, Path]:
+    """Makes a self-signed certificate for this machine. Returns the files of certificate and key."""
+    openssl = shutil.which("openssl")
+    assert openssl, "openssl is missing"
+    certificate, key = folder / "certificate.pem", folder / "key.pem"
+    names = "subjectAltName=DNS:localhost,IP:127.0.0.1"
+    made = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
+    files = ["-keyout", str(key), "-out", str(certificate), "-subj", "/CN=localhost", "-addext", names]
+    subprocess.run([openssl, *made, *files], check=True, capture_output=True)
+    return certificate, key
+
+
+@asynccontextmanager
+async def tls_port(port: int, certificate: Path, key: Path) -> AsyncGenerator[int]:
+    """Accepts TLS connections on a free port and passes their bytes to a local port. Yields the TLS port."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate, key)
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        inner_reader, inner_writer = await asyncio.open_connection("127.0.0.1", port)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(_pass_on(reader, inner_writer))
+            group.create_task(_pass_on(inner_reader, writer))
+
+    listener = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
+    try:
+        yield listener.sockets[0].getsockname()[1]
+    finally:
+        listener.close()
+
+
+async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    try:
+        while data := await reader.read(65_536):
+            writer.write(data)
+            await writer.drain()
+    except (OSError, ssl.SSLError):
+        pass
+    finally:
+        writer.close()
+
+
+def run(client: Client, folder: Path, only: tuple[str, ...] = (), say: Callable[[str], object] = print) -> Outcomes:
+    """Runs one client and tells each answer."""
+    outcomes = asyncio.run(outcomes_of(client, folder, only))
+    for name, outcome in outcomes.items():
+        say(f"{client.name:24} {name:28} {outcome.answer:8} {outcome.seconds:5.1f} s  {outcome.detail}")
+    return outcomes
+
+
+if __name__ == "__main__":
+    import tempfile
+
+    (chosen,) = [client for client in CLIENT_PROGRAMS if client.name == sys.argv[1]]
+    with tempfile.TemporaryDirectory() as temporary:
+        run(chosen, Path(temporary), tuple(sys.argv[2:]))
