@@ -164,6 +164,12 @@ def _people(figures: Figures) -> Iterator[str]:
     ):
         if share is not None:
             yield f"{title:<16}  {spelled_share(share)}"
+    if figures.apologies is not None:
+        after = ", ".join(f"p{percent} {_spelled(figures.apologies.percentiles[percent])}" for percent in (50, 95))
+        count = number_of(figures.apologies.count, "turn")
+        yield f"failed turns      {count} with a sound in place of an answer, after {after} ms; counted nowhere else"
+    if figures.refusals is not None and figures.refusals.count:
+        yield f"refusals          {spelled_share(figures.refusals)}: no skill and no language model could do it"
 
 
 def _speculation(figures: Figures) -> Iterator[str]:

@@ -97,6 +97,7 @@ export default () => run({
     same(modelNotes({ events, answers }), ["Model size: small, -1 points: fact -1.", "Asked the large model: near declines.", "Cached: 75 % of 600 prompt tokens."]);
     same(modelNotes({ events, answers: [{ attempt: 3, dropped: false, prompt_tokens: 600, cached_tokens: null }] }), []);
     same(modelNotes({ spans: [] }), []);
+    same(modelNotes({ answers: [{ attempt: 1, dropped: false, reason: "refused" }] }), ["A refusal: no skill and no language model could do it."]);
   },
 
   "waterfall rows are relative to the end of speech"() {
