@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 from assistant.replay.advice import Advice
-from assistant.replay.findings import MIN_GAIN_MS, AdviceItem
+from assistant.replay.findings import MIN_GAIN_MS, MIN_TURNS, AdviceItem
 from assistant.trace_report.statistics import LEVEL, IntervalEstimate, Proportion
 from assistant.trace_report.text import number_of, spelled_share
 
@@ -22,7 +22,12 @@ def advice_lines(advice: Advice) -> Iterator[str]:
     yield f"{number_of(advice.turns, 'turn')} with a response latency, {advice.replayed:,} of them replayed"
     for kind, served in advice.engines.items():
         counted = [f"{name} ({number_of(turns, 'turn')})" for name, turns in served.items()]
-        yield f"{kind}: {', '.join(counted)}"
+        last = f"; advice for {advice.recognizer}, used last" if kind == "recognizers" and advice.recognizer else ""
+        yield f"{kind}: {', '.join(counted)}{last}"
+    if not advice.on_device:
+        yield "no sound device played these replies: nothing is said about playout"
+    if not advice.enough:
+        yield f"too few turns to say what to do: at least {MIN_TURNS} are needed; below is what these show"
     tail = advice.tail
     if tail is None:
         yield "cannot tell which stage makes slow turns slow: at least 20 turns are needed"
@@ -50,6 +55,8 @@ def _finding(finding: AdviceItem) -> Iterator[str]:
     if finding.cut_ins is not None:
         was, now = finding.cut_ins
         yield f"  cut-ins: was {_share(was)}, would be {_share(now)}"
+    if finding.price:
+        yield f"  price: {finding.price}"
 
 
 def advice_json(advice: Advice) -> str:
