@@ -6,6 +6,7 @@ from dataclasses import asdict
 
 from assistant.replay.advice import Advice
 from assistant.replay.findings import MIN_GAIN_MS, MIN_TURNS, AdviceItem
+from assistant.trace.waterfall import shown
 from assistant.trace_report.statistics import LEVEL, IntervalEstimate, Proportion
 from assistant.trace_report.text import number_of, spelled_share
 
@@ -34,7 +35,7 @@ def advice_lines(advice: Advice) -> Iterator[str]:
     else:
         slowest = "turn" if tail.turns == 1 else f"{tail.turns:,}"
         yield (
-            f"slow turns are slow by {tail.stage}: in the slowest {slowest}, from {tail.from_ms:.0f} ms, it "
+            f"slow turns are slow by {shown(tail.stage)}: in the slowest {slowest}, from {tail.from_ms:.0f} ms, it "
             f"exceeds its own median by {tail.excess_ms:.0f} ms on average"
         )
     if not advice.findings:
@@ -47,7 +48,7 @@ def advice_lines(advice: Advice) -> Iterator[str]:
 
 
 def _finding(finding: AdviceItem) -> Iterator[str]:
-    yield f"{finding.stage}  {', '.join(finding.keys) or 'no setting'}"
+    yield f"{shown(finding.stage)}  {', '.join(finding.keys) or 'no setting'}"
     yield f"  {finding.says}"
     if finding.gain:
         gains = ", ".join(f"p{percent} {_spelled(gain)}" for percent, gain in finding.gain.items())

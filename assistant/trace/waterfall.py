@@ -28,7 +28,18 @@ SHORT_NAMES: dict[Stage, str] = {
     "transport": "transport",
     "playout": "playout",
 }
-"""Short names of the stages, for the bar's labels."""
+"""Names of the stages wherever people read them: demo, talk, page, reports, advice and guides.
+
+The fields of traces, metrics, JSON and CSV keep the names of `Stage`. web/static/timing/stages.js has the same names.
+"""
+
+_SHOWN = {str(stage): name for stage, name in SHORT_NAMES.items()}
+
+
+def shown(name: str) -> str:
+    """Returns a stage or span as people read it: "model 2" for "llm_first_token 2". Other names stay."""
+    first, space, rest = name.partition(" ")
+    return f"{_SHOWN.get(first, first)}{space}{rest}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from html import escape
 
+from assistant.trace.waterfall import shown
 from assistant.trace_report.facts import facts_of
 from assistant.trace_report.figures import Figures, Tally
 from assistant.trace_report.plots import (
@@ -123,7 +124,7 @@ def _pre(text: str, label: str) -> str:
 
 def _table(figures: Figures) -> str:
     lines = [
-        [name, f"{spread.count:,}", *map(_cell, spread.percentiles.values()), f"{spread.most:.0f}"]
+        [shown(name), f"{spread.count:,}", *map(_cell, spread.percentiles.values()), f"{spread.most:.0f}"]
         for name, spread in spreads(figures)
         if spread.most > 0
     ]

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from assistant.trace.latency import STAGES, Stage
-from assistant.trace.waterfall import BAND_MS
+from assistant.trace.waterfall import BAND_MS, shown
 from assistant.trace_report.statistics import Values, percentile
 from assistant.trace_report.waterfall import WaterfallRow
 
@@ -109,7 +109,7 @@ def over_time(stages: Values) -> str:
         for stage, values in zip(STAGES, stages, strict=True):
             heights = np.add.reduceat(values.astype(np.float64), edges[:-1]) / sizes
             if heights.any():
-                axes.bar(edges[:-1], heights, sizes, foot, align="edge", color=STAGE_COLOURS[stage], label=stage)
+                axes.bar(edges[:-1], heights, sizes, foot, align="edge", color=STAGE_COLOURS[stage], label=shown(stage))
                 foot += heights
         axes.axhspan(*BAND_MS, color=_BAND, alpha=0.08)
         axes.set_xlim(0, turns)
@@ -146,7 +146,7 @@ def turn_plot(rows: Sequence[WaterfallRow], zero_ms: float) -> str:
         axes.axvline(0, color=_INK, linewidth=0.8)
         axes.axvspan(*BAND_MS, color=_BAND, alpha=0.08)
         axes.set_xlim(*_shown(rows, zero_ms))
-        axes.set_yticks(range(len(rows)), [f"{row.attempt} {row.name}" for row in rows], fontsize=7)
+        axes.set_yticks(range(len(rows)), [f"{row.attempt} {shown(row.name)}" for row in rows], fontsize=7)
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.set_xlabel("ms after the end of speech")
         axes.legend(handles=_costs(), loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize=7)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from assistant.trace.latency import STAGES, Stage
-from assistant.trace.waterfall import NOT_COUNTED, REFUSAL, SHORT_NAMES, verdict
+from assistant.trace.waterfall import NOT_COUNTED, REFUSAL, SHORT_NAMES, shown, verdict
 from assistant.trace_report.facts import WORK_STAGES, facts_of, failed, refused
 from assistant.trace_report.reading import Record
 
@@ -155,7 +155,7 @@ def _bars(record: Record) -> Iterator[str]:
     for row in drawn:
         bar = _bar(row, begin_ms, cell_ms)
         times = f"{round(row.start_ms - zero_ms):>6} {round(row.end_ms - zero_ms):>6}"  # integers avoid -0
-        yield f"{row.attempt:>7}  {row.name:<16} {times}   {bar}"
+        yield f"{row.attempt:>7}  {shown(row.name):<16} {times}   {bar}"
     yield f"{'':42}{LEGEND if record['response_latency_ms'] is not None else LEGEND_WITHOUT_LATENCY}"
 
 

@@ -20,6 +20,7 @@ from assistant.replay.findings import CUT_INTO, KEYS, MIN_TURNS, AdviceInputs, A
 from assistant.replay.settings import change_of
 from assistant.replay.turns import RecordedConversation, conversation_of
 from assistant.trace.latency import STAGES
+from assistant.trace.waterfall import shown
 from assistant.trace_report.facts import facts_of
 from assistant.trace_report.figures import Tally
 from assistant.trace_report.reading import Record
@@ -187,7 +188,7 @@ def test_stage_that_makes_slow_turns_slow_comes_first(stage: str, key: str) -> N
     assert first.gain[95].value == pytest.approx(300, abs=60)
     assert key in (*first.keys, "")
     text = "\n".join(advice_lines(found))
-    assert f"slow turns are slow by {stage}" in text
+    assert f"slow turns are slow by {shown(stage)}" in text
     assert first.says in text
 
 
