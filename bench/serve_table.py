@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from assistant.trace.waterfall import shown
 from bench.serve_cells import (
     NONE,
     OF_TURNS,
@@ -139,7 +140,7 @@ def stages_table(run: Run, scenario: Scenario) -> str:
     if not stages:
         return ""
     own = own_spread(run.of(scenario))
-    rows = [(f"`{name}`", numbers(one)) for name, one in stages.items() if name != OUTSIDE]
+    rows = [(shown(name), numbers(one)) for name, one in stages.items() if name != OUTSIDE]
     rows += [("our own share of it", numbers(own))] if own is not None else []
     rows += [("measured outside, less the trace", numbers(stages[OUTSIDE]))] if OUTSIDE in stages else []
     lines = [f"| {name} | {cells} |" for name, cells in rows]

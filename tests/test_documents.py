@@ -106,7 +106,7 @@ def test_keys_and_typed_commands_of_talk_are_documented() -> None:
 def test_every_stage_names_its_settings() -> None:
     page = (ROOT / "docs" / "traces.md").read_text(encoding="utf-8")
     section = page.split("## The stages add up\n")[1].split("\n## ")[0]
-    rows = dict(re.findall(r"^\| `(\w+)` \| [^|]+ \|(.*)\|$", section, re.MULTILINE))
+    rows = dict(re.findall(r"^\| \w+ \| `(\w+)` \| [^|]+ \|(.*)\|$", section, re.MULTILINE))
     assert {stage: tuple(re.findall("`([^`]+)`", rows[stage])) for stage in KEYS} == KEYS
 
 

@@ -59,6 +59,15 @@ class Metrics:
             registry=registry,
             buckets=LATENCY_BUCKETS_S,
         )
+        self._apologies = Histogram(
+            "repartee_failed_latency_seconds",
+            "From the last speech sample to the first audible sample, of turns that failed: usually an apology.",
+            registry=registry,
+            buckets=LATENCY_BUCKETS_S,
+        )
+        self._refusals = Counter(
+            "repartee_refusals", "Turns in which the skills could not do what was asked.", registry=registry
+        )
         self._stages = Histogram(
             "repartee_stage_seconds",
             "A stage's share of the response latency.",
@@ -150,6 +159,9 @@ class Metrics:
             self._latency.observe(record.counted_latency_ms / 1000, exemplar)
             for stage, share in record.stages.items():
                 self._stages.labels(stage).observe(share.ms / 1000, exemplar)
+        elif record.response_latency_ms is not None:
+            self._apologies.observe(record.response_latency_ms / 1000, exemplar)
+        self._refusals.inc(record.refused and not record.failed)
         for answer in record.answers:
             self._count(answer)
         names = [event.name for event in record.events]

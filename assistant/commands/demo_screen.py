@@ -20,7 +20,7 @@ from assistant.events import (
 )
 from assistant.trace.latency import Stage
 from assistant.trace.record import FAILED, TurnRecord
-from assistant.trace.waterfall import BAND_MS, NOT_COUNTED, SHORT_NAMES, nearest_rank, segments, verdict
+from assistant.trace.waterfall import BAND_MS, NOT_COUNTED, REFUSAL, SHORT_NAMES, nearest_rank, segments, verdict
 from assistant.turns.events import ReplyId
 
 if TYPE_CHECKING:
@@ -128,6 +128,8 @@ def waterfall(record: TurnRecord, max_cells: int) -> Text:
     line.append("✓ " if inside else "✗ ", style="green" if inside else "red")
     if record.failed:
         line.append(f"{NOT_COUNTED}  ", style="red")
+    elif record.refused:
+        line.append(f"{REFUSAL}  ", style="yellow")
     if record.engines.get("answered_by") == "cache":
         line.append("from the cache  ", style="bold")
     parts = segments(record, max_cells)
@@ -150,7 +152,8 @@ def summary(
     """Prints the latency distribution and the engines used. `whole`: the conversation was not aborted."""
     records = list(records)
     latencies = [record.counted_latency_ms for record in records if record.counted_latency_ms is not None]
-    failed = sum(record.failed for record in records)
+    failures = sum(record.failed for record in records)
+    refused = sum(record.refused and not record.failed for record in records)
     turns = "turn" if len(latencies) == 1 else "turns"
     if latencies:
         p50, p95 = nearest_rank(latencies, 50), nearest_rank(latencies, 95)
@@ -161,7 +164,8 @@ def summary(
                 (f"p50 {p50:.0f} ms  p95 {p95:.0f} ms", "bold"),
                 f"  over {len(latencies)} {turns}, {inside} of them within 200–500 ms",
                 f" (p95 {verdict(p95)})" if inside < len(latencies) else "",
-                f"; {failed} more failed" if failed else "",
+                f"; {refused} of them refused" if refused else "",
+                f"; {failures} more failed" if failures else "",
             ),
             soft_wrap=True,
         )
@@ -176,6 +180,11 @@ def summary(
     else:
         of_what = ": no words were recognized" if whole else ""
         console.print(f"no turn was answered{of_what}")
+    heard = [(record.failed, record.response_latency_ms) for record in records]
+    if apologies := [ms for failed, ms in heard if failed and ms is not None]:
+        p50, p95 = nearest_rank(apologies, 50), nearest_rank(apologies, 95)
+        times = f"p50 {p50:.0f} ms  p95 {p95:.0f} ms" if len(apologies) > 1 else f"after {p50:.0f} ms"
+        console.print(f"failed turns      apology {times}, not counted above", highlight=False)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for heading in ("stage", "engine", "loaded", "what", "why"):
         table.add_column(heading, overflow="fold")

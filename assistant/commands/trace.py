@@ -42,16 +42,18 @@ def report(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of the tables.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print the stages as CSV instead of the tables.")] = False,
     html: Annotated[
-        Path | None, typer.Option(parser=with_home, metavar="OUT", help="Also write one page with drawings.")
+        Path | None, typer.Option(parser=with_home, metavar="OUT", help="Also write one page with drawings and advice.")
     ] = None,
 ) -> None:
     """Report response latency, stages, slow turns, interruptions, speculation and engines over many turns."""
+    from assistant.replay.page_notes import page_notes
     from assistant.trace_report import commands
 
     if as_json and as_csv:
         raise typer.BadParameter("--json and --csv are two forms of one report; choose one.")
     with _errors_as_one_line():
-        commands.report(_trace_paths(files), commands.ReportFormats(as_json, as_csv, html), commands.screen())
+        formats = commands.ReportFormats(as_json, as_csv, html, page_notes)
+        commands.report(_trace_paths(files), formats, commands.screen())
 
 
 @trace.command()

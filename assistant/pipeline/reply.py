@@ -57,10 +57,7 @@ ANNOUNCEMENT = -1
 """Index of a chunk that announces a wait ("One moment."). It is heard, but is not part of the reply."""
 
 MAX_HOLD_S = 0.2
-"""Longest time that the first audio is held while the user may be resuming.
-
-While frames arrive, turn taking decides sooner.
-"""
+"""Longest time that the first audio is held while the user may be resuming. Turn taking usually decides sooner."""
 
 ANSWER_BROKE_OFF = "Sorry, my answer breaks off there."
 EMPTY_ANSWER = "My language model gave an empty answer."
@@ -95,6 +92,7 @@ class Reply:
         endpoint_answered: Whether an endpoint answers that is no fallback.
         cache_lookup: How the lookup in the answer cache ended; None without a cache.
         error: What went wrong, for the screen and the trace; None if nothing did.
+        apology: Whether it is an apology in place of an answer. A reply begins as one if it begins with an `error`.
         filtered: Whether a content filter stopped the answer in the middle, which is then the `error`.
         voice_failed: Whether the voice has to be reloaded.
         unsynthesized: Text that could not be synthesized.
@@ -124,6 +122,7 @@ class Reply:
     cache_lookup: CacheLookup | None = None
     error: str | None = None
     filtered: bool = False
+    apology: bool = field(init=False)
     voice_failed: bool = False
     unsynthesized: list[str] = field(default_factory=list)
     calls: list[FunctionCall] = field(default_factory=list)
@@ -143,6 +142,7 @@ class Reply:
 
     def __post_init__(self) -> None:
         self._playout = PlayoutTiming(self.trace, self.id.attempt)
+        self.apology = self.error is not None
 
     async def run(self, source: AsyncGenerator[ReplyEvent]) -> None:
         """Answers with the events of `source`. Raises nothing but CancelledError; errors are stored in `error`."""
@@ -231,7 +231,7 @@ class Reply:
                 await self._queue_chunk(chunk)
             if not self.answer_text and not self.calls:
                 self.error = self._empty_answer_error(has_text)
-                await self._queue_text(EMPTY_ANSWER)
+                await self._apologize(EMPTY_ANSWER)
         except LlmError as error:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
@@ -240,7 +240,7 @@ class Reply:
             self.filtered = isinstance(error, LlmFiltered) and has_text
             metrics.failed(loop.time())
             await self._break_off()
-            await self._queue_text(f"{ANSWER_BROKE_OFF} {error.spoken}" if self._text_chunks else error.spoken)
+            await self._apologize(f"{ANSWER_BROKE_OFF} {error.spoken}" if self._text_chunks else error.spoken)
         await self._chunks.put(None)
 
     def _empty_answer_error(self, has_text: bool) -> str:
@@ -273,7 +273,8 @@ class Reply:
         for waiting_chunk in waiting:
             self._chunks.put_nowait(waiting_chunk)
 
-    async def _queue_text(self, text: str) -> None:
+    async def _apologize(self, text: str) -> None:
+        self.apology = not self.answer_text
         await self._queue_chunk(TextChunk(text=text, index=len(self._text_chunks), ends_sentence=True))
 
     async def _queue_chunk(self, chunk: TextChunk) -> None:
@@ -417,8 +418,7 @@ class Reply:
     # ---- playout reports of the speaker ----
 
     def on_played(self, played: ReplySamples, leaves_at_s: float, *, finished: bool) -> None:
-        """Records that a device block of this reply leaves the speaker at `leaves_at_s`. `played`: end of the block, in
-        samples.
+        """Records that a device block, which ends at sample `played`, leaves the speaker at `leaves_at_s`.
 
         Infinity means that it never leaves, because there is no loudspeaker. Later blocks may still be heard.
         """

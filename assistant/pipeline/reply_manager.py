@@ -397,7 +397,7 @@ class ReplyManager:
             self.last_reply = reply.written_text or self.last_reply
         self.on_reply_heard(heard)
         reply.trace.error, reply.trace.answered_by = reply.error, reply.answered_by
-        self.context.recorder.finish(reply.id.turn, outcome, heard, self.context.clock)
+        self.context.recorder.finish(reply.id.turn, "failed" if reply.apology else outcome, heard, self.context.clock)
 
     # ---- replies that are played one after another ----
 

@@ -14,12 +14,14 @@ from assistant.replay.figures import COMPARED, ReplayFigures, figures
 from assistant.replay.findings import (
     KEYS,
     MIN_GAIN_MS,
+    MIN_TURNS,
     AdviceInputs,
     AdviceItem,
     Certainty,
     is_proven,
     largest_gain,
     less,
+    price_of,
     reason_unproven,
 )
 from assistant.replay.work_advice import models_of, stage_advice
@@ -52,6 +54,8 @@ class Advice:
         tail: What makes the slowest turns slow; None if there are too few turns.
         findings: Pieces of advice; the stage that costs most in the tail comes first.
         engines: Turns served by each recognizer, TTS engine and endpoint, where there are several.
+        recognizer: The recognizer that the advice is for, where there are several.
+        on_device: Turns whose reply a sound device played, here or at a client.
     """
 
     turns: int
@@ -59,6 +63,13 @@ class Advice:
     tail: SlowTurns | None
     findings: tuple[AdviceItem, ...]
     engines: dict[str, dict[str, int]] = field(default_factory=dict)
+    recognizer: str = ""
+    on_device: int = 0
+
+    @property
+    def enough(self) -> bool:
+        """Whether there are enough turns to say what to do."""
+        return self.turns >= MIN_TURNS
 
 
 def advice(evidence: AdviceInputs) -> Advice:
@@ -71,7 +82,16 @@ def advice(evidence: AdviceInputs) -> Advice:
             findings += _wait_advice(evidence)
         elif (found := stage_advice(stage, evidence, slow=tail is not None and tail.stage == stage)) is not None:
             findings.append(found)
-    return Advice(len(evidence.turns), len(evidence.replays), tail, tuple(findings), _several(evidence.figures))
+    on_device = sum(turn.on_device for turn in evidence.turns)
+    return Advice(
+        len(evidence.turns),
+        len(evidence.replays),
+        tail,
+        tuple(findings),
+        _several(evidence.figures),
+        evidence.recognizer,
+        on_device,
+    )
 
 
 def _several(found: Figures) -> dict[str, dict[str, int]]:
@@ -114,7 +134,7 @@ def _replay_advice(tried: Sequence[str], found: ReplayFigures) -> AdviceItem | N
     spared = _count(found.was.cut_ins) - _count(found.now.cut_ins)
     if largest_gain(gain) < MIN_GAIN_MS and spared <= 0:
         return None
-    certainty: Certainty = "measured" if is_proven(gain) else "cannot tell"
+    certainty: Certainty = "measured" if is_proven(gain, found.latency.turns) else "cannot tell"
     says = _sentence(tried, gain, spared, found)
     return AdviceItem(
         "endpoint_wait",
@@ -125,12 +145,13 @@ def _replay_advice(tried: Sequence[str], found: ReplayFigures) -> AdviceItem | N
         says,
         (found.was.cut_ins, found.now.cut_ins),
         (found.was.in_vain, found.now.in_vain),
+        price_of(tried[0]) if largest_gain(gain) > 0 else "",
     )
 
 
 def _sentence(tried: Sequence[str], gain: dict[int, IntervalEstimate], spared: int, found: ReplayFigures) -> str:
-    proven = is_proven(gain)
     turns = 0 if found.latency is None else found.latency.turns
+    proven = is_proven(gain, turns)
     in_these = f"In {f'these {turns:,} turns' if turns != 1 else 'this turn'} answers would have come"
     what = f"{'Answers would come' if proven else in_these} {_shift(gain[50])} in the median"
     median_ms, tail_ms = round(gain[50].value), round(gain[95].value) if gain[95].enough else 0

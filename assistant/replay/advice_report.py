@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 from assistant.replay.advice import Advice
-from assistant.replay.findings import MIN_GAIN_MS, AdviceItem
+from assistant.replay.findings import MIN_GAIN_MS, MIN_TURNS, AdviceItem
+from assistant.trace.waterfall import shown
 from assistant.trace_report.statistics import LEVEL, IntervalEstimate, Proportion
 from assistant.trace_report.text import number_of, spelled_share
 
@@ -22,14 +23,19 @@ def advice_lines(advice: Advice) -> Iterator[str]:
     yield f"{number_of(advice.turns, 'turn')} with a response latency, {advice.replayed:,} of them replayed"
     for kind, served in advice.engines.items():
         counted = [f"{name} ({number_of(turns, 'turn')})" for name, turns in served.items()]
-        yield f"{kind}: {', '.join(counted)}"
+        last = f"; advice for {advice.recognizer}, used last" if kind == "recognizers" and advice.recognizer else ""
+        yield f"{kind}: {', '.join(counted)}{last}"
+    if not advice.on_device:
+        yield "no sound device played these replies: nothing is said about playout"
+    if not advice.enough:
+        yield f"too few turns to say what to do: at least {MIN_TURNS} are needed; below is what these show"
     tail = advice.tail
     if tail is None:
         yield "cannot tell which stage makes slow turns slow: at least 20 turns are needed"
     else:
         slowest = "turn" if tail.turns == 1 else f"{tail.turns:,}"
         yield (
-            f"slow turns are slow by {tail.stage}: in the slowest {slowest}, from {tail.from_ms:.0f} ms, it "
+            f"slow turns are slow by {shown(tail.stage)}: in the slowest {slowest}, from {tail.from_ms:.0f} ms, it "
             f"exceeds its own median by {tail.excess_ms:.0f} ms on average"
         )
     if not advice.findings:
@@ -42,7 +48,7 @@ def advice_lines(advice: Advice) -> Iterator[str]:
 
 
 def _finding(finding: AdviceItem) -> Iterator[str]:
-    yield f"{finding.stage}  {', '.join(finding.keys) or 'no setting'}"
+    yield f"{shown(finding.stage)}  {', '.join(finding.keys) or 'no setting'}"
     yield f"  {finding.says}"
     if finding.gain:
         gains = ", ".join(f"p{percent} {_spelled(gain)}" for percent, gain in finding.gain.items())
@@ -50,6 +56,8 @@ def _finding(finding: AdviceItem) -> Iterator[str]:
     if finding.cut_ins is not None:
         was, now = finding.cut_ins
         yield f"  cut-ins: was {_share(was)}, would be {_share(now)}"
+    if finding.price:
+        yield f"  price: {finding.price}"
 
 
 def advice_json(advice: Advice) -> str:

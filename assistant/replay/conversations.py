@@ -55,13 +55,17 @@ def collect_inputs(files: Sequence[Path], warn: Callable[[str], None]) -> Advice
                 turns.append(weight)
         latest.add(records)
         beheaded += _beheaded(records)
+    names = [turn.recognizer for turn in turns if turn.recognizer]
+    current = names[-1] if len(set(names)) > 1 else ""
     replays: deque[tuple[Replayed, ...]] = deque(maxlen=MAX_REPLAYED)
     changes = [change_of(tried) for tried in TRIED]
     for records in latest.conversations:
+        if current and records[0]["engines"].get("stt") != current:
+            continue  # another recognizer asks at other times
         conversation, replayed = _replayed(records, changes)
         if not conversation.disagree:
             replays.extend(replayed)
-    return AdviceInputs(tally.figures(), tuple(turns), tuple(replays), beheaded)
+    return AdviceInputs(tally.figures(), tuple(turns), tuple(replays), beheaded, current)
 
 
 @dataclass(slots=True)

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 
-from assistant.replay.figures import COMPARED
 from assistant.replay.turns import Replayed
 from assistant.trace.latency import STAGES, Stage
 from assistant.trace_report.figures import Figures
@@ -13,6 +13,28 @@ from assistant.trace_report.statistics import IntervalEstimate, Proportion, min_
 
 MIN_GAIN_MS = 20.0
 """Smallest relevant gain in milliseconds: one frame."""
+
+MIN_TURNS = 20
+"""Minimum number of turns before the advice says what to do. With fewer, it only states what the turns show.
+
+The slowest 5 % of 20 turns are one turn (assistant/trace_report/figures.py).
+"""
+
+CUT_INTO: Mapping[str, int] = MappingProxyType(
+    {
+        "turn.profile=eager": 86,
+        "turn.profile=balanced": 64,
+        "turn.profile=auto": 64,
+        "turn.profile=patient": 39,
+        "turn.hangover_ms=200": 100,
+        "turn.hangover_ms=300": 100,
+        "turn.hangover_ms=400": 86,
+    }
+)
+"""The price of a setting: how many of 100 turns with a pause it cuts into, on recordings not used for fitting.
+
+From docs/lab/turn-taking.md, in which each turn is its speaker's first: there, auto decides as balanced does.
+"""
 
 DEVICE_COUNTER = "speaker_latency_ms"
 """Counter in a record that shows playback on a local sound device (docs/lab/talk.md)."""
@@ -58,12 +80,14 @@ class AdviceInputs:
         turns: Turns with a latency.
         replays: Every replayable turn, once for each entry of TRIED.
         beheaded: Conversations whose beginning is missing. None of their turns can be replayed.
+        recognizer: The recognizer that was used last, if others served other turns. Only its turns are replayed.
     """
 
     figures: Figures
     turns: tuple[TurnGain, ...]
     replays: tuple[tuple[Replayed, ...], ...]
     beheaded: int = 0
+    recognizer: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +100,7 @@ class AdviceItem:
         says: What to do, in one sentence.
         cut_ins: Cut-ins as recorded and as replayed, if replayed.
         in_vain: Unused answers as recorded and as replayed, if replayed.
+        price: What a setting costs that answers sooner, measured on recordings; "" for no such setting.
     """
 
     stage: Stage
@@ -86,6 +111,7 @@ class AdviceItem:
     says: str
     cut_ins: tuple[Proportion | None, Proportion | None] | None = None
     in_vain: tuple[int, int] | None = None
+    price: str = ""
 
 
 def turn_gain_of(record: Record) -> TurnGain:
@@ -101,19 +127,28 @@ def turn_gain_of(record: Record) -> TurnGain:
     )
 
 
-def is_proven(gain: Mapping[int, IntervalEstimate]) -> bool:
+def is_proven(gain: Mapping[int, IntervalEstimate], turns: int) -> bool:
     """Returns whether there are enough turns, and little enough variation, to prove a gain."""
-    return any(each.enough and each.low >= MIN_GAIN_MS for each in gain.values())
+    return turns >= MIN_TURNS and any(each.enough and each.low >= MIN_GAIN_MS for each in gain.values())
 
 
 def reason_unproven(gain: Mapping[int, IntervalEstimate], turns: int) -> str:
     """Returns why a gain is not proven: too few or too varied turns. Returns "" if there is no gain."""
-    if turns < (min_count := min_turns(COMPARED[0])):
-        return f"Cannot tell yet: {more(min_count - turns)}."
+    if turns < MIN_TURNS:
+        return f"Cannot tell yet: {more(MIN_TURNS - turns)}."
     lacking = [percent for percent, each in gain.items() if each.value >= MIN_GAIN_MS and not each.enough]
     if any(each.enough and each.value >= MIN_GAIN_MS for each in gain.values()):
         return "Cannot tell yet: the turns vary too much; more turns may help."
     return f"Cannot tell yet: {more(min_turns(lacking[0]) - turns)} for p{lacking[0]}." if lacking else ""
+
+
+def price_of(tried: str) -> str:
+    """Returns what a setting costs users who pause, beside the default and the most patient profile. "": no cut-ins."""
+    if tried not in CUT_INTO:
+        return ""
+    others = [name for name in ("turn.profile=auto", "turn.profile=patient") if name != tried]
+    shares = ", ".join(f"{CUT_INTO[name]} % with {name.partition('=')[2]}" for name in others)
+    return f"of turns with a pause, on recordings, it cuts into {CUT_INTO[tried]} %; {shares}"
 
 
 def more(turns: int) -> str:

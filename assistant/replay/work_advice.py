@@ -8,6 +8,7 @@ from assistant.replay.figures import COMPARED, paired
 from assistant.replay.findings import (
     KEYS,
     MIN_GAIN_MS,
+    MIN_TURNS,
     AdviceInputs,
     AdviceItem,
     TurnGain,
@@ -49,7 +50,7 @@ def stage_advice(stage: Stage, evidence: AdviceInputs, *, slow: bool) -> AdviceI
     gain = {percent: less(paired(was, was - slack, percent)) for percent in COMPARED}
     if largest_gain(gain) < MIN_GAIN_MS and not slow:
         return None
-    proven = is_proven(gain)
+    proven = is_proven(gain, len(turns))
     says = _remedy(stage, evidence.figures, of, proven=proven)
     if not proven:
         says = f"{says} {reason_unproven(gain, len(turns))}".rstrip()
@@ -120,8 +121,10 @@ def _best(what: str, engines: Mapping[str, EngineFigures]) -> str:
 
 
 def _endpoints(found: Figures, *, proven: bool) -> str:
-    compared = _best("endpoint", models_of(found))
-    advised = proven and " in the median, " in compared
+    models = models_of(found)
+    compared = _best("endpoint", models)
+    counts = [engine.work.count for engine in models.values() if engine.work is not None]
+    advised = proven and " in the median, " in compared and min(counts) >= MIN_TURNS
     return f"{compared} Name the faster one first, or leave the choice to llm.policy." if advised else compared
 
 

@@ -147,6 +147,9 @@ class SkillContext:
 
 # ---- the answer ----
 
+REFUSED = "refused"
+"""Finish reason of an answer that only says that no skill, and no language model, can do what was asked."""
+
 
 @dataclass(frozen=True, slots=True)
 class SkillAnswer:

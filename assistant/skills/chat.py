@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from datetime import datetime
 
-from assistant.skills import Running, SkillAnswer, SkillContext, SkillEffect
+from assistant.skills import REFUSED, Running, SkillAnswer, SkillContext, SkillEffect
 from assistant.skills.skills import Skills, no_model_answer
 from llm.chat import PLAIN, AnsweringEndpoint, ChatEvent, ChatModel, ChatOptions, Finished, Message, Token
 
@@ -69,10 +69,13 @@ class SkillQuery:
         self._latest = (messages, answer)
         return answer
 
-    def text(self, messages: Sequence[Message]) -> str:
+    def events(self, messages: Sequence[Message]) -> tuple[ChatEvent, ...]:
         """Returns the skills' answer, or the sentence that there is no language model."""
         answer = self.answer(messages)
-        return answer.text if answer else no_model_answer(_last_content(messages, "user") or "", self._language)
+        if answer is not None:
+            return _spoken_events(answer)
+        asked = _last_content(messages, "user") or ""
+        return _spoken_events(SkillAnswer(no_model_answer(asked, self._language), "", missing=bool(asked.strip())))
 
     def effect_of(self, messages: Sequence[Message]) -> SkillEffect | None:
         """Returns the effect of the answer to `messages`."""
@@ -124,7 +127,7 @@ class SkillsChat:
 
     async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         """Yields the skill's answer, or the sentence that there is no language model."""
-        for event in _spoken_events(self._query.text(messages)):
+        for event in self._query.events(messages):
             yield event
 
     async def aclose(self) -> None:
@@ -194,7 +197,7 @@ class SkillsFirst:
         if answer is not None and not (answer.missing and options.functions):
             self._unseen = (*messages, Message("assistant", answer.text))
             yield AnsweringEndpoint(self.name)
-            for spoken in _spoken_events(answer.text):
+            for spoken in _spoken_events(answer):
                 yield spoken
             return
         named = False
@@ -214,9 +217,9 @@ def _last_content(messages: Sequence[Message], role: str) -> str | None:
     return next((message.content for message in reversed(messages) if message.role == role), None)
 
 
-def _spoken_events(text: str) -> tuple[ChatEvent, ...]:
+def _spoken_events(answer: SkillAnswer) -> tuple[ChatEvent, ...]:
     """Returns the whole answer at once.
 
     The blank line marks the end of the sentence, so that the chunker does not cut the answer at its first comma.
     """
-    return (Token(f"{text}\n\n"), Finished("stop"))
+    return (Token(f"{answer.text}\n\n"), Finished(REFUSED if answer.missing else "stop"))

@@ -8,13 +8,14 @@ import json
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Literal, get_args, get_type_hints
 
+from assistant.skills import REFUSED
 from assistant.trace.latency import Stage, StageShare
 
 SCHEMA = 2
 """Version of the schema. In version 1 the settings of turn taking had six flags for their modes."""
 
 FAILED = frozenset(("failed", "stuck"))
-"""Outcomes of turns that got no answer."""
+"""Outcomes of turns that got no answer: nothing, or an apology in its place."""
 
 Outcome = Literal[
     "answered",
@@ -60,7 +61,10 @@ class TracedAnswer:
     asked_ms: Annotated[float, "when it was requested"]
     first_token_ms: Annotated[float | None, "when its first text or call arrived; null: none did"]
     ended_ms: Annotated[float | None, "when it ended, failed or was abandoned; null: the conversation ended first"]
-    reason: Annotated[str | None, "finish reason, as the service calls it; null: it was not finished"]
+    reason: Annotated[
+        str | None,
+        "finish reason, as the service calls it; `refused`: of the skills; null: it was not finished",
+    ]
     prompt_tokens: Annotated[int | None, "tokens of the prompt, including cached ones; null: the service did not say"]
     completion_tokens: Annotated[int | None, "tokens of the answer; null: the service did not say"]
     cached_tokens: Annotated[int | None, "tokens of the prompt that the service had cached; null: it did not say"]
@@ -165,6 +169,11 @@ class TurnRecord:
     def failed(self) -> bool:
         """Whether anything went wrong. If anything was heard, it is an apology or a part of an answer."""
         return self.error is not None or self.outcome in FAILED
+
+    @property
+    def refused(self) -> bool:
+        """Whether the skills said that they cannot do what was asked. Such a turn is answered, and counts as such."""
+        return any(answer.reason == REFUSED and not answer.dropped for answer in self.answers)
 
     @property
     def counted_latency_ms(self) -> float | None:

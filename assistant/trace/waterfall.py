@@ -11,6 +11,9 @@ BAND_MS = (200.0, 500.0)
 NOT_COUNTED = "failed, not counted"
 """Replaces the verdict on the latency of a turn that failed."""
 
+REFUSAL = "a refusal"
+"""Names an answer that only says that no skill can do what was asked. Its latency counts."""
+
 CELL_MS = 12.5
 """Milliseconds per cell of the bar. The upper end of the target range is 40 cells."""
 
@@ -25,7 +28,18 @@ SHORT_NAMES: dict[Stage, str] = {
     "transport": "transport",
     "playout": "playout",
 }
-"""Short names of the stages, for the bar's labels."""
+"""Names of the stages wherever people read them: demo, talk, page, reports, advice and guides.
+
+The fields of traces, metrics, JSON and CSV keep the names of `Stage`. web/static/timing/stages.js has the same names.
+"""
+
+_SHOWN = {str(stage): name for stage, name in SHORT_NAMES.items()}
+
+
+def shown(name: str) -> str:
+    """Returns a stage or span as people read it: "model 2" for "llm_first_token 2". Other names stay."""
+    first, space, rest = name.partition(" ")
+    return f"{_SHOWN.get(first, first)}{space}{rest}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +75,10 @@ def verdict(latency_ms: float) -> str:
 
 
 def verdict_on(record: TurnRecord) -> str:
-    """Returns how the latency of a turn compares with the target range, or that the turn failed."""
-    return NOT_COUNTED if record.failed else verdict(record.response_latency_ms or 0.0)
+    """Returns how the latency of a turn compares with the target range, or that the turn failed; names a refusal."""
+    if record.failed:
+        return NOT_COUNTED
+    return f"{verdict(record.response_latency_ms or 0.0)}{f', {REFUSAL}' if record.refused else ''}"
 
 
 def nearest_rank(values: list[float], percent: float) -> float:

@@ -3,10 +3,11 @@
 import re
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.text import Text
@@ -18,6 +19,9 @@ from assistant.trace_report.following import follow
 from assistant.trace_report.reading import TraceError, convert_record, distinct, read_records, trace_files
 from assistant.trace_report.scrubbing import scrub
 from assistant.trace_report.waterfall import line_of, waterfall
+
+if TYPE_CHECKING:
+    from assistant.trace_report.page import PageNotes
 
 DRAWN = 10
 """Number of slowest turns that a page draws."""
@@ -65,6 +69,8 @@ class ReportFormats:
     as_json: bool = False
     as_csv: bool = False
     html: Path | None = None
+    notes: "Callable[[Sequence[Path]], PageNotes] | None" = None
+    """Returns what the page shows besides the figures, from the trace files."""
 
 
 def report(paths: Sequence[Path], wanted: ReportFormats, console: Console) -> None:
@@ -81,9 +87,11 @@ def report(paths: Sequence[Path], wanted: ReportFormats, console: Console) -> No
     if not figures.turns:
         raise TraceError(f"{_named(paths)}: it has no turns.")
     if wanted.html is not None:
-        from assistant.trace_report.page import page  # noqa: PLC0415 - matplotlib: half a second
+        from assistant.trace_report.page import PageNotes, page  # noqa: PLC0415 - matplotlib: half a second
 
-        _write(wanted.html, page(tally, figures, slowest))
+        with reading(files):
+            notes = PageNotes() if wanted.notes is None else wanted.notes(distinct(files, lambda _what: None))
+        _write(wanted.html, page(tally, figures, slowest, notes))
     if wanted.as_json:
         write_json(trace_report.as_json(figures))
     elif wanted.as_csv:

@@ -6,6 +6,7 @@ from typing import Literal
 
 from rich.table import Table
 
+from assistant.trace.waterfall import shown
 from assistant.trace_report.sheet import plain_table
 from assistant.trace_report.statistics import LEVEL, IntervalEstimate, Values, difference, min_turns, percentile
 
@@ -74,7 +75,9 @@ def comparison_table(comparisons: list[Comparison], before: str, after: str) -> 
     for found in comparisons:
         change = f"{found.change.value:+.0f} ({found.change.low:+.0f} to {found.change.high:+.0f})"
         numbers = (f"{found.before_ms:.0f}", f"{found.after_ms:.0f}", change)
-        name = found.stage.replace("response_latency", "response latency") if found.percent == COMPARED[0] else ""
+        name = (
+            shown(found.stage).replace("response_latency", "response latency") if found.percent == COMPARED[0] else ""
+        )
         style = {"better": "green", "worse": "red", "cannot tell": None}[found.verdict]
         table.add_row(name, f"p{found.percent}", *numbers, found.verdict, style=style)
     return table

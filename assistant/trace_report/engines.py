@@ -17,7 +17,8 @@ class EngineFigures:
         turns: Turns that it served.
         failed: Turns among them with an error.
         latency: Response latency of these turns.
-        work: Time of its own stage: transcript, first token, or first sound; hidden work included.
+        work: Time of its own stage: transcript, first token, or first sound; hidden work included. Without turns that
+            failed.
         per_speech: Recognizers: time of its stage per second of speech, over all turns. None for other engines.
         real_time: Real-time factor. Recognizers: waiting for transcripts, in all attempts, per second of speech. TTS
             engines: synthesis time per second of sound, heard or not. None if unknown.
@@ -76,7 +77,7 @@ class EngineTally:
         self.failed += facts.failed
         if facts.latency_ms is not None:
             self.latency.append(facts.latency_ms)
-        if work_ms is not None:
+        if work_ms is not None and not facts.failed:
             self.work.append(work_ms)
             if facts.speech_ms:
                 self.work_ms += work_ms

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from operator import itemgetter
 from typing import NamedTuple
 
+from assistant.skills import REFUSED
 from assistant.trace.latency import STAGES
 from assistant.trace.record import FAILED
 from assistant.trace_report.reading import Record
@@ -39,6 +40,7 @@ class TurnFacts(NamedTuple):
 
     Attributes:
         latency_ms: Response latency; None if there is none or the turn failed.
+        apology_ms: Response latency of a turn that failed; None if there is none or the turn was answered.
         stages_ms: Stage durations in the order of STAGES; empty without a latency.
         given: Replies that were committed, including retracted ones.
         cut_ins: Replies among `given` that began before the user had finished: they were retracted, or interrupted
@@ -58,6 +60,7 @@ class TurnFacts(NamedTuple):
         speech_ms: Duration of the user's speech, including pauses.
         model_ms: Time from the LLM request to the first token, including network and queue.
         voice_ms: Time from the first sentence to its first sound.
+        refused: Whether the skills said that they cannot do what was asked. The turn counts as answered.
         answered_by: Name of what answered; "" if nothing did.
         tries: Every request to an endpoint, if several endpoints are configured.
         decoding_ms: Time spent waiting for transcripts, over all attempts.
@@ -68,6 +71,7 @@ class TurnFacts(NamedTuple):
 
     outcome: str
     latency_ms: float | None
+    apology_ms: float | None
     stages_ms: tuple[float, ...]
     given: int
     cut_ins: int
@@ -87,6 +91,7 @@ class TurnFacts(NamedTuple):
     recognizer: str
     voice: str
     failed: bool
+    refused: bool
     tries: tuple["Try", ...]
     tokens: Tokens
     decoding_ms: float
@@ -158,6 +163,7 @@ def facts_of(record: Record) -> TurnFacts:
     return TurnFacts(
         outcome=record["outcome"],
         latency_ms=None if has_failed else latency_ms,
+        apology_ms=latency_ms if has_failed else None,
         stages_ms=shares,
         given=events.given,
         cut_ins=events.retracted + soon,
@@ -177,6 +183,7 @@ def facts_of(record: Record) -> TurnFacts:
         recognizer=engines.get("stt", ""),
         voice=engines.get("tts", ""),
         failed=has_failed,
+        refused=not has_failed and refused(record),
         tries=events.tries,
         tokens=tokens_of(record),
         decoding_ms=work.decoding_ms,
@@ -189,6 +196,11 @@ def facts_of(record: Record) -> TurnFacts:
 def failed(record: Record) -> bool:
     """Returns whether the turn failed. Same rule as `TurnRecord.failed`."""
     return record["error"] is not None or record["outcome"] in FAILED
+
+
+def refused(record: Record) -> bool:
+    """Returns whether the skills refused. Same rule as `TurnRecord.refused`."""
+    return any(answer["reason"] == REFUSED and not answer["dropped"] for answer in record.get("answers", ()))
 
 
 def _stage_durations(stages: Mapping[str, Mapping[str, float]]) -> tuple[float, ...]:

@@ -86,6 +86,8 @@ class Figures:
         cut_ins: Replies that began before the user had finished, of all that were begun.
         interruptions: Interrupted replies, of all that were begun.
         failures: Turns with an error, of all turns.
+        apologies: Response latency of failed turns, which no other figure counts.
+        refusals: Turns that the skills refused, of all turns. They count as answered.
         tokens: None if no language model was asked, or if the traces are older than token counts.
     """
 
@@ -100,6 +102,8 @@ class Figures:
     cut_ins: Proportion | None
     interruptions: Proportion | None
     failures: Proportion | None
+    apologies: Spread | None
+    refusals: Proportion | None
     outcomes: dict[str, int]
     speculation: Speculation
     endpoints: dict[str, EngineFigures]
@@ -118,6 +122,7 @@ class Tally:
     """
 
     latency: "array[float]" = field(default_factory=floats)
+    _apologies: "array[float]" = field(default_factory=floats)
     _stages: "array[float]" = field(default_factory=floats)  # turn by turn, each in the order of STAGES
     _ahead: "array[float]" = field(default_factory=floats)
     _hidden: "array[float]" = field(default_factory=floats)
@@ -141,6 +146,8 @@ class Tally:
             self.latency.append(facts.latency_ms)
             self._hidden.append(facts.hidden_ms)
             self._stages.extend(facts.stages_ms)
+        if facts.apology_ms is not None:
+            self._apologies.append(facts.apology_ms)
         self._count(facts)
         if facts.answered_by:
             self._endpoints[facts.answered_by].add(facts, facts.model_ms)
@@ -162,6 +169,7 @@ class Tally:
             ("cut_ins", facts.cut_ins),
             ("interrupted", facts.interrupted),
             ("failed", facts.failed),
+            ("refused", facts.refused),
             ("dropped", facts.dropped),
             ("confirmed", facts.confirmed),
             ("wasted_answers", facts.wasted_answers),
@@ -169,7 +177,7 @@ class Tally:
             if count:  # most counts are zero
                 counts[name] += count
         self._wasted_model_ms += facts.wasted_model_ms
-        if facts.committed and facts.ahead_ms is not None:
+        if facts.committed and facts.ahead_ms is not None and not facts.failed:
             counts["placed"] += 1
             if facts.ahead_ms > 0:
                 self._ahead.append(facts.ahead_ms)
@@ -177,6 +185,7 @@ class Tally:
     def merge(self, later: "Tally") -> None:
         """Adds the turns of another tally. They must come later and belong to other conversations."""
         self.latency += later.latency
+        self._apologies += later._apologies
         self._stages += later._stages
         self._ahead += later._ahead
         self._hidden += later._hidden
@@ -216,6 +225,8 @@ class Tally:
             cut_ins=share(self._counts["cut_ins"], given),
             interruptions=share(self._counts["interrupted"], given),
             failures=share(self._counts["failed"], turns),
+            apologies=spread(ordered(self._apologies)),
+            refusals=share(self._counts["refused"], turns),
             outcomes=dict(self._outcomes.most_common()),
             speculation=self._speculation(),
             endpoints=engine_figures(self._endpoints),

@@ -1,6 +1,10 @@
-"""Draws the plots of a report's page as SVG text without external references."""
+"""Draws the plots of a report's page as SVG text without external references.
+
+The colours are CSS variables of the page, so that its light and dark theme both apply.
+"""
 
 import io
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -12,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from assistant.trace.latency import STAGES, Stage
-from assistant.trace.waterfall import BAND_MS
+from assistant.trace.waterfall import BAND_MS, shown
 from assistant.trace_report.statistics import Values, percentile
 from assistant.trace_report.waterfall import WaterfallRow
 
@@ -30,27 +34,64 @@ STAGE_COLOURS: Mapping[Stage, str] = {
     "transport": "#cfa32e",
     "playout": "#6ca646",
 }
-"""Colours of the stages. They match the page of `repartee serve`."""
+"""Colours of the stages in the light theme. They match the page of `repartee serve` (web/static/style/base.css)."""
+
+DARK_STAGE_COLOURS: Mapping[Stage, str] = {
+    "endpoint_wait": "#4b5a61",
+    "stt": "#8fb4f5",
+    "queue": "#8b97a0",
+    "llm_network": "#a995ef",
+    "llm_first_token": "#dd92cf",
+    "first_sentence": "#f09c86",
+    "tts": "#6fd3b8",
+    "transport": "#e6c76c",
+    "playout": "#9acb7b",
+}
+"""Colours of the stages in the dark theme."""
+
+MAX_BEFORE_MS = 300.0
+"""Time before the end of speech that the plot of a turn shows at most."""
 
 MAX_BARS = 200
 """Maximum number of bars. With more turns, each bar is the mean of several consecutive turns."""
 
-_INK, _FAINT, _GRID, _BAND = "#222222", "#6f6f6f", "#e6e6e6", "#0b7d66"
+_INK, _FAINT, _GRID, _BAND = "#010101", "#020202", "#030303", "#040404"
+_VARIABLES: Mapping[str, str] = {
+    _INK: "text", _FAINT: "soft", _GRID: "border", _BAND: "reply",
+    **{colour: stage for stage, colour in STAGE_COLOURS.items()},
+}  # fmt: skip
+"""The page's variable for each colour in a drawing. The first four stand only for these."""
+
+_COLOUR = re.compile("#[0-9a-f]{6}")
+_GROUP_ID = re.compile('<g id="[^"]*">')
 # These entries name external resources.
 _NO_METADATA: Mapping[str, None] = dict.fromkeys(("Date", "Creator", "Format", "Type"))
 
 
+def css_colours(colours: Mapping[Stage, str]) -> str:
+    """Returns the colours as CSS variables."""
+    return " ".join(f"--{stage}: {colour};" for stage, colour in colours.items())
+
+
+def upper_end(latency: Values) -> float:
+    """Returns the upper end of an axis for sorted latencies: a few slow turns would make all others too small."""
+    return min(float(latency[-1]), max(BAND_MS[1], 1.5 * percentile(latency, 95)))
+
+
 def distribution(latency: Values) -> str:
-    """Draws a histogram of sorted latencies, up to twice the p99."""
+    """Draws a histogram of sorted latencies, without the few that are far slower than the others."""
     with _style():
         figure, axes = _figure(2.6)
-        most = min(float(latency[-1]), 2 * percentile(latency, 99))
+        most = upper_end(latency)
         axes.hist(latency, bins=np.linspace(0, max(most, BAND_MS[1]) * 1.02, 80).tolist(), color=_BAND)
         axes.axvspan(*BAND_MS, color=_BAND, alpha=0.08)
-        for percent in (50, 95, 99):
-            at_ms = percentile(latency, percent)
-            axes.axvline(at_ms, color=_INK, linewidth=0.8)
-            axes.annotate(f"p{percent}", (at_ms, 1.01), xycoords=("data", "axes fraction"), ha="center", fontsize=8)
+        at_ms = {percent: min(percentile(latency, percent), most) for percent in (50, 95, 99)}
+        for percent, at in at_ms.items():
+            axes.axvline(at, color=_INK, linewidth=0.8)
+            together = [f"p{other}" for other, there in at_ms.items() if abs(there - at) < most / 30]
+            if together[0] == f"p{percent}":  # else its label stands at the percentile before it
+                label = ", ".join(together)
+                axes.annotate(label, (at, 1.01), xycoords=("data", "axes fraction"), ha="center", fontsize=8)
         beyond = int((latency > most).sum())
         axes.set_xlabel(f"response latency, ms{f'; {beyond} beyond {most:.0f}' if beyond else ''}")
         axes.set_ylabel("turns")
@@ -68,11 +109,16 @@ def over_time(stages: Values) -> str:
         for stage, values in zip(STAGES, stages, strict=True):
             heights = np.add.reduceat(values.astype(np.float64), edges[:-1]) / sizes
             if heights.any():
-                axes.bar(edges[:-1], heights, sizes, foot, align="edge", color=STAGE_COLOURS[stage], label=stage)
+                axes.bar(edges[:-1], heights, sizes, foot, align="edge", color=STAGE_COLOURS[stage], label=shown(stage))
                 foot += heights
         axes.axhspan(*BAND_MS, color=_BAND, alpha=0.08)
         axes.set_xlim(0, turns)
-        axes.set_xlabel("turns, oldest first" + (f"; a bar is the mean of {sizes.max()}" if sizes.max() > 1 else ""))
+        most = upper_end(np.sort(foot))
+        axes.set_ylim(0, max(most, BAND_MS[1]) * 1.05)
+        mean = f"; a bar is the mean of {sizes.max()}" if sizes.max() > 1 else ""
+        beyond = int((foot > most * 1.05).sum())
+        cut = f"; {beyond} cut off, the highest has {foot.max():.0f} ms" if beyond else ""
+        axes.set_xlabel(f"turns, oldest first{mean}{cut}")
         axes.set_ylabel("ms")
         axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize=8)
         return _svg(figure)
@@ -98,11 +144,21 @@ def turn_plot(rows: Sequence[WaterfallRow], zero_ms: float) -> str:
                     alpha=0.35 if piece.cost == "hidden" else 1.0,
                 )
         axes.axvline(0, color=_INK, linewidth=0.8)
-        axes.set_yticks(range(len(rows)), [f"{row.attempt} {row.name}" for row in rows], fontsize=7)
+        axes.axvspan(*BAND_MS, color=_BAND, alpha=0.08)
+        axes.set_xlim(*_shown(rows, zero_ms))
+        axes.set_yticks(range(len(rows)), [f"{row.attempt} {shown(row.name)}" for row in rows], fontsize=7)
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.set_xlabel("ms after the end of speech")
         axes.legend(handles=_costs(), loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize=7)
         return _svg(figure)
+
+
+def _shown(rows: Sequence[WaterfallRow], zero_ms: float) -> tuple[float, float]:
+    """Returns the part of a turn that matters: from shortly before the end of speech to the end of what was heard."""
+    heard = [row for row in rows if any(piece.cost != "dropped" for piece in row.pieces)] or rows
+    begin_ms = min((row.start_ms for row in rows), default=zero_ms) - zero_ms
+    end_ms = max((row.end_ms for row in heard), default=zero_ms) - zero_ms
+    return max(min(begin_ms, 0.0), -MAX_BEFORE_MS), max(end_ms, BAND_MS[0]) * 1.04
 
 
 def _style() -> AbstractContextManager[None]:
@@ -113,6 +169,12 @@ def _style() -> AbstractContextManager[None]:
             "svg.fonttype": "none",
             "font.size": 9,
             "axes.edgecolor": _FAINT,
+            "axes.labelcolor": _INK,
+            "text.color": _INK,
+            "xtick.color": _FAINT,
+            "ytick.color": _FAINT,
+            "xtick.labelcolor": _INK,
+            "ytick.labelcolor": _INK,
             "text.parse_math": False,  # endpoint names may contain "$" and are not formulas
         }
     )
@@ -143,4 +205,6 @@ def _svg(figure: Figure) -> str:
         warnings.filterwarnings("ignore", "Glyph", UserWarning)
         figure.savefig(text, format="svg", metadata=dict(_NO_METADATA))
     # Starts at the <svg> element: the document type before it refers to an external file.
-    return text.getvalue().partition("<svg")[2].join(("<svg", ""))
+    drawn = text.getvalue().partition("<svg")[2].join(("<svg", ""))
+    drawn = _GROUP_ID.sub("<g>", drawn)  # every drawing has the same ids; a page must not repeat them
+    return _COLOUR.sub(lambda found: f"var(--{_VARIABLES[found[0]]})" if found[0] in _VARIABLES else found[0], drawn)

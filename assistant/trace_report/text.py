@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
+from assistant.trace.waterfall import shown
 from assistant.trace_report.engines import AskedFigures, EngineFigures
 from assistant.trace_report.figures import Figures
 from assistant.trace_report.reading import Record
@@ -92,7 +93,7 @@ def number_of(count: int, what: str) -> str:
 
 def _latency_sheet(figures: Figures) -> Sheet:
     rows = [
-        (name, f"{spread.count:,}", *map(_spelled, spread.percentiles.values()), f"{spread.most:.0f}")
+        (shown(name), f"{spread.count:,}", *map(_spelled, spread.percentiles.values()), f"{spread.most:.0f}")
         for name, spread in spreads(figures)
         if spread.most > 0
     ]
@@ -149,9 +150,9 @@ def _tail(figures: Figures) -> Iterator[str]:
     if tail is None:
         yield "slow tail         too few turns to find one"
         return
-    others = ", ".join(f"{stage} {ms:+.0f}" for stage, ms in tail.excesses_ms.items() if abs(ms) >= 1)
+    others = ", ".join(f"{shown(stage)} {ms:+.0f}" for stage, ms in tail.excesses_ms.items() if abs(ms) >= 1)
     slowest = "turn" if tail.turns == 1 else f"{tail.turns:,} turns"
-    yield f"slow tail         the slowest {slowest}, from {tail.from_ms:.0f} ms: {tail.stage} dominates"
+    yield f"slow tail         the slowest {slowest}, from {tail.from_ms:.0f} ms: {shown(tail.stage)} dominates"
     yield f"                  (it exceeds its own median by the most in {tail.leads:,} of {tail.turns:,})"
     yield f"                  above their medians, on average, ms: {others or 'nothing'}"
 
@@ -164,6 +165,12 @@ def _people(figures: Figures) -> Iterator[str]:
     ):
         if share is not None:
             yield f"{title:<16}  {spelled_share(share)}"
+    if figures.apologies is not None:
+        after = ", ".join(f"p{percent} {_spelled(figures.apologies.percentiles[percent])}" for percent in (50, 95))
+        count = number_of(figures.apologies.count, "turn")
+        yield f"failed turns      {count} with a sound in place of an answer, after {after} ms; counted nowhere else"
+    if figures.refusals is not None and figures.refusals.count:
+        yield f"refusals          {spelled_share(figures.refusals)}: no skill and no language model could do it"
 
 
 def _speculation(figures: Figures) -> Iterator[str]:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from assistant.trace.latency import STAGES, Stage
-from assistant.trace.waterfall import NOT_COUNTED, SHORT_NAMES, verdict
-from assistant.trace_report.facts import WORK_STAGES, facts_of, failed
+from assistant.trace.waterfall import NOT_COUNTED, REFUSAL, SHORT_NAMES, shown, verdict
+from assistant.trace_report.facts import WORK_STAGES, facts_of, failed, refused
 from assistant.trace_report.reading import Record
 
 CELLS = 56
@@ -53,7 +53,7 @@ def line_of(record: Record) -> str:
     head = f"{record['conversation']}  turn {record['turn']:>3}  {record['outcome']:<11}"
     if latency_ms is None:
         return f"{head}       –     {record['no_latency_reason'] or ''}".rstrip()
-    error = "  error" if record["error"] is not None else ""
+    error = "  error" if record["error"] is not None else f"  {REFUSAL}" if refused(record) else ""
     return f"{head}  {latency_ms:>5.0f} ms  {_stages(record)}{error}"
 
 
@@ -123,7 +123,8 @@ def _head(record: Record) -> Iterator[str]:
     if latency_ms is None:
         yield f"{title}, no latency ({record['no_latency_reason']})"
         return
-    yield f"{title}, {latency_ms:.0f} ms, {NOT_COUNTED if failed(record) else verdict(latency_ms)}"
+    named = f", {REFUSAL}" if refused(record) else ""
+    yield f"{title}, {latency_ms:.0f} ms, {NOT_COUNTED if failed(record) else verdict(latency_ms) + named}"
     yield f"waited for  {_stages(record)}"
     facts = facts_of(record)
     work_ms = facts.hidden_ms + sum(ms for stage, ms in _paid(record) if stage in WORK_STAGES)
@@ -154,7 +155,7 @@ def _bars(record: Record) -> Iterator[str]:
     for row in drawn:
         bar = _bar(row, begin_ms, cell_ms)
         times = f"{round(row.start_ms - zero_ms):>6} {round(row.end_ms - zero_ms):>6}"  # integers avoid -0
-        yield f"{row.attempt:>7}  {row.name:<16} {times}   {bar}"
+        yield f"{row.attempt:>7}  {shown(row.name):<16} {times}   {bar}"
     yield f"{'':42}{LEGEND if record['response_latency_ms'] is not None else LEGEND_WITHOUT_LATENCY}"
 
 

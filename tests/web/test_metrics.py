@@ -94,6 +94,19 @@ def test_turn_with_error_has_no_latency() -> None:
     assert value(metrics, "repartee_errors_total", where="turn") == 1
 
 
+def test_apology_has_its_own_latency_and_a_refusal_its_own_count() -> None:
+    metrics = Metrics()
+    metrics.turn(replace(TURN, outcome="failed", response_latency_ms=235.0, error="x"))
+    assert value(metrics, "repartee_response_latency_seconds_count") == 0
+    assert value(metrics, "repartee_failed_latency_seconds_sum") == pytest.approx(0.235)
+    assert value(metrics, "repartee_turns_total", outcome="failed") == 1
+    assert value(metrics, "repartee_refusals_total") == 0
+    refusal = TracedAnswer(1, "skills", 0.0, 1.0, 2.0, "refused", None, None, None, 1, 0.0, 0.0, dropped=False)
+    metrics.turn(replace(TURN, answers=(refusal,)))
+    assert value(metrics, "repartee_refusals_total") == 1
+    assert value(metrics, "repartee_response_latency_seconds_count") == 1
+
+
 def test_buckets_resolve_the_target_band() -> None:
     assert {0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5} <= set(LATENCY_BUCKETS_S)
 

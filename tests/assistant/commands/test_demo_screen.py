@@ -9,7 +9,7 @@ from rich.console import Console
 from assistant.commands.demo_screen import Screen, summary, waterfall
 from assistant.events import InterimWords, ReplyStopped, SpeechStarted, TurnFinished
 from assistant.history.items import ItemId
-from assistant.trace.record import TurnRecord
+from assistant.trace.record import TracedAnswer, TurnRecord
 from assistant.turns.events import ReplyId
 from bench.talk_picture import CONVERSATION
 
@@ -62,3 +62,18 @@ def test_summary_does_not_count_failed_turns(failed: TurnRecord) -> None:
     assert "over 1 turn, " in summed_up(TIMED)
     assert summed_up(TIMED, failed).endswith("over 1 turn, 1 of them within 200–500 ms; 1 more failed")
     assert summed_up(failed).startswith("no turn was answered: ")
+
+
+def test_summary_shows_the_latency_of_apologies_separately() -> None:
+    out = io.StringIO()
+    summary(Console(file=out, width=200), [TIMED, APOLOGY], [])
+    assert "failed turns      apology after 235 ms, not counted above" in out.getvalue()
+
+
+REFUSED = replace(TIMED, answers=(TracedAnswer(1, "skills", 0, 1, 2, "refused", None, None, None, 1, 0, 0, False),))
+
+
+def test_refusal_counts_as_answered_and_is_named() -> None:
+    assert "✓ a refusal  " in waterfall(REFUSED, 20).plain
+    assert summed_up(TIMED, REFUSED).endswith("over 2 turns, 2 of them within 200–500 ms; 1 of them refused")
+    assert summed_up(replace(REFUSED, error="x")).startswith("no turn was answered: ")

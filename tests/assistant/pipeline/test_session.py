@@ -577,7 +577,8 @@ def test_unreachable_model_is_reported() -> None:
     (record,) = result.records
     assert result.chunks == ["I can't reach my language model."]
     assert record.error == "home: refused"
-    assert record.outcome == "answered"
+    assert record.outcome == "failed"
+    assert record.counted_latency_ms is None
     assert record.response_latency_ms is not None
 
 

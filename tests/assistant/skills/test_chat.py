@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 from text_cases import text_cases
 
-from assistant.skills import Running, SetAlarm, SetTimer, SkillContext
+from assistant.skills import REFUSED, Running, SetAlarm, SetTimer, SkillContext
 from assistant.skills.chat import SkillsChat, SkillsFirst
 from assistant.skills.sentences import TemplateMatch
 from assistant.skills.skills import Skills
@@ -94,7 +94,7 @@ def test_repeat_returns_the_last_assistant_message(skills: Skills) -> None:
 def test_unknown_request_names_the_missing_model(skills: Skills) -> None:
     events = events_of(chat(skills), user("tell me a story"))
     assert "run repartee endpoints add" in text_of(events)
-    assert events[-1] == Finished("stop")
+    assert events[-1] == Finished(REFUSED)
 
 
 def test_conversation_without_user_message_names_the_missing_model(skills: Skills) -> None:
@@ -161,7 +161,10 @@ def test_missing_function_goes_to_the_model_or_is_refused(
     refused = skills.answer(missing, SkillContext(NOW, language=language))
     assert refused is not None
     assert refused.missing
-    assert text_of(events_of(alone, user(missing))) == refused.text
+    events = events_of(alone, user(missing))
+    assert text_of(events) == refused.text
+    assert events[-1] == Finished(REFUSED)
+    assert events_of(alone, user(own))[-1] == Finished("stop")
 
 
 def test_missing_function_is_refused_in_front_of_a_model_without_tools(skills: Skills) -> None:

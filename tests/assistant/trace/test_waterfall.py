@@ -1,5 +1,7 @@
 """Tests of the latency bar, verdicts and percentiles."""
 
+import re
+from pathlib import Path
 from typing import cast
 
 import pytest
@@ -8,7 +10,7 @@ from hypothesis import strategies as st
 
 from assistant.trace.latency import STAGES, Stage, StageShare
 from assistant.trace.record import TurnRecord
-from assistant.trace.waterfall import CELL_MS, nearest_rank, segments, verdict
+from assistant.trace.waterfall import CELL_MS, SHORT_NAMES, nearest_rank, segments, shown, verdict
 
 
 class _Stages:
@@ -46,6 +48,22 @@ def test_cells_sum_to_the_latency_and_fit_the_width(values: list[float], width: 
 )
 def test_verdict_compares_latency_with_the_target_band(ms: float, said: str) -> None:
     assert verdict(ms).startswith(said)
+
+
+def test_stages_have_one_name_for_people() -> None:
+    root = Path(__file__).parents[3]
+    page = (root / "web" / "static" / "timing" / "stages.js").read_text(encoding="utf-8")
+    assert dict(re.findall(r'stage: "(\w+)", name: "(\w+)"', page)) == SHORT_NAMES
+    guide = (root / "docs" / "traces.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\w+) \| `(\w+)` \|", guide, re.MULTILINE)
+    assert {field: name for name, field in rows} == SHORT_NAMES
+    glossary = (root / "docs" / "glossary.md").read_text(encoding="utf-8")
+    assert ", ".join(SHORT_NAMES.values()) in glossary
+
+
+def test_spans_of_a_stage_have_its_name() -> None:
+    names = ("llm_first_token 2", "tts", "look", "tool weather (1)")
+    assert [shown(name) for name in names] == ["model 2", "voice", "look", "tool weather (1)"]
 
 
 def test_nearest_rank_returns_a_measured_value() -> None:

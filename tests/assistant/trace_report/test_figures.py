@@ -13,6 +13,7 @@ from assistant.trace.latency import STAGES
 from assistant.trace_report.facts import facts_of
 from assistant.trace_report.figures import MIN_IN_TAIL, Figures, Tally
 from assistant.trace_report.reading import Record
+from assistant.trace_report.statistics import share
 
 
 def tally(records: list[Record]) -> Tally:
@@ -64,6 +65,21 @@ def test_failed_turns_have_no_latency() -> None:
     assert (found.within.count, found.within.of) == (5, 5)
     assert found.latency == figures(records).latency
     assert found.endpoints["skills"].work == figures(records).endpoints["skills"].work
+    assert found.speculation.ahead == figures(records).speculation.ahead
+    assert found.apologies is not None
+    assert (found.apologies.count, figures(records).apologies) == (2, None)
+
+
+def test_refused_turns_are_counted_as_answered_and_on_their_own() -> None:
+    first, *more = demo_records()
+    tokens = dict.fromkeys(("prompt_tokens", "completion_tokens", "cached_tokens", "first_token_ms"))
+    more_of_it = {"attempt": 1, "by": "skills", "pieces": 1, "sound_ms": 0.0, "voice_ms": 0.0, "dropped": False}
+    first["answers"] = [{"reason": "refused"} | tokens | more_of_it]
+    found = figures([first, *more])
+    assert found.refusals is not None
+    assert (found.refusals.count, found.refusals.of) == (1, 5)
+    assert found.latency == figures([first, *more]).latency
+    assert figures([first | {"error": "x"}]).refusals == share(0, 1)
 
 
 def test_tail_names_stage_that_is_slow_only_in_tail() -> None:

@@ -3,13 +3,20 @@
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Literal
 
+import numpy as np
 import pytest
-from trace_samples import DEMO, demo_records, printed, slower, write_trace
+from axe_playwright_python.sync_playwright import Axe
+from page_browser import chromium
+from trace_samples import DEMO, TIME, demo_records, printed, simulated_records, slower, write_trace
+from typer.testing import CliRunner
 
+from assistant.commands.trace import trace
 from assistant.trace_report.commands import ReportFormats, report
 from assistant.trace_report.counting import count_turns
 from assistant.trace_report.page import page
+from assistant.trace_report.plots import DARK_STAGE_COLOURS, STAGE_COLOURS, upper_end
 from assistant.trace_report.reading import Record, TraceError
 
 pytestmark = pytest.mark.slow
@@ -101,6 +108,60 @@ def test_turns_without_latency_have_a_page(tmp_path: Path) -> None:
     text = page_of(write_trace(tmp_path / "silent.jsonl", [silent]))
     assert "none of them has a response latency" in text
     assert "svg" not in Elements(text).names
+
+
+@pytest.fixture(scope="module")
+def full_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns the page of `repartee trace report --html`, with everything that it can show."""
+    folder = tmp_path_factory.mktemp("report")
+    slow = [record | {"conversation": "slow"} for record in slower(demo_records(), "tts", 4000)[:1]]
+    failed = demo_records()[1] | {"conversation": "failed", "error": "the endpoint failed"}
+    spoken = simulated_records([TIME], replies=("Ten.",))
+    records = [*spoken, *(record for _ in range(8) for record in demo_records()), *slow, failed]
+    path = write_trace(folder / "a.jsonl", records)
+    file = folder / "page.html"
+    done = CliRunner().invoke(trace, ["report", str(path), "--html", str(file)])
+    assert done.exit_code == 0, done.output
+    return file
+
+
+def test_page_shows_advice_dates_and_settings(full_page: Path) -> None:
+    text = full_page.read_text(encoding="utf-8")
+    assert "<h2>What to change</h2>" in text
+    assert "42 turns with a response latency" in text
+    assert " UTC</small></p></header>" in text
+    assert "<h2>Settings of the last turn</h2>" in text
+    assert "<dt>end of turn</dt><dd>a silence of " in text
+    assert "<dt>stt</dt><dd>pocketsphinx</dd>" in text
+
+
+def test_few_slow_turns_do_not_stretch_the_axes(full_page: Path) -> None:
+    text = full_page.read_text(encoding="utf-8")
+    assert " beyond " in text
+    assert " cut off, the highest has 4" in text
+    assert upper_end(np.array([100.0, 200.0, 300.0])) == 300.0
+    assert upper_end(np.array([*[400.0] * 99, 9000.0])) == 600.0
+
+
+def test_page_of_the_server_has_the_same_stage_colours() -> None:
+    style = (Path(__file__).parents[3] / "web" / "static" / "style" / "base.css").read_text(encoding="utf-8")
+    for colours, theme in ((DARK_STAGE_COLOURS, ":root {"), (STAGE_COLOURS, ':root[data-theme="light"] {')):
+        block = style.partition(theme)[2].partition("}")[0]
+        assert dict(re.findall(r"--(\w+): (#\w{6});", block)).items() >= dict(colours).items()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_page_has_no_accessibility_violation(full_page: Path, theme: Literal["light", "dark"]) -> None:
+    with chromium() as browser:
+        shown = browser.new_context(color_scheme=theme).new_page()
+        shown.goto(full_page.as_uri())
+        for summary in shown.locator("summary").all():
+            summary.click()
+        background = shown.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert background == {"light": "rgb(253, 253, 251)", "dark": "rgb(13, 17, 19)"}[theme]
+        assert [shown.locator(landmark).count() for landmark in ("header", "main", "h1")] == [1, 1, 1]
+        found = Axe().run(shown).response["violations"]
+    assert [(each["id"], each["nodes"][0]["html"]) for each in found] == []
 
 
 def test_invalid_slow_turn_is_named(tmp_path: Path) -> None:

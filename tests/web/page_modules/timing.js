@@ -84,6 +84,10 @@ export default () => run({
     same(shown(7395)[1], ["transport", 7000, 7000]);
     same(stagesOfLatency(null, 500), []);
   },
+  "spans of a stage have its name on the page"() {
+    const spans = ["llm_first_token 2", "tts", "look", "tool weather (1)"].map((name, n) => ({ name, stage: "tts", start_ms: n, end_ms: n, dropped: false, attempt: 1 }));
+    same(waterfallRows({ spans, speech_end_ms: 0 }).map(({ name }) => name), ["model 2", "voice", "look", "tool weather (1)"]);
+  },
   "the note tells the size of the model and the cached share of the attempt that was heard"() {
     const events = [
       { name: "size", at_ms: 1, detail: "attempt 1: small, 0 points" },
@@ -97,6 +101,7 @@ export default () => run({
     same(modelNotes({ events, answers }), ["Model size: small, -1 points: fact -1.", "Asked the large model: near declines.", "Cached: 75 % of 600 prompt tokens."]);
     same(modelNotes({ events, answers: [{ attempt: 3, dropped: false, prompt_tokens: 600, cached_tokens: null }] }), []);
     same(modelNotes({ spans: [] }), []);
+    same(modelNotes({ answers: [{ attempt: 1, dropped: false, reason: "refused" }] }), ["A refusal: no skill and no language model could do it."]);
   },
 
   "waterfall rows are relative to the end of speech"() {

@@ -1,13 +1,15 @@
-/** Says in sentences what the trace of a turn tells about the language model. Pure. */
+/** Says in sentences what the trace of a turn tells about the answer and its language model. Pure. */
 
 /**
- * Returns the size of model that was chosen and why, another one that answered, and how much of the prompt was cached.
+ * Returns the size of model that was chosen and why, another one that answered, and how much of the prompt was cached;
+ * of a refusal, that it is one.
  * @param {object} trace the server's record
  * @returns {string[]} sentences
  */
 export function modelNotes({ events = [], answers = [] }) {
   const heard = answers.findLast((answer) => !answer.dropped);
   if (!heard) return [];
+  if (heard.reason === "refused") return ["A refusal: no skill and no language model could do it."];
   const prefix = `attempt ${heard.attempt}: `;
   const details = (name) => events.filter((event) => event.name === name && event.detail.startsWith(prefix)).map((event) => event.detail.slice(prefix.length));
   const notes = details("size").slice(-1).map((detail) => `Model size: ${detail}.`);

@@ -14,6 +14,15 @@ export const STAGES = [
 ];
 
 /**
+ * Returns a stage or span as people read it: "model 2" for "llm_first_token 2". Other names stay.
+ * @param {string} name
+ */
+function shownName(name) {
+  const [first, ...rest] = name.split(" ");
+  return [STAGES.find(({ stage }) => stage === first)?.name ?? first, ...rest].join(" ");
+}
+
+/**
  * Returns the stages that took time.
  * @param {{stages: Record<string, {ms: number, slack_ms: number}>} | null} trace
  * @returns {{stage: string, name: string, ms: number, slack_ms: number}[]}
@@ -53,7 +62,7 @@ export function waterfallRows(trace) {
   const zero = trace.speech_end_ms ?? Math.min(...trace.spans.map((span) => span.start_ms));
   return trace.spans
     .map(({ name, stage, start_ms, end_ms, dropped, attempt }) => ({
-      name, stage, dropped, attempt, from_ms: start_ms - zero, to_ms: end_ms - zero,
+      name: shownName(name), stage, dropped, attempt, from_ms: start_ms - zero, to_ms: end_ms - zero,
     }))
     .sort((a, b) => a.attempt - b.attempt || a.from_ms - b.from_ms || a.to_ms - b.to_ms);
 }
