@@ -9,6 +9,7 @@ from assistant.pipeline.end_of_turn_evidence import AudioEndOfTurnModel
 from assistant.pipeline.listening_sounds import ListeningSound
 from assistant.skills.effects import SkillEffects
 from assistant.tools import Tools, ToolSettings
+from assistant.tools.client_mcp import ClientTools
 from audio.stt import Recognizer
 from audio.tts import Voice
 from audio.vad import Vad
@@ -109,9 +110,11 @@ class ReplyOptions:
         speed: Speech rate; 1 is the voice's own.
         options: Options of the LLM request.
         instructions: Instructions of this reply, instead of the conversation's; None: the conversation's.
+        client_tools: Tools of MCP servers that the client has named; None: there are none.
     """
 
     spoken: bool = True
     speed: float = 1.0
     options: ChatOptions = PLAIN
     instructions: str | None = None
+    client_tools: ClientTools | None = None
