@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from assistant.history.items import FunctionCallItem, Item, ItemId, UserMessage
+from assistant.history.mcp_items import McpApprovalRequest, McpCall
 from assistant.history.spoken_transcript import TimedWord
 from assistant.trace.record import TurnRecord
 from assistant.turns.events import AbandonReason, Origin, ReplyId
@@ -133,6 +134,34 @@ class FunctionCalled:
 
 
 @dataclass(frozen=True, slots=True)
+class McpApprovalRequested:
+    """The LLM wants to call a tool of a client's MCP server. The request is already in the history."""
+
+    reply: ReplyId
+    item: McpApprovalRequest
+
+
+@dataclass(frozen=True, slots=True)
+class McpCallStarted:
+    """A tool of a client's MCP server is called. The call is already in the history.
+
+    Attributes:
+        reply: The reply that makes the call; None for a call that was approved after its reply.
+    """
+
+    reply: ReplyId | None
+    item: McpCall
+
+
+@dataclass(frozen=True, slots=True)
+class McpCallEnded:
+    """The call has ended. `item` has its result."""
+
+    reply: ReplyId | None
+    item: McpCall
+
+
+@dataclass(frozen=True, slots=True)
 class ReplySent:
     """The complete reply was handed to the speaker, which may still be playing it.
 
@@ -207,5 +236,6 @@ class Problem:
 
 SessionEvent = (
     SpeechStarted | InterimWords | SpeechDiscarded | SilenceTimedOut | UserTurnCommitted | ReplyStarted | ChunkSpoken
-    | WordsTimed | FunctionCalled | ReplySent | ReplyStopped | ItemForgotten | TurnFinished | Problem
+    | WordsTimed | FunctionCalled | McpApprovalRequested | McpCallStarted | McpCallEnded | ReplySent | ReplyStopped
+    | ItemForgotten | TurnFinished | Problem
 )  # fmt: skip

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from assistant.config.keys import ConfigSection, KeyInfo, has_host
+from assistant.config.mcp_hosts import McpHosts
 
 _VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
 
@@ -114,11 +115,21 @@ class ToolsSection(ConfigSection):
     max_result_chars: Annotated[
         int, KeyInfo("Longest tool result sent to the model; more is cut.", unit="characters", low=100, high=100000)
     ] = 4000
+    client_mcp_hosts: Annotated[
+        str,
+        KeyInfo(
+            "Hosts of the MCP servers that clients may name, as host or host:port (host alone: ports 80 and 443); "
+            "empty: none.",
+            pattern=r"(\S+(\s+\S+)*\s*)?",
+            form="hosts separated by blanks, each with an optional port, or empty",
+        ),
+    ] = ""
     servers: tuple[ToolServerSection, ...] = ()
 
     def __post_init__(self) -> None:
         """Raises ValueError with the key and the allowed values."""
         ConfigSection.__post_init__(self)
+        McpHosts.of(self.client_mcp_hosts)
         names = [server.name for server in self.servers]
         for name in names:
             if names.count(name) > 1:

@@ -24,6 +24,14 @@ from assistant.history.items import (
     answer_messages,
     call_messages,
 )
+from assistant.history.mcp_items import (
+    McpApprovalRequest,
+    McpApprovalResponse,
+    McpCall,
+    McpItem,
+    McpListTools,
+    called,
+)
 from assistant.history.prompt_limits import HistoryLimits, items_to_remove, outside_prompt, tokens_of
 from assistant.history.spoken_transcript import SpokenTranscript, Stretch
 from assistant.history.summary import Summary, SummaryRequest, items_to_summarize, summary_request
@@ -259,6 +267,16 @@ class History:
         self._add(called)
         return called
 
+    # ---- MCP servers of a client ----
+
+    def add_mcp_item(self, item: McpItem) -> None:
+        """Adds an item at the end."""
+        self._add(item)
+
+    def replace_mcp_item(self, item: McpItem) -> None:
+        """Replaces an item by one with the same id, unless it was deleted meanwhile."""
+        self._replace(item.id, item)
+
     # ---- changes by a client ----
 
     def insert(self, item: Item, after: ItemId | None = None) -> bool:
@@ -292,8 +310,17 @@ class History:
             self._summary = None
         if self._offered is not None and item in self._offered[1].covers:
             self._offered = None
+        if isinstance(deleted := self.find(item), McpCall):
+            self._remove_tool_use(deleted.call_id)
         self._remove({item})
         return known
+
+    def _remove_tool_use(self, call_id: str) -> None:
+        """Removes a call of a tool from the reply that made it."""
+        for one in self._items:
+            if isinstance(one, AssistantMessage) and any(used.call.call_id == call_id for used in one.tool_uses):
+                kept = tuple(used for used in one.tool_uses if used.call.call_id != call_id)
+                self._replace(one.id, replace(one, tool_uses=kept))
 
     def _add(self, item: Item) -> None:
         self._items.append(item)
@@ -333,7 +360,9 @@ def _other_halves(items: Sequence[Item], history: Sequence[Item]) -> list[Item]:
     ]
 
 
-def _messages_of(items: Sequence[Item], remembered: Sequence[Item]) -> list[Message]:
+def _messages_of(  # noqa: PLR0912 - one case for each kind of item
+    items: Sequence[Item], remembered: Sequence[Item]
+) -> list[Message]:
     """Converts items to chat messages: each call directly before its output, and no call without an output.
 
     If only one of call and output is in the prompt, both are added at its place.
@@ -364,6 +393,8 @@ def _messages_of(items: Sequence[Item], remembered: Sequence[Item]) -> list[Mess
             case FunctionOutput():
                 if item.call_id in calls_outside_prompt and returned[item.call_id] is item:  # else added with its call
                     messages += _called_messages([calls_outside_prompt[item.call_id]], returned)
+            case McpListTools() | McpApprovalRequest() | McpApprovalResponse() | McpCall():
+                messages += call_messages("", called(item, remembered))
             case _:
                 assert_never(item)
     return messages

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import NewType
 
+from assistant.history.mcp_items import McpItem
 from llm.chat import CallExtra, FunctionCall, Image, Message
 
 ItemId = NewType("ItemId", str)
@@ -138,7 +139,8 @@ class FunctionOutput:
     output: str
 
 
-Item = UserMessage | SystemMessage | AssistantMessage | FunctionCallItem | FunctionOutput
+PlainItem = UserMessage | SystemMessage | AssistantMessage | FunctionCallItem | FunctionOutput
+Item = PlainItem | McpItem
 
 
 def answer_messages(text: str, used: tuple[ToolUse, ...]) -> tuple[Message, ...]:

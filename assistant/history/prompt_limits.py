@@ -12,6 +12,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import assert_never
 
+from assistant.history import mcp_items
 from assistant.history.items import (
     AssistantMessage,
     FunctionCallItem,
@@ -21,6 +22,7 @@ from assistant.history.items import (
     SystemMessage,
     UserMessage,
 )
+from assistant.history.mcp_items import McpApprovalRequest, McpApprovalResponse, McpCall, McpItem, McpListTools
 
 BYTES_PER_TOKEN = 4
 """UTF-8 bytes per token, about right for European languages. In Chinese the true count is about half as much again."""
@@ -80,7 +82,7 @@ def items_to_remove(
 
 def _oldest_to_remove(items: Sequence[Item], max_items: int, max_tokens: int) -> list[ItemId]:
     """Returns the first items if there are too many, so that half of the limit is left. The last item always stays."""
-    sizes = [tokens_of(item) for item in items]
+    sizes = [tokens_of(item) + _hidden_tokens_of(item) for item in items]
     count, tokens = len(items), sum(sizes)
     if count <= max_items and tokens <= max_tokens:
         return []
@@ -123,8 +125,15 @@ def tokens_of(item: Item) -> int:
             return _tokens(item.name + item.arguments)
         case FunctionOutput():
             return _tokens(item.output)
+        case McpListTools() | McpApprovalRequest() | McpApprovalResponse() | McpCall():
+            return sum(_tokens(text) for text in mcp_items.texts_in_prompt(item))
         case _:
             assert_never(item)
+
+
+def _hidden_tokens_of(item: Item) -> int:
+    """Estimates the size of what only the client sees of an item."""
+    return _tokens(mcp_items.hidden_text(item)) if isinstance(item, McpItem) else 0
 
 
 def _tokens(text: str) -> int:

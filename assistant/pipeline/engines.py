@@ -12,6 +12,7 @@ from assistant.pipeline.end_of_turn_evidence import AudioEndOfTurnModel
 from assistant.pipeline.listening_sounds import ListeningSound
 from assistant.skills.effects import SkillEffects
 from assistant.tools import Tools, ToolSettings
+from assistant.tools.client_mcp import ClientTools
 from audio.stt import Recognizer
 from audio.tts import Voice
 from audio.vad import Vad
@@ -119,6 +120,7 @@ class ReplyOptions:
         instructions: Instructions of this reply, instead of the conversation's; None: the conversation's.
         context: Items that the LLM sees instead of the history; None: the history.
         answers_speech: Whether speech is answered without a request: its words then follow the context.
+        client_tools: Tools of MCP servers that the client has named; None: there are none.
     """
 
     spoken: bool = True
@@ -127,6 +129,7 @@ class ReplyOptions:
     instructions: str | None = None
     context: tuple[Item, ...] | None = None
     answers_speech: bool = True
+    client_tools: ClientTools | None = None
 
     def messages(self, history: History, said: str = "", *, continues: bool = False) -> tuple[Message, ...]:
         """Returns the LLM messages for a reply to `said`; see `History.messages`."""

@@ -4,7 +4,7 @@ from typing import assert_never
 
 from assistant.pipeline.llm_timing import LlmTiming
 from assistant.pipeline.turn_trace import AnswerTrace, TurnTrace
-from assistant.tools.rounds import ReplyEvent, ToolsCalled, ToolsReturned
+from assistant.tools.rounds import ApprovalNeeded, ReplyEvent, ToolsCalled, ToolsReturned
 from assistant.trace.record import EventName
 from audio.units import REPLY_RATE_HZ
 from llm.chat import (
@@ -68,6 +68,8 @@ class LlmMetrics:
                 self._event("model_finished", now_s, event.reason)
             case ToolsReturned():
                 self._tools_returned(event, now_s)
+            case ApprovalNeeded():
+                self._event("tool", now_s, "waits for approval")
             case PartAnswered():
                 self._part_answered(event)
             case _:

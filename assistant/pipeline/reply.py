@@ -18,7 +18,7 @@ from assistant.pipeline.playout_timing import PlayoutTiming
 from assistant.pipeline.turn_trace import TurnTrace
 from assistant.text.chunker import Chunker, TextChunk
 from assistant.text.normalization.alignment import align
-from assistant.tools.rounds import ReplyEvent, ToolsCalled, ToolsReturned
+from assistant.tools.rounds import ApprovalNeeded, ReplyEvent, ToolsCalled, ToolsReturned
 from assistant.trace.latency import RESUME_WAIT, Span
 from assistant.turns.events import ReplyId
 from audio.errors import TtsError
@@ -96,7 +96,7 @@ class Reply:
         filtered: Whether a content filter stopped the answer in the middle, which is then the `error`.
         voice_failed: Whether the voice has to be reloaded.
         unsynthesized: Text that could not be synthesized.
-        calls: Calls of the client's functions by the LLM.
+        calls: Calls of the client's functions by the LLM, and those that the client has to approve.
         finished: How the LLM's answer ended; None before.
         gate: Set at the commit. No audio is played before.
         released: Cleared while the user may be resuming. The first audio then waits, at most `MAX_HOLD_S`.
@@ -125,7 +125,7 @@ class Reply:
     apology: bool = field(init=False)
     voice_failed: bool = False
     unsynthesized: list[str] = field(default_factory=list)
-    calls: list[FunctionCall] = field(default_factory=list)
+    calls: list[FunctionCall | ApprovalNeeded] = field(default_factory=list)
     finished: Finished | None = None
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     released: asyncio.Event = field(default_factory=_set_event)
@@ -294,7 +294,7 @@ class Reply:
                 return () if repeated else self._notice_chunks()
             case Token():
                 return self._text_chunks_of(event.text)
-            case FunctionCall():
+            case FunctionCall() | ApprovalNeeded():
                 self.calls.append(event)
             case Finished():
                 self.finished = event

@@ -9,11 +9,10 @@ The gate keeps the reply silent until its turn is committed. `hold` and `release
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Hashable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 from assistant.events import (
-    FunctionCalled,
     ItemForgotten,
     Problem,
     ReplySent,
@@ -26,12 +25,12 @@ from assistant.history.history import History
 from assistant.history.items import UserMessage
 from assistant.pipeline.engine_recovery import EngineRecovery
 from assistant.pipeline.engines import ReplyOptions
-from assistant.pipeline.full_history import refused_reply
 from assistant.pipeline.history_summarizer import HistorySummarizer
-from assistant.pipeline.reply import Reply, literal_reply
+from assistant.pipeline.reply import Reply
+from assistant.pipeline.reply_source import ReplySource
 from assistant.pipeline.session_context import SessionContext
 from assistant.pipeline.transcript_requests import RecognizerRequest
-from assistant.tools.rounds import ReplyEvent, ToolRounds, without_made_up
+from assistant.tools.rounds import ReplyEvent
 from assistant.trace.record import Outcome
 from assistant.turns.events import (
     CommitTurn,
@@ -63,8 +62,6 @@ MAX_ECHO_S = 3.0
 """Longest delay of a word that comes back as echo: 2 s of overlap, 160 ms of silence and the loudspeaker's latency."""
 
 _MAX_ECHO_SAMPLES = round(MAX_ECHO_S * REPLY_RATE_HZ)
-
-RECOGNIZER_FAILED = "Sorry, I could not hear that. My speech recognition stopped, and I am restarting it."
 
 PARTLY_HEARD = "{s:.1f} s of the reply were not played, because there was no loudspeaker"
 
@@ -112,6 +109,7 @@ class ReplyManager:
     _tasks: asyncio.TaskGroup = field(init=False)
     _voice_recovery: EngineRecovery = field(init=False)
     _summarizer: HistorySummarizer | None = field(init=False)
+    _source: ReplySource = field(init=False)
     _attempts: dict[ReplyId, _Attempt] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -119,6 +117,7 @@ class ReplyManager:
         self._voice_recovery = EngineRecovery(voice.name, voice.load, self.context.report_problem)
         summarizer = self.context.engines.summarizer
         self._summarizer = None if summarizer is None else HistorySummarizer(summarizer, self.history)
+        self._source = ReplySource(self.context, self.history, self._on_tool_wait)
         self.speaker.on_played = self._on_played
         self.history.on_removed = lambda item: self.context.on_event(ItemForgotten(item))
 
@@ -186,38 +185,12 @@ class ReplyManager:
             error="speech recognition failed" if effect.transcript_lost else None,
         )
         attempt.transcript_lost = effect.transcript_lost
-        attempt.reply_task = self._tasks.create_task(
-            self._run_reply(reply, self._reply_events(effect, attempt, reply_options, reply)),
-            name=f"reply {effect.reply}",
-        )
-
-    def _reply_events(
-        self, effect: PrepareReply, attempt: _Attempt, reply_options: ReplyOptions, reply: Reply
-    ) -> AsyncGenerator[ReplyEvent]:
-        if effect.transcript_lost:
-            return literal_reply(RECOGNIZER_FAILED, by="apology")
-        if effect.text_is_reply:
-            return literal_reply(effect.text, by="itself")
-        if (excess := self.history.excess(effect.new_text)) is not None:
-            return refused_reply(excess)
         # Taken now, because a commit that follows at once adds the user's message to the history.
-        attempt.messages = reply_options.messages(
-            self.history, effect.new_text, continues=effect.new_text != effect.text
+        attempt.messages = self._source.messages(effect, reply_options)
+        source = self._source.events(effect, attempt.messages, reply_options, reply)
+        attempt.reply_task = self._tasks.create_task(
+            self._run_reply(reply, source, reply_options), name=f"reply {effect.reply}"
         )
-        options = replace(reply_options.options, traceparent=self.context.recorder.traceparent(effect.reply))
-        if self.context.engines.tools is None:
-            return without_made_up(self.context.engines.model.stream(attempt.messages, options), options.functions)
-        return ToolRounds(
-            self.context.engines.model,
-            attempt.messages,
-            options,
-            self.context.engines.tools,
-            self.context.settings.tools,
-            reply.gate,
-            written=lambda: reply.answer_text,
-            remember=lambda used: self.history.add_tool_call(reply.id, used),
-            waiting=lambda waited_s: self._on_tool_wait(reply, waited_s),
-        ).stream()
 
     def _on_tool_wait(self, reply: Reply, waited_s: float) -> None:
         """Announces a wait if needed, and reports progress, because a slow tool call is not a stuck reply."""
@@ -227,7 +200,7 @@ class ReplyManager:
         position = self.context.position()
         self.context.dispatch(PlaybackProgress(position, reply.id, reply.words_heard, reply.any_sound_heard))
 
-    async def _run_reply(self, reply: Reply, source: AsyncGenerator[ReplyEvent]) -> None:
+    async def _run_reply(self, reply: Reply, source: AsyncGenerator[ReplyEvent], options: ReplyOptions) -> None:
         await reply.run(source)
         if reply.voice_failed:
             self._voice_recovery.restart()
@@ -238,8 +211,7 @@ class ReplyManager:
             self._report_error(reply.id, reply.error)
         if reply.unsynthesized:
             self.context.on_event(Problem(f"not spoken: {' '.join(reply.unsynthesized)}", private=True))
-        for call in reply.calls:
-            self.context.on_event(FunctionCalled(reply.id, self.history.add_function_call(call)))
+        self._source.report_calls(reply, options)
         if (attempt := self._attempts.get(reply.id)) is not None:
             attempt.sent = True
         if self._summarizer is not None:

@@ -18,10 +18,12 @@ from assistant.history.items import (
     FunctionOutput,
     Item,
     ItemId,
+    PlainItem,
     SystemMessage,
     ToolUse,
     UserMessage,
 )
+from assistant.history.mcp_items import McpItem
 from llm.chat import FunctionCall
 
 VERSION = 1
@@ -66,8 +68,8 @@ def heading_line(heading: Heading) -> bytes:
 
 
 def item_lines(items: Iterable[Item]) -> bytes:
-    """Returns a line for each item, with its line end."""
-    return b"".join(_line(_item_to_json(item)) for item in items)
+    """Returns a line for each item, with its line end. Items of a client's MCP servers are not stored."""
+    return b"".join(_line(_item_to_json(item)) for item in items if not isinstance(item, McpItem))
 
 
 def parse_conversation(content: bytes) -> StoredConversation:
@@ -95,7 +97,7 @@ def _line(fields: Mapping[str, object]) -> bytes:
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass") + b"\n"
 
 
-def _item_to_json(item: Item) -> dict[str, object]:
+def _item_to_json(item: PlainItem) -> dict[str, object]:
     match item:
         case UserMessage():
             default = {"continues": True} if item.continues else {}

@@ -141,8 +141,8 @@ class McpServer:
         async with AsyncExitStack() as stack:
             async with asyncio.timeout(CONNECT_TIMEOUT_S):
                 transport = await self._transport(stack)
-                client = await stack.enter_async_context(Client(_limited(transport), cache=None))
-                self._update_tools(await _listed(client))
+                client = await stack.enter_async_context(Client(limited(transport), cache=None))
+                self._update_tools(await listed(client))
             yield client
 
     async def _transport(self, stack: AsyncExitStack) -> "Transport":
@@ -205,7 +205,7 @@ class McpServer:
             if self._calls:
                 continue  # many servers answer nothing else during a call
             async with asyncio.timeout(CHECK_TIMEOUT_S):
-                self._update_tools(await _listed(client))
+                self._update_tools(await listed(client))
 
     def _report_lost(self, error: Exception, retry_s: float) -> None:
         excess_text = f"it answers with {self._excess}, which is not accepted; see its log" if self._excess else ""
@@ -241,13 +241,14 @@ class McpServer:
 
 
 @asynccontextmanager
-async def _limited(transport: "Transport") -> "AsyncGenerator[TransportStreams]":
+async def limited(transport: "Transport") -> "AsyncGenerator[TransportStreams]":
     """Wraps the transport to limit the number of parts in results."""
     async with transport as (messages, sending):
         yield LimitedParts(messages), sending
 
 
-async def _listed(client: Client) -> list[Tool]:
+async def listed(client: Client) -> list[Tool]:
+    """Returns all tools of a server."""
     tools: list[Tool] = []
     cursor: str | None = None
     for _ in range(MAX_PAGES):

@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from assistant.history.items import ToolUse, answer_messages
 from assistant.tools import ToolError, Tools, ToolSettings, is_object, offered, shortened, with_unique_ids
@@ -59,7 +60,45 @@ class ToolsReturned:
     waits: tuple[ToolWait, ...]
 
 
-ReplyEvent = ChatEvent | ToolsCalled | ToolsReturned
+@dataclass(frozen=True, slots=True)
+class ApprovalNeeded:
+    """The model has called a tool of a client's MCP server that needs the client's approval. The reply ends."""
+
+    call: FunctionCall
+
+
+ReplyEvent = ChatEvent | ToolsCalled | ToolsReturned | ApprovalNeeded
+
+
+class ClientCalls(Protocol):
+    """Calls tools of a client's MCP servers, and reports these calls to the client."""
+
+    @property
+    def functions(self) -> tuple[Function, ...]:
+        """The functions, in order."""
+        ...
+
+    def needs_approval(self, name: str) -> bool:
+        """Returns whether a call of this function needs approval; False if it is none of these tools."""
+        ...
+
+    async def call(self, call: FunctionCall) -> str:
+        """Calls a function; its arguments are a JSON object. Limits the time. Raises ToolError or TimeoutError."""
+        ...
+
+
+class NoTools:
+    """Implements `Tools` without tools."""
+
+    functions: tuple[Function, ...] = ()
+
+    async def call(self, name: str, arguments: str) -> str:
+        """See `Tools`."""
+        raise ToolError("there is no tool of that name")
+
+    def subscribe(self, report_problem: Callable[[str], None]) -> Callable[[], None]:
+        """See `Tools`."""
+        return lambda: None
 
 
 @dataclass(slots=True)
@@ -73,6 +112,7 @@ class ToolRounds:
         written: Returns the reply's text so far, as the history will contain it.
         remember: Called with each call and its result, as soon as it is there.
         waiting: Called repeatedly during calls with the time in s since they began.
+        client: Tools of the client's MCP servers; None: there are none.
     """
 
     model: ChatModel
@@ -84,6 +124,7 @@ class ToolRounds:
     written: Callable[[], str]
     remember: Callable[[ToolUse], None]
     waiting: Callable[[float], None]
+    client: ClientCalls | None = None
     _offered_names: frozenset[str] = frozenset()
     _untrusted_names: frozenset[str] = frozenset()
     _used: list[ToolUse] = field(default_factory=list)
@@ -91,7 +132,7 @@ class ToolRounds:
 
     async def stream(self) -> AsyncGenerator[ReplyEvent]:
         """Yields the reply's events of all rounds. Raises LlmError; events already yielded stay valid."""
-        functions = offered(self.tools.functions, self.options.functions)
+        functions = offered(self._all_functions(), self.options.functions)
         self._offered_names = frozenset(function.name for function in functions)
         self._untrusted_names = frozenset(function.name for function in functions if not function.is_trusted)
         theirs = {function.name for function in self.options.functions}
@@ -118,11 +159,31 @@ class ToolRounds:
             yield ToolsCalled(self._finished[-1].reason if self._finished else "")
             await self.gate.wait()
             refused = self._knows_untrusted
-            yield ToolsReturned(await self._results(calls, number, refused=refused))
-            if others:
+            unapproved = [] if refused else self._unapproved(calls)
+            for call in unapproved:
+                yield ApprovalNeeded(call)
+            if calls := [call for call in calls if call not in unapproved]:
+                yield ToolsReturned(await self._results(calls, number, refused=refused))
+            if others or unapproved:
                 break  # a client must answer for its own functions first
         if self._finished:
             yield sum_of_rounds(self._finished)
+
+    def _all_functions(self) -> tuple[Function, ...]:
+        if self.client is None:
+            return self.tools.functions
+        return (*offered(self.tools.functions, self.client.functions), *self.client.functions)
+
+    def _unapproved(self, calls: Sequence[FunctionCall]) -> list[FunctionCall]:
+        """Returns the calls that need the client's approval. Calls that cannot be made need none."""
+        if self.client is None:
+            return []
+        names, client = self._offered_names, self.client
+        possible = (call for call in calls[:MAX_CALLS] if call.name in names and is_object(call.arguments or "{}"))
+        return [call for call in possible if client.needs_approval(call.name)]
+
+    def _is_clients(self, name: str) -> bool:
+        return self.client is not None and any(function.name == name for function in self.client.functions)
 
     def _options(self, functions: tuple[Function, ...], number: int) -> ChatOptions:
         """Applies a client's required call only to the first round. The last round must answer.
@@ -172,8 +233,8 @@ class ToolRounds:
         loop = asyncio.get_running_loop()
         began_s, outcome = loop.time(), "failed"
         try:
-            async with asyncio.timeout(self.settings.timeout_s):
-                output, outcome = await self._call(call, used.number, refused=refused), "returned"
+            async with asyncio.timeout(None if self._is_clients(call.name) else self.settings.timeout_s):
+                output, outcome = await self._call(call, used, refused=refused), "returned"
         except TimeoutError:
             output, outcome = f"error: no answer within {self.settings.timeout_s:g} s", "timed out"
         except ToolError as error:
@@ -185,16 +246,18 @@ class ToolRounds:
         name = call.name if call.name in self._offered_names else "unknown"
         return ToolWait(name, began_s, loop.time(), outcome, len(output))
 
-    async def _call(self, call: FunctionCall, number: int, *, refused: bool) -> str:
+    async def _call(self, call: FunctionCall, used: ToolUse, *, refused: bool) -> str:
         if refused:
             raise ToolError("not done: after a document was read, answer first")
         if call.name not in self._offered_names:
             raise ToolError("there is no tool of that name")
-        if number >= MAX_CALLS:
+        if used.number >= MAX_CALLS:
             raise ToolError(f"not done: at most {MAX_CALLS} calls at a time; call it again if it is needed")
         arguments = call.arguments or "{}"
         if not is_object(arguments):
             raise ToolError("not done: the arguments are no JSON object")
+        if self.client is not None and self._is_clients(call.name):
+            return await self.client.call(replace(used.call, name=call.name))
         return await self.tools.call(call.name, arguments)
 
     @contextmanager

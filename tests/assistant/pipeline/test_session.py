@@ -12,7 +12,7 @@ from assistant.events import ReplySent, ReplyStopped, SpeechStarted, TurnFinishe
 from assistant.history.items import AssistantMessage, ItemId, UserMessage
 from assistant.pipeline.engines import SessionSettings
 from assistant.pipeline.reply import MAX_HOLD_S
-from assistant.pipeline.reply_manager import RECOGNIZER_FAILED
+from assistant.pipeline.reply_source import RECOGNIZER_FAILED
 from assistant.pipeline.session import Session
 from assistant.skills import ChangeVolume, SetTimer, SkillEffect
 from assistant.trace.record import TurnRecord

@@ -1,0 +1,82 @@
+"""Chooses what a reply is made from: a known text, the language model, or the language model with tools."""
+
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass, replace
+
+from assistant.events import FunctionCalled
+from assistant.history.history import History
+from assistant.pipeline.engines import ReplyOptions
+from assistant.pipeline.full_history import refused_reply
+from assistant.pipeline.mcp_calls import McpCalls
+from assistant.pipeline.reply import Reply, literal_reply
+from assistant.pipeline.session_context import SessionContext
+from assistant.tools.rounds import ApprovalNeeded, NoTools, ReplyEvent, ToolRounds, without_made_up
+from assistant.turns.events import PrepareReply
+from llm.chat import Message
+
+RECOGNIZER_FAILED = "Sorry, I could not hear that. My speech recognition stopped, and I am restarting it."
+
+
+@dataclass(frozen=True, slots=True)
+class ReplySource:
+    """Gives a reply its events, and reports its calls.
+
+    Attributes:
+        context: What it shares with the rest of the session.
+        history: The history.
+        on_tool_wait: Called repeatedly during calls with the time in s since they began.
+    """
+
+    context: SessionContext
+    history: History
+    on_tool_wait: Callable[[Reply, float], None]
+
+    def messages(self, effect: PrepareReply, options: ReplyOptions) -> tuple[Message, ...]:
+        """Returns the messages that the reply answers; none if its text is known."""
+        if effect.transcript_lost or effect.text_is_reply:
+            return ()
+        return options.messages(self.history, effect.new_text, continues=effect.new_text != effect.text)
+
+    def events(
+        self, effect: PrepareReply, messages: tuple[Message, ...], reply_options: ReplyOptions, reply: Reply
+    ) -> AsyncGenerator[ReplyEvent]:
+        """Returns the events of the reply to `messages`."""
+        if effect.transcript_lost:
+            return literal_reply(RECOGNIZER_FAILED, by="apology")
+        if effect.text_is_reply:
+            return literal_reply(effect.text, by="itself")
+        if (excess := self.history.excess(effect.new_text)) is not None:
+            return refused_reply(excess)
+        engines = self.context.engines
+        options = replace(reply_options.options, traceparent=self.context.recorder.traceparent(effect.reply))
+        client = self._client_calls(reply, reply_options)
+        if engines.tools is None and client is None:
+            return without_made_up(engines.model.stream(messages, options), options.functions)
+        return ToolRounds(
+            engines.model,
+            messages,
+            options,
+            engines.tools or NoTools(),
+            self.context.settings.tools,
+            reply.gate,
+            written=lambda: reply.answer_text,
+            remember=lambda used: self.history.add_tool_call(reply.id, used),
+            waiting=lambda waited_s: self.on_tool_wait(reply, waited_s),
+            client=client,
+        ).stream()
+
+    def report_calls(self, reply: Reply, options: ReplyOptions) -> None:
+        """Reports the calls that the client has to make or to approve."""
+        for call in reply.calls:
+            if isinstance(call, ApprovalNeeded):
+                calls = self._client_calls(reply, options)
+                assert calls is not None
+                calls.request_approval(call.call)
+            else:
+                self.context.on_event(FunctionCalled(reply.id, self.history.add_function_call(call)))
+
+    def _client_calls(self, reply: Reply, options: ReplyOptions) -> McpCalls | None:
+        tools, limits = options.client_tools, self.context.settings.tools
+        if tools is None or not tools.offered:
+            return None
+        return McpCalls(tools, self.history, self.context.on_event, limits, reply.id)
