@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from llm_server import DONE, HEAD, LAST_CHUNK, answer, chunk, event, serving, usage
+from llm_server import DONE, HEAD, LAST_CHUNK, Wait, answer, chunk, event, serving, usage
 from openai import AsyncOpenAI, OpenAI
 from session_server import SessionServer, eventually, real_engines, session_server
 
@@ -112,7 +112,7 @@ def _synchronous_client(server: SessionServer) -> list[Any]:
 def test_synchronous_client_has_two_responses_at_once(tmp_path: Path) -> None:
     async def main() -> None:
         async with (
-            serving(answer("One."), answer("Two.")) as llm,
+            serving((Wait(1.0), *answer("One.")), (Wait(1.0), *answer("Two."))) as llm,
             session_server(real_engines(tmp_path, llm.url)) as server,
         ):
             events = await asyncio.to_thread(_synchronous_client, server)

@@ -12,7 +12,7 @@ from simulation import ScriptedVoice
 from wire_client import Event
 
 from assistant.history.items import AssistantMessage, ItemId, UserMessage
-from assistant.pipeline.out_of_band import ANSWER_TIMEOUT_S, MAX_ANSWERS
+from assistant.pipeline.out_of_band import ANSWER_TIMEOUT_S, GIVE_WAY_S, MAX_ANSWERS
 from assistant.turns.events import ReplyId
 from audio.tts import Chunk
 from llm.chat import NO_LIMIT, PLAIN, ChatEvent, ChatOptions, Finished, Message, Token
@@ -633,6 +633,38 @@ def first_sound_ms(asked: int) -> int:
 def test_spoken_reply_waits_for_one_chunk_at_most() -> None:
     alone_ms, beside_ms = first_sound_ms(0), first_sound_ms(4)
     assert beside_ms - alone_ms <= OneThreadVoice().chunk_s * 1000 + 20
+
+
+@pytest.mark.parametrize("reply_s", [2.0, 8.0])
+def test_chunks_wait_for_the_first_sound_of_a_reply(reply_s: float) -> None:
+    harness, _ = beside(SENTENCES, token_ms=1.0)
+    harness.model.token_ms = reply_s * 1000 / len(LONG.split())
+
+    async def scene(harness: SessionHarness) -> None:
+        await ask(harness, output_modalities=["audio"])
+        await harness.until("response.output_audio.delta")
+        await asyncio.sleep(5)  # its audio is ten seconds ahead, so chunks are made in real time
+        await harness.type_text("hello")
+        await harness.send("response.create")
+        await harness.until_idle()
+        await harness.until("response.done", 2)
+
+    run_scene(scene, harness)
+    (began_ms,) = [
+        at_ms
+        for at_ms, event in harness.log
+        if event["type"] == "response.created" and event["response"]["conversation_id"] is not None
+    ]
+    audio = [
+        (at_ms, event["response_id"])
+        for at_ms, event in harness.log
+        if event["type"] == "response.output_audio.delta" and at_ms > began_ms
+    ]
+    reply_ms = next(at_ms for at_ms, response_id in audio if response_id != "resp_0_1")
+    outside_ms = next(at_ms for at_ms, response_id in audio if response_id == "resp_0_1")
+    assert reply_ms - began_ms > 1500
+    waits_until_ms = min(reply_ms, began_ms + GIVE_WAY_S * 1000)
+    assert waits_until_ms - 20 <= outside_ms <= waits_until_ms + 1500  # the next chunk is due that much later at most
 
 
 def test_audio_is_sent_no_more_than_ten_seconds_ahead() -> None:
