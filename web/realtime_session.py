@@ -28,6 +28,7 @@ from assistant.turns.settings import TurnSettings
 from audio.arrivals import MAX_BLOCK_S
 from audio.stt import Recognizer
 from audio.units import REPLY_RATE_HZ, Pcm
+from web.appended_audio import decoded, length_s
 from web.audio_backlog import AudioBacklog
 from web.audio_throttle import AudioPacer
 from web.client_items import ClientItems
@@ -52,8 +53,7 @@ from web.wire.commands import (
 )
 from web.wire.realtime import Realtime
 from web.wire.reply_ids import response_id
-from web.wire.session_config import AudioFormat, Profile, SessionConfig
-from web.wire.sound_field import decoded_samples
+from web.wire.session_config import Profile, SessionConfig
 
 MIN_COMMIT_MS = 100
 
@@ -223,18 +223,17 @@ class RealtimeSession:
             backlog.done(command)
 
     def _takes_now(self, command: Append, pacer: AudioPacer, backlog: AudioBacklog) -> bool:
-        return backlog.empty and not self.microphone.full and pacer.lets_pass(_length_s(command))
+        return backlog.empty and not self.microphone.full and pacer.lets_pass(length_s(command))
 
     async def _append(self, command: Append, pacer: AudioPacer) -> None:
         rate_hz, backlog = command.format.rate_hz, pacer.backlog
-        sample_bytes = _sample_bytes(command.format)
-        whole = _length_s(command) <= MAX_BLOCK_S and pacer.lets_pass(_length_s(command))
-        length = len(command.audio) if whole else rate_hz * PIECE_MS // 1000 * sample_bytes
+        whole = length_s(command) <= MAX_BLOCK_S and pacer.lets_pass(length_s(command))
+        length = len(command.audio) if whole else rate_hz * PIECE_MS // 1000 * command.format.sample_bytes
         held = backlog is not None and backlog.is_wanted(command)
         for at in range(0, len(command.audio), length or 1):
             if not await pacer.wait() or (held and backlog is not None and not backlog.is_wanted(command)):
                 break
-            part = decoded_samples(command.audio[at : at + length], command.format)
+            part = decoded(command.audio[at : at + length], command.format)
             self._appended_ms += len(part) * 1000 / rate_hz
             await self.microphone.deliver(part, rate_hz)
             pacer.took(len(part) * REPLY_RATE_HZ // rate_hz)
@@ -393,11 +392,3 @@ class RealtimeSession:
 
 def _do_nothing() -> None:
     pass
-
-
-def _sample_bytes(wire_format: AudioFormat) -> int:
-    return 2 if wire_format is AudioFormat.PCM else 1
-
-
-def _length_s(command: Append) -> float:
-    return len(command.audio) / _sample_bytes(command.format) / command.format.rate_hz
