@@ -104,10 +104,8 @@ class RecordingTranscriber:
 
 async def _words(recognizer: Recognizer, recording: Recording, numbers: Iterator[int]) -> str:
     """Returns the words of a recording. Raises EngineError."""
-    words = []
     async with aclosing(cut(_resampled(recording))) as segments:
-        async for segment in segments:
-            words.append(await segment_words(recognizer, next(numbers), segment))
+        words = [await segment_words(recognizer, next(numbers), segment) async for segment in segments]
     return " ".join(filter(None, words))
 
 
