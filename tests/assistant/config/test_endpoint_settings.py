@@ -97,7 +97,7 @@ def test_old_tables_keep_their_meaning() -> None:
             "openai",
             GOOD["openai"] + '\ntemplate = "llama3"',
             'given.toml:6: llm.endpoints[0].template: kind "openai" does not have this key, only url, '
-            "api_key_env and the keys of every kind",
+            "api_key_env, images and the keys of every kind",
         ),
         ("openai", GOOD["openai"] + "\ncache = false", 'given.toml:6: llm.endpoints[0].cache: kind "openai" does not'),
         (
