@@ -1,5 +1,7 @@
 """Images in requests: OpenAI's chat completions and both APIs of Bedrock."""
 
+from typing import Any
+
 from llm.aws.bedrock_request import BedrockOptions, anthropic_body, converse_body
 from llm.chat import PLAIN, Image, Message
 from llm.openai_messages import messages_json
@@ -48,8 +50,8 @@ def test_converse_gets_bytes_and_the_format() -> None:
 
 
 def test_anthropic_gets_base64_sources() -> None:
-    (first, _, _) = anthropic_body(CONVERSATION, PLAIN, BedrockOptions())["messages"]  # type: ignore[misc]
-    assert first["content"][0] == {
+    body: dict[str, Any] = anthropic_body(CONVERSATION, PLAIN, BedrockOptions())
+    assert body["messages"][0]["content"][0] == {
         "type": "image",
         "source": {"type": "base64", "media_type": "image/jpeg", "data": "/9j/"},
     }

@@ -123,7 +123,7 @@ def test_recording_that_cannot_be_transcribed_has_its_given_transcript(given: st
     async def scene(harness: SessionHarness) -> None:
         assert isinstance(harness, ItemHarness)
         await harness.type_text("typed")
-        await harness.add(sound(**({} if given is None else {"transcript": given})))
+        await harness.add(sound() if given is None else sound(transcript=given))
         await harness.send("response.create")
         await harness.until("response.done")
 

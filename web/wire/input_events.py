@@ -4,7 +4,7 @@ from collections import deque
 from typing import assert_never
 
 from assistant.events import InterimWords, SpeechDiscarded, SpeechStarted, UserTurnCommitted
-from assistant.history.items import Item, ItemId, UserMessage
+from assistant.history.items import Item, UserMessage
 from web.wire.commands import CommitInput
 from web.wire.errors import ProtocolError, refused
 from web.wire.item_order import ItemOrder
@@ -131,21 +131,17 @@ class InputEvents:
     def _tell_transcript(self, item: UserMessage, config: SessionConfig, spoken_ms: float, *, lost: bool) -> None:
         if not config.transcription:
             return
-        self.tell_transcript(item.id, 0, None if lost else item.text, spoken_ms / 1000)
-
-    def tell_transcript(self, item_id: ItemId, part: int, words: str | None, duration_s: float) -> None:
-        """Sends the transcript of a content part; None: its words are lost."""
-        of_item: JsonObject = {"item_id": item_id, "content_index": part}
-        if words is None:
+        of_item: JsonObject = {"item_id": item.id, "content_index": 0}
+        if lost:
             error = {name: value for name, value in error_object(LOST_WORDS).items() if name != "event_id"}
             self._outbox.add("conversation.item.input_audio_transcription.failed", {**of_item, "error": error})
             return
-        if words:
-            self._outbox.add("conversation.item.input_audio_transcription.delta", {**of_item, "delta": words})
-        usage = {"type": "duration", "seconds": round(duration_s, 3)}
+        if item.text:
+            self._outbox.add("conversation.item.input_audio_transcription.delta", {**of_item, "delta": item.text})
+        usage = {"type": "duration", "seconds": round(spoken_ms / 1000, 3)}
         self._outbox.add(
             "conversation.item.input_audio_transcription.completed",
-            {**of_item, "transcript": words, "usage": usage},
+            {**of_item, "transcript": item.text, "usage": usage},
         )
 
     def _refuse_commit(self) -> None:
