@@ -27,6 +27,7 @@ from assistant.pipeline.session import Session
 from assistant.turns.events import ReplyId
 from audio.stt import Recognizer
 from audio.units import Pcm, ms_of_reply_samples, reply_samples_of_ms
+from web.appended_audio import decoded
 from web.item_sounds import TAPE_RATE_HZ, ItemSounds, SpeechTape
 from web.recording_transcriber import RecordingTranscriber, WaitingRecording
 from web.wire.commands import CreateItem, DeleteItem, RetrieveItem, TruncateItem
@@ -134,7 +135,7 @@ class ClientItems:
 
     def _keep_recordings(self, command: CreateItem, item: Item) -> None:
         for part, recording in command.recordings.items():
-            self._sounds.put(item.id, part, [recording.pcm], recording.format.rate_hz)
+            self._sounds.put(item.id, part, [decoded(recording.audio, recording.format)], recording.format.rate_hz)
             given = isinstance(item, UserMessage) and _transcript(item, part) is not None
             if isinstance(item, UserMessage) and not (given and not self.realtime.config.transcription):
                 self.transcriber.add(WaitingRecording(item.id, part, recording))

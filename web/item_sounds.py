@@ -114,7 +114,7 @@ class SpeechTape:
         """Adds the next frame. The frame is kept, not copied."""
         self._frames.append(frame)
         if len(self._frames) > (MAX_SPEECH_FRAMES if self._starts else RECENT_FRAMES):
-            self._frames.popleft()
+            self._shrink()
 
     def begin(self, turn: int, onset_ms: float) -> None:
         """Starts to keep the sound of a turn, unless it is kept already."""
@@ -128,6 +128,13 @@ class SpeechTape:
         found = []
         if start is not None and frames and frames[0].start <= start + FRAME_SAMPLES:
             found = [one.pcm for one in frames if one.end > start and (end is None or one.start < end)]
-        while not self._starts and len(frames) > RECENT_FRAMES:
-            frames.popleft()
+        self._shrink()
         return found
+
+    def _shrink(self) -> None:
+        """Drops turns that have become too long, or that never ended, and what is not needed for the others."""
+        frames = self._frames
+        first = frames[-MAX_SPEECH_FRAMES].start if len(frames) >= MAX_SPEECH_FRAMES else 0
+        self._starts = {turn: start for turn, start in self._starts.items() if start + FRAME_SAMPLES >= first}
+        while len(frames) > (MAX_SPEECH_FRAMES if self._starts else RECENT_FRAMES):
+            frames.popleft()

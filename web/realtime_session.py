@@ -28,7 +28,7 @@ from assistant.turns.settings import TurnSettings
 from audio.arrivals import MAX_BLOCK_S
 from audio.stt import Recognizer
 from audio.units import REPLY_RATE_HZ, Pcm
-from web.appended_audio import length_s
+from web.appended_audio import decoded, length_s
 from web.audio_backlog import AudioBacklog
 from web.audio_throttle import AudioPacer
 from web.client_items import ClientItems
@@ -57,7 +57,6 @@ from web.wire.errors import ProtocolError
 from web.wire.realtime import Realtime
 from web.wire.reply_ids import response_id
 from web.wire.session_config import Profile, SessionConfig
-from web.wire.sound_field import decoded_samples
 from web.wire.transcription_fields import NOISE_REDUCTION
 
 MIN_COMMIT_MS = 100
@@ -245,7 +244,7 @@ class RealtimeSession:
         for at in range(0, len(command.audio), length or 1):
             if not await pacer.wait() or (held and backlog is not None and not backlog.is_wanted(command)):
                 break
-            part = decoded_samples(command.audio[at : at + length], command.format)
+            part = decoded(command.audio[at : at + length], command.format)
             self._appended_ms += len(part) * 1000 / rate_hz
             await self.microphone.deliver(part, rate_hz)
             pacer.took(len(part) * REPLY_RATE_HZ // rate_hz)

@@ -3,9 +3,10 @@
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from itertools import count
 
 from assistant.history.items import ItemId
 from assistant.pipeline.no_recognizer import NoRecognizer
@@ -13,6 +14,7 @@ from audio.errors import SttError
 from audio.resample import StreamResampler
 from audio.stt import Recognizer
 from audio.units import MIC_RATE_HZ, Pcm
+from web.appended_audio import decoded
 from web.http_api.transcriptions import cut, segment_words
 from web.wire.sound_field import Recording
 
@@ -73,13 +75,14 @@ class RecordingTranscriber:
 
     async def _transcribe_all(self) -> None:
         recognizer: Recognizer | None = None
+        numbers = count()  # tell the segments of one recognizer apart
         try:
             while self._waiting:
                 words: str | None = None
                 try:
                     async with asyncio.timeout(TIMEOUT_S):
                         recognizer = recognizer or await self._loaded()
-                        words = await _words(recognizer, self._waiting[0].recording)
+                        words = await _words(recognizer, self._waiting[0].recording, numbers)
                 except Exception as error:  # noqa: BLE001 - an engine may fail in any way
                     log.warning("a recording of a client was not transcribed: %s", type(error).__name__)
                 self.on_transcript(self._waiting.popleft(), words)
@@ -99,22 +102,18 @@ class RecordingTranscriber:
         return recognizer
 
 
-async def _words(recognizer: Recognizer, recording: Recording) -> str:
+async def _words(recognizer: Recognizer, recording: Recording, numbers: Iterator[int]) -> str:
     """Returns the words of a recording. Raises EngineError."""
-    pcm = await asyncio.to_thread(_resampled, recording)
-    start, words = 0, []
-    async with aclosing(cut(_one(pcm))) as segments:
-        async for segment in segments:
-            words.append(await segment_words(recognizer, start, segment))
-            start += len(segment)
+    async with aclosing(cut(_resampled(recording))) as segments:
+        words = [await segment_words(recognizer, next(numbers), segment) async for segment in segments]
     return " ".join(filter(None, words))
 
 
-def _resampled(recording: Recording) -> list[Pcm]:
-    resampler = StreamResampler(recording.format.rate_hz, MIC_RATE_HZ)
-    return [resampler.push(recording.pcm), resampler.flush()]
-
-
-async def _one(parts: list[Pcm]) -> AsyncGenerator[Pcm]:
-    for part in parts:
-        yield part
+async def _resampled(recording: Recording) -> AsyncGenerator[Pcm]:
+    """Yields the recording at 16 kHz, second by second, so that the event loop is not occupied."""
+    rate_hz, second = recording.format.rate_hz, recording.format.rate_hz * recording.format.sample_bytes
+    resampler = StreamResampler(rate_hz, MIC_RATE_HZ)
+    for at in range(0, len(recording.audio), second):
+        yield resampler.push(decoded(recording.audio[at : at + second], recording.format))
+        await asyncio.sleep(0)
+    yield resampler.flush()

@@ -58,7 +58,7 @@ class ServerSection(ConfigSection):
     max_message_bytes: Annotated[
         int,
         KeyInfo(
-            "Longest message of a client; events other than audio are limited to 1 MB.",
+            "Longest message of a client; events without sound and images are limited to 1 MB.",
             unit="bytes",
             low=65536,
             high=67108864,

@@ -5,6 +5,7 @@ it, and the model is told not to follow it. A part is asked without tools.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from hashlib import blake2b
 
 from assistant.documents import Part
@@ -68,7 +69,7 @@ def with_context(messages: Sequence[Message], said: str) -> tuple[Message, ...]:
     if not said:
         return tuple(messages)
     if at < len(messages) - 1 and messages[at].role == "user":
-        joined = Message("user", f"{said}\n\n{messages[at].content}")
+        joined = replace(messages[at], content=f"{said}\n\n{messages[at].content}")
         return (*messages[:at], joined, *messages[at + 1 :])
     return (*messages[:at], Message("user", said), *messages[at:])
 

@@ -9,8 +9,8 @@ from llm.chat import Image
 MAX_IMAGES = 20
 """Images of one history; also the most that Bedrock takes in a request."""
 
-MAX_IMAGE_CHARS = 16_000_000
-"""Characters of their base64 text, 12 MB of image files: what one request sends to the LLM service."""
+MAX_IMAGE_CHARS = 8_000_000
+"""Characters of their base64 text, 6 MB of image files. One request sends all of it to the LLM service."""
 
 
 def with_newest_images(items: Sequence[Item]) -> list[Item]:

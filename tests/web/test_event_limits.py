@@ -15,8 +15,10 @@ from web.event_limits import (
     BYTES_PER_S,
     EVENT_BYTES,
     MAX_EVENT_BYTES,
+    MAX_MEDIA_EVENT_BYTES,
     MAX_VALUES,
     EventBudget,
+    cost_of,
     has_too_many_values,
     is_append,
     refusal,
@@ -255,3 +257,32 @@ def test_client_with_costly_events_waits_and_others_do_not(tmp_path: Path, kind:
             assert server.value("repartee_throttled_seconds_total") > 0
 
     talk(tmp_path, main())
+
+
+CREATE = '"type": "conversation.item.create"'
+
+
+@pytest.mark.parametrize("kind", ["input_audio", "input_image"])
+@pytest.mark.parametrize("head", [f'{{{CREATE}, "item": [ITEM]}}', f'{{"item": [ITEM], {CREATE}}}'])
+def test_item_with_sound_or_image_may_be_large(kind: str, head: str) -> None:
+    text = head.replace("ITEM", f'{{"type": "{kind}", "data": "{SOUND}"}}')
+    assert code_of(text) is None
+    assert cost_of(text, len(text)) == len(text) // 3
+    too_long = text.replace(SOUND, "A" * MAX_MEDIA_EVENT_BYTES)
+    assert code_of(too_long) == "message_too_large"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(f'{{{CREATE}, "item": {{"type": "input_text", "text": "{SOUND}"}}}}', id="text"),
+        pytest.param(f'{{{CREATE}, "item": {{"type": "input_audio", "text": "{"a b " * 500_000}"}}}}', id="words"),
+        pytest.param(f'{{{CREATE}, "item": {{"type": "input_audio", "text": "{"ä" * 600_000}"}}}}', id="not ASCII"),
+        pytest.param(f'{{{CREATE}, "item": {{"type": "input_audio", "text": "{ESCAPED}"}}}}', id="escaped"),
+        pytest.param(f'{{{CREATE}, "item": {{"type": "input_audio", "text": [{"[]," * 400_000}0]}}}}', id="lists"),
+        pytest.param(f'{{"type": "session.update", "item": {{"type": "input_audio", "x": "{SOUND}"}}}}', id="other"),
+    ],
+)
+def test_large_item_without_sound_or_image_is_refused(text: str) -> None:
+    assert code_of(text) == "message_too_large"
+    assert cost_of(text, len(text)) == len(text)

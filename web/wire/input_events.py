@@ -77,9 +77,9 @@ class InputEvents:
             self._stable = StableTranscript(config.transcription_delay)
         self._tell_delta(self._speech.item, self._stable.add_interim(text))
 
-    def _tell_delta(self, item: ItemId, delta: str, part: int = 0) -> None:
+    def _tell_delta(self, item: ItemId, delta: str) -> None:
         if delta:
-            fields: JsonObject = {"item_id": item, "content_index": part, "delta": delta}
+            fields: JsonObject = {"item_id": item, "content_index": 0, "delta": delta}
             self._outbox.add("conversation.item.input_audio_transcription.delta", fields)
 
     def _start(self, speech: SpeechStarted, config: SessionConfig) -> None:
@@ -162,41 +162,17 @@ class InputEvents:
     def _tell_transcript(self, item: UserMessage, config: SessionConfig, spoken_ms: float, *, lost: bool) -> None:
         if not config.transcription:
             return
-        stable, self._stable = self._stable, None
-        delta = item.text if stable is None or lost else stable.finish(item.text)
-        words = None if lost else item.text
-        self.tell_transcript(item.id, 0, words, spoken_ms / 1000, delta=delta, logprobs=config.logprobs)
-
-    def tell_transcript(
-        self,
-        item_id: ItemId,
-        part: int,
-        words: str | None,
-        duration_s: float,
-        *,
-        delta: str | None = None,
-        logprobs: bool = False,
-    ) -> None:
-        """Sends the transcript of a content part.
-
-        Args:
-            item_id: The item.
-            part: Index of the content part.
-            words: The transcript; None: its words are lost.
-            duration_s: Length of the speech.
-            delta: What no delta event has told yet; None: the whole transcript.
-            logprobs: Whether the client asked for the probabilities of the words.
-        """
-        of_item: JsonObject = {"item_id": item_id, "content_index": part}
-        if words is None:
+        of_item: JsonObject = {"item_id": item.id, "content_index": 0}
+        if lost:
             error = {name: value for name, value in error_object(LOST_WORDS).items() if name != "event_id"}
             self._outbox.add("conversation.item.input_audio_transcription.failed", {**of_item, "error": error})
             return
-        self._tell_delta(item_id, words if delta is None else delta, part)
-        usage = {"type": "duration", "seconds": round(duration_s, 3)}
-        completed: JsonObject = {**of_item, "transcript": words, "usage": usage}
-        if logprobs:
-            completed["logprobs"] = self.logprobs(words)
+        stable, self._stable = self._stable, None
+        self._tell_delta(item.id, item.text if stable is None else stable.finish(item.text))
+        usage = {"type": "duration", "seconds": round(spoken_ms / 1000, 3)}
+        completed: JsonObject = {**of_item, "transcript": item.text, "usage": usage}
+        if config.logprobs:
+            completed["logprobs"] = self.logprobs(item.text)
         self._outbox.add("conversation.item.input_audio_transcription.completed", completed)
 
     def _refuse_commit(self) -> None:

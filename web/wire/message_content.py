@@ -33,6 +33,8 @@ MAX_RECORDING_S = 120
 
 _MAX_RECORDING_BYTES = MAX_RECORDING_S * 48_000
 
+NO_IMAGES = "no language model of this server takes images (llm.endpoints.images)"
+
 _TEXT_PARTS = {"user": "input_text", "assistant": "output_text", "system": "input_text"}
 _MEDIA_PARTS: dict[str, tuple[str, ...]] = {
     "user": ("input_audio", "input_image"),
@@ -53,13 +55,13 @@ class ContentRules:
     """What a client's messages may contain.
 
     Attributes:
-        images: Whether an LLM endpoint takes images.
+        no_images: Why images are refused; "": they are accepted.
         sound: Whether recordings are accepted; without, only their transcripts are.
         input_format: Format of the user's recordings.
         output_format: Format of the assistant's.
     """
 
-    images: bool = False
+    no_images: str = "only messages of the conversation have images; create one and refer to it"
     sound: bool = False
     input_format: AudioFormat = AudioFormat.PCM
     output_format: AudioFormat = AudioFormat.PCM
@@ -135,7 +137,9 @@ def _read_recording(value: object, path: str, rules: ContentRules, content: Cont
     transcript = found.get("transcript")
     recording = _recording(value, f"{path}.audio", rules.input_format)
     if recording is not None and not rules.sound and transcript is None:
-        raise not_supported(f"{path}.audio", "only messages of the conversation are transcribed; give its transcript")
+        raise not_supported(
+            f"{path}.audio", "only messages of the conversation are transcribed; create one, or give its transcript"
+        )
     if recording is None and not (transcript or "").strip():
         raise FieldError("missing_required_parameter", f"{path}.audio is missing", f"{path}.audio")
     _add(content, SoundPart(transcript), recording)
@@ -151,9 +155,8 @@ def _read_spoken(value: object, path: str, rules: ContentRules, content: Content
 
 
 def _read_image(value: object, path: str, rules: ContentRules, content: Content) -> None:
-    if not rules.images:
-        reason = "no language model of this server takes images (llm.endpoints.images)"
-        raise not_supported(f"{path}.type", reason)
+    if rules.no_images:
+        raise not_supported(f"{path}.type", rules.no_images)
     found = checked(value, path, _IMAGE)
     content.parts.append(image_of(found["image_url"], f"{path}.image_url", found.get("detail", "auto")))
 

@@ -40,7 +40,7 @@ from web.wire.fields import (
     wrong_value,
 )
 from web.wire.items import created_item
-from web.wire.message_content import ContentRules
+from web.wire.message_content import NO_IMAGES, ContentRules
 from web.wire.reply_ids import UNKNOWN_REPLY, reply_of
 from web.wire.session_config import SessionConfig, SessionOffer
 from web.wire.session_fields import response_options, updated
@@ -115,7 +115,8 @@ class Reader:
     def _item_create(self, event: JsonObject, event_id: str | None) -> Command:
         found = _checked(event, _ITEM_CREATE)
         refusals, config = Refusals(), self.config
-        rules = ContentRules(self._offer.images, True, config.input_format, config.output_format)
+        no_images = "" if self._offer.images else NO_IMAGES
+        rules = ContentRules(no_images, True, config.input_format, config.output_format)
         created = created_item(found["item"], "item", rules, refusals)
         after = found.get("previous_item_id")
         return CreateItem(

@@ -49,6 +49,7 @@ from web.wire.items import JsonObject, item_object
 from web.wire.out_of_band import OutOfBandResponses
 from web.wire.outbox import Outbox
 from web.wire.parse import Reader
+from web.wire.recording_transcript import tell_transcript
 from web.wire.reply_ids import response_id
 from web.wire.responses import Responses
 from web.wire.server_events import ExtensionType, error_object
@@ -169,7 +170,7 @@ class Realtime:
     def recording_transcribed(self, item_id: ItemId, part: int, words: str | None, duration_s: float) -> None:
         """Sends the transcript of a recording in a message; None: it could not be transcribed."""
         if self.config.transcription:
-            self._input_events.tell_transcript(item_id, part, words, duration_s)
+            tell_transcript(self._outbox, item_id, part, words, duration_s)
 
     def item_retrieved(
         self, command: RetrieveItem, item: Item | None, sounds: Mapping[int, tuple[Pcm, int]] = NO_SOUNDS

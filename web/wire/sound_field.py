@@ -3,10 +3,6 @@
 import binascii
 from dataclasses import dataclass
 
-import numpy as np
-
-from audio import g711
-from audio.units import Pcm
 from web.wire.fields import FieldError, wrong_type, wrong_value
 from web.wire.session_config import AudioFormat
 
@@ -28,11 +24,6 @@ class Recording:
         """Its length."""
         return len(self.audio) / self.format.sample_bytes / self.format.rate_hz
 
-    @property
-    def pcm(self) -> Pcm:
-        """Its samples, int16 (n,) at the rate of the format."""
-        return decoded_samples(self.audio, self.format)
-
 
 def audio_bytes(value: object, path: str, form: AudioFormat, max_bytes: int) -> bytes:
     """Returns the decoded bytes of a field. Raises FieldError."""
@@ -49,14 +40,3 @@ def audio_bytes(value: object, path: str, form: AudioFormat, max_bytes: int) -> 
     if len(audio) % form.sample_bytes:
         raise wrong_value(path, f"has {len(audio)} bytes", f"whole samples of two bytes for {form.value!r}")
     return audio
-
-
-def decoded_samples(audio: bytes, form: AudioFormat) -> Pcm:
-    """Converts bytes on the wire to int16 samples (n,)."""
-    match form:
-        case AudioFormat.PCM:
-            return np.frombuffer(audio, np.dtype("<i2")).astype(np.int16, copy=False)
-        case AudioFormat.ULAW:
-            return g711.decode_ulaw(audio)
-        case AudioFormat.ALAW:
-            return g711.decode_alaw(audio)

@@ -97,7 +97,7 @@ def test_old_tables_keep_their_meaning() -> None:
             "openai",
             GOOD["openai"] + '\ntemplate = "llama3"',
             'given.toml:6: llm.endpoints[0].template: kind "openai" does not have this key, only url, '
-            "api_key_env and the keys of every kind",
+            "api_key_env, images and the keys of every kind",
         ),
         ("openai", GOOD["openai"] + "\ncache = false", 'given.toml:6: llm.endpoints[0].cache: kind "openai" does not'),
         (
@@ -177,3 +177,12 @@ def test_only_keys_of_the_kind_are_shown() -> None:
     shown = [row.key for row in render_effective(load_settings(FILE, {}, ()))]
     assert "llm.endpoints[0].cache" in shown
     assert "llm.endpoints[0].payload" not in shown
+
+
+def test_images_are_for_services_with_messages() -> None:
+    assert read("openai", f"{GOOD['openai']}\nimages = true").images
+    assert read("bedrock", f"{GOOD['bedrock']}\nimages = true").images
+    assert not read("openai", GOOD["openai"]).images
+    assert "does not have this key" in problem("tgi", f"{GOOD['tgi']}\nimages = true")
+    prompt = f"{GOOD['bedrock']}\napi = 'invoke'\ntemplate = 'llama3'\nimages = true"
+    assert "images need requests with messages" in problem("bedrock", prompt)
