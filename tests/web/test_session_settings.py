@@ -14,6 +14,7 @@ from wire_client import SERVICE, Client
 
 from assistant.pipeline.idle_prompt import IDLE_PROMPT
 from assistant.turns.settings import RecheckThresholds, TurnSettings
+from audio.errors import AudioError
 from audio.frame import Frame
 from audio.stt import TokenProbability
 from audio.units import Pcm
@@ -268,7 +269,7 @@ def test_noise_is_removed_before_the_speech_is_detected(monkeypatch: pytest.Monk
 
 def test_noise_that_cannot_be_removed_is_reported_and_the_sound_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(_kind: str) -> None:
-        raise client_microphone.AudioError("no library")
+        raise AudioError("no library")
 
     monkeypatch.setattr(client_microphone, "NoiseReduction", fail)
     monkeypatch.setattr(asyncio, "to_thread", at_once)
