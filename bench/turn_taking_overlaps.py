@@ -124,7 +124,13 @@ class _CachedWhisper(LoadedWhisper):
     folder: Path | None = None
 
     def decode(
-        self, pcm: Pcm, language: str | None, *, retry: bool, wanted: Callable[[], bool] = lambda: True
+        self,
+        pcm: Pcm,
+        language: str | None,
+        *,
+        retry: bool,
+        wanted: Callable[[], bool] = lambda: True,
+        with_tokens: bool = False,
     ) -> Decoded | None:
         """See `LoadedWhisper.decode`. A decode is never aborted, because it takes no time."""
         if self.folder is None:

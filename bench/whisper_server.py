@@ -35,10 +35,16 @@ class ScriptedWhisper(LoadedWhisper):
     script = Script(())
 
     def decode(
-        self, pcm: Pcm, language: str | None, *, retry: bool, wanted: Callable[[], bool] = lambda: True
+        self,
+        pcm: Pcm,
+        language: str | None,
+        *,
+        retry: bool,
+        wanted: Callable[[], bool] = lambda: True,
+        with_tokens: bool = False,
     ) -> Decoded | None:
         """Runs the decode, then returns the script's words."""
-        decoded = super().decode(pcm, language, retry=retry, wanted=wanted)
+        decoded = super().decode(pcm, language, retry=retry, wanted=wanted, with_tokens=with_tokens)
         return decoded and replace(decoded, text=self.script.words(pcm), failed_check="")
 
     def first_word(self, pcm: Pcm, language: str) -> Decoded:

@@ -26,7 +26,7 @@ def turn_settings(base: TurnSettings, server_profile: Profile, config: SessionCo
             return replace(base, ends_turn=EndsTurn.CLIENT, interrupted_by=InterruptedBy.CLIENT)
         case ServerVad():
             if detection.silence_duration_ms is not None:
-                base = replace(base, hangover_ms=float(detection.silence_duration_ms), patience=None)
+                base = _fixed_silence(base, float(detection.silence_duration_ms))
             return replace(
                 base,
                 pre_roll_ms=float(detection.prefix_padding_ms),
@@ -39,6 +39,12 @@ def turn_settings(base: TurnSettings, server_profile: Profile, config: SessionCo
             if profile != server_profile:
                 base = replace(base, hangover_ms=float(PROFILE_HANGOVER_MS[profile]), patience=PATIENCE[profile])
             return replace(base, answers=config.answers, interrupted_by=_interrupted_by(detection))
+
+
+def _fixed_silence(base: TurnSettings, silence_ms: float) -> TurnSettings:
+    """Returns settings in which a turn ends after this silence, and its transcript settles no later."""
+    settled = replace(base.rechecks, settle_ms=min(base.rechecks.settle_ms, silence_ms))
+    return replace(base, hangover_ms=silence_ms, patience=None, rechecks=settled)
 
 
 def _interrupted_by(detection: ServerVad | SemanticVad) -> InterruptedBy:

@@ -36,7 +36,7 @@ from web.client_microphone import ClientMicrophone
 from web.client_settings import response_options
 from web.client_speaker import ClientSpeaker
 from web.response_requests import InputError, OnEnd, OutOfBand, context_of
-from web.session_settings import apply_settings
+from web.session_settings import apply_settings, logprobs_of
 from web.stopped_reply import StoppedReply
 from web.wire.commands import (
     Append,
@@ -285,6 +285,7 @@ class RealtimeSession:
     def configure(self, config: SessionConfig) -> None:
         """Applies the client's settings."""
         apply_settings(self.session, self.base, self.profile, config)
+        self.realtime.use_logprobs(lambda text: logprobs_of(self.session.engines.recognizer, text))
         self.microphone.noise_reduction = config.noise_reduction
         self.speaker.trusts_reports = config.extensions.playout
 

@@ -5,8 +5,10 @@ from dataclasses import asdict, replace
 from assistant.history.history import History
 from assistant.pipeline.session import Session
 from assistant.turns.settings import TurnSettings
+from audio.stt import Recognizer, TokenRecognizer
 from audio.vad import DEFAULT_THRESHOLD, AdjustableVad
 from web.client_settings import reply_options, turn_settings
+from web.wire.items import JsonObject
 from web.wire.session_config import Profile, ServerVad, SessionConfig, Truncation
 
 
@@ -27,6 +29,9 @@ def apply_settings(session: Session, base: TurnSettings, profile: Profile, confi
     session.recorder.tracing = {name: value for name, value in tracing.items() if value}
     if config.kind == "transcription":
         session.settings = replace(session.settings, greeting="")
+    recognizer = session.engines.recognizer
+    if isinstance(recognizer, TokenRecognizer):
+        recognizer.keep_tokens(wanted=config.logprobs)
     detection, vad = config.turn_detection, session.engines.vad
     if isinstance(vad, AdjustableVad):
         vad.set_threshold(detection.threshold if isinstance(detection, ServerVad) else DEFAULT_THRESHOLD)
@@ -35,3 +40,14 @@ def apply_settings(session: Session, base: TurnSettings, profile: Profile, confi
 def _truncate(history: History, truncation: Truncation) -> None:
     history.truncates = truncation.kind != "disabled"
     history.own_max_tokens, history.kept = truncation.post_instructions, truncation.retention_ratio
+
+
+def logprobs_of(recognizer: Recognizer, text: str) -> list[JsonObject] | None:
+    """Returns the probabilities of the tokens of a transcript with these words, if the recognizer knows them."""
+    tokens = recognizer.tokens_of(text) if isinstance(recognizer, TokenRecognizer) else None
+    if tokens is None:
+        return None
+    return [
+        {"token": one.text, "bytes": list(one.text.encode(errors="replace")), "logprob": round(one.log_probability, 5)}
+        for one in tokens
+    ]

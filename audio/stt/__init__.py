@@ -6,7 +6,7 @@ that a transcript is available at any time. It is closed only when the turn is c
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NewType, Protocol
+from typing import NewType, Protocol, runtime_checkable
 
 from audio.units import Pcm, Samples
 
@@ -68,6 +68,27 @@ class Transcript:
     punctuation: Punctuation | None = None
     is_draft: bool = False
     other_language: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenProbability:
+    """A token of a transcript, as the engine splits words, and the natural logarithm of its probability."""
+
+    text: str
+    log_probability: float
+
+
+@runtime_checkable
+class TokenRecognizer(Protocol):
+    """A recognizer that knows the probabilities of its tokens. They cost processor time, so they must be requested."""
+
+    def keep_tokens(self, *, wanted: bool) -> None:
+        """Starts or stops to keep the tokens of final transcripts."""
+        ...
+
+    def tokens_of(self, text: str) -> tuple[TokenProbability, ...] | None:
+        """Returns the tokens of a recent final transcript with these words, or None."""
+        ...
 
 
 class RecognitionStream(Protocol):

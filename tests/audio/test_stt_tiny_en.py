@@ -1,9 +1,10 @@
 """Real Whisper weights (if `make setup` could fetch them) on real recordings."""
 
 import json
+import math
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -130,3 +131,14 @@ def test_english_speech_is_not_reported_as_other_language(whisper: LoadedWhisper
     assert [decoded(whisper, clip.pcm).other_language for clip in clips] == [""] * len(clips)
     pcm = spoken_by_espeak("en", "What time is it now in Berlin, and how is the weather tomorrow?")
     assert decoded(whisper, pcm).other_language == ""
+
+
+def test_tokens_of_a_decode_have_their_probabilities(whisper: LoadedWhisper, clips: list[Clip]) -> None:
+    plain = decoded(whisper, clips[0].pcm)
+    found = whisper.decode(clips[0].pcm, "en", retry=True, with_tokens=True)
+    assert found is not None
+    assert replace(found, tokens=()) == plain
+    assert "".join(token.text for token in found.tokens).strip() == plain.text
+    probabilities = [math.exp(token.log_probability) for token in found.tokens]
+    assert all(0 < probability <= 1 for probability in probabilities)
+    assert sum(probability > 0.5 for probability in probabilities) > len(probabilities) * 0.7

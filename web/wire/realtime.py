@@ -5,7 +5,7 @@ client does not know, or that is over, are ignored.
 """
 
 import binascii
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import assert_never
 
@@ -82,6 +82,10 @@ class Realtime:
         self._input_events = InputEvents(self._outbox, self._order)
         self._responses = Responses(f"conv_{session_id}", self._outbox, self._order)
         self.out_of_band = OutOfBandResponses(self._outbox, self._order)
+
+    def use_logprobs(self, logprobs: Callable[[str], list[JsonObject] | None]) -> None:
+        """Sets what returns the probabilities of a transcript's tokens, for clients that want them."""
+        self._input_events.logprobs = logprobs
 
     @property
     def config(self) -> SessionConfig:

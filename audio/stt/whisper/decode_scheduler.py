@@ -8,6 +8,7 @@ from typing import Literal, Protocol
 
 from audio.errors import SttError
 from audio.stt.whisper.model import Decoded, LoadedWhisper
+from audio.stt.whisper.recent_tokens import RecentTokens
 from audio.stt.whisper.worker_threads import WhisperThread
 from audio.units import Pcm
 
@@ -60,12 +61,14 @@ class ConversationShare:
         took_s: Duration of that decode, in seconds.
         background: Whether it is no conversation: its segments are decoded when no conversation needs the model, only
             on request, and a running decode is aborted for a conversation.
+        tokens: The tokens of its last transcripts.
     """
 
     language: str | None
     served: int = 0
     took_s: float = 0.0
     background: bool = False
+    tokens: RecentTokens = field(default_factory=RecentTokens)
 
 
 class DecodeClient(Protocol):
@@ -293,7 +296,7 @@ class DecodeScheduler:
         self._running.append(running)
         try:
             pool.thread.submit(
-                lambda: _result(pool.model, decode, language, lambda: not running.unwanted.is_set()),
+                lambda: _result(pool.model, decode, share, language, lambda: not running.unwanted.is_set()),
                 done,
                 failed,
             )
@@ -330,11 +333,16 @@ class DecodeScheduler:
         return pool
 
 
-def _result(model: LoadedWhisper, decode: Decode, language: str | None, wanted: Callable[[], bool]) -> Decoded | None:
+def _result(
+    model: LoadedWhisper, decode: Decode, share: ConversationShare, language: str | None, wanted: Callable[[], bool]
+) -> Decoded | None:
     """Decodes in a thread of the model."""
     if decode.kind == "first_word" and language is not None:
         return model.first_word(decode.pcm, language)
-    return model.decode(decode.pcm, language, retry=decode.kind not in WITHOUT_RETRY, wanted=wanted)
+    retry = decode.kind not in WITHOUT_RETRY
+    if share.tokens.wanted:
+        return model.decode(decode.pcm, language, retry=retry, wanted=wanted, with_tokens=True)
+    return model.decode(decode.pcm, language, retry=retry, wanted=wanted)
 
 
 def _urgency(client: DecodeClient, kind: Kind) -> tuple[int, int]:

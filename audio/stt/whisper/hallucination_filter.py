@@ -4,7 +4,7 @@ import re
 import zlib
 from dataclasses import dataclass
 
-from audio.stt import Punctuation
+from audio.stt import Punctuation, TokenProbability
 
 MIN_LOG_PROBABILITY = -1.0
 MAX_COMPRESSION = 2.4
@@ -87,12 +87,14 @@ class DecodeResult:
         log_probability: Mean natural logarithm per token, including the end token.
         no_speech: Probability of the no-speech token, 0 to 1.
         punctuation: Expected punctuation after the last word; None if the decode did not reach its end.
+        tokens: The tokens of the text, if they were requested.
     """
 
     text: str
     log_probability: float
     no_speech: float
     punctuation: Punctuation | None = None
+    tokens: tuple[TokenProbability, ...] = ()
 
 
 def failed_check(evidence: DecodeResult) -> str:

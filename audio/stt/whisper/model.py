@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from audio.errors import EngineLoadError
-from audio.stt import NO_WORD, UNKNOWN_LANGUAGE, FirstWord, Punctuation
+from audio.stt import NO_WORD, UNKNOWN_LANGUAGE, FirstWord, Punctuation, TokenProbability
 from audio.stt.whisper.encoder_window import WINDOW_S, EncoderWindow, encoder_frames, first_word_frames
 from audio.stt.whisper.first_word import WordTokens
 from audio.stt.whisper.hallucination_filter import (
@@ -28,6 +28,7 @@ from audio.stt.whisper.hallucination_filter import (
     without_loop,
 )
 from audio.stt.whisper.punctuation_score import PunctuationTokens
+from audio.stt.whisper.recent_tokens import token_probabilities
 from audio.units import FULL_SCALE, MIC_RATE_HZ, Pcm
 from audio.whisper_folder import lacking
 
@@ -121,6 +122,7 @@ class Decoded:
         was_aborted: It failed a check in a short window, and the full window, which may pass, was not tried.
         other_language: See `Transcript`.
         first_word: The result of `LoadedWhisper.first_word`, which has no text.
+        tokens: The tokens of the text, if they were requested and the text was not changed.
     """
 
     text: str
@@ -131,6 +133,7 @@ class Decoded:
     was_aborted: bool = False
     other_language: str = ""
     first_word: FirstWord | None = None
+    tokens: tuple[TokenProbability, ...] = ()
 
 
 class LoadedWhisper:
@@ -184,7 +187,13 @@ class LoadedWhisper:
             ) from error
 
     def decode(
-        self, pcm: Pcm, language: str | None, *, retry: bool, wanted: Callable[[], bool] = lambda: True
+        self,
+        pcm: Pcm,
+        language: str | None,
+        *,
+        retry: bool,
+        wanted: Callable[[], bool] = lambda: True,
+        with_tokens: bool = False,
     ) -> Decoded | None:
         """Decodes audio of at most 30 s. Returns None if the result became unwanted during the decode.
 
@@ -194,13 +203,14 @@ class LoadedWhisper:
             retry: Whether to repeat a decode in the full window if a check fails that the short window may have caused,
                 and timestamps do not help.
             wanted: Polled where a decode can be aborted: between encoder and decoder, and before a repetition.
+            with_tokens: Whether to return the probabilities of the tokens, which take about a tenth longer.
         """
         features = self.features(pcm)
         frames = encoder_frames(len(pcm), self._settings.encoder_window)
         encoded = self.encode(features, frames)
         if not wanted():
             return None
-        evidence, spoken, probability = self._decode_once(encoded, language, len(pcm))
+        evidence, spoken, probability = self._decode_once(encoded, language, len(pcm), with_tokens=with_tokens)
         short, confirmed_loop = frames < encoder_frames(len(pcm), "full"), False
         reason = failed_check(evidence)
         suspect = short and may_pass_in_full_window(reason)
@@ -214,7 +224,8 @@ class LoadedWhisper:
             if not wanted():
                 return None
             frames = encoder_frames(len(pcm), "full")
-            second, *said = self._decode_once(self.encode(features, frames), language, len(pcm))
+            encoded_in_full = self.encode(features, frames)
+            second, *said = self._decode_once(encoded_in_full, language, len(pcm), with_tokens=with_tokens)
             confirmed_loop = is_confirmed_loop(evidence, second)
             if not failed_check(second) or second.log_probability > evidence.log_probability:
                 evidence, reason = second, failed_check(second)
@@ -227,7 +238,8 @@ class LoadedWhisper:
         other = ""
         if improbable and language is not None and len(pcm) >= _OTHER_LANGUAGE_S * MIC_RATE_HZ:
             other = self._other_language(language, encoded)
-        return Decoded(text, reason, spoken, sure, punctuation, suspect and not retry, other)
+        tokens = evidence.tokens if text == evidence.text else ()
+        return Decoded(text, reason, spoken, sure, punctuation, suspect and not retry, other, tokens=tokens)
 
     def first_word(self, pcm: Pcm, language: str) -> Decoded:
         """Returns what the first word of the audio may be, from one step of the decoder after a short encoder window.
@@ -270,7 +282,13 @@ class LoadedWhisper:
         return self._model.model.encode(self._storage(padded[np.newaxis]))
 
     def generate(
-        self, encoded: "ctranslate2.StorageView", language: str, samples: int, *, timestamps: bool = False
+        self,
+        encoded: "ctranslate2.StorageView",
+        language: str,
+        samples: int,
+        *,
+        timestamps: bool = False,
+        with_tokens: bool = False,
     ) -> DecodeResult:
         """Decodes greedily, limited to the number of tokens that can be said in `samples`.
 
@@ -300,21 +318,22 @@ class LoadedWhisper:
         ended = 0 < step < len(result.logits[0]) > len(said)
         known = ended and not timestamps
         punctuation = self._marks.punctuation(self._array(result.logits[0][step])) if known else None
-        return DecodeResult(
-            tokenizer.decode(list(said)).strip(), float(mean), float(result.no_speech_prob), punctuation
-        )
+        rows = map(self._array, result.logits[0]) if with_tokens else ()
+        likely = token_probabilities(said, rows, lambda token: tokenizer.decode([token]))
+        text = tokenizer.decode(list(said)).strip()
+        return DecodeResult(text, float(mean), float(result.no_speech_prob), punctuation, likely)
 
     def _array(self, logits: "ctranslate2.StorageView") -> npt.NDArray[np.float32]:
         """Converts to a numpy array. On CUDA the logits are in device memory and in half precision."""
         return np.array(logits.to(self._float32).to_device(self._cpu), np.float32)
 
     def _decode_once(
-        self, encoded: "ctranslate2.StorageView", language: str | None, samples: int
+        self, encoded: "ctranslate2.StorageView", language: str | None, samples: int, *, with_tokens: bool
     ) -> tuple[DecodeResult, str, float]:
         probability = 1.0
         if language is None:
             language, probability = self._detect(encoded)
-        return self.generate(encoded, language, samples), language, probability
+        return self.generate(encoded, language, samples, with_tokens=with_tokens), language, probability
 
     def _detect(self, encoded: "ctranslate2.StorageView") -> tuple[str, float]:
         if not self.multilingual:

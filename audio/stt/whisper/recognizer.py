@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from audio.stt import SegmentId, Transcript
+from audio.stt import SegmentId, TokenProbability, Transcript
 from audio.stt.whisper.model import WhisperSettings
 from audio.stt.whisper.shared_model import NAME, SharedWhisper
 from audio.stt.whisper.stream import WhisperStream
@@ -39,6 +39,14 @@ class WhisperRecognizer:
     def open(self, segment: SegmentId, on_interim: Callable[[Transcript], None]) -> WhisperStream:
         """Opens a segment and cancels an open one. Raises SttError if nothing is loaded."""
         return self._recognizer.open(segment, on_interim)
+
+    def keep_tokens(self, *, wanted: bool) -> None:
+        """See `TokenRecognizer`."""
+        self._recognizer.keep_tokens(wanted=wanted)
+
+    def tokens_of(self, text: str) -> tuple[TokenProbability, ...] | None:
+        """See `TokenRecognizer`."""
+        return self._recognizer.tokens_of(text)
 
     def reset(self) -> bool:
         """See `Recognizer.reset`."""

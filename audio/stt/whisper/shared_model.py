@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from audio.errors import EngineLoadError, SttError
-from audio.stt import SegmentId, Transcript
+from audio.stt import SegmentId, TokenProbability, Transcript
 from audio.stt.whisper.decode_scheduler import ConversationShare, DecodeScheduler, ModelWorkers
 from audio.stt.whisper.model import LoadedWhisper, WhisperSettings
 from audio.stt.whisper.stream import WhisperStream
@@ -184,6 +184,14 @@ class SharedWhisperRecognizer:
             self._stream.cancel()
         self._stream = self._shared.open(self._share, segment, on_interim)
         return self._stream
+
+    def keep_tokens(self, *, wanted: bool) -> None:
+        """See `TokenRecognizer`."""
+        self._share.tokens.wanted = wanted
+
+    def tokens_of(self, text: str) -> tuple[TokenProbability, ...] | None:
+        """See `TokenRecognizer`."""
+        return self._share.tokens.of(text)
 
     def reset(self) -> bool:
         """See `Recognizer.reset`. A language set to automatic is detected again."""

@@ -336,6 +336,7 @@ class WhisperStream:
         self._chunks = [sound.copy()]
         self._window = decode.until
         self._settled.append(decoded.text)
+        self.share.tokens.settle(self.segment, decoded.tokens)
         self._settled_low_confidence = self._settled_low_confidence or _has_low_confidence(decoded)
         self._latest = self._provisional = None  # they start at the old window
         self._agreement = self._agreement.after_cut(decoded.text)
@@ -350,6 +351,7 @@ class WhisperStream:
                 )
             elif (found := self._sufficient_result(request)) is not None:
                 until, decoded = found
+                self.share.tokens.add(self.segment, decoded.tokens)
                 low_confidence = self._settled_low_confidence or _has_low_confidence(decoded)
                 words = self._transcript(
                     max(until, request.requested_until), decoded.text, low_confidence=low_confidence
@@ -380,11 +382,8 @@ class WhisperStream:
 
     def _report_interim(self, decode: Decode, decoded: Decoded) -> None:
         until, self._agreed_until = self._agreed_until, decode.until
-        words = self._transcript(
-            until,
-            self._agreement.update(decoded.text),
-            low_confidence=self._settled_low_confidence or _has_low_confidence(decoded),
-        )
+        low_confidence = self._settled_low_confidence or _has_low_confidence(decoded)
+        words = self._transcript(until, self._agreement.update(decoded.text), low_confidence=low_confidence)
         if self._open and words.text != self._last_interim:
             self._last_interim = words.text
             self._on_interim(words)

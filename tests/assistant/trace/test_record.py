@@ -3,6 +3,7 @@
 import base64
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -23,13 +24,17 @@ def record() -> TurnRecord:
 
 
 def test_record_is_one_line_of_json_with_every_field(record: TurnRecord) -> None:
-    line = record.to_json()
+    line = replace(record, tracing={"workflow_name": "support"}).to_json()
     assert "\n" not in line
     read = json.loads(line)
     assert list(read) == list(TurnRecord.__dataclass_fields__)
     assert read["schema"] == SCHEMA
     assert list(read["stages"]) == list(STAGES)
     assert all(set(share) == {"ms", "slack_ms"} for share in read["stages"].values())
+
+
+def test_names_of_the_client_are_absent_without_any(record: TurnRecord) -> None:
+    assert "tracing" not in json.loads(record.to_json())
 
 
 def test_rounded_stages_sum_to_the_latency(record: TurnRecord) -> None:

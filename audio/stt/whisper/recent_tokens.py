@@ -1,0 +1,65 @@
+"""Keeps the tokens of a conversation's last transcripts, with their probabilities, while somebody wants them."""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from audio.stt import SegmentId, TokenProbability
+
+Tokens = tuple[TokenProbability, ...]
+
+_TRANSCRIPTS = 4
+"""A commit may come after the first transcript of the next turn."""
+
+
+@dataclass(slots=True)
+class RecentTokens:
+    """The tokens of the last transcripts.
+
+    Attributes:
+        wanted: Whether anything is kept.
+    """
+
+    wanted: bool = False
+    _settled: tuple[SegmentId | None, Tokens] = (None, ())
+    _recent: deque[Tokens] = field(default_factory=lambda: deque(maxlen=_TRANSCRIPTS))
+
+    def settle(self, segment: SegmentId, tokens: Tokens) -> None:
+        """Adds tokens to the beginning of the segment's transcript, which does not change any more."""
+        if self.wanted:
+            self._settled = segment, (*self._beginning(segment), *tokens)
+
+    def add(self, segment: SegmentId, tokens: Tokens) -> None:
+        """Adds the transcript of a segment: what has settled, and these tokens."""
+        if self.wanted:
+            self._recent.append((*self._beginning(segment), *tokens))
+
+    def of(self, text: str) -> Tokens | None:
+        """Returns the newest transcript with these words, or None."""
+        words = text.split()
+        return next(
+            (one for one in reversed(self._recent) if "".join(part.text for part in one).split() == words), None
+        )
+
+    def _beginning(self, segment: SegmentId) -> Tokens:
+        return self._settled[1] if self._settled[0] == segment else ()
+
+
+def token_probabilities(
+    said: Sequence[int], rows: Iterable[npt.NDArray[np.float32]], text_of: Callable[[int], str]
+) -> Tokens:
+    """Returns the tokens that were said with their probabilities.
+
+    Args:
+        said: The tokens.
+        rows: The logits of each step, over the whole vocabulary.
+        text_of: Returns the text of a token.
+    """
+    found = []
+    for token, row in zip(said, rows, strict=False):
+        above = row - row.max()
+        found.append(TokenProbability(text_of(token), float(above[token] - np.log(np.exp(above).sum()))))
+    return tuple(found)
