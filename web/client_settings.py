@@ -64,6 +64,7 @@ def response_options(session_options: ReplyOptions, options: ResponseOptions) ->
             chat.max_tokens if options.max_output_tokens is None else _limit(options.max_output_tokens),
         ),
         instructions=options.instructions,
+        client_tools=session_options.client_tools,
     )
 
 

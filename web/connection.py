@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from starlette.types import Message
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from assistant.config.mcp_hosts import McpHosts
 from assistant.config.settings import LlmSection
 from assistant.events import Problem, SessionEvent, TurnFinished
 from assistant.pipeline.engines import Engines
@@ -199,6 +200,7 @@ class Connections:
             turn_detection=SemanticVad.of_profile(settings.turn.profile),
             voice=voice,
             max_output_tokens=_longest_answer(settings.llm.max_tokens),
+            mcp_hosts=McpHosts.of(settings.tools.client_mcp_hosts),
         )
 
     def _create(self, engines: Engines, config: SessionConfig, call_id: str | None) -> tuple[_Conversation, TraceFile]:
@@ -392,10 +394,7 @@ def _longest_answer(configured: int) -> Limit:
 
 
 def _left_on_purpose(disconnect: Message) -> bool:
-    """Returns whether the client closed the connection itself.
-
-    uvicorn reports code 1005 for a lost connection too, but then it gives no reason.
-    """
+    """Returns whether the client closed the connection itself. For a lost one, uvicorn gives 1005 without a reason."""
     return disconnect.get("code") in LEFT and "reason" in disconnect
 
 
@@ -437,7 +436,7 @@ def _utf8_bytes(text: str) -> int:
 
 
 def _number(text: str | None) -> float | None:
-    """Parses a number of milliseconds from a query; None if it is missing or invalid."""
+    """Parses a number of milliseconds from a query; None if there is none."""
     with suppress(ValueError, TypeError):
         number = float(text or "")
         return number if 0 <= number < 1e9 else None

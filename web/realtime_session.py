@@ -11,8 +11,6 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
-import numpy as np
-
 from assistant.events import (
     ChunkSpoken,
     ItemForgotten,
@@ -26,18 +24,20 @@ from assistant.events import (
     WordsTimed,
 )
 from assistant.history.items import AssistantMessage, FunctionCallItem, FunctionOutput, Item, ItemId
+from assistant.history.mcp_items import McpApprovalResponse
 from assistant.history.spoken_transcript import TimedWord
 from assistant.pipeline.session import Session
 from assistant.turns.events import ReplyId
 from assistant.turns.settings import TurnSettings
-from audio import g711
 from audio.arrivals import MAX_BLOCK_S
 from audio.units import REPLY_RATE_HZ, Pcm, ms_of_reply_samples, reply_samples_of_ms
+from web.appended_audio import decoded, length_s
 from web.audio_backlog import AudioBacklog
 from web.audio_throttle import AudioPacer
 from web.client_microphone import ClientMicrophone
 from web.client_settings import reply_options, response_options, turn_settings
 from web.client_speaker import ClientSpeaker
+from web.mcp_session import McpSession
 from web.stopped_reply import StoppedReply
 from web.wire.commands import (
     Append,
@@ -50,13 +50,14 @@ from web.wire.commands import (
     CreateResponse,
     DeleteItem,
     PlayoutReport,
+    ResponseOptions,
     RetrieveItem,
     TruncateItem,
     UpdateSession,
 )
 from web.wire.realtime import Realtime
 from web.wire.reply_ids import response_id
-from web.wire.session_config import AudioFormat, Profile, SessionConfig
+from web.wire.session_config import Profile, SessionConfig
 
 MIN_COMMIT_MS = 100
 
@@ -89,6 +90,8 @@ class RealtimeSession:
     voice: str
     changed: Callable[[], None] = lambda: None
     session: Session = field(init=False)
+    mcp: McpSession = field(init=False)
+    _config: SessionConfig = field(init=False)
     _current_reply: ReplyStarted | None = None  # the reply that is generated or played, for a client that reconnects
     _spoken_text: str = ""
     _word_times: list[TimedWord] = field(default_factory=list)
@@ -100,6 +103,7 @@ class RealtimeSession:
     def __post_init__(self) -> None:
         self.speaker.send = self._send_audio
         self.speaker.on_duck = self._duck
+        self.mcp = McpSession(self.realtime, self._tell, self._refresh_tools)
 
     # ---- events of the session ----
 
@@ -136,9 +140,7 @@ class RealtimeSession:
             and self.realtime.config.turn_detection is not None
         ):
             self._appended_ms = 0.0  # the server has committed it
-        self.realtime.on_event(
-            event, self._inserted_ms(event), reply_request_pending=self.session.reply_request_pending
-        )
+        self.realtime.on_event(event, self._inserted_ms(event), reply_request_pending=self._request_pending)
         self.changed()
 
     def _inserted_ms(self, event: SessionEvent) -> float | None:
@@ -178,10 +180,9 @@ class RealtimeSession:
     # ---- the client's commands ----
 
     async def receive(self, text: str, pacer: AudioPacer) -> bool:
-        """Processes one message of the client.
+        """Processes one message of the client. Returns whether it had audio.
 
-        If `pacer` has a backlog, commands that have to wait are put there for `feed`. Returns whether the message had
-        audio.
+        If `pacer` has a backlog, commands that have to wait are put there for `feed`.
         """
         sound = False
         backlog = pacer.backlog
@@ -214,18 +215,17 @@ class RealtimeSession:
             backlog.done(command)
 
     def _takes_now(self, command: Append, pacer: AudioPacer, backlog: AudioBacklog) -> bool:
-        return backlog.empty and not self.microphone.full and pacer.lets_pass(_length_s(command))
+        return backlog.empty and not self.microphone.full and pacer.lets_pass(length_s(command))
 
     async def _append(self, command: Append, pacer: AudioPacer) -> None:
         rate_hz, backlog = command.format.rate_hz, pacer.backlog
-        sample_bytes = _sample_bytes(command.format)
-        whole = _length_s(command) <= MAX_BLOCK_S and pacer.lets_pass(_length_s(command))
-        length = len(command.audio) if whole else rate_hz * PIECE_MS // 1000 * sample_bytes
+        whole = length_s(command) <= MAX_BLOCK_S and pacer.lets_pass(length_s(command))
+        length = len(command.audio) if whole else rate_hz * PIECE_MS // 1000 * command.format.sample_bytes
         held = backlog is not None and backlog.is_wanted(command)
         for at in range(0, len(command.audio), length or 1):
             if not await pacer.wait() or (held and backlog is not None and not backlog.is_wanted(command)):
                 break
-            part = _decoded(command.audio[at : at + length], command.format)
+            part = decoded(command.audio[at : at + length], command.format)
             self._appended_ms += len(part) * 1000 / rate_hz
             await self.microphone.deliver(part, rate_hz)
             pacer.took(len(part) * REPLY_RATE_HZ // rate_hz)
@@ -272,8 +272,20 @@ class RealtimeSession:
         """Applies the client's settings."""
         self.session.turns.settings = turn_settings(self.base, self.profile, config)
         self.session.history.instructions = config.instructions
-        self.session.reply_options = reply_options(config)
+        self._config, self.mcp.session = config, self.session
+        self.mcp.configure(config.mcp_servers)
+        self._refresh_tools()
         self.speaker.trusts_reports = config.extensions.playout
+
+    def _refresh_tools(self) -> None:
+        self.session.reply_options = self.mcp.with_tools(reply_options(self._config))
+
+    def _tell(self) -> None:
+        self.changed()  # another function on each connection
+
+    @property
+    def _request_pending(self) -> bool:
+        return self.session.reply_request_pending or self.mcp.waits
 
     async def _commit(self, command: CommitInput) -> None:
         if self._appended_ms < MIN_COMMIT_MS:
@@ -295,11 +307,16 @@ class RealtimeSession:
         if isinstance(item, FunctionCallItem) and _is_called(history.items, item.call_id):
             self.realtime.refuse(command, "call_id_taken")
             return
+        if isinstance(item, McpApprovalResponse) and not self.mcp.awaits(item):
+            self.realtime.refuse(command, "invalid_approval_request_id")
+            return
         item = item if item.id else replace(item, id=history.reserve())
         if command.after in self._deleted_by_server:  # the item goes to the end instead
             command = replace(command, after=None)
         if history.insert(item, command.after):
             self.realtime.item_created(command, item)
+            if isinstance(item, McpApprovalResponse):
+                self.mcp.answered(item)
         else:
             self.realtime.refuse(command, "item_create_invalid_previous_item_id")
 
@@ -334,11 +351,14 @@ class RealtimeSession:
         return self._current_reply is not None and self._current_reply.item == item
 
     def _respond(self, command: CreateResponse) -> None:
-        if (self._current_reply is not None and self._sent_reply is None) or self.session.reply_request_pending:
+        if (self._current_reply is not None and self._sent_reply is None) or self._request_pending:
             self.realtime.refuse(command, "conversation_already_has_active_response", response_id=self._active_name)
-        else:
-            options = response_options(self.session.reply_options, command.options)
-            self.session.request_reply(options, after_reply=True)
+        elif not self.mcp.list_first(command.options.mcp_servers or (), lambda: self._request(command.options)):
+            self._request(command.options)
+
+    def _request(self, wanted: ResponseOptions) -> None:
+        options = response_options(self.session.reply_options, wanted)
+        self.session.request_reply(self.mcp.with_tools(options, wanted.mcp_servers), after_reply=True)
 
     @property
     def _active_name(self) -> str:
@@ -347,7 +367,7 @@ class RealtimeSession:
         return "requested" if begun is None else response_id(begun.reply)
 
     def _cancel(self, command: CancelResponse) -> None:
-        request_pending = self.session.reply_request_pending
+        request_pending = self._request_pending
         if not self._replying(command.reply) and not (request_pending and command.reply is None):
             if self._stopped is None or not self._stopped.expects(command, command.reply):
                 self.realtime.refuse(command, "response_cancel_not_active")
@@ -358,6 +378,7 @@ class RealtimeSession:
             return
         if request_pending:
             self.realtime.request_dropped()
+            self.mcp.waits = False
         self.session.cancel_reply(including_request=True)
         self._stopped_by_client(command)
 
@@ -426,24 +447,6 @@ class RealtimeSession:
 
 def _do_nothing() -> None:
     pass
-
-
-def _sample_bytes(wire_format: AudioFormat) -> int:
-    return 2 if wire_format is AudioFormat.PCM else 1
-
-
-def _length_s(command: Append) -> float:
-    return len(command.audio) / _sample_bytes(command.format) / command.format.rate_hz
-
-
-def _decoded(audio: bytes, wire_format: AudioFormat) -> Pcm:
-    match wire_format:
-        case AudioFormat.PCM:
-            return np.frombuffer(audio, np.dtype("<i2")).astype(np.int16, copy=False)
-        case AudioFormat.ULAW:
-            return g711.decode_ulaw(audio)
-        case AudioFormat.ALAW:
-            return g711.decode_alaw(audio)
 
 
 def _is_called(items: tuple[Item, ...], call_id: str) -> bool:

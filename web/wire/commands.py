@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from assistant.history.items import Item, ItemId
+from assistant.tools.client_mcp import ClientServer
 from assistant.turns.events import ReplyId
 from llm.chat import Function
 from web.wire.errors import ProtocolError
@@ -109,6 +110,7 @@ class ResponseOptions:
     tool_choice: str | None = None
     output_format: AudioFormat | None = None
     metadata: Mapping[str, str] | None = None
+    mcp_servers: tuple[ClientServer, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from assistant.history.items import (
     SystemMessage,
     UserMessage,
 )
+from assistant.history.mcp_items import McpApprovalRequest, McpApprovalResponse, McpCall, McpListTools
 from web.wire.fields import (
     IDENTIFIER,
     TEXT,
@@ -26,6 +27,7 @@ from web.wire.fields import (
     wrong_type,
     wrong_value,
 )
+from web.wire.mcp_items import MCP_ITEMS, mcp_item_object, mcp_item_of
 
 MAX_CONTENT_PARTS = 64
 
@@ -37,16 +39,12 @@ _FOREIGN_PARTS = {
     "input_image": "this server does not understand images",
     "output_audio": "send what the assistant said as 'output_text'",
 }
-_FOREIGN_ITEMS = dict.fromkeys(
-    ("mcp_call", "mcp_list_tools", "mcp_approval_request", "mcp_approval_response"),
-    "this server does not offer MCP; use function tools",
-)
 _COMMON = {
     "id": Field(IDENTIFIER),
     "object": Field(one_of("realtime.item")),
     "status": Field(one_of("completed", "incomplete", "in_progress")),
 }
-_TYPE = Field(one_of("message", "function_call", "function_call_output", unsupported=_FOREIGN_ITEMS), required=True)
+_TYPE = Field(one_of("message", "function_call", "function_call_output", *MCP_ITEMS), required=True)
 _CALL = {
     **_COMMON,
     "type": _TYPE,
@@ -99,6 +97,8 @@ def item_of(value: object, path: str) -> Item:
     if kind == "function_call_output":
         output = checked(value, path, _OUTPUT)
         return FunctionOutput(_id(output), output["call_id"], output["output"])
+    if kind in MCP_ITEMS:
+        return mcp_item_of(kind, value, path)
     role = _word(value, "role", path, _MESSAGES["user"]["role"])
     message = checked(value, path, _MESSAGES[role])
     words = "\n".join(part["text"] for part in message["content"])
@@ -135,6 +135,8 @@ def item_object(item: Item, *, transcribed: bool, written: bool = False) -> Json
         case FunctionOutput(item_id, call_id, output):
             returned: JsonObject = {"type": "function_call_output", "call_id": call_id, "output": output}
             return {"id": item_id, "object": "realtime.item", **returned, "status": "completed"}
+        case McpListTools() | McpApprovalRequest() | McpApprovalResponse() | McpCall():
+            return mcp_item_object(item)
         case _:
             assert_never(item)
 

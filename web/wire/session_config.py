@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
 
+from assistant.config.mcp_hosts import NO_HOSTS, McpHosts
+from assistant.tools.client_mcp import ClientServer
 from llm.chat import Function
 
 Modality = Literal["audio", "text"]
@@ -116,6 +118,8 @@ class SessionConfig:
         voice: The voice in use.
         speed: Speaking rate; 1 is the voice's own.
         tool_choice: "auto", "none", "required", or the name of the function that must be called.
+        mcp_servers: MCP servers whose tools are offered.
+        mcp_hosts: The hosts that these may have; the client cannot change it.
     """
 
     instructions: str = ""
@@ -130,6 +134,8 @@ class SessionConfig:
     tool_choice: str = "auto"
     max_output_tokens: Limit = "inf"
     extensions: Extensions = Extensions()
+    mcp_servers: tuple[ClientServer, ...] = ()
+    mcp_hosts: McpHosts = NO_HOSTS
 
     @property
     def answers(self) -> bool:

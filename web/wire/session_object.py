@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 
 from assistant.pipeline.engines import EngineChoice
 from web.wire.items import JsonObject
+from web.wire.mcp_fields import choice_object, server_object
 from web.wire.server_events import format_object
 from web.wire.session_config import ServerVad, SessionConfig, TurnDetection
 
@@ -82,8 +83,9 @@ def session_object(session: SessionDescription, config: SessionConfig) -> JsonOb
                 "parameters": json.loads(tool.parameters),
             }
             for tool in config.tools
-        ],
-        "tool_choice": _choice(config.tool_choice),
+        ]
+        + [server_object(server) for server in config.mcp_servers],
+        "tool_choice": _choice(config),
         "max_output_tokens": config.max_output_tokens,
         "truncation": "auto",
         "tracing": None,
@@ -113,5 +115,10 @@ def _turn_detection(detection: TurnDetection | None) -> JsonObject | None:
     return {"type": kind, **asdict(detection), **idle}
 
 
-def _choice(choice: str) -> object:
-    return choice if choice in ("auto", "none", "required") else {"type": "function", "name": choice}
+def _choice(config: SessionConfig) -> object:
+    choice = config.tool_choice
+    if choice in {"auto", "none", "required"}:
+        return choice
+    function = {"type": "function", "name": choice}
+    is_function = any(tool.name == choice for tool in config.tools)
+    return function if is_function else choice_object(choice, config.mcp_servers) or function

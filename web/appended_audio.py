@@ -1,0 +1,24 @@
+"""Decodes the audio that a client appends."""
+
+import numpy as np
+
+from audio import g711
+from audio.units import Pcm
+from web.wire.commands import Append
+from web.wire.session_config import AudioFormat
+
+
+def length_s(command: Append) -> float:
+    """Returns the length of the audio in seconds."""
+    return len(command.audio) / command.format.sample_bytes / command.format.rate_hz
+
+
+def decoded(audio: bytes, wire_format: AudioFormat) -> Pcm:
+    """Returns the audio as samples of 16 bits."""
+    match wire_format:
+        case AudioFormat.PCM:
+            return np.frombuffer(audio, np.dtype("<i2")).astype(np.int16, copy=False)
+        case AudioFormat.ULAW:
+            return g711.decode_ulaw(audio)
+        case AudioFormat.ALAW:
+            return g711.decode_alaw(audio)
