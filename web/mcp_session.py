@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from assistant.config.mcp_hosts import McpHosts
 from assistant.events import McpCallEnded, McpCallStarted
 from assistant.history.mcp_items import McpApprovalRequest, McpApprovalResponse, McpCall, McpFailure, McpListTools
 from assistant.pipeline.engines import ReplyOptions
@@ -17,6 +18,8 @@ from assistant.tools import ToolError
 from assistant.tools.client_mcp import ClientServer, ClientServers, ClientTools, McpCallError, McpTool, functions_of
 from assistant.tools.client_mcp_thread import ClientMcpThread
 from llm.chat import FunctionCall
+from web.wire.commands import ResponseOptions
+from web.wire.errors import ProtocolError
 from web.wire.realtime import Realtime
 
 _MODES = frozenset({"auto", "none", "required"})
@@ -38,7 +41,8 @@ class McpSession:
         realtime: The client's protocol state.
         changed: Called when there are messages to send.
         refresh: Called when other tools are offered.
-        servers: The connections; None: they are made when the first server is named.
+        connect: Makes the connections, when the first server is named.
+        servers: The connections; None: there are none yet.
         session: Set before anything else is called.
         waits: Whether a requested response waits until the tools of its own servers are listed.
     """
@@ -46,6 +50,7 @@ class McpSession:
     realtime: Realtime
     changed: Callable[[], None]
     refresh: Callable[[], None]
+    connect: Callable[[McpHosts], ClientServers] = ClientMcpThread
     servers: ClientServers | None = None
     session: Session = field(init=False)
     waits: bool = False
@@ -72,6 +77,14 @@ class McpSession:
         if chat.choice not in _MODES and chat.choice not in names:
             chat = replace(chat, choice="auto")
         return replace(options, options=chat, client_tools=tools)
+
+    def for_response(self, options: ReplyOptions, wanted: ResponseOptions) -> ReplyOptions:
+        """Returns the options of one response with its tools. A choice of a tool that is not listed is an error."""
+        complete = self.with_tools(options, wanted.mcp_servers)
+        if wanted.tool_choice not in {None, complete.options.choice}:
+            about = "response.tool_choice names a tool that is not listed; 'auto' is used"
+            self.realtime.report(ProtocolError("invalid_value", about, "response.tool_choice"))
+        return complete
 
     def list_first(self, servers: tuple[ClientServer, ...], then: Callable[[], None]) -> bool:
         """Lists the tools of a response's own servers, and calls `then`. Returns False if all are listed already."""
@@ -103,7 +116,7 @@ class McpSession:
 
     def _list_new(self, servers: Sequence[ClientServer]) -> None:
         if servers and self.servers is None:
-            self.servers = connections = ClientMcpThread(self.realtime.config.mcp_hosts)
+            self.servers = connections = self.connect(self.realtime.config.mcp_hosts)
             self.session.side_tasks.add(lambda: _until_end(connections), "client mcp")
         for server in servers:
             if server.connection not in self._lists:

@@ -358,7 +358,7 @@ class RealtimeSession:
 
     def _request(self, wanted: ResponseOptions) -> None:
         options = response_options(self.session.reply_options, wanted)
-        self.session.request_reply(self.mcp.with_tools(options, wanted.mcp_servers), after_reply=True)
+        self.session.request_reply(self.mcp.for_response(options, wanted), after_reply=True)
 
     @property
     def _active_name(self) -> str:
