@@ -124,10 +124,12 @@ class Client:
         item_id, previous = event["item"]["id"], event["previous_item_id"]
         assert item_id not in self.items
         self.items.insert(0 if previous is None else self.items.index(previous) + 1, item_id)
-        self._items_open.add(item_id)
+        if event["item"]["type"] != "mcp_list_tools":  # a list belongs to no response
+            self._items_open.add(item_id)
 
     def _conversation_item_done(self, event: Event) -> None:
-        self._items_open.remove(event["item"]["id"])
+        if event["item"]["type"] != "mcp_list_tools":
+            self._items_open.remove(event["item"]["id"])
 
     def _conversation_item_deleted(self, event: Event) -> None:
         if event["item_id"] in self.items:

@@ -23,12 +23,14 @@ from assistant.history.items import (
     SoundPart,
     UserMessage,
 )
+from assistant.history.mcp_items import McpApprovalResponse
 from assistant.pipeline.session import Session
 from assistant.turns.events import ReplyId
 from audio.stt import Recognizer
 from audio.units import Pcm, ms_of_reply_samples, reply_samples_of_ms
 from web.appended_audio import decoded
 from web.item_sounds import TAPE_RATE_HZ, ItemSounds, SpeechTape
+from web.mcp_session import McpSession
 from web.recording_transcriber import RecordingTranscriber, WaitingRecording
 from web.wire.commands import CreateItem, DeleteItem, RetrieveItem, TruncateItem
 from web.wire.realtime import Realtime
@@ -44,6 +46,7 @@ class ClientItems:
     Attributes:
         realtime: The client's protocol state.
         session: Returns the session.
+        mcp: The client's MCP servers, whose calls it approves.
         current_reply: Returns the reply that is generated or played; it is in the history only when it is over.
         recognizer: Returns a recognizer for recordings; None: there is none.
         on_transcribed: Called when a recording got its transcript.
@@ -54,6 +57,7 @@ class ClientItems:
 
     realtime: Realtime
     session: Callable[[], Session]
+    mcp: McpSession
     current_reply: Callable[[], ReplyStarted | None]
     recognizer: Callable[[], Awaitable[Recognizer]] | None
     on_transcribed: Callable[[], None]
@@ -121,6 +125,9 @@ class ClientItems:
         if isinstance(item, FunctionCallItem) and _is_called(history.items, item.call_id):
             self.realtime.refuse(command, "call_id_taken")
             return
+        if isinstance(item, McpApprovalResponse) and not self.mcp.awaits(item):
+            self.realtime.refuse(command, "invalid_approval_request_id")
+            return
         if command.recordings and self.transcriber.full:
             self.realtime.refuse(command, "too_many_recordings")
             return
@@ -131,6 +138,8 @@ class ClientItems:
             self.realtime.refuse(command, "item_create_invalid_previous_item_id")
             return
         self.realtime.item_created(command, item)
+        if isinstance(item, McpApprovalResponse):
+            self.mcp.answered(item)
         self._keep_recordings(command, item)
 
     def _keep_recordings(self, command: CreateItem, item: Item) -> None:

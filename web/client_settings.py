@@ -80,6 +80,7 @@ def response_options(
         instructions=options.instructions,
         context=context,
         answers_speech=session_options.answers_speech,
+        client_tools=session_options.client_tools,
     )
 
 

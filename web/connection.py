@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from starlette.types import Message
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from assistant.config.mcp_hosts import McpHosts
 from assistant.events import Problem, SessionEvent, TurnFinished
 from assistant.pipeline.engines import Engines
 from assistant.pipeline.session import Session
@@ -191,7 +192,9 @@ class Connections:
 
     def initial_config(self, voice: str) -> SessionConfig:
         """Returns the settings of a session before its client changes them; `voice`: the name of the voice."""
-        return initial_config(self.engine_pool.engine_loader.settings, voice)
+        settings = self.engine_pool.engine_loader.settings
+        hosts = McpHosts.of(settings.tools.client_mcp_hosts)
+        return replace(initial_config(settings, voice), mcp_hosts=hosts)
 
     def _create(self, engines: Engines, config: SessionConfig, call_id: str | None) -> tuple[_Conversation, TraceFile]:
         engine_loader = self.engine_pool.engine_loader
@@ -381,10 +384,7 @@ class Connections:
 
 
 def _left_on_purpose(disconnect: Message) -> bool:
-    """Returns whether the client closed the connection itself.
-
-    uvicorn reports code 1005 for a lost connection too, but then it gives no reason.
-    """
+    """Returns whether the client closed the connection itself. For a lost one, uvicorn gives 1005 without a reason."""
     return disconnect.get("code") in LEFT and "reason" in disconnect
 
 
@@ -421,7 +421,7 @@ _BINARY = ProtocolError(
 
 
 def _number(text: str | None) -> float | None:
-    """Parses a number of milliseconds from a query; None if it is missing or invalid."""
+    """Parses a number of milliseconds from a query; None if there is none."""
     with suppress(ValueError, TypeError):
         number = float(text or "")
         return number if 0 <= number < 1e9 else None

@@ -21,6 +21,7 @@ from assistant.events import (
     UserTurnCommitted,
     WordsTimed,
 )
+from assistant.history.items import Item
 from assistant.history.spoken_transcript import TimedWord
 from assistant.pipeline.session import Session
 from assistant.turns.events import ReplyId
@@ -33,8 +34,9 @@ from web.audio_backlog import AudioBacklog
 from web.audio_throttle import AudioPacer
 from web.client_items import ClientItems
 from web.client_microphone import ClientMicrophone
-from web.client_settings import response_options
+from web.client_settings import reply_options, response_options
 from web.client_speaker import ClientSpeaker
+from web.mcp_session import McpSession
 from web.response_requests import InputError, OnEnd, OutOfBand, context_of
 from web.session_settings import apply_settings, logprobs_of
 from web.stopped_reply import StoppedReply
@@ -49,6 +51,7 @@ from web.wire.commands import (
     CreateResponse,
     DeleteItem,
     PlayoutReport,
+    ResponseOptions,
     RetrieveItem,
     TruncateItem,
     UpdateSession,
@@ -92,6 +95,8 @@ class RealtimeSession:
     on_out_of_band_end: OnEnd = lambda _end: None
     session: Session = field(init=False)
     items: ClientItems = field(init=False)
+    mcp: McpSession = field(init=False)
+    _config: SessionConfig = field(init=False)
     _current_reply: ReplyStarted | None = None  # the reply that is generated or played, for a client that reconnects
     _spoken_text: str = ""
     _word_times: list[TimedWord] = field(default_factory=list)
@@ -104,6 +109,7 @@ class RealtimeSession:
         self.items = ClientItems(
             self.realtime,
             lambda: self.session,
+            self.mcp,
             lambda: self._current_reply,
             self.recognizer,
             self._on_transcribed,
@@ -111,6 +117,7 @@ class RealtimeSession:
         self.microphone.tape = self.items.tape
         self.speaker.send = self._send_audio
         self.speaker.on_duck = self._duck
+        self.mcp = McpSession(self.realtime, self._tell, self._refresh_tools)
         self.microphone.on_problem = self._noise_stays
 
     async def run(self) -> None:
@@ -198,10 +205,9 @@ class RealtimeSession:
     # ---- the client's commands ----
 
     async def receive(self, text: str, pacer: AudioPacer) -> bool:
-        """Processes one message of the client.
+        """Processes one message of the client. Returns whether it had audio.
 
-        If `pacer` has a backlog, commands that have to wait are put there for `feed`. Returns whether the message had
-        audio.
+        If `pacer` has a backlog, commands that have to wait are put there for `feed`.
         """
         sound = False
         backlog = pacer.backlog
@@ -287,7 +293,16 @@ class RealtimeSession:
         apply_settings(self.session, self.base, self.profile, config)
         self.realtime.use_logprobs(lambda text: logprobs_of(self.session.engines.recognizer, text))
         self.microphone.noise_reduction = config.noise_reduction
+        self._config, self.mcp.session = config, self.session
+        self.mcp.configure(config.mcp_servers)
+        self._refresh_tools()
         self.speaker.trusts_reports = config.extensions.playout
+
+    def _refresh_tools(self) -> None:
+        self.session.reply_options = self.mcp.with_tools(reply_options(self._config))
+
+    def _tell(self) -> None:
+        self.changed()  # another function on each connection
 
     async def _commit(self, command: CommitInput) -> None:
         if self._appended_ms < MIN_COMMIT_MS:
@@ -309,9 +324,14 @@ class RealtimeSession:
             self.realtime.refuse(command, "conversation_already_has_active_response", response_id=self._active_name)
         elif self.items.transcriber.busy:
             self._response_after_recordings = command
-        else:
-            options = response_options(self.session.reply_options, command.options, context)
-            self.session.request_reply(options, after_reply=True)
+        elif not self.mcp.list_first(
+            command.options.mcp_servers or (), lambda: self._request(command.options, context)
+        ):
+            self._request(command.options, context)
+
+    def _request(self, wanted: ResponseOptions, context: tuple[Item, ...] | None) -> None:
+        options = response_options(self.session.reply_options, wanted, context)
+        self.session.request_reply(self.mcp.for_response(options, wanted), after_reply=True)
 
     @property
     def _out_of_band(self) -> OutOfBand:
@@ -320,7 +340,8 @@ class RealtimeSession:
 
     @property
     def _request_pending(self) -> bool:
-        return self.session.reply_request_pending or self._response_after_recordings is not None
+        waits = self.mcp.waits or self._response_after_recordings is not None
+        return waits or self.session.reply_request_pending
 
     def _on_transcribed(self) -> None:
         """Makes the response that waited for the transcripts."""
@@ -351,6 +372,7 @@ class RealtimeSession:
         if request_pending:
             self._response_after_recordings = None
             self.realtime.request_dropped()
+            self.mcp.waits = False
         self.session.cancel_reply(including_request=True)
         self._stopped_by_client(command)
 

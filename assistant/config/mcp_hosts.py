@@ -62,6 +62,9 @@ class McpHosts:
         return all(one.is_global and not one.is_multicast for one in _with_inner(found))
 
 
+NO_HOSTS = McpHosts()
+
+
 def _entry(word: str) -> tuple[str, int | None]:
     problem = f"client_mcp_hosts must be hosts, each with an optional port from 1 to 65535, and not {word!r}"
     try:

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 
 FailureKind = Literal["protocol_error", "tool_execution_error", "http_error"]
 
+CANCELLED = "the call was cancelled"
+"""Failure of a call whose reply was cancelled. It may have been carried out."""
+
 NOT_APPROVED = "error: not done: this call was not approved"
 """What the model is told. A reason of the client follows."""
 
@@ -34,6 +37,7 @@ class McpApprovalRequest:
 
     Attributes:
         function: The model's name of the tool.
+        reply: The reply that made it; "" for an old request that a client adds.
     """
 
     id: "ItemId"
@@ -41,6 +45,7 @@ class McpApprovalRequest:
     name: str
     arguments: str
     function: str
+    reply: str = ""
 
 
 @dataclass(frozen=True, slots=True)

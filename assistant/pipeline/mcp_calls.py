@@ -7,13 +7,11 @@ from dataclasses import dataclass, replace
 from assistant.events import McpApprovalRequested, McpCallEnded, McpCallStarted, SessionEvent
 from assistant.history.history import History
 from assistant.history.items import ItemId
-from assistant.history.mcp_items import McpApprovalRequest, McpCall, McpFailure
+from assistant.history.mcp_items import CANCELLED, McpApprovalRequest, McpCall, McpFailure
 from assistant.tools import ToolSettings, shortened
 from assistant.tools.client_mcp import ClientTools, McpCallError
 from assistant.turns.events import ReplyId
 from llm.chat import Function, FunctionCall
-
-CANCELLED = "the call was cancelled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +78,8 @@ class McpCalls:
         """Adds the request for approval to the history, and reports it."""
         assert self.reply is not None
         _, server, tool = self.tools.offered[call.name]
-        item = McpApprovalRequest(self.history.reserve(), server.label, tool.name, call.arguments or "{}", call.name)
+        item = McpApprovalRequest(
+            self.history.reserve(), server.label, tool.name, call.arguments or "{}", call.name, str(self.reply)
+        )
         self.history.add_mcp_item(item)
         self.on_event(McpApprovalRequested(self.reply, item))

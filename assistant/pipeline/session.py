@@ -7,15 +7,12 @@
 asked for the transcripts that turn taking awaits. `ReplyManager` asks the LLM and runs the voice. `ReplyRequests` holds
 the replies that a client or typed text requests.
 
-Transcripts, end-of-turn estimates and playback positions flow back to turn taking as events.
-
-Reading order:
+Transcripts, end-of-turn estimates and playback positions flow back to turn taking as events. Reading order:
 
 1. `_process_frame` passes a frame to `AudioInput`, which returns the VAD result.
 2. `_dispatch` passes an event to the turn-taking state machine, through `TranscriptRequests`. An event reports what has
    happened, such as `FrameProcessed` or `FinalTranscript`.
-3. `_apply` carries out each effect that comes back. An effect is an instruction, such as `RecognizerRequest` or
-   `CommitTurn`. `TurnStarted` and `TurnDiscarded` are effects too: they instruct the session to report this.
+3. `_apply` carries out each effect that comes back. An effect is an instruction, such as `CommitTurn`.
 
 These steps are synchronous. Slow work (recognition, LLM requests, synthesis) runs in tasks of this session's task
 group. Each task has a time limit and reports its result as another event.
@@ -48,6 +45,7 @@ from assistant.pipeline.recorder import Recorder
 from assistant.pipeline.reply_manager import ReplyManager
 from assistant.pipeline.reply_requests import ReplyRequests
 from assistant.pipeline.session_context import SessionContext
+from assistant.pipeline.side_tasks import SideTasks
 from assistant.pipeline.transcript_requests import RecognizerRequest, SessionEffect, TranscriptRequests
 from assistant.turns.events import (
     CloseSegment,
@@ -108,11 +106,11 @@ class Session:
         settings: Time limits of the stages.
         on_event: Receives every session event, for the terminal or the client (`assistant/events.py`).
         reply_options: Speech rate, LLM options and instructions of the replies. A client may replace them at any time.
-        wake_phrase: Wake-phrase gate. It decides whether speech is addressed to the assistant: the speech contains the
-            wake phrase, or it begins in the wake window, which is the time after a reply or after the phrase alone.
+        wake_phrase: Decides whether speech is addressed to the assistant.
         push_to_talk: Push-to-talk key; None where the microphone is always open.
         sound_output: Plays listening sounds; None: nothing does.
         out_of_band: Answers that a client requests outside of the conversation.
+        side_tasks: Tasks that end with the conversation.
     """
 
     microphone: Microphone
@@ -128,6 +126,7 @@ class Session:
     push_to_talk: PushToTalk | None = None  # the microphone is muted while the key is up
     sound_output: SoundOutput | None = None
     out_of_band: OutOfBandAnswers = field(init=False)
+    side_tasks: SideTasks = field(init=False)
     _transcript_requests: TranscriptRequests = field(init=False)
     _audio_input: AudioInput = field(init=False)
     _reply_manager: ReplyManager = field(init=False)
@@ -149,6 +148,7 @@ class Session:
             self.on_event,
             self._report_problem,
         )
+        self.side_tasks = SideTasks(self._report_problem)
         self._transcript_requests = TranscriptRequests(self.turns)
         self._listening_sounds = ListeningSounds(
             self.recorder,
@@ -181,6 +181,7 @@ class Session:
         self._audio_input.start(self._tasks)
         self._reply_manager.start(self._tasks)
         self.out_of_band.start(self._tasks)
+        self.side_tasks.start(self._tasks)
         if self.engines.tools is not None:
             self._unsubscribe_from_tools = self.engines.tools.subscribe(self._report_problem)
         speaker_task = self._tasks.create_task(self.speaker.run(), name="speaker")
@@ -486,6 +487,7 @@ class Session:
         self.recorder.finish_all(self.microphone.clock, failure)
         self._audio_input.stop()
         self.out_of_band.close()
+        self.side_tasks.stop()
 
     def _now_s(self) -> float:
         return asyncio.get_running_loop().time()

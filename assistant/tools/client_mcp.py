@@ -83,6 +83,7 @@ class ClientServer:
         never: Tools whose calls need no approval. All others need it.
         shown_allowed: `allowed` as the client wrote it, for the session object.
         shown_approval: The same for `always` and `never`.
+        path: Where the client described it, for errors.
     """
 
     label: str
@@ -94,6 +95,7 @@ class ClientServer:
     never: ToolFilter = NO_TOOLS
     shown_allowed: object = field(default=None, compare=False)
     shown_approval: object = field(default=None, compare=False)
+    path: str = field(default="", compare=False)
 
     @property
     def connection(self) -> tuple[str, str, tuple[tuple[str, str], ...], ToolFilter]:

@@ -153,7 +153,7 @@ def test_older_sessions_path_makes_client_secrets(tmp_path: Path) -> None:
         ({"session": []}, "invalid_type", "session"),
         ({"session": {"type": "realtime", "speed": 1}}, "unknown_parameter", "session.speed"),
         ({"session": {"audio": {"output": {"speed": 9}}}}, "invalid_value", "session.audio.output.speed"),
-        ({"session": {"tools": [{"type": "mcp"}]}}, "not_supported", "session.tools[0].type"),
+        ({"session": {"tools": [{"type": "mcp"}]}}, "missing_required_parameter", "session.tools[0].server_label"),
     ],
 )
 def test_session_of_a_client_secret_is_checked(tmp_path: Path, body: object, code: str, param: str) -> None:

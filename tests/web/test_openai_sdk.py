@@ -255,7 +255,7 @@ def test_assistant_speaks_first_and_settings_are_checked_singly(tmp_path: Path) 
             session = (await user.until("session.updated")).session
             assert {one.error.param for one in user.events_of("error")} == {
                 "session.audio.input.transcription.language",
-                "session.tools[0].type",
+                "session.tools[0].server_url",
                 "session.audio.input.turn_detection.idle_timeout_ms",
                 "session.audio.input.turn_detection.silence_duration_ms",
             }

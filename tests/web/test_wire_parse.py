@@ -171,7 +171,7 @@ BAD: list[tuple[object, str, str | None, str]] = [
     ),
     (create([]), "invalid_type", "item", "item is a list"),  # type: ignore[arg-type]
     (create({}), "missing_required_parameter", "item.type", "item.type is missing"),
-    (create({"type": "mcp_call"}), "not_supported", "item.type", "does not offer MCP"),
+    (create({"type": "mcp_call"}), "missing_required_parameter", "item.server_label", "is missing"),
     (create({"type": "message"}), "missing_required_parameter", "item.role", "item.role is missing"),
     (create({"type": "message", "role": "tool"}), "invalid_value", "item.role", "is 'tool'; allowed: 'user', "),
     (create({"type": "message", "role": "user"}), "missing_required_parameter", "item.content", "is missing"),

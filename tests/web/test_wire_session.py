@@ -144,13 +144,16 @@ def test_profiles_map_to_eagerness(profile: Profile) -> None:
         ({"max_output_tokens": 0}, "invalid_value", "session.max_output_tokens", "1 to 32768"),
         ({"max_output_tokens": "lots"}, "invalid_type", "session.max_output_tokens", "or 'inf'"),
         ({"prompt": {"id": "p"}}, "invalid_value", "session.prompt.id", "server.prompts"),
-        ({"tools": [{"type": "mcp", "server_label": "x"}]}, "not_supported", "session.tools[0].type", "function"),
+        (
+            {"tools": [{"type": "mcp", "server_label": "x", "server_url": "https://x"}]},
+            "not_supported", "session.tools[0].server_url", "allows no MCP servers",
+        ),
         ({"tools": [TOOL, TOOL]}, "invalid_value", "session.tools[1].name", "twice"),
         ({"tools": [{"type": "function"}]}, "missing_required_parameter", "session.tools[0].name", "is missing"),
         ({"tools": [{"name": "f", "parameters": []}]}, "invalid_type", "session.tools[0].parameters", "a list"),
         ({"tools": [{"name": "f", "parameters": DEEP}]}, "invalid_value", "session.tools[0].parameters", "32 levels"),
         ({"tool_choice": "some"}, "invalid_value", "session.tool_choice", "'required'"),
-        ({"tool_choice": {"type": "mcp"}}, "not_supported", "session.tool_choice", "function"),
+        ({"tool_choice": {"type": "mcp"}}, "missing_required_parameter", "session.tool_choice.server_label", "missing"),
         ({"tool_choice": {"type": "function", "name": "f"}}, "invalid_value", "session.tool_choice", "not among"),
         ({"audio": {"output": {"speed": 2}}}, "invalid_value", "session.audio.output.speed", "is 2; allowed: 0.25"),
         ({"audio": {"output": {"voice": 5}}}, "invalid_type", "session.audio.output.voice", "a string"),
@@ -250,7 +253,7 @@ def judged(session: Json, config: SessionConfig | None = None) -> tuple[list[str
         ({"prompt": {"id": "pmpt_1"}, "instructions": "Hi."}, ["session.prompt.id"], SessionConfig(instructions="Hi.")),
         (
             {"tools": [{"type": "mcp", "server_label": "x"}, TOOL, {"type": "function"}, {**TOOL, "strict": True}]},
-            ["session.tools[0].type", "session.tools[2].name", "session.tools[3].strict", "session.tools[3].name"],
+            [*(f"session.tools[{field}" for field in ("2].name", "3].strict", "3].name", "0].server_url"))],
             SessionConfig(tools=(Function("get_time", "The time.", '{"type": "object"}'),)),
         ),
         (

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from assistant.history.items import Item, ItemId
+from assistant.tools.client_mcp import ClientServer
 from assistant.turns.events import ReplyId
 from llm.chat import Function
 from web.wire.errors import ProtocolError
@@ -121,6 +122,7 @@ class ResponseOptions:
     metadata: Mapping[str, str] | None = None
     out_of_band: bool = False
     input: tuple[InputItem, ...] | None = None
+    mcp_servers: tuple[ClientServer, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ Refusal = Literal[
     "call_id_taken",
     "conversation_already_has_active_response",
     "input_audio_buffer_commit_empty",
+    "invalid_approval_request_id",
     "invalid_tool_call_id",
     "item_create_duplicate_item_id",
     "item_create_invalid_previous_item_id",
@@ -70,6 +71,10 @@ _REFUSALS: dict[Refusal, tuple[str, str | None]] = {
         "Error committing input audio buffer: buffer too small. Expected at least 100ms of audio, but buffer only has "
         "{buffer_ms:.2f}ms of audio.",
         None,
+    ),
+    "invalid_approval_request_id": (
+        "Error adding item: there is no unanswered approval request with id '{approval_request_id}'.",
+        "item.approval_request_id",
     ),
     "invalid_tool_call_id": ("Tool call ID '{call_id}' not found in conversation.", "item.call_id"),
     "item_create_duplicate_item_id": (

@@ -16,24 +16,22 @@ from assistant.history.items import (
     TextPart,
     UserMessage,
 )
+from assistant.history.mcp_items import McpApprovalRequest, McpApprovalResponse, McpCall, McpListTools
 from llm.chat import Image
 from web.wire.fields import IDENTIFIER, TEXT, Field, FieldError, Refusals, checked, one_of, wrong_type
 from web.wire.image_field import image_address
+from web.wire.mcp_items import MCP_ITEMS, mcp_item_object, mcp_item_of
 from web.wire.message_content import ContentRules, content_of
 from web.wire.sound_field import Recording
 
 JsonObject = dict[str, object]
 
-_FOREIGN_ITEMS = dict.fromkeys(
-    ("mcp_call", "mcp_list_tools", "mcp_approval_request", "mcp_approval_response"),
-    "this server does not offer MCP; use function tools",
-)
 _COMMON = {
     "id": Field(IDENTIFIER),
     "object": Field(one_of("realtime.item")),
     "status": Field(one_of("completed", "incomplete", "in_progress")),
 }
-_TYPE = Field(one_of("message", "function_call", "function_call_output", unsupported=_FOREIGN_ITEMS), required=True)
+_TYPE = Field(one_of("message", "function_call", "function_call_output", *MCP_ITEMS), required=True)
 _CALL = {
     **_COMMON,
     "type": _TYPE,
@@ -100,6 +98,12 @@ def created_item(value: object, path: str, rules: ContentRules, refusals: Refusa
     if kind == "function_call_output":
         output = checked(value, path, _OUTPUT)
         return CreatedItem(FunctionOutput(_id(output), output["call_id"], output["output"]))
+    if kind in MCP_ITEMS:
+        return CreatedItem(mcp_item_of(kind, value, path))
+    return _created_message(value, path, rules, refusals)
+
+
+def _created_message(value: JsonObject, path: str, rules: ContentRules, refusals: Refusals) -> CreatedItem:
     role = _word(value, "role", path, _MESSAGE["role"])
     message = checked(value, path, _MESSAGE)
     content, item_id = content_of(message["content"], f"{path}.content", role, rules, refusals), _id(message)
@@ -114,7 +118,9 @@ def created_item(value: object, path: str, rules: ContentRules, refusals: Refusa
     return CreatedItem(UserMessage.of_parts(item_id, tuple(content.parts)), content.recordings)
 
 
-def item_object(item: Item, *, transcribed: bool, written: bool = False, images: bool = False) -> JsonObject:
+def item_object(  # noqa: PLR0911 - one case for each kind of item
+    item: Item, *, transcribed: bool, written: bool = False, images: bool = False
+) -> JsonObject:
     """Builds the JSON object of an item.
 
     Args:
@@ -141,6 +147,8 @@ def item_object(item: Item, *, transcribed: bool, written: bool = False, images:
         case FunctionOutput(item_id, call_id, output):
             returned: JsonObject = {"type": "function_call_output", "call_id": call_id, "output": output}
             return {"id": item_id, "object": "realtime.item", **returned, "status": "completed"}
+        case McpListTools() | McpApprovalRequest() | McpApprovalResponse() | McpCall():
+            return mcp_item_object(item)
         case _:
             assert_never(item)
 

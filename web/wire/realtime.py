@@ -14,6 +14,9 @@ from assistant.events import (
     FunctionCalled,
     InterimWords,
     ItemForgotten,
+    McpApprovalRequested,
+    McpCallEnded,
+    McpCallStarted,
     Problem,
     ReplySent,
     ReplyStarted,
@@ -46,6 +49,7 @@ from web.wire.input_events import InputEvents
 from web.wire.item_order import ItemOrder
 from web.wire.item_sound import NO_SOUNDS, with_sounds
 from web.wire.items import JsonObject, item_object
+from web.wire.mcp_events import McpEvents
 from web.wire.out_of_band import OutOfBandResponses
 from web.wire.outbox import Outbox
 from web.wire.parse import Reader
@@ -81,6 +85,7 @@ class Realtime:
         self._order = ItemOrder()
         self._input_events = InputEvents(self._outbox, self._order)
         self._responses = Responses(f"conv_{session_id}", self._outbox, self._order)
+        self.mcp = McpEvents(self._outbox, self._order)
         self.out_of_band = OutOfBandResponses(self._outbox, self._order)
 
     def use_logprobs(self, logprobs: Callable[[str], list[JsonObject] | None]) -> None:
@@ -153,6 +158,7 @@ class Realtime:
         """Sends the first events to a client that resumes on another connection. Its settings stay."""
         self._outbox.drain()
         self._order.begin_anew()
+        self.mcp.begin_anew()
         self._session = replace(self._session, expires_at_s=expires_at_s)
         self.begin(history, resumed=True, heard_ms=heard_ms, under_way=under_way)
 
@@ -207,6 +213,7 @@ class Realtime:
         if (response := self._responses.of_item(item_id)) is not None:
             response.delete()
         self._order.remove(item_id)
+        self.mcp.deleted(item_id)
         self._outbox.add("conversation.item.deleted", {"item_id": item_id})
 
     def is_written(self, item_id: ItemId) -> bool:
@@ -274,7 +281,12 @@ class Realtime:
                 by_origin = self._input_events.was_requested(reply.turn) or not self.config.answers
                 requested = by_origin or not reply_request_pending
                 self._responses.begin(event, self.config, requested=requested)
-            case ChunkSpoken() | FunctionCalled() | ReplySent() | ReplyStopped():
+            case McpCallStarted(reply=None) | McpCallEnded(reply=None):
+                self.mcp.on_event(event)
+            case (
+                ChunkSpoken() | FunctionCalled() | McpApprovalRequested() | McpCallStarted() | McpCallEnded()
+                | ReplySent() | ReplyStopped()
+            ):  # fmt: skip
                 self._responses.on_event(event)
             case WordsTimed():
                 if self.config.extensions.events:
@@ -337,7 +349,8 @@ def _named_by(command: Command) -> dict[str, object]:
     """Returns the ids and amounts in a command, for messages about it."""
     match command:
         case CreateItem(_, item, after):
-            return {"item_id": item.id, "previous_item_id": after, "call_id": getattr(item, "call_id", "")}
+            named = {"call_id": getattr(item, "call_id", ""), "approval_request_id": getattr(item, "request_id", "")}
+            return {"item_id": item.id, "previous_item_id": after, **named}
         case TruncateItem(_, item_id, audio_end_ms):
             return {"item_id": item_id, "audio_end_ms": audio_end_ms}
         case RetrieveItem(_, item_id) | DeleteItem(_, item_id):

@@ -1,12 +1,15 @@
 """Sends the events of one response, from response.created to response.done and for changes after that."""
 
 import json
+from dataclasses import replace
 
 from assistant.events import ReplySent, ReplyStopped
 from assistant.history.items import FunctionCallItem, ItemId
+from assistant.history.mcp_items import CANCELLED, McpApprovalRequest, McpCall, McpFailure
 from audio.units import Pcm
 from web.wire.item_order import ItemOrder
 from web.wire.items import JsonObject, answer_part, call_object, message_object
+from web.wire.mcp_items import mcp_item_object
 from web.wire.outbox import Outbox
 from web.wire.reply_sound import ReplyAudioEncoder
 from web.wire.server_events import BEGUN, EventType, ResponseHead, ending_of, response_object
@@ -46,6 +49,7 @@ class Response:
         self._text = ""
         self._status = "in_progress"
         self._calls: list[tuple[int, JsonObject]] = []
+        self._mcp_calls: dict[ItemId, tuple[McpCall, JsonObject, ItemId | None]] = {}  # those in progress
         self._index = 0  # index of the message among the response's items
         self._delta_start = ""
         self._cut = False
@@ -98,9 +102,49 @@ class Response:
             self._outbox.add("conversation.item.done", {"previous_item_id": previous, "item": done})
         self._calls.append((index, done))
 
+    def request_approval(self, item: McpApprovalRequest) -> None:
+        """Sends a request for approval of a tool call."""
+        at, previous = self._begin_call(item.id, mcp_item_object(item))
+        self._end_call(item.id, at, previous, mcp_item_object(item))
+
+    def mcp_call_started(self, item: McpCall) -> None:
+        """Sends a tool call that the server makes. The words may go on after it."""
+        at, previous = self._begin_call(item.id, mcp_item_object(replace(item, arguments="")))
+        about = {**at, "item_id": item.id}
+        self._outbox.add("response.mcp_call_arguments.delta", {**about, "delta": item.arguments})
+        self._outbox.add("response.mcp_call_arguments.done", {**about, "arguments": item.arguments})
+        where = {"item_id": item.id, "output_index": at["output_index"]}
+        self._outbox.add("response.mcp_call.in_progress", where)
+        self._mcp_calls[item.id] = item, at, previous
+
+    def mcp_call_ended(self, item: McpCall) -> None:
+        """Sends the end of a tool call."""
+        if item.id not in self._mcp_calls:
+            return
+        _, at, previous = self._mcp_calls.pop(item.id)
+        ended: EventType = "response.mcp_call.completed" if item.failure is None else "response.mcp_call.failed"
+        self._outbox.add(ended, {"item_id": item.id, "output_index": at["output_index"]})
+        self._end_call(item.id, at, previous, mcp_item_object(item))
+
+    def _begin_call(self, item_id: ItemId, begun: JsonObject) -> tuple[JsonObject, ItemId | None]:
+        index = len(self._calls) + self.began
+        at = {**self._at(), "output_index": index}
+        previous = self._order.insert(item_id)
+        self._outbox.add("response.output_item.added", {**at, "item": begun})
+        self._outbox.add("conversation.item.added", {"previous_item_id": previous, "item": begun})
+        self._calls.append((index, begun))
+        return at, previous
+
+    def _end_call(self, item_id: ItemId, at: JsonObject, previous: ItemId | None, done: JsonObject) -> None:
+        self._outbox.add("response.output_item.done", {**at, "item": done})
+        self._outbox.add("conversation.item.done", {"previous_item_id": previous, "item": done})
+        self._calls = [(index, done if known["id"] == item_id else known) for index, known in self._calls]
+
     def end(self, event: ReplySent | ReplyStopped) -> None:
         """Ends the response: it is complete or was cut."""
         ending = ending_of(event)
+        for item, _, _ in list(self._mcp_calls.values()):
+            self.mcp_call_ended(replace(item, failure=McpFailure("protocol_error", CANCELLED)))
         self.open = False
         if self.began and not self._message_done:
             if isinstance(event, ReplySent):

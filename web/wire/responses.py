@@ -2,7 +2,17 @@
 
 from typing import assert_never
 
-from assistant.events import ChunkSpoken, FunctionCalled, ReplySent, ReplyStarted, ReplyStopped, WordsTimed
+from assistant.events import (
+    ChunkSpoken,
+    FunctionCalled,
+    McpApprovalRequested,
+    McpCallEnded,
+    McpCallStarted,
+    ReplySent,
+    ReplyStarted,
+    ReplyStopped,
+    WordsTimed,
+)
 from assistant.history.items import ItemId
 from assistant.turns.events import ReplyId
 from audio.units import Pcm
@@ -19,6 +29,10 @@ MAX_RESPONSES = 8
 
 MAX_ASKED = 8
 """Requested responses that have not begun; the session refuses all but one."""
+
+ResponseEvent = (
+    ChunkSpoken | FunctionCalled | McpApprovalRequested | McpCallStarted | McpCallEnded | ReplySent | ReplyStopped
+)
 
 
 class Responses:
@@ -66,9 +80,9 @@ class Responses:
         while len(self._responses) > MAX_RESPONSES:
             del self._responses[next(iter(self._responses))]
 
-    def on_event(self, event: ChunkSpoken | FunctionCalled | ReplySent | ReplyStopped) -> None:
+    def on_event(self, event: ResponseEvent) -> None:
         """Sends an event of a reply; ignored if the client does not expect more of it."""
-        response = self._responses.get(event.reply)
+        response = None if event.reply is None else self._responses.get(event.reply)
         if response is None:
             return
         match event:
@@ -80,6 +94,12 @@ class Responses:
                 response.say(text)
             case FunctionCalled():
                 response.call(event.item)
+            case McpApprovalRequested():
+                response.request_approval(event.item)
+            case McpCallStarted():
+                response.mcp_call_started(event.item)
+            case McpCallEnded():
+                response.mcp_call_ended(event.item)
             case ReplySent():
                 response.end(event)
             case _:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal
 
+from assistant.config.mcp_hosts import NO_HOSTS, McpHosts
+from assistant.tools.client_mcp import ClientServer
 from llm.chat import Function
 
 Modality = Literal["audio", "text"]
@@ -175,6 +177,8 @@ class SessionConfig:
         truncation: How a long conversation is cut.
         prompt: The named prompt that the instructions came from, if any.
         tracing: What the client adds to traces; None: nothing.
+        mcp_servers: MCP servers whose tools are offered.
+        mcp_hosts: The hosts that these may have; the client cannot change it.
     """
 
     instructions: str = ""
@@ -196,6 +200,8 @@ class SessionConfig:
     truncation: Truncation = Truncation()
     prompt: PromptReference | None = None
     tracing: Tracing | None = None
+    mcp_servers: tuple[ClientServer, ...] = ()
+    mcp_hosts: McpHosts = NO_HOSTS
 
     @property
     def answers(self) -> bool:

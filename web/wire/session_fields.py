@@ -7,6 +7,7 @@ values.
 from dataclasses import replace
 from typing import Any
 
+from assistant.tools.client_mcp import ClientServer
 from llm.chat import Function
 from web.wire.commands import ResponseOptions
 from web.wire.conversation_fields import REASONING, parallel_tool_calls, prompt_field, tracing_check, truncation_field
@@ -25,7 +26,6 @@ from web.wire.fields import (
     listed,
     listing,
     moved,
-    not_supported,
     number,
     one_of,
     text,
@@ -33,6 +33,7 @@ from web.wire.fields import (
     wrong_type,
     wrong_value,
 )
+from web.wire.mcp_fields import DeclaredTools, add_server, allowed_servers, chosen_tool, is_choice
 from web.wire.response_input import input_of
 from web.wire.session_config import (
     AudioFormat,
@@ -60,15 +61,14 @@ SPEED = (0.25, 1.5)
 INTERRUPT_AFTER_MS = (40, 2000)
 
 _CHOICES = ("auto", "none", "required")
-_FUNCTIONS_ONLY = {"mcp": "this server offers only function tools"}
 _TOOL = {
-    "type": Field(one_of("function", unsupported=_FUNCTIONS_ONLY), essential=True),
+    "type": Field(one_of("function"), essential=True),
     "name": Field(text(min_chars=1, max_chars=64), required=True),
     "description": Field(TEXT),
     "parameters": Field(json_text, essential=True),
 }
 _CHOSEN = {
-    "type": Field(one_of("function", unsupported=_FUNCTIONS_ONLY), required=True),
+    "type": Field(one_of("function"), required=True),
     "name": Field(IDENTIFIER, required=True),
 }
 _VOICE = {"id": Field(IDENTIFIER, required=True)}
@@ -110,18 +110,20 @@ def _voice(value: object, path: str) -> str:
 
 
 def _function(value: object, path: str, refusals: Refusals) -> Function:
-    if isinstance(value, dict) and value.get("type") == "mcp":
-        raise not_supported(f"{path}.type", _FUNCTIONS_ONLY["mcp"])
     found = accepted(value, path, _TOOL, refusals)
     return Function(found["name"], found.get("description", ""), found.get("parameters", '{"type": "object"}'))
 
 
-def _functions(value: object, path: str, refusals: Refusals) -> tuple[Function, ...]:
+def _tools(value: object, path: str, refusals: Refusals) -> DeclaredTools:
     """Parses the tools; invalid ones are left out."""
     found: dict[str, Function] = {}
+    servers: dict[str, ClientServer] = {}
     for index, entry in enumerate(listing(_any_value, maximum=MAX_TOOLS)(value, path)):
         where = f"{path}[{index}]"
         try:
+            if isinstance(entry, dict) and entry.get("type") == "mcp":
+                add_server(entry, where, servers)
+                continue
             function = _function(entry, where, refusals)
             if function.name in found:
                 raise wrong_value(f"{where}.name", "names a function twice", "each name once")
@@ -134,7 +136,7 @@ def _functions(value: object, path: str, refusals: Refusals) -> tuple[Function, 
         raise wrong_value(
             path, f"have {chars} characters in descriptions and parameters", f"at most {MAX_TOOLS_CHARS} in all"
         )
-    return tuple(found.values())
+    return DeclaredTools(tuple(found.values()), tuple(servers.values()))
 
 
 def _any_value(value: object, _path: str) -> object:
@@ -146,7 +148,7 @@ def _choice(value: object, path: str) -> str:
         word: str = one_of(*_CHOICES)(value, path)
         return word
     if isinstance(value, dict) and value.get("type") == "mcp":
-        raise not_supported(path, _FUNCTIONS_ONLY["mcp"])
+        return chosen_tool(value, path)
     name: str = checked(value, path, _CHOSEN)["name"]
     return name
 
@@ -166,7 +168,7 @@ _COMMON = {
     "parallel_tool_calls": Field(parallel_tool_calls),
     "reasoning": Field(REASONING),
     "tool_choice": Field(_choice),
-    "tools": Field(anything, parts=_functions),
+    "tools": Field(anything, parts=_tools),
 }
 
 
@@ -270,6 +272,9 @@ def updated(
     audio = found.get("audio", {})
     changes = _text_changes(found) | _input_changes(config, audio.get("input", {}), offer, refusals)
     said = audio.get("output", {})
+    if "tools" in found:
+        changes["tools"] = found["tools"].functions
+        changes["mcp_servers"] = allowed_servers(found["tools"].servers, config, refusals)
     changes |= {name: said[name] for name in ("voice", "speed") if name in said}
     if "format" in said:
         changes["output_format"] = said["format"]
@@ -277,17 +282,17 @@ def updated(
         declared = {name: value for name, value in found["repartee"].items() if name in _DECLARED}
         changes["extensions"] = replace(config.extensions, **{"events": True, **declared})
     after = replace(config, **changes)
-    wrong = _wrong_choice(after.tool_choice, after.tools, "session.tool_choice")
+    wrong = _wrong_choice(after.tool_choice, after.tools, after.mcp_servers, "session.tool_choice")
     if wrong is not None:
         refusals.add(wrong)
-        before_holds = _wrong_choice(config.tool_choice, after.tools, "") is None
+        before_holds = _wrong_choice(config.tool_choice, after.tools, after.mcp_servers, "") is None
         after = replace(after, tool_choice=config.tool_choice if before_holds else "auto")
     return after
 
 
 def _text_changes(found: dict[str, Any]) -> dict[str, Any]:
     """Returns the changes that are not about audio."""
-    names = ("tools", "tool_choice", "max_output_tokens", "tracing", "truncation", "prompt", "instructions")
+    names = ("tool_choice", "max_output_tokens", "tracing", "truncation", "prompt", "instructions")
     changes = {name: found[name] for name in names if name in found}
     if "prompt" in found and "instructions" not in found:
         changes["instructions"] = found["prompt"].text
@@ -343,28 +348,32 @@ def response_options(
     found = accepted(value, "response", {**_RESPONSE, "prompt": prompt_field(offer)}, refusals)
     if "prompt" in found:
         found = {"instructions": found["prompt"].text, **found}
-    said = found.get("audio", {}).get("output", {})
+    said, declared = found.get("audio", {}).get("output", {}), found.get("tools")
     options = ResponseOptions(
         instructions=found.get("instructions"),
         modality=found.get("output_modalities"),
         max_output_tokens=found.get("max_output_tokens"),
-        tools=found.get("tools"),
+        tools=None if declared is None else declared.functions,
         tool_choice=found.get("tool_choice"),
         output_format=said.get("format"),
         metadata=found.get("metadata"),
         out_of_band=found.get("conversation") == "none",
         input=found.get("input"),
+        mcp_servers=None if declared is None else allowed_servers(declared.servers, config, refusals, in_response=True),
     )
     tools = config.tools if options.tools is None else options.tools
-    wrong = _wrong_choice(options.tool_choice or config.tool_choice, tools, "response.tool_choice")
+    servers = config.mcp_servers if options.mcp_servers is None else options.mcp_servers
+    wrong = _wrong_choice(options.tool_choice or config.tool_choice, tools, servers, "response.tool_choice")
     if wrong is None:
         return options
     refusals.add(wrong)
-    return replace(options, tool_choice="auto" if _wrong_choice(config.tool_choice, tools, "") else None)
+    return replace(options, tool_choice="auto" if _wrong_choice(config.tool_choice, tools, servers, "") else None)
 
 
-def _wrong_choice(choice: str, tools: tuple[Function, ...], path: str) -> FieldError | None:
+def _wrong_choice(
+    choice: str, tools: tuple[Function, ...], servers: tuple[ClientServer, ...], path: str
+) -> FieldError | None:
     names = tuple(function.name for function in tools)
-    if choice in _CHOICES or choice in names:
+    if choice in _CHOICES or choice in names or is_choice(choice, servers):
         return None
     return wrong_value(path, "names a function that is not among the tools", listed(names) or "none")

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field
 
 from assistant.pipeline.engines import EngineChoice
 from web.wire.items import JsonObject
+from web.wire.mcp_fields import choice_object, server_object
 from web.wire.server_events import format_object
 from web.wire.session_config import PromptReference, ServerVad, SessionConfig, SessionOffer, Tracing, Truncation
 from web.wire.transcription_fields import LOGPROBS
@@ -104,8 +105,9 @@ def session_object(session: SessionDescription, config: SessionConfig) -> JsonOb
                 "parameters": json.loads(tool.parameters),
             }
             for tool in config.tools
-        ],
-        "tool_choice": _choice(config.tool_choice),
+        ]
+        + [server_object(server) for server in config.mcp_servers],
+        "tool_choice": _choice(config),
         "max_output_tokens": config.max_output_tokens,
         "truncation": _truncation(config.truncation),
         "tracing": _tracing(config.tracing),
@@ -150,5 +152,10 @@ def _prompt(prompt: PromptReference | None) -> JsonObject | None:
     return None if prompt is None else {"id": prompt.id, "variables": dict(prompt.variables), "version": None}
 
 
-def _choice(choice: str) -> object:
-    return choice if choice in ("auto", "none", "required") else {"type": "function", "name": choice}
+def _choice(config: SessionConfig) -> object:
+    choice = config.tool_choice
+    if choice in {"auto", "none", "required"}:
+        return choice
+    function = {"type": "function", "name": choice}
+    is_function = any(tool.name == choice for tool in config.tools)
+    return function if is_function else choice_object(choice, config.mcp_servers) or function

@@ -1,0 +1,557 @@
+"""MCP servers that a client names: lists, calls and approval, with scripted servers in virtual time."""
+
+import asyncio
+import json
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+from scripted_engines import Answer
+from session_harness import CONFIG, SessionHarness, run_scene
+from wire_client import Client, Event
+
+from assistant.config.mcp_hosts import McpHosts
+from assistant.tools.client_mcp import ClientServer, McpCallError, McpTool
+from llm.chat import FunctionCall
+
+SCHEMA = '{"type":"object"}'
+WEATHER = McpTool("weather", "The weather at a place.", SCHEMA, '{"readOnlyHint": true}', read_only=True)
+ADD = McpTool("add", "Put something on the list.", SCHEMA)
+URL = "https://tools.example.org/mcp"
+HOME: Event = {"type": "mcp", "server_label": "home", "server_url": URL, "require_approval": "never"}
+ROME = '{"place": "Rome"}'
+CALL = FunctionCall("call_1", "home_weather", ROME)
+DONE_CALL = {
+    "type": "mcp_call", "server_label": "home", "name": "weather", "arguments": ROME,
+    "approval_request_id": None, "output": "sunny", "error": None,
+}  # fmt: skip
+
+
+@dataclass
+class ScriptedServers:
+    """Implements `ClientServers` without a network."""
+
+    tools: tuple[McpTool, ...] = (WEATHER, ADD)
+    list_s: float = 0.1
+    call_s: float = 0.2
+    list_error: str = ""
+    call_error: McpCallError | None = None
+    listed: list[ClientServer] = field(default_factory=list)
+    called: list[tuple[str, str, str]] = field(default_factory=list)
+    forgotten: list[str] = field(default_factory=list)
+    cancelled: int = 0
+    closed: bool = False
+
+    async def list_tools(self, server: ClientServer) -> tuple[McpTool, ...]:
+        self.listed.append(server)
+        await asyncio.sleep(self.list_s)
+        if self.list_error:
+            raise McpCallError("protocol_error", self.list_error)
+        return tuple(tool for tool in self.tools if server.allowed.matches(tool))
+
+    async def call(self, server: ClientServer, tool: str, arguments: str) -> str:
+        self.called.append((server.label, tool, arguments))
+        try:
+            await asyncio.sleep(self.call_s)
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        if self.call_error is not None:
+            raise self.call_error
+        return "sunny"
+
+    def forget(self, server: ClientServer) -> None:
+        self.forgotten.append(server.label)
+
+    async def aclose(self) -> None:
+        self.closed = True
+
+
+Scene = Callable[[SessionHarness, ScriptedServers], Coroutine[None, None, None]]
+
+
+def run(
+    scene: Scene,
+    *answers: Answer | tuple[Answer, ...],
+    servers: ScriptedServers | None = None,
+    hosts: str = "tools.example.org",
+) -> tuple[SessionHarness, ScriptedServers]:
+    """Runs a scene with a client that may name servers at these hosts."""
+    config = replace(CONFIG, mcp_hosts=McpHosts.of(hosts))
+    harness = SessionHarness(answers or ("Yes.",), client=Client(config))
+    harness.talk.configure(config)
+    servers = servers or ScriptedServers()
+    harness.talk.mcp.connect = lambda _hosts: servers
+    run_scene(lambda harness: scene(harness, servers), harness)
+    return harness, servers
+
+
+async def listed(harness: SessionHarness, *tools: Event, **session: Any) -> None:
+    """Names servers and waits until their tools are listed."""
+    count = sum(tool["type"] == "mcp" for tool in tools)
+    await harness.update(tools=list(tools), output_modalities=["text"], **session)
+    await harness.until("mcp_list_tools.completed", len(harness.events("mcp_list_tools.completed")) + count)
+
+
+async def ask(harness: SessionHarness, text: str = "What is the weather?", **response: Any) -> None:
+    await harness.type_text(text)
+    await harness.send("response.create", response=response)
+
+
+def without_id(item: Event) -> Event:
+    return {name: value for name, value in item.items() if name != "id"}
+
+
+# ---- lists ----
+
+
+def test_tools_are_listed_and_offered() -> None:
+    async def scene(harness: SessionHarness, _servers: ScriptedServers) -> None:
+        await listed(harness, {**HOME, "server_description": "The house"})
+        await ask(harness)
+        await harness.until("response.done")
+
+    harness, servers = run(scene)
+    at = harness.kinds.index("session.updated")
+    assert harness.kinds[at : at + 5] == [
+        "session.updated", "conversation.item.added", "mcp_list_tools.in_progress", "conversation.item.done",
+        "mcp_list_tools.completed",
+    ]  # fmt: skip
+    (added,), (done,) = harness.events("conversation.item.added")[:1], harness.events("conversation.item.done")[:1]
+    assert added["item"]["tools"] == []
+    assert without_id(done["item"]) == {
+        "type": "mcp_list_tools",
+        "server_label": "home",
+        "tools": [
+            {
+                "name": "weather",
+                "description": "The weather at a place.",
+                "input_schema": {"type": "object"},
+                "annotations": {"readOnlyHint": True},
+            },
+            {"name": "add", "description": "Put something on the list.", "input_schema": {"type": "object"}},
+        ],
+    }
+    offered = harness.model.options[0].functions
+    assert [function.name for function in offered] == ["home_add", "home_weather"]
+    assert offered[1].description == "The house: The weather at a place."
+    assert harness.session.history.messages()[1].role == "user", "the model sees no list"
+    assert servers.closed
+
+
+def test_session_object_has_server_without_secrets() -> None:
+    async def scene(harness: SessionHarness, servers: ScriptedServers) -> None:
+        await listed(harness, {**HOME, "authorization": "secret", "headers": {"X-Key": "secret too"},
+                               "allowed_tools": ["weather"]})  # fmt: skip
+        assert servers.listed[0].headers == (("Authorization", "Bearer secret"), ("X-Key", "secret too"))
+        assert "secret" not in repr(servers.listed[0])
+
+    harness, _ = run(scene)
+    (updated,) = harness.events("session.updated")
+    assert updated["session"]["tools"] == [{**HOME, "allowed_tools": ["weather"]}]
+    assert "secret" not in json.dumps([event for _, event in harness.log])
+
+
+@pytest.mark.parametrize(
+    ("allowed", "names"),
+    [
+        (["weather"], ["home_weather"]),
+        ({"tool_names": ["add", "other"]}, ["home_add"]),
+        ({"read_only": True}, ["home_weather"]),
+        ({"read_only": False, "tool_names": ["weather"]}, []),
+        (None, ["home_add", "home_weather"]),
+    ],
+)
+def test_only_allowed_tools_are_offered(allowed: object, names: list[str]) -> None:
+    async def scene(harness: SessionHarness, _servers: ScriptedServers) -> None:
+        await listed(harness, {**HOME, "allowed_tools": allowed})
+        await ask(harness)
+        await harness.until("response.done")
+
+    harness, _ = run(scene)
+    assert [function.name for function in harness.model.options[0].functions] == names
+
+
+def test_failed_list_is_reported_and_tried_again_when_named_again() -> None:
+    servers = ScriptedServers(list_error="no connection")
+
+    async def scene(harness: SessionHarness, servers: ScriptedServers) -> None:
+        await harness.update(tools=[HOME])
+        await harness.until("error")
+        servers.list_error = ""
+        await listed(harness, HOME)
+
+    harness, _ = run(scene, servers=servers)
+    assert len(harness.events("mcp_list_tools.failed")) == 1
+    (error,) = harness.events("error")
+    assert error["error"]["code"] == "mcp_list_tools_failed"
+    assert error["error"]["message"] == "The tools of the MCP server 'home' cannot be listed: no connection"
+
+
+def test_same_servers_are_not_listed_again_and_others_are_left() -> None:
+    async def scene(harness: SessionHarness, servers: ScriptedServers) -> None:
+        await listed(harness, HOME)
+        await harness.update(tools=[{**HOME, "require_approval": "always"}])
+        assert len(servers.listed) == 1
+        await harness.update(tools=[])
+        assert servers.forgotten == ["home"]
+        await ask(harness)
+        await harness.until("response.done")
+
+    harness, _ = run(scene)
+    assert harness.model.options[0].functions == ()
+
+
+# ---- calls ----
+
+
+def test_call_is_an_item_of_the_response_and_the_model_goes_on() -> None:
+    async def scene(harness: SessionHarness, _servers: ScriptedServers) -> None:
+        await listed(harness, HOME)
+        await ask(harness)
+        await harness.until("response.done")
+        await harness.send("conversation.item.retrieve", item_id=harness.done[0]["output"][0]["id"])
+
+    harness, servers = run(scene, (CALL,), "It is sunny.")
+    assert servers.called == [("home", "weather", ROME)]
+    at = harness.kinds.index("response.created")
+    assert harness.kinds[at:-1] == [
+        "response.created",
+        "response.output_item.added", "conversation.item.added",
+        "response.mcp_call_arguments.delta", "response.mcp_call_arguments.done", "response.mcp_call.in_progress",
+        "response.mcp_call.completed", "response.output_item.done", "conversation.item.done",
+        "response.output_item.added", "conversation.item.added", "response.content_part.added",
+        "response.output_text.delta", "response.output_text.done", "response.content_part.done",
+        "response.output_item.done", "conversation.item.done", "response.done",
+    ]  # fmt: skip
+    call, message = harness.done[0]["output"]
+    assert without_id(call) == DONE_CALL
+    assert message["content"][0]["text"] == "It is sunny."
+    assert harness.events("conversation.item.retrieved")[0]["item"] == call
+    asked = harness.model.asked[1]
+    assert [(one.role, one.content) for one in asked[-2:]] == [("assistant", ""), ("tool", "sunny")]
+    assert asked[-2].calls[0].name == "home_weather"
+
+
+def test_words_before_a_call_and_after_it_are_one_message() -> None:
+    async def scene(harness: SessionHarness, _servers: ScriptedServers) -> None:
+        await listed(harness, HOME)
+        await ask(harness)
+        await harness.until("response.done")
+
+    harness, _ = run(scene, ("Let me look. ", CALL), "It is sunny.")
+    message, call = harness.done[0]["output"]
+    assert message["content"][0]["text"].split() == "Let me look. It is sunny.".split()
+    assert without_id(call) == DONE_CALL
+
+
+def test_failed_call_has_its_error_and_the_model_is_told() -> None:
+    async def scene(harness: SessionHarness, _servers: ScriptedServers) -> None:
+        await listed(harness, HOME)
+        await ask(harness)
+        await harness.until("response.done")
+
+    servers = ScriptedServers(call_error=McpCallError("http_error", "the server answers with status 500", 500))
+    harness, _ = run(scene, (CALL,), "It did not work.", servers=servers)
+    assert len(harness.events("response.mcp_call.failed")) == 1
+    call, _ = harness.done[0]["output"]
+    assert call["error"] == {"type": "http_error", "code": 500, "message": "the server answers with status 500"}
+    assert call["output"] is None
+    assert harness.model.asked[1][-1].content == "error: the server answers with status 500"
+
+
+def test_slow_call_ends_at_its_time_limit() -> None:
+    async def scene(harness: SessionHarness, _servers: ScriptedServers) -> None:
+        await listed(harness, HOME)
+        await ask(harness)
+        await harness.until("response.done")
+
+    harness, servers = run(scene, (CALL,), "It took too long.", servers=ScriptedServers(call_s=60))
+    assert servers.cancelled == 1
+    assert harness.done[0]["output"][0]["error"]["message"] == "no answer within 8 s"
+    assert harness.done[0]["status"] == "completed"
+
+
+def test_cancelled_response_closes_its_call() -> None:
+    async def scene(harness: SessionHarness, _servers: ScriptedServers) -> None:
+        await listed(harness, HOME)
+        await ask(harness)
+        await harness.until("response.mcp_call.in_progress")
+        await harness.send("response.cancel")
+        await harness.until("response.done")
+        await asyncio.sleep(1)
+
+    harness, servers = run(scene, (CALL,), servers=ScriptedServers(call_s=60))
+    assert servers.cancelled == 1
+    assert len(harness.events("response.mcp_call.failed")) == 1
+    assert harness.done[0]["status"] == "cancelled"
+    assert harness.done[0]["output"][0]["error"]["message"] == "the call was cancelled"
+
+
+def test_deleted_call_is_not_in_the_prompt() -> None:
+    async def scene(harness: SessionHarness, _servers: ScriptedServers) -> None:
+        await listed(harness, HOME)
+        await ask(harness)
+        await harness.until("response.done")
+        await harness.send("conversation.item.delete", item_id=harness.done[0]["output"][0]["id"])
+
+    harness, _ = run(scene, (CALL,), "It is sunny.")
+    assert [one.role for one in harness.session.history.messages()] == ["system", "user", "assistant"]
+
+
+# ---- approval ----
+
+
+async def requested(harness: SessionHarness, approval: object = "always") -> Event:
+    """Has the model call a tool that needs approval; returns the request."""
+    await listed(harness, {**HOME, "require_approval": approval})
+    await ask(harness)
+    await harness.until("response.done")
+    (request,) = harness.done[0]["output"]
+    assert isinstance(request, dict)
+    return request
+
+
+async def answer(harness: SessionHarness, request: str, *, approve: bool, **more: object) -> None:
+    item = {"type": "mcp_approval_response", "approval_request_id": request, "approve": approve, **more}
+    await harness.send("conversation.item.create", previous_item_id=request, item=item)
+
+
+def test_approved_call_is_made_and_the_assistant_goes_on_by_itself() -> None:
+    async def scene(harness: SessionHarness, servers: ScriptedServers) -> None:
+        request = await requested(harness)
+        assert without_id(request) == {
+            "type": "mcp_approval_request", "server_label": "home", "name": "weather", "arguments": ROME
+        }  # fmt: skip
+        assert servers.called == []
+        await answer(harness, request["id"], approve=True)
+        await harness.until("response.done", 2)
+
+    harness, servers = run(scene, (CALL,), "It is sunny.")
+    assert servers.called == [("home", "weather", ROME)]
+    kinds = harness.kinds[harness.kinds.index("response.done") + 1 :]
+    assert kinds[:7] == [
+        "conversation.item.added", "conversation.item.done",  # the client's answer
+        "conversation.item.added", "response.mcp_call.in_progress", "response.mcp_call.completed",
+        "conversation.item.done", "response.created",
+    ]  # fmt: skip
+    call = harness.events("conversation.item.done")[-2]["item"]
+    request_id = harness.done[0]["output"][0]["id"]
+    assert without_id(call) == {**DONE_CALL, "approval_request_id": request_id}
+    assert harness.model.asked[1][-1].content == "sunny"
+    assert harness.model.asked[1][-2].calls[0].name == "home_weather"
+    assert not harness.errors
+
+
+def test_refused_call_is_not_made_and_the_model_is_told() -> None:
+    async def scene(harness: SessionHarness, _servers: ScriptedServers) -> None:
+        request = await requested(harness)
+        await answer(harness, request["id"], approve=False, reason="not today")
+        await harness.until("response.done", 2)
+        await answer(harness, request["id"], approve=True)
+
+    harness, servers = run(scene, (CALL,), "Then I will not look.")
+    assert servers.called == []
+    assert harness.model.asked[1][-1].content == "error: not done: this call was not approved: not today"
+    assert harness.errors == ["invalid_approval_request_id"], "a request is answered once"
+
+
+@pytest.mark.parametrize(
+    ("approval", "needed"),
+    [
+        ("never", False),
+        ({"never": {"read_only": True}}, False),
+        ({"never": {"tool_names": ["add"]}}, True),
+        ({"always": {"tool_names": ["weather"]}, "never": {"read_only": True}}, True),
+        ({"always": {"tool_names": ["add"]}}, True),
+        (None, True),
+    ],
+)
+def test_approval_is_needed_unless_a_filter_says_never(approval: object, needed: bool) -> None:
+    async def scene(harness: SessionHarness, _servers: ScriptedServers) -> None:
+        await listed(harness, {**HOME, "require_approval": approval})
+        await ask(harness)
+        await harness.until("response.done")
+
+    harness, servers = run(scene, (CALL,), "It is sunny.")
+    assert bool(servers.called) != needed
+    assert harness.done[0]["output"][0]["type"] == ("mcp_approval_request" if needed else "mcp_call")
+
+
+def test_two_calls_of_a_response_are_answered_before_the_assistant_goes_on() -> None:
+    async def scene(harness: SessionHarness, _servers: ScriptedServers) -> None:
+        await listed(harness, {**HOME, "require_approval": "always"})
+        await ask(harness)
+        await harness.until("response.done")
+        first, second = harness.done[0]["output"]
+        await answer(harness, first["id"], approve=True)
+        await asyncio.sleep(2)
+        assert len(harness.done) == 1
+        await answer(harness, second["id"], approve=True)
+        await harness.until("response.done", 2)
+
+    harness, servers = run(scene, (CALL, FunctionCall("call_2", "home_add", "{}")), "Done.")
+    assert [tool for _, tool, _ in servers.called] == ["weather", "add"]
+    assert [one.role for one in harness.model.asked[1]][-4:] == ["assistant", "tool", "assistant", "tool"]
+
+
+def test_approved_call_of_a_server_that_was_left_fails() -> None:
+    async def scene(harness: SessionHarness, _servers: ScriptedServers) -> None:
+        request = await requested(harness)
+        await harness.update(tools=[])
+        await answer(harness, request["id"], approve=True)
+        await harness.until("response.done", 2)
+
+    harness, servers = run(scene, (CALL,), "It is gone.")
+    assert servers.called == []
+    assert len(harness.events("response.mcp_call.failed")) == 1
+
+
+# ---- one response, and old items ----
+
+
+def test_response_has_servers_of_its_own() -> None:
+    async def scene(harness: SessionHarness, _servers: ScriptedServers) -> None:
+        await harness.update(output_modalities=["text"])
+        await ask(harness, tools=[HOME])
+        await harness.send("response.create")  # refused, because the first one waits for its tools
+        await harness.until("response.done")
+        await ask(harness, "And now?")
+        await harness.until("response.done", 2)
+
+    harness, _ = run(scene, (CALL,), "It is sunny.")
+    assert harness.errors == ["conversation_already_has_active_response"]
+    assert harness.done[0]["output"][0]["output"] == "sunny"
+    assert harness.model.options[-1].functions == (), "the session has no servers"
+
+
+def test_response_names_a_server_of_the_session_by_its_label() -> None:
+    async def scene(harness: SessionHarness, servers: ScriptedServers) -> None:
+        await listed(harness, HOME, {**HOME, "server_label": "other"})
+        await ask(harness, tools=[{"type": "mcp", "server_label": "home"}])
+        await harness.until("response.done")
+        assert len(servers.listed) == 2
+
+    harness, _ = run(scene)
+    assert [function.name for function in harness.model.options[0].functions] == ["home_add", "home_weather"]
+
+
+def test_response_that_waits_for_tools_can_be_cancelled() -> None:
+    async def scene(harness: SessionHarness, _servers: ScriptedServers) -> None:
+        await ask(harness, tools=[HOME])
+        await harness.send("response.cancel")
+        await harness.until("mcp_list_tools.completed")
+        await asyncio.sleep(1)
+
+    harness, _ = run(scene)
+    assert harness.done == []
+    assert not harness.errors
+
+
+def test_tool_choice_names_a_tool_of_a_server() -> None:
+    choice = {"type": "mcp", "server_label": "home", "name": "weather"}
+
+    async def scene(harness: SessionHarness, _servers: ScriptedServers) -> None:
+        await harness.update(tools=[HOME], tool_choice=choice, output_modalities=["text"])
+        await ask(harness, tool_choice=choice)  # not listed yet
+        await harness.until("response.done")
+        await harness.until("mcp_list_tools.completed")
+        await ask(harness)
+        await harness.until("response.done", 2)
+
+    harness, _ = run(scene)
+    assert harness.events("session.updated")[0]["session"]["tool_choice"] == choice
+    assert [options.choice for options in harness.model.options] == ["auto", "home_weather"]
+    assert [error["error"]["param"] for error in harness.events("error")] == ["response.tool_choice"]
+
+
+def test_old_items_are_accepted_and_nothing_is_called() -> None:
+    called = {"server_label": "home", "name": "weather", "arguments": ROME}
+    tools = [{"name": "weather", "input_schema": {"type": "object"}}]
+
+    async def scene(harness: SessionHarness, servers: ScriptedServers) -> None:
+        await listed(harness, HOME)
+        for item in (
+            {"id": "a", "type": "mcp_list_tools", "server_label": "home", "tools": tools},
+            {"id": "b", "type": "mcp_approval_request", **called},
+            {"id": "c", "type": "mcp_approval_response", "approval_request_id": "b", "approve": True},
+            {"id": "d", "type": "mcp_call", **called, "approval_request_id": "b", "output": "rain"},
+            {"type": "mcp_call", **called, "error": {"type": "tool_execution_error", "message": "no such place"}},
+        ):
+            await harness.send("conversation.item.create", item=item)
+        assert servers.called == []
+
+    harness, _ = run(scene)
+    assert not harness.errors
+    assert not harness.done
+    messages = harness.session.history.messages()
+    assert [(one.role, one.content) for one in messages[1:]] == [
+        ("assistant", ""), ("tool", "rain"), ("assistant", ""), ("tool", "error: no such place"),
+    ]  # fmt: skip
+    items = [event["item"] for event in harness.events("conversation.item.done")]
+    assert items[-5]["tools"] == tools
+    assert items[-2]["output"] == "rain"
+
+
+# ---- what is refused ----
+
+
+@pytest.mark.parametrize(
+    ("server", "code", "param"),
+    [
+        ({"server_url": "https://other.example.org/mcp"}, "not_supported", "server_url"),
+        ({"server_url": "https://tools.example.org:8443/mcp"}, "not_supported", "server_url"),
+        ({"server_url": "ftp://tools.example.org/mcp"}, "not_supported", "server_url"),
+        ({"server_url": "https://me:pw@tools.example.org/mcp"}, "not_supported", "server_url"),
+        ({"server_url": None}, "missing_required_parameter", "server_url"),
+        ({"server_label": "no label!"}, "invalid_value", "server_label"),
+        ({"connector_id": "connector_gmail"}, "not_supported", "connector_id"),
+        ({"tunnel_id": "t"}, "not_supported", "tunnel_id"),
+        ({"defer_loading": True}, "not_supported", "defer_loading"),
+        ({"allowed_callers": ["programmatic"]}, "not_supported", "allowed_callers[0]"),
+        ({"headers": {"Host": "internal"}}, "invalid_value", "headers"),
+        ({"headers": {"mcp-session-id": "1"}}, "invalid_value", "headers"),
+        ({"headers": {"X-Key": "a\r\nHost: internal"}}, "invalid_value", "headers.X-Key"),
+        ({"headers": {"X-Key": 5}}, "invalid_type", "headers.X-Key"),
+        ({"headers": {"Authorization": "x"}, "authorization": "y"}, "invalid_value", "authorization"),
+        ({"require_approval": "sometimes"}, "invalid_value", "require_approval"),
+        ({"require_approval": {"never": {}}}, "invalid_value", "require_approval.never"),
+        ({"allowed_tools": 5}, "invalid_type", "allowed_tools"),
+        ({"extra": 5}, "unknown_parameter", "extra"),
+    ],
+)
+def test_wrong_server_is_refused_by_its_field(server: Event, code: str, param: str) -> None:
+    async def scene(harness: SessionHarness, servers: ScriptedServers) -> None:
+        await harness.update(tools=[{**HOME, **server}], instructions="Hello.")
+        await asyncio.sleep(1)
+        assert servers.listed == []
+
+    harness, _ = run(scene)
+    (error,) = harness.events("error")
+    assert (error["error"]["code"], error["error"]["param"]) == (code, f"session.tools[0].{param}")
+    session = harness.events("session.updated")[0]["session"]
+    assert session["tools"] == []
+    assert session["instructions"] == "Hello."
+
+
+def test_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("web.wire.mcp_fields.mcp_available", lambda: False)
+
+    async def scene(harness: SessionHarness, _servers: ScriptedServers) -> None:
+        await harness.update(tools=[HOME])
+
+    harness, _ = run(scene)
+    (error,) = harness.events("error")
+    assert error["error"]["code"] == "not_supported"
+    assert "extra `mcp`" in error["error"]["message"]
+
+
+def test_more_than_eight_servers_are_refused_singly() -> None:
+    async def scene(harness: SessionHarness, _servers: ScriptedServers) -> None:
+        await harness.update(tools=[{**HOME, "server_label": f"home{number}"} for number in range(10)])
+        await harness.until("mcp_list_tools.completed", 8)
+
+    harness, servers = run(scene)
+    assert [error["error"]["param"] for error in harness.events("error")] == ["session.tools[8]", "session.tools[9]"]
+    assert len(servers.listed) == 8
