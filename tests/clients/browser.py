@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 import soundfile
+from clients.environments import CLIENTS
 from page_browser import FLAGS, chromium_path
 from playwright.async_api import Route, async_playwright
-
-from clients.environments import CLIENTS
 
 PAGE = "<!doctype html><title>client</title>"
 TYPES = {".mjs": "text/javascript", ".js": "text/javascript", ".pcm": "application/octet-stream"}

@@ -54,20 +54,23 @@ class Client:
         program = str(CLIENTS / self.program)
         if self.program.endswith(".mjs"):
             return ["node", program], {"CLIENT_PACKAGES": str(node_modules_of(self.environment))}
-        return [str(python_of(self.environment)), program], {"PYTHONPATH": str(CLIENTS), "PYTHONSAFEPATH": "1"}
+        return [str(python_of(self.environment)), program], {
+            "PYTHONPATH": str(CLIENTS / "shared"),
+            "PYTHONSAFEPATH": "1",
+        }
 
 
 CLIENT_PROGRAMS = (
     Client("openai", "openai/program_async.py", "openai"),
     Client("openai-sync", "openai/program_sync.py", "openai"),
     Client("openai-1", "openai/program_async.py", "openai_1"),
+    Client("openai-1-beta", "openai_1/program_beta.py", "openai_1"),
     Client("openai-npm", "javascript/openai.mjs", "javascript"),
     Client("openai-agents", "openai_agents/program.py", "openai_agents"),
     Client("agents-node", "javascript/agents_node.mjs", "javascript"),
     Client("agents-browser", "javascript/agents_browser.mjs", "javascript", in_browser=True),
     Client("livekit", "livekit/program.py", "livekit"),
     Client("pipecat", "pipecat/program.py", "pipecat"),
-    Client("openai-1-beta", "openai_1/program_beta.py", "openai_1"),
 )
 
 
@@ -87,10 +90,7 @@ class ClientServer:
 @asynccontextmanager
 async def client_server(folder: Path) -> AsyncGenerator[ClientServer]:
     """Runs a server with TLS beside plain HTTP, and a language model that answers every client."""
-    folder.mkdir(parents=True, exist_ok=True)
-    certificate, key = make_certificate(folder)
-    speech = folder / "speech.pcm"
-    speech.write_bytes(recording(WHAT_TIME).astype("<i2").tobytes())
+    certificate, key, speech = await asyncio.to_thread(_make_files, folder)
     async with answering_service() as llm:
         loader = real_engines(folder / "traces", llm, "skills.before_llm=false", "server.max_sessions=8")
         async with (
@@ -105,6 +105,13 @@ async def client_server(folder: Path) -> AsyncGenerator[ClientServer]:
                 "mcp_url": "http://127.0.0.1:9/mcp",
             }
             yield ClientServer(server, fields)
+
+
+def _make_files(folder: Path) -> tuple[Path, Path, Path]:
+    folder.mkdir(parents=True, exist_ok=True)
+    speech = folder / "speech.pcm"
+    speech.write_bytes(recording(WHAT_TIME).astype("<i2").tobytes())
+    return *make_certificate(folder), speech
 
 
 async def outcomes_of(client: Client, folder: Path, only: tuple[str, ...] = ()) -> Outcomes:

@@ -1,6 +1,6 @@
 // The features of @openai/agents-realtime, for Node and for a browser.
 
-import * as shared from "../reporting.mjs";
+import * as shared from "../shared/reporting.mjs";
 
 const { assert, refusal, sleep, speak, Refused } = shared;
 

@@ -1,6 +1,6 @@
 // @openai/agents-realtime in a browser, with a client secret: over a WebSocket, and over WebRTC.
 
-import { Refused, assert, runFeatures } from "../reporting.mjs";
+import { Refused, assert, runFeatures } from "../shared/reporting.mjs";
 import { clientSecret, featuresOf } from "./agents.mjs";
 
 export async function run(settings, report) {

@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
-import { runFeatures } from "../reporting.mjs";
+import { runFeatures } from "../shared/reporting.mjs";
 import { featuresOf } from "./agents.mjs";
 
 const file = join(process.env.CLIENT_PACKAGES, "@openai", "agents-realtime", "dist", "index.mjs");

@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
-import * as shared from "../reporting.mjs";
+import * as shared from "../shared/reporting.mjs";
 
 const { assert, refusal, runFeatures, sleep, speak, Missing } = shared;
 const folder = join(process.env.CLIENT_PACKAGES, "openai");

@@ -21,9 +21,9 @@ from reporting import (
     QUESTION,
     SILENCE,
     STORY_REQUEST,
-    Missing,
+    MissingError,
     Pace,
-    Refused,
+    RefusedError,
     Settings,
     blocks,
     feature,
@@ -50,7 +50,7 @@ class Talk:
             event = await self.connection.recv()
             self.events.append(event)
             if event.type == "error" and self.raises:
-                raise Refused(f"{event.error.code}: {event.error.param or event.error.message}")
+                raise RefusedError(f"{event.error.code}: {event.error.param or event.error.message}")
         return found[count - 1]
 
     async def write(self, text: str, **item: Any) -> None:
@@ -240,7 +240,7 @@ async def retrieval_of_sound(settings: Settings) -> None:
         part = (await talk.until("conversation.item.retrieved")).item.content[0]
         assert part.type == "input_audio"
         if not part.audio:
-            raise Missing("the item has no sound")
+            raise MissingError("the item has no sound")
         assert len(base64.b64decode(part.audio)) > 24_000
 
 

@@ -20,9 +20,9 @@ from reporting import (
     QUESTION,
     SILENCE,
     STORY_REQUEST,
-    Missing,
+    MissingError,
     Pace,
-    Refused,
+    RefusedError,
     Settings,
     blocks,
     feature,
@@ -46,7 +46,7 @@ class Talk:
             event = self.connection.recv()
             self.events.append(event)
             if event.type == "error":
-                raise Refused(f"{event.error.code}: {event.error.param or event.error.message}")
+                raise RefusedError(f"{event.error.code}: {event.error.param or event.error.message}")
         return found[count - 1]
 
     def write(self, text: str, **item: Any) -> None:
@@ -205,7 +205,7 @@ def retrieval_of_sound(settings: Settings) -> None:
         talk.until("response.done")
         talk.connection.conversation.item.retrieve(item_id=spoken.item_id)
         if not talk.until("conversation.item.retrieved").item.content[0].audio:
-            raise Missing("the item has no sound")
+            raise MissingError("the item has no sound")
 
 
 @feature("turns by the client")

@@ -17,7 +17,7 @@ from reporting import (
     SILENCE,
     STORY_REQUEST,
     Pace,
-    Refused,
+    RefusedError,
     Settings,
     blocks,
     feature,
@@ -41,7 +41,7 @@ class Talk:
             event = await self.connection.recv()
             self.events.append(event)
             if event.type == "error":
-                raise Refused(f"{event.error.code}: {event.error.param or event.error.message}")
+                raise RefusedError(f"{event.error.code}: {event.error.param or event.error.message}")
         return found[count - 1]
 
     async def write(self, text: str) -> None:

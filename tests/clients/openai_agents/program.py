@@ -7,6 +7,7 @@ from typing import Any
 
 from agents import GuardrailFunctionOutput, OutputGuardrail, function_tool
 from agents.realtime import OpenAIRealtimeWebSocketModel, RealtimeAgent, RealtimeRunner, realtime_handoff
+from agents.realtime.model_inputs import RealtimeModelSendRawMessage
 from reporting import (
     ANSWER,
     GREETING,
@@ -18,7 +19,7 @@ from reporting import (
     SILENCE,
     STORY_REQUEST,
     Pace,
-    Refused,
+    RefusedError,
     Settings,
     blocks,
     feature,
@@ -42,7 +43,7 @@ class Talk:
                 error = event.error
                 code = getattr(error, "code", None)
                 param = getattr(error, "param", None)
-                self.failed = Refused(f"{code}: {param}") if code else AssertionError(str(error))
+                self.failed = RefusedError(f"{code}: {param}") if code else AssertionError(str(error))
             self._came.set()
 
     def of(self, kind: str) -> list[Any]:
@@ -236,8 +237,6 @@ async def tls(settings: Settings) -> None:
 
 
 def _raw(kind: str) -> Any:
-    from agents.realtime.model_inputs import RealtimeModelSendRawMessage
-
     return RealtimeModelSendRawMessage(message={"type": kind})
 
 

@@ -47,11 +47,11 @@ PIXEL = (
 """A red pixel, as a data URL."""
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """The server refused what the feature needs with an error of the protocol."""
 
 
-class Missing(Exception):
+class MissingError(Exception):
     """The server gave an answer, but without what the feature is for."""
 
 
@@ -137,20 +137,22 @@ async def _run(name: str, test: Feature, settings: Settings, turn: asyncio.Semap
                 else:
                     await asyncio.to_thread(test, settings)
             answer, detail = "works", ""
-        except Refused as refusal:
+        except RefusedError as refusal:
             answer, detail = "refused", str(refusal)
-        except Missing as missing:
+        except MissingError as missing:
             answer, detail = "missing", str(missing)
         except BaseExceptionGroup as group:
             answer, detail = _answer_of_group(group)
         except Exception:  # noqa: BLE001 - one failure must not hide the other features
             answer, detail = "failed", traceback.format_exc()
         seconds = round(time.monotonic() - began_s, 1)
-        print(json.dumps({"feature": name, "answer": answer, "detail": detail[-2000:], "s": seconds}), flush=True)
+        line = {"feature": name, "answer": answer, "detail": detail[-2000:], "s": seconds}
+        sys.stdout.write(f"{json.dumps(line)}\n")
+        sys.stdout.flush()
 
 
 def _answer_of_group(group: BaseExceptionGroup[BaseException]) -> tuple[str, str]:
-    for kind, answer in ((Refused, "refused"), (Missing, "missing")):
+    for kind, answer in ((RefusedError, "refused"), (MissingError, "missing")):
         found = group.subgroup(kind)
         if found is not None:
             return answer, str(found.exceptions[0])

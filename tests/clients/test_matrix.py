@@ -1,0 +1,58 @@
+"""The matrix of clients and features agrees with the programs, the locks and the page."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from clients.environments import CLIENTS
+from clients.expectations import PAGE, TABLE, expected_answers, features_of, page_with, pinned, rendered, titled
+from clients.running import CLIENT_PROGRAMS, Client
+
+EACH_CLIENT = pytest.mark.parametrize("client", CLIENT_PROGRAMS, ids=lambda client: client.name)
+
+
+def test_page_shows_expected_answers() -> None:
+    table = rendered({client.name: expected_answers(client) for client in CLIENT_PROGRAMS})
+    assert PAGE.read_text(encoding="utf-8") == page_with(table), "run: python -m tests.clients.matrix"
+
+
+def test_table_names_every_client_and_feature() -> None:
+    assert set(TABLE["clients"]) == {client.name for client in CLIENT_PROGRAMS}
+    used = {feature for client in CLIENT_PROGRAMS for feature in features_of(client)}
+    assert used == set(TABLE["features"])
+    answers = {answer for client in CLIENT_PROGRAMS for answer in expected_answers(client).values()}
+    assert answers <= {"works", "refused", "missing"}
+    for client, exceptions in TABLE.get("exceptions", {}).items():
+        assert client in TABLE["clients"]
+        assert set(exceptions) <= set(TABLE["features"])
+
+
+@EACH_CLIENT
+def test_every_client_uses_common_features(client: Client) -> None:
+    common = {"text", "speech", "function call", "interruption", "session settings"}
+    assert common <= set(features_of(client))
+
+
+@EACH_CLIENT
+def test_title_names_pinned_version(client: Client) -> None:
+    package, version = titled(client).replace(",", "").split(" ")[:2]
+    assert pinned(CLIENTS / client.environment)[package] == version
+
+
+@pytest.mark.parametrize("lock", sorted(CLIENTS.glob("*/requirements.lock")), ids=lambda lock: lock.parent.name)
+def test_python_locks_have_hashes_and_no_registry(lock: Path) -> None:
+    text = lock.read_text(encoding="utf-8")
+    assert not re.search(r"://|^-|@ |^\s*#", text, re.MULTILINE)
+    blocks = re.split(r"\n(?=\S)", text.strip())
+    assert [block.split("\n")[0] for block in blocks if "--hash=sha256:" not in block] == []
+
+
+def test_npm_lock_has_hashes_and_no_registry() -> None:
+    text = (CLIENTS / "javascript" / "package-lock.json").read_text(encoding="utf-8")
+    packages = {name: package for name, package in json.loads(text)["packages"].items() if name}
+    for package in packages.values():
+        package.pop("funding", None)
+    assert "://" not in json.dumps(packages)
+    assert len(packages) > 10
+    assert [name for name, package in packages.items() if not package.get("integrity")] == []
