@@ -23,6 +23,9 @@ OPEN_FOLDER = "/static/"
 TOKEN_LATER_PATHS = frozenset({"/v1/phone", "/v1/phone/"})
 """Paths whose clients cannot set a header: without a key they send the token in their first message instead."""
 
+SECRET_PATHS = frozenset({*REALTIME_PATHS, *TOKEN_LATER_PATHS})
+"""Paths whose clients may send a client secret in place of the token."""
+
 TOKEN_SHAPE = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{16,512}")
 """Characters that are valid in a subprotocol; at least 16 of them, so that the token cannot be guessed."""
 
@@ -159,7 +162,7 @@ class AccessControl:
         # All keys are compared, each in constant time.
         if self._token is not None and any([hmac.compare_digest(key.encode(), self._token.encode()) for key in keys]):  # noqa: C419
             return None
-        if request.path in REALTIME_PATHS and request.secret_is_valid is not None:
+        if request.path in SECRET_PATHS and request.secret_is_valid is not None:
             # Checked without a server token too: the session would lack the settings that belong to the secret.
             return None if request.secret_is_valid else _SECRET_INVALID
         if self._token is None or request.path in OPEN_PATHS or request.path.startswith(OPEN_FOLDER):
