@@ -1,6 +1,6 @@
 """Encodes the sound of a reply as a file while it is made: MP3, Opus in Ogg, FLAC, AAC (ADTS)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
@@ -43,8 +43,9 @@ class StreamEncoder:
         container, codec, options = _FORMS[form]
         self._written = _Written()
         self._file = av.open(self._written, "w", format=container, options={**options, "flush_packets": "1"})
-        self._stream = self._file.add_stream(codec, rate=REPLY_RATE_HZ)
-        assert isinstance(self._stream, av.AudioStream)
+        stream = self._file.add_stream(codec, rate=REPLY_RATE_HZ)
+        assert isinstance(stream, av.AudioStream)
+        self._stream = stream
         self._stream.layout = "mono"
         if form != "flac":
             self._stream.bit_rate = BIT_RATE
@@ -53,20 +54,14 @@ class StreamEncoder:
         """Returns what can be written of the file so far, perhaps nothing."""
         frame = av.AudioFrame.from_ndarray(np.ascontiguousarray(pcm)[None], format="s16", layout="mono")
         frame.sample_rate = REPLY_RATE_HZ
-        for packet in self._packets(frame):
-            self._file.mux(packet)
+        self._file.mux(self._stream.encode(frame))
         return self._written.take()
 
     def finish(self) -> bytes:
         """Returns the end of the file."""
-        for packet in self._packets(None):
-            self._file.mux(packet)
+        self._file.mux(self._stream.encode(None))
         self._file.close()
         return self._written.take()
-
-    def _packets(self, frame: av.AudioFrame | None) -> Iterator[av.Packet]:
-        assert isinstance(self._stream, av.AudioStream)
-        return iter(self._stream.encode(frame))
 
 
 class _Written:

@@ -43,9 +43,9 @@ def served(folder: Path, test: Test, *assignments: str, **engines: Any) -> None:
 
 def seconds(content: bytes) -> float:
     """Decodes a file; returns the length of its sound."""
-    with av.open(io.BytesIO(content)) as file:
+    with av.open(io.BytesIO(content), "r") as file:
         stream = file.streams.audio[0]
-        return sum(frame.samples for frame in file.decode(stream)) / (stream.rate or 1)
+        return float(sum(frame.samples for frame in file.decode(stream)) / (stream.rate or 1))
 
 
 @pytest.mark.parametrize("form", FORMATS)
