@@ -202,7 +202,7 @@ def _by_content_type(field: SdkField) -> list[SdkField]:
     """Returns one row for each type of a message's content, else the field itself."""
     words = literals(field.annotation)
     if field.path.endswith(".content[].type") and len(words) > 1:
-        return [SdkField(f"{field.path}={word}", field.steps, field.model, Literal[word]) for word in words]  # type: ignore[valid-type]
+        return [SdkField(f"{field.path}={word}", field.steps, field.model, Literal[word]) for word in words]
     return [field]
 
 

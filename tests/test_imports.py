@@ -36,8 +36,8 @@ NAME_ENGINES = frozenset(
 """Modules that may name engines: those of a conversation; the LLM clients; the catalogue for diagnosis."""
 
 LAYERS = (
-    "support", "config", "tls", "end_of_turn", "text", "models", "turns", "skills", "trace", "history", "events", "tools",
-    "documents", "storage", "pipeline", "setup", "trace_report", "replay", "commands", "program",
+    "support", "config", "tls", "end_of_turn", "text", "models", "turns", "skills", "trace", "history", "events",
+    "tools", "documents", "storage", "pipeline", "setup", "trace_report", "replay", "commands", "program",
 )  # fmt: skip
 """Packages and modules of `assistant`. Each imports only from itself and those before it (docs/architecture.md)."""
 

@@ -27,6 +27,9 @@ OPEN_FOLDER = "/static/"
 TOKEN_LATER_PATHS = frozenset({"/v1/phone", "/v1/phone/"})
 """Paths whose clients cannot set a header: without a key they send the token in their first message instead."""
 
+SECRET_PATHS = frozenset({*REALTIME_PATHS, *TOKEN_LATER_PATHS})
+"""Paths whose clients may send a client secret in place of the token."""
+
 TOKEN_SHAPE = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{16,512}")
 """Characters that are valid in a subprotocol; at least 16 of them, so that the token cannot be guessed."""
 

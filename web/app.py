@@ -27,6 +27,7 @@ from web.health import EngineHealth, readiness
 from web.http_api.client_secrets import ClientSecrets, is_client_secret
 from web.http_api.errors import FRESH
 from web.metrics import Metrics, watch_loop_lag
+from web.phone.caller_access import CallerAccess
 from web.phone.endpoint import PHONE_PATHS, PhoneEndpoint
 from web.session_acceptor import SessionAcceptor, pass_config
 from web.trace_stream import PATH as TRACES
@@ -100,9 +101,10 @@ def make_app(
     realtime: list[BaseRoute] = []
     for path in REALTIME_PATHS:
         realtime += [WebSocketRoute(path, RealtimeEndpoint(session_acceptor)), Route(path, no_socket, methods=_METHODS)]
-    phone = PhoneEndpoint(
-        session_acceptor, lambda scope, offered: access_control.accepts_token(_request_of(scope), offered), metrics
+    may_call = CallerAccess(
+        lambda scope, offered: access_control.accepts_token(_request_of(scope), offered), client_secrets
     )
+    phone = PhoneEndpoint(session_acceptor, may_call, metrics)
     for path in PHONE_PATHS:
         realtime += [WebSocketRoute(path, phone), Route(path, no_socket, methods=_METHODS)]
     routes: list[BaseRoute] = [

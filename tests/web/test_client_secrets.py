@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from web.http_api import client_secrets
-from web.http_api.client_secrets import BURST, MAX_ADDRESSES, MAX_BYTES, MAX_SECRETS, REFILL_PER_S, ClientSecrets
+from web.http_api.client_secrets import MAX_BYTES, MAX_SECRETS, ClientSecrets
 from web.wire.session_config import SessionConfig
 
 PIRATE = SessionConfig(instructions="Speak like a pirate.")
@@ -49,23 +49,6 @@ def test_number_and_size_of_secrets_are_limited() -> None:
     clock.now_s += 61
     assert store.make(PIRATE, 60, MAX_BYTES) is not None
     assert store.make(PIRATE, 60, 1) is None
-
-
-def test_rate_of_an_address_is_limited() -> None:
-    clock = Clock()
-    store = ClientSecrets(clock)
-    assert [store.allows("10.0.0.1") for _ in range(BURST + 1)] == [True] * BURST + [False]
-    assert store.allows("10.0.0.2")
-    clock.now_s += 1 / REFILL_PER_S
-    assert [store.allows("10.0.0.1") for _ in range(2)] == [True, False]
-
-
-def test_addresses_are_forgotten_in_order() -> None:
-    store = ClientSecrets(Clock())
-    for number in range(MAX_ADDRESSES + 10):
-        store.allows(str(number))
-    assert len(store._rates) == MAX_ADDRESSES
-    assert "9" not in store._rates
 
 
 def test_secret_itself_is_not_kept() -> None:

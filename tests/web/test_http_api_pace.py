@@ -43,7 +43,7 @@ def time_of_sentences(server: ServerState) -> list[float]:
                 return super().speak(text, speed)
 
         voice = Voice()
-        speech = Speech(lambda: voice, str, BodyReader(), AudioSlots(1), server)
+        speech = Speech(lambda: voice, str, str, BodyReader(), AudioSlots(1), server)
         async for _pcm in speech._sound(SENTENCES, 1.0):
             pass
         return times
@@ -88,7 +88,7 @@ def test_transcription_leaves_half_of_the_time_to_sessions(sessions: int, monkey
         async def made() -> SequenceRecognizer:
             return recognizer
 
-        service = Transcriptions(made, lambda: "en", BodyReader(), AudioSlots(1), state(sessions))
+        service = Transcriptions(made, lambda: "scripted", lambda: "en", BodyReader(), AudioSlots(1), state(sessions))
         loop = asyncio.get_running_loop()
         began_s = loop.time()
         segments = [one async for one in service._segments(recognizer, b"")]

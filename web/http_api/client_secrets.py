@@ -7,7 +7,6 @@ kept, in memory: they end with the process. Has no I/O; the clock is passed in.
 import hashlib
 import hmac
 import secrets
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -23,13 +22,6 @@ MAX_SECRETS = 1000
 """Secrets that are valid at a time."""
 MAX_BYTES = 64 << 20
 """Length of all their session settings together, as they were sent."""
-
-BURST = 30
-REFILL_PER_S = 0.5
-"""Secrets that one address may make: 30 at once, and one every 2 s after that."""
-
-MAX_ADDRESSES = 4096
-"""Addresses whose rate is known. Beyond it the one that asked longest ago is forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +42,6 @@ class ClientSecrets:
 
     now_s: Callable[[], float]
     _secrets: list[_Secret] = field(default_factory=list)
-    _rates: "OrderedDict[str, tuple[float, float]]" = field(default_factory=OrderedDict)
 
     def make(self, config: SessionConfig, seconds: float, size_bytes: int = 0) -> str | None:
         """Returns a new secret for sessions with these settings, or None if there are too many valid ones.
@@ -77,17 +68,6 @@ class ClientSecrets:
             if found:
                 return found[0].config
         return None
-
-    def allows(self, address: str) -> bool:
-        """Counts a request of an address. Returns whether it is within the address's rate."""
-        now_s = self.now_s()
-        left, counted_s = self._rates.pop(address, (float(BURST), now_s))
-        left = min(float(BURST), left + (now_s - counted_s) * REFILL_PER_S)
-        allowed = left >= 1
-        self._rates[address] = (left - 1 if allowed else left, now_s)
-        while len(self._rates) > MAX_ADDRESSES:
-            self._rates.popitem(last=False)
-        return allowed
 
     def _drop_expired(self) -> None:
         now_s = self.now_s()

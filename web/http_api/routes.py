@@ -18,6 +18,7 @@ from web.http_api.bodies import (
 )
 from web.http_api.client_secrets import ClientSecrets
 from web.http_api.models import Models
+from web.http_api.rate_limits import RateLimits
 from web.http_api.secret_endpoints import SecretEndpoints
 from web.http_api.serving import ApiEndpoint, AudioSlots, Handler, ServerState
 from web.http_api.speech import Speech
@@ -64,21 +65,31 @@ def api_routes(
     """Returns the routes. Without audio requests (0) there are no audio endpoints, without `calls` no WebRTC calls."""
 
     def answered(method: str, handle: Handler) -> ApiEndpoint:
-        return ApiEndpoint(method, handle, count_refused)
+        return ApiEndpoint(method, handle, count_refused, rates)
 
+    rates = RateLimits(client_secrets.now_s)
     bodies, engine_loader = BodyReader(), parts.engine_loader
     slots = AudioSlots(max_audio_requests)
     models = Models(state.engine_pool)
     secret = SecretEndpoints(
         client_secrets,
+        rates,
         bodies,
         state,
         lambda: parts.initial_config(engine_loader.voice.name),
         parts.service,
     )
-    speech = Speech(lambda: engine_loader.voice, engine_loader.spoken_text, bodies, slots, state)
+    speech = Speech(
+        lambda: engine_loader.voice,
+        lambda: _configured_voice(engine_loader),
+        engine_loader.spoken_text,
+        bodies,
+        slots,
+        state,
+    )
     transcriptions = Transcriptions(
         engine_loader.background_recognizer,
+        lambda: next((one.name for one in state.engine_pool.state() if one.stage == "stt"), ""),
         lambda: engine_loader.settings.assistant.language,
         bodies,
         slots,
@@ -102,3 +113,9 @@ def api_routes(
             Route(TRANSCRIPTIONS_PATH, answered("POST", transcriptions.create)),
         ]
     return routes
+
+
+def _configured_voice(engine_loader: EngineLoader) -> str:
+    """Returns the setting tts.voice; "" if another voice runs in its place."""
+    replaced = any(chosen.stage == "tts" and chosen.fallback for chosen in engine_loader.chosen)
+    return "" if replaced else engine_loader.settings.tts.voice

@@ -14,13 +14,12 @@ from starlette.types import Send
 from web.http_api.bodies import BodyReader
 from web.http_api.client_secrets import DEFAULT_SECONDS, MAX_SECONDS, MIN_SECONDS, ClientSecrets
 from web.http_api.errors import ApiError
-from web.http_api.serving import ServerState, respond
+from web.http_api.rate_limits import RateLimits
+from web.http_api.serving import ServerState, check_rate, respond
 from web.wire.fields import Field, FieldError, Refusals, checked, one_of, whole
 from web.wire.session_config import SessionConfig
 from web.wire.session_fields import updated
 from web.wire.session_object import Service, SessionDescription, session_object
-
-_RETRY_S = 2
 
 
 def _any_value(value: object, _path: str) -> object:
@@ -42,6 +41,7 @@ class SecretEndpoints:
 
     Attributes:
         client_secrets: Keeps them.
+        rates: Limits how fast a client makes them.
         bodies: Reads the requests.
         state: Whether the server takes requests.
         initial_config: Returns the settings of a session before its client changes them.
@@ -49,6 +49,7 @@ class SecretEndpoints:
     """
 
     client_secrets: ClientSecrets
+    rates: RateLimits
     bodies: BodyReader
     state: ServerState
     initial_config: Callable[[], SessionConfig]
@@ -73,8 +74,7 @@ class SecretEndpoints:
 
     async def _body(self, request: Request) -> dict[str, Any]:
         self.state.check()
-        if not self.client_secrets.allows(request.client.host if request.client else ""):
-            raise ApiError.busy("this address makes client secrets too fast; try again in a moment", _RETRY_S)
+        check_rate(self.rates, "client_secrets", request)
         return await self.bodies.json_object(request)
 
     def _made(self, session: object, seconds: int) -> tuple[str, int, dict[str, Any]]:

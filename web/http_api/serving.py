@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
 
@@ -12,6 +12,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from web.health import EngineHealth, is_ready
 from web.http_api.errors import FRESH, ApiError
+from web.http_api.rate_limits import Kind, RateLimits
 from web.session_limits import DRAINING, LOADING, SessionLimits
 
 SEND_TIMEOUT_S = 30.0
@@ -23,6 +24,9 @@ GIVE_WAY_S = 3.0
 """Longest wait of an audio request, before each of its sentences or segments, for the turns of sessions."""
 WAIT_STEP_S = 0.1
 
+RETRY_S = 2
+"""What a client that was too fast is told to wait."""
+
 Handler = Callable[[Request, Send], Awaitable[None]]
 """Answers one request. May raise ApiError as long as it has sent nothing."""
 
@@ -30,8 +34,16 @@ Handler = Callable[[Request, Send], Awaitable[None]]
 class ApiEndpoint:
     """ASGI endpoint for one path and method."""
 
-    def __init__(self, method: str, handle: Handler, count_refused: Callable[[str], None]) -> None:
-        """`handle` answers the requests with this method, all others get 405; `count_refused`: called with the code."""
+    def __init__(self, method: str, handle: Handler, count_refused: Callable[[str], None], rates: RateLimits) -> None:
+        """Creates the endpoint.
+
+        Args:
+            method: The method of the requests; all others get 405.
+            handle: Answers them.
+            count_refused: Called with the code of each refusal.
+            rates: Limits how fast a client may send requests.
+        """
+        self._rates = rates
         self._method = method
         self._handle = handle
         self._count_refused = count_refused
@@ -44,9 +56,10 @@ class ApiEndpoint:
             refusal = ApiError(405, "method_not_allowed", message, headers={"Allow": self._method})
             await refusal.response()(scope, receive, send)
             return
-        answer = _Answer(send)
+        answer, request = _Answer(send), Request(scope, receive)
         try:
-            await self._handle(Request(scope, receive), answer.send)
+            check_rate(self._rates, "requests", request)
+            await self._handle(request, answer.send)
         except ApiError as error:
             self._count_refused(error.code)
             if not answer.begun:  # otherwise uvicorn closes the connection, so that the answer does not look complete
@@ -112,17 +125,27 @@ class ServerState:
         return self.limits.current > 0
 
 
+def check_rate(rates: RateLimits, kind: Kind, request: Request) -> None:
+    """Counts a request. Raises ApiError if its client sends such requests too fast."""
+    address = request.client.host if request.client else ""
+    if not rates.allows(kind, address, request.headers.getlist("authorization")):
+        what = "requests" if kind == "requests" else "requests for client secrets"
+        raise ApiError.busy(f"this client sends {what} too fast; try again in a moment", RETRY_S)
+
+
 async def respond(request: Request, response: Response, send: Send) -> None:
     """Sends a complete response."""
     response.headers.setdefault("Cache-Control", FRESH["Cache-Control"])
     await response(request.scope, request.receive, send)
 
 
-async def stream(send: Send, content_type: str, parts: AsyncGenerator[bytes]) -> None:
+async def stream(
+    send: Send, content_type: str, parts: AsyncGenerator[bytes], more: Mapping[str, str] | None = None
+) -> None:
     """Sends parts as they come. Nothing is sent if the first one fails. Raises ApiError as they do."""
     async with aclosing(parts):
         first = await anext(parts, b"")
-        headers = {"Content-Type": content_type, "X-Accel-Buffering": "no", **FRESH}
+        headers = {"Content-Type": content_type, "X-Accel-Buffering": "no", **FRESH, **(more or {})}
         encoded = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
         await send({"type": "http.response.start", "status": 200, "headers": encoded})
         await send({"type": "http.response.body", "body": first, "more_body": True})

@@ -13,12 +13,14 @@ from starlette.types import Send
 
 from assistant.text.chunker import Chunker
 from audio.errors import EngineLoadError, TtsError
+from audio.stream_encoder import FileFormat, StreamEncoder
 from audio.tts import Voice
 from audio.units import REPLY_RATE_HZ, Pcm, s_of_reply_samples
 from web.http_api.bodies import BodyReader
+from web.http_api.engine_names import MODEL_HEADER, OPENAI_SPEECH, VOICE_HEADER, model_named, voice_named
 from web.http_api.errors import ApiError
 from web.http_api.serving import WAIT_STEP_S, AudioSlots, ServerState, sse, stream, unless_client_leaves
-from web.wire.fields import IDENTIFIER, Field, FieldError, checked, missing_here, number, one_of, text
+from web.wire.fields import Field, FieldError, Table, checked, missing_here, number, one_of, text
 
 MAX_INPUT_CHARS = 4096
 """Longest text; the limit of OpenAI's service."""
@@ -31,24 +33,13 @@ LOAD_TIMEOUT_S = 20.0
 """Time limit for loading a voice again that failed."""
 
 _LENGTH_UNKNOWN = 0xFFFF_FFFF
-_FORMATS = dict.fromkeys(("mp3", "opus", "aac", "flac"), "use 'wav' or 'pcm'")
-_CONTENT_TYPES = {"wav": "audio/wav", "pcm": f"audio/pcm;rate={REPLY_RATE_HZ};channels=1"}
-
-
-def _voice(value: object, path: str) -> str:
-    found: str = checked(value, path, _VOICE)["id"] if isinstance(value, dict) else IDENTIFIER(value, path)
-    return found
-
-
-_VOICE = {"id": Field(IDENTIFIER, required=True)}
-_REQUEST = {
-    "input": Field(text(min_chars=1, max_chars=MAX_INPUT_CHARS), required=True),
-    "model": Field(IDENTIFIER),
-    "voice": Field(_voice),
-    "instructions": Field(missing_here("the voice reads plain text; leave it out")),
-    "response_format": Field(one_of("wav", "pcm", unsupported=_FORMATS)),
-    "speed": Field(number(0.25, 4)),
-    "stream_format": Field(one_of("audio", "sse")),
+_CONTENT_TYPES = {
+    "mp3": "audio/mpeg",
+    "opus": "audio/ogg",
+    "aac": "audio/aac",
+    "flac": "audio/flac",
+    "wav": "audio/wav",
+    "pcm": f"audio/pcm;rate={REPLY_RATE_HZ};channels=1",
 }
 
 
@@ -58,6 +49,7 @@ class Speech:
 
     Attributes:
         voice: Returns the voice that the conversations share.
+        configured_voice: Returns the setting tts.voice.
         normalize_text: Converts written to spoken text.
         bodies: Reads the requests.
         slots: Limits the audio requests.
@@ -65,6 +57,7 @@ class Speech:
     """
 
     voice: Callable[[], Voice]
+    configured_voice: Callable[[], str]
     normalize_text: Callable[[str], str]
     bodies: BodyReader
     slots: AudioSlots
@@ -75,7 +68,7 @@ class Speech:
         self.state.check()
         body = await self.bodies.json_object(request)
         try:
-            wanted = checked(body, "", _REQUEST)
+            wanted = checked(body, "", self._fields())
         except FieldError as error:
             raise ApiError.of_field(error) from error
         sentences = await _sentences(wanted["input"])
@@ -84,14 +77,33 @@ class Speech:
         with self.slots.one():
             await unless_client_leaves(request, self.state, self._answer(send, wanted, sentences))
 
+    def _fields(self) -> Table:
+        own = tuple(filter(None, (self.voice().name, self.configured_voice())))
+        return {
+            "input": Field(text(min_chars=1, max_chars=MAX_INPUT_CHARS), required=True),
+            "model": Field(model_named(OPENAI_SPEECH, own[0])),
+            "voice": Field(voice_named(own)),
+            "instructions": Field(missing_here("the voice reads plain text; leave it out")),
+            "response_format": Field(one_of(*_CONTENT_TYPES)),
+            "speed": Field(number(0.25, 4)),
+            "stream_format": Field(one_of("audio", "sse")),
+        }
+
     async def _answer(self, send: Send, wanted: dict[str, Any], sentences: list[str]) -> None:
         sound = self._sound(sentences, wanted.get("speed", 1.0))
-        form = wanted.get("response_format", "wav")
-        parts = _with_header(sound) if form == "wav" else _raw(sound)
+        form = wanted.get("response_format", "mp3")
+        match form:
+            case "pcm":
+                parts = _raw(sound)
+            case "wav":
+                parts = _with_header(sound)
+            case _:
+                parts = _encoded(sound, form)
+        used = {MODEL_HEADER: self.voice().name, VOICE_HEADER: self.configured_voice() or self.voice().name}
         if wanted.get("stream_format") == "sse":
-            await stream(send, "text/event-stream", _events(parts))
+            await stream(send, "text/event-stream", _events(parts), used)
         else:
-            await stream(send, _CONTENT_TYPES[form], parts)
+            await stream(send, _CONTENT_TYPES[form], parts, used)
 
     async def _sound(self, sentences: list[str], speed: float) -> AsyncGenerator[Pcm]:
         """Yields the sound of the sentences. Raises ApiError if the voice fails, once it was loaded again."""
@@ -149,6 +161,17 @@ async def _with_header(sound: AsyncGenerator[Pcm]) -> AsyncGenerator[bytes]:
         async for part in parts:
             yield wav_header() + part if first else part
             first = False
+
+
+async def _encoded(sound: AsyncGenerator[Pcm], form: FileFormat) -> AsyncGenerator[bytes]:
+    """Yields a file as it is made. The codec computes in a thread; it takes 2 % of the length of the sound."""
+    encoder = await asyncio.to_thread(StreamEncoder, form)
+    async with aclosing(sound):
+        async for pcm in sound:
+            if part := await asyncio.to_thread(encoder.encode, pcm):
+                yield part
+    if part := await asyncio.to_thread(encoder.finish):
+        yield part
 
 
 def wav_header() -> bytes:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import Send
 
 from assistant.pipeline.no_recognizer import NoRecognizer
@@ -17,9 +17,11 @@ from audio.stt import Recognizer, SegmentId
 from audio.units import MIC_RATE_HZ, Pcm, s_of_samples, samples_of_ms, samples_of_s
 from audio.upload_decoder import TooLongError, decoded
 from web.http_api.bodies import BodyReader, Form
+from web.http_api.engine_names import MODEL_HEADER, OPENAI_TRANSCRIPTION, model_named
 from web.http_api.errors import ApiError
 from web.http_api.serving import AudioSlots, ServerState, respond, sse, stream, unless_client_leaves
-from web.wire.fields import Field, FieldError, checked, missing_here, not_supported, number, one_of, text
+from web.http_api.subtitles import srt, vtt
+from web.wire.fields import Field, FieldError, checked, listing, missing_here, not_supported, number, one_of
 
 MAX_AUDIO_S = 1800
 """Longest recording."""
@@ -36,7 +38,12 @@ SEGMENT_TIMEOUT_S = 60.0
 """Time limit for one segment; conversations are served first."""
 LOAD_TIMEOUT_S = 60.0
 
-_FORMATS = dict.fromkeys(("srt", "vtt", "diarized_json"), "use 'json', 'text' or 'verbose_json'")
+CUE_S = 6.0
+"""Longest segment of subtitles, as nobody reads 14 s at a time. Shorter segments are recognized a little worse."""
+CUE_FROM_S = 2.5
+
+_FORMATS = {"diarized_json": "speakers are not told apart; use 'json', 'text', 'verbose_json', 'srt' or 'vtt'"}
+_SUBTITLES = {"srt": (srt, "application/x-subrip"), "vtt": (vtt, "text/vtt")}
 _STREAMED = {"true": True, "false": False, "1": True, "0": False}
 
 
@@ -80,6 +87,7 @@ class Transcriptions:
 
     Attributes:
         recognizer: Returns a recognizer that gives way to conversations.
+        recognizer_name: Returns the name of the recognizer, as /v1/models lists it.
         language: Language of the conversations, the only one.
         bodies: Reads the requests.
         slots: Limits the audio requests.
@@ -87,6 +95,7 @@ class Transcriptions:
     """
 
     recognizer: Callable[[], Awaitable[Recognizer]]
+    recognizer_name: Callable[[], str]
     language: Callable[[], str]
     bodies: BodyReader
     slots: AudioSlots
@@ -105,25 +114,33 @@ class Transcriptions:
     def _checked(self, form: Form) -> dict[str, Any]:
         """Returns the checked fields of the form. Raises ApiError."""
         values: dict[str, object] = {}
-        for name, sent in form.fields.items():
-            values[name.removesuffix("[]")] = sent if name.removesuffix("[]") in _LISTS else sent[-1]
+        for sent_name, sent in form.fields.items():
+            name = sent_name.partition("[")[0]  # lists have "[]" at their end, objects the name of a field
+            values[name] = sent if name in _LISTS else {} if name != sent_name.removesuffix("[]") else sent[-1]
         table = {
-            "model": Field(text(max_chars=128)),
+            "model": Field(model_named(OPENAI_TRANSCRIPTION, self.recognizer_name())),
             "language": Field(self._language),
-            "response_format": Field(one_of("json", "text", "verbose_json", unsupported=_FORMATS)),
+            "languages": Field(listing(self._language, maximum=8)),
+            "response_format": Field(one_of("json", "text", "verbose_json", *_SUBTITLES, unsupported=_FORMATS)),
             "stream": Field(_flag),
             "temperature": Field(_temperature),
             "prompt": Field(missing_here("set stt.initial_prompt in the server's config instead")),
+            "keywords": Field(missing_here("set stt.initial_prompt in the server's config instead")),
             "include": Field(missing_here("the recognizer gives no log probabilities")),
             "timestamp_granularities": Field(_granularities),
-            "chunking_strategy": Field(_any_text),
+            "chunking_strategy": Field(_chunking),
+            **dict.fromkeys(_SPEAKERS, Field(missing_here("speakers are not told apart"))),
         }
         try:
-            return checked(values, "", table)
+            wanted = checked(values, "", table)
+            if wanted.get("stream") and wanted.get("response_format", "json") not in _STREAMABLE:
+                raise not_supported("response_format", "with stream only 'json' and 'text'")
         except FieldError as error:
             raise ApiError.of_field(error) from error
+        return wanted
 
     def _language(self, value: object, path: str) -> None:
+        path = path.partition("[")[0]
         found = str(value).replace("_", "-").lower().partition("-")[0]
         if found != self.language().lower().partition("-")[0]:
             raise not_supported(path, f"this server understands {self.language()!r}; leave it out")
@@ -132,22 +149,33 @@ class Transcriptions:
         recognizer = await self._loaded()
         heard = _Heard()
         try:
-            segments = self._segments(recognizer, content)
+            limits = (CUE_S, CUE_FROM_S) if wanted.get("response_format") in _SUBTITLES else (SEGMENT_S, CUT_FROM_S)
+            segments = self._segments(recognizer, content, *limits)
             if wanted.get("stream"):
-                await stream(send, "text/event-stream", _events(segments, heard))
+                await stream(send, "text/event-stream", _events(segments, heard), self._headers)
                 return
             async with aclosing(segments):
                 async for segment in segments:
                     heard.segments.append(segment)
         finally:
             await recognizer.aclose()
+        response: Response
         match wanted.get("response_format", "json"):
             case "text":
-                await respond(request, PlainTextResponse(f"{heard.text}\n"), send)
+                response = PlainTextResponse(f"{heard.text}\n")
             case "verbose_json":
-                await respond(request, JSONResponse(self._verbose(heard)), send)
+                response = JSONResponse(self._verbose(heard))
+            case "srt" | "vtt" as form:
+                write, content_type = _SUBTITLES[form]
+                response = Response(write(heard.segments), media_type=content_type)
             case _:
-                await respond(request, JSONResponse({"text": heard.text, "usage": heard.usage}), send)
+                response = JSONResponse({"text": heard.text, "usage": heard.usage})
+        response.headers.update(self._headers)
+        await respond(request, response, send)
+
+    @property
+    def _headers(self) -> dict[str, str]:
+        return {MODEL_HEADER: self.recognizer_name()}
 
     def _verbose(self, heard: _Heard) -> dict[str, object]:
         segments = [
@@ -186,12 +214,14 @@ class Transcriptions:
             raise ApiError(503, "no_recognizer", "this server has no speech recognizer (repartee models pull)")
         return recognizer
 
-    async def _segments(self, recognizer: Recognizer, content: bytes) -> AsyncGenerator[Segment]:
+    async def _segments(
+        self, recognizer: Recognizer, content: bytes, longest_s: float = SEGMENT_S, from_s: float = CUT_FROM_S
+    ) -> AsyncGenerator[Segment]:
         """Yields the recognized segments of a recording. Raises ApiError."""
         loop = asyncio.get_running_loop()
         start = 0
         try:
-            async with aclosing(cut(decoded(content, MAX_AUDIO_S))) as pieces:
+            async with aclosing(cut(decoded(content, MAX_AUDIO_S), longest_s, from_s)) as pieces:
                 async for pcm in pieces:
                     await self.state.give_way()
                     began_s = loop.time()
@@ -221,14 +251,16 @@ async def segment_words(recognizer: Recognizer, start: int, pcm: Pcm) -> str:
         segment.cancel()
 
 
-async def cut(parts: AsyncGenerator[Pcm]) -> AsyncGenerator[Pcm]:
-    """Joins parts of a recording to segments of up to `SEGMENT_S`, each cut at the quietest moment near its end."""
+async def cut(
+    parts: AsyncGenerator[Pcm], longest_s: float = SEGMENT_S, from_s: float = CUT_FROM_S
+) -> AsyncGenerator[Pcm]:
+    """Joins parts of a recording to segments of up to `longest_s`, each cut at the quietest moment after `from_s`."""
     waiting = np.zeros(0, np.int16)
     async with aclosing(parts):
         async for part in parts:
             waiting = np.concatenate([waiting, part])
-            if len(waiting) >= samples_of_s(SEGMENT_S):
-                at = quietest(waiting, samples_of_s(CUT_FROM_S))
+            while len(waiting) >= samples_of_s(longest_s):
+                at = quietest(waiting[: samples_of_s(longest_s)], samples_of_s(from_s))
                 yield waiting[:at]
                 waiting = waiting[at:]
     if len(waiting) >= samples_of_ms(MIN_SEGMENT_MS):
@@ -262,7 +294,9 @@ async def _events(segments: AsyncGenerator[Segment], heard: _Heard) -> AsyncGene
     yield sse({"type": "transcript.text.done", "text": heard.text})
 
 
-_LISTS = frozenset({"include", "timestamp_granularities"})
+_SPEAKERS = ("known_speaker_names", "known_speaker_references")
+_LISTS = frozenset({"include", "timestamp_granularities", "keywords", "languages", *_SPEAKERS})
+_STREAMABLE = frozenset({"json", "text"})
 _UNKNOWN = {
     "seek": 0,
     "tokens": [],
@@ -279,13 +313,14 @@ def _flag(value: object, path: str) -> bool:
     return _STREAMED[str(value)]
 
 
-def _temperature(value: object, path: str) -> float:
+def _temperature(value: object, path: str) -> None:
     try:
         found = float(str(value))
     except ValueError as error:
         raise FieldError("invalid_type", f"{path} must be a number", path) from error
-    checked_number: float = number(0, 1)(found, path)
-    return checked_number
+    number(0, 1)(found, path)
+    if found:
+        raise not_supported(path, "the recognizer always takes the likeliest words, as with 0")
 
 
 def _granularities(value: object, path: str) -> None:
@@ -293,5 +328,6 @@ def _granularities(value: object, path: str) -> None:
         raise not_supported(path, "only 'segment' is given")
 
 
-def _any_text(value: object, path: str) -> None:
-    text(max_chars=1024)(value, path)
+def _chunking(value: object, path: str) -> None:
+    if value != "auto":
+        raise not_supported(path, "the server cuts recordings at pauses itself, as with 'auto'")

@@ -44,7 +44,8 @@ CLOSE_TIMEOUT_S = 1.0
 NORMAL, POLICY, TOO_LARGE, TOO_MANY = 1000, 1008, 1009, 1013
 
 Authorized = Callable[[Scope, Iterable[str]], bool]
-"""Returns whether a connection has the server's token, in its headers or among these values."""
+"""Returns whether a connection has the server's token, or a valid client secret, in its headers or among these values.
+The settings that belong to a client secret are then those of the session."""
 
 _log = logging.getLogger(__name__)
 
@@ -100,7 +101,8 @@ class PhoneEndpoint:
         offered = filter(None, (start.token, socket.query_params.get("token", "")))
         if self._authorized(socket.scope, offered):
             return start
-        why = f"call {start.call_id}: the token is missing or wrong; send REPARTEE_TOKEN as the parameter 'token'"
+        why = f"call {start.call_id}: the token is missing or wrong; send REPARTEE_TOKEN or a client secret as the "
+        why += "parameter 'token'"
         await self._refuse(socket, "phone_token_wrong", why)
         return None
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from starlette.types import Scope
 
-from web.wire.session_config import AudioFormat, Extensions, SessionConfig
+from web.wire.session_config import AudioFormat, Extensions, SemanticVad, SessionConfig
 
 _CALL_ID = "repartee.call_id"
 
@@ -29,12 +29,20 @@ def log_conversation(call_id: str, conversation: str) -> None:
 
 
 def config_of_call(config: SessionConfig) -> SessionConfig:
-    """Returns the server's initial settings for a telephone call: mu-law both ways, and marks that report playback.
+    """Returns the initial settings for a telephone call: mu-law both ways, and marks that report playback.
+
+    Args:
+        config: The server's settings, or those of the call's client secret. What nobody in a call can do is left out:
+            commit turns, run functions, read text.
 
     A telephone has no volume that the server could lower, so there is no ducking.
     """
     return replace(
         config,
+        turn_detection=config.turn_detection or SemanticVad(),
+        modality="audio",
+        tools=(),
+        tool_choice="auto",
         input_format=AudioFormat.ULAW,
         output_format=AudioFormat.ULAW,
         extensions=Extensions(playout=True),

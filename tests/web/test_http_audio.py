@@ -1,0 +1,189 @@
+"""Formats of speech, names of models and voices, and subtitles over HTTP."""
+
+import asyncio
+import base64
+import io
+import json
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import av
+import httpx
+import numpy as np
+import pytest
+import soundfile
+from session_server import ScriptedEngineLoader, SessionServer, session_server, settings_for
+from simulation import ScriptedVoice
+
+from audio.stream_encoder import FileFormat, StreamEncoder
+from audio.units import REPLY_RATE_HZ
+from web.http_api.subtitles import srt, vtt
+from web.http_api.transcriptions import Segment
+
+SPEECH = "/v1/audio/speech"
+TRANSCRIPTIONS = "/v1/audio/transcriptions"
+FORMATS: tuple[FileFormat, ...] = ("mp3", "opus", "flac", "aac")
+TYPES = {"mp3": "audio/mpeg", "opus": "audio/ogg", "flac": "audio/flac", "aac": "audio/aac"}
+
+Test = Callable[[SessionServer, httpx.AsyncClient], Awaitable[None]]
+
+
+def served(folder: Path, test: Test, *assignments: str, **engines: Any) -> None:
+    async def main() -> None:
+        loader = ScriptedEngineLoader(settings_for(folder, *assignments), {}, **engines)
+        async with session_server(loader) as server:
+            base = f"http://127.0.0.1:{server.port}"
+            async with httpx.AsyncClient(trust_env=False, base_url=base, timeout=20) as client:
+                await test(server, client)
+
+    asyncio.run(main())
+
+
+def seconds(content: bytes) -> float:
+    """Decodes a file; returns the length of its sound."""
+    with av.open(io.BytesIO(content), "r") as file:
+        stream = file.streams.audio[0]
+        return float(sum(frame.samples for frame in file.decode(stream)) / (stream.rate or 1))
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_sound_is_encoded_as_it_comes(form: FileFormat) -> None:
+    tone = (8000 * np.sin(np.arange(3 * REPLY_RATE_HZ) * (2 * np.pi * 300 / REPLY_RATE_HZ))).astype(np.int16)
+    encoder = StreamEncoder(form)
+    parts = [encoder.encode(tone[at : at + 4800]) for at in range(0, len(tone), 4800)]
+    assert sum(map(len, parts[:5])) > 200  # within the first second
+    whole = b"".join([*parts, encoder.finish()])
+    assert seconds(whole) == pytest.approx(3, abs=0.1)
+    if form == "flac":
+        sound, _ = soundfile.read(io.BytesIO(whole), len(tone), dtype="int16")  # its length is unknown
+        assert np.array_equal(sound, tone)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_speech_has_the_requested_format(tmp_path: Path, form: FileFormat) -> None:
+    async def test(_server: SessionServer, client: httpx.AsyncClient) -> None:
+        body = {"input": "Hello there. How are you?", "response_format": form}
+        response = await client.post(SPEECH, json=body)
+        assert response.headers["content-type"] == TYPES[form]
+        assert seconds(response.content) == pytest.approx(1, abs=0.15)
+        streamed = await client.post(SPEECH, json=body | {"stream_format": "sse"})
+        events = [json.loads(line.removeprefix("data: ")) for line in streamed.text.split("\n\n") if line]
+        sound = b"".join(base64.b64decode(one["audio"]) for one in events[:-1])
+        assert seconds(sound) == pytest.approx(1, abs=0.15)
+
+    served(tmp_path, test)
+
+
+@dataclass
+class WaitingVoice(ScriptedVoice):
+    """Speaks the second sentence only when it may."""
+
+    may_go_on: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[Any]:
+        if text.startswith("Second"):
+            await self.may_go_on.wait()
+        async for chunk in super().speak(text, speed):
+            yield chunk
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_file_begins_before_the_whole_is_made(tmp_path: Path, form: FileFormat) -> None:
+    voice = WaitingVoice()
+
+    async def test(_server: SessionServer, client: httpx.AsyncClient) -> None:
+        text = "First there are many words that take a while to say, and some more of them. Second is this one."
+        async with client.stream("POST", SPEECH, json={"input": text, "response_format": form}) as response:
+            parts = response.aiter_raw()
+            received = b""
+            async with asyncio.timeout(10):
+                while len(received) < 1500:
+                    received += await anext(parts)
+                voice.may_go_on.set()
+                async for part in parts:
+                    received += part
+        assert seconds(received) > 3
+
+    served(tmp_path, test, speech=voice)
+
+
+def test_speech_is_mp3_unless_another_format_is_named(tmp_path: Path) -> None:
+    async def test(_server: SessionServer, client: httpx.AsyncClient) -> None:
+        response = await client.post(SPEECH, json={"input": "Hello."})
+        assert response.headers["content-type"] == "audio/mpeg"
+
+    served(tmp_path, test)
+
+
+@pytest.mark.parametrize(
+    ("asked", "status", "code"),
+    [
+        ({"model": "tts-1", "voice": "alloy"}, 200, ""),
+        ({"model": "repartee", "voice": "repartee"}, 200, ""),
+        ({"model": "scripted voice", "voice": {"id": "scripted voice"}}, 200, ""),
+        ({"voice": "my_voice"}, 200, ""),
+        ({"model": "gpt-9"}, 404, "model_not_found"),
+        ({"model": "whisper-1"}, 404, "model_not_found"),
+        ({"voice": "somebody else"}, 400, "invalid_value"),
+        ({"voice": {"id": "voice_1234"}}, 400, "invalid_value"),
+    ],
+)
+def test_model_and_voice_are_the_servers_or_refused(
+    tmp_path: Path, asked: dict[str, Any], status: int, code: str
+) -> None:
+    async def test(_server: SessionServer, client: httpx.AsyncClient) -> None:
+        response = await client.post(SPEECH, json={"input": "Hello."} | asked)
+        assert response.status_code == status
+        if code:
+            error = response.json()["error"]
+            assert (error["code"], error["param"]) == (code, next(iter(asked)))
+        else:
+            assert response.headers["x-repartee-model"] == "scripted voice"
+            assert response.headers["x-repartee-voice"] == "my_voice"
+
+    served(tmp_path, test, "tts.voice=my_voice")
+
+
+def recorded(length_s: float) -> bytes:
+    file = io.BytesIO()
+    tone = 0.3 * np.sin(np.arange(round(length_s * 16_000)) * (2 * np.pi * 300 / 16_000))
+    soundfile.write(file, tone, 16_000, format="FLAC")
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("form", ["srt", "vtt"])
+def test_recording_becomes_subtitles(tmp_path: Path, form: str) -> None:
+    async def test(_server: SessionServer, client: httpx.AsyncClient) -> None:
+        files = {"file": ("a.flac", recorded(13))}
+        fields = {"model": "whisper-1", "response_format": form, "temperature": "0", "chunking_strategy": "auto"}
+        response = await client.post(TRANSCRIPTIONS, data=fields, files=files)
+        assert response.status_code == 200
+        assert response.headers["x-repartee-model"] == "scripted recognizer"
+        cues = response.text.count("-->")
+        assert cues >= 3  # at most 6 s each
+        assert response.text.startswith("WEBVTT\n\n" if form == "vtt" else "1\n00:00:00,000 --> 00:00:0")
+        assert "one" in response.text
+        assert response.text.endswith("\n")
+
+    served(tmp_path, test, transcripts=("one", "two", "three", "four", "five", "six"))
+
+
+def test_subtitles_have_their_format() -> None:
+    cues = [Segment(0, 24_000, "Hello <you> & me"), Segment(24_000, 48_000, ""), Segment(57_600_000, 57_632_016, "End")]
+    assert srt(cues) == (
+        "1\n00:00:00,000 --> 00:00:01,500\nHello <you> & me\n\n2\n01:00:00,000 --> 01:00:02,001\nEnd\n"
+    )
+    assert vtt(cues) == (
+        "WEBVTT\n\n00:00:00.000 --> 00:00:01.500\nHello &lt;you&gt; &amp; me\n\n01:00:00.000 --> 01:00:02.001\nEnd\n"
+    )
+
+
+def test_unknown_model_of_a_transcription_is_refused(tmp_path: Path) -> None:
+    async def test(_server: SessionServer, client: httpx.AsyncClient) -> None:
+        answer = await client.post(TRANSCRIPTIONS, data={"model": "tts-1"}, files={"file": ("a.flac", recorded(1))})
+        error = answer.json()["error"]
+        assert (answer.status_code, error["code"], error["param"]) == (404, "model_not_found", "model")
+
+    served(tmp_path, test)

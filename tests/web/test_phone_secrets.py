@@ -1,0 +1,85 @@
+"""Client secrets as the token of telephone calls: the call has the secret's session settings."""
+
+import asyncio
+import json
+import os
+from pathlib import Path
+
+import httpx
+import pytest
+from phone_caller import CALL
+from session_server import ScriptedEngineLoader, SessionServer, session_server, settings_for
+from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+from web.phone.session import config_of_call
+from web.wire.session_config import AudioFormat, SemanticVad, SessionConfig
+
+TOKEN = "a-token-of-the-test-server"
+CONNECTED = '{"event":"connected","protocol":"Call","version":"1.0.0"}'
+
+pytestmark = pytest.mark.real_time
+
+
+def start(token: str) -> str:
+    form = {"encoding": "audio/x-mulaw", "sampleRate": 8000, "channels": 1}
+    custom = {"token": token} if token else {}
+    return json.dumps(
+        {
+            "event": "start",
+            "start": {"streamSid": "MZ1", "callSid": CALL, "mediaFormat": form, "customParameters": custom},
+        }
+    )
+
+
+async def secret_of(server: SessionServer, token: str | None) -> str:
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    session = {"instructions": "Speak like a pirate."}
+    async with httpx.AsyncClient(trust_env=False) as client:
+        answer = await client.post(
+            f"http://127.0.0.1:{server.port}/v1/realtime/client_secrets", headers=headers, json={"session": session}
+        )
+    return str(answer.json()["value"])
+
+
+async def closed_with(server: SessionServer, in_start: str = "", query: str = "", header: str = "") -> int:
+    """Begins a call; returns the close code, 0 if the server keeps the call."""
+    headers = {"Authorization": f"Bearer {header}"} if header else None
+    url = f"ws://127.0.0.1:{server.port}/v1/phone{query}"
+    async with connect(url, additional_headers=headers, compression=None, proxy=None) as socket:
+        try:
+            await socket.send(CONNECTED)
+            await socket.send(start(in_start))
+            async with asyncio.timeout(0.5):
+                while True:
+                    await socket.recv()
+        except ConnectionClosed:
+            return socket.close_code or 0
+        except TimeoutError:
+            return 0
+
+
+@pytest.mark.parametrize("token", [TOKEN, None])
+def test_client_secret_admits_a_call(tmp_path: Path, token: str | None) -> None:
+    async def main() -> None:
+        loader = ScriptedEngineLoader(settings_for(tmp_path, "turn.hangover_ms=200"), os.environ)
+        async with session_server(loader, token) as server:
+            secret = await secret_of(server, token)
+            assert await closed_with(server, in_start=secret) == 0
+            assert await closed_with(server, query=f"?token={secret}") == 0
+            assert await closed_with(server, header=secret) == 0
+            assert await closed_with(server, in_start="ek_unknown") == 1008
+            with pytest.raises(InvalidStatus):
+                await closed_with(server, header="ek_unknown")
+
+    asyncio.run(main())
+
+
+def test_call_has_the_settings_of_its_client_secret() -> None:
+    secret = SessionConfig(
+        instructions="Speak like a pirate.", turn_detection=None, modality="text", tool_choice="required"
+    )
+    config = config_of_call(secret)
+    assert config.instructions == "Speak like a pirate."
+    assert (config.input_format, config.output_format) == (AudioFormat.ULAW, AudioFormat.ULAW)
+    assert (config.turn_detection, config.modality, config.tool_choice) == (SemanticVad(), "audio", "auto")

@@ -1,0 +1,69 @@
+"""Limits how fast one client sends requests, on a clock of the test's own."""
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+from session_server import ScriptedEngineLoader, session_server, settings_for
+
+from web.http_api import rate_limits
+from web.http_api.rate_limits import MAX_CLIENTS, RATES, Rate, RateLimits
+
+
+@dataclass
+class Clock:
+    now_s: float = 1000.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def test_rate_of_an_address_is_limited() -> None:
+    clock, rate = Clock(), RATES["client_secrets"]
+    limits = RateLimits(clock)
+    asked = [limits.allows("client_secrets", "10.0.0.1") for _ in range(rate.burst + 1)]
+    assert asked == [True] * rate.burst + [False]
+    assert limits.allows("client_secrets", "10.0.0.2")
+    assert limits.allows("requests", "10.0.0.1")
+    clock.now_s += 1 / rate.per_s
+    assert [limits.allows("client_secrets", "10.0.0.1") for _ in range(2)] == [True, False]
+
+
+def test_tokens_behind_one_address_have_rates_of_their_own() -> None:
+    limits = RateLimits(Clock())
+    for _ in range(RATES["requests"].burst):
+        assert limits.allows("requests", "10.0.0.1", ["Bearer one"])
+    assert not limits.allows("requests", "10.0.0.1", ["Bearer one"])
+    assert limits.allows("requests", "10.0.0.1", ["Bearer two"])
+
+
+def test_clients_are_forgotten_in_order() -> None:
+    limits = RateLimits(Clock())
+    for number in range(MAX_CLIENTS + 10):
+        limits.allows("requests", str(number))
+    assert len(limits._left["requests"]) == MAX_CLIENTS
+
+
+def test_tokens_are_not_kept() -> None:
+    limits = RateLimits(Clock())
+    limits.allows("requests", "10.0.0.1", ["Bearer secret-token"])
+    assert "secret-token" not in repr(limits)
+
+
+def test_client_that_sends_too_fast_gets_429(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(rate_limits.RATES, "requests", Rate(3, 0.001))
+
+    async def main() -> None:
+        async with session_server(ScriptedEngineLoader(settings_for(tmp_path), {})) as server:
+            base = f"http://127.0.0.1:{server.port}"
+            async with httpx.AsyncClient(trust_env=False, base_url=base) as client:
+                answers = [await client.get("/v1/models") for _ in range(4)]
+                assert [one.status_code for one in answers] == [200, 200, 200, 429]
+                assert answers[-1].json()["error"]["code"] == "rate_limit_exceeded"
+                assert answers[-1].headers["retry-after"] == "2"
+                assert (await client.post("/v1/audio/speech", json={})).status_code == 429
+                assert (await client.get("/readyz")).status_code == 200
+
+    asyncio.run(main())

@@ -1,0 +1,57 @@
+"""Limits how fast one client may send requests. Has no I/O; the clock is passed in.
+
+A client is an address together with its token: two users behind one address have limits of their own if their tokens
+differ. Only hashes of tokens are kept.
+"""
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+MAX_CLIENTS = 4096
+"""Clients whose rate is known, for each kind of request. Beyond it the one that asked longest ago is forgotten."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """How many requests are allowed.
+
+    Attributes:
+        burst: At once.
+        per_s: And after that, in a second.
+    """
+
+    burst: int
+    per_s: float
+
+
+Kind = Literal["requests", "client_secrets"]
+
+RATES: dict[Kind, Rate] = {"requests": Rate(120, 10.0), "client_secrets": Rate(30, 0.5)}
+
+
+@dataclass(slots=True)
+class RateLimits:
+    """The rates of all clients.
+
+    Attributes:
+        now_s: The clock, monotonic, in seconds.
+    """
+
+    now_s: Callable[[], float]
+    _left: dict[Kind, "OrderedDict[bytes, tuple[float, float]]"] = field(default_factory=dict)
+
+    def allows(self, kind: Kind, address: str, keys: Iterable[str] = ()) -> bool:
+        """Counts a request of a client. Returns whether it is within the client's rate."""
+        rate, known = RATES[kind], self._left.setdefault(kind, OrderedDict())
+        client = hashlib.sha256("\n".join([address, *keys]).encode(errors="replace")).digest()
+        now_s = self.now_s()
+        left, counted_s = known.pop(client, (float(rate.burst), now_s))
+        left = min(float(rate.burst), left + (now_s - counted_s) * rate.per_s)
+        allowed = left >= 1
+        known[client] = (left - 1 if allowed else left, now_s)
+        while len(known) > MAX_CLIENTS:
+            known.popitem(last=False)
+        return allowed

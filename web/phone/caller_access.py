@@ -1,0 +1,38 @@
+"""Decides whether a telephone call may begin: it has the server's token, or a client secret."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from starlette.types import Scope
+
+from web.http_api.client_secrets import ClientSecrets, is_client_secret
+from web.session_acceptor import pass_config, passed_config
+
+MAX_SECRETS_SENT = 2
+"""Client secrets of one call that are looked up."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallerAccess:
+    """Checks what a call offers.
+
+    Attributes:
+        accepts_token: Returns whether the server's token is in the headers of a connection or among these values.
+        client_secrets: Keys that open sessions with settings of their own; None: there are none.
+    """
+
+    accepts_token: Callable[[Scope, Iterable[str]], bool]
+    client_secrets: ClientSecrets | None
+
+    def __call__(self, scope: Scope, offered: Iterable[str]) -> bool:
+        """Returns whether the call may begin. The settings of a client secret become those of its session."""
+        if passed_config(scope) is not None:
+            return True  # a client secret in the header, which access control has checked
+        keys = tuple(offered)
+        sent = [key for key in keys if is_client_secret(key)][:MAX_SECRETS_SENT]
+        if not sent or self.client_secrets is None:
+            return self.accepts_token(scope, keys)
+        # Checked without a server token too: the session would lack the settings that belong to the secret.
+        config = self.client_secrets.find(sent)
+        pass_config(scope, config)
+        return config is not None
