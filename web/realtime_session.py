@@ -21,7 +21,6 @@ from assistant.events import (
     UserTurnCommitted,
     WordsTimed,
 )
-from assistant.history.items import Item
 from assistant.history.spoken_transcript import TimedWord
 from assistant.pipeline.session import Session
 from assistant.turns.events import ReplyId
@@ -34,10 +33,10 @@ from web.audio_backlog import AudioBacklog
 from web.audio_throttle import AudioPacer
 from web.client_items import ClientItems
 from web.client_microphone import ClientMicrophone
-from web.client_settings import reply_options, response_options
+from web.client_settings import reply_options
 from web.client_speaker import ClientSpeaker
 from web.mcp_session import McpSession
-from web.response_requests import InputError, OnEnd, OutOfBand, context_of
+from web.response_requests import OnEnd, OutOfBand, ResponseRequests
 from web.session_settings import apply_settings, logprobs_of
 from web.stopped_reply import StoppedReply
 from web.wire.commands import (
@@ -51,14 +50,12 @@ from web.wire.commands import (
     CreateResponse,
     DeleteItem,
     PlayoutReport,
-    ResponseOptions,
     RetrieveItem,
     TruncateItem,
     UpdateSession,
 )
 from web.wire.errors import ProtocolError
 from web.wire.realtime import Realtime
-from web.wire.reply_ids import response_id
 from web.wire.session_config import Profile, SessionConfig
 from web.wire.transcription_fields import NOISE_REDUCTION
 
@@ -95,6 +92,7 @@ class RealtimeSession:
     on_out_of_band_end: OnEnd = lambda _end: None
     session: Session = field(init=False)
     items: ClientItems = field(init=False)
+    responses: ResponseRequests = field(init=False)
     mcp: McpSession = field(init=False)
     _config: SessionConfig = field(init=False)
     _current_reply: ReplyStarted | None = None  # the reply that is generated or played, for a client that reconnects
@@ -103,9 +101,9 @@ class RealtimeSession:
     _sent_reply: ReplySent | None = None  # set once the reply is complete and only plays
     _appended_ms: float = 0.0
     _stopped: StoppedReply | None = None
-    _response_after_recordings: CreateResponse | None = None  # it waits for the transcripts of recordings
 
     def __post_init__(self) -> None:
+        self.mcp = McpSession(self.realtime, self._tell, self._refresh_tools)
         self.items = ClientItems(
             self.realtime,
             lambda: self.session,
@@ -114,10 +112,17 @@ class RealtimeSession:
             self.recognizer,
             self._on_transcribed,
         )
+        self.responses = ResponseRequests(
+            self.realtime,
+            lambda: self.session,
+            self.mcp,
+            lambda: self.items.transcriber.busy,
+            self._in_progress,
+            OutOfBand(lambda: self.session, self.realtime, self._tell, self.on_out_of_band_end),
+        )
         self.microphone.tape = self.items.tape
         self.speaker.send = self._send_audio
         self.speaker.on_duck = self._duck
-        self.mcp = McpSession(self.realtime, self._tell, self._refresh_tools)
         self.microphone.on_problem = self._noise_stays
 
     async def run(self) -> None:
@@ -160,7 +165,7 @@ class RealtimeSession:
             and self.realtime.config.turn_detection is not None
         ):
             self._appended_ms = 0.0  # the server has committed it
-        self.realtime.on_event(event, self._inserted_ms(event), reply_request_pending=self._request_pending)
+        self.realtime.on_event(event, self._inserted_ms(event), reply_request_pending=self.responses.pending)
         self.changed()
 
     def _inserted_ms(self, event: SessionEvent) -> float | None:
@@ -278,7 +283,7 @@ class RealtimeSession:
             case TruncateItem():
                 self.items.truncate(command)
             case CreateResponse():
-                self._respond(command)
+                self.responses.create(command)
             case CancelResponse():
                 self._cancel(command)
             case ClearOutput():
@@ -312,55 +317,18 @@ class RealtimeSession:
         await self.microphone.settle()
         self.session.end_user_turn()
 
-    def _respond(self, command: CreateResponse) -> None:
-        try:
-            context = context_of(command.options.input, self.session.history)
-        except InputError as error:
-            self.realtime.refuse(command, error.refusal, **error.about)
-            return
-        if command.options.out_of_band:
-            self._out_of_band.create(command, context)
-        elif (self._current_reply is not None and self._sent_reply is None) or self._request_pending:
-            self.realtime.refuse(command, "conversation_already_has_active_response", response_id=self._active_name)
-        elif self.items.transcriber.busy:
-            self._response_after_recordings = command
-        elif not self.mcp.list_first(
-            command.options.mcp_servers or (), lambda: self._request(command.options, context)
-        ):
-            self._request(command.options, context)
-
-    def _request(self, wanted: ResponseOptions, context: tuple[Item, ...] | None) -> None:
-        options = response_options(self.session.reply_options, wanted, context)
-        self.session.request_reply(self.mcp.for_response(options, wanted), after_reply=True)
-
-    @property
-    def _out_of_band(self) -> OutOfBand:
-        changed = lambda: self.changed()  # noqa: E731, PLW0108 - `changed` is replaced with the connection
-        return OutOfBand(self.session, self.realtime, changed, self.on_out_of_band_end)
-
-    @property
-    def _request_pending(self) -> bool:
-        waits = self.mcp.waits or self._response_after_recordings is not None
-        return waits or self.session.reply_request_pending
-
     def _on_transcribed(self) -> None:
-        """Makes the response that waited for the transcripts."""
-        command = self._response_after_recordings
-        if command is not None and not self.items.transcriber.busy:
-            self._response_after_recordings = None
-            self._respond(command)
+        self.responses.on_transcribed()
         self.changed()
 
-    @property
-    def _active_name(self) -> str:
-        """The id of the response in progress; "requested" if it has not begun and has no id yet."""
-        begun = self._current_reply if self._sent_reply is None else None
-        return "requested" if begun is None else response_id(begun.reply)
+    def _in_progress(self) -> ReplyId | None:
+        reply = self._current_reply if self._sent_reply is None else None
+        return None if reply is None else reply.reply
 
     def _cancel(self, command: CancelResponse) -> None:
-        if self._out_of_band.cancel(command):
+        if self.responses.out_of_band.cancel(command):
             return
-        request_pending = self._request_pending
+        request_pending = self.responses.pending
         if not self._replying(command.reply) and not (request_pending and command.reply is None):
             if self._stopped is None or not self._stopped.expects(command, command.reply):
                 self.realtime.refuse(command, "response_cancel_not_active")
@@ -370,9 +338,7 @@ class RealtimeSession:
             self._stopped_by_client(command)
             return
         if request_pending:
-            self._response_after_recordings = None
-            self.realtime.request_dropped()
-            self.mcp.waits = False
+            self.responses.drop()
         self.session.cancel_reply(including_request=True)
         self._stopped_by_client(command)
 
@@ -403,7 +369,7 @@ class RealtimeSession:
         """Handles a lost connection: the conversation continues in silence, and messages to the client are dropped."""
         self.speaker.on_disconnect()
         self.microphone.on_disconnect()
-        self._out_of_band.on_disconnect()
+        self.responses.out_of_band.on_disconnect()
         self.changed = self._forget
 
     def _forget(self) -> None:
@@ -418,7 +384,7 @@ class RealtimeSession:
             received_ms: How much of it the client has received.
         """
         self.changed = _do_nothing  # until the new connection sets it
-        self._out_of_band.on_disconnect()
+        self.responses.out_of_band.on_disconnect()
         under_way = self._current_reply
         self.realtime.on_reconnect(
             self.session.history.items,

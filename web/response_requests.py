@@ -1,7 +1,7 @@
-"""Prepares the responses that a client requests, and runs those outside of the conversation."""
+"""Makes the responses that a client requests, in the conversation and outside of it."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from assistant.events import ReplySent, ReplyStopped
 from assistant.history.history import History
@@ -11,9 +11,11 @@ from assistant.pipeline.session import Session
 from assistant.turns.events import ReplyId
 from audio.units import Pcm
 from web.client_settings import response_options
-from web.wire.commands import CancelResponse, CreateResponse
+from web.mcp_session import McpSession
+from web.wire.commands import CancelResponse, CreateResponse, ResponseOptions
 from web.wire.errors import Refusal
 from web.wire.realtime import Realtime
+from web.wire.reply_ids import response_id
 from web.wire.response_input import InputItem, ItemReference
 
 OnEnd = Callable[[ReplySent | ReplyStopped], None]
@@ -25,22 +27,25 @@ class OutOfBand:
     """Runs the out-of-band responses of one client.
 
     Attributes:
+        session: Returns the session.
+        realtime: The client's protocol state.
         changed: Called when there are messages to send.
         on_end: Counts what was spent.
     """
 
-    session: Session
+    session: Callable[[], Session]
     realtime: Realtime
     changed: Callable[[], None]
     on_end: OnEnd
 
     def create(self, command: CreateResponse, context: tuple[Item, ...] | None) -> None:
         """Begins the response, or refuses it if there are too many. `context`: see `context_of`."""
-        answers, history = self.session.out_of_band, self.session.history
+        session = self.session()
+        answers, history = session.out_of_band, session.history
         if answers.full:
             self.realtime.refuse(command, "too_many_responses", count=MAX_ANSWERS)
             return
-        options = response_options(self.session.reply_options, command.options, context)
+        options = response_options(session.reply_options, command.options, context)
         listener = OutOfBandListener(self._on_event, self._on_audio, history.reserve)
         reply = answers.begin(options.messages(history), options, listener)
         self.realtime.out_of_band.begin(reply, history.reserve(), command.options, self.realtime.config)
@@ -49,13 +54,13 @@ class OutOfBand:
         """Cancels the response, if the command names one outside of the conversation. Returns whether it does."""
         if command.reply is None or command.reply.turn != OUT_OF_BAND_TURN:
             return False
-        if not self.session.out_of_band.cancel(command.reply):
+        if not self.session().out_of_band.cancel(command.reply):
             self.realtime.refuse(command, "response_cancel_not_active")
         return True
 
     def on_disconnect(self) -> None:
         """Cancels all responses: their client is gone."""
-        self.session.out_of_band.stop()
+        self.session().out_of_band.stop()
         self.realtime.out_of_band.forget()
 
     def _on_event(self, event: OutOfBandEvent) -> None:
@@ -67,6 +72,77 @@ class OutOfBand:
     def _on_audio(self, reply: ReplyId, pcm: Pcm) -> None:
         self.realtime.out_of_band.play(reply, pcm)
         self.changed()
+
+
+@dataclass(slots=True)
+class ResponseRequests:
+    """Checks the requests of one client. Each waits for what it needs: transcripts of recordings, lists of tools.
+
+    Attributes:
+        realtime: The client's protocol state.
+        session: Returns the session.
+        mcp: The client's MCP servers.
+        recordings_pending: Whether recordings of the client wait for their transcripts.
+        in_progress: Returns the reply that is generated, if any.
+        out_of_band: The responses outside of the conversation.
+    """
+
+    realtime: Realtime
+    session: Callable[[], Session]
+    mcp: McpSession
+    recordings_pending: Callable[[], bool]
+    in_progress: Callable[[], ReplyId | None]
+    out_of_band: OutOfBand
+    _waiting: list[CreateResponse] = field(default_factory=list)
+
+    @property
+    def pending(self) -> bool:
+        """Whether a response in the conversation is requested and has not begun."""
+        waits = self.mcp.waits or any(not command.options.out_of_band for command in self._waiting)
+        return waits or self.session().reply_request_pending
+
+    def create(self, command: CreateResponse) -> None:
+        """Begins the response, lets it wait, or refuses it."""
+        wanted = command.options
+        try:
+            context = context_of(wanted.input, self.session().history)
+        except InputError as error:
+            self.realtime.refuse(command, error.refusal, **error.about)
+            return
+        begun = self.in_progress()
+        if not wanted.out_of_band and (begun is not None or self.pending):
+            active = "requested" if begun is None else response_id(begun)
+            self.realtime.refuse(command, "conversation_already_has_active_response", response_id=active)
+        elif self.recordings_pending():
+            self._wait(command)
+        elif wanted.out_of_band:
+            self.out_of_band.create(command, context)
+        elif not self.mcp.list_first(wanted.mcp_servers or (), lambda: self._request(wanted, context)):
+            self._request(wanted, context)
+
+    def on_transcribed(self) -> None:
+        """Begins the responses that waited for transcripts, if all are there."""
+        if not self.recordings_pending():
+            waiting, self._waiting = self._waiting, []
+            for command in waiting:
+                self.create(command)
+
+    def drop(self) -> None:
+        """Drops the requested response in the conversation that has not begun."""
+        self._waiting = [command for command in self._waiting if command.options.out_of_band]
+        self.mcp.waits = False
+        self.realtime.request_dropped()
+
+    def _wait(self, command: CreateResponse) -> None:
+        if len(self._waiting) > MAX_ANSWERS:
+            self.realtime.refuse(command, "too_many_responses", count=MAX_ANSWERS)
+        else:
+            self._waiting.append(command)
+
+    def _request(self, wanted: ResponseOptions, context: tuple[Item, ...] | None) -> None:
+        session = self.session()
+        options = response_options(session.reply_options, wanted, context)
+        session.request_reply(self.mcp.for_response(options, wanted), after_reply=True)
 
 
 class InputError(Exception):

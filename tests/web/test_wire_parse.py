@@ -202,7 +202,7 @@ BAD: list[tuple[object, str, str | None, str]] = [
     ),
     (
         {"type": "response.create", "response": {"input": [{"type": "mcp_call"}]}},
-        "not_supported", r"response.input[0].type", "does not offer MCP",
+        "missing_required_parameter", r"response.input[0].server_label", "",
     ),
     ({"type": "repartee.playout", "response_id": "resp_1"}, "invalid_value", "response_id", "allowed: the id"),
     ({"type": "repartee.playout", "response_id": "resp_1_٣"}, "invalid_value", "response_id", "allowed: the id"),

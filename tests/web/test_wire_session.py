@@ -479,8 +479,8 @@ def test_invalid_response_options_are_refused_singly() -> None:
 
 @pytest.mark.parametrize(
     "other",
-    [{"conversation": "none"}, {"input": []}, {"conversation": 5}],
-    ids=["no conversation", "own input", "invalid conversation"],
+    [{"conversation": "conv_1"}, {"input": "hello"}, {"conversation": 5}],
+    ids=["another conversation", "input of another type", "invalid conversation"],
 )
 def test_unsupported_response_kind_is_refused(other: Json) -> None:
     client = Client()
