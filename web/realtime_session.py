@@ -30,12 +30,12 @@ from assistant.turns.events import ReplyId
 from assistant.turns.settings import TurnSettings
 from audio.arrivals import MAX_BLOCK_S
 from audio.units import REPLY_RATE_HZ, Pcm, ms_of_reply_samples, reply_samples_of_ms
+from web.appended_audio import decoded, length_s
 from web.audio_backlog import AudioBacklog
 from web.audio_throttle import AudioPacer
 from web.client_microphone import ClientMicrophone
 from web.client_settings import response_options
 from web.client_speaker import ClientSpeaker
-from web.sent_audio import decoded, length_s
 from web.session_settings import apply_settings, logprobs_of
 from web.stopped_reply import StoppedReply
 from web.wire.commands import (

@@ -1,4 +1,4 @@
-"""Decodes the audio that a client sends."""
+"""Decodes the audio that a client appends to its input buffer."""
 
 import numpy as np
 
@@ -14,7 +14,7 @@ def length_s(command: Append) -> float:
 
 
 def decoded(audio: bytes, wire_format: AudioFormat) -> Pcm:
-    """Decodes audio of this format to int16 (n,)."""
+    """Returns whole samples on the wire as int16 (n,), at the rate of their format."""
     match wire_format:
         case AudioFormat.PCM:
             return np.frombuffer(audio, np.dtype("<i2")).astype(np.int16, copy=False)
