@@ -150,9 +150,11 @@ class History:
 
     def excess(self, said: str) -> str | None:
         """Returns why the prompt of a reply to `said` is too long; None if it is not, or is truncated."""
+        if self.truncates:
+            return None
         items = [*self._in_prompt(), UserMessage(ItemId(""), said, spoken=True)]
         tokens = sum(tokens_of(item) for item in items if not isinstance(item, SystemMessage))
-        return None if self.truncates or tokens <= self.max_tokens else f"{tokens} tokens; allowed: {self.max_tokens}"
+        return None if tokens <= self.max_tokens else f"{tokens} tokens; allowed: {self.max_tokens}"
 
     def _in_prompt(self) -> list[Item]:
         return [item for item in self._items if item.id not in self._outside_prompt]

@@ -21,8 +21,20 @@ from audio.units import Pcm
 from audio.vad import Vad, VadResult
 from web import client_microphone
 from web.client_settings import turn_settings
+from web.wire.commands import UpdateSession
+from web.wire.parse import Reader
 from web.wire.realtime import Realtime
-from web.wire.session_config import Extensions, ServerVad, SessionConfig, SessionOffer
+from web.wire.session_config import (
+    Extensions,
+    PromptReference,
+    ServerVad,
+    SessionConfig,
+    SessionKind,
+    SessionOffer,
+    Tracing,
+    Truncation,
+)
+from web.wire.session_object import SessionDescription, session_object
 
 OFFER = SessionOffer(
     prompts={"support": "You help customers of {{company}}.", "plain": "Be kind."}, max_history_tokens=2000
@@ -166,6 +178,28 @@ def test_prompt_that_cannot_be_used_is_refused_by_name(
     (error,) = harness.client.send({"type": "session.update", "session": {"prompt": prompt}})
     assert (error["error"]["code"], error["error"]["param"]) == (code, param)
     assert text in error["error"]["message"]
+
+
+@pytest.mark.parametrize("kind", ["realtime", "transcription"])
+def test_client_may_send_back_the_session_that_it_got(kind: SessionKind) -> None:
+    config = SessionConfig(
+        instructions="Be kind.",
+        voice="amy",
+        turn_detection=ServerVad(0.7, 5000, 2000, idle_timeout_ms=None if kind == "transcription" else 6000),
+        kind=kind,
+        logprobs=True,
+        noise_reduction="far_field",
+        truncation=Truncation("retention_ratio", 0.8, 500),
+        prompt=PromptReference("plain", (), "Be kind."),
+        tracing=Tracing("support", "g1", '{"team": 7}'),
+    )
+    shown = session_object(SessionDescription("s1", SERVICE), config)
+    reader = Reader(replace(SessionConfig(), kind=kind), "en", OFFER)
+    found = reader.read(json.dumps({"type": "session.update", "session": shown}))
+    assert isinstance(found, UpdateSession)
+    assert found.refused == ()
+    again = session_object(SessionDescription("s1", SERVICE), found.config)
+    assert again == {**shown, "repartee": {**shown["repartee"], "events": True}}
 
 
 def test_explicit_instructions_go_before_those_of_a_prompt() -> None:
