@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -25,6 +26,13 @@ CLOSE_TIMEOUT_S = 5.0
 def mcp_available() -> bool:
     """Returns whether the package mcp is installed."""
     return find_spec("mcp") is not None
+
+
+async def load_package(hosts: McpHosts) -> None:
+    """Imports the package mcp, if a client may name servers, so that no conversation waits for it."""
+    if hosts.entries and mcp_available():
+        with suppress(ImportError):  # it is reported when a server is named
+            await asyncio.to_thread(import_module, "assistant.tools.client_mcp_connection")
 
 
 class ClientMcpThread:
