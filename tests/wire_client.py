@@ -215,7 +215,8 @@ def line(event: Event) -> str:
 def _item(item: Event) -> str:
     if item["type"] != "message":
         rest = " ".join(str(item[name]) for name in ("call_id", "name", "arguments", "output") if name in item)
-        return f"[{item['id']} {item['type']} {item['status']}: {rest}]"
+        status = f" {item['status']}" if "status" in item else ""
+        return f"[{item['id']} {item['type']}{status}: {rest}]"
     words = [
         f"{part['type']} {json.dumps(part.get('text', part.get('transcript')))}" for part in item["content"]
     ]  # fmt: skip

@@ -3,11 +3,14 @@
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib.metadata import version
 
+from assistant.config.mcp_hosts import McpHosts
 from assistant.config.settings import Settings
 from assistant.setup.build import span_export
 from assistant.setup.engine_loader import EngineLoader
+from assistant.tools.client_mcp_thread import load_package
 from web.app import BackgroundTask
 from web.connection import Connections
 from web.engine_pool import EnginePool
@@ -57,7 +60,7 @@ def create_services(settings: Settings, environ: Mapping[str, str], metrics: Met
         connections.converse,
         connections.resumable,
         connections.make_room,
-        background_tasks=(connections.log_losses,),
+        background_tasks=(connections.log_losses, partial(load_package, McpHosts.of(settings.tools.client_mcp_hosts))),
         traces=connections.traces,
         api_parts=ApiParts(engine_loader, connections.initial_config, connections.service),
     )

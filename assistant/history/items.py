@@ -3,16 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import NewType
 
+from assistant.history.item_id import ROOT as ROOT  # noqa: PLC0414 - part of this module's interface
+from assistant.history.item_id import ItemId as ItemId  # noqa: PLC0414 - part of this module's interface
 from assistant.history.mcp_items import McpItem
 from llm.chat import CallExtra, FunctionCall, Image, Message
-
-ItemId = NewType("ItemId", str)
-"""Unique within its conversation."""
-
-ROOT = ItemId("root")
-"""Not an item: the place before the first one."""
 
 
 @dataclass(frozen=True, slots=True)

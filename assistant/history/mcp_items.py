@@ -2,12 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from assistant.history.item_id import ItemId
 from llm.chat import FunctionCall
-
-if TYPE_CHECKING:
-    from assistant.history.items import Item, ItemId
 
 FailureKind = Literal["protocol_error", "tool_execution_error", "http_error"]
 
@@ -26,7 +24,7 @@ class McpListTools:
         tools: A JSON list, as text.
     """
 
-    id: "ItemId"
+    id: ItemId
     server_label: str
     tools: str = "[]"
 
@@ -40,7 +38,7 @@ class McpApprovalRequest:
         reply: The reply that made it; "" for an old request that a client adds.
     """
 
-    id: "ItemId"
+    id: ItemId
     server_label: str
     name: str
     arguments: str
@@ -52,8 +50,8 @@ class McpApprovalRequest:
 class McpApprovalResponse:
     """The client's answer to a request for approval."""
 
-    id: "ItemId"
-    request_id: "ItemId"
+    id: ItemId
+    request_id: ItemId
     approve: bool
     reason: str | None = None
 
@@ -84,14 +82,14 @@ class McpCall:
         in_reply: Whether the model sees it as a part of a reply, and not at its own place.
     """
 
-    id: "ItemId"
+    id: ItemId
     server_label: str
     name: str
     arguments: str
     function: str
     output: str | None = None
     failure: McpFailure | None = None
-    request_id: "ItemId | None" = None
+    request_id: ItemId | None = None
     call_id: str = ""
     in_reply: bool = False
 
@@ -99,15 +97,16 @@ class McpCall:
 McpItem = McpListTools | McpApprovalRequest | McpApprovalResponse | McpCall
 
 
-def called(item: McpItem, remembered: "Sequence[Item]") -> list[tuple[FunctionCall, str]]:
+def called(item: McpItem, remembered: Sequence[object]) -> list[tuple[FunctionCall, str]]:
     """Returns the call with its output that the model sees at the place of this item, if there is one."""
     match item:
         case McpCall(in_reply=False) if item.output is not None or item.failure is not None:
             output = item.output if item.failure is None else f"error: {item.failure.message}"
             return [(_call(item, item.call_id), output or "")]
         case McpApprovalResponse(approve=False):
-            request = next((one for one in remembered if one.id == item.request_id), None)
-            if isinstance(request, McpApprovalRequest):
+            requests = (one for one in remembered if isinstance(one, McpApprovalRequest))
+            request = next((one for one in requests if one.id == item.request_id), None)
+            if request is not None:
                 said = f"{NOT_APPROVED}: {item.reason}" if item.reason else NOT_APPROVED
                 return [(_call(request, ""), said)]
     return []

@@ -12,6 +12,12 @@ from assistant.tools import ToolError
 from assistant.tools.names import named
 from llm.chat import Function
 
+LIST_TIMEOUT_S = 10.0
+"""Longest time to connect to a server and list its tools."""
+
+MAX_MESSAGE_CHARS = 500
+"""Characters of a server's error message that are passed on."""
+
 MAX_DESCRIPTION_CHARS = 1024
 """Characters of a function's description, with that of its server. Every prompt contains all descriptions."""
 

@@ -14,8 +14,8 @@ from mcp_types import Tool
 
 from assistant.config.mcp_hosts import McpHosts
 from assistant.support.exception_groups import first_of
-from assistant.tools.client_mcp import ClientServer, McpCallError, McpTool
-from assistant.tools.client_mcp_thread import LIST_TIMEOUT_S, MAX_MESSAGE_CHARS, RefusedAddressError
+from assistant.tools.client_mcp import LIST_TIMEOUT_S, MAX_MESSAGE_CHARS, ClientServer, McpCallError, McpTool
+from assistant.tools.guarded_lookup import RefusedAddressError
 from assistant.tools.mcp_limits import MAX_BYTES, LimitedBody, RefusedBody
 from assistant.tools.mcp_server import MAX_SCHEMA_CHARS, MAX_TOOLS, limited, listed, text_of
 from llm.errors import causes_of

@@ -7,27 +7,20 @@ only listed hosts, no redirects, no proxy, and no address inside a network unles
 
 import asyncio
 import json
-import socket
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, field
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
 from assistant.config.mcp_hosts import McpHosts
-from assistant.tools.client_mcp import ClientServer, McpCallError, McpTool
-from llm.name_lookup import AddressInfo, NameLookup
-
-LIST_TIMEOUT_S = 10.0
-"""Longest time to connect to a server and list its tools."""
+from assistant.tools.client_mcp import LIST_TIMEOUT_S, ClientServer, McpCallError, McpTool
+from assistant.tools.guarded_lookup import GuardedLookup
 
 CLOSE_TIMEOUT_S = 5.0
 """Longest time to close the connections at the end."""
-
-MAX_MESSAGE_CHARS = 500
-"""Characters of a server's error message that are passed on."""
 
 
 def mcp_available() -> bool:
@@ -35,28 +28,11 @@ def mcp_available() -> bool:
     return find_spec("mcp") is not None
 
 
-class RefusedAddressError(OSError):
-    """A listed name resolves to an address inside a network."""
-
-
-@dataclass(slots=True)
-class GuardedLookup:
-    """Resolves host names to addresses that may be connected to. Replaces `getaddrinfo` of an event loop.
-
-    The event loop connects to the addresses that this returns, so a name cannot resolve to another one afterwards.
-    """
-
-    hosts: McpHosts
-    lookup: NameLookup = field(default_factory=NameLookup)
-
-    async def getaddrinfo(self, host: bytes | str | None, port: Any, **options: Any) -> AddressInfo:
-        """See `NameLookup.getaddrinfo`. Raises RefusedAddressError if no address is allowed."""
-        found = await self.lookup.getaddrinfo(host, port, **options)
-        name = host.decode() if isinstance(host, bytes) else host or ""
-        allowed = [entry for entry in found if self.hosts.may_connect(name, str(entry[4][0]))]
-        if found and not allowed:
-            raise RefusedAddressError(socket.EAI_NONAME, "the host's address is inside a network and is not listed")
-        return allowed
+async def load_package(hosts: McpHosts) -> None:
+    """Imports the package mcp, if a client may name servers, so that no conversation waits for it."""
+    if hosts.entries and mcp_available():
+        with suppress(ImportError):  # it is reported when a server is named
+            await asyncio.to_thread(import_module, "assistant.tools.client_mcp_connection")
 
 
 class ClientMcpThread:

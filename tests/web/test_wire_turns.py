@@ -15,6 +15,9 @@ from assistant.events import (
     FunctionCalled,
     InterimWords,
     ItemForgotten,
+    McpApprovalRequested,
+    McpCallEnded,
+    McpCallStarted,
     Problem,
     ReplySent,
     ReplyStarted,
@@ -27,6 +30,7 @@ from assistant.events import (
     WordsTimed,
 )
 from assistant.history.items import AssistantMessage, FunctionCallItem, FunctionOutput, Item, ItemId, UserMessage
+from assistant.history.mcp_items import McpApprovalRequest, McpCall, McpFailure, McpListTools
 from assistant.history.spoken_transcript import TimedWord
 from assistant.trace.record import TurnRecord
 from assistant.turns.events import ReplyId
@@ -307,10 +311,26 @@ def idle_timeout(client: Client) -> None:
     )
 
 
+def mcp_servers(client: Client) -> None:
+    listed = McpListTools(ItemId("item_l"), "home")
+    call = McpCall(ItemId("item_c"), "home", "weather", "{}", "home_weather", in_reply=True)
+    request = McpApprovalRequest(ItemId("item_q"), "home", "add", "{}", "home_add", "1.1")
+    client.do(lambda wire: wire.mcp.listing(listed))
+    client.do(lambda wire: wire.mcp.listed(replace(listed, tools='[{"name": "weather", "input_schema": {}}]')))
+    client.do(lambda wire: wire.mcp.listing(replace(listed, id=ItemId("item_m"))))
+    client.do(lambda wire: wire.mcp.listed(replace(listed, id=ItemId("item_m")), "no connection"))
+    asked(client)
+    client.tell(McpCallStarted(REPLY, call), McpCallEnded(REPLY, replace(call, output="sunny")))
+    client.tell(McpApprovalRequested(REPLY, request), sent())
+    approved = replace(call, id=ItemId("item_d"), in_reply=False, request_id=request.id)
+    failure = McpFailure("tool_execution_error", "the list is full")
+    client.tell(McpCallStarted(None, approved), McpCallEnded(None, replace(approved, failure=failure)))
+
+
 SCENES: tuple[Callable[[Client], None], ...] = (
     spoken_turn, interrupted_mid_reply, interrupted_after_it_was_sent, went_on, text_only, function_call, nothing_said,
     manual, greeting, failed, incomplete, telephone, lost_words, items, loudness, listening_sound,
-    idle_timeout,
+    idle_timeout, mcp_servers,
 )  # fmt: skip
 
 

@@ -17,7 +17,8 @@ import pytest
 from assistant.config.mcp_hosts import McpHosts
 from assistant.tools import client_mcp_thread
 from assistant.tools.client_mcp import ClientServer, McpCallError, ToolFilter
-from assistant.tools.client_mcp_thread import ClientMcpThread, GuardedLookup, RefusedAddressError
+from assistant.tools.client_mcp_thread import ClientMcpThread
+from assistant.tools.guarded_lookup import GuardedLookup, RefusedAddressError
 from llm.name_lookup import AddressInfo, NameLookup
 
 PROGRAM = Path(__file__).parents[2] / "mcp_program.py"
