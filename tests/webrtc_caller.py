@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -53,6 +54,16 @@ class Microphone(MediaStreamTrack):
         )
         self._frames += 1
         return frame
+
+
+def has_network() -> bool:
+    """Returns whether this machine has an address besides loopback, which WebRTC does not use."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+        try:
+            one.connect(("192.0.2.1", 9))
+        except OSError:
+            return False
+        return not one.getsockname()[0].startswith("127.")
 
 
 @dataclass

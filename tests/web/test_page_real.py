@@ -1,17 +1,16 @@
 """Tests the page in Chromium with the real server. Recordings are the microphone input."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import soxr
-from page_browser import PageRecording, best_correlation, chromium, read_recording, start_recording, wait_until
-from page_server import RATE_HZ, Running, Speech, page_server, speech, write_microphone_wav
-from playwright.sync_api import Browser, Page
+from open_page import OpenPage, gap_ms, opened_page, start_in_recording
+from page_browser import best_correlation, chromium, read_recording, start_recording, wait_until
+from page_server import Speech, page_server, speech, write_microphone_wav
 
 from audio.level import audible_onset
 from audio.resample import to_pcm
@@ -35,64 +34,6 @@ REPLY += "On that day a ship had lost its way in the fog, and nobody could cross
 LOUD = 0.005
 
 
-@dataclass(frozen=True)
-class OpenPage:
-    """An open page with its server and its measurements."""
-
-    page: Page
-    server: Running
-
-    def start(self) -> None:
-        self.page.click("#settings-open")
-        for setting in ("echoCancellation", "noiseSuppression", "autoGainControl"):
-            self.page.uncheck(f"#{setting}")
-        self.page.keyboard.press("Escape")
-        self.page.click("#start")
-        self.wait_for_phase("listening")
-        start_recording(self.page)
-
-    def wait_for_phase(self, phase: str) -> None:
-        self.page.wait_for_selector(f"body[data-phase={phase}]", timeout=20_000)
-
-    def turns(self) -> list[dict[str, Any]]:
-        turns: list[dict[str, Any]] = self.page.evaluate("window.repartee.turns.all")
-        return turns
-
-    def wait_for_traces(self, count: int) -> list[dict[str, Any]]:
-        """Waits until this many turns have their record."""
-        wait_until(
-            self.page,
-            lambda: sum(turn["trace"] is not None for turn in self.turns()) >= count,
-            f"records of {count} turns",
-            limit_s=40,
-        )
-        return self.turns()
-
-    def items(self, role: str) -> list[dict[str, Any]]:
-        """Returns the items of one role that the page shows."""
-        items: list[dict[str, Any]] = self.page.evaluate("window.repartee.session.conversation.items")
-        return [item for item in items if item["role"] == role]
-
-    @property
-    def delay_ms(self) -> float:
-        """The page's estimate of the device delay."""
-        return float(self.page.evaluate("window.repartee.session.audio.output.deviceDelayMs"))
-
-
-@contextmanager
-def opened_page(browser: Browser, server: Running) -> Iterator[OpenPage]:
-    """Opens a page in its own window; console messages fail the test."""
-    context = browser.new_context()
-    page = context.new_page()
-    console: list[str] = []
-    page.on("console", lambda message: console.append(message.text))
-    page.on("pageerror", lambda error: console.append(str(error)))
-    page.goto(server.url)
-    yield OpenPage(page, server)
-    context.close()
-    assert [line for line in console if "WebSocket connection to" not in line] == []
-
-
 OpenPageFunction = Callable[..., OpenPage]
 
 
@@ -109,29 +50,6 @@ def open_page(tmp_path: Path) -> Iterator[OpenPageFunction]:
             return closing.enter_context(opened_page(browser, server))
 
         yield open_page
-
-
-def at_rate(
-    sound: np.ndarray[Any, np.dtype[np.float32]], recorded: PageRecording
-) -> np.ndarray[Any, np.dtype[np.float32]]:
-    resampled: np.ndarray[Any, np.dtype[np.float32]] = soxr.resample(sound, RATE_HZ, recorded.rate_hz)
-    return resampled
-
-
-def start_in_recording(recorded: PageRecording, spoken: Speech) -> float:
-    """Returns where in the recorded microphone audio a recording begins, in s."""
-    correlation, at = best_correlation(recorded.microphone, at_rate(spoken.sound, recorded))
-    assert correlation > 0.95
-    return at / recorded.rate_hz
-
-
-def gap_ms(recorded: PageRecording, spoken: Speech, delay_ms: float) -> float:
-    """Measures the latency in the recording: labelled end of speech to the first audible sample of the reply."""
-    end_s = start_in_recording(recorded, spoken) + spoken.ends_s
-    after = round(end_s * recorded.rate_hz)
-    onset = audible_onset(to_pcm(recorded.player[after:]), recorded.rate_hz)
-    assert onset is not None
-    return onset * 1000 / recorded.rate_hz + delay_ms
 
 
 def check_agreement(client: OpenPage, spoken: Sequence[Speech], *, requested: Sequence[int] = ()) -> None:

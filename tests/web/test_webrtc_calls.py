@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import socket
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from session_server import (
     session_server,
     settings_for,
 )
-from webrtc_caller import WebRtcCaller, in_call, offered
+from webrtc_caller import WebRtcCaller, has_network, in_call, offered
 
 from audio.units import REPLY_RATE_HZ, Pcm
 from web.webrtc import call as webrtc_call
@@ -33,16 +32,6 @@ LONG = " ".join(["word"] * 40) + "."
 """8 s."""
 TOKEN = "a-token-of-the-test-server"
 SDP = {"Content-Type": "application/sdp"}
-
-
-def has_network() -> bool:
-    """Returns whether this machine has an address besides loopback, which WebRTC does not use."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
-        try:
-            one.connect(("192.0.2.1", 9))
-        except OSError:
-            return False
-        return not one.getsockname()[0].startswith("127.")
 
 
 pytestmark = [pytest.mark.real_time, pytest.mark.skipif(not has_network(), reason="this machine has no network")]

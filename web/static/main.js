@@ -5,6 +5,8 @@ import { MicrophoneStream } from "./session/microphone-stream.js";
 import { browserProblem } from "./session/problems.js";
 import { RealtimeConnection } from "./session/realtime-connection.js";
 import { RealtimeSession } from "./session/realtime-session.js";
+import { chooseTransport } from "./session/transport.js";
+import { WebRtcConnection } from "./session/webrtc-connection.js";
 import { TurnLog } from "./timing/turn-log.js";
 import { Controls } from "./view/controls.js";
 import { byId } from "./view/dom.js";
@@ -53,6 +55,7 @@ class Page {
       releaseKey: () => this._session?.releaseKey(),
       sendText: (text) => this._sendText(text),
       changeMicrophone: () => this._microphone?.open(),
+      changeTransport: () => this._changeTransport(),
       pushToTalk: (on) => this._session?.setPushToTalk(on),
       volume: (loudness) => this._audio && (this._audio.output.volume = loudness),
     });
@@ -98,7 +101,6 @@ class Page {
     if (!isCurrent()) return audio.close();
     this._audio = audio;
     audio.addEventListener("state", () => this._audioStateChanged());
-    audio.output.volume = preferences().volume / 100;
     this._microphone = new MicrophoneStream(audio.input, microphoneSettings);
     this._watchMicrophone();
     if (devices) await this._microphone.open();
@@ -107,8 +109,13 @@ class Page {
     this._audioStateChanged();
   }
 
-  _startSession() {
-    const connection = new RealtimeConnection(new URL("v1/realtime", document.baseURI));
+  /** @param {"websocket" | "webrtc"} transport */
+  _startSession(transport = chooseTransport(preferences().transport, location.hostname, "RTCPeerConnection" in window)) {
+    const url = new URL("v1/realtime", document.baseURI);
+    this._audio.setTransport(transport);
+    this._audio.output.volume = preferences().volume / 100;
+    const connection = transport === "webrtc" ? new WebRtcConnection(url, this._audio) : new RealtimeConnection(url);
+    connection.addEventListener("unavailable", ({ detail }) => this._useWebSocket(connection, detail.message));
     connection.token = storedToken();
     this._turns.startConversation();
     this._session = new RealtimeSession(this._audio, connection, this._turns);
@@ -119,6 +126,22 @@ class Page {
     this._watchSession(this._session);
     this._exposeForTests();
     this._session.start();
+  }
+
+  /** Continues by WebSocket where WebRTC does not get through. */
+  _useWebSocket(connection, message) {
+    if (this._session?.connection !== connection) return;
+    this._notices.note(`No WebRTC to this server: the page uses a WebSocket. ${message}`);
+    this._session.end();
+    this._startSession("websocket");
+    this._drawPhase();
+  }
+
+  /** Connects anew with a new conversation, if one runs. */
+  async _changeTransport() {
+    if (!this._session) return;
+    await this._stop();
+    await this._start();
   }
 
   async _stop() {

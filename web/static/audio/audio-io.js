@@ -2,6 +2,7 @@
 
 import { MicrophoneInput } from "./microphone-input.js";
 import { SpeakerOutput } from "./speaker-output.js";
+import { TrackOutput } from "./track-output.js";
 
 const LAST_BLOCK_MS = 200; // time for the processors to end; otherwise Chromium keeps the closed context in memory
 
@@ -18,7 +19,7 @@ export class AudioIO extends EventTarget {
   static async open() {
     const context = new AudioContext({ latencyHint: "interactive" });
     context.resume(); // not awaited: it may wait for another user gesture
-    const modules = ["capture-worklet.js", "player-worklet.js"];
+    const modules = ["capture-worklet.js", "player-worklet.js", "listener-worklet.js"];
     try {
       await Promise.all(modules.map((name) => context.audioWorklet.addModule(new URL(name, import.meta.url))));
     } catch (error) {
@@ -28,13 +29,21 @@ export class AudioIO extends EventTarget {
     return new AudioIO(context);
   }
 
-  /** @param {AudioContext} context with both worklets loaded */
+  /** @param {AudioContext} context with all worklets loaded */
   constructor(context) {
     super();
     this.context = context;
     this.input = new MicrophoneInput(context);
-    this.output = new SpeakerOutput(context);
+    this._speaker = new SpeakerOutput(context);
+    /** @type {SpeakerOutput | TrackOutput} */
+    this.output = this._speaker;
     context.onstatechange = () => this.dispatchEvent(new CustomEvent("state", { detail: context.state }));
+  }
+
+  /** @param {"websocket" | "webrtc"} transport how replies arrive: their sound as events, or as a track */
+  setTransport(transport) {
+    if (this.output !== this._speaker) this.output.close();
+    this.output = transport === "webrtc" ? new TrackOutput(this.context, this._speaker) : this._speaker;
   }
 
   resume() {
@@ -44,7 +53,8 @@ export class AudioIO extends EventTarget {
   async close() {
     this.context.onstatechange = null;
     this.input.end();
-    this.output.close();
+    this.setTransport("websocket");
+    this._speaker.close();
     await new Promise((done) => setTimeout(done, LAST_BLOCK_MS));
     await this.context.close();
   }

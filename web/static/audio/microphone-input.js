@@ -9,7 +9,8 @@
  */
 
 /**
- * Events: `chunk` (detail: Chunk, see capture.js), `lost` (the device was removed or its permission was withdrawn).
+ * Events: `chunk` (detail: Chunk, see capture.js), `lost` (the device was removed or its permission was withdrawn),
+ * `stream` (`track` has changed).
  */
 export class MicrophoneInput extends EventTarget {
   /** @param {AudioContext} context with capture-worklet.js loaded */
@@ -27,6 +28,11 @@ export class MicrophoneInput extends EventTarget {
   /** @returns {MediaStreamAudioSourceNode | null} the microphone's node, for recording */
   get source() {
     return this._source;
+  }
+
+  /** @returns {MediaStreamTrack | null} the microphone's track, for WebRTC */
+  get track() {
+    return this._stream?.getAudioTracks()[0] ?? null;
   }
 
   /** @returns {MediaTrackSettings | null} the settings that the browser granted */
@@ -59,6 +65,7 @@ export class MicrophoneInput extends EventTarget {
       this._releaseStream();
       this.dispatchEvent(new Event("lost"));
     };
+    this.dispatchEvent(new Event("stream"));
     return true;
   }
 
@@ -76,8 +83,10 @@ export class MicrophoneInput extends EventTarget {
 
   _releaseStream() {
     this._source?.disconnect();
-    if (this._stream) stopTracks(this._stream);
+    if (!this._stream) return;
+    stopTracks(this._stream);
     this._stream = this._source = null;
+    this.dispatchEvent(new Event("stream"));
   }
 }
 

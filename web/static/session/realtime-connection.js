@@ -1,5 +1,6 @@
 /** The WebSocket connection: sends and receives events as objects. Reconnects by itself. */
 
+import { toBase64 } from "../audio/pcm.js";
 import { explainClose } from "./close-reasons.js";
 import { ConnectionMonitor } from "./connection-monitor.js";
 
@@ -88,6 +89,14 @@ export class RealtimeConnection extends EventTarget {
     this._sent += text.length;
     return true;
   }
+
+  /** @param {Int16Array} pcm of the microphone @returns {boolean} false if it could not be sent */
+  sendSound(pcm) {
+    return this.send({ type: "input_audio_buffer.append", audio: toBase64(pcm) });
+  }
+
+  /** While no sound is sent, the server inserts silence. */
+  holdSound() {}
 
   /** Closes a socket and removes its handlers. */
   _detach(socket) {

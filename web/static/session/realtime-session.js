@@ -1,7 +1,7 @@
 /** One conversation with the server: sends the microphone's audio, plays and times the replies. Read this file first. */
 
 import { CaptureTimeline } from "../audio/capture-timeline.js";
-import { fromBase64, toBase64 } from "../audio/pcm.js";
+import { fromBase64 } from "../audio/pcm.js";
 import { TurnLog } from "../timing/turn-log.js";
 import { endsConnection } from "./close-reasons.js";
 import { Conversation } from "./conversation.js";
@@ -18,7 +18,7 @@ import { ReplyPlayback } from "./reply-playback.js";
 export class RealtimeSession extends EventTarget {
   /**
    * @param {import("../audio/audio-io.js").AudioIO} audio
-   * @param {import("./realtime-connection.js").RealtimeConnection} connection
+   * @param {import("./realtime-connection.js").RealtimeConnection | import("./webrtc-connection.js").WebRtcConnection} connection
    * @param {TurnLog} turns
    */
   constructor(audio, connection, turns = new TurnLog()) {
@@ -29,7 +29,7 @@ export class RealtimeSession extends EventTarget {
     this.conversation = new Conversation();
     this.pushToTalk = new PushToTalk();
     this.muted = false;
-    this._captureTimeline = new CaptureTimeline(audio.context.sampleRate);
+    this._captureTimeline = connection.timeline ?? new CaptureTimeline(audio.context.sampleRate);
     this._open = false; // the server has created or resumed the session on this connection
     this._wasOpen = false; // it did so on this or an earlier connection
     this._resumeToken = null;
@@ -121,9 +121,8 @@ export class RealtimeSession extends EventTarget {
 
   _sendChunk({ pcm, frame, level }) {
     this._emit("input-level", { level });
-    if (!this._open || this.muted || !this.pushToTalk.accepts(pcm.length)) return;
-    const sent = this.connection.send({ type: "input_audio_buffer.append", audio: toBase64(pcm) });
-    if (sent) this._captureTimeline.addSent(frame, pcm.length);
+    if (!this._open || this.muted || !this.pushToTalk.accepts(pcm.length)) return this.connection.holdSound();
+    if (this.connection.sendSound(pcm)) this._captureTimeline.addSent(frame, pcm.length);
     const action = this.pushToTalk.nextAction();
     if (action === "commit") {
       this.connection.send({ type: "input_audio_buffer.commit" });

@@ -35,6 +35,7 @@ function isEnabled(id) {
  * @property {() => void} releaseKey
  * @property {(text: string) => boolean} sendText
  * @property {() => void} changeMicrophone called when the user has chosen another microphone or processing
+ * @property {() => void} changeTransport called when the user has chosen another connection
  * @property {(on: boolean) => void} pushToTalk
  * @property {(loudness: number) => void} volume 0..1
  */
@@ -132,6 +133,11 @@ export class Controls {
     byId("microphone").onchange = () => {
       setPreferences({ deviceId: byId("microphone").value });
       this._actions.changeMicrophone();
+    };
+    byId("transport").value = current.transport;
+    byId("transport").onchange = () => {
+      setPreferences({ transport: byId("transport").value });
+      this._actions.changeTransport();
     };
     byId("push-to-talk").checked = current.pushToTalk;
     byId("push-to-talk").onchange = () => {

@@ -10,6 +10,7 @@ const DEFAULTS = {
   noiseSuppression: true,
   autoGainControl: true,
   pushToTalk: false,
+  transport: "auto",
 };
 
 // The current settings. The browser stores a copy for the next visit, if it can.

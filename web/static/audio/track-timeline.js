@@ -1,0 +1,46 @@
+/**
+ * Maps positions in the sound that a WebRTC track has sent to the context frames at which it was captured. Pure.
+ *
+ * The browser tells only how many packets of 20 ms it has sent by some time. A count is late by up to a packet, so the
+ * earliest of the last ones is right. Same interface as CaptureTimeline.
+ */
+
+const PACKET_MS = 20;
+const KEPT = 40; // counts: 10 s
+
+export class TrackTimeline {
+  /** @param {number} rateHz sample rate of the context */
+  constructor(rateHz) {
+    this._rateHz = rateHz;
+    this.reset();
+  }
+
+  reset() {
+    this._counts = [];
+  }
+
+  /** The track sends by itself. */
+  addSent() {}
+
+  dropAfter() {}
+
+  /**
+   * Adds a count.
+   * @param {number} packets that were sent
+   * @param {number} time_s context time of the count
+   */
+  addCount(packets, time_s) {
+    if (!packets) return;
+    this._counts.push(time_s - (packets * PACKET_MS) / 1000);
+    if (this._counts.length > KEPT) this._counts.shift();
+  }
+
+  /**
+   * @param {number} sentMs length of the sound before it
+   * @returns {number | null} context frame; null if nothing was sent
+   */
+  frameAt(sentMs) {
+    if (!this._counts.length) return null;
+    return (Math.min(...this._counts) + sentMs / 1000) * this._rateHz;
+  }
+}
