@@ -1,14 +1,16 @@
 """Runs the client programs against a server."""
 
 import asyncio
+import dataclasses
 import json
 import os
 import shutil
+import socket
 import ssl
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,11 @@ from clients.browser import browser_report
 from clients.environments import CLIENTS, node_modules_of, python_of
 from session_server import WHAT_TIME, SessionServer, real_engines, recording, session_server
 
+from assistant.config.endpoint_settings import OWN_KEYS
+from assistant.config.tool_settings import ToolsSection
+
 PROGRAM_WITHIN_S = 200
+START_WITHIN_S = 30
 
 
 @dataclass(frozen=True)
@@ -88,23 +94,61 @@ class ClientServer:
 
 
 @asynccontextmanager
-async def client_server(folder: Path) -> AsyncGenerator[ClientServer]:
-    """Runs a server with TLS beside plain HTTP, and a language model that answers every client."""
+async def client_server(folder: Path, *, mcp: bool = False) -> AsyncGenerator[ClientServer]:
+    """Runs a server with TLS beside plain HTTP, and a language model that answers every client.
+
+    With `mcp` also an MCP server that clients may name.
+    """
     certificate, key, speech = await asyncio.to_thread(_make_files, folder)
-    async with answering_service() as llm:
-        loader = real_engines(folder / "traces", llm, "skills.before_llm=false", "server.max_sessions=8")
-        async with (
-            session_server(loader, allowed_hosts=("127.0.0.1", "localhost")) as server,
-            tls_port(server.port, certificate, key) as port,
-        ):
-            fields = {
-                "url": server.openai,
-                "tls_url": f"https://localhost:{port}/v1",
-                "certificate": str(certificate),
-                "speech": str(speech),
-                "mcp_url": "http://127.0.0.1:9/mcp",
-            }
-            yield ClientServer(server, fields)
+    async with AsyncExitStack() as stack:
+        llm = await stack.enter_async_context(answering_service())
+        mcp_port = await stack.enter_async_context(mcp_server()) if mcp else 0
+        settings = ["skills.before_llm=false", "server.max_sessions=8", *service_settings(llm, mcp_port)]
+        loader = real_engines(folder / "traces", "", *settings)
+        hosts = ("127.0.0.1", "localhost")
+        server = await stack.enter_async_context(session_server(loader, allowed_hosts=hosts))
+        port = await stack.enter_async_context(tls_port(server.port, certificate, key))
+        fields = {
+            "url": server.openai,
+            "tls_url": f"https://localhost:{port}/v1",
+            "certificate": str(certificate),
+            "speech": str(speech),
+            "mcp_url": f"http://127.0.0.1:{mcp_port}/mcp" if mcp else "",
+        }
+        yield ClientServer(server, fields)
+
+
+def service_settings(llm: str, mcp_port: int) -> list[str]:
+    """Returns the settings of the language model, which takes images, and of the MCP server."""
+    images = ", images = true" if "images" in OWN_KEYS["openai"] else ""
+    settings = [f'llm.endpoints=[{{name = "near", kind = "openai", url = "{llm}", model = "m"{images}}}]']
+    if mcp_port and "client_mcp_hosts" in {field.name for field in dataclasses.fields(ToolsSection)}:
+        settings.append(f"tools.client_mcp_hosts=127.0.0.1:{mcp_port}")
+    return settings
+
+
+@asynccontextmanager
+async def mcp_server() -> AsyncGenerator[int]:
+    """Runs tests/mcp_program.py. Yields its port."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+    program = await asyncio.create_subprocess_exec(
+        sys.executable, str(CLIENTS.parent / "mcp_program.py"), str(port), stderr=subprocess.DEVNULL
+    )
+    try:
+        async with asyncio.timeout(START_WITHIN_S):
+            while True:
+                try:
+                    _, writer = await asyncio.open_connection("127.0.0.1", port)
+                except OSError:
+                    await asyncio.sleep(0.1)
+                else:
+                    writer.close()
+                    break
+        yield port
+    finally:
+        program.terminate()
+        await program.wait()
 
 
 def _make_files(folder: Path) -> tuple[Path, Path, Path]:
@@ -122,7 +166,7 @@ async def outcomes_of(client: Client, folder: Path, only: tuple[str, ...] = ()) 
             lines = await browser_report({**running.fields, "only": only}, packages, PROGRAM_WITHIN_S)
         return parsed("\n".join(lines), "")
     command, variables = await asyncio.to_thread(client.command)
-    async with client_server(folder) as running:
+    async with client_server(folder, mcp="openai/program_async" in client.program) as running:
         trusted = dict.fromkeys(("NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"), running.fields["certificate"])
         program = await asyncio.create_subprocess_exec(
             *command,

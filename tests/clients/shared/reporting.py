@@ -31,7 +31,7 @@ LAMP_REQUEST = "Switch the lamp on."
 LAMP_ANSWER = "The lamp is on."
 GREETING = "Welcome to the castle."
 IMAGE_ANSWER = "I see a picture."
-MCP_REQUEST = "Look up the number of the order."
+MCP_REQUEST = "How is the weather in Oslo?"
 """Texts that `answering_service.py` knows or says."""
 
 LAMP = {
@@ -64,7 +64,7 @@ class Settings:
         tls_url: The same with TLS.
         certificate: PEM file of the certificate authority.
         speech: A recorded question, 24 kHz PCM.
-        mcp_url: URL of an MCP server.
+        mcp_url: URL of an MCP server; "" if the program does not use one.
     """
 
     url: str
