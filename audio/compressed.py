@@ -18,7 +18,8 @@ from av.audio.stream import AudioStream
 from av.container import InputContainer
 
 _FORMATS = "mp3,mov,mp4,m4a,matroska,webm,aac,amr,asf,wav,flac"
-"""Allowed formats: what phones and browsers record, and streamed FLAC. Others may refer to further files or addresses."""
+"""Allowed formats: what phones and browsers record, and FLAC of unknown length. Others may refer to further files or
+addresses."""
 
 _SLACK_S = 0.25
 """Tolerance in seconds for a recording shorter than its header says: encoders count padding differently."""
