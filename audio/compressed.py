@@ -17,8 +17,9 @@ from av.audio.frame import AudioFrame
 from av.audio.stream import AudioStream
 from av.container import InputContainer
 
-_FORMATS = "mp3,mov,mp4,m4a,matroska,webm,aac,amr,asf,wav"
-"""Allowed formats: what phones and browsers record. Others may refer to further files or addresses."""
+_FORMATS = "mp3,mov,mp4,m4a,matroska,webm,aac,amr,asf,wav,flac"
+"""Allowed formats: what phones and browsers record, and FLAC of unknown length. Others may refer to further files or
+addresses."""
 
 _SLACK_S = 0.25
 """Tolerance in seconds for a recording shorter than its header says: encoders count padding differently."""

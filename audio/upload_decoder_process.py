@@ -28,6 +28,8 @@ COMPUTING_S = 120
 _MIN_HZ, _MAX_HZ = 4_000, 384_000
 _MAX_CHANNELS = 32
 _BLOCK_SAMPLES = 1 << 14
+_UNKNOWN_LENGTH = 1 << 48
+"""libsndfile reports more samples than any file has if it does not know."""
 
 
 def main() -> int:
@@ -62,7 +64,8 @@ def _blocks(content: bytes) -> Iterator[tuple[int, npt.NDArray[np.float32]]]:
     """Yields rate and audio by libsndfile, or by FFmpeg for what libsndfile does not read."""
     decoded = False
     with suppress(soundfile.LibsndfileError, TypeError), soundfile.SoundFile(io.BytesIO(content)) as file:
-        if not str(file.subtype).startswith("MPEG"):  # its mp3 decoder prints to the terminal
+        # Its mp3 decoder prints to the terminal. Of a FLAC stream of unknown length it would lose the end.
+        if not str(file.subtype).startswith("MPEG") and file.frames < _UNKNOWN_LENGTH:
             while len(block := file.read(_BLOCK_SAMPLES, dtype="float32", always_2d=True)):
                 decoded = True
                 yield file.samplerate, block

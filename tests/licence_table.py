@@ -65,6 +65,8 @@ _SPDX: Mapping[str, str] = MappingProxyType(
 
 _USED_FOR: Mapping[str, str] = MappingProxyType(
     {
+        "av": "compressed sound: uploads, and speech over HTTP",
+        "cryptography": "the server's certificate",
         "editables": "the editable install",
         "espeakng-loader": "speech synthesis: espeak-ng",
         "faster-whisper": "speech recognition; contains the Silero VAD",
@@ -85,6 +87,7 @@ _USED_FOR: Mapping[str, str] = MappingProxyType(
         "pyyaml": "the skills' sentence files",
         "rapidfuzz": "edit distances: the wake phrase, word errors",
         "rich": "the screen in the terminal",
+        "segno": "the QR code of the server's address",
         "sniffio": "spares httpcore a failed import with every request",
         "sounddevice": "microphone and speaker",
         "soundfile": "reading recordings",

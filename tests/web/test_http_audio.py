@@ -18,7 +18,8 @@ from session_server import ScriptedEngineLoader, SessionServer, session_server, 
 from simulation import ScriptedVoice
 
 from audio.stream_encoder import FileFormat, StreamEncoder
-from audio.units import REPLY_RATE_HZ
+from audio.units import MIC_RATE_HZ, REPLY_RATE_HZ
+from audio.upload_decoder import decoded
 from web.http_api.subtitles import srt, vtt
 from web.http_api.transcriptions import Segment
 
@@ -57,8 +58,21 @@ def test_sound_is_encoded_as_it_comes(form: FileFormat) -> None:
     whole = b"".join([*parts, encoder.finish()])
     assert seconds(whole) == pytest.approx(3, abs=0.1)
     if form == "flac":
-        sound, _ = soundfile.read(io.BytesIO(whole), len(tone), dtype="int16")  # its length is unknown
+        with av.open(io.BytesIO(whole), "r") as file:
+            sound = np.concatenate([frame.to_ndarray()[0] for frame in file.decode(file.streams.audio[0])])
         assert np.array_equal(sound, tone)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_encoded_sound_can_be_uploaded_again(form: FileFormat) -> None:
+    tone = (8000 * np.sin(np.arange(3 * REPLY_RATE_HZ) * (2 * np.pi * 300 / REPLY_RATE_HZ))).astype(np.int16)
+    encoder = StreamEncoder(form)
+    whole = encoder.encode(tone) + encoder.finish()
+
+    async def main() -> int:
+        return sum([len(pcm) async for pcm in decoded(whole, 10)])
+
+    assert asyncio.run(main()) == pytest.approx(3 * MIC_RATE_HZ, abs=0.1 * MIC_RATE_HZ)
 
 
 @pytest.mark.parametrize("form", FORMATS)
