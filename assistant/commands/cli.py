@@ -7,7 +7,7 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import Annotated, Any, Literal, TextIO
 
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
@@ -48,15 +48,23 @@ def _safe_error_messages() -> Generator[None]:
         raise
 
 
+HELP_OPTIONS = ["-h", "--help"]
+
 app = typer.Typer(
     name="repartee",
     cls=_Commands,
     help="A voice assistant that answers within 200-500 ms, and accounts for every millisecond.",
     no_args_is_help=True,
     add_completion=False,
+    context_settings={"help_option_names": HELP_OPTIONS},
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
+
+COMPLETE = "_REPARTEE_COMPLETE"
+"""Environment variable with which the shell asks for completions."""
+
+Shell = Literal["bash", "zsh", "fish", "powershell"]
 
 MIN_VALUE_COLUMNS = 20
 """Least columns for a setting's value at which key and origin are not wrapped."""
@@ -97,6 +105,8 @@ def demo(  # noqa: PLR0917 - each is an option of the command
     cache_answers: Annotated[
         bool, typer.Option("--cache", help="Cache answers; without a recording, the user asks the same twice.")
     ] = False,
+    play: Annotated[bool, typer.Option("--play", help="Play the conversation afterwards.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Show all engines, with the reasons.")] = False,
     llm: Llm = None,
     config: Config = None,
     overrides: Overrides = None,
@@ -108,7 +118,9 @@ def demo(  # noqa: PLR0917 - each is an option of the command
 
     engines = [Option("--stt", "stt.engine", stt), Option("--tts", "tts.engine", tts)]
     loaded = settings_of(config, overrides, engines)
-    asyncio.run(run_demo(wav, out, loaded, os.environ, terminal(), llm=llm, cache=cache_answers))
+    asyncio.run(
+        run_demo(wav, out, loaded, os.environ, terminal(), llm=llm, cache=cache_answers, verbose=verbose, play=play)
+    )
 
 
 @app.command()
@@ -303,6 +315,16 @@ def doctor(
     sys.exit(run_doctor(config, overrides or [], terminal(), as_json=as_json))
 
 
+@app.command()
+def completion(
+    shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="bash, zsh, fish or powershell.")],
+) -> None:
+    """Print the script with which your shell completes commands and options (docs/talk.md)."""
+    from typer.completion import get_completion_script
+
+    typer.echo(get_completion_script(prog_name="repartee", complete_var=COMPLETE, shell=shell))
+
+
 app.add_typer(models, name="models")
 app.add_typer(bench, name="bench")
 app.add_typer(endpoints, name="endpoints")
@@ -380,12 +402,16 @@ def _program() -> TyperGroup:
     """Returns the commands of `app` without the Python types that Typer shows for flags ("--json <bool>")."""
     program = get_group(app)
     _hide_types(program)
+    if COMPLETE in os.environ:
+        from typer.completion import completion_init
+
+        completion_init()
     return program
 
 
 def _hide_types(command: object) -> None:
     assert isinstance(command, TyperCommand | TyperGroup)
-    for parameter in command.get_params(typer.Context(command)):
+    for parameter in command.get_params(typer.Context(command, help_option_names=HELP_OPTIONS)):
         if not isinstance(parameter, TyperOption) or parameter.is_flag:
             vars(parameter)["display_type_rich"] = lambda ctx: None  # replaces the method
     if isinstance(command, TyperGroup):

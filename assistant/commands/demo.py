@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from assistant.commands.demo_cache import requests_of, spoken, with_cache
+from assistant.commands.demo_play import play_tape
 from assistant.commands.demo_screen import Screen, summary
 from assistant.commands.llm_endpoints.local_search import beside
 from assistant.commands.llm_endpoints.local_servers import AUTO, SUGGESTED, LlmChoice, choose, mention
@@ -76,6 +77,8 @@ async def demo(
     *,
     llm: str | None = None,
     cache: bool = False,
+    verbose: bool = False,
+    play: bool = False,
     ports: Sequence[int] = PORTS,
 ) -> None:
     """Runs a conversation with the recording (None: the shipped one). Writes `demo.wav` and the trace to `out`.
@@ -87,6 +90,8 @@ async def demo(
         environ: Environment variables with the API keys.
         console: Shows the conversation.
         llm: Selects the language model, as for `choose`.
+        verbose: Whether to print all engines.
+        play: Whether to play the conversation afterwards.
         cache: Whether answers are cached. Without a recording, the user then makes a request twice.
         ports: Local ports to search for a language model.
 
@@ -136,9 +141,11 @@ async def demo(
         screen.close()
         for close in (partial(close_engine, engines.recognizer), loader.aclose):
             await close(lambda what: screen.show(Problem(what)))
-        summary(console, screen.records, loader.chosen, whole=whole)
+        summary(console, screen.records, loader.chosen, whole=whole, verbose=verbose)
         console.print(f"\nsound  {_sound_description(out / TAPE, tape)}", soft_wrap=True)
         console.print(f"trace  {_copy_trace(trace.path, out, finished=bool(screen.records))}", soft_wrap=True)
+    if play:
+        await play_tape(out / TAPE, loaded.settings.audio.output, console)
 
 
 async def _spoken_requests(loader: EngineLoader, engines: Engines, out: Path) -> Recording:

@@ -39,6 +39,9 @@ COLOURS: dict[Stage, str] = {
 }
 INDENT = " " * 11
 
+BEFORE_BAR = 44
+"""Columns before the bar of a turn at most, with the verdict."""
+
 
 class Screen:
     """Shows events as they occur. Rewrites interim words in place on a terminal; prints them as lines in a pipe."""
@@ -115,12 +118,18 @@ class Screen:
             if record.outcome in {"no words", "noise", "stuck", "failed"}:
                 self._print(Text(f"{INDENT}turn {record.turn}: {record.outcome}, no reply was heard", style="dim"))
         else:
-            self._print(waterfall(record, max(20, min(60, self.console.width - 70))))
+            line = waterfall(record, max(20, min(60, self.console.width - 70)))
+            if self.console.is_terminal and line.cell_len > self.console.width:
+                line = waterfall(record, max(10, min(60, self.console.width - BEFORE_BAR)), below=self.console.width)
+            self._print(line)
         self._print(Text(""))
 
 
-def waterfall(record: TurnRecord, max_cells: int) -> Text:
-    """Returns one line: the latency, whether it is within the band, the bar, and the stages in milliseconds."""
+def waterfall(record: TurnRecord, max_cells: int, *, below: int = 0) -> Text:
+    """Returns one line: the latency, whether it is within the band, the bar, and the stages in milliseconds.
+
+    `below`: the stages are below, in lines of so many columns, for a narrow terminal; 0: they are not.
+    """
     latency_ms = record.response_latency_ms or 0.0
     inside = BAND_MS[0] <= latency_ms <= BAND_MS[1] and not record.failed
     line = Text(INDENT)
@@ -135,10 +144,16 @@ def waterfall(record: TurnRecord, max_cells: int) -> Text:
     parts = segments(record, max_cells)
     for part in parts:
         line.append("█" * part.cells, style=COLOURS[part.stage])
-    line.append("  ")
-    for part in parts:
-        if part.ms >= 0.5:
-            line.append(f"{SHORT_NAMES[part.stage]} {part.ms:.0f}  ", style=COLOURS[part.stage])
+    shares = [(f"{SHORT_NAMES[part.stage]} {part.ms:.0f}  ", COLOURS[part.stage]) for part in parts if part.ms >= 0.5]
+    if not below:
+        return line.append("  ").append_tokens(shares)
+    column = below
+    for said, colour in shares:
+        if column + len(said.rstrip()) > below:
+            line.append(f"\n{INDENT}")
+            column = len(INDENT)
+        line.append(said, style=colour)
+        column += len(said)
     return line
 
 
@@ -147,9 +162,23 @@ def _failure(record: TurnRecord) -> str:
 
 
 def summary(
-    console: Console, records: Iterable[TurnRecord], chosen: Iterable["EngineChoice"], *, whole: bool = True
+    console: Console,
+    records: Iterable[TurnRecord],
+    chosen: Iterable["EngineChoice"],
+    *,
+    whole: bool = True,
+    verbose: bool = True,
 ) -> None:
-    """Prints the latency distribution and the engines used. `whole`: the conversation was not aborted."""
+    """Prints the latency distribution and the engines used.
+
+    Args:
+        console: Receives the lines.
+        records: The turns.
+        chosen: The engines.
+        whole: Whether the conversation was not aborted.
+        verbose: Whether to print a table of all engines; else a line for each that runs in place of another. The
+            language model's was shown before the conversation.
+    """
     records = list(records)
     latencies = [record.counted_latency_ms for record in records if record.counted_latency_ms is not None]
     failures = sum(record.failed for record in records)
@@ -185,6 +214,11 @@ def summary(
         p50, p95 = nearest_rank(apologies, 50), nearest_rank(apologies, 95)
         times = f"p50 {p50:.0f} ms  p95 {p95:.0f} ms" if len(apologies) > 1 else f"after {p50:.0f} ms"
         console.print(f"failed turns      apology {times}, not counted above", highlight=False)
+    if not verbose:
+        for engine in chosen:
+            if engine.fallback and engine.stage != "llm":
+                console.print(Text(f"{engine.stage}: {engine.name}, {engine.why}", style="yellow"), soft_wrap=True)
+        return
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for heading in ("stage", "engine", "loaded", "what", "why"):
         table.add_column(heading, overflow="fold")

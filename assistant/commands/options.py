@@ -28,7 +28,19 @@ def settings_of(config: Path | None, overrides: Sequence[str] | None, options: "
     """Loads the settings of a command. Raises ConfigError."""
     from assistant.config.loading import load_settings  # noqa: PLC0415 - --help needs no settings
 
-    return load_settings(config, os.environ, overrides or [], options)
+    loaded = load_settings(config, os.environ, overrides or [], options)
+    _check_models(loaded)
+    return loaded
+
+
+def _check_models(loaded: "Loaded") -> None:
+    """Refuses names of models that do not exist. Raises ConfigError."""
+    from assistant.config.loading import ConfigError  # noqa: PLC0415 - as above
+    from assistant.models.needs import unknown_models  # noqa: PLC0415 - as above
+
+    settings = loaded.settings
+    if problems := unknown_models(settings.stt.model, settings.llm.local_model):
+        raise ConfigError([f"{loaded.origin[key]}: {problem}" for key, problem in problems.items()])
 
 
 Config = Annotated[

@@ -39,10 +39,13 @@ def config_option(config: Path | None) -> str:
     return "" if config is None else f" --config {shlex.quote(str(config))}"
 
 
-def unknown(name: str, known: Iterable[str], what: str = "no such setting", *, listed: bool = False) -> str:
+def unknown(
+    name: str, known: Iterable[str], what: str = "no such setting", *, listed: bool = False, dotted: bool = True
+) -> str:
     """Returns the problem text for an unknown name. For a secret it says where secrets belong.
 
-    `listed`: list all known names if none is similar.
+    `listed`: list all known names if none is similar. `dotted`: the names are settings, "section.key", and the same key
+    of another section is similar.
     """
     leaf = name.rpartition(".")[2]
     if _SECRET_NAME.search(leaf.lower()):
@@ -51,7 +54,7 @@ def unknown(name: str, known: Iterable[str], what: str = "no such setting", *, l
             "api_key_env of the endpoint"
         )
     names = list(known)
-    same_leaf = [other for other in names if other.rpartition(".")[2] == leaf]
+    same_leaf = [other for other in names if dotted and other.rpartition(".")[2] == leaf]
     alike = same_leaf[:2] or difflib.get_close_matches(name, names, n=1)
     return with_known_names(what, names) if listed and not alike else what + _did_you_mean(alike)
 

@@ -31,6 +31,9 @@ class ModelError(Exception):
 LOCAL_MODEL = "llm.local_model"
 """Setting that names the language model of this machine where no endpoint is configured."""
 
+_OTHER_VALUES: Mapping[str, list[str]] = MappingProxyType({"stt.model": ["auto"], LOCAL_MODEL: ["auto", "off"]})
+"""Values that are no models, by setting."""
+
 
 @dataclass(frozen=True, slots=True)
 class Need:
@@ -114,6 +117,19 @@ def needed(
     return needs
 
 
+def unknown_models(stt_model: str, local_model: str) -> dict[str, str]:
+    """Returns the problem with each of `stt.model` and `llm.local_model` that names no model, by setting."""
+    names = (
+        (stt_model, Need(stt_model, "whisper", "", "stt.model")),
+        (local_model, Need(local_model, "chat", "", LOCAL_MODEL)),
+    )
+    return {
+        need.key: missing(need).removeprefix("missing: ")
+        for name, need in names
+        if name not in _OTHER_VALUES[need.key] and not is_path(name) and need.model is None
+    }
+
+
 def other_voice(language: str) -> Need | None:
     """Returns a downloaded Piper voice of the catalogue for a language; None if there is none."""
     voices = (name for name, model in MODELS.items() if model.kind == "piper" and model.covers(language))
@@ -149,10 +165,6 @@ def installed(model: Model) -> Path | None:
     return folder / model.files[-1].name if _is_complete(model, folder) else None
 
 
-_OTHER_VALUES: Mapping[str, list[str]] = MappingProxyType({"stt.model": ["auto"], LOCAL_MODEL: ["auto", "off"]})
-"""Values that are no models, by setting."""
-
-
 def missing(need: Need) -> str:
     """Returns why a model is missing, and the remedy: "missing: repartee models pull base.en"."""
     if is_path(need.name):
@@ -167,7 +179,7 @@ def missing(need: Need) -> str:
     if not need.name:
         return f"missing: {with_known_names(f'{need.key} is empty', known)}, or give a path"
     others = _OTHER_VALUES.get(need.key, [])
-    wrong = unknown(need.name, [*known, *others], f"{need.key} = {need.name!r} is not known")
+    wrong = unknown(need.name, [*known, *others], f"{need.key} = {need.name!r} is not known", dotted=False)
     return f"missing: {with_known_names(wrong, [*known, *others])}, or give a path"
 
 

@@ -44,6 +44,7 @@ class Recorder:
         on_event: Receives a TurnFinished event for each turn record.
         started_s: See `started_at`.
         exports: Whether turns are exported as OpenTelemetry spans. Requests to LLM endpoints then carry a trace id.
+        input_ended_s: When a key or the client ended the turn that ends now; None while the VAD ends turns.
         in_use: Returns engines that may have changed, such as the microphone; called at the end of every turn.
         tracing: Names that the client gives to its traces.
         event_log: Log of the events of turn taking, from which its decisions can be replayed.
@@ -63,6 +64,7 @@ class Recorder:
     exports: bool = False
     in_use: Callable[[], Mapping[str, str]] = dict
     tracing: Mapping[str, str] = field(default_factory=dict)
+    input_ended_s: float | None = None
     event_log: EventLog = field(init=False)
     _turns: dict[int, TurnTrace] = field(default_factory=dict)
     _recent_vad: deque[int] = field(default_factory=lambda: deque(maxlen=FRAMES_BEFORE))
@@ -186,7 +188,7 @@ class Recorder:
     def end_of_turn(self, turn: int, now_s: float) -> None:
         """Records the end of the user's turn."""
         trace = self._trace(turn)
-        trace.endpoint_s = now_s
+        trace.endpoint_s, trace.input_ended_s = now_s, self.input_ended_s
         trace.event("endpoint", now_s)
 
     def trace_of(self, reply: ReplyId) -> TurnTrace:
@@ -227,7 +229,10 @@ class Recorder:
     # ---- the reply ----
 
     def commit(self, commit: CommitTurn, now_s: float, speech_end_s: float | None) -> None:
-        """Records the commit. `speech_end_s`: end of the user's speech, as known now; None: no speech."""
+        """Records the commit. `speech_end_s`: end of the user's speech, as known now; None: no speech.
+
+        If a key or the client ended the turn, its latency counts from there: nobody waits for a reply before.
+        """
         attempt = commit.reply.attempt
         trace = self._trace(commit.reply.turn)
         trace.committed_attempt = attempt
@@ -235,6 +240,8 @@ class Recorder:
         trace.user_words, trace.low_confidence = commit.text, commit.low_confidence
         trace.event("commit", now_s, f"attempt {attempt}")
         trace.speech_end_s = speech_end_s
+        if speech_end_s is not None and trace.input_ended_s is not None:
+            trace.speech_end_s = trace.input_ended_s
         if trace.speech_end_s is None or trace.endpoint_s is None:
             trace.speech_end_s = None
             trace.no_latency_reason = commit.origin

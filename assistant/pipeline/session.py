@@ -228,12 +228,8 @@ class Session:
         is played to its end.
         """
         may_keep_reply = self.turns.settings.ends_by_client and self.turns.has_overlap
-        self._dispatch(
-            InputCommitted(
-                self._position,
-                after_current_reply=may_keep_reply and self._reply_manager.play_to_end(self.turns.replying),
-            )
-        )
+        kept = may_keep_reply and self._reply_manager.play_to_end(self.turns.replying)
+        self._commit_input(InputCommitted(self._position, after_current_reply=kept), self._position)
 
     def clear_input(self) -> None:
         """Discards the user's speech in the current turn."""
@@ -335,11 +331,18 @@ class Session:
     def _check_key(self, key: PushToTalk) -> None:
         """Ends or discards the user's turn if the released key says so at this position."""
         onset = self._audio_input.onset if self.turns.phase is Phase.USER_SPEAKING else None
+        released = self._position if key.released is None else key.released
         match key.take_action(self._position, onset):
             case "submit":
-                self._dispatch(InputCommitted(self._position))
+                self._commit_input(InputCommitted(self._position), released)
             case "clear":
                 self._dispatch(InputCleared(self._position))
+
+    def _commit_input(self, event: InputCommitted, at: Samples) -> None:
+        """Ends the user's turn for the client or the key. Its latency counts from `at`, the release of the key."""
+        self.recorder.input_ended_s = self._loop_time_of(at)
+        self._dispatch(event)
+        self.recorder.input_ended_s = None
 
     # ---- events to the turn-taking machine, and its effects ----
 

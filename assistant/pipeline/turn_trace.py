@@ -170,6 +170,7 @@ class TurnTrace:
     speech_start_s: float | None = None
     speech_end_s: float | None = None
     endpoint_s: float | None = None
+    input_ended_s: float | None = None  # when the key was released or the client ended the turn
     playout_start_s: float | None = None
     committed_attempt: int | None = None
     no_latency_reason: str | None = None

@@ -129,7 +129,9 @@ class TurnRecord:
     rough: Annotated[bool, "whether the recognizer's confidence is low"]
     speech_start_ms: Annotated[float | None, "first speech sample, not the moment of detection; null: no speech"]
     speech_end_ms: Annotated[
-        float | None, "last speech sample, not the moment of detection, minus the VAD's bias; null: no speech"
+        float | None,
+        "last speech sample, not the moment of detection, minus the VAD's bias; if a key or the client ended the turn, "
+        "its release or commit; null: no speech",
     ]
     speech_end_bias_ms: Annotated[float, "the VAD's calibrated bias, already subtracted"]
     endpoint_ms: Annotated[float | None, "the decision that the turn is over"]

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,7 +57,7 @@ def show(paths: Sequence[Path], turn: int | None, console: Console) -> None:
         if shown:
             console.print()
         shown += 1
-        show_lines(convert_record(waterfall, record), console)
+        show_lines(convert_record(partial(waterfall, columns=console.width), record), console)
     if not shown:
         which = "it has no turns." if turn is None else f"it has no turn {turn}; without --turn all are shown."
         raise TraceError(f"{_named(paths)}: {which}")

@@ -12,6 +12,12 @@ from assistant.trace_report.reading import Record
 CELLS = 56
 """Length of the longest bar in characters. With names and numbers a line fits into 100 columns."""
 
+LABEL_COLUMNS = 42
+"""Columns before the bars."""
+
+MIN_CELLS = 16
+"""Length of the longest bar where there is no room for it."""
+
 MIN_CELL_MS = 5.0
 
 MARKS = {"paid": "█", "hidden": "▒", "dropped": "░"}
@@ -42,9 +48,10 @@ class WaterfallRow:
     pieces: tuple[SpanPiece, ...]
 
 
-def waterfall(record: Record) -> list[str]:
-    """Returns the lines that draw the whole turn."""
-    return [*_head(record), "", *_bars(record), "", *_words_about(record)]
+def waterfall(record: Record, columns: int = LABEL_COLUMNS + CELLS) -> list[str]:
+    """Returns the lines that draw the whole turn; its bars fit into `columns`."""
+    cells = max(MIN_CELLS, min(CELLS, columns - LABEL_COLUMNS))
+    return [*_head(record), "", *_bars(record, cells), "", *_words_about(record)]
 
 
 def line_of(record: Record) -> str:
@@ -141,7 +148,7 @@ def _paid(record: Record) -> list[tuple[Stage, float]]:
     return [(stage, record["stages"][stage]["ms"]) for stage in STAGES if stage in record["stages"]]
 
 
-def _bars(record: Record) -> Iterator[str]:
+def _bars(record: Record, cells: int) -> Iterator[str]:
     drawn = rows(record)
     if not drawn:
         yield "no work was started"
@@ -150,13 +157,15 @@ def _bars(record: Record) -> Iterator[str]:
     spoken = record["speech_end_ms"] is not None
     zero_ms = record["speech_end_ms"] if spoken else begin_ms
     zero = "the end of speech" if spoken else "its beginning"
-    cell_ms = max(MIN_CELL_MS, (end_ms - begin_ms) / CELLS)
+    cell_ms = max(MIN_CELL_MS, (end_ms - begin_ms) / cells)
     yield f"attempt  span               from     to   ms after {zero}; one cell is {cell_ms:.0f} ms"
     for row in drawn:
         bar = _bar(row, begin_ms, cell_ms)
         times = f"{round(row.start_ms - zero_ms):>6} {round(row.end_ms - zero_ms):>6}"  # integers avoid -0
         yield f"{row.attempt:>7}  {shown(row.name):<16} {times}   {bar}"
-    yield f"{'':42}{LEGEND if record['response_latency_ms'] is not None else LEGEND_WITHOUT_LATENCY}"
+    legend = LEGEND if record["response_latency_ms"] is not None else LEGEND_WITHOUT_LATENCY
+    before = LABEL_COLUMNS if cells == CELLS else max(0, LABEL_COLUMNS + cells - len(legend))
+    yield f"{'':{before}}{legend}"
 
 
 def _bar(row: WaterfallRow, begin_ms: float, cell_ms: float) -> str:

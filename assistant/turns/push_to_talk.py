@@ -44,6 +44,11 @@ class PushToTalk:
         return self._pressed is not None and self._released is None
 
     @property
+    def released(self) -> Samples | None:
+        """When the key was released, until the turn is over."""
+        return self._released
+
+    @property
     def awaits_frames(self) -> bool:
         """Whether the key was released, but frames from before the release are still to come."""
         return self._released is not None

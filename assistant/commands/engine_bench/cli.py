@@ -61,6 +61,7 @@ def engines(  # noqa: PLR0917 - each is an option of the command
     from assistant.commands.engine_bench.bench import THREADS, WINDOWS, Bench, measure
     from assistant.commands.engine_bench.report import as_json as spelled
     from assistant.commands.engine_bench.report import tables, write
+    from assistant.commands.engine_bench.verdict import verdict
     from assistant.support.console import terminal, write_json
     from assistant.support.plots import why_no_plots
 
@@ -87,6 +88,8 @@ def engines(  # noqa: PLR0917 - each is an option of the command
     else:
         for table in tables(report):
             console.print(table, "")
+        for line in verdict(report):
+            console.print(Text(line, style="bold"), soft_wrap=True)
     written = write(report, out)
     if not as_json:
         console.print(*written, sep="\n", soft_wrap=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from assistant.commands.engine_bench.bench import BenchReport, BenchRow, MedianAndP95
+from assistant.commands.engine_bench.verdict import verdict
 from assistant.support.plots import why_no_plots
 from audio.errors import AudioFileError
 
@@ -43,9 +44,9 @@ def tables(report: BenchReport) -> list[Table]:
 
 
 def as_json(report: BenchReport) -> str:
-    """Returns the report as JSON, with the word error rate beside its counts."""
+    """Returns the report as JSON, with the word error rate beside its counts, and the verdict."""
     rows = [asdict(row) | {"wer": None if row.words is None else row.words.rate} for row in report.rows]
-    return json.dumps(asdict(report) | {"rows": rows}, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(asdict(report) | {"rows": rows, "verdict": verdict(report)}, indent=2, ensure_ascii=False) + "\n"
 
 
 def write(report: BenchReport, folder: Path) -> list[Path]:

@@ -24,6 +24,46 @@ def test_help_names_the_commands() -> None:
 
 @pytest.mark.parametrize(
     "command",
+    ["", "demo", "trace", "trace report", "endpoints add", "bench engines", "models pull", "cache"],
+    ids=["repartee", "demo", "trace", "trace report", "endpoints add", "bench engines", "models pull", "cache"],
+)
+def test_short_help_option_works_everywhere(command: str) -> None:
+    short, long = (repartee(*command.split(), option) for option in ("-h", "--help"))
+    assert (short.returncode, short.stdout) == (0, long.stdout)
+
+
+def test_shell_completes_commands_and_options() -> None:
+    script = repartee("completion", "bash").stdout
+    assert "complete -o default -F _repartee_completion repartee" in script
+    assert "_REPARTEE_COMPLETE=complete_bash" in script
+
+    def completed(*words: str) -> list[str]:
+        asked = {
+            "_REPARTEE_COMPLETE": "complete_bash",
+            "COMP_WORDS": " ".join(words),
+            "COMP_CWORD": str(len(words) - 1),
+        }
+        return repartee(env={**os.environ, **asked}).stdout.split()
+
+    assert completed("repartee", "tr") == ["trace"]
+    assert completed("repartee", "trace", "re") == ["report", "replay"]
+    assert "--play" in completed("repartee", "demo", "--")
+    assert repartee("completion", "tcsh").returncode == 2
+
+
+def test_unknown_model_is_refused_with_a_similar_name(tmp_path: Path) -> None:
+    done = repartee("config", "--set", "stt.model=tiyn.en", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith(
+        "repartee: --set: stt.model = 'tiyn.en' is not known; did you mean tiny.en? The known"
+    )
+    (tmp_path / "mine.toml").write_text("[stt]\nmodel = 'tiyn.en'\n")
+    done = repartee("demo", "--config", "mine.toml", cwd=tmp_path)
+    assert done.stderr.startswith("repartee: mine.toml:2: stt.model = 'tiyn.en' is not known")
+
+
+@pytest.mark.parametrize(
+    "command",
     ["", "serve", "talk", "trace show", "endpoints add", "bench engines"],
     ids=["repartee", "serve", "talk", "trace show", "endpoints add", "bench engines"],
 )

@@ -9,6 +9,8 @@ from rich.console import Console
 from assistant.commands.demo_screen import Screen, summary, waterfall
 from assistant.events import InterimWords, ReplyStopped, SpeechStarted, TurnFinished
 from assistant.history.items import ItemId
+from assistant.pipeline.engines import EngineChoice
+from assistant.trace.latency import STAGES, StageShare
 from assistant.trace.record import TracedAnswer, TurnRecord
 from assistant.turns.events import ReplyId
 from bench.talk_picture import CONVERSATION
@@ -68,6 +70,37 @@ def test_summary_shows_the_latency_of_apologies_separately() -> None:
     out = io.StringIO()
     summary(Console(file=out, width=200), [TIMED, APOLOGY], [])
     assert "failed turns      apology after 235 ms, not counted above" in out.getvalue()
+
+
+CHOSEN = (
+    EngineChoice("tts", "espeak-ng", "English", "instead of piper, because its voice is not downloaded", True, 80.0),
+    EngineChoice("llm", "skills", "", "instead of a language model, because none is configured", True, 80.0),
+    EngineChoice("vad", "silero", "20 ms frames", "as configured", False, 9.0),
+)
+
+
+def test_only_fallbacks_are_named_unless_all_engines_are_asked_for() -> None:
+    brief, verbose = io.StringIO(), io.StringIO()
+    summary(Console(file=brief, width=80), [TIMED], CHOSEN, verbose=False)
+    summary(Console(file=verbose, width=80), [TIMED], CHOSEN)
+    assert brief.getvalue().splitlines()[1:] == [
+        "tts: espeak-ng, instead of piper, because its voice is not downloaded"
+    ]
+    assert "fallback: instead of piper" in " ".join(verbose.getvalue().split())
+    assert "as configured" in verbose.getvalue()
+
+
+def test_turn_fits_a_terminal_of_80_columns() -> None:
+    stages = {stage: StageShare(100.0, 0.0) for stage in STAGES}
+    record = replace(TIMED, stages=stages, response_latency_ms=900.0, error="x")
+    out = io.StringIO()
+    Screen(Console(file=out, force_terminal=True, color_system=None, width=80)).show(TurnFinished(record))
+    lines = [line.rstrip() for line in out.getvalue().splitlines()]
+    assert max(map(len, lines)) <= 80
+    assert lines[0].endswith("█")
+    assert lines[1].split()[:2] == ["wait", "100"]
+    assert lines[2].split()[-2:] == ["playout", "100"]
+    assert "\n" not in waterfall(record, 20).plain
 
 
 REFUSED = replace(TIMED, answers=(TracedAnswer(1, "skills", 0, 1, 2, "refused", None, None, None, 1, 0, 0, False),))

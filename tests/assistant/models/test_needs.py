@@ -28,6 +28,7 @@ from assistant.models.needs import (
     needed,
     rows,
     size_text,
+    unknown_models,
 )
 
 WHISPER_FILES = ("config.json", "tokenizer.json", "vocabulary.txt", "model.bin")
@@ -293,6 +294,27 @@ def test_model_of_another_kind_is_unknown() -> None:
     assert missing(need).startswith(
         "missing: stt.model = 'en_US-amy-medium' is not known; the known names are tiny.en, "
     )
+
+
+@text_cases(
+    ("stt_model", "local_model", "problems"),
+    [
+        (
+            "tiyn.en",
+            "auto",
+            ["stt.model: stt.model = 'tiyn.en' is not known; did you mean tiny.en? The known names are "],
+        ),
+        ("auto", "qwen", ["llm.local_model: llm.local_model = 'qwen' is not known; "]),
+        ("en_US-amy-medium", "tiny", ["stt.model: ", "llm.local_model: "]),
+        ("large-v3", "off", []),
+        ("owner/name", "./model.gguf", []),
+        ("~/models/whisper", "auto", []),
+    ],
+)
+def test_unknown_names_of_models_are_problems(stt_model: str, local_model: str, problems: list[str]) -> None:
+    found = [f"{key}: {problem}" for key, problem in unknown_models(stt_model, local_model).items()]
+    assert len(found) == len(problems)
+    assert all(text.startswith(begin) for text, begin in zip(found, problems, strict=True))
 
 
 def test_remedy_for_a_language_downloads_no_installed_model(home: Path) -> None:

@@ -23,6 +23,14 @@ export default () => run({
     same([turn.latency_ms, turn.number, turn.turn], [431, 1, 1]);
     same(turns.summary, { count: 1, p50_ms: 431, p95_ms: 431, within: 1 });
   },
+  "the latency of push-to-talk counts from the release of the key"() {
+    const turns = new TurnLog();
+    turns.speechEnded(1000, 0, 2.7);
+    const turn = turns.addReply("resp_1_1");
+    turns.setSpeechEnd(turn, 2.5);
+    turns.setReplyOnset(turn, 2.931, 40);
+    same([turn.latency_ms, turn.speech_latency_ms, turns.summary.p50_ms], [231, 431, 231]);
+  },
   "a typed turn has no latency"() {
     const turns = new TurnLog();
     turns.speechEnded(10, 0);

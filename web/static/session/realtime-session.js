@@ -29,6 +29,7 @@ export class RealtimeSession extends EventTarget {
     this.conversation = new Conversation();
     this.pushToTalk = new PushToTalk();
     this.muted = false;
+    this._releasedS = null; // context time at which the push-to-talk key was released last
     this._captureTimeline = connection.timeline ?? new CaptureTimeline(audio.context.sampleRate);
     this._open = false; // the server has created or resumed the session on this connection
     this._wasOpen = false; // it did so on this or an earlier connection
@@ -58,7 +59,7 @@ export class RealtimeSession extends EventTarget {
   get waitingMs() {
     const turn = this.turns.all.at(-1);
     if (this.phase !== "thinking" || !turn?.captured_s || turn.leaves_s !== null) return null;
-    return (this.audio.context.currentTime - turn.captured_s) * 1000;
+    return (this.audio.context.currentTime - (turn.released_s ?? turn.captured_s)) * 1000;
   }
 
   /** Connects; everything else follows from events. */
@@ -114,6 +115,7 @@ export class RealtimeSession extends EventTarget {
   /** Handles the release of the push-to-talk key: the turn is complete. */
   releaseKey() {
     this.pushToTalk.release();
+    this._releasedS = this.audio.context.currentTime;
     this._emit("phase");
   }
 
@@ -324,7 +326,7 @@ const SERVER_EVENTS = {
     client.turns.speechEnded(audio_end_ms, repartee.invented_ms);
   },
   "input_audio_buffer.committed": (client, { repartee }) => {
-    if (repartee) client.turns.speechEnded(repartee.audio_end_ms, repartee.invented_ms); // a turn that this page ended
+    if (repartee) client.turns.speechEnded(repartee.audio_end_ms, repartee.invented_ms, client.pushToTalk.enabled ? client._releasedS : null); // a turn that this page ended
   },
   "repartee.nothing_said": (client) => {
     client._userSpeaking = client._awaitingReply = false;

@@ -46,7 +46,7 @@ export class ReplyPlayback {
     const report = { played_ms: this._audio.output.playedMs(reply), finished: false, device_ms };
     if (turn) {
       this._turns.setReplyOnset(turn, leaves_s, device_ms);
-      if (turn.latency_ms !== null) report.latency_ms = turn.latency_ms;
+      if (turn.speech_latency_ms !== null) report.latency_ms = turn.speech_latency_ms;
       this._emit("turn", turn);
     }
     this._report(reply, report);

@@ -17,8 +17,10 @@ const FAILED_OUTCOMES = new Set(["failed", "stuck"]);
  * @property {number | null} speech_end_ms end of speech on the server's sample clock; null: not a spoken turn
  * @property {number | null} invented_ms silence that the server inserted before it
  * @property {number | null} captured_s context time at which the end of speech was captured
+ * @property {number | null} released_s context time at which the push-to-talk key was released; the latency counts from there
  * @property {number | null} leaves_s context time at which the first audible sample of the reply left the loudspeaker
  * @property {number | null} latency_ms the difference: the response latency measured here
+ * @property {number | null} speech_latency_ms the same from the end of speech, for the server
  * @property {number | null} device_ms the part of it spent in this page's buffer and the device
  * @property {object | null} trace the server's record
  * @property {boolean} failed whether it failed: its latency is shown but not counted
@@ -30,16 +32,19 @@ export class TurnLog {
     this.all = [];
     this._speechEndMs = null;
     this._inventedMs = null;
+    this._releasedS = null;
   }
 
   /**
    * Notes the end of speech.
    * @param {number} endMs on the server's sample clock
    * @param {number} inventedMs silence that the server inserted before it
+   * @param {number | null} releasedS context time at which the push-to-talk key was released, if it ended the turn
    */
-  speechEnded(endMs, inventedMs) {
+  speechEnded(endMs, inventedMs, releasedS = null) {
     this._speechEndMs = endMs;
     this._inventedMs = inventedMs;
+    this._releasedS = releasedS;
   }
 
   /** Notes that the next reply does not answer speech, so it has no latency. */
@@ -60,7 +65,8 @@ export class TurnLog {
     const turn = {
       number: (this.all.at(-1)?.number ?? 0) + 1, turn: number, response, speech_end_ms: this._speechEndMs,
       invented_ms: this._speechEndMs === null ? null : this._inventedMs,
-      captured_s: null, leaves_s: null, latency_ms: null, device_ms: null, trace: null, failed: false,
+      captured_s: null, released_s: this._speechEndMs === null ? null : this._releasedS, leaves_s: null, latency_ms: null,
+      speech_latency_ms: null, device_ms: null, trace: null, failed: false,
     };
     this._speechEndMs = null;
     this.all.push(turn);
@@ -82,7 +88,7 @@ export class TurnLog {
   setReplyOnset(turn, leavesS, deviceMs) {
     turn.leaves_s = leavesS;
     turn.device_ms = deviceMs;
-    turn.latency_ms = computeLatency(turn.captured_s, turn.leaves_s);
+    this._measure(turn);
   }
 
   /**
@@ -92,7 +98,12 @@ export class TurnLog {
    */
   setSpeechEnd(turn, capturedS) {
     turn.captured_s = capturedS;
-    turn.latency_ms = computeLatency(turn.captured_s, turn.leaves_s);
+    this._measure(turn);
+  }
+
+  _measure(turn) {
+    turn.speech_latency_ms = computeLatency(turn.captured_s, turn.leaves_s);
+    turn.latency_ms = turn.speech_latency_ms === null ? null : computeLatency(turn.released_s ?? turn.captured_s, turn.leaves_s);
   }
 
   /**
