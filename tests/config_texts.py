@@ -22,10 +22,10 @@ TABLE_BEGINS = "<!-- Written by tests/config_texts.py: -->\n"
 TABLE_ENDS = "<!-- End. -->\n"
 
 _HEAD = (
-    "Repartee's settings: every key with its meaning and its default. Write what you want to change into your own file, "
-    "~/.config/repartee/config.toml, or name a file with --config. REPARTEE_<SECTION>_<KEY> in the environment overrides "
-    "the files, and the flag --set section.key=value overrides both; `repartee config` shows what is in effect and where "
-    "it comes from."
+    "Repartee's settings: every key with its meaning and its default. Write what you want to change into your own "
+    "file, ~/.config/repartee/config.toml, or name a file with --config. REPARTEE_<SECTION>_<KEY> in the environment "
+    "overrides the files, and the flag --set section.key=value overrides both; `repartee config` shows what is in "
+    "effect and where it comes from."
 )
 _ENDPOINTS_HEAD = (
     "Services that run a language model; without any, a model on this machine answers (llm.local_model), or else the "

@@ -30,8 +30,8 @@ settings.load_profile("gate")
 # Before anything is started: programs would inherit ignored signals (nohup, background of a shell).
 restore_signals()
 
-# Results must not depend on the user's configuration or on installed models: without a test's own models, nothing recognizes speech, and espeak-ng
-# speaks.
+# Results must not depend on the user's configuration or on installed models: without a test's own models, nothing
+# recognizes speech, and espeak-ng speaks.
 assert installed_model, "it has looked before"
 os.environ["HF_HUB_CACHE"] = str(Path(tempfile.gettempdir(), "repartee-tests-no-models"))
 os.environ["XDG_CONFIG_HOME"] = str(Path(tempfile.gettempdir(), "repartee-tests-no-configuration"))
