@@ -168,6 +168,22 @@ def test_response_that_waits_for_a_transcript_is_the_only_one_and_can_be_cancell
     assert harness.errors == ["conversation_already_has_active_response"]
 
 
+def test_responses_outside_of_the_conversation_wait_for_a_transcript_too() -> None:
+    async def scene(harness: SessionHarness) -> None:
+        assert isinstance(harness, ItemHarness)
+        await harness.add(sound())
+        for _ in range(2):
+            await harness.send("response.create", response={"conversation": "none", "output_modalities": ["text"]})
+        await harness.send("response.create", response={"output_modalities": ["text"]})
+        assert harness.events("response.created") == []
+        await harness.until("response.done", 3)
+
+    harness = ItemHarness(answers=["One.", "Two.", "Three."])
+    run_scene(scene, harness)
+    assert harness.errors == []
+    assert harness.asked == [["count to three"]] * 3
+
+
 def test_recording_deleted_before_its_transcript_is_gone() -> None:
     async def scene(harness: SessionHarness) -> None:
         assert isinstance(harness, ItemHarness)

@@ -555,3 +555,17 @@ def test_more_than_eight_servers_are_refused_singly() -> None:
     harness, servers = run(scene)
     assert [error["error"]["param"] for error in harness.events("error")] == ["session.tools[8]", "session.tools[9]"]
     assert len(servers.listed) == 8
+
+
+def test_response_outside_of_the_conversation_has_no_tools_of_servers() -> None:
+    async def scene(harness: SessionHarness, _servers: ScriptedServers) -> None:
+        await listed(harness, HOME, tool_choice={"type": "mcp", "server_label": "home", "name": "weather"})
+        await ask(harness, conversation="none", tools=[{"type": "mcp", "server_label": "home"}])
+        await ask(harness, conversation="none")
+        await harness.until("response.done", 2)
+
+    harness, servers = run(scene, "Yes.", "No.")
+    assert [event["error"]["param"] for event in harness.events("error")] == ["response.tools"]
+    assert [options.functions for options in harness.model.options] == [(), ()]
+    assert [options.choice for options in harness.model.options] == ["auto", "auto"]
+    assert servers.called == []

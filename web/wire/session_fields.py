@@ -26,6 +26,7 @@ from web.wire.fields import (
     listed,
     listing,
     moved,
+    not_supported,
     number,
     one_of,
     text,
@@ -363,11 +364,21 @@ def response_options(
     )
     tools = config.tools if options.tools is None else options.tools
     servers = config.mcp_servers if options.mcp_servers is None else options.mcp_servers
+    if options.out_of_band:
+        options, servers = _without_servers(options, config, refusals), ()
     wrong = _wrong_choice(options.tool_choice or config.tool_choice, tools, servers, "response.tool_choice")
     if wrong is None:
         return options
     refusals.add(wrong)
     return replace(options, tool_choice="auto" if _wrong_choice(config.tool_choice, tools, servers, "") else None)
+
+
+def _without_servers(options: ResponseOptions, config: SessionConfig, refusals: Refusals) -> ResponseOptions:
+    """Returns the options of a response outside of the conversation, which has no tools of MCP servers."""
+    if options.mcp_servers:
+        refusals.add(not_supported("response.tools", "MCP servers are offered only to responses in the conversation"))
+    inherits = options.tool_choice is None and is_choice(config.tool_choice, config.mcp_servers)
+    return replace(options, mcp_servers=None, tool_choice="auto" if inherits else options.tool_choice)
 
 
 def _wrong_choice(
