@@ -6,12 +6,15 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
 from assistant.events import (
+    ChunkSpoken,
     ItemForgotten,
+    ReplySent,
     ReplyStarted,
     ReplyStopped,
     SessionEvent,
     SpeechDiscarded,
     SpeechStarted,
+    TurnFinished,
     UserTurnCommitted,
 )
 from assistant.history.items import (
@@ -34,6 +37,9 @@ from web.mcp_session import McpSession
 from web.recording_transcriber import RecordingTranscriber, WaitingRecording
 from web.wire.commands import CreateItem, DeleteItem, RetrieveItem, TruncateItem
 from web.wire.realtime import Realtime
+
+MAX_HELD = 8
+"""Retrieved items that are held until a reply begins."""
 
 MAX_DELETED_IDS = 64
 """Ids of items deleted by the server that are remembered: a client's command about one may already be on its way."""
@@ -65,6 +71,8 @@ class ClientItems:
     transcriber: RecordingTranscriber = field(init=False)
     sends_again: bool = False
     _sounds: ItemSounds = field(default_factory=ItemSounds)
+    _awaits_reply: bool = False
+    _held: list[RetrieveItem] = field(default_factory=list)
     _deleted_by_server: deque[ItemId] = field(default_factory=lambda: deque(maxlen=MAX_DELETED_IDS))
 
     def __post_init__(self) -> None:
@@ -78,11 +86,15 @@ class ClientItems:
             case SpeechStarted():
                 self.tape.begin(event.turn, event.at_ms)
             case UserTurnCommitted():
+                self._awaits_reply = event.answered
                 self._keep_speech(event.turn, event.item, event.speech_end_ms)
             case SpeechDiscarded():
                 self._keep_speech(event.turn, event.item, event.at_ms)
             case ReplyStopped():
                 self._reply_stopped(event)
+                self._reply_begins()
+            case ChunkSpoken() | ReplySent() | TurnFinished():
+                self._reply_begins()
             case ItemForgotten(item):
                 self._deleted_by_server.append(item)
                 self._sounds.forget(item)
@@ -163,7 +175,23 @@ class ClientItems:
     # ---- retrieve ----
 
     def retrieve(self, command: RetrieveItem) -> None:
-        """Sends an item with its sound. The current reply is sent as far as the client has received it."""
+        """Sends an item with its sound, but not before the first sound of a reply that the user waits for.
+
+        Some clients retrieve the last reply, a megabyte, at every transcript.
+        """
+        if self._awaits_reply and len(self._held) < MAX_HELD and self._sounds.has(command.item_id):
+            self._held.append(command)
+        else:
+            self._retrieve(command)
+
+    def _reply_begins(self) -> None:
+        self._awaits_reply = False
+        held, self._held = self._held, []
+        for command in held:
+            self._retrieve(command)
+
+    def _retrieve(self, command: RetrieveItem) -> None:
+        """Sends an item. The current reply is sent as far as the client has received it."""
         item = None if self._is_current(command.item_id) else self.session().history.find(command.item_id)
         self.realtime.item_retrieved(command, item, self._sounds.of(command.item_id))
 

@@ -10,6 +10,9 @@ from assistant.history.items import ItemId
 from audio.frame import Frame
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, REPLY_RATE_HZ, Pcm, samples_of_ms
 
+MAX_ITEM_S = 16.0
+"""Longest sound of a content part, so that a message with it stays below 1 MiB: common clients accept no more."""
+
 MAX_BYTES = 3 << 20
 """Sound kept for one session: 65 s of replies, or 98 s of the user's speech."""
 
@@ -19,8 +22,8 @@ MAX_ITEMS = 256
 RECENT_FRAMES = 75
 """1.5 s before the newest frame are kept at any time: an onset is reported later than it was."""
 
-MAX_SPEECH_FRAMES = 3000
-"""60 s of speech are kept until the turn is committed. Of a longer turn no sound is kept."""
+MAX_SPEECH_FRAMES = 1000
+"""20 s of speech are kept until the turn is committed. Of a longer turn no sound is kept."""
 
 TAPE_RATE_HZ = MIC_RATE_HZ
 
@@ -40,6 +43,10 @@ class _Sound:
     def size(self) -> int:
         return sum(piece.nbytes for piece in self.pieces)
 
+    @property
+    def too_long(self) -> bool:
+        return self.size > MAX_ITEM_S * self.rate_hz * 2
+
     def drop(self) -> None:
         self.pieces, self.lost = [], True
 
@@ -54,6 +61,8 @@ class ItemSounds:
     def put(self, item: ItemId, part: int, pieces: Iterable[Pcm], rate_hz: int) -> None:
         """Keeps the sound of a part, int16 (n,) each."""
         self._sounds[item, part] = sound = _Sound(rate_hz, list(pieces))
+        if sound.too_long:
+            sound.drop()
         self._size += sound.size
         self._apply_limits()
 
@@ -63,7 +72,10 @@ class ItemSounds:
         if not sound.lost:
             sound.pieces.append(pcm)
             self._size += pcm.nbytes
-            if self._size > MAX_BYTES:
+            if sound.too_long:
+                self._size -= sound.size
+                sound.drop()
+            elif self._size > MAX_BYTES:
                 self._apply_limits()
 
     def cut(self, item: ItemId, end_ms: float) -> None:
@@ -84,6 +96,10 @@ class ItemSounds:
         """Drops the sound of a deleted item."""
         for key in [key for key in self._sounds if key[0] == item]:
             self._size -= self._sounds.pop(key).size
+
+    def has(self, item: ItemId) -> bool:
+        """Returns whether sound of this item is kept."""
+        return any(known == item and sound.pieces for (known, _), sound in self._sounds.items())
 
     def of(self, item: ItemId) -> dict[int, tuple[Pcm, int]]:
         """Returns the sound of each part that is kept, int16 (n,), and its sample rate."""

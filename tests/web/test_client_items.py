@@ -464,3 +464,37 @@ def test_transcripts_arrive_in_the_history_and_not_only_at_the_client() -> None:
     (item,) = harness.session.history.items
     assert isinstance(item, UserMessage)
     assert item.parts == (SoundPart("count to three"),)
+
+
+def test_retrieved_sound_does_not_precede_the_first_sound_of_a_reply() -> None:
+    async def scene(harness: SessionHarness) -> None:
+        assert isinstance(harness, ItemHarness)
+        harness.model.token_ms = 200
+        for count in (1, 2):
+            await harness.speak()
+            await harness.until(TRANSCRIBED, count)
+            if count == 2:  # as openai-agents does at every transcript
+                await harness.send("conversation.item.retrieve", item_id=harness.client.items[1])
+                assert harness.events("conversation.item.retrieved") == []
+                await harness.send("conversation.item.retrieve", item_id="nope")
+                assert harness.errors == ["item_retrieve_invalid_item_id"]
+            await harness.until("response.done", count)
+            await harness.until_idle()
+
+    harness = ItemHarness()
+    run_scene(scene, harness)
+    kinds = [event["type"] for _, event in harness.log]
+    (at,) = (at for at, kind in enumerate(kinds) if kind == "conversation.item.retrieved")
+    since = kinds[len(kinds) - kinds[::-1].index("response.created") : at]
+    assert "response.output_audio.delta" in since
+    assert since.count("response.output_audio_transcript.delta") == 0
+    assert harness.events("conversation.item.retrieved")[0]["item"]["content"][0]["audio"]
+
+
+def test_large_image_is_left_out_of_a_retrieved_item() -> None:
+    async def scene(harness: SessionHarness) -> None:
+        assert isinstance(harness, ItemHarness)
+        await harness.add({"type": "input_image", "image_url": data_url(png(more=900_000))}, item={"id": "x"})
+        assert (await harness.retrieved("x"))["content"][0]["image_url"] is None
+
+    run_scene(scene, ItemHarness(images=True))

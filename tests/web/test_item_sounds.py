@@ -1,12 +1,16 @@
 """The sound kept for retrieved items: limits, cuts, and the user's turns on the microphone line."""
 
+import json
+
 import numpy as np
 import pytest
 
 from assistant.history.items import ItemId
 from audio.frame import Frame
 from audio.units import FRAME_SAMPLES, Pcm, Samples
-from web.item_sounds import MAX_BYTES, MAX_ITEMS, MAX_SPEECH_FRAMES, RECENT_FRAMES, ItemSounds, SpeechTape
+from web.item_sounds import MAX_BYTES, MAX_ITEM_S, MAX_ITEMS, MAX_SPEECH_FRAMES, RECENT_FRAMES, ItemSounds, SpeechTape
+from web.wire.item_sound import with_sounds
+from web.wire.session_config import SessionConfig
 
 A, B = ItemId("a"), ItemId("b")
 
@@ -36,31 +40,43 @@ def test_reply_grows_and_is_cut_to_what_was_heard() -> None:
 
 def test_oldest_sound_is_dropped_beyond_the_limit() -> None:
     sounds = ItemSounds()
-    sounds.put(A, 0, [sound(5)], 24_000)
-    for _ in range(60):
+    items = [ItemId(f"i{number}") for number in range(5)]
+    for item in items:
+        sounds.put(item, 0, [sound(15)], 24_000)
+    assert [kept_s(sounds, item) for item in items] == [None, 15, 15, 15, 15]
+    assert [sounds.has(item) for item in items] == [False, True, True, True, True]
+    for _ in range(16):
         sounds.add_reply(B, sound(1))
-    assert kept_s(sounds, A) == 5.0
-    sounds.add_reply(B, sound(1))
-    assert (kept_s(sounds, A), kept_s(sounds, B)) == (None, 61.0)
+    assert [kept_s(sounds, item) for item in (*items, B)] == [None, None, 15, 15, 15, 16]
+    assert 15 * 4 + 16 > MAX_BYTES / 48_000 > 15 * 3 + 16
 
 
 def test_sound_that_is_too_long_is_absent_and_not_partly_kept() -> None:
     sounds = ItemSounds()
-    for _ in range(MAX_BYTES // 48_000 + 3):
+    sounds.put(A, 1, [sound(17)], 24_000)
+    for _ in range(20):
         sounds.add_reply(A, sound(1))
     assert sounds.of(A) == {}
+    assert not sounds.has(A)
     sounds.add_reply(B, sound(1))
     assert kept_s(sounds, B) == 1.0
 
 
+def test_longest_sound_fits_into_a_message_that_common_clients_accept() -> None:
+    item: dict[str, object] = {"role": "assistant", "content": [{"type": "output_audio", "transcript": "x" * 10_000}]}
+    pcm = np.ones(round(MAX_ITEM_S * 24_000), np.int16)
+    assert len(json.dumps(with_sounds(item, {0: (pcm, 24_000)}, SessionConfig()))) < 1 << 20
+
+
 def test_deleted_sound_makes_room() -> None:
     sounds = ItemSounds()
-    sounds.put(A, 0, [sound(40)], 24_000)
-    sounds.put(A, 2, [sound(1)], 24_000)
+    for part in range(4):
+        sounds.put(A, part, [sound(16)], 24_000)
     sounds.forget(A)
-    sounds.put(B, 0, [sound(60)], 24_000)
+    for part in range(4):
+        sounds.put(B, part, [sound(16)], 24_000)
     assert sounds.of(A) == {}
-    assert kept_s(sounds, B) == 60.0
+    assert set(sounds.of(B)) == {0, 1, 2, 3}
 
 
 def test_number_of_items_is_limited() -> None:

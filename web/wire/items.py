@@ -24,6 +24,9 @@ from web.wire.mcp_items import MCP_ITEMS, mcp_item_object, mcp_item_of
 from web.wire.message_content import ContentRules, content_of
 from web.wire.sound_field import Recording
 
+MAX_SENT_IMAGE_CHARS = 1_000_000
+"""Base64 text of the images in one message to a client. Common clients accept messages of at most 1 MiB."""
+
 JsonObject = dict[str, object]
 
 _COMMON = {
@@ -127,10 +130,11 @@ def item_object(  # noqa: PLR0911 - one case for each kind of item
         item: The item.
         transcribed: Whether the client wants transcripts of the user's speech.
         written: Whether an assistant message is text and not audio.
-        images: Whether images are included. Common clients accept messages of at most 1 MiB.
+        images: Whether images are included, unless they are too large together.
     """
     match item:
         case UserMessage(item_id) if item.parts:
+            images = images and sum(len(image.data) for image in item.images) <= MAX_SENT_IMAGE_CHARS
             parts = [_part_object(part, transcribed=transcribed, images=images) for part in item.parts]
             return {**message_object(item_id, "user", None), "content": parts}
         case UserMessage(item_id, words, spoken):

@@ -13,7 +13,18 @@ from assistant.skills.chat import SkillsChat, SkillsFirst
 from assistant.skills.sentences import TemplateMatch
 from assistant.skills.skills import Skills
 from assistant.skills.timers import Timers
-from llm.chat import PLAIN, AnsweringEndpoint, ChatEvent, ChatModel, ChatOptions, Finished, Function, Message, Token
+from llm.chat import (
+    PLAIN,
+    AnsweringEndpoint,
+    ChatEvent,
+    ChatModel,
+    ChatOptions,
+    Finished,
+    Function,
+    Image,
+    Message,
+    Token,
+)
 from llm.errors import LlmUnreachable
 
 NOW = datetime(2026, 11, 20, 22, 43, tzinfo=UTC)
@@ -113,6 +124,14 @@ def test_load_builds_tables_once() -> None:
     asyncio.run(load_twice())
     assert skills.match("what time is it") is not None
     assert (model.name, model.detail) == ("skills", "built-in skills, no language model")
+
+
+def test_question_with_an_image_is_for_the_model(skills: Skills) -> None:
+    script = ScriptedModel(Token("On the clock it is noon."), Finished("stop"))
+    asked = [Message("user", "what time is it", images=(Image("image/png", "iVBO", 9, 9),))]
+    first = SkillsFirst(skills, script, lambda: NOW)
+    assert text_of(events_of(first, asked)) == "On the clock it is noon."
+    assert script.requests == [asked]
 
 
 def test_skill_answer_does_not_call_the_model(skills: Skills) -> None:

@@ -18,6 +18,7 @@ from llm.chat import (
     Finished,
     Function,
     FunctionCall,
+    Image,
     Message,
     Token,
 )
@@ -184,6 +185,7 @@ def test_answer_is_valid_only_for_the_same_instructions_tools_and_model(
         (asking(FRANCE, Message("user", "What is the capital of Spain?")), PLAIN),
         (asking(FRANCE, Message("tool", "on", call_id="1")), PLAIN),
         ((SYSTEM, Message("user", FRANCE), Message("tool", "on", call_id="1")), PLAIN),
+        ((SYSTEM, Message("user", FRANCE, images=(Image("image/png", "iVBO", 9, 9),))), PLAIN),
         ((), PLAIN),
     ],
     ids=[
@@ -195,6 +197,7 @@ def test_answer_is_valid_only_for_the_same_instructions_tools_and_model(
         "required tool",
         "tool before",
         "result of a tool",
+        "image",
         "nothing",
     ],
 )
