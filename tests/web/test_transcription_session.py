@@ -9,7 +9,7 @@ from openai.types.realtime.realtime_transcription_session_create_response import
 )
 from wire_client import SERVICE, Event, check_shape, unknown_fields
 
-from assistant.events import InterimWords, SessionEvent, SpeechStarted, UserTurnCommitted
+from assistant.events import InterimWords, SessionEvent, SpeechDiscarded, SpeechStarted, UserTurnCommitted
 from assistant.history.items import ItemId, UserMessage
 from assistant.turns.settings import EndsTurn, TurnSettings
 from web.client_settings import turn_settings
@@ -165,6 +165,16 @@ def test_stable_words_are_sent_while_the_user_speaks() -> None:
     assert events[-2]["delta"] == " is it in Rome"
     assert events[-1]["transcript"] == text
     assert {event["item_id"] for event in events if "item_id" in event} == {USER}
+
+
+def test_speech_that_comes_to_nothing_is_completed_if_words_of_it_were_sent() -> None:
+    session = Session()
+    for sent in (True, False):
+        session.tell(SpeechStarted(1, 100.0, USER))
+        session.tell(*[InterimWords("thank you very", low_confidence=False)] * (2 * sent))
+        events = session.tell(SpeechDiscarded(1, 900.0, "no words"))
+        completed = [event["transcript"] for event in events if event["type"].endswith(".completed")]
+        assert completed == ([""] if sent else [])
 
 
 def test_conversation_gets_its_transcript_in_one_delta() -> None:

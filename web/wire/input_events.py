@@ -104,6 +104,9 @@ class InputEvents:
         if nothing.item is not None:
             self._add_spoken(nothing.item, speech, nothing.at_ms, known)
             self._tell_transcript(nothing.item, config, 0.0, lost=nothing.reason == "stuck")
+        elif speech is not None and self._stable is not None and self._stable.has_sent:
+            # A client that has got words of this item waits for its end.
+            self._tell_transcript(UserMessage(speech.item, "", spoken=True), config, 0.0, lost=False)
         item_id = speech.item if speech is not None else nothing.item.id if nothing.item is not None else None
         if item_id is not None and config.extensions.events:
             self._outbox.add("repartee.nothing_said", {"item_id": item_id, "why": nothing.reason})

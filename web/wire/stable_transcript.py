@@ -31,6 +31,11 @@ class StableTranscript:
             stable = stable[: min(len(stable), len(words)) if same is None else same]
         return self._send(stable)
 
+    @property
+    def has_sent(self) -> bool:
+        """Whether any text was returned."""
+        return bool(self._sent)
+
     def finish(self, text: str) -> str:
         """Takes the final transcript. Returns what is still to be sent."""
         return self._send(text.split()) if self._sent else text
