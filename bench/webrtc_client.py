@@ -118,7 +118,7 @@ async def _listen(track: MediaStreamTrack, heard: Heard) -> None:
         while True:
             frame = await track.recv()
             assert isinstance(frame, AudioFrame)
-            pcm = frame.to_ndarray().reshape(-1)[:: 2 * frame.sample_rate // REPLY_RATE_HZ].copy()
+            pcm = frame.to_ndarray().reshape(-1)[:: 2 * frame.sample_rate // REPLY_RATE_HZ].astype(np.int16)
             if not samples:
                 base_s = loop.time()
             onset = None if found else finder.feed(pcm)
