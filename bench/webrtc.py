@@ -26,7 +26,7 @@ from bench.controlled_llm import LlmBehaviour
 from bench.lossy_network import ADDRESSES, CLIENT, SERVER, LossyNetwork, inside, lossy_network
 from bench.processes import model, server
 from bench.recordings import Recording, read_recordings, room_of
-from bench.webrtc_client import Microphone, by_webrtc, by_websocket
+from bench.webrtc_client import TRANSCRIBED, Microphone, by_webrtc, by_websocket
 
 MANIFEST = Path(__file__).parent / "clips" / "manifest.jsonl"
 LEAD_S = 1.0
@@ -34,7 +34,6 @@ ANSWERED_WITHIN_S = 12.0
 QUIET_S = 2.0
 LONGEST_S = 6.0
 TICK_S = 0.02
-TRANSCRIBED = "conversation.item.input_audio_transcription.completed"
 TRIES = 3
 
 _INSECURE = (
@@ -79,6 +78,8 @@ async def say_all(host: str, transport: str, count: int) -> list[dict[str, Any]]
             while loop.time() < end_s + ANSWERED_WITHIN_S and not heard.answered(before, end_s):  # noqa: ASYNC110
                 await asyncio.sleep(TICK_S)
             await asyncio.sleep(QUIET_S)
+            while loop.time() < end_s + ANSWERED_WITHIN_S and not heard.transcribed(first):  # noqa: ASYNC110
+                await asyncio.sleep(TICK_S)
             events = [event for _, event in heard.events[first:]]
             words = " ".join(event["transcript"].strip() for event in events if event["type"] == TRANSCRIBED)
             onsets = [at_s for at_s in heard.onsets_s[before:] if at_s > end_s]

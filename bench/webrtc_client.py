@@ -23,6 +23,7 @@ from bench.reply_listener import ReplyListener
 FRAME = REPLY_RATE_HZ // 50
 SESSION = {"type": "realtime", "audio": {"input": {"transcription": {"model": "default"}}}}
 CONNECT_TIMEOUT_S = 30.0
+TRANSCRIBED = "conversation.item.input_audio_transcription.completed"
 
 
 @dataclass(slots=True)
@@ -50,6 +51,12 @@ class Heard:
 
     events: list[tuple[float, dict[str, Any]]] = field(default_factory=list)
     onsets_s: list[float] = field(default_factory=list)
+
+    def transcribed(self, first: int) -> bool:
+        """Returns whether each turn that was committed has its words, and there is one; from an event on."""
+        kinds = [event["type"] for _, event in self.events[first:]]
+        committed, words = kinds.count("input_audio_buffer.committed"), kinds.count(TRANSCRIBED)
+        return words >= max(1, committed)
 
     def answered(self, before: int, since_s: float) -> bool:
         """Returns whether sound became audible after a time; the first `before` onsets do not count."""
