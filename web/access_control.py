@@ -125,6 +125,10 @@ class AccessControl:
         """Returns why this request is refused, or None if it is allowed."""
         return self._host(request) or self._origin(request) or self._peer(request) or self._key(request)
 
+    def decide_preflight(self, request: Request) -> Refusal | None:
+        """Returns the same for a browser's preflight request, which never has a key."""
+        return self._host(request) or self._origin(request) or self._peer(request)
+
     def _host(self, request: Request) -> Refusal | None:
         if len(request.hosts) != 1:
             return Refusal(400, "bad_host", "a request needs exactly one Host header")

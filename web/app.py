@@ -32,6 +32,7 @@ from web.phone.endpoint import PHONE_PATHS, PhoneEndpoint
 from web.session_acceptor import SessionAcceptor, pass_config
 from web.trace_stream import PATH as TRACES
 from web.trace_stream import TraceStream
+from web.webrtc.cross_origin import is_preflight, preflight_answer, with_origin
 
 STATIC = Path(__file__).parent / "static"
 BackgroundTask = Callable[[], Coroutine[Any, Any, None]]
@@ -242,12 +243,15 @@ class _Gate:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
+        if is_preflight(scope) and self._access_control.decide_preflight(_request_of(scope)) is None:
+            await preflight_answer()(scope, receive, with_origin(scope, send))
+            return
         refusal = self._access_control.decide(self._with_secret(_request_of(scope), scope))
         if refusal is not None:
             self._metrics.request_refused(refusal.code)
             await self._refuse(refusal, scope, receive, send)
         elif scope["type"] == "http":
-            await self._answer(scope, receive, send)
+            await self._answer(scope, receive, with_origin(scope, send))
         else:
             await self._app(scope, receive, send)
 

@@ -61,9 +61,8 @@ def test_spoken_turn_over_webrtc_is_measured_as_in_the_recording(closing: ExitSt
 def test_interruption_over_webrtc_stops_the_reply(closing: ExitStack, tmp_path: Path) -> None:
     client = opened(closing, tmp_path, 4.0, WHAT_TIME, 4.0, SET_TIMER, 6.0, answers=(LONG, "Done."))
     client.start()
-    first, second = client.wait_for_traces(2)[:2]
+    first = client.wait_for_traces(2)[0]
     assert first["trace"]["outcome"] == "interrupted"
-    assert second["latency_ms"] is not None
     reply = client.items("assistant")[0]
     assert reply["interrupted"]
     assert 0 < reply["played"] < len(LONG.split())

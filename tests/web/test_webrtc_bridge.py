@@ -84,6 +84,13 @@ def test_interruption_clears_the_output_once(event: str) -> None:
     assert bridge.next_frame(0.02) is None
 
 
+@pytest.mark.parametrize(("form", "began"), [("audio/pcm", True), ("audio/pcmu", False)])
+def test_conversation_in_another_format_does_not_go_on_over_webrtc(form: str, began: bool) -> None:
+    bridge = CallBridge()
+    bridge.on_event(text("session.created", session={"audio": {"output": {"format": {"type": form}}}}))
+    assert (bridge.began, bridge.refused is None) == (began, began)
+
+
 def test_append_is_refused_by_name() -> None:
     bridge = CallBridge()
     bridge.on_message(text("input_audio_buffer.append", audio="", event_id="mine"))

@@ -140,6 +140,8 @@ class CallBridge:
             if kind == "error":
                 self.refused = (str(event["error"]["code"]), str(event["error"]["message"]))
             self.began = kind == "session.created"
+            if self.began and event["session"]["audio"]["output"]["format"]["type"] != "audio/pcm":
+                self.began, self.refused = False, ("not_supported", "a conversation in G.711 cannot go on over WebRTC")
         self.to_client.append(text)
 
     def _play(self, event: dict[str, Any]) -> None:

@@ -4,6 +4,8 @@ import { PushToTalk } from "/static/session/push-to-talk.js";
 import { ConnectionMonitor } from "/static/session/connection-monitor.js";
 import { browserProblem, microphoneProblem, PROBLEMS } from "/static/session/problems.js";
 import { splitWords, wordStarts } from "/static/session/word-timing.js";
+import { chooseTransport } from "/static/session/transport.js";
+import { TrackTimeline } from "/static/audio/track-timeline.js";
 import { near, run, same } from "./check.js";
 
 function spoken() {
@@ -23,6 +25,20 @@ function spoken() {
 }
 
 export default () => run({
+  "a page connects by WebSocket on its own machine, and by WebRTC elsewhere"() {
+    const chosen = ["localhost", "127.0.0.1", "[::1]", "voice.example"].map((host) => chooseTransport("auto", host, true));
+    same(chosen, ["websocket", "websocket", "websocket", "webrtc"]);
+    same([chooseTransport("webrtc", "localhost", true), chooseTransport("websocket", "voice.example", true)], ["webrtc", "websocket"]);
+    same(chooseTransport("webrtc", "voice.example", false), "websocket");
+  },
+  "a position in a sent track is found by the earliest count of packets"() {
+    const timeline = new TrackTimeline(48_000);
+    same(timeline.frameAt(500), null);
+    timeline.addCount(0, 1);
+    same(timeline.frameAt(500), null);
+    for (const [packets, time_s] of [[10, 2.213], [20, 2.401], [30, 2.619]]) timeline.addCount(packets, time_s);
+    near(timeline.frameAt(500), 2.501 * 48_000, 0.01);
+  },
   "a turn becomes two items"() {
     const conversation = spoken();
     same(conversation.items.map(({ role, text }) => [role, text]), [["user", "what time is it"], ["assistant", "It's ten past four."]]);
