@@ -1,24 +1,20 @@
 """Every event, field and endpoint that the openai SDK knows has an answer, and the server gives it."""
 
 import asyncio
-import importlib.util
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from protocol_probe import Outcome, probe, probed_server
+from protocol_answers import Outcomes, probe_all, wrong_client_rows, wrong_server_rows
+from protocol_probe import probed_server
 from protocol_table import DOCS_FILE, ROOT, Row, page, table
-from realtime_sdk import client_fields, http_requests, objects_in, seen_fields, server_fields, server_models
+from realtime_sdk import client_fields, http_requests, server_fields
 from session_server import SessionServer
-from wire_client import Client
 
-AT_ONCE = 6
 SPEECH = {"model": "repartee", "input": "Hello.", "voice": "alloy"}
-SCENES = Path(__file__).with_name("test_wire_turns.py")
 
 
 def rows_of(part: str) -> dict[str, dict[str, Row]]:
@@ -80,81 +76,16 @@ def test_page_is_written_from_the_data() -> None:
 
 
 @pytest.fixture(scope="module")
-def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Outcome]:
-    """Sends every field that has no test of its own."""
-    found: dict[tuple[str, str], Outcome] = {}
-    rows = rows_of("client")
-
-    async def main() -> None:
-        turns = asyncio.Semaphore(AT_ONCE)
-        async with probed_server(tmp_path_factory.mktemp("probes")) as server, asyncio.TaskGroup() as tasks:
-
-            async def ask(kind: str, field: Any, how: str) -> None:
-                async with turns:
-                    found[kind, field.path] = await probe(server, kind, field, "" if how == "shown" else how)
-
-            for kind, fields in client_fields().items():
-                for field in fields:
-                    row = rows[kind].get(field.path)
-                    if row is not None and row.how != "unused" and not row.how.startswith("test_"):
-                        tasks.create_task(ask(kind, field, row.how))
-
-    asyncio.run(main())
-    return found
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
+    return asyncio.run(probe_all(tmp_path_factory.mktemp("probes"), table()))
 
 
-def test_each_field_of_a_client_works_or_is_refused_by_name(outcomes: dict[tuple[str, str], Outcome]) -> None:
-    wrong = []
-    rows = rows_of("client")
-    for kind, fields in client_fields().items():
-        for field in fields:
-            outcome = outcomes.get((kind, field.path))
-            if outcome is not None:
-                row = rows[kind][field.path]
-                found = answer_of(outcome, field.wire_path, shown=row.how == "shown")
-                if found != row.answer:
-                    wrong.append(f"{kind}: {field.path}: {row.answer} in the table, but {found} {outcome.errors}")
-    assert wrong == []
+def test_each_field_of_a_client_works_or_is_refused_by_name(outcomes: Outcomes) -> None:
+    assert wrong_client_rows(table(), outcomes) == {}
 
 
-def answer_of(outcome: Outcome, wire_path: str, *, shown: bool) -> str:
-    if outcome.named(wire_path):
-        return "error"
-    works = outcome.shows_what_is_used if shown else outcome.took_effect
-    return "works" if works else "ignored"
-
-
-# ---- what the server sends ----
-
-
-def scene_events() -> Iterator[dict[str, Any]]:
-    """Yields the events of the scenes with golden lists."""
-    spec = importlib.util.spec_from_file_location("scenes_with_golden_lists", SCENES)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    for scene in module.SCENES:
-        client = Client()
-        scene(client)
-        yield from client.events
-
-
-def test_server_sends_what_the_table_says(outcomes: dict[tuple[str, str], Outcome]) -> None:
-    models = server_models()
-    seen: dict[str, set[str]] = {name: set() for name in models}
-    events = [event for outcome in outcomes.values() for event in outcome.events]
-    for event in [*scene_events(), *events]:
-        for name, value in [(event["type"], {**event, "event_id": "any"}), *objects_in(event)]:
-            if name in models:
-                seen[name] |= seen_fields(models[name], value) | {""}
-    wrong = [
-        f"{name}: {row.path}: {row.answer} in the table, but {'' if path in seen[name] else 'not '}sent"
-        for name, rows in rows_of("server").items()
-        for path, row in rows.items()
-        if not row.how and (row.answer == "sent") != (path in seen[name])
-    ]
-    assert wrong == []
+def test_server_sends_what_the_table_says(outcomes: Outcomes) -> None:
+    assert wrong_server_rows(table(), outcomes) == {}
 
 
 # ---- HTTP ----

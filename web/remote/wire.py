@@ -171,7 +171,7 @@ class RemoteWire:
             self.address.url(self.listener.resume()),
             additional_headers=headers,
             subprotocols=[SUBPROTOCOL],  # type: ignore[list-item]  # a NewType of str
-            ssl=self.tls if self.address.secure else None,
+            ssl=(self.tls or True) if self.address.secure else None,
             compression=None,  # audio does not get smaller, and compression takes a millisecond per message
             # A proxy from the environment is not used for a server on this machine.
             proxy=None if self.address.near else True,
