@@ -320,7 +320,7 @@ def completion(
     shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="bash, zsh, fish or powershell.")],
 ) -> None:
     """Print the script with which your shell completes commands and options (docs/talk.md)."""
-    from typer.completion import get_completion_script
+    from typer.completion import get_completion_script  # type: ignore[attr-defined]
 
     typer.echo(get_completion_script(prog_name="repartee", complete_var=COMPLETE, shell=shell))
 
@@ -403,7 +403,7 @@ def _program() -> TyperGroup:
     program = get_group(app)
     _hide_types(program)
     if COMPLETE in os.environ:
-        from typer.completion import completion_init
+        from typer.completion import completion_init  # type: ignore[attr-defined]
 
         completion_init()
     return program

@@ -181,7 +181,7 @@ def summary(
     """
     records = list(records)
     latencies = [record.counted_latency_ms for record in records if record.counted_latency_ms is not None]
-    failures = sum(record.failed for record in records)
+    failed_turns = sum(record.failed for record in records)
     refused = sum(record.refused and not record.failed for record in records)
     turns = "turn" if len(latencies) == 1 else "turns"
     if latencies:
@@ -194,7 +194,7 @@ def summary(
                 f"  over {len(latencies)} {turns}, {inside} of them within 200–500 ms",
                 f" (p95 {verdict(p95)})" if inside < len(latencies) else "",
                 f"; {refused} of them refused" if refused else "",
-                f"; {failures} more failed" if failures else "",
+                f"; {failed_turns} more failed" if failed_turns else "",
             ),
             soft_wrap=True,
         )

@@ -82,6 +82,11 @@ class _Remote:
             loop.call_soon_threadsafe(self._trouble, what)
 
         cards = await asyncio.to_thread(open_cards, self.settings.audio, self.settings.speaker.duck_db, report)
+        if "input" in cards.lacking:
+            self.controls.muted = True
+            await cards.microphone.mute(True)
+        if cards.notice:
+            self._trouble(cards.notice)
         if self.token is not None and not (self.address.secure or self.address.near):
             self._trouble(READABLE.format(place=self.address.place))
         talk = RemoteTalk(
@@ -108,6 +113,7 @@ class _Remote:
         if not self._ready:
             self._ready = True
             self.stage.ready()
+            self.controls.begin()
             if self.settings.talk.ready_sound:
                 cards.speaker.chime(chime())
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from assistant.commands.talk.controls import NOT_YET, DeviceChoice
+from assistant.commands.talk.no_speaker import NoSpeaker
 from assistant.config.talk_settings import AudioSection
 from assistant.pipeline.engines import EngineChoice
 from assistant.pipeline.listening_sounds import SoundOutput
@@ -44,16 +45,28 @@ class Cards:
     Attributes:
         echo: The echo control, in one line.
         chosen: Echo control and devices, for the table and the trace.
+        lacking: Which devices the machine did not have at the start. Without a microphone the user types; without a
+            loudspeaker replies are shown as text.
     """
 
     microphone: CardMicrophone
-    speaker: CardSpeaker
+    speaker: CardSpeaker | NoSpeaker
     echo: str
     chosen: tuple[EngineChoice, ...]
     _devices: tuple[Device, ...]
     _canceller: "EchoCanceller | None" = None
     _half_duplex: bool = False
     _was_open: set[Direction] = field(default_factory=set)
+    lacking: frozenset[Direction] = frozenset()
+
+    @property
+    def notice(self) -> str:
+        """What the user must know about missing devices; "" if nothing."""
+        if "input" not in self.lacking:
+            return "" if not self.lacking else "no loudspeaker was found: replies are shown as text"
+        remedy = "connect one and use /mute to open it, or type what you want to say"
+        shown_as_text = "; no loudspeaker either: replies are shown as text" if "output" in self.lacking else ""
+        return f"no microphone was found: {remedy}{shown_as_text}"
 
     async def use(self, direction: Direction, name: str) -> None:
         """Switches to another device. On failure raises DeviceError and keeps the old one."""
@@ -67,7 +80,8 @@ class Cards:
     @property
     def ready(self) -> bool:
         """Whether both streams are open. A microphone muted for push-to-talk may be closed."""
-        return self.speaker.opened is not None and (self.microphone.opened is not None or self.microphone.muted)
+        plays = self.speaker.opened is not None or "output" in self.lacking
+        return plays and (self.microphone.opened is not None or self.microphone.muted)
 
     def choices(self) -> Sequence[DeviceChoice]:
         """Returns the devices as last listed."""
@@ -86,6 +100,8 @@ class Cards:
         if card.opened is not None:
             self._was_open.add(direction)
             return shown(card.opened)
+        if direction in self.lacking and (direction == "output" or self.microphone.muted):
+            return "none was found"
         if direction == "input" and self.microphone.muted:
             return "closed"
         return "disconnected; it is used again when it returns" if direction in self._was_open else NOT_YET
@@ -158,21 +174,37 @@ def open_cards(audio: AudioSection, duck_db: float, report: Callable[[str], None
         EchoUnavailable: `audio.echo` is "cancel" and the extra is missing.
     """
     devices = list_devices()
-    microphone, speaker = pick(devices, audio.input, "input"), pick(devices, audio.output, "output")
-    echo, chosen, canceller = _echo(audio)
+    directions: tuple[Direction, ...] = ("input", "output")
+    lacking = frozenset(each for each in directions if not any(device.channels(each) for device in devices))
+    echo, chosen, canceller = _no_echo() if lacking else _echo(audio)
     return Cards(
         CardMicrophone(audio.input, report=report, clean=echo),
-        CardSpeaker(audio.output, report=report, duck_db=duck_db, echo_reference=echo),
+        NoSpeaker()
+        if "output" in lacking
+        else CardSpeaker(audio.output, report=report, duck_db=duck_db, echo_reference=echo),
         chosen.detail,
         (
             chosen,
-            EngineChoice("microphone", microphone.name, microphone.host_api, _why(audio.input), False, 0.0),
-            EngineChoice("speaker", speaker.name, speaker.host_api, _why(audio.output), False, 0.0),
+            _chosen_device(devices, audio.input, "input", lacking),
+            _chosen_device(devices, audio.output, "output", lacking),
         ),
         devices,
         canceller,
         chosen.name == "half-duplex",
+        lacking=lacking,
     )
+
+
+def _chosen_device(
+    devices: Sequence[Device], wanted: str, direction: Direction, lacking: frozenset[Direction]
+) -> EngineChoice:
+    """Returns the device for the table. Raises DeviceError."""
+    stage = "microphone" if direction == "input" else "speaker"
+    if direction in lacking:
+        instead = "type instead" if direction == "input" else "replies are shown as text"
+        return EngineChoice(stage, "none", instead, "none was found", False, 0.0)
+    device = pick(devices, wanted, direction)
+    return EngineChoice(stage, device.name, device.host_api, _why(wanted), False, 0.0)
 
 
 def shown(opened: Opened) -> str:
@@ -210,6 +242,10 @@ def _echo(audio: AudioSection) -> "tuple[Echo | None, EngineChoice, EchoCancelle
         return HalfDuplex(), _chosen_echo("half-duplex", _HALF, why, fallback=True), None
     why = "as configured" if audio.echo == "cancel" else "auto: its library is installed"
     return canceller, _chosen_echo("cancel", "the reply is removed from the microphone's signal", why), canceller
+
+
+def _no_echo() -> "tuple[Echo | None, EngineChoice, EchoCanceller | None]":
+    return None, _chosen_echo("none", "no echo without a microphone and a loudspeaker", "no device"), None
 
 
 def _chosen_echo(name: str, detail: str, why: str, *, fallback: bool = False) -> EngineChoice:

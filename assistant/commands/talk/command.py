@@ -210,6 +210,9 @@ class _LocalConversation:
                 engines = self.opening.around(engines, loader)
             loader.chosen += cards.chosen
             self.stage.engines(loader.chosen)
+            if "input" in cards.lacking:
+                self.controls.muted = True
+                await cards.microphone.mute(True)
             await self._converse(name, loader, engines, cards)
 
     async def _converse(self, name: str, loader: EngineLoader, engines: Engines, cards: Cards) -> None:
@@ -226,6 +229,10 @@ class _LocalConversation:
             in_use=cards.in_use,
             sound_output=cards.sound_output,
         )
+        if cards.notice:
+            self._trouble(cards.notice)
+        if "output" in cards.lacking:
+            session.reply_options = replace(session.reply_options, spoken=False)
         if engines.listening_sound is not None and cards.sound_output is None:
             self._trouble(NO_LISTENING_SOUNDS)
         if self.memory is not None:
@@ -270,6 +277,7 @@ class _LocalConversation:
         except TimeoutError:
             return  # the problem was reported already
         self.stage.ready()
+        self.controls.begin()
         if self.settings.talk.ready_sound:
             cards.speaker.chime(chime())
         if self.opening is not None:

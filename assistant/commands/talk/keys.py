@@ -83,6 +83,7 @@ class TalkControls:
 
     Attributes:
         on_event: Receives problems.
+        typed_early: What was typed before `talker` was set.
     """
 
     mode: Mode
@@ -92,6 +93,7 @@ class TalkControls:
     talker: Talker | None = None
     muted: bool = False
     ended: asyncio.Event = field(default_factory=asyncio.Event)
+    typed_early: list[str] = field(default_factory=list)
     _actions: "asyncio.Queue[Coroutine[Any, Any, None]]" = field(
         default_factory=lambda: asyncio.Queue(MAX_PENDING_ACTIONS)
     )
@@ -131,9 +133,19 @@ class TalkControls:
             self.on_event(Problem("there is no reply to repeat yet"))
 
     def type(self, text: str) -> None:
-        """See `Controls`."""
-        if self.talker is not None and text.strip():
+        """See `Controls`. What is typed during the start is said when everything is ready."""
+        if not text.strip():
+            return
+        if self.talker is not None:
             self.talker.type(text.strip())
+        elif len(self.typed_early) < MAX_PENDING_ACTIONS:
+            self.typed_early.append(text.strip())
+
+    def begin(self) -> None:
+        """Says what was typed during the start. Called when everything is ready."""
+        texts, self.typed_early = self.typed_early, []
+        for text in texts:
+            self.type(text)
 
     def mute(self, on: bool) -> None:
         """See `Controls`. Speech in progress when the microphone closes is not answered."""

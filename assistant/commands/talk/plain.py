@@ -183,7 +183,7 @@ class TalkPlain:
         written = io.StringIO()
         console = Console(file=written, width=_SUMMARY_COLUMNS, no_color=True, highlight=False, force_terminal=False)
         if self._chosen and self._began:
-            summary(console, self.records, self._chosen)
+            summary(console, self.records, self._chosen, verbose=False)
         for line in written.getvalue().splitlines():
             self._write(_columns(line))
         if self._out.left_out:

@@ -127,7 +127,7 @@ class _ScreenStage:
         from assistant.support.console import terminal  # noqa: PLC0415 - only here
 
         if self._chosen and self._began:
-            summary(terminal(), self.records, self._chosen)
+            summary(terminal(), self.records, self._chosen, verbose=False)
 
 
 def stage_of(controls: TalkControls, *, plain: bool) -> Stage:

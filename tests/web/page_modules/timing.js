@@ -74,7 +74,7 @@ export default () => run({
     same(turns.addTrace(1, { outcome: "answered" }).number, 2);
     same(turns.addTrace(7, {}), undefined);
     same(turnRecord(turns.all[1], { browser: "b" }), { page: { number: 2, turn: 1, response: "resp_1_1", speech_end_ms: null, invented_ms: null, captured_s: null,
-      leaves_s: null, latency_ms: null, device_ms: null, failed: false, browser: "b" }, trace: { outcome: "answered" } });
+      released_s: null, leaves_s: null, latency_ms: null, speech_latency_ms: null, device_ms: null, failed: false, browser: "b" }, trace: { outcome: "answered" } });
   },
   "stages without time are omitted"() {
     const stages = { tts: { ms: 12, slack_ms: 9 }, queue: { ms: 0, slack_ms: 0 }, endpoint_wait: { ms: 300, slack_ms: 300 } };

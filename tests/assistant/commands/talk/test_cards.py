@@ -1,20 +1,50 @@
 """The sound devices of `repartee talk`, without opening one."""
 
-from types import SimpleNamespace
 from typing import Literal
 
 import pytest
 
 from assistant.commands.talk import cards
 from assistant.config.talk_settings import AudioSection
+from audio.devices import Device
+from audio.errors import DeviceError
+
+MICROPHONE = Device(0, "desk", "ALSA", 1, 0, 16_000, 0.02, 0.0, default_input=True, default_output=False)
+LOUDSPEAKER = Device(1, "box", "ALSA", 0, 2, 48_000, 0.0, 0.05, default_input=False, default_output=True)
 
 
 @pytest.mark.parametrize(("echo", "plays"), [("headphones", True), ("half-duplex", False)])
 def test_listening_sounds_need_a_microphone_that_stays_open(
     monkeypatch: pytest.MonkeyPatch, echo: Literal["headphones", "half-duplex"], plays: bool
 ) -> None:
-    device = SimpleNamespace(name="card", host_api="ALSA")
-    monkeypatch.setattr(cards, "list_devices", tuple)
-    monkeypatch.setattr(cards, "pick", lambda *_given: device)
+    monkeypatch.setattr(cards, "list_devices", lambda: (MICROPHONE, LOUDSPEAKER))
     opened = cards.open_cards(AudioSection(echo=echo), -18.0, pytest.fail)
     assert opened.sound_output is (opened.speaker if plays else None)
+
+
+def opened(monkeypatch: pytest.MonkeyPatch, *devices: Device, name: str = "") -> cards.Cards:
+    monkeypatch.setattr(cards, "list_devices", lambda: devices)
+    return cards.open_cards(AudioSection(input=name), -18.0, pytest.fail)
+
+
+def test_without_a_microphone_the_user_types(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = opened(monkeypatch, LOUDSPEAKER)
+    found.microphone.muted = True  # as `talk` does
+    assert found.notice.startswith("no microphone was found: connect one and use /mute to open it, or type")
+    assert "loudspeaker" not in found.notice
+    assert found.line("input") == "none was found"
+    assert [choice.name for choice in found.chosen] == ["none", "none", "box"]
+
+
+def test_without_any_device_replies_are_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = opened(monkeypatch)
+    found.microphone.muted = True
+    assert found.lacking == {"input", "output"}
+    assert found.notice.endswith("no loudspeaker either: replies are shown as text")
+    assert found.line("output") == "none was found"
+    assert found.ready
+
+
+def test_named_device_that_is_missing_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(DeviceError, match='no microphone is called "studio"'):
+        opened(monkeypatch, MICROPHONE, LOUDSPEAKER, name="studio")

@@ -249,10 +249,10 @@ def test_turn_is_the_speech_while_the_key_was_held() -> None:
     result = simulation.run()
     assert said(result) == ["what time is it"]
     (record,) = result.records
-    assert record.speech_end_ms == pytest.approx(4000, abs=40)
+    assert record.speech_end_ms == pytest.approx(4300, abs=21), "the latency counts from the release"
     assert record.endpoint_ms == pytest.approx(4300, abs=21), "the pause of a second ended nothing, the release did"
     assert record.response_latency_ms is not None
-    assert record.response_latency_ms < 360, "the reply was prepared before the release"
+    assert record.response_latency_ms < 60, "the reply was prepared before the release"
 
 
 @pytest.mark.parametrize("late_ms", [0, 60, 140], ids="{} ms late".format)
