@@ -133,7 +133,11 @@ async def mcp_server() -> AsyncGenerator[int]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port: int = free.getsockname()[1]
     program = await asyncio.create_subprocess_exec(
-        sys.executable, str(CLIENTS.parent / "mcp_program.py"), str(port), stderr=subprocess.DEVNULL
+        sys.executable,
+        str(CLIENTS.parent / "mcp_program.py"),
+        str(port),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     try:
         async with asyncio.timeout(START_WITHIN_S):
