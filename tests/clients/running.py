@@ -48,12 +48,14 @@ class Client:
         program: Its file below tests/clients.
         environment: Folder below tests/clients whose lock has the packages.
         in_browser: Whether it runs in Chromium.
+        mcp: Whether it names an MCP server.
     """
 
     name: str
     program: str
     environment: str
     in_browser: bool = False
+    mcp: bool = False
 
     def command(self) -> tuple[list[str], dict[str, str]]:
         """Returns the command and additional environment variables. Raises CannotInstallError."""
@@ -67,13 +69,13 @@ class Client:
 
 
 CLIENT_PROGRAMS = (
-    Client("openai", "openai/program_async.py", "openai"),
+    Client("openai", "openai/program_async.py", "openai", mcp=True),
     Client("openai-sync", "openai/program_sync.py", "openai"),
-    Client("openai-1", "openai/program_async.py", "openai_1"),
+    Client("openai-1", "openai/program_async.py", "openai_1", mcp=True),
     Client("openai-1-beta", "openai_1/program_beta.py", "openai_1"),
     Client("openai-npm", "javascript/openai.mjs", "javascript"),
     Client("openai-agents", "openai_agents/program.py", "openai_agents"),
-    Client("agents-node", "javascript/agents_node.mjs", "javascript"),
+    Client("agents-node", "javascript/agents_node.mjs", "javascript", mcp=True),
     Client("agents-browser", "javascript/agents_browser.mjs", "javascript", in_browser=True),
     Client("livekit", "livekit/program.py", "livekit"),
     Client("pipecat", "pipecat/program.py", "pipecat"),
@@ -133,7 +135,11 @@ async def mcp_server() -> AsyncGenerator[int]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port: int = free.getsockname()[1]
     program = await asyncio.create_subprocess_exec(
-        sys.executable, str(CLIENTS.parent / "mcp_program.py"), str(port), stderr=subprocess.DEVNULL
+        sys.executable,
+        str(CLIENTS.parent / "mcp_program.py"),
+        str(port),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     try:
         async with asyncio.timeout(START_WITHIN_S):
@@ -166,7 +172,7 @@ async def outcomes_of(client: Client, folder: Path, only: tuple[str, ...] = ()) 
             lines = await browser_report({**running.fields, "only": only}, packages, PROGRAM_WITHIN_S)
         return parsed("\n".join(lines), "")
     command, variables = await asyncio.to_thread(client.command)
-    async with client_server(folder, mcp="openai/program_async" in client.program) as running:
+    async with client_server(folder, mcp=client.mcp) as running:
         trusted = dict.fromkeys(("NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"), running.fields["certificate"])
         program = await asyncio.create_subprocess_exec(
             *command,

@@ -4,7 +4,13 @@ import * as shared from "../shared/reporting.mjs";
 
 const { assert, refusal, sleep, speak, Refused } = shared;
 
-/** A session and its events. `makeTransport` connects it to the server. */
+/** Returns the error to throw for one that a session reports. */
+export function errorOf(error) {
+  const told = error?.error?.error ?? error?.error ?? error;
+  return told?.code ? refusal(told) : new Error(`${told?.message ?? JSON.stringify(told)}`);
+}
+
+/** A session and its events. */
 class Talk {
   constructor(api, agent, transport, apiKey, options = {}) {
     this.events = [];
@@ -14,8 +20,7 @@ class Talk {
     this.session.on("transport_event", (event) => this.note(() => this.events.push(event)));
     this.session.on("error", ({ error }) =>
       this.note(() => {
-        const told = error?.error?.error ?? error?.error ?? error;
-        this.error ??= told?.code ? refusal(told) : new Error(`${told?.message ?? JSON.stringify(told)}`);
+        this.error ??= errorOf(error);
       }),
     );
     for (const name of ["agent_handoff", "agent_tool_end", "guardrail_tripped", "audio_interrupted", "audio"])

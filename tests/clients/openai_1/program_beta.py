@@ -10,6 +10,7 @@ from typing import Any
 from openai import AsyncOpenAI
 from reporting import (
     ANSWER,
+    GREETING,
     LAMP,
     LAMP_ANSWER,
     LAMP_REQUEST,
@@ -44,9 +45,11 @@ class Talk:
                 raise RefusedError(f"{event.error.code}: {event.error.param or event.error.message}")
         return found[count - 1]
 
-    async def write(self, text: str) -> None:
+    async def write(self, text: str, **item: Any) -> None:
         content = [{"type": "input_text", "text": text}]
-        await self.connection.conversation.item.create(item={"type": "message", "role": "user", "content": content})
+        await self.connection.conversation.item.create(
+            item={"type": "message", "role": "user", "content": content, **item}
+        )
 
     async def answer(self, count: int = 1) -> Any:
         """Requests a response. Returns it when it is done."""
@@ -80,9 +83,9 @@ def text_of(response: Any) -> str:
 
 
 @asynccontextmanager
-async def talking(settings: Settings) -> AsyncIterator[Talk]:
+async def talking(settings: Settings, key: str = "none") -> AsyncIterator[Talk]:
     async with (
-        AsyncOpenAI(base_url=settings.url, websocket_base_url=settings.websocket_url, api_key="none") as client,
+        AsyncOpenAI(base_url=settings.url, websocket_base_url=settings.websocket_url, api_key=key) as client,
         client.beta.realtime.connect(model="repartee") as connection,
     ):
         talk = Talk(connection)
@@ -131,6 +134,42 @@ async def interruption(settings: Settings) -> None:
             done = (await talk.until("response.done")).response
             assert (done.status, done.status_details.reason) == ("cancelled", "turn_detected")
             assert (await talk.until("conversation.item.truncated")).item_id == done.output[0].id
+
+
+@feature("truncation by the client")
+async def truncation(settings: Settings) -> None:
+    async with talking(settings) as talk:
+        await talk.write(STORY_REQUEST)
+        await talk.connection.response.create()
+        sound = await talk.until("response.output_audio.delta", 12)
+        await talk.connection.conversation.item.truncate(item_id=sound.item_id, content_index=0, audio_end_ms=400)
+        assert (await talk.until("conversation.item.truncated")).audio_end_ms == 400
+        await talk.connection.response.cancel()
+        assert (await talk.until("response.done")).response.status == "cancelled"
+
+
+@feature("retrieval")
+async def retrieval(settings: Settings) -> None:
+    async with talking(settings) as talk:
+        await talk.write("What time is it?", id="mine")
+        await talk.connection.conversation.item.retrieve(item_id="mine")
+        assert (await talk.until("conversation.item.retrieved")).item.content[0].text == "What time is it?"
+
+
+@feature("greeting")
+async def greeting(settings: Settings) -> None:
+    async with talking(settings) as talk:
+        await talk.connection.session.update(session={"instructions": "Greet the user first."})
+        await talk.until("session.updated")
+        assert text_of(await talk.answer()) == GREETING
+
+
+@feature("client secret")
+async def client_secret(settings: Settings) -> None:
+    async with AsyncOpenAI(base_url=settings.url, api_key="none", max_retries=0) as client:
+        created = await client.beta.realtime.sessions.create(instructions="Be brief.")
+    async with talking(settings, created.client_secret.value) as talk:
+        assert talk.of("session.created")[0].session.instructions == "Be brief."
 
 
 @feature("session settings")

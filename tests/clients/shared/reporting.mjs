@@ -7,6 +7,7 @@ export const LAMP_REQUEST = "Switch the lamp on.";
 export const LAMP_ANSWER = "The lamp is on.";
 export const GREETING = "Welcome to the castle.";
 export const IMAGE_ANSWER = "I see a picture.";
+export const MCP_REQUEST = "How is the weather in Oslo?";
 export const LAMP = {
   type: "function",
   name: "set_lamp",
