@@ -1,5 +1,6 @@
 """Real Whisper weights (if `make setup` could fetch them) on real recordings."""
 
+import asyncio
 import json
 import math
 import subprocess
@@ -14,8 +15,9 @@ from installed_model import TINY_EN_FOLDER
 
 from assistant.commands.engine_bench.words import word_errors
 from assistant.end_of_turn.estimator import UNFINISHED, EndOfTurnEvidence, fitted_turn_end
-from audio.stt import UNKNOWN_LANGUAGE
+from audio.stt import UNKNOWN_LANGUAGE, SegmentId, TokenProbability, TokenRecognizer
 from audio.stt.whisper.model import Decoded, LoadedWhisper, WhisperSettings
+from audio.stt.whisper.recognizer import WhisperRecognizer
 from audio.units import MIC_RATE_HZ, REPLY_RATE_HZ, Pcm, samples_of_s
 from bench.recordings import read_pcm
 
@@ -142,3 +144,26 @@ def test_tokens_of_a_decode_have_their_probabilities(whisper: LoadedWhisper, cli
     probabilities = [math.exp(token.log_probability) for token in found.tokens]
     assert all(0 < probability <= 1 for probability in probabilities)
     assert sum(probability > 0.5 for probability in probabilities) > len(probabilities) * 0.7
+
+
+def test_conversation_that_wants_tokens_gets_those_of_its_transcript(clips: list[Clip]) -> None:
+    assert TINY_EN_FOLDER is not None
+    settings = WhisperSettings(TINY_EN_FOLDER, device="cpu", cpu_threads=1)
+
+    async def heard(*, wanted: bool) -> tuple[str, tuple[TokenProbability, ...] | None]:
+        recognizer = WhisperRecognizer(settings)
+        await recognizer.load()
+        try:
+            assert isinstance(recognizer, TokenRecognizer)
+            recognizer.keep_tokens(wanted=wanted)
+            stream = recognizer.open(SegmentId(0), lambda _interim: None)
+            stream.feed(clips[0].pcm)
+            text = (await stream.transcript()).text
+            return text, recognizer.tokens_of(text)
+        finally:
+            await recognizer.aclose()
+
+    text, tokens = asyncio.run(heard(wanted=True))
+    assert tokens is not None
+    assert "".join(token.text for token in tokens).strip() == text
+    assert asyncio.run(heard(wanted=False)) == (text, None)
