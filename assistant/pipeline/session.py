@@ -16,15 +16,6 @@ Transcripts, end-of-turn estimates and playback positions flow back to turn taki
 
 These steps are synchronous. Slow work (recognition, LLM requests, synthesis) runs in tasks of this session's task
 group. Each task has a time limit and reports its result as another event.
-
-Six effects end something:
-
-    CloseSegment         a speech segment, whether its transcript was used or not
-    DropAttempt          an attempt that was never committed
-    RetractReply         a committed reply of which no word was heard; its turn continues
-    InterruptReply       a reply that was being heard
-    CommitWithoutReply   a turn whose words enter the history and are not answered
-    TurnDiscarded        a turn of which nothing is answered
 """
 
 import asyncio
@@ -38,6 +29,7 @@ import numpy as np
 from assistant.events import Problem, SessionEvent, SpeechDiscarded, SpeechStarted
 from assistant.history.history import History
 from assistant.pipeline.audio_input import AudioInput
+from assistant.pipeline.delegated_calls import DelegatedCalls
 from assistant.pipeline.engines import Engines, ReplyOptions, SessionSettings
 from assistant.pipeline.listening_sounds import ListeningSounds, SoundOutput
 from assistant.pipeline.recorder import Recorder
@@ -108,6 +100,7 @@ class Session:
         push_to_talk: Push-to-talk key; None where the microphone is always open.
         sound_output: Plays listening sounds; None: nothing does.
         side_tasks: Tasks that end with the conversation.
+        delegated: Tool calls in the background.
     """
 
     microphone: Microphone
@@ -123,6 +116,7 @@ class Session:
     push_to_talk: PushToTalk | None = None  # the microphone is muted while the key is up
     sound_output: SoundOutput | None = None
     side_tasks: SideTasks = field(init=False)
+    delegated: DelegatedCalls = field(init=False)
     _transcript_requests: TranscriptRequests = field(init=False)
     _audio_input: AudioInput = field(init=False)
     _reply_manager: ReplyManager = field(init=False)
@@ -154,7 +148,10 @@ class Session:
             self.sound_output,
         )
         self._audio_input = AudioInput(context, self.wake_phrase, self._listening_sounds)
-        self._reply_manager = ReplyManager(context, self.speaker, self.history, self._audio_input.on_reply_heard)
+        self.delegated = DelegatedCalls(context, self.side_tasks, self._is_opening, self.request_reply)
+        self._reply_manager = ReplyManager(
+            context, self.speaker, self.history, self._audio_input.on_reply_heard, self.delegated
+        )
         self._reply_requests = ReplyRequests(context, self.turns, self.history, self._audio_input, self._reply_manager)
 
     async def run(self) -> None:
@@ -202,6 +199,9 @@ class Session:
             self.turns.phase is Phase.IDLE and not self.turns.resume_pending and not self._reply_manager.earlier_replies
         )
 
+    def _is_opening(self) -> bool:
+        return self.idle and not self.reply_request_pending
+
     @property
     def active_replies(self) -> tuple[ReplyId, ...]:
         """The replies that are being played, in order, and the current one, which may still be prepared."""
@@ -236,9 +236,11 @@ class Session:
     def cancel_reply(self, *, including_request: bool = False) -> None:
         """Stops the current reply, if there is one.
 
-        Args:
-            including_request: Also withdraw a requested reply that has not been started.
+        `including_request`: also withdraws a requested reply that has not been started; with neither, cancels calls in
+        the background.
         """
+        if including_request and self._is_opening():
+            self.delegated.cancel()
         if including_request:
             self._reply_requests.clear()
         self._dispatch(ReplyCancelled(self._position, including_request))

@@ -9,6 +9,7 @@ from assistant.history.items import ItemId
 from assistant.turns.events import ReplyId
 from web.wire.commands import (
     Append,
+    CancelBackground,
     CancelResponse,
     ClearInput,
     ClearOutput,
@@ -224,6 +225,7 @@ _EVENTS: dict[str, _Read] = {
     "response.cancel": _cancel,
     "output_audio_buffer.clear": _plain(ClearOutput),
     "repartee.playout": _playout,
+    "repartee.cancel_background": _plain(CancelBackground),
 }
 
 CLIENT_EVENTS = tuple(_EVENTS)
