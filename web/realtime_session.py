@@ -104,7 +104,7 @@ class RealtimeSession:
     def __post_init__(self) -> None:
         self.speaker.send = self._send_audio
         self.speaker.on_duck = self._duck
-        self.mcp = McpSession(self.realtime, self._tell, self._refresh_tools)
+        self.mcp = McpSession(self.realtime, lambda: self.changed(), self._refresh_tools)  # noqa: PLW0108 - it changes
 
     # ---- events of the session ----
 
@@ -283,9 +283,6 @@ class RealtimeSession:
     def _refresh_tools(self) -> None:
         self.session.reply_options = self.mcp.with_tools(reply_options(self._config))
 
-    def _tell(self) -> None:
-        self.changed()  # another function on each connection
-
     @property
     def _request_pending(self) -> bool:
         return self.session.reply_request_pending or self.mcp.waits
@@ -429,7 +426,7 @@ class RealtimeSession:
             reply: The reply of which the client has received a part.
             received_ms: How much of it the client has received.
         """
-        self.changed = _do_nothing  # until the new connection sets it
+        self.changed = lambda: None  # until the new connection sets it
         under_way = self._current_reply
         self.realtime.on_reconnect(
             self.session.history.items,
@@ -446,10 +443,6 @@ class RealtimeSession:
         self.speaker.on_reconnect(reply, received_ms)
         if self._sent_reply is not None and under_way is not None:
             self.realtime.on_event(self._sent_reply)
-
-
-def _do_nothing() -> None:
-    pass
 
 
 def _is_called(items: tuple[Item, ...], call_id: str) -> bool:

@@ -53,7 +53,8 @@ class ReplySource:
         engines = self.context.engines
         options = replace(reply_options.options, traceparent=self.context.recorder.traceparent(effect.reply))
         client = self._client_calls(reply, reply_options)
-        deliveries = self.delegated.for_reply(effect.text, messages, engines.is_known_sentence)
+        said = messages[-1].content if messages and messages[-1].role == "user" else ""  # spoken or typed
+        deliveries = self.delegated.for_reply(said, messages, engines.is_known_sentence)
         if deliveries:
             self._deliveries[reply.id] = deliveries
         if engines.tools is None and client is None:

@@ -236,8 +236,7 @@ class Session:
     def cancel_reply(self, *, including_request: bool = False) -> None:
         """Stops the current reply, if there is one.
 
-        `including_request`: also withdraws a requested reply that has not been started; with neither, cancels calls in
-        the background.
+        `including_request`: also withdraws a requested reply; without any reply, cancels calls in the background.
         """
         if including_request and self._is_opening():
             self.delegated.cancel()
@@ -266,13 +265,10 @@ class Session:
         return self.wake_phrase.is_open(self._position)
 
     def type(self, text: str) -> bool:
-        """Adds a typed user message and requests a reply. A reply that is playing is interrupted.
+        """Adds a typed user message and requests a reply; returns False if the text is blank.
 
-        While a transcript is pending, the message waits for it. While the user speaks, the message is answered at once,
-        and the speech becomes the next turn.
-
-        Returns:
-            False if the text is blank.
+        A reply that is playing is interrupted. While a transcript is pending, the message waits for it. While the user
+        speaks, the message is answered at once, and the speech becomes the next turn.
         """
         if not text.strip():
             return False
