@@ -71,7 +71,11 @@ def _holds_our_keys(section: str, value: object) -> bool:
     if not isinstance(value, dict) or not value:
         return True  # a mistake that is reported later
     keys = [key.partition(".")[2] for key in (*KEYS, *LISTS) if key.startswith(f"{section}.")]
-    known = sum(name in _LEAVES or _resembles(name, keys) or _is_prefix(name, keys) for name in value)
+    shortest = _MIN_PREFIX_LENGTH if section in _COMMON else 0  # "node" is no mistyped "mode"
+    known = sum(
+        name in _LEAVES or (len(name) >= shortest and _resembles(name, keys)) or _is_prefix(name, keys)
+        for name in value
+    )
     return 2 * known >= len(value) if section in _COMMON else known > 0
 
 

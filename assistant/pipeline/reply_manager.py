@@ -256,7 +256,7 @@ class ReplyManager:
         assert reply is not None, "turn taking commits what it had prepared"
         attempt.speech_end, attempt.low_confidence = effect.speech_end, effect.low_confidence
         self._resumed = effect.reply if effect.origin == "resumed" else None
-        if attempt.messages:
+        if attempt.messages and not self._source.tells_results(effect.reply):
             attempt.undo_effects = self.context.engines.skill_effects.do(
                 self.context.engines.skill_effects.effect_of(attempt.messages), _now_s()
             )

@@ -74,6 +74,10 @@ class ReplySource:
             deliveries=deliveries,
         ).stream()
 
+    def tells_results(self, reply: ReplyId) -> bool:
+        """Returns whether a reply that is not committed yet tells results, so that no skill answers."""
+        return reply in self._deliveries
+
     def committed(self, reply: ReplyId) -> None:
         """Adds the results that this reply tells to the history, before anything else of the reply."""
         deliveries = self._deliveries.pop(reply, ())

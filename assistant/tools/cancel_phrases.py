@@ -1,6 +1,7 @@
 """Sentences by which the user cancels what runs in the background. A command counts only as a whole sentence. Pure."""
 
 from collections.abc import Callable
+from functools import cache
 
 from assistant.turns.backchannel import plain_words
 
@@ -39,6 +40,7 @@ _AROUND = {
 """Words before and after a command."""
 
 
+@cache
 def cancels_in(language: str) -> Callable[[str], bool]:
     """Returns a function that tells whether a whole sentence cancels what runs; for other languages, none does."""
     known = language.partition("-")[0].partition("_")[0].lower()

@@ -225,3 +225,20 @@ def test_ordinary_tools_are_unchanged() -> None:
 )
 def test_only_whole_sentences_cancel(language: str, text: str, cancels: bool) -> None:
     assert cancels_in(language)(text) == cancels
+
+
+def test_typed_words_cancel_the_call() -> None:
+    scene = Scene(takes_s=15)
+    scene.piece.at(6000, lambda: scene.piece.session.type("never mind"))
+    result = scene.run()
+    assert scene.tools.cancelled == 1
+    assert result.chunks[-1] == "It says task 1 was cancelled by the user."
+
+
+def test_no_skill_acts_on_words_that_cancel() -> None:
+    """The words may also be a skill's, such as those that cancel a timer."""
+    acted: list[str] = []
+    scene = Scene(takes_s=15, utterances=(ASKS, Utterance(6000, 6800, "never mind")))
+    scene.piece.skill_effects.effect_of = lambda messages: acted.append(messages[-1].content)  # type: ignore[func-returns-value]
+    scene.run()
+    assert acted == ["write a report"]
