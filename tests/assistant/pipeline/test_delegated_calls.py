@@ -239,6 +239,6 @@ def test_no_skill_acts_on_words_that_cancel() -> None:
     """The words may also be a skill's, such as those that cancel a timer."""
     acted: list[str] = []
     scene = Scene(takes_s=15, utterances=(ASKS, Utterance(6000, 6800, "never mind")))
-    scene.piece.skill_effects.effect_of = lambda messages: acted.append(messages[-1].content)  # type: ignore[func-returns-value]
+    scene.piece.skill_effects.effect_of = lambda messages: acted.append(messages[-1].content)
     scene.run()
     assert acted == ["write a report"]
