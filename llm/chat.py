@@ -106,12 +106,14 @@ class Function:
     Attributes:
         parameters: JSON Schema of its arguments, as JSON text.
         is_trusted: Whether the model may call other functions in the same reply once it knows the result.
+        mode: Whether the reply waits for the result; "": as the settings say.
     """
 
     name: str
     description: str
     parameters: str
     is_trusted: bool = True
+    mode: Literal["", "wait", "background"] = ""
 
 
 NO_LIMIT = 0

@@ -41,6 +41,7 @@ from web.session_settings import apply_settings, logprobs_of
 from web.stopped_reply import StoppedReply
 from web.wire.commands import (
     Append,
+    CancelBackground,
     CancelResponse,
     ClearInput,
     ClearOutput,
@@ -290,6 +291,8 @@ class RealtimeSession:
                 self._clear_output(command)
             case PlayoutReport():
                 self._played(command)
+            case CancelBackground():
+                self.session.delegated.cancel()
             case _:
                 assert_never(command)
 

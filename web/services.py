@@ -54,13 +54,14 @@ def create_services(settings: Settings, environ: Mapping[str, str], metrics: Met
     engine_loader = EngineLoader(settings, environ, show_measuring=lambda what: _log.warning("measuring %s", what))
     engine_loader.export = export = span_export(settings, lambda what: _log.warning("%s", what))
     engine_pool = EnginePool(engine_loader, metrics)
+    hosts = McpHosts.of(settings.tools.client_mcp_hosts)
     connections = Connections(engine_pool, metrics, version("repartee"))
     services = Services(
         engine_pool,
         connections.converse,
         connections.resumable,
         connections.make_room,
-        background_tasks=(connections.log_losses, partial(load_package, McpHosts.of(settings.tools.client_mcp_hosts))),
+        background_tasks=(connections.log_losses, *([partial(load_package, hosts)] if hosts.entries else [])),
         traces=connections.traces,
         api_parts=ApiParts(engine_loader, connections.initial_config, connections.service),
     )

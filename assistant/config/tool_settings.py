@@ -2,7 +2,7 @@
 
 import shlex
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 from assistant.config.keys import ConfigSection, KeyInfo, has_host
 from assistant.config.mcp_hosts import McpHosts
@@ -64,6 +64,32 @@ class ToolServerSection(ConfigSection):
             form="names separated by blanks, or empty",
         ),
     ] = ""
+    background: Annotated[
+        str,
+        KeyInfo(
+            "Tools that run in the background while the conversation goes on, by the server's names; * for all.",
+            pattern=r"([^\s]+)?(\s+[^\s]+)*\s*",
+            form="names separated by blanks, *, or empty",
+        ),
+    ] = ""
+    wait: Annotated[
+        str,
+        KeyInfo(
+            "Tools that a reply waits for, if tools.mode or `background` say otherwise; * for all.",
+            pattern=r"([^\s]+)?(\s+[^\s]+)*\s*",
+            form="names separated by blanks, *, or empty",
+        ),
+    ] = ""
+
+    def mode_of(self, tool: str) -> Literal["", "wait", "background"]:
+        """Returns whether a reply waits for this tool; "": as tools.mode says. A name goes before *."""
+        waiting, background = self.wait.split(), self.background.split()
+        for name in (tool, "*"):
+            if name in waiting:
+                return "wait"
+            if name in background:
+                return "background"
+        return ""
 
     def __post_init__(self) -> None:
         """Raises ValueError with the key and the allowed values."""
@@ -115,6 +141,20 @@ class ToolsSection(ConfigSection):
     max_result_chars: Annotated[
         int, KeyInfo("Longest tool result sent to the model; more is cut.", unit="characters", low=100, high=100000)
     ] = 4000
+    mode: Annotated[
+        Literal["wait", "background"],
+        KeyInfo(
+            "Whether a reply waits for a tool, or the tool runs in the background and its result is told later. A "
+            "server's keys `wait` and `background` go before it."
+        ),
+    ] = "wait"
+    background_timeout_s: Annotated[
+        float, KeyInfo("Longest time of a call in the background.", unit="s", low=1, high=3600)
+    ] = 300.0
+    max_background: Annotated[
+        int,
+        KeyInfo("Calls in the background at the same time in one conversation.", unit="calls", low=1, high=32),
+    ] = 4
     client_mcp_hosts: Annotated[
         str,
         KeyInfo(

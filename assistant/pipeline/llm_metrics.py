@@ -4,7 +4,7 @@ from typing import assert_never
 
 from assistant.pipeline.llm_timing import LlmTiming
 from assistant.pipeline.turn_trace import AnswerTrace, TurnTrace
-from assistant.tools.rounds import ApprovalNeeded, ReplyEvent, ToolsCalled, ToolsReturned
+from assistant.tools.rounds import ApprovalNeeded, ReplyEvent, ResultsDelivered, ToolsCalled, ToolsReturned
 from assistant.trace.record import EventName
 from audio.units import REPLY_RATE_HZ
 from llm.chat import (
@@ -68,6 +68,8 @@ class LlmMetrics:
                 self._event("model_finished", now_s, event.reason)
             case ToolsReturned():
                 self._tools_returned(event, now_s)
+            case ResultsDelivered():
+                self._results_delivered(event, now_s)
             case ApprovalNeeded():
                 self._event("tool", now_s, "waits for approval")
             case PartAnswered():
@@ -120,6 +122,11 @@ class LlmMetrics:
             took = f"{wait.outcome} after {(wait.end_s - wait.start_s) * 1000:.0f} ms, {wait.chars} characters"
             self._event("tool", wait.end_s, f"{wait.name}: {took}")
         self._timing.tools_returned(returned.waits, now_s)
+
+    def _results_delivered(self, event: ResultsDelivered, now_s: float) -> None:
+        for one in event.deliveries:
+            took = f"{one.outcome} after {one.took_s * 1000:.0f} ms, {len(one.use.output)} characters"
+            self._event("delivered", now_s, f"{one.use.call.name}: {took}")
 
     def _part_answered(self, part: PartAnswered) -> None:
         """Records a part of a document that was summarized, as an event and as a span."""

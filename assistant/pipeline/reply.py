@@ -18,7 +18,7 @@ from assistant.pipeline.playout_timing import PlayoutTiming
 from assistant.pipeline.turn_trace import TurnTrace
 from assistant.text.chunker import Chunker, TextChunk
 from assistant.text.normalization.alignment import align
-from assistant.tools.rounds import ApprovalNeeded, ReplyEvent, ToolsCalled, ToolsReturned
+from assistant.tools.rounds import ApprovalNeeded, ReplyEvent, ResultsDelivered, ToolsCalled, ToolsReturned
 from assistant.trace.latency import RESUME_WAIT, Span
 from assistant.turns.events import ReplyId
 from audio.errors import TtsError
@@ -305,7 +305,7 @@ class Reply:
                 self.endpoint_answered = self.endpoint_answered or event.outcome == "answered"
             case SlotAcquired() | RequestSent() | CallInProgress() | ToolsReturned() | PartAnswered():
                 pass  # metrics only
-            case SizeChosen() | OtherSizeAnswers() | Escalated():
+            case SizeChosen() | OtherSizeAnswers() | Escalated() | ResultsDelivered():
                 pass  # metrics only
             case _:
                 assert_never(event)

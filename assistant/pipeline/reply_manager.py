@@ -23,6 +23,7 @@ from assistant.events import (
 )
 from assistant.history.history import History
 from assistant.history.items import UserMessage
+from assistant.pipeline.delegated_calls import DelegatedCalls
 from assistant.pipeline.engine_recovery import EngineRecovery
 from assistant.pipeline.engines import ReplyOptions
 from assistant.pipeline.history_summarizer import HistorySummarizer
@@ -91,6 +92,7 @@ class ReplyManager:
         speaker: Plays the replies.
         history: The history.
         on_reply_heard: Receives the text of each reply that was heard, when the reply is over.
+        delegated: The tool calls in the background.
         last_reply: Text of the last reply, as written.
         earlier_replies: Replies that were sent completely and still play while the current one is prepared, in order.
     """
@@ -99,6 +101,7 @@ class ReplyManager:
     speaker: Speaker
     history: History
     on_reply_heard: Callable[[str], None]
+    delegated: DelegatedCalls
     last_reply: str = ""
     earlier_replies: tuple[ReplyId, ...] = ()
     _unheard_rest: tuple[ReplyId | None, str | None] = None, ""  # unheard text of the last interrupted reply
@@ -117,7 +120,7 @@ class ReplyManager:
         self._voice_recovery = EngineRecovery(voice.name, voice.load, self.context.report_problem)
         summarizer = self.context.engines.summarizer
         self._summarizer = None if summarizer is None else HistorySummarizer(summarizer, self.history)
-        self._source = ReplySource(self.context, self.history, self._on_tool_wait)
+        self._source = ReplySource(self.context, self.history, self._on_tool_wait, self.delegated)
         self.speaker.on_played = self._on_played
         self.history.on_removed = lambda item: self.context.on_event(ItemForgotten(item))
 
@@ -252,7 +255,7 @@ class ReplyManager:
         assert reply is not None, "turn taking commits what it had prepared"
         attempt.speech_end, attempt.low_confidence = effect.speech_end, effect.low_confidence
         self._resumed = effect.reply if effect.origin == "resumed" else None
-        if attempt.messages:
+        if attempt.messages and not self._source.tells_results(effect.reply):
             attempt.undo_effects = self.context.engines.skill_effects.do(
                 self.context.engines.skill_effects.effect_of(attempt.messages), _now_s()
             )
@@ -269,6 +272,7 @@ class ReplyManager:
         )
         self.context.on_event(committed)
         item = self.history.add_reply(effect.reply, reply.spoken_transcript)
+        self._source.committed(effect.reply)
         self.context.on_event(ReplyStarted(effect.reply, item, reply.spoken))
         self.speaker.open(effect.reply)
         reply.gate.set()

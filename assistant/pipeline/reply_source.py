@@ -1,17 +1,18 @@
 """Chooses what a reply is made from: a known text, the language model, or the language model with tools."""
 
 from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from assistant.events import FunctionCalled
 from assistant.history.history import History
+from assistant.pipeline.delegated_calls import DelegatedCalls
 from assistant.pipeline.engines import ReplyOptions
 from assistant.pipeline.full_history import refused_reply
 from assistant.pipeline.mcp_calls import McpCalls
 from assistant.pipeline.reply import Reply, literal_reply
 from assistant.pipeline.session_context import SessionContext
-from assistant.tools.rounds import ApprovalNeeded, NoTools, ReplyEvent, ToolRounds, without_made_up
-from assistant.turns.events import PrepareReply
+from assistant.tools.rounds import ApprovalNeeded, Delivery, NoTools, ReplyEvent, ToolRounds, without_made_up
+from assistant.turns.events import PrepareReply, ReplyId
 from llm.chat import Message
 
 RECOGNIZER_FAILED = "Sorry, I could not hear that. My speech recognition stopped, and I am restarting it."
@@ -25,11 +26,14 @@ class ReplySource:
         context: What it shares with the rest of the session.
         history: The history.
         on_tool_wait: Called repeatedly during calls with the time in s since they began.
+        delegated: The calls in the background.
     """
 
     context: SessionContext
     history: History
     on_tool_wait: Callable[[Reply, float], None]
+    delegated: DelegatedCalls
+    _deliveries: dict[ReplyId, tuple[Delivery, ...]] = field(default_factory=dict)  # of replies not yet committed
 
     def messages(self, effect: PrepareReply, options: ReplyOptions) -> tuple[Message, ...]:
         """Returns the messages that the reply answers; none if its text is known."""
@@ -50,6 +54,10 @@ class ReplySource:
         engines = self.context.engines
         options = replace(reply_options.options, traceparent=self.context.recorder.traceparent(effect.reply))
         client = self._client_calls(reply, reply_options)
+        said = messages[-1].content if messages and messages[-1].role == "user" else ""  # spoken or typed
+        deliveries = self.delegated.for_reply(said, messages, engines.is_known_sentence)
+        if deliveries:
+            self._deliveries[reply.id] = deliveries
         if engines.tools is None and client is None:
             return without_made_up(engines.model.stream(messages, options), options.functions)
         return ToolRounds(
@@ -63,7 +71,21 @@ class ReplySource:
             remember=lambda used: self.history.add_tool_call(reply.id, used),
             waiting=lambda waited_s: self.on_tool_wait(reply, waited_s),
             client=client,
+            delegate=self.delegated.start,
+            deliveries=deliveries,
         ).stream()
+
+    def tells_results(self, reply: ReplyId) -> bool:
+        """Returns whether a reply that is not committed yet tells results, so that no skill answers."""
+        return reply in self._deliveries
+
+    def committed(self, reply: ReplyId) -> None:
+        """Adds the results that this reply tells to the history, before anything else of the reply."""
+        deliveries = self._deliveries.pop(reply, ())
+        for one in deliveries:
+            self.history.add_tool_call(reply, one.use)
+        self.delegated.delivered(deliveries)
+        self._deliveries.clear()  # those of other attempts are told by no reply
 
     def report_calls(self, reply: Reply, options: ReplyOptions) -> None:
         """Reports the calls that the client has to make or to approve."""

@@ -16,15 +16,6 @@ Transcripts, end-of-turn estimates and playback positions flow back to turn taki
 
 These steps are synchronous. Slow work (recognition, LLM requests, synthesis) runs in tasks of this session's task
 group. Each task has a time limit and reports its result as another event.
-
-Six effects end something:
-
-    CloseSegment         a speech segment, whether its transcript was used or not
-    DropAttempt          an attempt that was never committed
-    RetractReply         a committed reply of which no word was heard; its turn continues
-    InterruptReply       a reply that was being heard
-    CommitWithoutReply   a turn whose words enter the history and are not answered
-    TurnDiscarded        a turn of which nothing is answered
 """
 
 import asyncio
@@ -38,6 +29,7 @@ import numpy as np
 from assistant.events import Problem, SessionEvent, SpeechDiscarded, SpeechStarted
 from assistant.history.history import History
 from assistant.pipeline.audio_input import AudioInput
+from assistant.pipeline.delegated_calls import DelegatedCalls
 from assistant.pipeline.engines import Engines, ReplyOptions, SessionSettings
 from assistant.pipeline.listening_sounds import ListeningSounds, SoundOutput
 from assistant.pipeline.out_of_band import OutOfBandAnswers
@@ -111,6 +103,7 @@ class Session:
         sound_output: Plays listening sounds; None: nothing does.
         out_of_band: Answers that a client requests outside of the conversation.
         side_tasks: Tasks that end with the conversation.
+        delegated: Tool calls in the background.
     """
 
     microphone: Microphone
@@ -127,6 +120,7 @@ class Session:
     sound_output: SoundOutput | None = None
     out_of_band: OutOfBandAnswers = field(init=False)
     side_tasks: SideTasks = field(init=False)
+    delegated: DelegatedCalls = field(init=False)
     _transcript_requests: TranscriptRequests = field(init=False)
     _audio_input: AudioInput = field(init=False)
     _reply_manager: ReplyManager = field(init=False)
@@ -158,7 +152,10 @@ class Session:
             self.sound_output,
         )
         self._audio_input = AudioInput(context, self.wake_phrase, self._listening_sounds)
-        self._reply_manager = ReplyManager(context, self.speaker, self.history, self._audio_input.on_reply_heard)
+        self.delegated = DelegatedCalls(context, self.side_tasks, self._is_opening, self.request_reply)
+        self._reply_manager = ReplyManager(
+            context, self.speaker, self.history, self._audio_input.on_reply_heard, self.delegated
+        )
         self._reply_requests = ReplyRequests(context, self.turns, self.history, self._audio_input, self._reply_manager)
         self.out_of_band = OutOfBandAnswers(self.engines, self.settings, lambda: self.turns.reply_awaits_sound)
 
@@ -208,6 +205,9 @@ class Session:
             self.turns.phase is Phase.IDLE and not self.turns.resume_pending and not self._reply_manager.earlier_replies
         )
 
+    def _is_opening(self) -> bool:
+        return self.idle and not self.reply_request_pending
+
     @property
     def active_replies(self) -> tuple[ReplyId, ...]:
         """The replies that are being played, in order, and the current one, which may still be prepared."""
@@ -236,7 +236,12 @@ class Session:
         self._dispatch(InputCleared(self._position))
 
     def cancel_reply(self, *, including_request: bool = False) -> None:
-        """Stops the current reply, if any. `including_request`: also withdraws a request that has not been started."""
+        """Stops the current reply, if there is one.
+
+        `including_request`: also withdraws a requested reply; without any reply, cancels calls in the background.
+        """
+        if including_request and self._is_opening():
+            self.delegated.cancel()
         if including_request:
             self._reply_requests.clear()
         self._dispatch(ReplyCancelled(self._position, including_request))
@@ -262,13 +267,10 @@ class Session:
         return self.wake_phrase.is_open(self._position)
 
     def type(self, text: str) -> bool:
-        """Adds a typed user message and requests a reply. A reply that is playing is interrupted.
+        """Adds a typed user message and requests a reply; returns False if the text is blank.
 
-        While a transcript is pending, the message waits for it. While the user speaks, the message is answered at once,
-        and the speech becomes the next turn.
-
-        Returns:
-            False if the text is blank.
+        A reply that is playing is interrupted. While a transcript is pending, the message waits for it. While the user
+        speaks, the message is answered at once, and the speech becomes the next turn.
         """
         if not text.strip():
             return False

@@ -16,6 +16,7 @@ from assistant.models.needs import LOCAL_MODEL, Need, installed, needed
 from assistant.models.whisper_choice import whisper_choice
 from assistant.pipeline.engines import SessionSettings
 from assistant.tools import ToolSettings
+from assistant.tools.cancel_phrases import cancels_in
 from assistant.turns.settings import ListeningSoundThresholds, OverlapThresholds, RecheckThresholds, TurnSettings
 from assistant.turns.wake_phrase import WakePhrase, WakePhraseGate
 from audio.errors import EngineLoadError
@@ -155,6 +156,10 @@ def tool_settings(settings: Settings) -> ToolSettings:
         moment_after_s=tools.moment_after_s,
         max_rounds=tools.max_rounds,
         max_result_chars=tools.max_result_chars,
+        mode=tools.mode,
+        background_timeout_s=tools.background_timeout_s,
+        max_background=tools.max_background,
+        cancels=cancels_in(settings.assistant.language),
     )
 
 

@@ -7,7 +7,7 @@ conversation, so they appear in no log line, error or trace.
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Literal, Protocol
 
 from assistant.tools.names import allowed
 from llm.chat import Function, FunctionCall, Message
@@ -26,6 +26,10 @@ class ToolSettings:
         moment: Spoken if a call takes longer than `moment_after_s` before anything was spoken; "" for never.
         max_rounds: How often in a turn the model may call tools before it must answer.
         max_result_chars: Longest result sent to the model.
+        mode: Whether replies wait for results, for tools that do not say it.
+        background_timeout_s: Longest time of a call in the background.
+        max_background: Calls in the background at the same time in one conversation.
+        cancels: Whether a whole sentence of the user cancels these calls.
     """
 
     timeout_s: float = 8.0
@@ -33,6 +37,10 @@ class ToolSettings:
     moment_after_s: float = 1.5
     max_rounds: int = 3
     max_result_chars: int = 4000
+    mode: Literal["wait", "background"] = "wait"
+    background_timeout_s: float = 300.0
+    max_background: int = 4
+    cancels: Callable[[str], bool] = lambda _text: False
 
 
 class Tools(Protocol):

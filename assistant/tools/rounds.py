@@ -42,7 +42,7 @@ class ToolWait:
     """One call, for the trace. Times are event loop seconds.
 
     Attributes:
-        outcome: "returned", "failed" or "timed out".
+        outcome: "returned", "failed", "timed out" or "delegated".
         chars: Length of the result.
     """
 
@@ -67,7 +67,31 @@ class ApprovalNeeded:
     call: FunctionCall
 
 
-ReplyEvent = ChatEvent | ToolsCalled | ToolsReturned | ApprovalNeeded
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """The result of a call that ran in the background, for the reply that tells it.
+
+    Attributes:
+        use: The call and its result, as the model sees them.
+        outcome: "returned", "failed", "timed out" or "cancelled".
+        took_s: How long the call ran.
+        task: The call as it was started; None: `use.call`.
+    """
+
+    use: ToolUse
+    outcome: str
+    took_s: float
+    task: FunctionCall | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResultsDelivered:
+    """The reply tells these results."""
+
+    deliveries: tuple[Delivery, ...]
+
+
+ReplyEvent = ChatEvent | ToolsCalled | ToolsReturned | ApprovalNeeded | ResultsDelivered
 
 
 class ClientCalls(Protocol):
@@ -113,6 +137,8 @@ class ToolRounds:
         remember: Called with each call and its result, as soon as it is there.
         waiting: Called repeatedly during calls with the time in s since they began.
         client: Tools of the client's MCP servers; None: there are none.
+        delegate: Starts a call in the background. Returns what the model is told, or raises ToolError.
+        deliveries: Results of earlier background calls, which this reply tells.
     """
 
     model: ChatModel
@@ -125,22 +151,30 @@ class ToolRounds:
     remember: Callable[[ToolUse], None]
     waiting: Callable[[float], None]
     client: ClientCalls | None = None
+    delegate: Callable[[FunctionCall], str] | None = None
+    deliveries: tuple[Delivery, ...] = ()
     _offered_names: frozenset[str] = frozenset()
+    _background_names: frozenset[str] = frozenset()
     _untrusted_names: frozenset[str] = frozenset()
     _used: list[ToolUse] = field(default_factory=list)
     _finished: list[Finished] = field(default_factory=list)
 
-    async def stream(self) -> AsyncGenerator[ReplyEvent]:
+    async def stream(self) -> AsyncGenerator[ReplyEvent]:  # noqa: C901, PLR0912 - the whole course of a reply
         """Yields the reply's events of all rounds. Raises LlmError; events already yielded stay valid."""
         functions = offered(self._all_functions(), self.options.functions)
         self._offered_names = frozenset(function.name for function in functions)
         self._untrusted_names = frozenset(function.name for function in functions if not function.is_trusted)
+        self._background_names = frozenset(function.name for function in functions if self._in_background(function))
         theirs = {function.name for function in self.options.functions}
+        if self.deliveries:
+            self._used = [one.use for one in self.deliveries]
+            yield ResultsDelivered(self.deliveries)
         for number in range(self.settings.max_rounds + 1):
             calls: list[FunctionCall] = []
             others = False
             # Skills recognize a question by object identity, so the first request is not a copy.
-            asked = (*self.messages, *answer_messages(self.written(), tuple(self._used))) if number else self.messages
+            used = answer_messages(self.written(), tuple(self._used)) if self._used else ()
+            asked = (*self.messages, *used) if used or number else self.messages
             async with aclosing(self.model.stream(asked, self._options(functions, number))) as events:
                 async for event in events:
                     if isinstance(event, FunctionCall) and (event.name not in theirs or self._knows_untrusted):
@@ -181,6 +215,12 @@ class ToolRounds:
         names, client = self._offered_names, self.client
         possible = (call for call in calls[:MAX_CALLS] if call.name in names and is_object(call.arguments or "{}"))
         return [call for call in possible if client.needs_approval(call.name)]
+
+    def _in_background(self, function: Function) -> bool:
+        return self.delegate is not None and (function.mode or self.settings.mode) == "background"
+
+    def _delegates(self, call: FunctionCall) -> bool:
+        return call.name in self._background_names and not self._is_clients(call.name)
 
     def _is_clients(self, name: str) -> bool:
         return self.client is not None and any(function.name == name for function in self.client.functions)
@@ -234,7 +274,8 @@ class ToolRounds:
         began_s, outcome = loop.time(), "failed"
         try:
             async with asyncio.timeout(None if self._is_clients(call.name) else self.settings.timeout_s):
-                output, outcome = await self._call(call, used, refused=refused), "returned"
+                output = await self._call(call, used, refused=refused)
+                outcome = "delegated" if self._delegates(call) else "returned"
         except TimeoutError:
             output, outcome = f"error: no answer within {self.settings.timeout_s:g} s", "timed out"
         except ToolError as error:
@@ -258,6 +299,8 @@ class ToolRounds:
             raise ToolError("not done: the arguments are no JSON object")
         if self.client is not None and self._is_clients(call.name):
             return await self.client.call(replace(used.call, name=call.name))
+        if self.delegate is not None and self._delegates(call):
+            return self.delegate(replace(used.call, name=call.name))
         return await self.tools.call(call.name, arguments)
 
     @contextmanager

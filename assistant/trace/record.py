@@ -33,8 +33,8 @@ Outcome = Literal[
 
 EventName = Literal[
     "attempt", "foreseen", "drafted", "judged", "dropped", "endpoint", "commit", "retracted", "cache", "tried",
-    "size", "other_size", "escalated", "summarized", "model_finished", "tool", "part", "moment", "fallback",
-    "duck", "unduck", "overlap", "interrupt", "unheard", "language", "error", "listening_sound",
+    "size", "other_size", "escalated", "summarized", "model_finished", "tool", "delivered", "part", "moment",
+    "fallback", "duck", "unduck", "overlap", "interrupt", "unheard", "language", "error", "listening_sound",
     "listening_sound_cut",
 ]  # fmt: skip
 

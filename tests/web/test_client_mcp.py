@@ -189,6 +189,20 @@ def test_failed_list_is_reported_and_tried_again_when_named_again() -> None:
     assert error["error"]["message"] == "The tools of the MCP server 'home' cannot be listed: no connection"
 
 
+def test_list_that_ends_after_a_reconnection_is_reported() -> None:
+    async def scene(harness: SessionHarness, _servers: ScriptedServers) -> None:
+        await harness.update(tools=[HOME])
+        await harness.until("mcp_list_tools.in_progress")
+        harness.talk.on_disconnect()
+        harness.client.comes_back()
+        harness.talk.resume(None, None, None)
+        harness.talk.changed = harness._fetch
+        await harness.until("mcp_list_tools.completed")
+
+    harness, _ = run(scene)
+    assert len(harness.events("conversation.item.done")) == 1
+
+
 def test_same_servers_are_not_listed_again_and_others_are_left() -> None:
     async def scene(harness: SessionHarness, servers: ScriptedServers) -> None:
         await listed(harness, HOME)

@@ -20,6 +20,7 @@ from assistant.history.items import (
 from assistant.turns.events import ReplyId
 from web.wire.commands import (
     Append,
+    CancelBackground,
     CancelResponse,
     ClearInput,
     ClearOutput,
@@ -69,6 +70,7 @@ GOOD: list[tuple[Json, Command]] = [
     ({"type": "input_audio_buffer.commit", "event_id": "e"}, CommitInput("e")),
     ({"type": "input_audio_buffer.clear"}, ClearInput(None)),
     ({"type": "output_audio_buffer.clear"}, ClearOutput(None)),
+    ({"type": "repartee.cancel_background"}, CancelBackground(None)),
     (create(message("user", "input_text")), CreateItem("e", UserMessage(ItemId(""), SECRET, spoken=False), None)),
     (
         {**create({"id": "mine", **message("system", "input_text")}), "previous_item_id": "root"},

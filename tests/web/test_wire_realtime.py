@@ -30,6 +30,7 @@ from assistant.history.spoken_transcript import TimedWord
 from assistant.turns.events import ReplyId
 from web.wire.commands import (
     Append,
+    CancelBackground,
     CancelResponse,
     ClearInput,
     ClearOutput,
@@ -207,7 +208,7 @@ class Core:
                 wire(lambda end: end.refuse(command, "response_cancel_not_active"))
             case CancelResponse():
                 self._cut()
-            case Append() | CommitInput() | CreateResponse() | PlayoutReport():
+            case Append() | CommitInput() | CreateResponse() | PlayoutReport() | CancelBackground():
                 pass
             case _:
                 assert_never(command)

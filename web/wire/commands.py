@@ -176,7 +176,14 @@ class PlayoutReport:
     device_ms: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class CancelBackground:
+    """Cancels tool calls that run in the background."""
+
+    event_id: str | None
+
+
 Command = (
     UpdateSession | Append | CommitInput | ClearInput | CreateItem | RetrieveItem | DeleteItem | TruncateItem
-    | CreateResponse | CancelResponse | ClearOutput | PlayoutReport
+    | CreateResponse | CancelResponse | ClearOutput | PlayoutReport | CancelBackground
 )  # fmt: skip

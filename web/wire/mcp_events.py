@@ -26,9 +26,10 @@ class McpEvents:
 
     def listed(self, item: McpListTools, failure: str = "") -> None:
         """Reports that the tools are listed. `failure`: why there is no list."""
-        if item.id not in self._open:
-            return  # deleted meanwhile, or before a reconnection
-        self._finish(item)
+        if item.id not in self._order:
+            return  # deleted meanwhile
+        if item.id in self._open:  # else it was sent again after a reconnection
+            self._finish(item)
         if not failure:
             self._outbox.add("mcp_list_tools.completed", {"item_id": item.id})
             return

@@ -8,6 +8,7 @@ from assistant.history.items import ItemId
 from assistant.turns.events import ReplyId
 from web.wire.commands import (
     Append,
+    CancelBackground,
     CancelResponse,
     ClearInput,
     ClearOutput,
@@ -230,6 +231,7 @@ _EVENTS: dict[str, _Read] = {
     "response.cancel": _cancel,
     "output_audio_buffer.clear": _plain(ClearOutput),
     "repartee.playout": _playout,
+    "repartee.cancel_background": _plain(CancelBackground),
 }
 
 CLIENT_EVENTS = tuple(_EVENTS)

@@ -81,7 +81,8 @@ WRONG = [
     (f"{A}url = 'ftp://hunter2'\n", f"3: tools.servers[0].url: {ADDRESSES}"),
     (
         f"{A}command = 'c'\nargs = []\n",
-        "4: tools.servers[0].args: no such setting; the known names are name, command, url, env, token_env, only",
+        "4: tools.servers[0].args: no such setting; the known names are name, command, url, env, token_env, only, "
+        "background, wait",
     ),
     (PROGRAM + PROGRAM, '6: tools.servers[1].name = "notes": already used; each server needs its own name'),
 ]
@@ -131,3 +132,20 @@ def test_moment_is_in_the_conversation_language(section: ToolsSection, language:
     settings = Settings(assistant=assistant, tools=section)
     assert tool_settings(settings).moment == moment
     assert session_settings(settings).tools == tool_settings(settings)
+
+
+@pytest.mark.parametrize(
+    ("background", "wait", "mode"),
+    [
+        ("", "", ""),
+        ("report other", "", "background"),
+        ("*", "", "background"),
+        ("*", "report", "wait"),
+        ("report", "*", "background"),
+        ("other", "*", "wait"),
+        ("report", "report", "wait"),
+    ],
+)
+def test_mode_of_a_tool_goes_by_its_name_and_then_by_all(background: str, wait: str, mode: str) -> None:
+    section = ToolServerSection(name="home", command="c", background=background, wait=wait)
+    assert section.mode_of("report") == mode
