@@ -110,6 +110,8 @@ async def measure(network: LossyNetwork, options: argparse.Namespace) -> None:
     assert serving.stdin is not None
     try:
         host = (await serving.stdout.readline()).decode().strip()
+        if not host:
+            raise SystemExit("the server did not start; is the machine busy?")
         await _client(python, host, "websocket", 1)  # warms the server up
         print(HEAD, flush=True)
         for loss in options.loss.split(","):

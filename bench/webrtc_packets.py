@@ -29,6 +29,7 @@ from audio.stt.whisper.model import LoadedWhisper, WhisperSettings
 from audio.units import MIC_RATE_HZ, REPLY_RATE_HZ, Pcm
 from bench.recordings import Recording, read_recordings
 from web.webrtc.incoming import IncomingAudio
+from web.webrtc.jitter_buffer import JitterBuffer, OrderedPacket
 from web.webrtc.opus import FRAME_SAMPLES, FRAME_TICKS, OpusDecoder, OpusEncoder
 
 MANIFEST = Path(__file__).parent / "clips" / "manifest.jsonl"
@@ -51,6 +52,18 @@ class _Silent(OpusDecoder):
 
 
 _DECODERS = dict(zip(KINDS, (OpusDecoder, _WithoutCopies, _Silent), strict=True))
+
+
+class _NotedBuffer(JitterBuffer):
+    """Notes the numbers of the packets that it passes on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.passed: list[int] = []
+
+    def _taken(self, timestamp: int, payload: bytes) -> OrderedPacket:
+        self.passed.append(timestamp // FRAME_TICKS)
+        return super()._taken(timestamp, payload)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,42 +93,35 @@ class Course:
 
 def through(pcm: Pcm, network: Network, rng: random.Random, course: Course) -> Pcm:
     """Sends a clip through the network; notes what happened in `course`."""
-    encoder, audio, heard = OpusEncoder(), IncomingAudio(), []
-    audio._decoder = _DECODERS[network.kind]()
+    encoder, audio, buffer = OpusEncoder(), IncomingAudio(), _NotedBuffer()
+    audio.buffer, audio._decoder = buffer, _DECODERS[network.kind]()
+    heard: list[Pcm] = []
     padded = np.concatenate([pcm, np.zeros(-len(pcm) % FRAME_SAMPLES, np.int16)]).reshape(-1, FRAME_SAMPLES)
     arrivals = []
     for number, frame in enumerate(padded):
         packet = encoder.encode(frame)
         if number == 0 or rng.random() >= network.loss / 100:
             arrivals.append((number * FRAME_S + rng.uniform(0, network.jitter_ms / 1000), number, packet))
-    sent_s = {number: number * FRAME_S for _, number, _ in arrivals}
-    passed: list[int] = []
 
-    def note(before: int, now_s: float) -> None:
-        for _ in range(audio.buffer.received - before):
-            passed.append(len(passed))
-            course.waits_ms.append((now_s - waiting.pop(0)) * 1000)
+    def note(now_s: float) -> None:
+        course.waits_ms += [(now_s - number * FRAME_S) * 1000 for number in buffer.passed]
+        buffer.passed.clear()
 
-    waiting = [sent_s[number] for number in sorted(sent_s)]
     for now_s, number, packet in sorted(arrivals):
-        while (due_s := audio.buffer.due_s) is not None and due_s < now_s:
-            before = audio.buffer.received
+        while (due_s := buffer.due_s) is not None and due_s < now_s:
             heard += audio.on_time(due_s)
-            note(before, due_s)
-        before, late = audio.buffer.received, audio.buffer.late
+            note(due_s)
         heard += audio.push(number, number * FRAME_TICKS, packet, now_s)
-        if audio.buffer.late > late:
-            waiting.remove(sent_s[number])
-        note(before, now_s)
+        note(now_s)
     heard += audio.on_time(1e9)
-    course.lost += len(padded) - audio.buffer.received
+    course.lost += len(padded) - buffer.received
     course.frames += len(padded)
     return np.concatenate(heard)
 
 
 def clips(count: int) -> list[Recording]:
     """Returns short clips with a transcript."""
-    known = [one for one in read_recordings(MANIFEST) if one.kind != "noise" and one.transcript]
+    known = [one for one in read_recordings(MANIFEST) if one.kind == "plain" and one.transcript]
     return [one for one in known if len(one.pcm) < LONGEST_S * REPLY_RATE_HZ][:count]
 
 

@@ -38,6 +38,9 @@ export default () => run({
     same(timeline.frameAt(500), null);
     for (const [packets, time_s] of [[10, 2.213], [20, 2.401], [30, 2.619]]) timeline.addCount(packets, time_s);
     near(timeline.frameAt(500), 2.501 * 48_000, 0.01);
+    for (const packets of [100, 110]) timeline.addCount(packets, 5 + packets / 50); // 3 s were skipped
+    near(timeline.frameAt(2100), 7.1 * 48_000, 0.01);
+    near(timeline.frameAt(500), 2.501 * 48_000, 0.01);
   },
   "a turn becomes two items"() {
     const conversation = spoken();

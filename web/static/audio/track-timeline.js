@@ -2,11 +2,13 @@
  * Maps positions in the sound that a WebRTC track has sent to the context frames at which it was captured. Pure.
  *
  * The browser tells only how many packets of 20 ms it has sent by some time. A count is late by up to a packet, so the
- * earliest of the last ones is right. Same interface as CaptureTimeline.
+ * earliest of those near a position is right. Others are not used: a busy browser may skip sound. Same interface as
+ * CaptureTimeline.
  */
 
 const PACKET_MS = 20;
-const KEPT = 40; // counts: 10 s
+const NEAR_MS = 500;
+const KEPT = 160; // counts: 20 s
 
 export class TrackTimeline {
   /** @param {number} rateHz sample rate of the context */
@@ -31,7 +33,7 @@ export class TrackTimeline {
    */
   addCount(packets, time_s) {
     if (!packets) return;
-    this._counts.push(time_s - (packets * PACKET_MS) / 1000);
+    this._counts.push({ sent_ms: packets * PACKET_MS, time_s });
     if (this._counts.length > KEPT) this._counts.shift();
   }
 
@@ -41,6 +43,8 @@ export class TrackTimeline {
    */
   frameAt(sentMs) {
     if (!this._counts.length) return null;
-    return (Math.min(...this._counts) + sentMs / 1000) * this._rateHz;
+    const near = this._counts.filter(({ sent_ms }) => Math.abs(sent_ms - sentMs) < NEAR_MS);
+    const starts = (near.length ? near : this._counts).map(({ sent_ms, time_s }) => time_s - sent_ms / 1000);
+    return (Math.min(...starts) + sentMs / 1000) * this._rateHz;
   }
 }

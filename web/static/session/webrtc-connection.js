@@ -8,7 +8,7 @@ const MAX_RETRY_MS = 8000;
 const CONNECT_TIMEOUT_MS = 10000;
 const GATHER_TIMEOUT_MS = 1000;
 const MAX_QUEUED_BYTES = 256 * 1024;
-const COUNT_EVERY_MS = 250;
+const COUNT_EVERY_MS = 125;
 const COMMIT_DELAY_MS = 120; // the last sound is on its way by another path than the commit
 const CHANNEL = "oai-events"; // as OpenAI's clients call it
 
