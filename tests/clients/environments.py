@@ -2,6 +2,7 @@
 
 import fcntl
 import hashlib
+import re
 import shutil
 import subprocess
 import sys
@@ -12,8 +13,15 @@ CLIENTS = Path(__file__).parent
 INSTALL_WITHIN_S = 280
 
 
+UNAVAILABLE = re.compile(
+    "No matching distribution|connection broken|timed out|ProxyError|Max retries|name resolution|No space left"
+    "|ENOTFOUND|ETIMEDOUT|ECONNREFUSED|ECONNRESET|EAI_AGAIN|ENETUNREACH|ETARGET|E404|ENOSPC"
+)
+"""What pip and npm say if the registry does not have a package for this machine, or cannot be reached."""
+
+
 class CannotInstallError(Exception):
-    """The packages of an environment cannot be installed on this machine; the text says why."""
+    """The registry cannot install the packages of an environment on this machine; the text says why."""
 
 
 def python_of(name: str) -> Path:
@@ -68,4 +76,5 @@ def _run(command: Sequence[str], folder: Path) -> None:
         raise CannotInstallError(f"{folder.name}: not installed within {INSTALL_WITHIN_S} s") from None
     if done.returncode != 0:
         lines = [line for line in done.stderr.splitlines() if "error" in line.lower()] or done.stderr.splitlines()
-        raise CannotInstallError(f"{folder.name}: {' / '.join(lines[-3:])[:500]}")
+        problem = f"{folder.name}: {' / '.join(lines[-3:])[:500]}"
+        raise CannotInstallError(problem) if UNAVAILABLE.search(done.stderr) else RuntimeError(problem)
