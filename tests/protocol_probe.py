@@ -19,7 +19,19 @@ from session_server import (
     settings_for,
 )
 
+from assistant.config.settings import KEYS
+
 Json = dict[str, Any]
+
+MCP_SERVER = "http://127.0.0.1:9/mcp"
+"""Address of an MCP server that clients may name, but that does not answer."""
+
+_ASSIGNMENTS = {
+    "server.max_sessions": "8",
+    "server.prompts": '{ support = "Help customers of {{company}}." }',
+    "tools.client_mcp_hosts": "127.0.0.1:9",
+}
+"""Settings of a server that is probed, as far as it has them."""
 
 _TEMPLATES: Mapping[str, Json] = {
     "realtime_function_tool.RealtimeFunctionTool": {"type": "function", "name": "look"},
@@ -35,10 +47,10 @@ _TEMPLATES: Mapping[str, Json] = {
         "call_id": "call_1",
         "output": "{}",
     },
-    "realtime_tools_config_union.Mcp": {"server_label": "notes", "server_url": "https://mcp.example/mcp"},
+    "realtime_tools_config_union.Mcp": {"server_label": "notes", "server_url": MCP_SERVER},
     "realtime_response_create_mcp_tool.RealtimeResponseCreateMcpTool": {
         "server_label": "notes",
-        "server_url": "https://mcp.example/mcp",
+        "server_url": MCP_SERVER,
     },
     "response_item_reference.ResponseItemReference": {"id": "item_user", "type": "item_reference"},
 }
@@ -153,9 +165,11 @@ def event_of(kind: str, field: SdkField, value: str) -> tuple[Json, object]:
     else:
         sent = json.loads(value) if value else sample(field.annotation, last.name)
         last_object = {last.name: sent}
+    complete = value.startswith("in ")
     for step in reversed(outer):
         assert step.model is not None
-        last_object = {step.name: _in_list(step.in_list, whole(step.model) | last_object)}
+        given = last_object if complete else whole(step.model) | last_object
+        last_object, complete = {step.name: _in_list(step.in_list, given)}, False
     return {"type": kind, **_EVENTS.get(kind, {}), **last_object}, sent
 
 
@@ -219,6 +233,7 @@ async def _settle(client: RecordingClient, count: int) -> None:
 @asynccontextmanager
 async def probed_server(folder: Path, *assignments: str) -> AsyncGenerator[SessionServer]:
     """Runs a server for probes."""
-    loader = ScriptedEngineLoader(settings_for(folder, "server.max_sessions=8", *assignments), {})
+    given = [f"{key}={value}" for key, value in _ASSIGNMENTS.items() if key in KEYS]
+    loader = ScriptedEngineLoader(settings_for(folder, *given, *assignments), {})
     async with session_server(loader) as server:
         yield server
