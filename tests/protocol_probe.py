@@ -27,7 +27,7 @@ MCP_SERVER = "http://127.0.0.1:9/mcp"
 """Address of an MCP server that clients may name, but that does not answer."""
 
 _ASSIGNMENTS = {
-    "server.max_sessions": "8",
+    "server.max_sessions": "40",
     "server.prompts": '{ support = "Help customers of {{company}}." }',
     "tools.client_mcp_hosts": "127.0.0.1:9",
 }
