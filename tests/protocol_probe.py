@@ -1,6 +1,7 @@
 """Sends one field of the Realtime API to a running server, and tells what became of it."""
 
 import asyncio
+import base64
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -67,6 +68,9 @@ _EVENTS: Mapping[str, Json] = {
     "session.update": {"session": {"type": "realtime"}},
 }
 """Fields that the events need."""
+
+SOUND = base64.b64encode(bytes(48 * 200)).decode()
+"""200 ms of silence; $SOUND in the table."""
 
 SETTLED = "settled"
 """Id of an unknown event that is sent after the probe: its error comes when everything before it was answered."""
@@ -154,6 +158,7 @@ def event_of(kind: str, field: SdkField, value: str) -> tuple[Json, object]:
         field: The field.
         value: JSON of the value, or "in " and JSON of the object that has the field; "": any.
     """
+    value = value.replace("$SOUND", SOUND)
     *outer, last = field.steps
     if last.model is not None:  # an entry of a list that has one row for each type
         inner: Any = [json.loads(value) if value else whole(last.model)]
