@@ -108,7 +108,9 @@ class Outcome:
 
 
 def _covers(param: str, path: str) -> bool:
-    """Returns whether a parameter is the field, an object around it, or the type of one."""
+    """Returns whether a parameter is the field, a part of it, an object around it, or the type of one."""
+    if param.startswith((f"{path}.", f"{path}[")):
+        return True
     around = param.removesuffix(".type").removesuffix(".role")
     return path == around or (path.startswith((f"{around}.", f"{around}[")) and ("." in around or around != param))
 
@@ -204,7 +206,8 @@ async def probe(server: SessionServer, kind: str, field: SdkField, value: str) -
     """Sends a field on a connection of its own."""
     event, sent = event_of(kind, field, value)
     async with connected_client(server) as client:
-        await client.send("conversation.item.create", item=_message("item_user"))
+        if kind != "session.update":  # the type of a session can only be set before it has begun
+            await client.send("conversation.item.create", item=_message("item_user"))
         if kind == "conversation.item.create":
             call = {"id": "item_call", "type": "function_call", "call_id": "call_1", "name": "look", "arguments": "{}"}
             await client.send("conversation.item.create", item=call)
