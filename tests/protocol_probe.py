@@ -1,6 +1,7 @@
 """Sends one field of the Realtime API to a running server, and tells what became of it."""
 
 import asyncio
+import base64
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -19,7 +20,19 @@ from session_server import (
     settings_for,
 )
 
+from assistant.config.settings import KEYS
+
 Json = dict[str, Any]
+
+MCP_SERVER = "http://127.0.0.1:9/mcp"
+"""Address of an MCP server that clients may name, but that does not answer."""
+
+_ASSIGNMENTS = {
+    "server.max_sessions": "40",
+    "server.prompts": '{ support = "Help customers of {{company}}." }',
+    "tools.client_mcp_hosts": "127.0.0.1:9",
+}
+"""Settings of a server that is probed, as far as it has them."""
 
 _TEMPLATES: Mapping[str, Json] = {
     "realtime_function_tool.RealtimeFunctionTool": {"type": "function", "name": "look"},
@@ -35,10 +48,10 @@ _TEMPLATES: Mapping[str, Json] = {
         "call_id": "call_1",
         "output": "{}",
     },
-    "realtime_tools_config_union.Mcp": {"server_label": "notes", "server_url": "https://mcp.example/mcp"},
+    "realtime_tools_config_union.Mcp": {"server_label": "notes", "server_url": MCP_SERVER},
     "realtime_response_create_mcp_tool.RealtimeResponseCreateMcpTool": {
         "server_label": "notes",
-        "server_url": "https://mcp.example/mcp",
+        "server_url": MCP_SERVER,
     },
     "response_item_reference.ResponseItemReference": {"id": "item_user", "type": "item_reference"},
 }
@@ -55,6 +68,9 @@ _EVENTS: Mapping[str, Json] = {
     "session.update": {"session": {"type": "realtime"}},
 }
 """Fields that the events need."""
+
+SOUND = base64.b64encode(bytes(48 * 200)).decode()
+"""200 ms of silence; $SOUND in the table."""
 
 SETTLED = "settled"
 """Id of an unknown event that is sent after the probe: its error comes when everything before it was answered."""
@@ -92,7 +108,9 @@ class Outcome:
 
 
 def _covers(param: str, path: str) -> bool:
-    """Returns whether a parameter is the field, an object around it, or the type of one."""
+    """Returns whether a parameter is the field, a part of it, an object around it, or the type of one."""
+    if param.startswith((f"{path}.", f"{path}[")):
+        return True
     around = param.removesuffix(".type").removesuffix(".role")
     return path == around or (path.startswith((f"{around}.", f"{around}[")) and ("." in around or around != param))
 
@@ -142,6 +160,7 @@ def event_of(kind: str, field: SdkField, value: str) -> tuple[Json, object]:
         field: The field.
         value: JSON of the value, or "in " and JSON of the object that has the field; "": any.
     """
+    value = value.replace("$SOUND", SOUND)
     *outer, last = field.steps
     if last.model is not None:  # an entry of a list that has one row for each type
         inner: Any = [json.loads(value) if value else whole(last.model)]
@@ -153,9 +172,11 @@ def event_of(kind: str, field: SdkField, value: str) -> tuple[Json, object]:
     else:
         sent = json.loads(value) if value else sample(field.annotation, last.name)
         last_object = {last.name: sent}
+    complete = value.startswith("in ")
     for step in reversed(outer):
         assert step.model is not None
-        last_object = {step.name: _in_list(step.in_list, whole(step.model) | last_object)}
+        given = last_object if complete else whole(step.model) | last_object
+        last_object, complete = {step.name: _in_list(step.in_list, given)}, False
     return {"type": kind, **_EVENTS.get(kind, {}), **last_object}, sent
 
 
@@ -185,7 +206,8 @@ async def probe(server: SessionServer, kind: str, field: SdkField, value: str) -
     """Sends a field on a connection of its own."""
     event, sent = event_of(kind, field, value)
     async with connected_client(server) as client:
-        await client.send("conversation.item.create", item=_message("item_user"))
+        if kind != "session.update":  # the type of a session can only be set before it has begun
+            await client.send("conversation.item.create", item=_message("item_user"))
         if kind == "conversation.item.create":
             call = {"id": "item_call", "type": "function_call", "call_id": "call_1", "name": "look", "arguments": "{}"}
             await client.send("conversation.item.create", item=call)
@@ -219,6 +241,7 @@ async def _settle(client: RecordingClient, count: int) -> None:
 @asynccontextmanager
 async def probed_server(folder: Path, *assignments: str) -> AsyncGenerator[SessionServer]:
     """Runs a server for probes."""
-    loader = ScriptedEngineLoader(settings_for(folder, "server.max_sessions=8", *assignments), {})
+    given = [f"{key}={value}" for key, value in _ASSIGNMENTS.items() if key in KEYS]
+    loader = ScriptedEngineLoader(settings_for(folder, *given, *assignments), {})
     async with session_server(loader) as server:
         yield server

@@ -7,9 +7,9 @@ compares it, and sends each field to a server. A row of the data is
 
 - answer, of what a client sends: works, error, or ignored (accepted without effect, which has to end);
   of what the server sends: sent or no.
-- how: empty: the server shows the value at the same place; JSON: with this value; "in " and JSON: with this object in
-  which the field is; shown: the server shows what it uses; unused: it shows the value, which has no effect;
-  test_…: the test that shows it.
+- how: empty: the server shows the value at the same place; JSON: with this value ($SOUND: some sound in base64);
+  "in " and JSON: with this object in which the field is; shown: the server shows what it uses; unused: it shows the
+  value, which has no effect; test_…: the test that shows it.
 """
 
 import re

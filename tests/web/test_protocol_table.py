@@ -116,7 +116,8 @@ def test_refused_requests_and_fields_have_errors_in_openais_format(tmp_path: Pat
                         continue
                     value = json.loads(row.how) if row.how else None
                     status, error = await refusal(server, name, row.path, value)
-                    named = error.get("param") == (row.path or None) and {"message", "type", "code"} <= set(error)
+                    params = {row.path} if row.path else {None, *re.findall(r"\{(\w+)\}", name)}
+                    named = error.get("param") in params and {"message", "type", "code"} <= set(error)
                     if not 400 <= status < 500 or not named:
                         wrong.append(f"{name}: {row.path}: {status} {error}")
         return wrong
