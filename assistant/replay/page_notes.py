@@ -18,28 +18,28 @@ _SETTINGS = "set "
 
 def page_notes(files: Sequence[Path]) -> PageNotes:
     """Reads the notes from the trace files. Warnings were given when the figures were counted. Raises TraceError."""
-    first: Record | None = None
     last: Record | None = None
-    settings = ""
+    settings, began = "", set[str]()
     for record in read_records(files, _ignore):
-        first, last = first or record, record
+        last = record
+        began.add(str(record.get("started_at", ""))[:16])
         settings = next((each for each in reversed(record.get("told", ())) if each.startswith(_SETTINGS)), settings)
-    if first is None or last is None:
+    if last is None:
         return PageNotes()
     given = advice(collect_inputs(files, _ignore))
     return PageNotes(
-        _dates(str(first.get("started_at", "")), str(last.get("started_at", ""))),
+        _dates(began - {""}),
         convert_record(lambda record: _settings_in_use(record, settings), last),
         tuple(advice_lines(given)) if given.turns else (),
     )
 
 
-def _dates(first: str, last: str) -> str:
-    """Describes when the conversations began, from ISO 8601 in UTC."""
-    began, ended = (at[:16].replace("T", " ") for at in (first, last))
+def _dates(began: set[str]) -> str:
+    """Describes when the conversations began: minutes in ISO 8601, UTC."""
     if not began:
         return ""
-    return f"Conversation of {began} UTC" if began == ended else f"Conversations from {began} to {ended} UTC"
+    first, last = (at.replace("T", " ") for at in (min(began), max(began)))
+    return f"Conversation of {first} UTC" if first == last else f"Conversations from {first} to {last} UTC"
 
 
 def _settings_in_use(record: Record, settings: str) -> dict[str, str]:
