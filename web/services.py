@@ -10,6 +10,7 @@ from assistant.config.mcp_hosts import McpHosts
 from assistant.config.settings import Settings
 from assistant.setup.build import span_export
 from assistant.setup.engine_loader import EngineLoader
+from assistant.setup.user_timers import timer_keeper
 from assistant.tools.client_mcp_thread import load_package
 from web.app import BackgroundTask
 from web.connection import Connections
@@ -53,6 +54,9 @@ def create_services(settings: Settings, environ: Mapping[str, str], metrics: Met
     """Creates the services. Raises EngineLoadError if `trace.otlp_url` is set and its extra is not installed."""
     engine_loader = EngineLoader(settings, environ, show_measuring=lambda what: _log.warning("measuring %s", what))
     engine_loader.export = export = span_export(settings, lambda what: _log.warning("%s", what))
+    timers = timer_keeper(settings, environ, lambda what: _log.warning("%s", what))
+    if timers is not None:
+        engine_loader.make_timers = timers.timers.join
     engine_pool = EnginePool(engine_loader, metrics)
     hosts = McpHosts.of(settings.tools.client_mcp_hosts)
     connections = Connections(engine_pool, metrics, version("repartee"))
@@ -61,7 +65,11 @@ def create_services(settings: Settings, environ: Mapping[str, str], metrics: Met
         connections.converse,
         connections.resumable,
         connections.make_room,
-        background_tasks=(connections.log_losses, *([partial(load_package, hosts)] if hosts.entries else [])),
+        background_tasks=(
+            connections.log_losses,
+            *([partial(load_package, hosts)] if hosts.entries else []),
+            *(() if timers is None else (timers.run,)),
+        ),
         traces=connections.traces,
         api_parts=ApiParts(engine_loader, connections.initial_config, connections.service),
     )

@@ -328,6 +328,13 @@ class SkillsSection(ConfigSection):
 
     enabled: Annotated[bool, KeyInfo("Whether the built-in skills answer.")] = True
     before_llm: Annotated[bool, KeyInfo("Whether a matching skill answers without asking the language model.")] = True
+    store_timers: Annotated[
+        bool,
+        KeyInfo(
+            "Whether timers, alarms and reminders are stored in a file, so that they survive the program; talk and the "
+            "clients of serve then share them. false: they belong to one conversation."
+        ),
+    ] = True
 
 
 @dataclass(frozen=True, slots=True)

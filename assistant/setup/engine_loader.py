@@ -28,7 +28,8 @@ from assistant.setup import answer_cache, build
 from assistant.setup.derived_settings import knows_grammar, needs
 from assistant.setup.listening_sound import make_listening_sound
 from assistant.setup.whisper_timing import measure_unmeasured
-from assistant.skills.effects import SkillEffects
+from assistant.skills.effects import ConversationTimers, SkillEffects
+from assistant.skills.timers import Timers
 from assistant.support.paths import HomeError
 from assistant.text.normalization.reading import spoken
 from audio.errors import EngineError, EngineLoadError, TtsError
@@ -67,6 +68,7 @@ class EngineLoader:
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
     chosen: list[EngineChoice] = field(default_factory=list)
     export: "SpanExport | None" = None  # receives turns besides the trace files; the caller runs its task
+    make_timers: Callable[[], ConversationTimers] = Timers  # for one conversation; by default not shared
     _skills: "Skills | None" = None
     _voice: Voice | None = None
     _listening_sound: ListeningSound | None = None
@@ -130,7 +132,7 @@ class EngineLoader:
         """Returns the engines of one conversation, shared and new ones, with a loaded recognizer."""
         assert self._skills is not None
         assert self._voice is not None
-        effects = SkillEffects(lambda _messages: None, build.local_now)
+        effects = SkillEffects(lambda _messages: None, build.local_now, self.make_timers())
         vad, spare = self._make_vads()
         say = partial(_said, build.pronunciations(self.settings), self.settings.assistant.language)
         asked = self._model
@@ -219,10 +221,8 @@ class EngineLoader:
     async def _make_end_of_turn_model(self) -> AudioEndOfTurnModel | None:
         """Returns Smart Turn if its model is available and the end of turn is estimated at all."""
         began_s = _now_s()
-        if self.settings.turn.hangover_ms:
-            self._record_choice(
-                "turn", "fixed silence", f"{self.settings.turn.hangover_ms} ms", "as configured", began_s
-            )
+        if fixed_ms := self.settings.turn.hangover_ms:
+            self._record_choice("turn", "fixed silence", f"{fixed_ms} ms", "as configured", began_s)
             return None
         need = self._need("smart-turn")
         assert need is not None, "every configuration needs it"

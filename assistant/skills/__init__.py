@@ -16,11 +16,13 @@ class SetTimer:
         seconds: Length of the timer, within the limits of the skill.
         name: Purpose of the timer ("eggs"); None if not given.
         announcement: Sentence to say when the timer ends.
+        snoozes: Number of the timer that rang and is set again; None for a new one.
     """
 
     seconds: float
     name: str | None
     announcement: str
+    snoozes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,21 +48,25 @@ class ResumeTimers:
 
 @dataclass(frozen=True, slots=True)
 class SetAlarm:
-    """Sets an alarm for a time of the wall clock.
+    """Sets an alarm or a reminder for a time of the wall clock.
 
     Attributes:
         at: Local time without a time zone, so that an alarm for seven stays at seven when the clocks change. Its
             `fold` is 1 for the second occurrence of a time that occurs twice.
         announcement: Sentence to say at that time.
+        about: What to remind of ("call Anna"); None for an alarm.
+        snoozes: Number of the alarm that rang and is set again; None for a new one.
     """
 
     at: datetime
     announcement: str
+    about: str | None = None
+    snoozes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CancelAlarms:
-    """Cancels the alarms with these `AlarmState.number` values."""
+    """Cancels the alarms and reminders with these `AlarmState.number` values."""
 
     numbers: tuple[int, ...]
 
@@ -107,18 +113,42 @@ class TimerState:
 
 @dataclass(frozen=True, slots=True)
 class AlarmState:
-    """An alarm that has not rung: its identifier, and the local time without a time zone."""
+    """An alarm or a reminder that has not rung.
+
+    Attributes:
+        number: Identifier, never reused.
+        at: Local time without a time zone.
+        about: What to remind of; None for an alarm.
+    """
 
     number: int
     at: datetime
+    about: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """The timer, alarm or reminder that rang last: its number, and the effect that had set it."""
+
+    number: int
+    set_to: SetTimer | SetAlarm
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """The timers and alarms that are set, each kind sorted by the time it will ring."""
+    """What is set, each kind sorted by the time it will ring, and what rang last.
+
+    Attributes:
+        timers: The timers.
+        alarms: The alarms.
+        reminders: The reminders.
+        rung: What rang during the last minutes and can be snoozed; None for nothing.
+    """
 
     timers: tuple[TimerState, ...] = ()
     alarms: tuple[AlarmState, ...] = ()
+    reminders: tuple[AlarmState, ...] = ()
+    rung: Rung | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,11 @@ from datetime import datetime
 
 from assistant.skills import ChangeSpeed, ChangeVolume, SkillEffect
 from assistant.skills.timers import Timers
+from assistant.skills.user_timers import UserTimers
 from llm.chat import Message
+
+ConversationTimers = Timers | UserTimers
+"""The timers as a conversation uses them: its own, or the user's."""
 
 QUIETEST_DB, LOUDEST_DB = -24.0, 9.0
 """Limits of the volume change in decibels. A lower volume is inaudible in a room; a higher one clips."""
@@ -24,19 +28,20 @@ class SkillEffects:
     Attributes:
         effect_of: Returns the effect of the answer to these messages; None for most.
         local_now: Returns the local time with its time zone, which alarms use.
-        timers: The timers and alarms.
+        timers: The timers, alarms and reminders: of this conversation, or of the user.
         gain_db: Volume of replies in decibels relative to normal.
         speed: Speed factor of replies, `SLOWEST` to `FASTEST`, in addition to the configured speed.
     """
 
     effect_of: Callable[[Sequence[Message]], SkillEffect | None]
     local_now: Callable[[], datetime]
-    timers: Timers = field(default_factory=Timers)
+    timers: ConversationTimers = field(default_factory=Timers)
     gain_db: float = 0.0
     speed: float = 1.0
 
     def do(self, effect: SkillEffect | None, now_s: float) -> Callable[[], None]:
         """Applies `effect` at loop time `now_s`. Returns a function that undoes it if the turn is retracted."""
+        self.timers.note_use(now_s)
         if effect is None:
             return lambda: None
         if isinstance(effect, ChangeVolume):

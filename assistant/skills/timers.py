@@ -1,12 +1,14 @@
-"""Timers and alarms of one conversation, driven by the times passed to the methods.
+"""Timers, alarms and reminders that are set, driven by the times passed to the methods.
 
-Timers use the event loop's clock, so that changes of the wall clock do not affect them. Alarms use the wall clock.
+Timers use the event loop's clock, so that changes of the wall clock do not affect them. Alarms and reminders use the
+wall clock.
 """
 
-from collections.abc import Collection
-from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import TypeVar, assert_never
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import assert_never
 
 from assistant.skills import (
     AlarmState,
@@ -14,6 +16,7 @@ from assistant.skills import (
     CancelTimers,
     PauseTimers,
     ResumeTimers,
+    Rung,
     Running,
     SetAlarm,
     SetTimer,
@@ -23,11 +26,17 @@ from assistant.skills import (
 
 MAX_TIMERS = 20
 MAX_ALARMS = 20
+MAX_REMINDERS = 20
+
+SNOOZABLE_S = 600.0
+"""Time after the ring in which "snooze" refers to it."""
+
+_MAX_ENDED = 1000  # numbers remembered, so that an undo does not restore what has rung
 
 
 @dataclass(frozen=True, slots=True)
-class _Timer:
-    """A timer: `due_s` is valid while it runs, `left_s` while it is paused."""
+class Timer:
+    """A timer that is set: `due_s` is valid while it runs, `left_s` while it is paused."""
 
     number: int
     set_to: SetTimer
@@ -35,87 +44,174 @@ class _Timer:
     left_s: float | None = None
 
     def left(self, now_s: float) -> float:
+        """Returns the remaining seconds, at least 0."""
         return max(self.due_s - now_s, 0.0) if self.left_s is None else self.left_s
 
-    def paused(self, now_s: float) -> "_Timer":
+    def paused(self, now_s: float) -> "Timer":
+        """Returns the timer, paused."""
         return replace(self, left_s=self.left(now_s))
 
-    def resumed(self, now_s: float) -> "_Timer":
+    def resumed(self, now_s: float) -> "Timer":
+        """Returns the timer, running."""
         return self if self.left_s is None else replace(self, due_s=now_s + self.left_s, left_s=None)
+
+    def overdue_s(self, now_s: float, _now: datetime) -> float:
+        """Returns the seconds since the timer should have rung; negative if it is not due."""
+        return now_s - self.due_s if self.left_s is None else -1.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Alarm:
+class Alarm:
+    """An alarm or a reminder that is set."""
+
     number: int
     set_to: SetAlarm
 
+    def overdue_s(self, _now_s: float, now: datetime) -> float:
+        """Returns the seconds since the wall clock has reached the time, for the second time if `fold` is 1."""
+        at = self.set_to.at
+        if at.fold and now.tzinfo is not None:
+            return now.timestamp() - at.replace(tzinfo=now.tzinfo).timestamp()
+        return (now.replace(tzinfo=None) - at) / timedelta(seconds=1)
 
-_Set = TypeVar("_Set", _Timer, _Alarm)
+
+Entry = Timer | Alarm
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What an effect has changed, so that it can be undone.
+
+    Attributes:
+        added: Numbers of the entries that it has set.
+        replaced: Entries as they were before.
+        rung: What could be snoozed before; None if that is unchanged.
+    """
+
+    added: frozenset[int] = frozenset()
+    replaced: tuple[Entry, ...] = ()
+    rung: tuple[Rung, float] | None = None
 
 
 @dataclass(slots=True)
 class Timers:
-    """The timers and alarms that are set. Not thread-safe."""
+    """The timers, alarms and reminders of one user. Not thread-safe."""
 
-    _timers: tuple[_Timer, ...] = ()
-    _alarms: tuple[_Alarm, ...] = ()
-    _before: tuple[tuple[_Timer, ...], tuple[_Alarm, ...]] | None = None
+    _entries: dict[int, Entry] = field(default_factory=dict)
+    _last_change: Change | None = None
+    _ended: deque[int] = field(default_factory=lambda: deque(maxlen=_MAX_ENDED))
+    _rung: tuple[Rung, float] | None = None  # what rang last, and the loop time
     _last_number: int = 0
 
     @property
     def any_set(self) -> bool:
-        """Whether any timer or alarm is set."""
-        return bool(self._timers or self._alarms)
+        """Whether any timer, alarm or reminder is set."""
+        return bool(self._entries)
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """All that is set."""
+        return tuple(self._entries.values())
+
+    def note_use(self, now_s: float) -> None:
+        """Does nothing: these timers belong to one conversation; see `UserTimers`."""
+
+    # ---- effects ----
 
     def apply(self, effect: TimerEffect, now_s: float) -> None:
-        """Applies `effect` at loop time `now_s`. Ignores timers beyond `MAX_TIMERS` and alarms beyond `MAX_ALARMS`.
-
-        The skill refuses these earlier; only two concurrent answers can reach the limit here.
-        """
-        self._before = (self._timers, self._alarms)
-        match effect:
-            case SetTimer():
-                if len(self._timers) < MAX_TIMERS:
-                    self._timers += (_Timer(self._next_number(), effect, now_s + effect.seconds),)
-            case CancelTimers():
-                self._timers = tuple(timer for timer in self._timers if timer.number not in effect.numbers)
-            case PauseTimers():
-                self._timers = tuple(
-                    timer.paused(now_s) if timer.number in effect.numbers else timer for timer in self._timers
-                )
-            case ResumeTimers():
-                self._timers = tuple(
-                    timer.resumed(now_s) if timer.number in effect.numbers else timer for timer in self._timers
-                )
-            case SetAlarm():
-                if len(self._alarms) < MAX_ALARMS:
-                    self._alarms += (_Alarm(self._next_number(), effect),)
-            case CancelAlarms():
-                self._alarms = tuple(alarm for alarm in self._alarms if alarm.number not in effect.numbers)
-            case _:
-                assert_never(effect)
+        """Applies `effect` at loop time `now_s`; see `change`."""
+        self._last_change = self.change(effect, now_s)
 
     def undo(self) -> None:
         """Undoes the last `apply`, because its turn was retracted. Does not restore what has rung since. Idempotent."""
-        if self._before is not None:
-            self._timers, self._alarms = self._before
-            self._before = None
+        if self._last_change is not None:
+            self.revert(self._last_change)
+            self._last_change = None
+
+    def change(self, effect: TimerEffect, now_s: float) -> Change:
+        """Applies `effect` at loop time `now_s`. Ignores what exceeds `MAX_TIMERS`, `MAX_ALARMS`, `MAX_REMINDERS`.
+
+        The skill refuses these earlier; only two concurrent answers can reach the limit here.
+        """
+        match effect:
+            case SetTimer():
+                return self._set(
+                    Timer(self.next_number(), replace(effect, snoozes=None), now_s + effect.seconds), effect
+                )
+            case SetAlarm():
+                return self._set(Alarm(self.next_number(), replace(effect, snoozes=None)), effect)
+            case CancelTimers() | CancelAlarms():
+                return Change(replaced=self.remove(effect.numbers))
+            case PauseTimers():
+                return self._replace(one.paused(now_s) for one in self._timers(effect.numbers))
+            case ResumeTimers():
+                return self._replace(one.resumed(now_s) for one in self._timers(effect.numbers))
+            case _:
+                assert_never(effect)
+
+    def revert(self, change: Change) -> None:
+        """Undoes a change. Does not restore what has rung since."""
+        self.remove(change.added)
+        self.put(entry for entry in change.replaced if entry.number not in self._ended)
+        if change.rung is not None:
+            self._rung = change.rung
+
+    def _set(self, entry: Entry, effect: SetTimer | SetAlarm) -> Change:
+        most, alike = _limit(entry)
+        if sum(alike(other) for other in self.entries) >= most:
+            return Change()
+        self.put([entry])
+        rung = self._rung
+        if rung is None or rung[0].number != effect.snoozes:
+            return Change(frozenset({entry.number}))
+        self._rung = None
+        return Change(frozenset({entry.number}), rung=rung)
+
+    def _replace(self, entries: Iterable[Timer]) -> Change:
+        new = [one for one in entries if one != self._entries[one.number]]
+        before = tuple(self._entries[one.number] for one in new)
+        self.put(new)
+        return Change(replaced=before)
+
+    def _timers(self, numbers: Iterable[int]) -> list[Timer]:
+        return [one for one in (self._entries.get(number) for number in numbers) if isinstance(one, Timer)]
+
+    # ---- entries ----
+
+    def next_number(self) -> int:
+        """Returns a number that was never used."""
+        self._last_number += 1
+        return self._last_number
+
+    def put(self, entries: Iterable[Entry]) -> None:
+        """Adds or replaces entries."""
+        self._entries.update((entry.number, entry) for entry in entries)
+
+    def remove(self, numbers: Iterable[int]) -> tuple[Entry, ...]:
+        """Removes entries and returns them. Ignores numbers that are not set."""
+        removed = [self._entries.pop(number, None) for number in numbers]
+        return tuple(entry for entry in removed if entry is not None)
+
+    # ---- what is set, and what is due ----
 
     def running(self, now_s: float) -> Running:
-        """Returns all timers and alarms, the next to ring first."""
-        timers = sorted(
-            (
-                TimerState(
-                    timer.number, timer.set_to.name, timer.set_to.seconds, timer.left(now_s), timer.left_s is not None
-                )
-                for timer in self._timers
-            ),
-            key=lambda state: state.left_s,
+        """Returns all that is set, the next to ring first, and what can be snoozed."""
+        timers = [one for one in self.entries if isinstance(one, Timer)]
+        states = (
+            TimerState(one.number, one.set_to.name, one.set_to.seconds, one.left(now_s), one.left_s is not None)
+            for one in timers
         )
-        alarms = sorted(
-            (AlarmState(alarm.number, alarm.set_to.at) for alarm in self._alarms), key=lambda state: state.at
+        alarms = [
+            AlarmState(one.number, one.set_to.at, one.set_to.about) for one in self.entries if isinstance(one, Alarm)
+        ]
+        alarms.sort(key=lambda state: (state.at, state.number))
+        snoozable = self._rung is not None and now_s - self._rung[1] < SNOOZABLE_S
+        return Running(
+            tuple(sorted(states, key=lambda state: (state.left_s, state.number))),
+            tuple(state for state in alarms if state.about is None),
+            tuple(state for state in alarms if state.about is not None),
+            self._rung[0] if snoozable and self._rung is not None else None,
         )
-        return Running(tuple(timers), tuple(alarms))
 
     def due(self, now_s: float, now: datetime) -> tuple[str, ...]:
         """Returns the announcements that are due by now, in the order in which they were set. Each is returned once.
@@ -124,29 +220,26 @@ class Timers:
             now_s: Loop time, for timers.
             now: Local time with its time zone, for alarms. Without a time zone, a repeated hour is not distinguished.
         """
-        timers = [timer for timer in self._timers if timer.left_s is None and timer.due_s <= now_s]
-        alarms = [alarm for alarm in self._alarms if _is_due(alarm.set_to.at, now)]
-        if not timers and not alarms:
-            return ()
-        rung = {one.number: one.set_to.announcement for one in timers}
-        rung |= {one.number: one.set_to.announcement for one in alarms}
-        numbers = rung.keys()
-        self._timers, self._alarms = _without(self._timers, numbers), _without(self._alarms, numbers)
-        if self._before is not None:
-            self._before = (_without(self._before[0], numbers), _without(self._before[1], numbers))
-        return tuple(rung[number] for number in sorted(numbers))
+        taken = self.take_due(now_s, now)
+        for entry in taken:
+            self.note_rung(entry, now_s)
+        return tuple(entry.set_to.announcement for entry in taken)
 
-    def _next_number(self) -> int:
-        self._last_number += 1
-        return self._last_number
+    def take_due(self, now_s: float, now: datetime) -> tuple[Entry, ...]:
+        """Removes and returns what is due by now, in the order in which it was set. See `due`."""
+        due = sorted(one.number for one in self.entries if one.overdue_s(now_s, now) >= 0)
+        self._ended.extend(due)
+        return self.remove(due)
 
-
-def _is_due(at: datetime, now: datetime) -> bool:
-    """Returns whether the wall clock has reached `at`, for the second time if `at.fold` is 1."""
-    if at.fold and now.tzinfo is not None:
-        return at.replace(tzinfo=now.tzinfo).timestamp() <= now.timestamp()
-    return at <= now.replace(tzinfo=None)
+    def note_rung(self, entry: Entry, now_s: float) -> None:
+        """Remembers what rings, so that it can be snoozed."""
+        self._rung = (Rung(entry.number, entry.set_to), now_s)
 
 
-def _without(all_set: tuple[_Set, ...], numbers: Collection[int]) -> tuple[_Set, ...]:
-    return tuple(one for one in all_set if one.number not in numbers)
+def _limit(entry: Entry) -> tuple[int, Callable[[Entry], bool]]:
+    """Returns how many entries of its kind there may be, and whether another one is of that kind."""
+    if isinstance(entry, Timer):
+        return MAX_TIMERS, lambda other: isinstance(other, Timer)
+    is_alarm = entry.set_to.about is None
+    most = MAX_ALARMS if is_alarm else MAX_REMINDERS
+    return most, lambda other: isinstance(other, Alarm) and (other.set_to.about is None) == is_alarm

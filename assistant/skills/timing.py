@@ -33,7 +33,7 @@ def set_timer(found: TemplateMatch, language: Language) -> Reply:
         return lambda _context: language.say("timer_too_long")
     if seconds < 1:
         return lambda _context: language.say("timer_too_short")
-    label = _label(language, name, float(seconds))
+    label = timer_label(language, name, float(seconds))
     effect = SetTimer(float(seconds), name, language.say("timer_done", timer=label))
 
     def reply(context: SkillContext) -> str | AnswerWithEffect:
@@ -73,7 +73,7 @@ def tell_time_left(found: TemplateMatch, language: Language) -> Reply:
             language.piece(
                 "left_on_paused" if timer.paused else "left_on",
                 left=_say_left(language, timer.left_s),
-                timer=_label(language, timer.name, timer.length_s),
+                timer=timer_label(language, timer.name, timer.length_s),
             )
             for timer in chosen[:_MAX_LISTED]
         ]
@@ -105,7 +105,7 @@ def _change_timers(
         chosen = choose(context)
         if isinstance(chosen, str):
             return chosen
-        label = _label(language, chosen[0].name, chosen[0].length_s)
+        label = timer_label(language, chosen[0].name, chosen[0].length_s)
         text = language.say(done, of=len(chosen), timer=label, count=language.phrases.count(len(chosen)))
         return AnswerWithEffect(text, effect(tuple(timer.number for timer in chosen)))
 
@@ -133,10 +133,10 @@ def _timer_selector(found: TemplateMatch, language: Language, *, or_all: bool) -
         elif seconds is not None:
             timers = tuple(timer for timer in timers if round(timer.length_s) == round(seconds))
         if not timers:
-            return language.say("no_such_timer", timer=_label(language, name, float(seconds or 0)))
+            return language.say("no_such_timer", timer=timer_label(language, name, float(seconds or 0)))
         if len(timers) > 1:
             labels = [
-                language.piece("the_timer", timer=_label(language, timer.name, timer.length_s))
+                language.piece("the_timer", timer=timer_label(language, timer.name, timer.length_s))
                 for timer in timers[:_MAX_LISTED]
             ]
             count = language.phrases.count(len(timers))
@@ -155,6 +155,6 @@ def _is_same_name(one: str | None, other: str, plural_endings: tuple[str, ...]) 
     return shorter == longer or any(shorter + ending == longer for ending in plural_endings)
 
 
-def _label(language: Language, name: str | None, seconds: float) -> str:
+def timer_label(language: Language, name: str | None, seconds: float) -> str:
     """Returns the name of a timer, or its length if it has no name."""
     return language.phrases.timer(name, None) if name is not None else language.phrases.timer(None, seconds)

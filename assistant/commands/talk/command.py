@@ -23,7 +23,9 @@ from assistant.pipeline.engines import EngineChoice, Engines
 from assistant.pipeline.session import Session
 from assistant.setup import build, new_session
 from assistant.setup.engine_loader import EngineLoader, close_engine
+from assistant.setup.user_timers import timer_keeper
 from assistant.storage.conversation_store import ConversationStore, ResumeError, conversations_folder, unwritable
+from assistant.storage.timer_keeper import TimerKeeper
 from assistant.trace.file import TraceFile
 from assistant.trace.folder import RetentionLimits
 from assistant.turns.states import Phase as TurnFloor
@@ -189,11 +191,15 @@ class _LocalConversation:
     opening: Opening | None = None
     trace: TraceFile | None = None
     memory: ConversationStore | None = None
+    timers: TimerKeeper | None = None
 
     async def hold(self) -> None:
         """Loads the engines, runs the conversation and closes everything. Ends when the controls say so."""
         loader = EngineLoader(self.settings, self.environ, talks=True, show_measuring=self.stage.measuring)
         loader.export = build.span_export(self.settings, self._trouble)
+        self.timers = timer_keeper(self.settings, self.environ, self._trouble)
+        if self.timers is not None:
+            loader.make_timers = self.timers.timers.join
         name = new_session.conversation_name()
         self.memory = await asyncio.to_thread(self._open_store, name, self._thread_reporter())
         async with AsyncExitStack() as closing:
@@ -249,6 +255,8 @@ class _LocalConversation:
                 writers.append(tasks.create_task(loader.export.run(), name="span export"))
             if self.memory is not None:
                 writers.append(tasks.create_task(self.memory.run(), name="memory"))
+            if self.timers is not None:
+                writers.append(tasks.create_task(self.timers.run(), name="timers"))
             try:
                 async with asyncio.TaskGroup() as talking:
                     talking.create_task(self._announce(session, cards), name="ready")

@@ -1,0 +1,31 @@
+"""Makes the user's timers and their file."""
+
+import uuid
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from assistant.config.settings import Settings
+from assistant.setup.build import local_now
+from assistant.skills.missed import missed_text
+from assistant.skills.user_timers import SharedTimers
+from assistant.storage.timer_file import TimerFile, timers_path
+from assistant.storage.timer_keeper import TimerKeeper
+from assistant.support.paths import HomeError
+
+
+def timer_keeper(
+    settings: Settings, environ: Mapping[str, str], report_problem: Callable[[str], None]
+) -> TimerKeeper | None:
+    """Returns the timers of this machine's user with their file; None if they are not stored. Nothing is read yet.
+
+    `report_problem` receives one sentence for the user if they cannot be stored.
+    """
+    if not (settings.skills.enabled and settings.skills.store_timers):
+        return None
+    try:
+        path = timers_path(environ)
+    except HomeError as error:
+        report_problem(f"{error} Timers and alarms are kept in memory.")
+        return None
+    timers = SharedTimers(local_now, partial(missed_text, settings.assistant.language), lambda: uuid.uuid4().hex)
+    return TimerKeeper(timers, TimerFile(path, lambda: local_now().timestamp()), report_problem)

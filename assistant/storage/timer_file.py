@@ -1,0 +1,240 @@
+"""Stores timers, alarms and reminders in one SQLite file. Several processes may share it. Blocks: call it in a thread.
+
+An entry that is due is claimed by the process that announces it, so that it rings once. The process deletes it when it
+was heard. If the process is killed before that, the claim expires and the next start finds the entry again.
+"""
+
+import math
+import os
+import sqlite3
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from assistant.skills.stored_timers import Pending, StoredTimer, Write
+from assistant.support.paths import data_folder
+from audio.private_file import make_private_folder, open_private
+
+VERSION = 1
+"""Version of the tables, in the file's `user_version`."""
+
+BUSY_TIMEOUT_S = 2.0
+"""Longest wait for another process that writes."""
+
+CLAIM_LASTS_S = 15.0
+"""A claim older than this is void: the process that made it has ended before the announcement was heard."""
+
+MAX_ROWS = 200
+"""More entries than all processes can set. A larger file was not written by this program."""
+
+_SCHEMA = """
+CREATE TABLE timers (
+    key TEXT PRIMARY KEY, length_s REAL, name TEXT, due_at REAL, left_s REAL, local_time TEXT, fold INTEGER NOT NULL,
+    announcement TEXT NOT NULL, claimed_at REAL
+);
+"""
+_COLUMNS = ("length_s", "name", "due_at", "left_s", "local_time", "fold", "announcement")
+
+
+class TimerFileError(Exception):
+    """The file cannot be used. The text is a part of a sentence: the file and the reason.
+
+    Attributes:
+        lasting: Whether another attempt would fail, too.
+    """
+
+    def __init__(self, text: str, *, lasting: bool) -> None:
+        super().__init__(text)
+        self.lasting = lasting
+
+
+@dataclass(frozen=True, slots=True)
+class Exchanged:
+    """The result of an exchange with the file.
+
+    Attributes:
+        claimed: For each of the claims, whether it was made. An entry that was changed or is claimed is not claimed.
+        rows: All entries that no live process has claimed; None if nothing has changed since the last call.
+        removed: Whether the file was removed or replaced by somebody else, so that nothing was done.
+    """
+
+    claimed: tuple[bool, ...] = ()
+    rows: tuple[StoredTimer, ...] | None = None
+    removed: bool = False
+
+
+def timers_path(environ: Mapping[str, str]) -> Path:
+    """Returns the file of the user's timers, in the user's data folder. Raises HomeError."""
+    return data_folder(environ) / "timers.sqlite3"
+
+
+class TimerFile:
+    """The file. One call at a time.
+
+    Args:
+        path: The file; created with its folder when the first entry is written, readable by the user only.
+        now_s: Returns the seconds since 1970.
+        timeout_s: Longest wait for another process that writes.
+    """
+
+    def __init__(self, path: Path, now_s: Callable[[], float], *, timeout_s: float = BUSY_TIMEOUT_S) -> None:
+        self.path = path
+        self._now_s = now_s
+        self._timeout_s = timeout_s
+        self._database: sqlite3.Connection | None = None
+        self._inode: tuple[int, int] | None = None
+        self._seen_version = -1
+        self._any_claimed = False  # claims may expire without a change of the file
+
+    def exchange(self, pending: Pending) -> Exchanged:
+        """Writes all changes and claims entries, in one transaction; then reads. Raises TimerFileError.
+
+        If writing fails, nothing is written. If the file was removed or replaced, nothing is done; the next call opens
+        it again.
+        """
+        if self._was_removed():
+            return Exchanged(removed=True)
+        try:
+            if self._database is None and not self.path.exists() and all(one.row is None for one in pending.writes):
+                return Exchanged(tuple(False for _ in pending.claims))
+            database = self._opened()
+            made = () if pending.is_empty else self._write(database, pending)
+        except (sqlite3.Error, OSError, ValueError) as error:
+            raise self._failure(error) from error
+        try:
+            return Exchanged(made, self._read_changes(database))
+        except sqlite3.Error as error:
+            if pending.is_empty:
+                raise self._failure(error) from error
+            return Exchanged(made)  # the next call reads
+
+    def _write(self, database: sqlite3.Connection, pending: Pending) -> tuple[bool, ...]:
+        with database:
+            database.execute("BEGIN IMMEDIATE")
+            for write in pending.writes:
+                _write(database, write)
+            made = tuple(self._claim(database, row) for row in pending.claims)
+            for key in pending.released:
+                database.execute("UPDATE timers SET claimed_at = NULL WHERE key = ?", (key,))
+        return made
+
+    def _read_changes(self, database: sqlite3.Connection) -> tuple[StoredTimer, ...] | None:
+        (version,) = database.execute("PRAGMA data_version").fetchone()
+        if version == self._seen_version and not self._any_claimed:
+            return None
+        columns = ", ".join(_COLUMNS)
+        rows = database.execute(f"SELECT key, {columns}, claimed_at FROM timers LIMIT {MAX_ROWS}").fetchall()  # noqa: S608
+        self._seen_version = version
+        free = [row for row in rows if not self._is_claimed(row[-1])]
+        self._any_claimed = len(free) < len(rows)
+        return tuple(timer for row in free if (timer := _stored_timer(row[:-1])) is not None)
+
+    def _was_removed(self) -> bool:
+        """Returns whether the file was removed or replaced while it was open; then closes it."""
+        if self._database is None:
+            return False
+        with suppress(OSError):
+            if _inode(self.path) == self._inode:
+                return False
+        self.close()
+        return True
+
+    def close(self) -> None:
+        """Closes the file."""
+        database, self._database = self._database, None
+        self._seen_version = -1
+        if database is not None:
+            database.close()
+
+    def _is_claimed(self, claimed_at: object) -> bool:
+        return isinstance(claimed_at, float) and abs(self._now_s() - claimed_at) <= CLAIM_LASTS_S
+
+    def _claim(self, database: sqlite3.Connection, row: StoredTimer) -> bool:
+        now_s = self._now_s()
+        claimed = database.execute(
+            "UPDATE timers SET claimed_at = ? WHERE key = ? AND due_at IS ? AND left_s IS ? AND local_time IS ? "
+            "AND (claimed_at IS NULL OR abs(? - claimed_at) > ?)",
+            (now_s, row.key, row.due_at, row.left_s, row.local_time, now_s, CLAIM_LASTS_S),
+        )
+        return claimed.rowcount == 1
+
+    def _opened(self) -> sqlite3.Connection:
+        """Opens the file at the first use. Raises OSError, sqlite3.Error, or ValueError for another version."""
+        if self._database is not None:
+            return self._database
+        make_private_folder(self.path.parent)
+        if not self.path.exists():
+            os.close(open_private(self.path, os.O_RDWR))
+        database = sqlite3.connect(
+            self.path, timeout=self._timeout_s, isolation_level=None, check_same_thread=False
+        )  # calls come from several threads, one after another
+        try:
+            database.execute("PRAGMA secure_delete = ON")
+            _prepare(database)
+        except BaseException:
+            database.close()
+            raise
+        self._database, self._inode = database, _inode(self.path)
+        return database
+
+    def _failure(self, error: Exception) -> TimerFileError:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # without its extension
+        if code != sqlite3.SQLITE_BUSY:
+            self.close()
+        reason = str(getattr(error, "strerror", "") or error)
+        lasting = code not in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_LOCKED}
+        return TimerFileError(f"{self.path} cannot be used ({reason})", lasting=lasting)
+
+
+def _inode(path: Path) -> tuple[int, int]:
+    stat = path.stat()
+    return stat.st_dev, stat.st_ino
+
+
+def _prepare(database: sqlite3.Connection) -> None:
+    """Creates the tables of a new file. Raises ValueError if a later version has written it."""
+    (version,) = database.execute("PRAGMA user_version").fetchone()
+    if version > VERSION:
+        raise ValueError("a newer version of Repartee has written it")
+    if version == VERSION:
+        return
+    with database:
+        database.execute("BEGIN IMMEDIATE")
+        (version,) = database.execute("PRAGMA user_version").fetchone()
+        if version == 0:  # no other process was faster
+            database.execute(_SCHEMA)
+            database.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def _write(database: sqlite3.Connection, write: Write) -> None:
+    if write.row is None:
+        database.execute("DELETE FROM timers WHERE key = ?", (write.key,))
+        return
+    values = [getattr(write.row, column) for column in _COLUMNS]
+    if write.is_new:
+        marks = ", ".join("?" * (len(values) + 1))
+        database.execute(
+            f"INSERT OR REPLACE INTO timers (key, {', '.join(_COLUMNS)}) VALUES ({marks})",  # noqa: S608
+            (write.key, *values),
+        )
+        return
+    changes = ", ".join(f"{column} = ?" for column in _COLUMNS)
+    database.execute(f"UPDATE timers SET {changes} WHERE key = ?", (*values, write.key))  # noqa: S608
+
+
+def _stored_timer(row: tuple[object, ...]) -> StoredTimer | None:
+    """Returns an entry; None if another program has written nonsense."""
+    match row:
+        case (
+            str(key), float() | None as length_s, str() | None as name, float() | None as due_at,
+            float() | None as left_s, str() | None as local_time, 0 | 1 as fold, str(announcement),
+        ):  # fmt: skip
+            numbers = [number for number in (length_s, due_at, left_s) if number is not None]
+            if not all(math.isfinite(number) for number in numbers) or [due_at, left_s, local_time].count(None) != 2:
+                return None
+            with suppress(ValueError):
+                if local_time is None or datetime.fromisoformat(local_time).tzinfo is None:
+                    return StoredTimer(key, length_s, name, due_at, left_s, local_time, fold, announcement)
+    return None

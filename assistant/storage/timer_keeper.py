@@ -1,0 +1,106 @@
+"""Keeps the user's timers in their file while the program runs: writes changes, claims what is due, reads changes.
+
+One task accesses the file, in a thread, so that no conversation waits for the disk.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from assistant.skills.stored_timers import Pending
+from assistant.skills.user_timers import SharedTimers
+from assistant.storage.timer_file import Exchanged, TimerFile, TimerFileError
+
+READ_EVERY_S = 1.0
+"""How often changes of other processes are read."""
+
+LAST_WRITE_TIMEOUT_S = 5.0
+
+
+@dataclass(slots=True)
+class TimerKeeper:
+    """Connects the timers with their file. Run `run` as a task.
+
+    Attributes:
+        timers: The timers of all conversations.
+        file: Their file.
+        report_problem: Receives one sentence for the user when the file begins to fail.
+    """
+
+    timers: SharedTimers
+    file: TimerFile
+    report_problem: Callable[[str], None]
+    _wakeup: asyncio.Event = field(default_factory=asyncio.Event)
+    _in_flight: tuple["asyncio.Future[Exchanged]", Pending] | None = None
+    _reported: bool = False
+
+    async def run(self) -> None:
+        """Writes and reads until it is cancelled, then writes the rest."""
+        self.timers.wake = self._wakeup.set
+        loop = asyncio.get_running_loop()
+        try:
+            while True:
+                self._wakeup.clear()
+                self.timers.tick(loop.time())
+                if self.timers.stored:
+                    await self._exchange()
+                try:
+                    async with asyncio.timeout(READ_EVERY_S):
+                        await self._wakeup.wait()
+                except TimeoutError:
+                    continue
+        finally:
+            await self._finish()
+
+    async def _exchange(self) -> None:
+        """Writes what is pending and reads what has changed, or completes the exchange in progress."""
+        if self._in_flight is None:
+            pending = self.timers.take_pending()
+            call = asyncio.get_running_loop().run_in_executor(None, self.file.exchange, pending)
+            self._in_flight = call, pending
+        # On cancellation the thread continues: it cannot be stopped, and nothing must be written twice.
+        await asyncio.wait([self._in_flight[0]])
+        (call, pending), self._in_flight = self._in_flight, None
+        try:
+            exchanged = call.result()
+        except TimerFileError as error:
+            self.timers.put_back(pending)
+            self._on_failure(error)
+            return
+        self._reported = False
+        if exchanged.removed:
+            self.timers.put_back(pending)
+            self.timers.store_all()
+            self._wakeup.set()
+            return
+        for row, permitted in zip(pending.claims, exchanged.claimed, strict=True):
+            self.timers.on_claimed(row.key, permitted=permitted)
+        if exchanged.rows is not None:
+            self.timers.adopt(exchanged.rows, asyncio.get_running_loop().time())
+
+    def _on_failure(self, error: TimerFileError) -> None:
+        if error.lasting:
+            self.timers.store_failed()
+            self.report_problem(
+                f"{error}: timers and alarms are kept in memory until the program ends. Move the file away or make it "
+                "writable, or set skills.store_timers = false."
+            )
+        elif not self._reported:
+            self._reported = True
+            self.report_problem(f"{error}: timers and alarms wait in memory and are written later.")
+
+    async def _finish(self) -> None:
+        """Writes what is left."""
+        self.timers.end()
+        try:
+            async with asyncio.timeout(LAST_WRITE_TIMEOUT_S):
+                if self._in_flight is not None:
+                    await self._exchange()
+                if self.timers.stored and self.timers.has_pending:
+                    await self._exchange()
+        except TimeoutError:
+            pass
+        if self.timers.stored and (self._in_flight is not None or self.timers.has_pending):
+            self.report_problem(f"{self.file.path}: the last changes of timers and alarms are not stored.")
+        if self._in_flight is None:
+            self.file.close()

@@ -1,0 +1,291 @@
+"""The file of the user's timers: restart, crash, damage, and two programs at once."""
+
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+from stored_timers import Program, World, alarm, timer
+
+from assistant.skills import CancelTimers, PauseTimers, ResumeTimers
+from assistant.skills.stored_timers import Pending, StoredTimer, Write
+from assistant.storage.timer_file import VERSION, TimerFile, TimerFileError
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "data" / "timers.sqlite3"
+
+
+def test_nothing_is_created_without_a_timer(path: Path) -> None:
+    Program(World(), path).quit()
+    assert not path.parent.exists()
+
+
+def test_file_is_private(path: Path) -> None:
+    one = Program(World(), path)
+    one.converse().set(timer(60))
+    one.exchange()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+def test_timers_and_alarms_survive_a_restart(path: Path) -> None:
+    world = World()
+    first = Program(world, path)
+    desk = first.converse()
+    desk.set(timer(600, "pasta"))
+    desk.set(timer(60, "tea"))
+    desk.timers.apply(PauseTimers((2,)), world.now_s + 10)
+    desk.set(alarm(13))
+    desk.set(alarm(14, 30, "call Anna"))
+    running = desk.timers.running(world.now_s)
+    first.quit()
+    world.wait(60)
+    world.now_s = 5.0  # another boot
+    second = Program(world, path).converse()
+    again = second.timers.running(world.now_s)
+    assert [(one.name, one.length_s, one.left_s, one.paused) for one in again.timers] == [
+        ("tea", 60, 50, True),
+        ("pasta", 600, pytest.approx(540), False),
+    ]
+    assert [one.at for one in again.alarms] == [one.at for one in running.alarms]
+    assert [(one.at, one.about) for one in again.reminders] == [(one.at, one.about) for one in running.reminders]
+    world.wait(540)
+    assert second.hear() == ("pasta done",)
+
+
+def test_second_occurrence_of_a_repeated_hour_is_kept(path: Path) -> None:
+    world = World()
+    set_to = alarm(13)
+    folded = type(set_to)(set_to.at.replace(fold=1), "second")
+    first = Program(world, path)
+    first.converse().set(folded)
+    first.quit()
+    (entry,) = Program(world, path).shared.timers.entries
+    assert (entry.set_to, entry.set_to.at.fold) == (folded, 1)
+
+
+def test_timer_that_rang_or_was_cancelled_is_gone_after_a_restart(path: Path) -> None:
+    world = World()
+    first = Program(world, path)
+    desk = first.converse()
+    desk.set(timer(10, "pasta"))
+    desk.set(timer(20, "tea"))
+    first.exchange()
+    desk.timers.apply(CancelTimers((2,)), world.now_s)
+    world.wait(10)
+    assert desk.hear() == ("pasta done",)
+    first.quit()
+    world.wait(3600)
+    assert Program(world, path).converse().hear() == ()
+
+
+def test_timer_is_reported_on_the_next_start_after_a_kill(path: Path) -> None:
+    world = World()
+    first = Program(world, path)
+    first.converse().set(timer(600, "pasta"))
+    first.exchange()
+    first.kill()
+    world.wait(3600)
+    second = Program(world, path).converse()
+    assert second.hear() == ("While I was away, your timer for pasta went off at twelve ten PM.",)
+
+
+def test_timer_rings_again_if_the_program_is_killed_during_the_announcement(path: Path) -> None:
+    world = World()
+    first = Program(world, path)
+    desk = first.converse()
+    desk.set(timer(10, "pasta"))
+    world.wait(10)
+    assert desk.hear() == ("pasta done",)
+    first.kill()
+    world.wait(5)
+    second = Program(world, path)
+    talk = second.converse()
+    assert talk.hear() == ()  # the claim may be that of a program that still runs
+    world.wait(20)
+    second.exchange()
+    assert talk.hear() == ("pasta done",)
+
+
+def test_timer_waits_for_a_conversation_if_the_only_one_ends_before_the_announcement(path: Path) -> None:
+    world = World()
+    one = Program(world, path)
+    desk = one.converse()
+    desk.set(timer(10, "pasta"))
+    one.exchange()
+    world.wait(10)
+    assert desk.frame() == ()  # the claim is made
+    one.exchange()
+    for _ in range(7):
+        world.wait(1)
+        one.exchange()
+    assert one.converse().hear() == ("pasta done",)
+
+
+# ---- two programs ----
+
+
+def test_two_programs_see_the_same_timers_and_ring_once(path: Path) -> None:
+    world = World()
+    talk, serve = Program(world, path), Program(world, path)
+    desk, page = talk.converse(), serve.converse()
+    desk.set(timer(600, "pasta"))
+    page.set(timer(300, "tea"))
+    for program in (talk, serve, talk):
+        program.exchange()
+    assert desk.names == page.names == ["tea", "pasta"]
+    heard: list[str] = []
+    for _ in range(700):
+        world.wait(1)
+        heard += (*desk.frame(), *page.frame())
+        talk.exchange()
+        serve.exchange()
+    assert heard == ["tea done", "pasta done"]
+
+
+def test_timer_cancelled_in_one_program_is_gone_in_the_other(path: Path) -> None:
+    world = World()
+    talk, serve = Program(world, path), Program(world, path)
+    desk, page = talk.converse(), serve.converse()
+    desk.set(timer(600, "pasta"))
+    talk.exchange()
+    serve.exchange()
+    page.timers.apply(CancelTimers((1,)), world.now_s)
+    serve.exchange()
+    world.wait(600)
+    assert desk.hear() == ()  # it had not read the change yet
+    assert desk.names == []
+
+
+def test_timer_paused_in_one_program_does_not_ring_in_the_other(path: Path) -> None:
+    world = World()
+    talk, serve = Program(world, path), Program(world, path)
+    desk, page = talk.converse(), serve.converse()
+    desk.set(timer(600, "pasta"))
+    talk.exchange()
+    serve.exchange()
+    page.timers.apply(PauseTimers((1,)), world.now_s)
+    serve.exchange()
+    world.wait(600)
+    assert desk.hear() == ()
+    talk.exchange()
+    assert desk.names == ["pasta"]
+    page.timers.apply(ResumeTimers((1,)), world.now_s)
+    serve.exchange()
+    talk.exchange()
+    world.wait(600)
+    assert (*desk.hear(), *page.hear()) == ("pasta done",)
+
+
+def test_wall_clock_step_keeps_a_timer_in_both_programs(path: Path) -> None:
+    world = World()
+    talk, serve = Program(world, path), Program(world, path)
+    desk, page = talk.converse(), serve.converse()
+    desk.set(timer(600, "pasta"))
+    talk.exchange()
+    serve.exchange()
+    world.set_clock(-3600)
+    for program in (talk, serve, talk, serve):
+        program.exchange()
+    for conversing in (desk, page):
+        (state,) = conversing.timers.running(world.now_s).timers
+        assert state.left_s == pytest.approx(600)
+
+
+WRITER = """
+    import sys, time
+    from pathlib import Path
+    from assistant.skills.stored_timers import Pending, StoredTimer, Write
+    from assistant.storage.timer_file import TimerFile
+    path, name = Path(sys.argv[1]), sys.argv[2]
+    file = TimerFile(path, time.time, timeout_s=20.0)
+    claimed = 0
+    for number in range(20):
+        row = StoredTimer(f"{name} {number}", 60.0, name, 5.0, None, None, 0, "done")
+        file.exchange(Pending((Write(row.key, row, is_new=True),)))
+        shared = StoredTimer(f"shared {number}", 60.0, None, 5.0, None, None, 0, "done")
+        claimed += file.exchange(Pending(claims=(shared,))).claimed[0]
+    print(claimed)
+"""
+
+
+def test_two_processes_lose_no_change_and_claim_each_entry_once(path: Path) -> None:
+    file = TimerFile(path, lambda: 0.0)
+    rows = [StoredTimer(f"shared {number}", 60.0, None, 5.0, None, None, 0, "done") for number in range(20)]
+    file.exchange(Pending(tuple(Write(row.key, row, is_new=True) for row in rows)))
+    children = [
+        subprocess.Popen([sys.executable, "-c", textwrap.dedent(WRITER), path, name], stdout=subprocess.PIPE, text=True)
+        for name in ("talk", "serve")
+    ]
+    outputs = [child.communicate(timeout=60)[0] for child in children]
+    assert sum(map(int, outputs)) == 20
+    with sqlite3.connect(path) as database:
+        assert database.execute("SELECT count(*) FROM timers").fetchone() == (60,)
+    file.close()
+
+
+# ---- a file that cannot be used ----
+
+
+@pytest.mark.parametrize("content", [b"not a database" * 100, os.urandom(64)], ids=["text", "noise"])
+def test_damaged_file_is_reported_and_left_as_it_is(path: Path, content: bytes) -> None:
+    path.parent.mkdir()
+    path.write_bytes(content)
+    with pytest.raises(TimerFileError, match="not a database") as failure:
+        Program(World(), path)
+    assert failure.value.lasting
+    assert path.read_bytes() == content
+
+
+def test_file_of_a_newer_version_is_reported_and_left_as_it_is(path: Path) -> None:
+    path.parent.mkdir()
+    with sqlite3.connect(path) as database:
+        database.execute(f"PRAGMA user_version = {VERSION + 1}")
+    database.close()
+    with pytest.raises(TimerFileError, match="newer version") as failure:
+        Program(World(), path)
+    assert failure.value.lasting
+
+
+def test_locked_file_is_not_a_lasting_failure_and_loses_nothing(path: Path) -> None:
+    world = World()
+    one = Program(world, path)
+    desk = one.converse()
+    desk.set(timer(600, "pasta"))
+    one.exchange()
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    desk.set(timer(300, "tea"))
+    assert one.file is not None
+    pending = one.shared.take_pending()
+    with pytest.raises(TimerFileError, match="locked") as failure:
+        one.file.exchange(pending)
+    assert not failure.value.lasting
+    one.shared.put_back(pending)
+    other.close()
+    one.quit()
+    assert Program(world, path).converse().names == ["tea", "pasta"]
+
+
+def test_nonsense_in_the_file_is_ignored(path: Path) -> None:
+    world = World()
+    first = Program(world, path)
+    first.converse().set(timer(600, "pasta"))
+    first.exchange()
+    with sqlite3.connect(path) as database:
+        for values in (
+            "'a', 60, 'x', NULL, NULL, NULL, 0, 'y', NULL",
+            "'b', 60, 'x', NULL, NULL, 'noon', 0, 'y', NULL",
+            "'c', 60, 'x', 9e999, NULL, NULL, 0, 'y', NULL",
+            "'d', 60, x'00', 5.0, NULL, NULL, 0, 'y', NULL",
+        ):
+            database.execute(f"INSERT INTO timers VALUES ({values})")
+    database.close()
+    first.kill()
+    assert Program(world, path).converse().names == ["pasta"]

@@ -1,0 +1,191 @@
+"""The task that keeps timers in their file: it never blocks, reports failures once, and writes the rest at the end."""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+
+import pytest
+from stored_timers import NOON, say_missed, timer
+
+from assistant.skills.user_timers import SharedTimers, UserTimers
+from assistant.storage import timer_keeper
+from assistant.storage.timer_file import TimerFile
+from assistant.storage.timer_keeper import TimerKeeper
+
+
+def on_a_loop(test: Callable[..., Coroutine[None, None, None]]) -> Callable[..., None]:
+    """Runs the test on an event loop with threads."""
+
+    @wraps(test)
+    def run(*arguments: object, **fixtures: object) -> None:
+        asyncio.run(test(*arguments, **fixtures))
+
+    return run
+
+
+@dataclass
+class Running:
+    keeper: TimerKeeper
+    conversation: UserTimers
+    problems: list[str]
+
+    def begin(self, name: str) -> None:
+        self.conversation.apply(timer(600, name), asyncio.get_running_loop().time())
+
+    @property
+    def names(self) -> set[str | None]:
+        return {one.name for one in self.conversation.running(0.0).timers}
+
+
+@asynccontextmanager
+async def kept(path: Path) -> AsyncGenerator[Running]:
+    """Runs a keeper. The wall clock stands still."""
+    keys = iter(range(1000))
+    problems: list[str] = []
+    timers = SharedTimers(lambda: NOON, say_missed, lambda: f"{id(problems)} {next(keys)}")
+    file = TimerFile(path, NOON.timestamp, timeout_s=0.05)
+    running = Running(TimerKeeper(timers, file, problems.append), timers.join(), problems)
+    task = asyncio.create_task(running.keeper.run())
+    try:
+        yield running
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+async def eventually(true: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not true():  # noqa: ASYNC110 - another thread or process does it
+            await asyncio.sleep(0.01)
+
+
+async def until_stored(path: Path, *names: str) -> None:
+    await eventually(lambda: stored(path) == set(names))
+
+
+def stored(path: Path) -> set[str]:
+    if not path.exists():
+        return set()
+    database = sqlite3.connect(path)
+    try:
+        return {name for (name,) in database.execute("SELECT name FROM timers")}
+    except sqlite3.OperationalError:  # no table yet
+        return set()
+    finally:
+        database.close()
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timer_keeper, "READ_EVERY_S", 0.02)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "timers.sqlite3"
+
+
+@on_a_loop
+async def test_timers_are_there_after_a_restart(path: Path) -> None:
+    async with kept(path) as first:
+        first.begin("pasta")
+        await until_stored(path, "pasta")
+        first.begin("tea")  # written at the end
+    async with kept(path) as second:
+        await eventually(lambda: second.names == {"pasta", "tea"})
+    assert first.problems == second.problems == []
+
+
+@on_a_loop
+async def test_two_keepers_share_their_timers(path: Path) -> None:
+    async with kept(path) as talk, kept(path) as serve:
+        for number in range(5):
+            talk.begin(f"talk {number}")
+            serve.begin(f"serve {number}")
+        await eventually(lambda: len(talk.names) == len(serve.names) == 10)
+    assert talk.problems == serve.problems == []
+
+
+@on_a_loop
+async def test_damaged_file_is_reported_once_and_timers_live_in_memory(path: Path) -> None:
+    await asyncio.to_thread(path.write_bytes, b"damaged" * 1000)
+    async with kept(path) as running:
+        await eventually(lambda: bool(running.problems))
+        running.begin("pasta")
+        await asyncio.sleep(0.1)
+        assert running.names == {"pasta"}
+        loop_s = asyncio.get_running_loop().time()
+        assert running.conversation.due(loop_s + 600, NOON) == ("pasta done",)
+    (problem,) = running.problems
+    assert problem.startswith(f"{path} cannot be used (file is not a database): timers and alarms are kept in memory")
+    assert "skills.store_timers = false" in problem
+    assert await asyncio.to_thread(path.read_bytes) == b"damaged" * 1000
+
+
+@on_a_loop
+async def test_file_that_cannot_be_written_is_reported_and_its_timers_still_ring(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with kept(path) as first:
+        first.begin("pasta")
+        await until_stored(path, "pasta")
+    monkeypatch.setattr("assistant.storage.timer_file._write", refuse)
+    async with kept(path) as second:
+        await eventually(lambda: second.names == {"pasta"})
+        second.begin("tea")
+        await eventually(lambda: bool(second.problems))
+        assert second.names == {"pasta", "tea"}
+    (problem,) = second.problems
+    assert "readonly database" in problem
+
+
+def refuse(database: sqlite3.Connection, _write: object) -> None:
+    """Fails as SQLite does with a file that cannot be written; tests may run as root, who can write all."""
+    database.execute("PRAGMA query_only = ON")
+    try:
+        database.execute("DELETE FROM timers")
+    finally:
+        database.execute("PRAGMA query_only = OFF")
+
+
+@on_a_loop
+async def test_locked_file_is_reported_and_written_later(path: Path) -> None:
+    async with kept(path) as running:
+        running.begin("pasta")
+        await until_stored(path, "pasta")
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN EXCLUSIVE")
+        running.begin("tea")
+        await eventually(lambda: bool(running.problems))
+        assert running.names == {"pasta", "tea"}
+        other.close()
+        await until_stored(path, "pasta", "tea")
+    (problem,) = running.problems
+    assert "database is locked" in problem
+
+
+@on_a_loop
+async def test_removed_file_is_written_again(path: Path) -> None:
+    async with kept(path) as running:
+        running.begin("pasta")
+        await until_stored(path, "pasta")
+        await asyncio.to_thread(path.unlink)
+        await until_stored(path, "pasta")
+        assert running.names == {"pasta"}
+    assert running.problems == []
+
+
+@on_a_loop
+async def test_changes_that_cannot_be_written_at_the_end_are_reported(path: Path) -> None:
+    async with kept(path) as running:
+        running.begin("pasta")
+        await until_stored(path, "pasta")
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN EXCLUSIVE")
+        running.begin("tea")
+    other.close()
+    assert running.problems[-1] == f"{path}: the last changes of timers and alarms are not stored."
