@@ -171,9 +171,10 @@ def _check_began(call: "Call") -> None:
 
 def _make_call() -> "type[Call] | None":
     """Returns the class of calls; None if the extra webrtc is missing."""
+    from web.webrtc.opus import OpusMissingError, library  # noqa: PLC0415
+
     try:
         from web.webrtc.call import Call  # noqa: PLC0415 - an extra
-        from web.webrtc.opus import OpusMissingError, library  # noqa: PLC0415
 
         library()
     except (ImportError, OpusMissingError):
