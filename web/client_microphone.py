@@ -165,7 +165,7 @@ class ClientMicrophone:
                     return
                 self._changed.clear()
                 await self._changed.wait()  # ends: `_check_silence` sets it
-                if not self._waiting:
+                if not self._waiting and not self._ended:
                     self._enqueue(self._line.idle(loop.time()))
         finally:
             self._silence_timer.cancel()
