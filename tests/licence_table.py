@@ -82,6 +82,7 @@ _USED_FOR: Mapping[str, str] = MappingProxyType(
         "onnxruntime": "running Silero and Piper",
         "orjson": "reading traces",
         "piper-tts": "speech synthesis: Piper",
+        "platformdirs": "the folder of the user's configuration",
         "prometheus-client": "metrics of the server",
         "python-multipart": "uploaded recordings",
         "pyyaml": "the skills' sentence files",
