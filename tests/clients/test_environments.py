@@ -1,12 +1,12 @@
 """Environments of client programs: made once for each lock; only an unavailable package skips a test."""
 
 import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from clients import environments
 from clients.environments import CannotInstallError, python_of
 
 
@@ -21,7 +21,7 @@ def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]
             Path(command[-1]).mkdir()
         return SimpleNamespace(returncode=0, stderr="")
 
-    monkeypatch.setattr(environments.sys, "prefix", str(tmp_path))
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
     monkeypatch.setattr(subprocess, "run", run)
     return made
 
