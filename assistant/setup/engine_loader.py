@@ -207,8 +207,7 @@ class EngineLoader:
 
     def _make_vads(self) -> tuple[Vad, Vad]:
         spare = build.spare_vad()
-        began_s = _now_s()
-        wanted = self.settings.vad.engine
+        began_s, wanted = _now_s(), self.settings.vad.engine
         try:
             vad, why, fallback = build.vad(wanted), "as configured", False
         except EngineLoadError as error:
@@ -245,8 +244,9 @@ class EngineLoader:
         return service
 
     def _is_known_sentence(self, text: str) -> bool:
-        """Whether the text as a whole is a sentence that a skill understands, whichever model answers it."""
-        return self._skills is not None and self._skills.match(text, self.settings.assistant.language) is not None
+        """Whether the text is a complete sentence that a skill understands, whichever model answers it."""
+        match = None if self._skills is None else self._skills.match(text, self.settings.assistant.language)
+        return match is not None and not match.open_ended
 
     # ---- speech to text ----
 

@@ -15,12 +15,13 @@ _MAX_S = 24 * 3600
 _MAX_LISTED = 4
 _WITH_POINT = re.compile(r"(\d{1,2})\.([0-5]\d)")
 
+_DAY_BEGINS = 7
 _FIRST_HOUR_OF_DAY = {"evening": 1, "night": 6}
 """First hour that still belongs to the named day. Earlier hours are after midnight."""
 
 
 @dataclass(frozen=True, slots=True)
-class _SpokenTime:
+class SpokenTime:
     """A time of day as the user said it.
 
     Attributes:
@@ -39,8 +40,11 @@ class _SpokenTime:
     half_of_day: bool
     is_24_hour: bool = False
 
-    def hours(self, *, wake_up: bool) -> tuple[int, ...]:
-        """Returns the possible hours of the day, those of the most likely day first."""
+    def hours(self, *, wake_up: bool, by_day: bool = False) -> tuple[int, ...]:
+        """Returns the possible hours of the day, those of the most likely day first.
+
+        `wake_up`: before noon; `by_day`: not before seven in the morning. Both only where the user did not say it.
+        """
         twelve = self.hour % 12
         if self.half in _FIRST_HOUR_OF_DAY:
             return (twelve + 12 if twelve >= _FIRST_HOUR_OF_DAY[self.half] else twelve,)
@@ -48,20 +52,18 @@ class _SpokenTime:
             return (twelve + 12 * (self.half == "pm"),)
         if self.is_24_hour or self.hour > 12 or self.hour == 0 or self.half is not None:
             return (self.hour,)
-        if wake_up and twelve:
-            return (twelve,)
-        if self.day:
-            return (
-                twelve + 12 * (twelve < 5),
-            )  # "tomorrow at two" is in the afternoon, "tomorrow at six" in the morning
+        if (wake_up and twelve) or (by_day and twelve < _DAY_BEGINS):
+            return (twelve + 12 * by_day,)
+        if self.day:  # "tomorrow at two" is in the afternoon, "tomorrow at six" in the morning
+            return (twelve + 12 * (twelve < 5),)
         return (twelve, twelve + 12)
 
-    def next(self, now: datetime, *, wake_up: bool) -> datetime | None:
+    def next(self, now: datetime, *, wake_up: bool, by_day: bool = False) -> datetime | None:
         """Returns the first matching time after `now`; None if it has passed."""
         midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
         moments = (
             midnight + timedelta(days=day, hours=hour, minutes=self.minute)
-            for hour in self.hours(wake_up=wake_up)
+            for hour in self.hours(wake_up=wake_up, by_day=by_day)
             for day in self._days(hour)
         )
         return min((moment for moment in moments if moment > now), default=None)
@@ -78,9 +80,9 @@ class _SpokenTime:
 def set_alarm(found: TemplateMatch, language: Language) -> Reply:
     """Sets an alarm for a time of day."""
     wake_up = found.intent == "alarm_wake"
-    if not _names_time(found):
+    if not names_time(found):
         return lambda _context: language.say("alarm_which_time")
-    clock = _clock(found)
+    clock = find_clock(found)
     if clock is None:
         return lambda _context: language.say("no_time_of_day")
 
@@ -109,8 +111,8 @@ def set_alarm_in(found: TemplateMatch, language: Language) -> Reply:
 
 def cancel_alarms(found: TemplateMatch, language: Language) -> Reply:
     """Cancels the requested alarms."""
-    clock = _clock(found) if _names_time(found) else None
-    if clock is None and _names_time(found):
+    clock = find_clock(found) if names_time(found) else None
+    if clock is None and names_time(found):
         return lambda _context: language.say("no_time_of_day")
     asked_for = found.values.get("all")
 
@@ -126,7 +128,7 @@ def cancel_alarms(found: TemplateMatch, language: Language) -> Reply:
         if len(alarms) > {None: 1, "both": 2}.get(asked_for, len(alarms)):
             return f"{_list_alarms(language, alarms, context.now)} {language.say('which_alarm')}"
         count = language.phrases.count(len(alarms))
-        moment = _say_moment(language, alarms[0].at, context.now)
+        moment = say_moment(language, alarms[0].at, context.now)
         text = language.say("alarm_cancelled", of=len(alarms), moment=moment, count=count)
         return AnswerWithEffect(text, CancelAlarms(tuple(alarm.number for alarm in alarms)))
 
@@ -144,15 +146,17 @@ def _set(language: Language, at: datetime, context: SkillContext) -> str | Answe
         return language.say("alarms_enough", count=language.phrases.count(_MAX_ALARMS))
     announcement = language.say("alarm_rings", time=language.phrases.time_is(at.time()))
     return AnswerWithEffect(
-        language.say("alarm_set", moment=_say_moment(language, at, context.now)), SetAlarm(at, announcement)
+        language.say("alarm_set", moment=say_moment(language, at, context.now)), SetAlarm(at, announcement)
     )
 
 
-def _names_time(found: TemplateMatch) -> bool:
+def names_time(found: TemplateMatch) -> bool:
+    """Returns whether the request has a time of day."""
     return "h" in found.numbers or "named_hour" in found.values
 
 
-def _clock(found: TemplateMatch) -> _SpokenTime | None:
+def find_clock(found: TemplateMatch) -> SpokenTime | None:
+    """Returns the time of day of a request; None if there is no such time."""
     values, numbers = found.values, found.numbers
     day, _, half_of_day = values.get("day", "").partition(" ")
     half = values.get("half_day") or half_of_day or None
@@ -160,7 +164,7 @@ def _clock(found: TemplateMatch) -> _SpokenTime | None:
     days = int(day) if day else None
     if "named_hour" in values:
         named = int(values["named_hour"])
-        return _SpokenTime(named, 0, "pm" if named else half, days, of_day)
+        return SpokenTime(named, 0, "pm" if named else half, days, of_day)
     hour, minute, said = numbers["h"], numbers.get("m", Fraction(0)), found.said["h"]
     is_24_hour = said[:1] == "0" and said[1:2].isdigit() and values.keys().isdisjoint({"fraction", "side", "from_hour"})
     if "fraction" in values:
@@ -180,7 +184,7 @@ def _clock(found: TemplateMatch) -> _SpokenTime | None:
     whole_hour, whole_minute = int(hour), int(minute)
     if values.get("side") in ("to", "before") and whole_minute and "from_hour" not in values:
         whole_hour, whole_minute = (whole_hour - 1) % 24 or 12, 60 - whole_minute
-    return _SpokenTime(whole_hour, whole_minute, half, days, of_day, is_24_hour)
+    return SpokenTime(whole_hour, whole_minute, half, days, of_day, is_24_hour)
 
 
 def _wrap_hour(hour: int, asked: Fraction) -> Fraction:
@@ -191,10 +195,11 @@ def _wrap_hour(hour: int, asked: Fraction) -> Fraction:
 
 
 def _list_alarms(language: Language, alarms: tuple[AlarmState, ...], now: datetime) -> str:
-    moments = language.phrases.join([_say_moment(language, alarm.at, now) for alarm in alarms[:_MAX_LISTED]])
+    moments = language.phrases.join([say_moment(language, alarm.at, now) for alarm in alarms[:_MAX_LISTED]])
     answer = "alarms" if len(alarms) <= _MAX_LISTED else "alarms_first"
     return language.say(answer, of=len(alarms), count=language.phrases.count(len(alarms)), moments=moments)
 
 
-def _say_moment(language: Language, at: datetime, now: datetime) -> str:
+def say_moment(language: Language, at: datetime, now: datetime) -> str:
+    """Returns when something rings: "seven AM tomorrow"."""
     return language.phrases.moment(at, (at.date() - now.date()).days)

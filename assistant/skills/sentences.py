@@ -19,15 +19,20 @@ from assistant.skills.numerals import NumberedWords, find_numbers
 from assistant.skills.words import Wording, plain_words, without_frame, wording_of
 
 TEMPLATES = (
-    *("clock", "cities", "days", "timers", "alarms", "arithmetic", "conversion", "chance", "conversation", "voice"),
-    "missing",
+    *("clock", "cities", "days", "timers", "alarms", "reminders", "arithmetic", "conversion", "chance"),
+    *("conversation", "voice", "missing"),
 )
 # {number} in a template matches the index of a number, not its value. Number ranges in hassil would need an entry per
 # number and cannot match most decimals. No template has more numbers than this.
 MAX_NUMBERS = 6
 _MAX_NAME_WORDS = 3
+_TASK = "task"
+"""Slot for what to remind of."""
+_MAX_TASK_WORDS = 12
+_BEFORE_TASK = ("d'", "de ", "que ", "qué ")
+"""Words that introduce the task in French and Spanish: "rappelle-moi d'appeler Anna"."""
 # Prefixes of intents with durations and times of day.
-_TIMED = ("timer_", "alarm_")
+_TIMED = ("timer_", "alarm_", "reminder_", "snooze")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +46,7 @@ class TemplateMatch:
         numbers: Values of the number slots, by slot.
         answer: The fixed answer of the template; None if there is none.
         missing: Whether the answer only says that no skill can do this.
+        open_ended: Whether the sentence ends with free words, so that more of them may follow.
     """
 
     intent: str
@@ -49,6 +55,7 @@ class TemplateMatch:
     numbers: dict[str, Fraction]
     answer: str | None
     missing: bool
+    open_ended: bool = False
 
 
 def load_intents(language: Language) -> Intents:
@@ -88,6 +95,10 @@ class SentenceTemplates:
 
         If none matches, durations and times of day are rewritten into the form of the templates and matched again.
         """
+        found = self._find(text)
+        return None if found is None else _with_capitals(found, text)
+
+    def _find(self, text: str) -> TemplateMatch | None:
         words = plain_words(text, self.wording)
         # "0700 hours" is not a duration, although a template would match it as one.
         if contains_24_hour_time(words, self._duration_words) and (found := self._match_timed(text, words)) is not None:
@@ -116,10 +127,16 @@ class SentenceTemplates:
         if not words or len(numbered.numbers) > MAX_NUMBERS:
             return None
         text = " ".join(numbered.words)
+        best: TemplateMatch | None = None
         for result in recognize_all(text, intents):
-            if _matches_whole_words(result, text) and _names_are_plausible(result, self.wording):
-                return _template_match(result, numbered)
-        return None
+            if not (_matches_whole_words(result, text) and _names_are_plausible(result, self.wording)):
+                continue
+            found = _template_match(result, numbered)
+            if _TASK not in found.values:
+                return found
+            if best is None or _preference(found) > _preference(best):
+                best = found
+        return best
 
 
 def _matches_whole_words(result: RecognizeResult, text: str) -> bool:
@@ -137,7 +154,10 @@ def _matches_whole_words(result: RecognizeResult, text: str) -> bool:
 
 def _names_are_plausible(result: RecognizeResult, wording: Wording) -> bool:
     """Returns whether the text in each name slot can be a name."""
-    names = [entity.text.split() for entity in result.entities_list if entity.is_wildcard]
+    tasks = [entity.text.split() for entity in result.entities_list if entity.is_wildcard and entity.name == _TASK]
+    if not all(0 < len(words) <= _MAX_TASK_WORDS and any(map(str.isalpha, "".join(words))) for words in tasks):
+        return False
+    names = [entity.text.split() for entity in result.entities_list if entity.is_wildcard and entity.name != _TASK]
     return all(
         0 < len(words) <= _MAX_NAME_WORDS
         and all(word.replace("'", "").isalpha() and word not in wording.not_in_names for word in words)
@@ -154,6 +174,33 @@ def _template_match(result: RecognizeResult, numbered: NumberedWords) -> Templat
             numbers[entity.name], said[entity.name] = numbered.numbers[entity.value], numbered.said[entity.value]
         else:
             values[entity.name], said[entity.name] = str(entity.value).strip(), entity.text.strip()
+    if _TASK in values:
+        values[_TASK] = _task(values[_TASK], numbered)
     beside = result.intent_metadata or {}
     answer = str(beside["answer"]) if "answer" in beside else None
-    return TemplateMatch(result.intent.name, values, said, numbers, answer, bool(beside.get("missing")))
+    ends = [entity.text_span[1] for entity in result.entities_list if entity.name == _TASK and entity.text_span]
+    open_ended = len(" ".join(numbered.words)) in ends
+    return TemplateMatch(result.intent.name, values, said, numbers, answer, bool(beside.get("missing")), open_ended)
+
+
+def _task(matched: str, numbered: NumberedWords) -> str:
+    """Returns what to remind of, with the numbers as they were said."""
+    for word in _BEFORE_TASK:
+        matched = matched.removeprefix(word)
+    return " ".join(numbered.said[int(word)] if word.isdecimal() else word for word in matched.split())
+
+
+def _preference(found: TemplateMatch) -> tuple[bool, bool, int]:
+    """Ranks matches of a reminder: one with a time first, then one with a day, then the longest task.
+
+    "Meet Bob at five" is the task in "remind me to meet Bob at five at four".
+    """
+    return not found.missing, "day" in found.values, len(found.values[_TASK])
+
+
+def _with_capitals(found: TemplateMatch, text: str) -> TemplateMatch:
+    """Returns the match with its task as it is written in `text`, unless punctuation or a contraction differs."""
+    task = found.values.get(_TASK)
+    if task is None or (at := text.lower().find(task)) < 0 or len(text.lower()) != len(text):
+        return found
+    return replace(found, values={**found.values, _TASK: text[at : at + len(task)]})

@@ -20,7 +20,9 @@ from assistant.skills.clock import (
 from assistant.skills.conversion import CONVERSION, convert_units
 from assistant.skills.days import days_between, days_since, days_until, tell_weekday
 from assistant.skills.language import Language, base_language, load_language
+from assistant.skills.reminders import cancel_reminders, set_reminder, set_reminder_in, tell_reminders
 from assistant.skills.sentences import SentenceTemplates, TemplateMatch
+from assistant.skills.snooze import snooze
 from assistant.skills.spelling import spelling_of
 from assistant.skills.timing import cancel_timers, pause_timers, resume_timers, set_timer, tell_time_left
 from assistant.skills.voice import change_voice
@@ -33,11 +35,19 @@ _BRACKETS = frozenset("()")
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """The skill that understood the words, and its reply to a context."""
+    """The skill that understood the words, and its reply to a context.
+
+    Attributes:
+        skill: Name of the skill.
+        reply: Returns the answer.
+        missing: Whether the answer only says that no skill can do this.
+        open_ended: Whether the sentence ends with free words, so that it may go on: "remind me at five to call".
+    """
 
     skill: str
     reply: Reply
     missing: bool = False
+    open_ended: bool = False
 
 
 def no_model_answer(text: str, language: str = "en") -> str:
@@ -67,10 +77,10 @@ class _Tables:
         if found.intent in ARITHMETIC and not _BRACKETS.isdisjoint(text):
             return None  # brackets change the order of operations, which no template supports
         if found.answer is not None:
-            return Match(found.intent, _fixed_reply(found.answer), found.missing)
+            return Match(found.intent, _fixed_reply(found.answer), found.missing, found.open_ended)
         skill, bind = self.binders[found.intent]
         reply = bind(found)
-        return None if reply is None else Match(skill, reply)
+        return None if reply is None else Match(skill, reply, open_ended=found.open_ended)
 
 
 class Skills:
@@ -140,6 +150,7 @@ def _reply_binders(language: Language, zones: dict[str, tzinfo]) -> dict[str, tu
         "year": ("date", tell_year),
         "month": ("date", tell_month),
         "alarm_list": ("alarms", tell_alarms),
+        "reminder_list": ("reminders", tell_reminders),
         "coin": ("chance", flip_coin),
     }
     with_match: dict[str, tuple[str, Callable[[TemplateMatch, Language], Reply | None]]] = {
@@ -174,6 +185,10 @@ def _effect_binders(language: Language) -> dict[str, tuple[str, _Binder]]:
         "alarm_wake": ("alarms", set_alarm),
         "alarm_in": ("alarms", set_alarm_in),
         "alarm_cancel": ("alarms", cancel_alarms),
+        "reminder_set": ("reminders", set_reminder),
+        "reminder_in": ("reminders", set_reminder_in),
+        "reminder_cancel": ("reminders", cancel_reminders),
+        "snooze": ("snooze", snooze),
         "louder": ("voice", change_voice),
         "quieter": ("voice", change_voice),
         "faster": ("voice", change_voice),

@@ -301,12 +301,12 @@ UNDERSTOOD: tuple[tuple[str, str, dict[str, str], str], ...] = (
         {"number": "50"},
         "Je peux seulement parler plus fort ou moins fort que maintenant. Réglez le volume sur le haut-parleur.",
     ),
-    ("Snooze", "snooze", {}, "Je ne peux pas répéter une alarme. Mettez-en une autre."),
+    ("Snooze", "snooze", {}, "Rien n'a sonné ces dix dernières minutes."),
     (
         "Rappelle-moi demain",
         "reminders",
         {},
-        "Je ne garde pas de rappels et ne lis pas d'agenda : aucun n'est connecté.",
+        "Il me faut savoir quoi et quand. Dites par exemple : rappelle-moi d'appeler Anna à cinq heures.",
     ),
     ("Quelles sont les nouvelles ?", "news", {}, "Je ne peux pas lire les nouvelles : aucun service n'est connecté."),
     (

@@ -299,12 +299,12 @@ UNDERSTOOD: tuple[tuple[str, str, dict[str, str], str], ...] = (
         {"number": "50"},
         "Ich kann nur lauter oder leiser sprechen als jetzt. Bitte stelle die Lautstärke am Lautsprecher ein.",
     ),
-    ("Snooze", "snooze", {}, "Schlummern lassen kann ich den Wecker nicht. Bitte stelle einen neuen."),
+    ("Snooze", "snooze", {}, "In den letzten zehn Minuten hat nichts geklingelt."),
     (
         "Erinnere mich morgen",
         "reminders",
         {},
-        "Erinnerungen und Termine kenne ich nicht: es ist kein Kalender angeschlossen.",
+        "Ich muss wissen, woran und wann. Sag zum Beispiel: erinnere mich um fünf an den Kuchen.",
     ),
     (
         "Was sind die Nachrichten?",

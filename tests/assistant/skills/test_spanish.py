@@ -337,8 +337,13 @@ UNDERSTOOD: tuple[tuple[str, str, dict[str, str], str], ...] = (
         {"number": "50"},
         "Solo puedo hablar más alto o más bajo que ahora. Ajusta el volumen en el altavoz.",
     ),
-    ("Pospón la alarma", "snooze", {}, "No puedo posponer una alarma. Pon otra, por favor."),
-    ("Recuérdame mañana", "reminders", {}, "No guardo recordatorios ni leo la agenda: no hay ninguna conectada."),
+    ("Pospón la alarma", "snooze", {}, "No ha sonado nada en los últimos diez minutos."),
+    (
+        "Recuérdame mañana",
+        "reminders",
+        {},
+        "Necesito saber qué y cuándo. Di, por ejemplo: recuérdame llamar a Ana a las cinco.",
+    ),
     ("¿Cuáles son las noticias?", "news", {}, "No puedo leer las noticias: no hay ningún servicio conectado."),
     (
         "Cierra las persianas",

@@ -1,0 +1,86 @@
+"""Reminders: "remind me to call Anna at five". A reminder is an alarm that says what it is about."""
+
+from datetime import UTC, datetime, timedelta
+
+from assistant.skills import AlarmState, AnswerWithEffect, CancelAlarms, Reply, SetAlarm, SkillContext
+from assistant.skills.alarms import find_clock, say_moment
+from assistant.skills.durations import duration_s
+from assistant.skills.language import Language
+from assistant.skills.sentences import TemplateMatch
+
+_MAX_REMINDERS = 20
+_MAX_S = 6 * 86400  # from the seventh day on, the name of a weekday is ambiguous
+_MAX_LISTED = 4
+
+
+def set_reminder(found: TemplateMatch, language: Language) -> Reply:
+    """Sets a reminder for a time of day."""
+    clock = find_clock(found)
+    if clock is None:
+        return lambda _context: language.say("no_time_of_day")
+
+    def reply(context: SkillContext) -> str | AnswerWithEffect:
+        at = clock.next(context.now.replace(tzinfo=None), wake_up=False, by_day=True)
+        return _set(language, at, found.values["task"], context) if at is not None else language.say("alarm_has_passed")
+
+    return reply
+
+
+def set_reminder_in(found: TemplateMatch, language: Language) -> Reply:
+    """Sets a reminder after a length of time."""
+    seconds = duration_s(found)
+    assert seconds is not None, "the template has a duration"
+    if not 1 <= seconds <= _MAX_S:
+        return lambda _context: language.say("reminder_bounds")
+    after = timedelta(seconds=float(seconds))
+
+    def reply(context: SkillContext) -> str | AnswerWithEffect:
+        # Elapsed time, independent of clock changes.
+        at = (context.now.astimezone(UTC) + after).astimezone(context.now.tzinfo)
+        return _set(language, at.replace(tzinfo=None), found.values["task"], context)
+
+    return reply
+
+
+def cancel_reminders(found: TemplateMatch, language: Language) -> Reply:
+    """Cancels the requested reminders."""
+    task, everything = found.values.get("task"), "all" in found.values
+
+    def reply(context: SkillContext) -> str | AnswerWithEffect:
+        reminders = context.running.reminders
+        if not reminders:
+            return language.say("no_reminder")
+        if task is not None:
+            reminders = tuple(one for one in reminders if task.casefold() in (one.about or "").casefold())
+            if not reminders:
+                return language.say("no_such_reminder")
+        if len(reminders) > 1 and not everything:
+            return f"{_list(language, reminders, context.now)} {language.say('which_reminder')}"
+        count = language.phrases.count(len(reminders))
+        text = language.say("reminder_cancelled", of=len(reminders), about=reminders[0].about or "", count=count)
+        return AnswerWithEffect(text, CancelAlarms(tuple(one.number for one in reminders)))
+
+    return reply
+
+
+def tell_reminders(language: Language, context: SkillContext) -> str:
+    """Lists the reminders that are set."""
+    reminders = context.running.reminders
+    return _list(language, reminders, context.now) if reminders else language.say("no_reminder")
+
+
+def _set(language: Language, at: datetime, task: str, context: SkillContext) -> str | AnswerWithEffect:
+    if len(context.running.reminders) >= _MAX_REMINDERS:
+        return language.say("reminders_enough", count=language.phrases.count(_MAX_REMINDERS))
+    text = language.say("reminder_set", moment=say_moment(language, at, context.now), about=task)
+    return AnswerWithEffect(text, SetAlarm(at, language.say("reminder_rings", about=task), task))
+
+
+def _list(language: Language, reminders: tuple[AlarmState, ...], now: datetime) -> str:
+    told = [
+        language.piece("the_reminder", moment=say_moment(language, one.at, now), about=one.about or "")
+        for one in reminders[:_MAX_LISTED]
+    ]
+    answer = "reminders" if len(reminders) <= _MAX_LISTED else "reminders_first"
+    count = language.phrases.count(len(reminders))
+    return language.say(answer, of=len(reminders), count=count, reminders=language.phrases.join(told))
