@@ -47,7 +47,9 @@ def test_sdk_client_approves_a_call(tmp_path: Path) -> None:
                         "type": "mcp_approval_response", "approval_request_id": received.item.id, "approve": True
                     }  # fmt: skip
                     await connection.conversation.item.create(item=response)
-                elif received.type == "response.done" and (received.response.output or ())[0].type == "message":
+                elif received.type == "response.done" and [one.type for one in received.response.output or []] == [
+                    "message"
+                ]:
                     break
         return events
 
