@@ -57,7 +57,8 @@ def test_timer_survives_a_kill_and_is_reported_on_the_next_start(card: VirtualCa
     with closing(sqlite3.connect(timers_file(tmp_path))) as database, database:
         database.execute("UPDATE timers SET due_at = due_at - 3600")  # an hour later
     with talking(tmp_path, card.environ, recognizer=()) as app:
-        app.until("repartee: While I was away, your timer for pasta went off at ")
+        app.until("repartee: While I was away,")
+        app.until("repartee: your timer for pasta went off at ")
         until_stored(app, tmp_path, 0)
         app.say("/quit")
         assert app.ends_within_s(2.5) == 0
@@ -87,7 +88,7 @@ def asks_and_hears_of_a_timer(app: App) -> bool:
     before = sum(line.startswith("repartee: ") for line in app.lines)
     app.say("how much time is left")
     app.until("repartee: ", count=before + 1)
-    return "left." in app.lines[-1] or any(" left." in line for line in app.lines)
+    return any(" left." in line for line in app.lines)
 
 
 def test_timers_are_not_stored_if_the_setting_is_off(card: VirtualCard, tmp_path: Path) -> None:
