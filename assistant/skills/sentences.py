@@ -190,12 +190,14 @@ def _task(matched: str, numbered: NumberedWords) -> str:
     return " ".join(numbered.said[int(word)] if word.isdecimal() else word for word in matched.split())
 
 
-def _preference(found: TemplateMatch) -> tuple[bool, bool, int]:
-    """Ranks matches of a reminder: one with a time first, then one with a day, then the longest task.
+def _preference(found: TemplateMatch) -> tuple[bool, bool, bool, int]:
+    """Ranks matches of a reminder: one with a time first, then one with a day, then one with the time before the task.
 
-    "Meet Bob at five" is the task in "remind me to meet Bob at five at four".
+    A task after the time is as short as possible, so that the time keeps all its words. One before the time is as long
+    as possible: "meet Bob at five" in "remind me to meet Bob at five at four".
     """
-    return not found.missing, "day" in found.values, len(found.values[_TASK])
+    length = len(found.values[_TASK])
+    return not found.missing, "day" in found.values, found.open_ended, -length if found.open_ended else length
 
 
 def _with_capitals(found: TemplateMatch, text: str) -> TemplateMatch:

@@ -1,0 +1,102 @@
+"""Timers of the whole program: after a kill, a quit and a restart, and with two programs at once."""
+
+import sqlite3
+from collections.abc import Generator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from talk_app import App, talking
+from virtual_card import VirtualCard, virtual_card
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.calm,
+    pytest.mark.timeout(300),
+]
+
+
+@pytest.fixture
+def card() -> Generator[VirtualCard]:
+    with virtual_card() as one:
+        yield one
+
+
+def timers_file(folder: Path) -> Path:
+    return folder / "data" / "repartee" / "timers.sqlite3"
+
+
+def until_stored(app: App, folder: Path, count: int) -> None:
+    app.eventually(lambda: timers_file(folder).exists() and stored(folder) == count)
+
+
+def stored(folder: Path) -> int:
+    with closing(sqlite3.connect(timers_file(folder))) as database:
+        try:
+            (count,) = database.execute("SELECT count(*) FROM timers").fetchone()
+        except sqlite3.OperationalError:  # no table yet
+            return 0
+    return int(count)
+
+
+def test_timer_survives_a_kill_and_is_reported_on_the_next_start(card: VirtualCard, tmp_path: Path) -> None:
+    with talking(tmp_path, card.environ, recognizer=()) as app:
+        app.until("ready:")
+        app.say("set a ten minute timer for the pasta")
+        app.until("repartee: Your ten minute timer for pasta is set.")
+        until_stored(app, tmp_path, 1)
+        app.process.kill()
+        app.process.wait()
+    with talking(tmp_path, card.environ, recognizer=()) as app:
+        app.until("ready:")
+        app.say("what timers do I have")
+        app.until("repartee: ")
+        app.until(" are left.")
+        app.process.kill()
+        app.process.wait()
+    with closing(sqlite3.connect(timers_file(tmp_path))) as database, database:
+        database.execute("UPDATE timers SET due_at = due_at - 3600")  # an hour later
+    with talking(tmp_path, card.environ, recognizer=()) as app:
+        app.until("repartee: While I was away,")
+        app.until("repartee: your timer for pasta went off at ")
+        until_stored(app, tmp_path, 0)
+        app.say("/quit")
+        assert app.ends_within_s(2.5) == 0
+    assert not [line for line in app.lines if line.startswith("problem ")]
+
+
+def test_two_programs_share_timers_and_ring_once(card: VirtualCard, tmp_path: Path) -> None:
+    with (
+        talking(tmp_path, card.environ, recognizer=()) as one,
+        talking(tmp_path, card.environ, recognizer=()) as other,
+    ):
+        one.until("ready:")
+        other.until("ready:")
+        one.say("set a timer for nine seconds")
+        one.until("repartee: Your nine second timer is set.")
+        until_stored(one, tmp_path, 1)
+        other.eventually(lambda: asks_and_hears_of_a_timer(other))
+        one.eventually(lambda: sum("timer is done" in line for line in (*one.lines, *other.lines)) == 1)
+        until_stored(one, tmp_path, 0)
+        for app in (one, other):
+            app.say("/quit")
+            app.process.wait(timeout=30)
+    assert sum("timer is done" in line for line in (*one.lines, *other.lines)) == 1
+
+
+def asks_and_hears_of_a_timer(app: App) -> bool:
+    before = sum(line.startswith("repartee: ") for line in app.lines)
+    app.say("how much time is left")
+    app.until("repartee: ", count=before + 1)
+    return any(" left." in line for line in app.lines)
+
+
+def test_timers_are_not_stored_if_the_setting_is_off(card: VirtualCard, tmp_path: Path) -> None:
+    with talking(tmp_path, card.environ, "--set", "skills.store_timers=false", recognizer=()) as app:
+        app.until("ready:")
+        app.say("set a timer for two seconds")
+        app.until("repartee: Your two second timer is set.")
+        app.until("repartee: Your two second timer is done.")
+        app.say("/quit")
+        assert app.ends_within_s(2.5) == 0
+    assert not timers_file(tmp_path).exists()
