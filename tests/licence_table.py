@@ -44,6 +44,8 @@ _READ_BY_HAND: Mapping[str, str] = MappingProxyType(
         "piper-tts": "GPL-3.0-or-later AND Apache-2.0",
         # "Dual License"; LICENSE permits a choice.
         "python-dateutil": "Apache-2.0 OR BSD-3-Clause",
+        # No licence but "BSD License" in the classifiers; LICENSE has three clauses.
+        "segno": "BSD-3-Clause",
         # "MIT"; LICENSE adds WebRTC's three clauses.
         "webrtcvad-wheels": "MIT AND BSD-3-Clause",
     }

@@ -1,7 +1,6 @@
 """Runs the client programs against a server."""
 
 import asyncio
-import dataclasses
 import json
 import os
 import shutil
@@ -19,9 +18,6 @@ from clients.answering_service import answering_service
 from clients.browser import browser_report
 from clients.environments import CLIENTS, node_modules_of, python_of
 from session_server import WHAT_TIME, SessionServer, real_engines, recording, session_server
-
-from assistant.config.endpoint_settings import OWN_KEYS
-from assistant.config.tool_settings import ToolsSection
 
 PROGRAM_WITHIN_S = 200
 START_WITHIN_S = 30
@@ -122,9 +118,8 @@ async def client_server(folder: Path, *, mcp: bool = False) -> AsyncGenerator[Cl
 
 def service_settings(llm: str, mcp_port: int) -> list[str]:
     """Returns the settings of the language model, which takes images, and of the MCP server."""
-    images = ", images = true" if "images" in OWN_KEYS["openai"] else ""
-    settings = [f'llm.endpoints=[{{name = "near", kind = "openai", url = "{llm}", model = "m"{images}}}]']
-    if mcp_port and "client_mcp_hosts" in {field.name for field in dataclasses.fields(ToolsSection)}:
+    settings = [f'llm.endpoints=[{{name = "near", kind = "openai", url = "{llm}", model = "m", images = true}}]']
+    if mcp_port:
         settings.append(f"tools.client_mcp_hosts=127.0.0.1:{mcp_port}")
     return settings
 
