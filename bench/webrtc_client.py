@@ -124,7 +124,8 @@ class _Ear:
     def __init__(self, heard: Heard) -> None:
         self._heard = heard
         self._audio = IncomingAudio()
-        self._restart()
+        self._finder = OnsetFinder(REPLY_RATE_HZ)
+        self._found, self._samples, self._quiet_ms, self._base_s = False, 0, 0.0, 0.0
 
     def on_packet(self, _payload_type: int, sequence: int, timestamp: int, payload: bytes) -> None:
         """Takes a packet as it comes."""

@@ -6,9 +6,9 @@ from typing import get_args
 
 from openai.types.realtime import realtime_client_event, realtime_server_event
 
+from web.webrtc.bridge import CALL_EVENTS
 from web.wire.errors import CODES, Refusal
 from web.wire.parse import CLIENT_EVENTS
-from web.webrtc.bridge import CALL_EVENTS
 from web.wire.server_events import SERVER_EVENTS
 
 ROOT = Path(__file__).parents[2]
