@@ -12,17 +12,21 @@ from typing import Any
 import httpx
 import numpy as np
 from aiortc import MediaStreamTrack, RTCConfiguration, RTCPeerConnection, RTCSessionDescription
-from aiortc.mediastreams import MediaStreamError
 from av import AudioFrame
 from websockets.asyncio.client import ClientConnection, connect
 
 from audio.level import OnsetFinder
 from audio.units import REPLY_RATE_HZ, Pcm
 from bench.reply_listener import ReplyListener
+from web.webrtc.call import divert_packets
+from web.webrtc.incoming import IncomingAudio
 
 FRAME = REPLY_RATE_HZ // 50
 SESSION = {"type": "realtime", "audio": {"input": {"transcription": {"model": "default"}}}}
 CONNECT_TIMEOUT_S = 30.0
+PLAYS_AFTER_S = 0.06
+"""Delay of a client's jitter buffer; browsers adapt theirs."""
+QUIET = 100
 TRANSCRIBED = "conversation.item.input_audio_transcription.completed"
 
 
@@ -99,8 +103,7 @@ async def by_webrtc(host: str, microphone: Microphone) -> AsyncGenerator[Heard]:
         begun.set()
 
     channel.on("message", on_message)
-    listening: list[asyncio.Task[None]] = []
-    peer.on("track", lambda track: listening.append(asyncio.create_task(_listen(track, heard))))
+    divert_packets(peer.getTransceivers()[0].receiver, _Ear(heard).on_packet)
     try:
         await peer.setLocalDescription(await peer.createOffer())
         async with httpx.AsyncClient(timeout=CONNECT_TIMEOUT_S, trust_env=False) as http:
@@ -112,32 +115,36 @@ async def by_webrtc(host: str, microphone: Microphone) -> AsyncGenerator[Heard]:
             await begun.wait()
         yield heard
     finally:
-        for one in listening:
-            one.cancel()
         await peer.close()
 
 
-async def _listen(track: MediaStreamTrack, heard: Heard) -> None:
-    """Notes each onset after 300 ms of silence. aiortc's jitter buffer holds 80 ms."""
-    loop, finder, quiet_ms, found = asyncio.get_running_loop(), OnsetFinder(REPLY_RATE_HZ), 0, False
-    base_s, samples = 0.0, 0
-    try:
-        while True:
-            frame = await track.recv()
-            assert isinstance(frame, AudioFrame)
-            pcm = frame.to_ndarray().reshape(-1)[:: 2 * frame.sample_rate // REPLY_RATE_HZ].astype(np.int16)
-            if not samples:
-                base_s = loop.time()
-            onset = None if found else finder.feed(pcm)
-            samples += len(pcm)
+class _Ear:
+    """Notes each onset after 300 ms of silence. Sound plays a fixed time after it came, as from a jitter buffer."""
+
+    def __init__(self, heard: Heard) -> None:
+        self._heard = heard
+        self._audio = IncomingAudio()
+        self._finder = OnsetFinder(REPLY_RATE_HZ)
+        self._found, self._samples, self._quiet_ms, self._base_s = False, 0, 0.0, 0.0
+
+    def on_packet(self, _payload_type: int, sequence: int, timestamp: int, payload: bytes) -> None:
+        """Takes a packet as it comes."""
+        now_s = asyncio.get_running_loop().time()
+        for pcm in self._audio.push(sequence, timestamp, payload, now_s):
+            if not self._samples:
+                self._base_s = now_s + PLAYS_AFTER_S
+            onset = None if self._found else self._finder.feed(pcm)
+            self._samples += len(pcm)
             if onset is not None:
-                found = True
-                heard.onsets_s.append(base_s + onset / REPLY_RATE_HZ)
-            quiet_ms = 0 if np.abs(pcm).max() > 100 else quiet_ms + 20
-            if quiet_ms >= 300:
-                finder, found, samples = OnsetFinder(REPLY_RATE_HZ), False, 0
-    except MediaStreamError:
-        pass
+                self._found = True
+                self._heard.onsets_s.append(self._base_s + onset / REPLY_RATE_HZ)
+            self._quiet_ms = 0.0 if np.abs(pcm).max() > QUIET else self._quiet_ms + len(pcm) / 24
+            if self._quiet_ms >= 300:
+                self._restart()
+
+    def _restart(self) -> None:
+        self._finder, self._found, self._samples = OnsetFinder(REPLY_RATE_HZ), False, 0
+        self._quiet_ms = self._base_s = 0.0
 
 
 @asynccontextmanager

@@ -98,7 +98,7 @@ class Call:
                 codecs = [] if known is None else [one for one in known.codecs if one.mimeType.lower() == "audio/opus"]
                 for transceiver in self._peer.getTransceivers():
                     transceiver.setCodecPreferences(codecs)
-                    _divert_packets(transceiver.receiver, self._on_packet)
+                    divert_packets(transceiver.receiver, self._on_packet)
                 await self._peer.setLocalDescription(await self._peer.createAnswer())
         except TimeoutError:
             raise
@@ -295,7 +295,7 @@ class _ReplyTrack(MediaStreamTrack):
         return packet
 
 
-def _divert_packets(receiver: RTCRtpReceiver, on_packet: Callable[[int, int, int, bytes], None]) -> None:
+def divert_packets(receiver: RTCRtpReceiver, on_packet: Callable[[int, int, int, bytes], None]) -> None:
     """Passes a receiver's packets to `on_packet`, in place of aiortc's decoder.
 
     aiortc waits for 80 ms of sound, gives up nothing that is lost, and decodes in a thread for each call. It goes on to
