@@ -34,6 +34,8 @@ class SkillEffects:
         timers: The timers, alarms and reminders: of this conversation, or of the user.
         gain_db: Volume of replies in decibels relative to normal.
         speed: Speed factor of replies, `SLOWEST` to `FASTEST`, in addition to the configured speed.
+        is_unheard: Returns whether nobody would hear an announcement now: the client is disconnected. It is made when
+            the client is back, or in another conversation of the user.
         rings_soon: Whether a timer is about to ring, so that every frame must be processed at once.
     """
 
@@ -42,6 +44,7 @@ class SkillEffects:
     timers: ConversationTimers = field(default_factory=Timers)
     gain_db: float = 0.0
     speed: float = 1.0
+    is_unheard: Callable[[], bool] = lambda: False
     rings_soon: bool = False
 
     def do(self, effect: SkillEffect | None, now_s: float) -> Callable[[], None]:
@@ -63,7 +66,7 @@ class SkillEffects:
     def due(self, now_s: float) -> tuple[str, ...]:
         """Returns the sentences to announce, each once. Called for every frame: reads no clock if nothing is set."""
         self.rings_soon = False
-        if not self.timers.any_set:
+        if not self.timers.any_set or self.is_unheard():
             return ()
         now = self.local_now()
         due = self.timers.due(now_s, now)

@@ -85,6 +85,18 @@ def test_timer_rings_in_the_next_session_and_after_a_restart(tmp_path: Path) -> 
     asyncio.run(main())
 
 
+def test_timer_rings_in_another_session_while_a_client_is_disconnected(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with serving_timers(tmp_path) as server, connected_client(server) as other:
+            async with connected_client(server) as one:
+                await set_timer(one)
+                one.break_connection()
+            await listen(other, 5)
+            assert heard(other) == [RING]
+
+    asyncio.run(main())
+
+
 @pytest.mark.parametrize("query", ["intent", "secret"])
 def test_timers_do_not_ring_for_a_visitor_or_in_a_transcription(tmp_path: Path, query: str) -> None:
     async def main() -> None:
