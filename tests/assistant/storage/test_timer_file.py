@@ -186,6 +186,29 @@ def test_timer_paused_in_one_program_does_not_ring_in_the_other(path: Path) -> N
     assert (*desk.hear(), *page.hear()) == ("pasta done",)
 
 
+def test_change_that_is_read_while_the_timer_is_due_is_not_lost(path: Path) -> None:
+    world = World()
+    talk, serve = Program(world, path), Program(world, path)
+    desk, page = talk.converse(), serve.converse()
+    desk.set(timer(600, "pasta"))
+    talk.exchange()
+    serve.exchange()
+    world.wait(599)
+    page.timers.apply(PauseTimers((1,)), world.now_s)
+    serve.exchange()
+    world.wait(1)
+    assert talk.file is not None
+    pending = talk.shared.take_pending()
+    assert desk.frame() == ()  # due while the file is being read
+    rows = talk.file.exchange(pending).rows
+    assert rows is not None
+    talk.shared.adopt(rows, world.now_s)
+    assert desk.hear() == ()
+    assert desk.names == ["pasta"]
+    (state,) = desk.timers.running(world.now_s).timers
+    assert (state.paused, state.left_s) == (True, pytest.approx(1))
+
+
 def test_wall_clock_step_keeps_a_timer_in_both_programs(path: Path) -> None:
     world = World()
     talk, serve = Program(world, path), Program(world, path)
