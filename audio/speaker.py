@@ -3,7 +3,7 @@
 import asyncio
 import math
 from collections.abc import Callable, Hashable
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from audio.card.mixer import CardMixer
 from audio.playout import Counts
@@ -64,6 +64,16 @@ class Speaker(Protocol):
 
     async def run(self) -> None:
         """Plays until it is cancelled. Raises AudioError if the device fails."""
+        ...
+
+
+@runtime_checkable
+class RemoteSpeaker(Protocol):
+    """A speaker whose client may be disconnected for a while."""
+
+    @property
+    def is_disconnected(self) -> bool:
+        """Whether nobody hears it now."""
         ...
 
 

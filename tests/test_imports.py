@@ -31,9 +31,10 @@ NAME_ENGINES = frozenset(
         "assistant.setup.build",
         "assistant.setup.llm_clients",
         "assistant.setup.engine_catalog",
+        "assistant.setup.user_timers",
     }
 )
-"""Modules that may name engines: those of a conversation; the LLM clients; the catalogue for diagnosis."""
+"""Modules that may name engines: those of a conversation; the LLM clients; the catalogue for diagnosis; timers."""
 
 LAYERS = (
     "support", "config", "tls", "end_of_turn", "text", "models", "turns", "skills", "trace", "history", "events",
@@ -45,7 +46,9 @@ ENGINE_PACKAGES = ("audio.vad", "audio.stt", "audio.tts", "llm", "assistant.skil
 PORTS = frozenset(
     {
         "assistant.skills.effects",
+        "assistant.skills.stored_timers",
         "assistant.skills.timers",
+        "assistant.skills.user_timers",
         "llm.cache",
         "llm.chat",
         "llm.discovery",

@@ -224,6 +224,11 @@ class ClientSpeaker:
         self._changed.set()
         self._report_played(playing, playing.anchor_s)
 
+    @property
+    def is_disconnected(self) -> bool:
+        """Whether the client is disconnected; see `RemoteSpeaker`."""
+        return self._disconnected_s is not None
+
     def on_disconnect(self) -> None:
         """Marks the client as disconnected: nothing is sent or counted as played until it is back."""
         if self._disconnected_s is None:

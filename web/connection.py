@@ -39,7 +39,7 @@ from web.phone.session import call_of, log_conversation
 from web.realtime_session import RealtimeSession
 from web.session_acceptor import busy_while, held_back
 from web.session_limits import AudioThrottle
-from web.session_offer import config_of_connection, engines_of_session, initial_config, session_offer
+from web.session_offer import config_of_connection, engines_for, initial_config, session_offer
 from web.trace_losses import TraceLosses
 from web.trace_stream import TraceStream
 from web.wire.errors import ProtocolError
@@ -152,7 +152,7 @@ class Connections:
 
     async def _run_new(self, websocket: WebSocket, engines: Engines) -> None:
         config = config_of_connection(websocket, self.initial_config(engines.voice.name))
-        conversation, trace = self._create(engines_of_session(engines, config), config, call_of(websocket.scope))
+        conversation, trace = self._create(engines_for(engines, config, websocket), config, call_of(websocket.scope))
         realtime_session = conversation.realtime_session
         self._conversations[conversation.token] = conversation
         self._share.conversations = len(self._conversations)

@@ -9,6 +9,7 @@ from starlette.websockets import WebSocket
 
 from assistant.config.settings import LlmSection, Settings
 from assistant.pipeline.engines import EngineChoice, Engines
+from assistant.skills.timers import Timers
 from audio.extra import installing
 from web.phone.session import call_of, config_of_call
 from web.session_acceptor import passed_config
@@ -67,8 +68,14 @@ def config_of_connection(websocket: WebSocket, initial: SessionConfig) -> Sessio
     return config
 
 
-def engines_of_session(engines: Engines, config: SessionConfig) -> Engines:
-    """Returns the engines of a session. A transcription session does without the language model and its connections."""
+def engines_for(engines: Engines, config: SessionConfig, websocket: WebSocket) -> Engines:
+    """Returns the engines of a session. A transcription session does without the language model and its connections.
+
+    It says nothing, so the timers of this machine's user do not ring there; nor for a caller or the client of a client
+    secret, who may be anybody: their timers end with the session.
+    """
+    if config.kind != "realtime" or call_of(websocket.scope) is not None or passed_config(websocket.scope):
+        engines.skill_effects.timers = Timers()
     if config.kind == "realtime":
         return engines
     return replace(engines, warm_connections=None, summarizer=None, tools=None, listening_sound=None)

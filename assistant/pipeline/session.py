@@ -326,7 +326,7 @@ class Session:
             not vad_result.speaking
             and vad_result.probability < POSSIBLE_SPEECH
             and self.push_to_talk is None  # a released key waits for the frames captured before
-            and not self.engines.skill_effects.timers.any_set  # they are checked with every frame
+            and not self.engines.skill_effects.rings_soon  # timers are checked with every frame
             and self.turns.silence_may_wait
         )
 

@@ -21,7 +21,7 @@ from assistant.turns.settings import EndsTurn, InterruptedBy
 from assistant.turns.turn_taking import TurnTaking
 from assistant.turns.wake_phrase import WakePhraseGate
 from audio.microphone import Microphone
-from audio.speaker import Speaker
+from audio.speaker import RemoteSpeaker, Speaker
 
 
 def session(
@@ -85,6 +85,8 @@ def session(
     turns = turn_settings(settings, engines.recognizer.name)
     if engines.listening_sound is None or sound_output is None:
         turns = replace(turns, listening_sounds=None)
+    if isinstance(speaker, RemoteSpeaker):
+        engines.skill_effects.is_unheard = lambda: speaker.is_disconnected
     return Session(
         microphone,
         speaker,

@@ -20,6 +20,9 @@ SLOWEST, FASTEST = 0.5, 2.0
 """Limits of the speaking speed. Beyond them, few people can follow."""
 _STEPS_TO_DOUBLE = 6
 
+_SOON_S = 1.0
+"""More than the time by which silence may be processed late, in seconds."""
+
 
 @dataclass(slots=True)
 class SkillEffects:
@@ -31,6 +34,9 @@ class SkillEffects:
         timers: The timers, alarms and reminders: of this conversation, or of the user.
         gain_db: Volume of replies in decibels relative to normal.
         speed: Speed factor of replies, `SLOWEST` to `FASTEST`, in addition to the configured speed.
+        is_unheard: Returns whether nobody would hear an announcement now: the client is disconnected. It is made when
+            the client is back, or in another conversation of the user.
+        rings_soon: Whether a timer is about to ring, so that every frame must be processed at once.
     """
 
     effect_of: Callable[[Sequence[Message]], SkillEffect | None]
@@ -38,6 +44,8 @@ class SkillEffects:
     timers: ConversationTimers = field(default_factory=Timers)
     gain_db: float = 0.0
     speed: float = 1.0
+    is_unheard: Callable[[], bool] = lambda: False
+    rings_soon: bool = False
 
     def do(self, effect: SkillEffect | None, now_s: float) -> Callable[[], None]:
         """Applies `effect` at loop time `now_s`. Returns a function that undoes it if the turn is retracted."""
@@ -57,9 +65,13 @@ class SkillEffects:
 
     def due(self, now_s: float) -> tuple[str, ...]:
         """Returns the sentences to announce, each once. Called for every frame: reads no clock if nothing is set."""
-        if not self.timers.any_set:
+        self.rings_soon = False
+        if not self.timers.any_set or self.is_unheard():
             return ()
-        return self.timers.due(now_s, self.local_now())
+        now = self.local_now()
+        due = self.timers.due(now_s, now)
+        self.rings_soon = self.timers.rings_within(_SOON_S, now_s, now)
+        return due
 
 
 def change_speed(speed: float, steps: int) -> float:

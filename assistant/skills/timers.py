@@ -4,6 +4,7 @@ Timers use the event loop's clock, so that changes of the wall clock do not affe
 wall clock.
 """
 
+import math
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
@@ -57,7 +58,7 @@ class Timer:
 
     def overdue_s(self, now_s: float, _now: datetime) -> float:
         """Returns the seconds since the timer should have rung; negative if it is not due."""
-        return now_s - self.due_s if self.left_s is None else -1.0
+        return now_s - self.due_s if self.left_s is None else -math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +213,10 @@ class Timers:
             tuple(state for state in alarms if state.about is not None),
             self._rung[0] if snoozable and self._rung is not None else None,
         )
+
+    def rings_within(self, seconds: float, now_s: float, now: datetime) -> bool:
+        """Returns whether anything is due within this time."""
+        return any(entry.overdue_s(now_s, now) >= -seconds for entry in self.entries)
 
     def due(self, now_s: float, now: datetime) -> tuple[str, ...]:
         """Returns the announcements that are due by now, in the order in which they were set. Each is returned once.

@@ -132,9 +132,14 @@ class SharedTimers:
     # ---- ringing ----
 
     @property
+    def is_ringing(self) -> bool:
+        """Whether anything waits to be announced."""
+        return bool(self._ringing)
+
+    @property
     def any_set(self) -> bool:
         """Whether anything is set or waits to be announced."""
-        return self.timers.any_set or bool(self._ringing)
+        return self.timers.any_set or self.is_ringing
 
     def due(self, conversation: "UserTimers", now_s: float, now: datetime) -> tuple[str, ...]:
         """Returns the announcements for this conversation, each once.
@@ -320,6 +325,10 @@ class UserTimers:
     def running(self, now_s: float) -> Running:
         """Returns what is set, and what can be snoozed."""
         return self.shared.timers.running(now_s)
+
+    def rings_within(self, seconds: float, now_s: float, now: datetime) -> bool:
+        """Returns whether anything is due within this time, or waits to be announced."""
+        return self.shared.is_ringing or self.shared.timers.rings_within(seconds, now_s, now)
 
     def due(self, now_s: float, now: datetime) -> tuple[str, ...]:
         """Returns the announcements for this conversation, each once."""

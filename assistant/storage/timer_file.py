@@ -101,6 +101,8 @@ class TimerFile:
                 return Exchanged(tuple(False for _ in pending.claims))
             database = self._opened()
             made = () if pending.is_empty else self._write(database, pending)
+            if not all(made):
+                self._seen_version = -1  # an entry was changed by another process, perhaps before the last reading
         except (sqlite3.Error, OSError, ValueError) as error:
             raise self._failure(error) from error
         try:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from assistant.config.settings import Settings, TraceSection
+from assistant.config.settings import Settings, SkillsSection, TraceSection
 from audio.errors import EngineLoadError
 from web.metrics import Metrics
 from web.services import create_services
@@ -13,9 +13,10 @@ COLLECTOR = replace(Settings(), trace=TraceSection(otlp_url="http://127.0.0.1:43
 
 
 def test_spans_are_exported_only_with_otlp_url() -> None:
-    assert len(create_services(Settings(), {}, Metrics()).background_tasks) == 1  # logs lost traces
+    without = create_services(Settings(), {}, Metrics()).background_tasks
     metrics = Metrics()
-    (_, task) = create_services(COLLECTOR, {}, metrics).background_tasks
+    *others, task = create_services(COLLECTOR, {}, metrics).background_tasks
+    assert len(others) == len(without)
     export = task.__self__  # type: ignore[attr-defined]  # a method of the export
     export.dropped = 3
     assert metrics.registry.get_sample_value("repartee_exports_dropped") == 3
@@ -25,3 +26,9 @@ def test_invalid_otlp_headers_are_reported_at_start(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "no pairs")
     with pytest.raises(EngineLoadError, match="OTEL_EXPORTER_OTLP_HEADERS"):
         create_services(COLLECTOR, {}, Metrics())
+
+
+def test_timers_are_stored_unless_the_setting_is_off() -> None:
+    stored = create_services(Settings(), {}, Metrics()).background_tasks
+    off = replace(Settings(), skills=SkillsSection(store_timers=False))
+    assert len(create_services(off, {}, Metrics()).background_tasks) == len(stored) - 1
