@@ -37,7 +37,10 @@ def data_folder(environ: Mapping[str, str]) -> Path:
 
 def config_folder() -> Path:
     """Returns the folder of the user's configuration; it need not exist. Raises HomeError."""
-    folder = platformdirs.user_config_path("repartee", appauthor=False)
-    if not folder.is_absolute() or (os.environ.get("HOME") == "" and not os.environ.get("XDG_CONFIG_HOME")):
-        raise HomeError("the configuration: no home folder is known. Set HOME or XDG_CONFIG_HOME, or use --config.")
-    return folder
+    unknown = HomeError("the configuration: no home folder is known. Set HOME or XDG_CONFIG_HOME, or use --config.")
+    if os.environ.get("HOME") == "" and not os.environ.get("XDG_CONFIG_HOME"):  # it would mean the root folder
+        raise unknown
+    try:
+        return platformdirs.user_config_path("repartee", appauthor=False)
+    except RuntimeError as error:
+        raise unknown from error

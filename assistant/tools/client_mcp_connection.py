@@ -10,7 +10,7 @@ import httpx2
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
-from mcp_types import Tool
+from mcp_types import CONNECTION_CLOSED, Tool
 
 from assistant.config.mcp_hosts import McpHosts
 from assistant.support.exception_groups import first_of
@@ -143,14 +143,14 @@ class ServerConnection:
             return McpCallError("http_error", "the server redirects the request, which is not followed", status)
         if excess:
             return McpCallError("protocol_error", f"the server returned {excess}, which is not read")
-        if isinstance(error, MCPError):
+        if isinstance(error, MCPError) and error.code != CONNECTION_CLOSED:
             return McpCallError("protocol_error", str(error.message)[:MAX_MESSAGE_CHARS], int(error.code))
         self._reconnect()
         if any(isinstance(cause, RefusedAddressError) for cause in causes_of(error)):
             return McpCallError("protocol_error", "the address of the host is not public, and is not listed itself")
         if isinstance(error, TimeoutError | httpx2.TimeoutException):
             return McpCallError("protocol_error", "no answer in time")
-        if isinstance(error, httpx2.ConnectError):
+        if isinstance(error, httpx2.ConnectError | MCPError):
             return McpCallError("protocol_error", "no connection")
         return McpCallError("protocol_error", f"the server's answer is not MCP ({type(error).__name__})")
 

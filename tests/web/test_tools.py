@@ -96,7 +96,7 @@ def test_recording_with_slow_tool_has_correct_latency(tmp_path: Path, monkeypatc
             endpoint = f'llm.endpoints=[{{name = "near", url = "{llm.url}", model = "m"}}]'
             overrides = [f"trace.dir={tmp_path}", "tts.engine=espeak-ng", endpoint, SERVERS]
             loaded = load_settings(Path(os.devnull), {}, [*overrides, "skills.before_llm=false"])
-            await demo(WHAT_TIME, tmp_path, loaded, os.environ, Console(file=screen, width=200))
+            await demo(WHAT_TIME, tmp_path, loaded, os.environ, Console(file=screen, width=200), verbose=True)
         return [json.loads(line) for line in (tmp_path / "trace.jsonl").read_text().splitlines()]
 
     (record,) = asyncio.run(test())

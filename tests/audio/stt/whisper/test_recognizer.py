@@ -346,7 +346,7 @@ def test_loop_is_reduced_to_words_of_full_window(
 ) -> None:
     said = [DecodeResult("computer " * 8, -0.2, 0.5), DecodeResult(full, -1.8, 0.4)]
     loaded = LoadedWhisper(WhisperSettings(model, "en", "cpu"))
-    monkeypatch.setattr(LoadedWhisper, "_decode_once", lambda *_given: (said.pop(0), "en", 1.0))
+    monkeypatch.setattr(LoadedWhisper, "_decode_once", lambda *_given, **_more: (said.pop(0), "en", 1.0))
     decoded = loaded.decode(loud(1), "en", retry=True)
     assert decoded is not None
     assert decoded.text == text
@@ -377,7 +377,7 @@ def test_loop_is_decoded_with_timestamps_before_the_full_window(
     loaded = LoadedWhisper(WhisperSettings(model, "en", "cpu"))
     said = [loop, DecodeResult("full", -0.4, 0.1, Punctuation(0.9, 0.05))]
 
-    def generate(_loaded: LoadedWhisper, *_given: object, timestamps: bool = False) -> DecodeResult:
+    def generate(_loaded: LoadedWhisper, *_given: object, timestamps: bool = False, **_more: object) -> DecodeResult:
         return second if timestamps else said.pop(0)
 
     monkeypatch.setattr(LoadedWhisper, "generate", generate)
@@ -394,7 +394,7 @@ def test_early_decode_of_a_loop_needs_no_full_window(
 ) -> None:
     loaded = LoadedWhisper(WhisperSettings(model, "en", "cpu"))
 
-    def generate(_loaded: LoadedWhisper, *_given: object, timestamps: bool = False) -> DecodeResult:
+    def generate(_loaded: LoadedWhisper, *_given: object, timestamps: bool = False, **_more: object) -> DecodeResult:
         return DecodeResult("computer" if timestamps else "computer " * 8, -0.2, 0.1)
 
     monkeypatch.setattr(LoadedWhisper, "generate", generate)
@@ -417,7 +417,7 @@ def test_doubled_phrase_is_decoded_with_timestamps(
 ) -> None:
     loaded = LoadedWhisper(WhisperSettings(model, "en", "cpu"))
 
-    def generate(_loaded: LoadedWhisper, *_given: object, timestamps: bool = False) -> DecodeResult:
+    def generate(_loaded: LoadedWhisper, *_given: object, timestamps: bool = False, **_more: object) -> DecodeResult:
         return DecodeResult(with_timestamps if timestamps else "Set a timer. Set a timer.", -0.2, 0.1)
 
     monkeypatch.setattr(LoadedWhisper, "generate", generate)

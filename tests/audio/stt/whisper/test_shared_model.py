@@ -358,9 +358,9 @@ def test_running_partial_is_aborted_for_requested_transcript(
     shared, generated = sharing(model), []
     generate = LoadedWhisper.generate
 
-    def generating(loaded: LoadedWhisper, *arguments: Any) -> DecodeResult:
+    def generating(loaded: LoadedWhisper, *arguments: Any, **options: Any) -> DecodeResult:
         generated.append(len(monitor.begun))
-        return generate(loaded, *arguments)
+        return generate(loaded, *arguments, **options)
 
     async def scene() -> None:
         monkeypatch.setattr(LoadedWhisper, "generate", generating)
@@ -390,9 +390,9 @@ def test_decode_of_pause_is_aborted_when_speech_continues(
     shared, generated, asked = sharing(model), list[int](), threading.Event()
     generate = LoadedWhisper.generate
 
-    def generating(loaded: LoadedWhisper, encoded: Any, language: str, samples: int) -> DecodeResult:
+    def generating(loaded: LoadedWhisper, encoded: Any, language: str, samples: int, **options: Any) -> DecodeResult:
         generated.append(samples)
-        evidence = generate(loaded, encoded, language, samples)
+        evidence = generate(loaded, encoded, language, samples, **options)
         if len(generated) > 1 or not loops:
             return evidence
         assert asked.wait(timeout=60)
