@@ -61,7 +61,7 @@ class OpenPage:
 
 @contextmanager
 def opened_page(browser: Browser, server: Running) -> Iterator[OpenPage]:
-    """Opens a page in its own window; console messages fail the test."""
+    """Opens a page in its own window; console messages fail the test, but for connections that are refused."""
     context = browser.new_context()
     page = context.new_page()
     console: list[str] = []
@@ -70,7 +70,8 @@ def opened_page(browser: Browser, server: Running) -> Iterator[OpenPage]:
     page.goto(server.url)
     yield OpenPage(page, server)
     context.close()
-    assert [line for line in console if "WebSocket connection to" not in line] == []
+    refused = ("WebSocket connection to", "status of 501")  # the latter: a server without the extra webrtc
+    assert [line for line in console if not any(words in line for words in refused)] == []
 
 
 def at_rate(

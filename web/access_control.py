@@ -17,9 +17,6 @@ KEY_PROTOCOL = "openai-insecure-api-key."
 REALTIME_PATHS = ("/v1/realtime", "/v1/realtime/")
 CALLS_PATH = "/v1/realtime/calls"
 
-SECRET_PATHS = frozenset({*REALTIME_PATHS, CALLS_PATH})
-"""Paths that a client secret opens: those where a session begins."""
-
 OPEN_PATHS = frozenset({"/", "/favicon.ico", "/healthz", "/readyz"})
 OPEN_FOLDER = "/static/"
 """Paths served without a token: static files and health checks."""
@@ -27,7 +24,7 @@ OPEN_FOLDER = "/static/"
 TOKEN_LATER_PATHS = frozenset({"/v1/phone", "/v1/phone/"})
 """Paths whose clients cannot set a header: without a key they send the token in their first message instead."""
 
-SECRET_PATHS = frozenset({*REALTIME_PATHS, *TOKEN_LATER_PATHS})
+SECRET_PATHS = frozenset({*REALTIME_PATHS, CALLS_PATH, *TOKEN_LATER_PATHS})
 """Paths whose clients may send a client secret in place of the token."""
 
 TOKEN_SHAPE = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{16,512}")

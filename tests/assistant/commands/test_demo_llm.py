@@ -77,7 +77,7 @@ async def run(folder: Path, case: Case) -> DemoRun:
         ports = [int(server.url.removesuffix("/v1").rpartition(":")[2])] if case.models is not None else []
         server.models = case.models or ()
         loaded, console = load_settings(None, {}, given), Console(file=screen, width=250)
-        await demo(WHAT_TIME, folder / "out", loaded, {}, console, llm=case.llm, ports=ports)
+        await demo(WHAT_TIME, folder / "out", loaded, {}, console, llm=case.llm, verbose=True, ports=ports)
     (line,) = (folder / "out" / "trace.jsonl").read_text(encoding="utf-8").splitlines()
     return DemoRun(" ".join(screen.getvalue().split()), json.loads(line), server.seen, server.url)
 
