@@ -88,9 +88,14 @@ def start_in_recording(recorded: PageRecording, spoken: Speech) -> float:
     return at / recorded.rate_hz
 
 
-def gap_ms(recorded: PageRecording, spoken: Speech, delay_ms: float) -> float:
-    """Measures the latency in the recording: labelled end of speech to the first audible sample of the reply."""
+def gap_ms(recorded: PageRecording, spoken: Speech, delay_ms: float, released_s: float | None = None) -> float:
+    """Measures the latency in the recording: end of the turn to the first audible sample of the reply.
+
+    The turn ends with the labelled end of speech, or when a key was released (`released_s`, context time).
+    """
     end_s = start_in_recording(recorded, spoken) + spoken.ends_s
+    if released_s is not None:
+        end_s = released_s - recorded.frame / recorded.rate_hz
     after = round(end_s * recorded.rate_hz)
     onset = audible_onset(to_pcm(recorded.player[after:]), recorded.rate_hz)
     assert onset is not None

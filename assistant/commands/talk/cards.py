@@ -200,7 +200,7 @@ def _chosen_device(
 ) -> EngineChoice:
     """Returns the device for the table. Raises DeviceError."""
     stage = "microphone" if direction == "input" else "speaker"
-    if direction in lacking:
+    if direction in lacking and not wanted:
         instead = "type instead" if direction == "input" else "replies are shown as text"
         return EngineChoice(stage, "none", instead, "none was found", False, 0.0)
     device = pick(devices, wanted, direction)

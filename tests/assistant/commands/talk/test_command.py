@@ -138,7 +138,6 @@ def test_resuming_an_unknown_conversation_is_one_sentence(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     "arguments",
     [
-        pytest.param((), id="no device"),
         pytest.param(("--input", "no such microphone"), id="a wrong device name"),
         pytest.param(("--server", "ws://127.0.0.1:9"), id="no device, another server"),
         pytest.param(("--resume", "yesterday"), id="no such conversation"),
