@@ -1,9 +1,9 @@
-"""Answers that a client requests outside of the conversation, several at once, beside the replies.
+"""Runs out-of-band responses: answers that a client requests outside of the conversation, beside the replies.
 
     begin ─▶ LLM ─▶ text, or text chunks ─▶ voice ─▶ audio ─▶ end
 
-They are not in the history and no part of turn taking: speech does not interrupt them, and nobody follows what is
-played of them. Replies come first: a chunk is synthesized only while no reply waits for its first sound, and one at a
+They are not in the history and no part of turn taking: speech does not interrupt them, and the position of their
+playback is not tracked. Replies come first: a chunk is synthesized only while no reply waits for its first sound, and one at a
 time for all conversations with the same voice.
 """
 
@@ -27,7 +27,7 @@ from llm.chat import Finished, FunctionCall, Message, Token
 from llm.errors import LlmError, LlmFiltered
 
 OUT_OF_BAND_TURN = 0
-"""Turn in the id of an out-of-band answer, which belongs to no turn. Turns count from 1."""
+"""Turn in the id of an out-of-band response, which belongs to no turn. Turns count from 1."""
 
 MAX_ANSWERS = 8
 """Answers of one conversation at a time."""
@@ -52,7 +52,7 @@ OutOfBandEvent = ChunkSpoken | FunctionCalled | ReplySent | ReplyStopped
 
 @dataclass(frozen=True, slots=True)
 class OutOfBandListener:
-    """Receives what the answers say.
+    """Receives what the responses say.
 
     Attributes:
         on_event: Receives text, calls, and the end: `ReplySent`, or `ReplyStopped` if it was cancelled.
@@ -67,7 +67,7 @@ class OutOfBandListener:
 
 @dataclass(slots=True)
 class OutOfBandAnswers:
-    """Runs the out-of-band answers of one conversation. Not thread-safe: call it on the event loop.
+    """Runs the out-of-band responses of one conversation. Not thread-safe: call it on the event loop.
 
     Attributes:
         engines: The engines of the conversation.

@@ -101,7 +101,7 @@ class Session:
         wake_phrase: Decides whether speech is addressed to the assistant.
         push_to_talk: Push-to-talk key; None where the microphone is always open.
         sound_output: Plays listening sounds; None: nothing does.
-        out_of_band: Answers that a client requests outside of the conversation.
+        out_of_band: Runs the out-of-band responses that a client requests.
         side_tasks: Tasks that end with the conversation.
         delegated: Tool calls in the background.
     """
