@@ -1,6 +1,6 @@
 """Removes noise from a client's microphone by WebRTC's audio processing.
 
-The measurements are in docs/lab/protocol.md ("Noise reduction").
+Its delay and cost are in docs/lab/protocol.md ("Session fields").
 """
 
 from typing import TYPE_CHECKING, Literal

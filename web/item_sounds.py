@@ -148,7 +148,7 @@ class SpeechTape:
         return found
 
     def _shrink(self) -> None:
-        """Drops turns that have become too long, or that never ended, and what is not needed for the others."""
+        """Drops turns that are too long or never ended, and frames that no other turn needs."""
         frames = self._frames
         first = frames[-MAX_SPEECH_FRAMES].start if len(frames) >= MAX_SPEECH_FRAMES else 0
         self._starts = {turn: start for turn, start in self._starts.items() if start + FRAME_SAMPLES >= first}

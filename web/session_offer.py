@@ -71,8 +71,8 @@ def config_of_connection(websocket: WebSocket, initial: SessionConfig) -> Sessio
 def engines_for(engines: Engines, config: SessionConfig, websocket: WebSocket) -> Engines:
     """Returns the engines of a session. A transcription session does without the language model and its connections.
 
-    It says nothing, so the timers of this machine's user do not ring there; nor for a caller or the client of a client
-    secret, who may be anybody: their timers end with the session.
+    It says nothing, so the timers of this machine's user do not ring in it. A telephone caller and the client of a
+    client secret may be anybody: they have timers of their own, which end with the session.
     """
     if config.kind != "realtime" or call_of(websocket.scope) is not None or passed_config(websocket.scope):
         engines.skill_effects.timers = Timers()

@@ -14,7 +14,7 @@ MAX_IMAGE_CHARS = 8_000_000
 
 
 def with_newest_images(items: Sequence[Item]) -> list[Item]:
-    """Returns the items with the newest images, in the order of the history. Of older images only the place is left."""
+    """Returns the items, in order, with their newest images. Older images keep their place, without data."""
     count, chars = 0, 0
     kept: list[Item] = []
     for item in reversed(items):

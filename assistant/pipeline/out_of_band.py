@@ -3,8 +3,8 @@
     begin ─▶ LLM ─▶ text, or text chunks ─▶ voice ─▶ audio ─▶ end
 
 They are not in the history and no part of turn taking: speech does not interrupt them, and the position of their
-playback is not tracked. Replies come first: a chunk is synthesized only while no reply waits for its first sound, and one at a
-time for all conversations with the same voice.
+playback is not tracked. Replies come first: a chunk is synthesized only while no reply waits for its first sound, and
+one at a time for all conversations with the same voice.
 """
 
 import asyncio

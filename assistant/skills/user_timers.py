@@ -16,7 +16,7 @@ LATE_S = 60.0
 """What is overdue by more than this, in seconds, is reported as missed."""
 
 CLAIM_TIMEOUT_S = 2.0
-"""Longest wait for the store's permission to ring. After it, the timer rings: twice is better than never."""
+"""Longest wait for the store's permission to ring. After it, the timer rings without permission, perhaps twice."""
 
 HEARD_AFTER_S = 4.0
 """Time after which an announcement counts as heard, and its entry is deleted from the store."""

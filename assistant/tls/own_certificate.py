@@ -1,7 +1,7 @@
 """Makes, keeps and renews the server's own certificate.
 
-Nobody vouches for it: a browser warns once, and `repartee talk` compares its fingerprint. It is kept so that both
-recognize the server after a restart.
+No certificate authority has signed it: a browser warns once, and `repartee talk` compares its fingerprint. It is kept
+so that both recognize the server after a restart.
 """
 
 import ipaddress

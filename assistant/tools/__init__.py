@@ -26,7 +26,7 @@ class ToolSettings:
         moment: Spoken if a call takes longer than `moment_after_s` before anything was spoken; "" for never.
         max_rounds: How often in a turn the model may call tools before it must answer.
         max_result_chars: Longest result sent to the model.
-        mode: Whether replies wait for results, for tools that do not say it.
+        mode: Whether replies wait for tools that have no mode of their own.
         background_timeout_s: Longest time of a call in the background.
         max_background: Calls in the background at the same time in one conversation.
         cancels: Whether a whole sentence of the user cancels these calls.

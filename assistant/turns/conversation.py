@@ -26,7 +26,7 @@ class Conversation:
         state: The current state.
         turn_start_policy: Decides when a turn starts.
         turn_end_policy: Decides when a turn ends.
-        listening_sound_policy: Decides whether a pause is attended with a listening sound.
+        listening_sound_policy: Decides whether a listening sound is played in a pause.
         overlap_policy: Decides what speech during a reply is.
         queued: Speech that followed a turn whose transcript is pending.
         processed_until: Speech that began before this position is processed already.

@@ -25,7 +25,7 @@ GIVE_WAY_S = 3.0
 WAIT_STEP_S = 0.1
 
 RETRY_S = 2
-"""What a client that was too fast is told to wait."""
+"""Retry-After for a client that sends too fast."""
 
 Handler = Callable[[Request, Send], Awaitable[None]]
 """Answers one request. May raise ApiError as long as it has sent nothing."""

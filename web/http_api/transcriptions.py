@@ -39,7 +39,7 @@ SEGMENT_TIMEOUT_S = 60.0
 LOAD_TIMEOUT_S = 60.0
 
 CUE_S = 6.0
-"""Longest segment of subtitles, as nobody reads 14 s at a time. Shorter segments are recognized a little worse."""
+"""Longest segment of subtitles: 14 s of text are too much at once. Shorter segments are recognized a little worse."""
 CUE_FROM_S = 2.5
 
 _FORMATS = {"diarized_json": "speakers are not told apart; use 'json', 'text', 'verbose_json', 'srt' or 'vtt'"}
@@ -124,8 +124,8 @@ class Transcriptions:
             "response_format": Field(one_of("json", "text", "verbose_json", *_SUBTITLES, unsupported=_FORMATS)),
             "stream": Field(_flag),
             "temperature": Field(_temperature),
-            "prompt": Field(missing_here("set stt.initial_prompt in the server's config instead")),
-            "keywords": Field(missing_here("set stt.initial_prompt in the server's config instead")),
+            "prompt": Field(missing_here("set stt.initial_prompt in the server's configuration instead")),
+            "keywords": Field(missing_here("set stt.hot_words in the server's configuration instead")),
             "include": Field(missing_here("the recognizer gives no log probabilities")),
             "timestamp_granularities": Field(_granularities),
             "chunking_strategy": Field(_chunking),

@@ -32,8 +32,8 @@ def config_of_call(config: SessionConfig) -> SessionConfig:
     """Returns the initial settings for a telephone call: mu-law both ways, and marks that report playback.
 
     Args:
-        config: The server's settings, or those of the call's client secret. What nobody in a call can do is left out:
-            commit turns, run functions, read text.
+        config: The server's settings, or those of the call's client secret. What a telephone call cannot have is
+            left out: commits by the client, functions, replies as text.
 
     A telephone has no volume that the server could lower, so there is no ducking.
     """

@@ -116,7 +116,7 @@ class Call:
             self.hang_up(lost=not self._closed_by_client())
 
     def _closed_by_client(self) -> bool:
-        """Returns whether the client said goodbye (DTLS), in contrast to a network that broke."""
+        """Returns whether the client closed the connection (DTLS). False: the network broke."""
         sender = self._sender
         return (
             sender is not None and sender.transport.state == "closed" and sender.transport.transport.state != "failed"

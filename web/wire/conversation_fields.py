@@ -1,4 +1,4 @@
-"""Parses `truncation`, `prompt`, `tracing` and what else concerns a whole conversation."""
+"""Parses `truncation`, `prompt`, `tracing` and other fields about a whole conversation."""
 
 import re
 from collections.abc import Mapping

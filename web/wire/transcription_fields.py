@@ -40,8 +40,8 @@ def transcription_field(kind: SessionKind, spoken: str) -> Field:
         "model": Field(IDENTIFIER),
         "language": Field(_language(spoken)),
         "languages": Field(_languages(spoken)),
-        "prompt": Field(_without("this server's recognizer takes none from clients (stt.hot_words does)")),
-        "keywords": Field(_without("this server's recognizer takes none from clients (stt.hot_words does)")),
+        "prompt": Field(_without("only the server's configuration sets it (stt.initial_prompt)")),
+        "keywords": Field(_without("only the server's configuration sets them (stt.hot_words)")),
         "delay": Field(delayed),
     }
     return in_parts(table, null=True)

@@ -133,7 +133,7 @@ class TalkControls:
             self.on_event(Problem("there is no reply to repeat yet"))
 
     def type(self, text: str) -> None:
-        """See `Controls`. What is typed during the start is said when everything is ready."""
+        """See `Controls`. What is typed during the start is sent when everything is ready."""
         if not text.strip():
             return
         if self.talker is not None:
@@ -142,7 +142,7 @@ class TalkControls:
             self.typed_early.append(text.strip())
 
     def begin(self) -> None:
-        """Says what was typed during the start. Called when everything is ready."""
+        """Sends what was typed during the start. Called when everything is ready."""
         texts, self.typed_early = self.typed_early, []
         for text in texts:
             self.type(text)
