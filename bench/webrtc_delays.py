@@ -32,7 +32,7 @@ OPUS = b"\x48"
 """First byte of a packet of 20 ms."""
 SETTLE_S = 3.0
 HEADER = (
-    "| loss % | jitter ms | TCP p50 / p95 / p99 / max ms | UDP p50 / p95 / p99 / max ms | UDP blocks without packet % |\n"
+    "| loss % | jitter ms | TCP p50 / p95 / p99 / max ms | UDP p50 / p95 / p99 / max ms | UDP missing blocks % |\n"
     "|---|---|---|---|---|"
 )
 

@@ -126,7 +126,7 @@ class Transcriptions:
             "temperature": Field(_temperature),
             "prompt": Field(missing_here("set stt.initial_prompt in the server's configuration instead")),
             "keywords": Field(missing_here("set stt.hot_words in the server's configuration instead")),
-            "include": Field(missing_here("the recognizer gives no log probabilities")),
+            "include": Field(missing_here("log probabilities are sent in Realtime sessions only")),
             "timestamp_granularities": Field(_granularities),
             "chunking_strategy": Field(_chunking),
             **dict.fromkeys(_SPEAKERS, Field(missing_here("speakers are not told apart"))),
