@@ -36,7 +36,7 @@ class McpHosts:
             parts = urlsplit(url)
             host, port = (parts.hostname or "").rstrip("."), parts.port
         except ValueError:
-            return "it is no address"
+            return "it is not an address"
         if parts.scheme not in DEFAULT_PORTS or not host or parts.username is not None or parts.password is not None:
             return "it must be an http:// or https:// address without a user name or password"
         if not self.entries:

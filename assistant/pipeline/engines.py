@@ -61,8 +61,8 @@ class Engines:
         on_answer_heard: Receives the messages of each LLM request whose answer was heard to its end.
         summarizer: The language model that summarizes old turns; None: they are dropped when there are too many.
         direct_model: The language model without skills and answer cache, for out-of-band responses; None: `model`.
-        background_voice: Held while a chunk of an out-of-band response is synthesized. Conversations with the same voice
-            share it, so that at most one such chunk is before the first chunk of a reply.
+        background_voice: Held while a chunk of an out-of-band response is synthesized. Conversations with the same
+            voice share it, so that at most one such chunk is before the first chunk of a reply.
     """
 
     vad: Vad

@@ -114,7 +114,7 @@ def test_client_accepts_only_the_pinned_certificate(tmp_path: Path) -> None:
         ("ws://10.0.0.2:1", "ab" * 32, None, "--tls-fingerprint: ws://10.0.0.2:1 is not encrypted"),
         ("wss://10.0.0.2:1", "ab" * 31, None, "must be a SHA-256 fingerprint"),
         ("wss://10.0.0.2:1", "ab" * 32, "ca.pem", "leave out --tls-ca"),
-        ("wss://10.0.0.2:1", None, "no-such.pem", "--tls-ca no-such.pem: is no PEM file"),
+        ("wss://10.0.0.2:1", None, "no-such.pem", "--tls-ca no-such.pem: is not a PEM file"),
     ],
 )
 def test_wrong_trust_options_are_refused(server: str, fingerprint: str | None, ca_file: str | None, said: str) -> None:

@@ -46,7 +46,7 @@ def _of_authorities(ca_file: str) -> ssl.SSLContext:
         return ssl.create_default_context(cafile=Path(ca_file).expanduser())
     except (OSError, RuntimeError) as error:
         why = getattr(error, "strerror", None) or error
-        raise ConfigError([f"--tls-ca {ca_file}: is no PEM file of certificates ({why})"]) from error
+        raise ConfigError([f"--tls-ca {ca_file}: is not a PEM file of certificates ({why})"]) from error
 
 
 def _pinned(digest: bytes) -> ssl.SSLContext:

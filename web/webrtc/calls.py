@@ -114,7 +114,7 @@ class Calls:
         form = await self.bodies.text_form(request)
         unknown = next((name for name in form if name not in {"sdp", "session"}), None)
         if unknown is not None:
-            raise ApiError(400, "unknown_parameter", "the form has another field than sdp and session", unknown[:64])
+            raise ApiError(400, "unknown_parameter", "the form has a field other than sdp and session", unknown[:64])
         if not form.get("sdp"):
             raise ApiError(400, "missing_required_parameter", "sdp is missing or empty", "sdp")
         return form["sdp"], form.get("session")

@@ -77,7 +77,7 @@ def prompt_field(offer: SessionOffer) -> Field:
         name: str = found["id"]
         if name not in offer.prompts:
             known = listed(tuple(sorted(offer.prompts))) or "none: the server's configuration has no server.prompts"
-            raise wrong_value(f"{path}.id", f"is {name!r}, which is no prompt of this server", known)
+            raise wrong_value(f"{path}.id", f"is {name!r}, which this server does not have", known)
         return _filled(name, offer.prompts[name], found.get("variables", {}), f"{path}.variables", refusals)
 
     return Field(lambda value, path: check(value, path, Refusals()), parts=check)
