@@ -1,6 +1,7 @@
 """The server over TLS: who is accepted, what clients verify, and renewal without a restart."""
 
 import asyncio
+import socket
 import ssl
 from datetime import timedelta
 from pathlib import Path
@@ -235,3 +236,17 @@ def test_doctor_checks_the_certificate(tmp_path: Path) -> None:
     assert level(section(*write_pair(tmp_path))) == "ok"
     assert level(section(*write_pair(tmp_path, ends=timedelta(days=5)))) == "warn"
     assert level(section(*write_pair(tmp_path, ends=timedelta(hours=-1)))) == "fail"
+
+
+def test_client_that_never_finishes_its_handshake_does_not_delay_the_shutdown(tmp_path: Path) -> None:
+    async def main() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            accepting = acceptor.Acceptor(listening, asyncio.Protocol, tls=tls_of(*write_pair(tmp_path)).context)
+            _, writer = await asyncio.open_connection(*listening.getsockname())
+            await asyncio.sleep(0.1)
+            accepting.close()
+            async with asyncio.timeout(2):
+                await accepting.wait_closed()
+            writer.close()
+
+    asyncio.run(main())
