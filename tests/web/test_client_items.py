@@ -15,6 +15,7 @@ from wire_client import SERVICE, Client, Event
 from assistant.history.items import ROOT, SoundPart, UserMessage
 from audio.errors import SttError
 from web import recording_transcriber
+from web.connection import Connections, _Conversation
 from web.recording_transcriber import MAX_WAITING
 from web.wire.realtime import Realtime
 from web.wire.session_config import SessionOffer
@@ -233,6 +234,20 @@ def test_lost_connection_drops_the_responses_that_wait_for_recordings() -> None:
     harness = ItemHarness()
     run_scene(scene, harness)
     assert harness.model.asked == []
+
+
+def test_response_that_waits_for_a_recording_keeps_a_server_that_shuts_down() -> None:
+    async def scene(harness: SessionHarness) -> None:
+        assert isinstance(harness, ItemHarness)
+        socket: Any = object()
+        conversation = _Conversation(harness.talk, "token", socket)
+        connections: Any = None
+        await harness.add(sound())
+        assert not Connections._busy(connections, conversation)
+        await harness.send("response.create")
+        assert Connections._busy(connections, conversation)
+
+    run_scene(scene, ItemHarness())
 
 
 def test_conversation_ends_while_a_recording_is_transcribed() -> None:

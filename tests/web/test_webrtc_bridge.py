@@ -134,6 +134,14 @@ def test_client_with_extensions_keeps_the_calls_own_reports() -> None:
     assert (report["played_ms"], report["finished"], report["latency_ms"]) == (0.0, False, 500)
 
 
+@pytest.mark.parametrize("events", [True, False])
+def test_client_that_declared_the_extensions_before_can_resume(events: bool) -> None:
+    bridge = CallBridge()
+    session = {"audio": {"input": {"format": {"type": "audio/pcm"}}}, "repartee": {"events": events}}
+    bridge.on_event(text("session.created", session=session))
+    assert bridge.resumable == events
+
+
 @pytest.mark.parametrize("message", ["", "{", "[]", '"append"', '{"type": 3, "append": 1}', "[" * 100_000 + "append"])
 def test_malformed_messages_are_left_to_the_session(message: str) -> None:
     bridge = CallBridge()

@@ -141,6 +141,8 @@ class CallBridge:
             if kind == "error":
                 self.refused = (str(event["error"]["code"]), str(event["error"]["message"]))
             self.began = kind == "session.created"
+            if self.began and event["session"].get("repartee", {}).get("events"):
+                self.resumable = True  # it was declared in the form, or on an earlier connection
             if self.began and any(side["format"]["type"] != "audio/pcm" for side in event["session"]["audio"].values()):
                 self.began, self.refused = False, ("not_supported", "a conversation in G.711 cannot go on over WebRTC")
         self.to_client.append(text)
