@@ -18,7 +18,7 @@ from websockets.exceptions import InvalidStatus
 from assistant.commands.doctor.machine import certificate_finding
 from assistant.config.loading import ConfigError
 from assistant.config.server_settings import ServerSection
-from assistant.tls.certificate import read_certificate
+from assistant.tls.certificate import Certificate, read_certificate
 from web import acceptor
 from web.qr_code import qr_lines
 from web.remote.address import address_of
@@ -250,3 +250,13 @@ def test_client_that_never_finishes_its_handshake_does_not_delay_the_shutdown(tm
             writer.close()
 
     asyncio.run(main())
+
+
+def test_unexpected_error_of_a_renewed_certificate_does_not_end_the_server(tmp_path: Path) -> None:
+    def broken() -> Certificate:
+        raise RuntimeError
+
+    tls = tls_of(*write_pair(tmp_path))
+    before, tls._read = tls.certificate, broken
+    asyncio.run(tls.look(renew=True))
+    assert tls.certificate is before

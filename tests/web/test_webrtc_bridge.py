@@ -157,6 +157,13 @@ def test_message_that_is_too_costly_to_parse_is_left_to_the_session() -> None:
     assert not bridge.resumable
 
 
+def test_format_of_a_wrong_type_is_left_to_the_session() -> None:
+    bridge = CallBridge()
+    message = text("session.update", session={"audio": {"input": {"format": {"type": []}}}})
+    bridge.on_message(message)
+    assert bridge.to_session[0] is message
+
+
 # ---- offers ----
 
 

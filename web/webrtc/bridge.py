@@ -99,7 +99,7 @@ class CallBridge:
             audio = session.get("audio")
             part = audio.get(side) if isinstance(audio, dict) else None
             form = part.get("format") if isinstance(part, dict) else None
-            if part is not None and isinstance(form, dict) and form.get("type") in {"audio/pcmu", "audio/pcma"}:
+            if part is not None and isinstance(form, dict) and form.get("type") in ("audio/pcmu", "audio/pcma"):
                 path = f"session.audio.{side}.format"
                 self._refuse(event, path, f"{path}: a WebRTC call is always in Opus; leave it out")
                 del part["format"]
