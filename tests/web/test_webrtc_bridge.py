@@ -100,7 +100,7 @@ def test_transcription_session_has_no_output_format(form: str, began: bool) -> N
 
 def test_event_that_is_too_long_for_the_channel_becomes_an_error() -> None:
     (error,) = [json.loads(CallBridge().too_long(text("conversation.item.retrieved", item={})))]
-    assert error["error"]["code"] == "event_too_large"
+    assert error["error"]["code"] == "message_too_large"
     assert "conversation.item.retrieved" in error["error"]["message"]
 
 

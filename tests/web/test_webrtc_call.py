@@ -105,4 +105,5 @@ def test_session_of_a_form_is_checked_against_what_the_server_offers() -> None:
 def test_session_of_a_form_with_too_many_values_is_not_parsed() -> None:
     with pytest.raises(ApiError) as refused:
         config_of_form(SessionConfig(), json.dumps({"tools": [[]] * 30_000}), SERVICE)
-    assert refused.value.code == "too_many_values"
+    assert (refused.value.code, refused.value.param) == ("invalid_json", "session")
+    assert "20000 values" in str(refused.value)

@@ -24,7 +24,7 @@ def config_of_call(config: SessionConfig) -> SessionConfig:
 def config_of_form(config: SessionConfig, session: str, service: Service) -> SessionConfig:
     """Returns the settings changed by the field `session` of a form. Raises ApiError for the first invalid field."""
     if has_too_many_values(session):
-        raise ApiError(400, "too_many_values", f"session has more than {MAX_VALUES} values", "session")
+        raise ApiError(400, "invalid_json", f"session has more than {MAX_VALUES} values", "session")
     refusals = Refusals()
     try:
         changed = updated(config, object_of(session), service.language, refusals, service.offer)
