@@ -166,7 +166,13 @@ class CallBridge:
     def too_long(self, text: str) -> str:
         """Returns the error for an event that is too long for the data channel."""
         message = f"an event of type {_type_of(text)} is too long for the data channel; connect by WebSocket to get it"
-        error = {"type": "server_error", "code": "message_too_large", "message": message, "param": None, "event_id": None}
+        error = {
+            "type": "server_error",
+            "code": "message_too_large",
+            "message": message,
+            "param": None,
+            "event_id": None,
+        }
         return json.dumps({"type": "error", "event_id": f"event_{secrets.token_hex(8)}", "error": error})
 
     # ---- playback ----
