@@ -74,7 +74,10 @@ class Acceptor:
         self._loop.remove_reader(self._listening)
 
     async def wait_closed(self) -> None:
-        """Waits for connections that are being set up."""
+        """Waits for connections that are being set up. TLS handshakes are dropped: a client may never finish one."""
+        if self._tls is not None:
+            for task in self._tasks:
+                task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks)
 

@@ -25,13 +25,14 @@ def turn_settings(base: TurnSettings, server_profile: Profile, config: SessionCo
         case None:
             return replace(base, ends_turn=EndsTurn.CLIENT, interrupted_by=InterruptedBy.CLIENT)
         case ServerVad():
+            idle_ms = detection.idle_timeout_ms if config.kind == "realtime" else None
             if detection.silence_duration_ms is not None:
                 base = _fixed_silence(base, float(detection.silence_duration_ms))
             return replace(
                 base,
                 pre_roll_ms=float(detection.prefix_padding_ms),
                 answers=config.answers,
-                idle_timeout_ms=None if detection.idle_timeout_ms is None else float(detection.idle_timeout_ms),
+                idle_timeout_ms=None if idle_ms is None else float(idle_ms),
                 interrupted_by=_interrupted_by(detection),
             )
         case SemanticVad():

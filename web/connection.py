@@ -121,8 +121,8 @@ class Connections:
 
     def _busy(self, conversation: _Conversation) -> bool:
         """Returns whether a turn or a response is in progress and the client is connected."""
-        session = conversation.realtime_session.session
-        busy = not session.idle or session.reply_request_pending or bool(session.out_of_band.active)
+        realtime_session, session = conversation.realtime_session, conversation.realtime_session.session
+        busy = not session.idle or realtime_session.responses.pending or bool(session.out_of_band.active)
         return conversation.client_socket is not None and busy
 
     def make_room(self) -> bool:

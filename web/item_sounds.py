@@ -60,6 +60,8 @@ class ItemSounds:
 
     def put(self, item: ItemId, part: int, pieces: Iterable[Pcm], rate_hz: int) -> None:
         """Keeps the sound of a part, int16 (n,) each."""
+        if (before := self._sounds.pop((item, part), None)) is not None:
+            self._size -= before.size
         self._sounds[item, part] = sound = _Sound(rate_hz, list(pieces))
         if sound.too_long:
             sound.drop()

@@ -54,6 +54,7 @@ class McpSession:
     servers: ClientServers | None = None
     session: Session = field(init=False)
     waits: bool = False
+    _awaited: object = None  # the request that waits: an earlier one was cancelled
     _of_session: tuple[ClientServer, ...] = ()
     _of_responses: tuple[ClientServer, ...] = ()
     _tools: dict[object, tuple[McpTool, ...]] = field(default_factory=dict)  # by `ClientServer.connection`
@@ -94,7 +95,7 @@ class McpSession:
         self._of_responses = servers
         self._leave_others()
         self._list_new(servers)
-        self.waits = True
+        self.waits, self._awaited = True, then
         lists = [self._lists[server.connection].done for server in servers]
         self.session.side_tasks.add(lambda: self._when_listed(lists, then), "list of tools")
         return True
@@ -136,6 +137,8 @@ class McpSession:
             tools = await self.servers.list_tools(server)
         except McpCallError as error:
             failure = str(error)
+        except Exception as error:  # noqa: BLE001 - a response may wait for the list
+            failure = f"internal error ({type(error).__name__})"
         item = replace(item, tools=json.dumps([_tool_object(tool) for tool in tools]))
         history.replace_mcp_item(item)
         if self._lists.get(connection) is begun:
@@ -151,7 +154,7 @@ class McpSession:
     async def _when_listed(self, lists: Sequence[asyncio.Event], then: Callable[[], None]) -> None:
         for listed in lists:
             await listed.wait()
-        if self.waits:
+        if self.waits and self._awaited is then:
             self.waits = False
             then()
             self.changed()

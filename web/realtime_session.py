@@ -266,7 +266,10 @@ class RealtimeSession:
             case Append():
                 pass  # handled in `receive` and `feed`
             case UpdateSession():
+                ends_replies = command.config.kind != self._config.kind
                 self.configure(command.config)
+                if ends_replies:  # it becomes a transcription session, and the greeting may be playing
+                    self.session.cancel_reply(including_request=True)
                 self.realtime.session_updated(command, voice=self.voice)
             case CommitInput():
                 await self._commit(command)
@@ -302,7 +305,7 @@ class RealtimeSession:
         self.realtime.use_logprobs(lambda text: logprobs_of(self.session.engines.recognizer, text))
         self.microphone.noise_reduction = config.noise_reduction
         self._config, self.mcp.session = config, self.session
-        self.mcp.configure(config.mcp_servers)
+        self.mcp.configure(config.mcp_servers if config.kind == "realtime" else ())
         self._refresh_tools()
         self.speaker.trusts_reports = config.extensions.playout
 
@@ -372,7 +375,7 @@ class RealtimeSession:
         """Handles a lost connection: the conversation continues in silence, and messages to the client are dropped."""
         self.speaker.on_disconnect()
         self.microphone.on_disconnect()
-        self.responses.out_of_band.on_disconnect()
+        self.responses.on_disconnect()
         self.changed = self._forget
 
     def _forget(self) -> None:
@@ -387,7 +390,7 @@ class RealtimeSession:
             received_ms: How much of it the client has received.
         """
         self.changed = _do_nothing  # until the new connection sets it
-        self.responses.out_of_band.on_disconnect()
+        self.responses.on_disconnect()
         under_way = self._current_reply
         self.realtime.on_reconnect(
             self.session.history.items,

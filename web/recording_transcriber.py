@@ -22,6 +22,8 @@ log = logging.getLogger(__name__)
 
 MAX_WAITING = 32
 """Recordings that may wait for their transcript."""
+MAX_WAITING_BYTES = 16 << 20
+"""Their size: three of the longest. One message may exceed it."""
 
 TIMEOUT_S = 60.0
 """Time limit for one recording. A response may be waiting for it."""
@@ -55,7 +57,8 @@ class RecordingTranscriber:
     @property
     def full(self) -> bool:
         """Whether no more recordings are accepted."""
-        return len(self._waiting) >= MAX_WAITING
+        size = sum(len(one.recording.audio) for one in self._waiting)
+        return len(self._waiting) >= MAX_WAITING or size >= MAX_WAITING_BYTES
 
     @property
     def busy(self) -> bool:

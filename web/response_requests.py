@@ -127,6 +127,11 @@ class ResponseRequests:
             for command in waiting:
                 self.create(command)
 
+    def on_disconnect(self) -> None:
+        """Cancels the responses outside of the conversation, also those that wait: their client is gone."""
+        self._waiting = [command for command in self._waiting if not command.options.out_of_band]
+        self.out_of_band.on_disconnect()
+
     def drop(self) -> None:
         """Drops the requested response in the conversation that has not begun."""
         self._waiting = [command for command in self._waiting if command.options.out_of_band]

@@ -58,6 +58,7 @@ def no_room() -> bool:
 _HELD_BACK = "repartee.held_back"
 _BUSY = "repartee.busy"
 _CONFIG = "repartee.session_config"
+_GUEST = "repartee.guest"
 
 
 @contextmanager
@@ -75,9 +76,19 @@ def held_back(scope: Scope) -> None:
     scope["state"][_HELD_BACK]()
 
 
-def pass_config(scope: Scope, config: SessionConfig | None) -> None:
-    """Sets the initial settings of the session of this connection; None: the server's."""
+def pass_config(scope: Scope, config: SessionConfig | None, *, is_guest: bool = True) -> None:
+    """Sets the initial settings of the session of this connection; None: the server's.
+
+    `is_guest`: they belong to a client secret, so that the client may be anybody.
+    """
     scope.setdefault("state", {})[_CONFIG] = config
+    scope["state"][_GUEST] = config is not None and is_guest
+
+
+def is_guest(scope: Scope) -> bool:
+    """Returns whether the session was opened with a client secret."""
+    guest: bool = scope.get("state", {}).get(_GUEST, False)
+    return guest
 
 
 def passed_config(scope: Scope) -> SessionConfig | None:

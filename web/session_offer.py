@@ -12,7 +12,7 @@ from assistant.pipeline.engines import EngineChoice, Engines
 from assistant.skills.timers import Timers
 from audio.extra import installing
 from web.phone.session import call_of, config_of_call
-from web.session_acceptor import passed_config
+from web.session_acceptor import is_guest, passed_config
 from web.wire.session_config import Limit, SemanticVad, SessionConfig, SessionOffer
 
 _VADS_WITH_THRESHOLD = ("silero", "cascade")
@@ -74,7 +74,7 @@ def engines_for(engines: Engines, config: SessionConfig, websocket: WebSocket) -
     It says nothing, so the timers of this machine's user do not ring in it. A telephone caller and the client of a
     client secret may be anybody: they have timers of their own, which end with the session.
     """
-    if config.kind != "realtime" or call_of(websocket.scope) is not None or passed_config(websocket.scope):
+    if config.kind != "realtime" or call_of(websocket.scope) is not None or is_guest(websocket.scope):
         engines.skill_effects.timers = Timers()
     if config.kind == "realtime":
         return engines

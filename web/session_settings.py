@@ -4,12 +4,13 @@ from dataclasses import asdict, replace
 
 from assistant.history.history import History
 from assistant.pipeline.session import Session
+from assistant.skills.timers import Timers
 from assistant.turns.settings import TurnSettings
 from audio.stt import Recognizer, TokenRecognizer
 from audio.vad import DEFAULT_THRESHOLD, AdjustableVad
 from web.client_settings import reply_options, turn_settings
 from web.wire.items import JsonObject
-from web.wire.session_config import Profile, ServerVad, SessionConfig, Truncation
+from web.wire.session_config import Profile, ServerVad, SessionConfig
 
 
 def apply_settings(session: Session, base: TurnSettings, profile: Profile, config: SessionConfig) -> None:
@@ -23,12 +24,13 @@ def apply_settings(session: Session, base: TurnSettings, profile: Profile, confi
     """
     session.turns.settings = turn_settings(base, profile, config)
     session.history.instructions = config.instructions
-    _truncate(session.history, config.truncation)
+    _truncate(session.history, config)
     session.reply_options = reply_options(config)
     tracing = asdict(config.tracing) if config.tracing is not None else {}
     session.recorder.tracing = {name: value for name, value in tracing.items() if value}
-    if config.kind == "transcription":
+    if config.kind == "transcription":  # it may have begun as a conversation
         session.settings = replace(session.settings, greeting="")
+        session.engines.skill_effects.timers = Timers()
     recognizer = session.engines.recognizer
     if isinstance(recognizer, TokenRecognizer):
         recognizer.keep_tokens(wanted=config.logprobs)
@@ -37,8 +39,10 @@ def apply_settings(session: Session, base: TurnSettings, profile: Profile, confi
         vad.set_threshold(detection.threshold if isinstance(detection, ServerVad) else DEFAULT_THRESHOLD)
 
 
-def _truncate(history: History, truncation: Truncation) -> None:
-    history.truncates = truncation.kind != "disabled"
+def _truncate(history: History, config: SessionConfig) -> None:
+    truncation = config.truncation
+    # A transcription session has no prompt: nothing leaves it, and no summary is made of what does.
+    history.truncates = truncation.kind != "disabled" and config.kind == "realtime"
     history.own_max_tokens, history.kept = truncation.post_instructions, truncation.retention_ratio
 
 

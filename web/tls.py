@@ -72,7 +72,7 @@ class ServerTls:
             found = await asyncio.to_thread(self._read)
             _context_of(found)  # a pair that does not fit would leave the context without a key
             self.context.load_cert_chain(found.cert_file, found.key_file)
-        except (CertificateError, OSError) as error:
+        except Exception as error:  # noqa: BLE001 - usually CertificateError or OSError; no mistake in a file ends the server
             _log.warning("the renewed certificate is not used: %s", error)
         else:
             if found.fingerprint != self.certificate.fingerprint:

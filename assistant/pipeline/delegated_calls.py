@@ -97,6 +97,10 @@ class DelegatedCalls:
             output, outcome = f"error: no answer within {settings.background_timeout_s:g} s", "timed out"
         except ToolError as error:
             output = f"error: {error}"
+        except Exception:
+            self._end(begun, outcome, f"result of task {begun.number}: error: internal error")
+            self._deliver()
+            raise
         self._end(begun, outcome, f"result of task {begun.number}: {output}")
         self._deliver()
 

@@ -24,6 +24,9 @@ from llm.http.encoding import PLAIN, coding_of
 if TYPE_CHECKING:
     from mcp.client._transport import Transport
 
+GOODBYE_TIMEOUT_S = 2.0
+"""Longest wait for a server that is told that its session is over."""
+
 CLOSED = "the connection to the server was closed"
 
 
@@ -105,7 +108,7 @@ class ServerConnection:
         http = httpx2.AsyncClient(
             headers={**dict(self.server.headers), **PLAIN},
             timeout=httpx2.Timeout(LIST_TIMEOUT_S, read=None),
-            event_hooks={"response": [self._check_response]},
+            event_hooks={"request": [_limit_goodbye], "response": [self._check_response]},
             verify=httpx2.create_ssl_context() if self.server.url.startswith("https:") else True,
             trust_env=False,
             follow_redirects=False,
@@ -161,6 +164,12 @@ class ServerConnection:
             self._end.set()
         end.set()
         self._client = None
+
+
+async def _limit_goodbye(request: httpx2.Request) -> None:
+    """Limits the time of the last request. Answers to the others may take long, and their callers limit them."""
+    if request.method == "DELETE":
+        request.extensions["timeout"]["read"] = GOODBYE_TIMEOUT_S
 
 
 def _retrieved(opened: "asyncio.Future[Client]") -> None:

@@ -14,6 +14,8 @@ from wire_client import SERVICE, Client, Event
 
 from assistant.history.items import ROOT, SoundPart, UserMessage
 from audio.errors import SttError
+from web import recording_transcriber
+from web.connection import Connections, _Conversation
 from web.recording_transcriber import MAX_WAITING
 from web.wire.realtime import Realtime
 from web.wire.session_config import SessionOffer
@@ -205,6 +207,45 @@ def test_too_many_recordings_at_once_are_refused() -> None:
         for _ in range(MAX_WAITING + 1):
             await harness.add(sound(0.1))
         assert harness.errors == ["rate_limit_exceeded"]
+
+    run_scene(scene, ItemHarness())
+
+
+def test_recordings_of_too_many_bytes_at_once_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recording_transcriber, "MAX_WAITING_BYTES", 48_000)
+
+    async def scene(harness: SessionHarness) -> None:
+        assert isinstance(harness, ItemHarness)
+        for _ in range(3):
+            await harness.add(sound(0.6))
+        assert harness.errors == ["rate_limit_exceeded"]
+
+    run_scene(scene, ItemHarness())
+
+
+def test_lost_connection_drops_the_responses_that_wait_for_recordings() -> None:
+    async def scene(harness: SessionHarness) -> None:
+        assert isinstance(harness, ItemHarness)
+        await harness.add(sound())
+        await harness.send("response.create", response={"conversation": "none", "output_modalities": ["text"]})
+        harness.talk.on_disconnect()
+        await asyncio.sleep(5)
+
+    harness = ItemHarness()
+    run_scene(scene, harness)
+    assert harness.model.asked == []
+
+
+def test_response_that_waits_for_a_recording_keeps_a_server_that_shuts_down() -> None:
+    async def scene(harness: SessionHarness) -> None:
+        assert isinstance(harness, ItemHarness)
+        socket: Any = object()
+        conversation = _Conversation(harness.talk, "token", socket)
+        connections: Any = None
+        await harness.add(sound())
+        assert not Connections._busy(connections, conversation)
+        await harness.send("response.create")
+        assert Connections._busy(connections, conversation)
 
     run_scene(scene, ItemHarness())
 

@@ -451,6 +451,31 @@ def test_response_names_a_server_of_the_session_by_its_label() -> None:
     assert [function.name for function in harness.model.options[0].functions] == ["home_add", "home_weather"]
 
 
+def test_response_after_a_cancelled_one_that_waited_for_the_same_tools_is_made() -> None:
+    async def scene(harness: SessionHarness, _servers: ScriptedServers) -> None:
+        await ask(harness, tools=[HOME], instructions="One.")
+        await harness.send("response.cancel")
+        await harness.send("response.create", response={"tools": [HOME], "instructions": "Two."})
+        await harness.until("response.done")
+
+    harness, _ = run(scene)
+    assert [messages[0].content for messages in harness.model.asked] == ["Two."]
+
+
+def test_response_is_made_although_the_list_fails_for_an_unknown_reason() -> None:
+    class Broken(ScriptedServers):
+        async def list_tools(self, server: ClientServer) -> tuple[McpTool, ...]:
+            raise ImportError
+
+    async def scene(harness: SessionHarness, _servers: ScriptedServers) -> None:
+        await ask(harness, tools=[HOME])
+        await harness.until("response.done")
+
+    harness, _ = run(scene, servers=Broken())
+    assert harness.done[0]["status"] == "completed"
+    assert len(harness.events("mcp_list_tools.failed")) == 1
+
+
 def test_response_that_waits_for_tools_can_be_cancelled() -> None:
     async def scene(harness: SessionHarness, _servers: ScriptedServers) -> None:
         await ask(harness, tools=[HOME])

@@ -128,8 +128,9 @@ def test_token_allows_all_endpoints(tmp_path: Path) -> None:
         (b"\xff", "invalid_json"),
         (b'{"input": "\\ud800"}', "invalid_json"),
         (b"[" * 100_000, "invalid_json"),
+        (b'{"input": [' + b"[]," * 100_000 + b"[]]}", "invalid_json"),
     ],
-    ids=["half", "list", "not a number", "not UTF-8", "half a character", "deep"],
+    ids=["half", "list", "not a number", "not UTF-8", "half a character", "deep", "too many values"],
 )
 def test_malformed_json_is_refused(tmp_path: Path, path: str, body: bytes, code: str) -> None:
     async def main() -> None:

@@ -38,6 +38,14 @@ def test_reply_grows_and_is_cut_to_what_was_heard() -> None:
     assert kept_s(sounds, A) is None
 
 
+def test_replaced_sound_does_not_count() -> None:
+    sounds = ItemSounds()
+    for _ in range(10):
+        sounds.put(A, 0, [sound(15)], 24_000)
+    sounds.put(B, 0, [sound(15)], 24_000)
+    assert (kept_s(sounds, A), kept_s(sounds, B)) == (15, 15)
+
+
 def test_oldest_sound_is_dropped_beyond_the_limit() -> None:
     sounds = ItemSounds()
     items = [ItemId(f"i{number}") for number in range(5)]

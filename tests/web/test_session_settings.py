@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scripted_engines import SequenceRecognizer
-from session_harness import TRANSCRIBED, SessionHarness, run_scene
+from session_harness import LONG, TRANSCRIBED, SessionHarness, run_scene
 from wire_client import SERVICE, Client
 
 from assistant.pipeline.idle_prompt import IDLE_PROMPT
@@ -391,3 +391,34 @@ def test_silence_of_server_vad_also_bounds_the_transcript() -> None:
     long = turn_settings(base, "auto", SessionConfig(turn_detection=ServerVad(silence_duration_ms=5000)))
     assert (long.hangover_ms, long.rechecks.settle_ms) == (5000.0, 160.0)
     assert json.dumps(long.patience) == "null"
+
+
+# ---- a conversation that becomes a transcription session ----
+
+
+def test_session_that_becomes_a_transcription_session_stops_its_greeting_and_says_nothing_more() -> None:
+    harness = SessionHarness()
+    harness.session.settings = replace(harness.session.settings, greeting=LONG)
+    effects = harness.session.engines.skill_effects
+    users = effects.timers
+
+    async def scene(harness: SessionHarness) -> None:
+        await harness.until("response.created")
+        detection = {"type": "server_vad", "idle_timeout_ms": 5000}
+        await harness.update(audio={"input": {"turn_detection": detection}})
+        await harness.send("session.update", session={"type": "transcription"})
+        await harness.until("response.done")
+        await harness.speak()
+        await harness.until(TRANSCRIBED)
+        await harness.sound(7000, loud=False)
+
+    run_scene(scene, harness)
+    assert [response["status"] for response in harness.done] == ["cancelled"]
+    assert effects.timers is not users
+    assert harness.model.asked == []
+    assert not harness.session.history.truncates  # so that nothing is summarized
+
+
+def test_transcription_session_has_no_idle_timeout() -> None:
+    config = SessionConfig(kind="transcription", turn_detection=ServerVad(idle_timeout_ms=5000))
+    assert turn_settings(TurnSettings(), "auto", config).idle_timeout_ms is None

@@ -1,6 +1,7 @@
 """The server over TLS: who is accepted, what clients verify, and renewal without a restart."""
 
 import asyncio
+import socket
 import ssl
 from datetime import timedelta
 from pathlib import Path
@@ -17,7 +18,7 @@ from websockets.exceptions import InvalidStatus
 from assistant.commands.doctor.machine import certificate_finding
 from assistant.config.loading import ConfigError
 from assistant.config.server_settings import ServerSection
-from assistant.tls.certificate import read_certificate
+from assistant.tls.certificate import Certificate, read_certificate
 from web import acceptor
 from web.qr_code import qr_lines
 from web.remote.address import address_of
@@ -235,3 +236,27 @@ def test_doctor_checks_the_certificate(tmp_path: Path) -> None:
     assert level(section(*write_pair(tmp_path))) == "ok"
     assert level(section(*write_pair(tmp_path, ends=timedelta(days=5)))) == "warn"
     assert level(section(*write_pair(tmp_path, ends=timedelta(hours=-1)))) == "fail"
+
+
+def test_client_that_never_finishes_its_handshake_does_not_delay_the_shutdown(tmp_path: Path) -> None:
+    async def main() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            accepting = acceptor.Acceptor(listening, asyncio.Protocol, tls=tls_of(*write_pair(tmp_path)).context)
+            _, writer = await asyncio.open_connection(*listening.getsockname())
+            await asyncio.sleep(0.1)
+            accepting.close()
+            async with asyncio.timeout(2):
+                await accepting.wait_closed()
+            writer.close()
+
+    asyncio.run(main())
+
+
+def test_unexpected_error_of_a_renewed_certificate_does_not_end_the_server(tmp_path: Path) -> None:
+    def broken() -> Certificate:
+        raise RuntimeError
+
+    tls = tls_of(*write_pair(tmp_path))
+    before, tls._read = tls.certificate, broken
+    asyncio.run(tls.look(renew=True))
+    assert tls.certificate is before

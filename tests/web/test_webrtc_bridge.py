@@ -91,6 +91,19 @@ def test_conversation_in_another_format_does_not_go_on_over_webrtc(form: str, be
     assert (bridge.began, bridge.refused is None) == (began, began)
 
 
+@pytest.mark.parametrize(("form", "began"), [("audio/pcm", True), ("audio/pcmu", False)])
+def test_transcription_session_has_no_output_format(form: str, began: bool) -> None:
+    bridge = CallBridge()
+    bridge.on_event(text("session.created", session={"audio": {"input": {"format": {"type": form}}}}))
+    assert (bridge.began, bridge.refused is None) == (began, began)
+
+
+def test_event_that_is_too_long_for_the_channel_becomes_an_error() -> None:
+    (error,) = [json.loads(CallBridge().too_long(text("conversation.item.retrieved", item={})))]
+    assert error["error"]["code"] == "message_too_large"
+    assert "conversation.item.retrieved" in error["error"]["message"]
+
+
 def test_append_is_refused_by_name() -> None:
     bridge = CallBridge()
     bridge.on_message(text("input_audio_buffer.append", audio="", event_id="mine"))
@@ -121,11 +134,34 @@ def test_client_with_extensions_keeps_the_calls_own_reports() -> None:
     assert (report["played_ms"], report["finished"], report["latency_ms"]) == (0.0, False, 500)
 
 
+@pytest.mark.parametrize("events", [True, False])
+def test_client_that_declared_the_extensions_before_can_resume(events: bool) -> None:
+    bridge = CallBridge()
+    session = {"audio": {"input": {"format": {"type": "audio/pcm"}}}, "repartee": {"events": events}}
+    bridge.on_event(text("session.created", session=session))
+    assert bridge.resumable == events
+
+
 @pytest.mark.parametrize("message", ["", "{", "[]", '"append"', '{"type": 3, "append": 1}', "[" * 100_000 + "append"])
 def test_malformed_messages_are_left_to_the_session(message: str) -> None:
     bridge = CallBridge()
     bridge.on_message(message)
     assert list(bridge.to_session) == [message]
+
+
+def test_message_that_is_too_costly_to_parse_is_left_to_the_session() -> None:
+    bridge = CallBridge()
+    message = text("session.update", session={"repartee": {}, "tools": [[]] * 30_000})
+    bridge.on_message(message)
+    assert bridge.to_session[0] is message
+    assert not bridge.resumable
+
+
+def test_format_of_a_wrong_type_is_left_to_the_session() -> None:
+    bridge = CallBridge()
+    message = text("session.update", session={"audio": {"input": {"format": {"type": []}}}})
+    bridge.on_message(message)
+    assert bridge.to_session[0] is message
 
 
 # ---- offers ----

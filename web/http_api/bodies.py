@@ -16,6 +16,7 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 
 from web.access_control import CALLS_PATH
+from web.event_limits import MAX_VALUES, has_too_many_values
 from web.http_api.errors import ApiError
 from web.wire.fields import FieldError
 from web.wire.parse import object_of
@@ -84,6 +85,8 @@ class BodyReader:
         text = await self.text(request)
         if not text:
             return {}
+        if has_too_many_values(text):  # parsing it would block the event loop
+            raise ApiError(400, "invalid_json", f"the body has more than {MAX_VALUES} values")
         try:
             return object_of(text)
         except FieldError as error:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from audio.units import Pcm
+from web.event_limits import refusal
 from web.webrtc.outgoing import OutgoingAudio
 
 FIRST_DELAY_S = 0.08
@@ -67,8 +68,8 @@ class CallBridge:
         self.to_session.append(f'{{"type":"input_audio_buffer.append","audio":"{sound}"}}')
 
     def on_message(self, text: str) -> None:
-        """Takes a message of the data channel."""
-        if any(part in text for part in _LOOKED_AT):
+        """Takes a message of the data channel. One that is too costly to parse is left to the session."""
+        if any(part in text for part in _LOOKED_AT) and refusal(text, len(text), len(text)) is None:
             try:
                 event = json.loads(text)
             except (ValueError, RecursionError):
@@ -98,7 +99,7 @@ class CallBridge:
             audio = session.get("audio")
             part = audio.get(side) if isinstance(audio, dict) else None
             form = part.get("format") if isinstance(part, dict) else None
-            if part is not None and isinstance(form, dict) and form.get("type") in {"audio/pcmu", "audio/pcma"}:
+            if part is not None and isinstance(form, dict) and form.get("type") in ("audio/pcmu", "audio/pcma"):
                 path = f"session.audio.{side}.format"
                 self._refuse(event, path, f"{path}: a WebRTC call is always in Opus; leave it out")
                 del part["format"]
@@ -127,7 +128,7 @@ class CallBridge:
         if text.startswith(_DELTA):
             self._play(json.loads(text))
             return
-        kind = text[9 : text.find('"', 9)]  # every event begins with its type
+        kind = _type_of(text)
         if kind == "response.done":
             self._response_done(json.loads(text)["response"])
         elif kind in {"conversation.item.truncated", "conversation.item.deleted"}:
@@ -140,7 +141,9 @@ class CallBridge:
             if kind == "error":
                 self.refused = (str(event["error"]["code"]), str(event["error"]["message"]))
             self.began = kind == "session.created"
-            if self.began and event["session"]["audio"]["output"]["format"]["type"] != "audio/pcm":
+            if self.began and event["session"].get("repartee", {}).get("events"):
+                self.resumable = True  # it was declared in the form, or on an earlier connection
+            if self.began and any(side["format"]["type"] != "audio/pcm" for side in event["session"]["audio"].values()):
                 self.began, self.refused = False, ("not_supported", "a conversation in G.711 cannot go on over WebRTC")
         self.to_client.append(text)
 
@@ -159,6 +162,18 @@ class CallBridge:
         if dropped is not None:
             self._cleared = dropped
             self._tell_buffer("cleared", dropped)
+
+    def too_long(self, text: str) -> str:
+        """Returns the error for an event that is too long for the data channel."""
+        message = f"an event of type {_type_of(text)} is too long for the data channel; connect by WebSocket to get it"
+        error = {
+            "type": "server_error",
+            "code": "message_too_large",
+            "message": message,
+            "param": None,
+            "event_id": None,
+        }
+        return json.dumps({"type": "error", "event_id": f"event_{secrets.token_hex(8)}", "error": error})
 
     # ---- playback ----
 
@@ -186,3 +201,8 @@ class CallBridge:
     def _tell(self, kind: str, **fields: object) -> None:
         event = {"type": kind, "event_id": f"event_{secrets.token_hex(8)}", **fields}
         self.to_client.append(json.dumps(event, separators=(",", ":")))
+
+
+def _type_of(text: str) -> str:
+    """Returns the type of a server event, with which each begins."""
+    return text[9 : text.find('"', 9)]

@@ -41,8 +41,10 @@ FLUSH_TIMEOUT_S = 0.5
 MAX_LATE_S = 0.2
 """A sender that is later than this skips frames instead of catching up."""
 
-MAX_WAITING_CHARS = 8_000_000
+MAX_WAITING_CHARS = 11_000_000
 """Messages that wait for the session: two minutes of sound. Beyond it the call ends."""
+MESSAGE_CHARS = 500
+"""What a message occupies besides its text. A client may send many that are empty."""
 MAX_UNSENT_CHARS = 8_000_000
 """Events that wait for the data channel. Beyond it the call ends: the client does not read."""
 MAX_EVENT_CHARS = 250_000
@@ -100,11 +102,11 @@ class Call:
                     transceiver.setCodecPreferences(codecs)
                     divert_packets(transceiver.receiver, self._on_packet)
                 await self._peer.setLocalDescription(await self._peer.createAnswer())
+            answer, self._payload_type = with_redundancy(self._peer.localDescription.sdp)
         except TimeoutError:
             raise
         except Exception as error:  # aiortc raises errors of many kinds for an offer it does not understand
             raise ValueError(f"{type(error).__name__}: {error}") from error
-        answer, self._payload_type = with_redundancy(self._peer.localDescription.sdp)
         return answer
 
     def _on_state(self) -> None:
@@ -175,7 +177,7 @@ class Call:
             self._changed.clear()
             await self._changed.wait()
         message = self._waiting.popleft()
-        self._waiting_chars -= len(message.get("text") or "")
+        self._waiting_chars -= _size_of(message)
         return message
 
     async def _send(self, message: Message) -> None:
@@ -193,20 +195,29 @@ class Call:
         while to_session:
             text = to_session.popleft()
             if not self._over:
-                self._waiting.append({"type": "websocket.receive", "text": text})
-                self._waiting_chars += len(text)
-                self._changed.set()
+                self._wait({"type": "websocket.receive", "text": text})
         channel = self._channel
         while to_client and channel is not None and channel.readyState == "open":
-            text = to_client.popleft()
-            if len(text) <= MAX_EVENT_CHARS:
-                channel.send(text)
-            else:
-                _log.warning("call %s: an event of %d characters is too long for WebRTC", self.call_id, len(text))
+            self._tell(channel, to_client.popleft())
         unsent = sum(map(len, to_client)) + (0 if channel is None else channel.bufferedAmount)
         if self._waiting_chars > MAX_WAITING_CHARS or unsent > MAX_UNSENT_CHARS:
             _log.warning("call %s was ended: %s", self.call_id, "its client does not read, or sends too fast")
             self.hang_up()
+
+    def _wait(self, message: Message) -> None:
+        """Adds a message for the session."""
+        self._waiting.append(message)
+        self._waiting_chars += _size_of(message)
+        self._changed.set()
+
+    def _tell(self, channel: RTCDataChannel, text: str) -> None:
+        """Sends an event. For one that is longer than the channel or the client takes, an error is sent."""
+        with suppress(ValueError):
+            if len(text) <= MAX_EVENT_CHARS:
+                channel.send(text)
+                return
+        with suppress(ValueError):
+            channel.send(self.bridge.too_long(text))
 
     async def _flush(self) -> None:
         """Waits for the last events to leave."""
@@ -234,8 +245,8 @@ class Call:
             self.bridge.on_message(message)
             self._pass_on()
         elif isinstance(message, bytes):  # answered as over a WebSocket
-            self._waiting.append({"type": "websocket.receive", "bytes": message})
-            self._changed.set()
+            self._wait({"type": "websocket.receive", "bytes": message})
+            self._pass_on()
 
     # ---- sound ----
 
@@ -263,6 +274,10 @@ class Call:
         if self.bridge.to_session or self.bridge.to_client:
             self._pass_on()
         return SILENCE if frame is None else self._encoder.encode(frame)
+
+
+def _size_of(message: Message) -> int:
+    return MESSAGE_CHARS + len(message.get("text") or message.get("bytes") or "")
 
 
 class _ReplyTrack(MediaStreamTrack):

@@ -21,7 +21,7 @@ from web.access_control import CALLS_PATH, REALTIME_PATHS
 from web.http_api.bodies import BodyReader
 from web.http_api.errors import ApiError
 from web.http_api.serving import ServerState, respond
-from web.session_acceptor import pass_config, passed_config
+from web.session_acceptor import is_guest, pass_config, passed_config
 from web.webrtc.offer import check_offer
 from web.webrtc.session import config_of_call, config_of_form
 from web.websocket_backpressure import set_abort
@@ -122,7 +122,7 @@ class Calls:
     def _config(self, scope: Scope, session: str | None) -> SessionConfig:
         """Returns the settings of the call: those of its client secret or the server's, changed by the form."""
         config = config_of_call(passed_config(scope) or self.initial_config())
-        return config if session is None else config_of_form(config, session, self.service().language)
+        return config if session is None else config_of_form(config, session, self.service())
 
     async def _begin(
         self, tasks: asyncio.TaskGroup, make: "type[Call]", scope: Scope, offer: str
@@ -193,5 +193,5 @@ def _scope_of(scope: Scope, config: SessionConfig) -> Scope:
         "subprotocols": [],
         "state": {},
     }
-    pass_config(shown, config)
+    pass_config(shown, config, is_guest=is_guest(scope))
     return shown

@@ -2,11 +2,13 @@
 
 from dataclasses import replace
 
+from web.event_limits import MAX_VALUES, has_too_many_values
 from web.http_api.errors import ApiError
 from web.wire.fields import FieldError, Refusals
 from web.wire.parse import object_of
 from web.wire.session_config import AudioFormat, SessionConfig
 from web.wire.session_fields import updated
+from web.wire.session_object import Service
 
 
 def config_of_call(config: SessionConfig) -> SessionConfig:
@@ -19,11 +21,13 @@ def config_of_call(config: SessionConfig) -> SessionConfig:
     )
 
 
-def config_of_form(config: SessionConfig, session: str, language: str) -> SessionConfig:
+def config_of_form(config: SessionConfig, session: str, service: Service) -> SessionConfig:
     """Returns the settings changed by the field `session` of a form. Raises ApiError for the first invalid field."""
+    if has_too_many_values(session):
+        raise ApiError(400, "invalid_json", f"session has more than {MAX_VALUES} values", "session")
     refusals = Refusals()
     try:
-        changed = updated(config, object_of(session), language, refusals)
+        changed = updated(config, object_of(session), service.language, refusals, service.offer)
     except FieldError as error:
         raise ApiError(400, error.code, str(error), error.param or "session") from error
     if refusals.errors:

@@ -242,3 +242,13 @@ def test_no_skill_acts_on_words_that_cancel() -> None:
     scene.piece.skill_effects.effect_of = lambda messages: acted.append(messages[-1].content)
     scene.run()
     assert acted == ["write a report"]
+
+
+def test_call_that_fails_for_an_unknown_reason_ends_and_is_told() -> None:
+    class Broken(ScriptedTools):
+        async def call(self, name: str, arguments: str) -> str:
+            raise KeyError
+
+    result = Scene(tools=Broken(functions=(REPORT, WEATHER, ADD))).run()
+    assert result.chunks == ["I will look into it.", "It says internal error."]
+    assert result.problems == ["internal error beside the conversation: KeyError"]

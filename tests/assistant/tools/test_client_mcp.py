@@ -54,15 +54,24 @@ async def listening(port: int) -> None:
 
 
 @contextmanager
-def answering(answer: Callable[[BaseHTTPRequestHandler], None]) -> Generator[tuple[int, list[dict[str, str]]]]:
-    """Runs an HTTP server that answers each POST like this; yields its port and the headers that it got."""
+def answering(
+    answer: Callable[[BaseHTTPRequestHandler], None], other: Callable[[BaseHTTPRequestHandler], None] | None = None
+) -> Generator[tuple[int, list[dict[str, str]]]]:
+    """Runs an HTTP server that answers each POST like this; yields its port and the headers that it got.
+
+    `other`: answers each DELETE.
+    """
     seen: list[dict[str, str]] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             seen.append({name.lower(): value for name, value in self.headers.items()})
-            self.rfile.read(int(self.headers["content-length"]))
+            self.body = self.rfile.read(int(self.headers["content-length"]))
             answer(self)
+
+        def do_DELETE(self) -> None:
+            if other is not None:
+                other(self)
 
         def log_message(self, *_: object) -> None:
             pass
@@ -178,6 +187,47 @@ def test_wrong_answer_is_an_error(status: int, headers: dict[str, str], body: by
             assert "secret" not in str(failed)
 
         run(f"127.0.0.1:{port}", test)
+
+
+def _as_server(handler: BaseHTTPRequestHandler) -> None:
+    """Answers a POST as an MCP server without tools does."""
+    asked = json.loads(handler.body)  # type: ignore[attr-defined]
+    result: dict[str, object] = {"tools": []}
+    if asked["method"] == "initialize":
+        version = asked["params"]["protocolVersion"]
+        info = {"name": "scripted", "version": "1"}
+        result = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info}
+    body = json.dumps({"jsonrpc": "2.0", "id": asked.get("id"), "result": result}).encode() if "id" in asked else b""
+    handler.send_response(200 if body else 202)
+    for name, value in (
+        ("Content-Type", "application/json"), ("Mcp-Session-Id", "one"), ("Content-Length", str(len(body)))
+    ):  # fmt: skip
+        handler.send_header(name, value)
+    handler.end_headers()
+    handler.wfile.write(body)
+
+
+def test_server_that_does_not_answer_a_goodbye_does_not_keep_the_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    from assistant.tools import client_mcp_connection  # noqa: PLC0415 - an extra
+
+    monkeypatch.setattr(client_mcp_connection, "GOODBYE_TIMEOUT_S", 0.3)
+    asked: list[str] = []
+    ended = threading.Event()
+
+    def hang(handler: BaseHTTPRequestHandler) -> None:
+        asked.append(handler.command)
+        ended.wait(30)
+
+    with answering(_as_server, other=hang) as (port, _):
+
+        async def test(servers: ClientMcpThread) -> None:
+            assert await servers.list_tools(ClientServer("home", f"http://127.0.0.1:{port}/mcp")) == ()
+
+        try:
+            run(f"127.0.0.1:{port}", test)
+        finally:
+            ended.set()
+    assert "DELETE" in asked
 
 
 def test_unlisted_host_is_not_connected_to() -> None:
