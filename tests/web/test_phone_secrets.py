@@ -32,9 +32,9 @@ def start(token: str) -> str:
     )
 
 
-async def secret_of(server: SessionServer, token: str | None) -> str:
+async def secret_of(server: SessionServer, token: str | None, **fields: str) -> str:
     headers = {"Authorization": f"Bearer {token}"} if token else {}
-    session = {"instructions": "Speak like a pirate."}
+    session = fields or {"instructions": "Speak like a pirate."}
     async with httpx.AsyncClient(trust_env=False) as client:
         answer = await client.post(
             f"http://127.0.0.1:{server.port}/v1/realtime/client_secrets", headers=headers, json={"session": session}
@@ -71,6 +71,17 @@ def test_client_secret_admits_a_call(tmp_path: Path, token: str | None) -> None:
             assert await closed_with(server, in_start="ek_unknown") == 1008
             with pytest.raises(InvalidStatus):
                 await closed_with(server, header="ek_unknown")
+
+    asyncio.run(main())
+
+
+def test_secret_of_a_transcription_session_opens_no_call(tmp_path: Path) -> None:
+    async def main() -> None:
+        loader = ScriptedEngineLoader(settings_for(tmp_path), os.environ)
+        async with session_server(loader, TOKEN) as server:
+            secret = await secret_of(server, TOKEN, type="transcription")
+            assert await closed_with(server, in_start=secret) == 1008
+            assert await closed_with(server, header=secret) == 1008
 
     asyncio.run(main())
 

@@ -39,6 +39,23 @@ def test_tokens_behind_one_address_have_rates_of_their_own() -> None:
     assert limits.allows("requests", "10.0.0.1", ["Bearer two"])
 
 
+@pytest.mark.parametrize(
+    "spelling", [["bearer one"], ["BEARER  one "], ["Basic one"]], ids=["lower case", "blanks", "another scheme"]
+)
+def test_spellings_of_one_token_have_one_rate(spelling: list[str]) -> None:
+    limits = RateLimits(Clock())
+    for _ in range(RATES["requests"].burst):
+        assert limits.allows("requests", "10.0.0.1", ["Bearer one"])
+    assert not limits.allows("requests", "10.0.0.1", spelling)
+
+
+def test_several_tokens_of_one_request_have_one_rate() -> None:
+    limits = RateLimits(Clock())
+    for number in range(RATES["requests"].burst):
+        assert limits.allows("requests", "10.0.0.1", ["Bearer one", f"Bearer {number}"])
+    assert not limits.allows("requests", "10.0.0.1", ["Bearer one", "Bearer other"])
+
+
 def test_clients_are_forgotten_in_order() -> None:
     limits = RateLimits(Clock())
     for number in range(MAX_CLIENTS + 10):

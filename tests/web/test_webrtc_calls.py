@@ -238,8 +238,9 @@ def test_token_or_client_secret_opens_a_call(tmp_path: Path) -> None:
                 assert (status, error["code"]) == (401, code)
             async with in_call(server.port, token=TOKEN):
                 pass
-            secrets = AsyncOpenAI(base_url=server.openai, api_key=TOKEN).realtime.client_secrets
-            secret = await secrets.create(session={"type": "realtime", "instructions": "Be a pirate."})
+            async with AsyncOpenAI(base_url=server.openai, api_key=TOKEN) as client:
+                session: Any = {"type": "realtime", "instructions": "Be a pirate."}
+                secret = await client.realtime.client_secrets.create(session=session)
             async with in_call(server.port, token=secret.value) as caller:
                 assert caller.of("session.created")[0]["session"]["instructions"] == "Be a pirate."
 
@@ -342,12 +343,12 @@ def test_openai_client_creates_and_hangs_up_a_call(tmp_path: Path) -> None:
     async def main() -> None:
         async with session_server(loader(tmp_path)) as server:
             caller = await offered()
-            calls = AsyncOpenAI(base_url=server.openai, api_key="none").realtime.calls
-            answer = await calls.with_raw_response.create(
-                sdp=caller.peer.localDescription.sdp, session={"type": "realtime", "instructions": "Be brief."}
-            )
-            assert answer.status_code == 201
-            await calls.hangup(answer.headers["Location"].rpartition("/")[2])
+            async with AsyncOpenAI(base_url=server.openai, api_key="none") as client:
+                answer = await client.realtime.calls.with_raw_response.create(
+                    sdp=caller.peer.localDescription.sdp, session={"type": "realtime", "instructions": "Be brief."}
+                )
+                assert answer.status_code == 201
+                await client.realtime.calls.hangup(answer.headers["Location"].rpartition("/")[2])
             await caller.peer.close()
             await over(server)
 

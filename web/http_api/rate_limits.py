@@ -44,9 +44,16 @@ class RateLimits:
     _left: dict[Kind, "OrderedDict[bytes, tuple[float, float]]"] = field(default_factory=dict)
 
     def allows(self, kind: Kind, address: str, keys: Iterable[str] = ()) -> bool:
-        """Counts a request of a client. Returns whether it is within the client's rate."""
+        """Counts a request of a client. Returns whether it is within the client's rate.
+
+        Args:
+            kind: What is limited.
+            address: The client's address.
+            keys: Its Authorization headers. Only a single one counts, and only its token: others would give the same
+                client another rate for each spelling.
+        """
         rate, known = RATES[kind], self._left.setdefault(kind, OrderedDict())
-        client = hashlib.sha256("\n".join([address, *keys]).encode(errors="replace")).digest()
+        client = hashlib.sha256(f"{address}\n{_token(tuple(keys))}".encode(errors="replace")).digest()
         now_s = self.now_s()
         left, counted_s = known.pop(client, (float(rate.burst), now_s))
         left = min(float(rate.burst), left + (now_s - counted_s) * rate.per_s)
@@ -55,3 +62,7 @@ class RateLimits:
         while len(known) > MAX_CLIENTS:
             known.popitem(last=False)
         return allowed
+
+
+def _token(keys: tuple[str, ...]) -> str:
+    return keys[0].strip().partition(" ")[2].strip() if len(keys) == 1 else ""

@@ -25,9 +25,13 @@ class CallerAccess:
     client_secrets: ClientSecrets | None
 
     def __call__(self, scope: Scope, offered: Iterable[str]) -> bool:
-        """Returns whether the call may begin. The settings of a client secret become those of its session."""
-        if passed_config(scope) is not None:
-            return True  # a client secret in the header, which access control has checked
+        """Returns whether the call may begin. The settings of a client secret become those of its session.
+
+        A secret of a transcription session opens no call, because nobody would answer.
+        """
+        in_header = passed_config(scope)
+        if in_header is not None:  # access control has checked it
+            return in_header.kind == "realtime"
         keys = tuple(offered)
         sent = [key for key in keys if is_client_secret(key)][:MAX_SECRETS_SENT]
         if not sent or self.client_secrets is None:
@@ -35,4 +39,4 @@ class CallerAccess:
         # Checked without a server token too: the session would lack the settings that belong to the secret.
         config = self.client_secrets.find(sent)
         pass_config(scope, config)
-        return config is not None
+        return config is not None and config.kind == "realtime"

@@ -101,8 +101,8 @@ class PhoneEndpoint:
         offered = filter(None, (start.token, socket.query_params.get("token", "")))
         if self._authorized(socket.scope, offered):
             return start
-        why = f"call {start.call_id}: the token is missing or wrong; send REPARTEE_TOKEN or a client secret as the "
-        why += "parameter 'token'"
+        why = f"call {start.call_id}: the token is missing or wrong; send REPARTEE_TOKEN or a client secret of a "
+        why += "conversation as the parameter 'token'"
         await self._refuse(socket, "phone_token_wrong", why)
         return None
 

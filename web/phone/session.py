@@ -33,7 +33,7 @@ def config_of_call(config: SessionConfig) -> SessionConfig:
 
     Args:
         config: The server's settings, or those of the call's client secret. What a telephone call cannot have is
-            left out: commits by the client, functions, replies as text.
+            left out: commits by the client, functions, MCP servers (nobody could approve a call), replies as text.
 
     A telephone has no volume that the server could lower, so there is no ducking.
     """
@@ -42,6 +42,7 @@ def config_of_call(config: SessionConfig) -> SessionConfig:
         turn_detection=config.turn_detection or SemanticVad(),
         modality="audio",
         tools=(),
+        mcp_servers=(),
         tool_choice="auto",
         input_format=AudioFormat.ULAW,
         output_format=AudioFormat.ULAW,
