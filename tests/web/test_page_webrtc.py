@@ -45,6 +45,7 @@ def opened(closing: ExitStack, folder: Path, *room: Any, answers: tuple[str, ...
     return client
 
 
+@pytest.mark.alone
 def test_spoken_turn_over_webrtc_is_measured_as_in_the_recording(closing: ExitStack, tmp_path: Path) -> None:
     client = opened(closing, tmp_path, 4.0, WHAT_TIME, 6.0)
     client.start()
