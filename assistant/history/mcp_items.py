@@ -13,7 +13,7 @@ CANCELLED = "the call was cancelled"
 """Failure of a call whose reply was cancelled. It may have been carried out."""
 
 NOT_APPROVED = "error: not done: this call was not approved"
-"""What the model is told. A reason of the client follows."""
+"""Output of the call for the model. A reason of the client follows."""
 
 
 @dataclass(frozen=True, slots=True)

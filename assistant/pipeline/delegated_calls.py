@@ -20,7 +20,7 @@ from assistant.tools.rounds import Delivery
 from llm.chat import FunctionCall, Message
 
 OPENING_S = 0.5
-"""How long nobody has spoken and nothing has played before a result is told."""
+"""Silence on both sides before a result is told."""
 
 CHECK_S = 0.1
 """Interval of checks for an opening while a result waits."""

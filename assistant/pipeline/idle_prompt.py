@@ -1,4 +1,4 @@
-"""What the assistant does when the user has said nothing for the idle timeout after a reply."""
+"""Prompts a user who has said nothing for the idle timeout after a reply."""
 
 from dataclasses import replace
 

@@ -136,7 +136,7 @@ class Rung:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """What is set, each kind sorted by the time it will ring, and what rang last.
+    """The timers and alarms that are set, each kind sorted by the time it will ring, and the one that rang last.
 
     Attributes:
         timers: The timers.

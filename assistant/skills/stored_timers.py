@@ -49,7 +49,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """What the store must do, in this order.
+    """The changes for the store, in this order.
 
     Attributes:
         writes: The changes.

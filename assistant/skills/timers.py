@@ -81,7 +81,7 @@ Entry = Timer | Alarm
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What an effect has changed, so that it can be undone.
+    """The changes of an effect, so that it can be undone.
 
     Attributes:
         added: Numbers of the entries that it has set.

@@ -13,7 +13,7 @@ from assistant.skills.stored_timers import Pending, StoredTimer, Write, entry_of
 from assistant.skills.timers import Change, Entry, Timer, Timers
 
 LATE_S = 60.0
-"""What is overdue by more than this, in seconds, is reported as missed."""
+"""Longest delay of a ring, in seconds. A timer that is overdue by more is reported as missed."""
 
 CLAIM_TIMEOUT_S = 2.0
 """Longest wait for the store's permission to ring. After it, the timer rings without permission, perhaps twice."""

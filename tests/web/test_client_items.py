@@ -153,7 +153,7 @@ def test_without_transcription_a_given_transcript_is_used_and_no_event_is_sent()
     assert not [kind for kind in harness.kinds if "transcription" in kind]
 
 
-def test_response_that_waits_for_a_transcript_is_the_only_one_and_can_be_cancelled() -> None:
+def test_response_that_waits_for_a_transcript_can_be_cancelled() -> None:
     async def scene(harness: SessionHarness) -> None:
         assert isinstance(harness, ItemHarness)
         await harness.add(sound())

@@ -396,7 +396,7 @@ def test_silence_of_server_vad_also_bounds_the_transcript() -> None:
 # ---- a conversation that becomes a transcription session ----
 
 
-def test_session_that_becomes_a_transcription_session_stops_its_greeting_and_says_nothing_more() -> None:
+def test_change_to_a_transcription_session_stops_all_speech() -> None:
     harness = SessionHarness()
     harness.session.settings = replace(harness.session.settings, greeting=LONG)
     effects = harness.session.engines.skill_effects

@@ -61,7 +61,7 @@ class Cards:
 
     @property
     def notice(self) -> str:
-        """What the user must know about missing devices; "" if nothing."""
+        """Message about missing devices; "" if there are both."""
         if "input" not in self.lacking:
             return "" if not self.lacking else "no loudspeaker was found: replies are shown as text"
         remedy = "connect one and use /mute to open it, or type what you want to say"

@@ -116,7 +116,7 @@ def test_timer_rings_again_if_the_program_is_killed_during_the_announcement(path
     assert talk.hear() == ("pasta done",)
 
 
-def test_timer_waits_for_a_conversation_if_the_only_one_ends_before_the_announcement(path: Path) -> None:
+def test_timer_waits_if_the_conversation_ends_before_the_announcement(path: Path) -> None:
     world = World()
     one = Program(world, path)
     desk = one.converse()
