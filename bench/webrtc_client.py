@@ -46,7 +46,7 @@ class Microphone:
 
 @dataclass(slots=True)
 class Heard:
-    """What a client has heard.
+    """Sound and events that a client has received.
 
     Attributes:
         events: (time, event), without sound.

@@ -77,7 +77,7 @@ class Network:
 
 @dataclass(slots=True)
 class Course:
-    """What became of the clips in one network.
+    """Results of the clips in one network.
 
     Attributes:
         pairs: (reference, recognized text).

@@ -36,7 +36,7 @@ MAX_PENDING = 1000
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """What rang while nobody was there: the effect that had set it, and the local time without a time zone."""
+    """A timer that rang while nobody was there: the effect that had set it, and the local time without a time zone."""
 
     set_to: SetTimer | SetAlarm
     at: datetime

@@ -105,7 +105,7 @@ class ClientServer:
 
     @property
     def connection(self) -> tuple[str, str, tuple[tuple[str, str], ...], ToolFilter]:
-        """What two descriptions of the same connection and the same list of tools have in common."""
+        """Key that is equal for descriptions of the same connection and the same list of tools."""
         return self.label, self.url, self.headers, self.allowed
 
     def needs_approval(self, tool: McpTool) -> bool:

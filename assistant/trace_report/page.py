@@ -52,7 +52,7 @@ summary { cursor: pointer; }
 
 @dataclass(frozen=True, slots=True)
 class PageNotes:
-    """What the page shows besides the figures.
+    """Texts of the page besides the figures.
 
     Attributes:
         dates: When the conversations took place.

@@ -1,4 +1,4 @@
-"""What the packet-level bench counts."""
+"""Tests of the counts of the packet-level bench."""
 
 import random
 

@@ -17,7 +17,7 @@ UNAVAILABLE = re.compile(
     "No matching distribution|connection broken|timed out|ProxyError|Max retries|name resolution|No space left"
     "|ENOTFOUND|ETIMEDOUT|ECONNREFUSED|ECONNRESET|EAI_AGAIN|ENETUNREACH|ETARGET|E404|ENOSPC"
 )
-"""What pip and npm say if the registry does not have a package for this machine, or cannot be reached."""
+"""Messages of pip and npm if the registry does not have a package for this machine, or cannot be reached."""
 
 
 class CannotInstallError(Exception):

@@ -1,4 +1,4 @@
-"""What the server is expected to answer to each client program, and the page that shows it."""
+"""The expected answers of the server to each client program, and the page that shows them."""
 
 import re
 import tomllib
