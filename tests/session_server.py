@@ -33,6 +33,7 @@ from web.http_api.routes import ApiParts, api_routes, make_calls
 from web.http_api.serving import ServerState
 from web.listening_sockets import listen
 from web.metrics import Metrics
+from web.page_api.setup import SetupParts
 from web.serve import Server, uvicorn_config
 from web.session_acceptor import SessionAcceptor
 from web.session_limits import SessionLimits
@@ -155,7 +156,10 @@ class SessionServer:
 
 @asynccontextmanager
 async def session_server(
-    engine_loader: EngineLoader, token: str | None = None, allowed_hosts: Sequence[str] = ()
+    engine_loader: EngineLoader,
+    token: str | None = None,
+    allowed_hosts: Sequence[str] = (),
+    make_setup: Callable[[AccessControl], SetupParts] | None = None,
 ) -> AsyncGenerator[SessionServer]:
     """Runs the server with loaded engines while the block runs; clients need the `token`, if there is one."""
     section = engine_loader.settings.server
@@ -203,6 +207,7 @@ async def session_server(
             metrics.request_refused,
             max_audio_requests=section.max_audio_requests,
             calls=calls,
+            setup=None if make_setup is None else make_setup(access_control),
         ),
         client_secrets=client_secrets,
     )

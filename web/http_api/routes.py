@@ -23,6 +23,7 @@ from web.http_api.secret_endpoints import SecretEndpoints
 from web.http_api.serving import ApiEndpoint, AudioSlots, Handler, ServerState
 from web.http_api.speech import Speech
 from web.http_api.transcriptions import Transcriptions
+from web.page_api.setup import PageSetup, SetupParts, setup_routes
 from web.webrtc.calls import Calls
 from web.wire.session_config import SessionConfig
 from web.wire.session_object import Service
@@ -61,8 +62,13 @@ def api_routes(
     *,
     max_audio_requests: int,
     calls: Calls | None = None,
+    setup: SetupParts | None = None,
 ) -> list[BaseRoute]:
-    """Returns the routes. Without audio requests (0) there are no audio endpoints, without `calls` no WebRTC calls."""
+    """Returns the routes.
+
+    Without audio requests (0) there are no audio endpoints, without `calls` no WebRTC calls, without `setup` no first
+    set-up on the page.
+    """
 
     def answered(method: str, handle: Handler) -> ApiEndpoint:
         return ApiEndpoint(method, handle, count_refused, rates)
@@ -101,6 +107,8 @@ def api_routes(
         Route(MODELS_PATH, answered("GET", models.all)),
         Route(f"{MODELS_PATH}/{{name:path}}", answered("GET", models.one)),
     ]
+    if setup is not None:
+        routes += setup_routes(PageSetup(setup, bodies, state), answered)
     if calls is not None:
         routes += [
             Route(CALLS_PATH, answered("POST", calls.create)),
