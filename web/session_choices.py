@@ -106,7 +106,8 @@ class SessionChoices:
         if self._wish == wish:
             self._wish = used
         message = f"session.update: {param} cannot be used: {error}"
-        fields = {"language": used.language, "chosen_voice": used.voice, "endpoint": used.endpoint}
+        voice = used.voice or self.engines.current.voice.name
+        fields = {"voice": voice, "language": used.language, "chosen_voice": used.voice, "endpoint": used.endpoint}
         self._realtime.choice_failed(ProtocolError("not_supported", message, param), fields)
         self._tell()
 
