@@ -16,7 +16,6 @@ from assistant.events import (
     ReplyStarted,
     ReplyStopped,
     SessionEvent,
-    SpeechDiscarded,
     TurnFinished,
     UserTurnCommitted,
     WordsTimed,
@@ -37,6 +36,7 @@ from web.client_settings import reply_options
 from web.client_speaker import ClientSpeaker
 from web.mcp_session import McpSession
 from web.response_requests import OnEnd, OutOfBand, ResponseRequests
+from web.session_choices import SessionChoices, choosing
 from web.session_settings import apply_settings, logprobs_of
 from web.stopped_reply import StoppedReply
 from web.wire.commands import (
@@ -80,6 +80,7 @@ class RealtimeSession:
         recognizer: Returns a recognizer for recordings in messages; None: there is none.
         changed: Called when there are messages to send.
         on_out_of_band_end: Is told how each out-of-band response has ended.
+        choices: Changes the engines as the client chooses; None: it cannot.
     """
 
     realtime: Realtime
@@ -91,6 +92,7 @@ class RealtimeSession:
     recognizer: Callable[[], Awaitable[Recognizer]] | None = None
     changed: Callable[[], None] = lambda: None
     on_out_of_band_end: OnEnd = lambda _end: None
+    choices: SessionChoices | None = None
     session: Session = field(init=False)
     items: ClientItems = field(init=False)
     responses: ResponseRequests = field(init=False)
@@ -128,7 +130,7 @@ class RealtimeSession:
 
     async def run(self) -> None:
         """Runs the conversation, and transcribes the recordings in the client's messages."""
-        async with asyncio.TaskGroup() as self.items.transcriber.tasks:
+        async with asyncio.TaskGroup() as self.items.transcriber.tasks, choosing(self.choices):
             try:
                 await self.session.run()
             finally:
@@ -166,17 +168,10 @@ class RealtimeSession:
             and self.realtime.config.turn_detection is not None
         ):
             self._appended_ms = 0.0  # the server has committed it
-        self.realtime.on_event(event, self._inserted_ms(event), reply_request_pending=self.responses.pending)
+        self.realtime.on_event(
+            event, self.microphone.inserted_before(event), reply_request_pending=self.responses.pending
+        )
         self.changed()
-
-    def _inserted_ms(self, event: SessionEvent) -> float | None:
-        """Returns how much inserted silence lies before the end of speech that is over."""
-        match event:
-            case UserTurnCommitted(speech_end_ms=end_ms) if end_ms is not None:
-                return self.microphone.inserted_ms(end_ms)
-            case SpeechDiscarded(at_ms=end_ms):
-                return self.microphone.inserted_ms(end_ms)
-        return None
 
     def _send_audio(self, key: Hashable, pcm: Pcm) -> None:
         assert isinstance(key, ReplyId)
@@ -270,7 +265,7 @@ class RealtimeSession:
                 self.configure(command.config)
                 if ends_replies:  # it becomes a transcription session, and the greeting may be playing
                     self.session.cancel_reply(including_request=True)
-                self.realtime.session_updated(command, voice=self.voice)
+                self.realtime.session_updated(command, voice=command.config.chosen_voice or self.voice)
             case CommitInput():
                 await self._commit(command)
             case ClearInput():
@@ -307,6 +302,8 @@ class RealtimeSession:
         self._config, self.mcp.session = config, self.session
         self.mcp.configure(config.mcp_servers if config.kind == "realtime" else ())
         self._refresh_tools()
+        if self.choices is not None:
+            self.choices.apply(config, self.session, self.realtime, self._tell)
         self.speaker.trusts_reports = config.extensions.playout
 
     def _refresh_tools(self) -> None:

@@ -169,6 +169,12 @@ class Realtime:
         config = replace(command.config, voice=voice or command.config.voice)
         self._outbox.add("session.updated", {"session": session_object(self._session, config)})
 
+    def choice_failed(self, error: ProtocolError, used: Mapping[str, str]) -> None:
+        """Reports that chosen engines cannot be used. `used`: the fields of `SessionConfig` that apply instead."""
+        self.report(error)
+        self._reader.config = replace(self.config, **used)  # type: ignore[arg-type] - texts only
+        self._outbox.add("session.updated", {"session": session_object(self._session, self.config)})
+
     def input_cleared(self) -> None:
         """Confirms that the input buffer was cleared."""
         self._outbox.add("input_audio_buffer.cleared", {})
