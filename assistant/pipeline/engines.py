@@ -121,6 +121,7 @@ class ReplyOptions:
         context: Items that the LLM sees instead of the history; None: the history.
         answers_speech: Whether speech is answered without a request: its words then follow the context.
         client_tools: Tools of MCP servers that the client has named; None: there are none.
+        markup: Whether the text of spoken replies is also reported as the model wrote it.
     """
 
     spoken: bool = True
@@ -130,6 +131,7 @@ class ReplyOptions:
     context: tuple[Item, ...] | None = None
     answers_speech: bool = True
     client_tools: ClientTools | None = None
+    markup: bool = False
 
     def messages(self, history: History, said: str = "", *, continues: bool = False) -> tuple[Message, ...]:
         """Returns the LLM messages for a reply to `said`; see `History.messages`."""

@@ -31,7 +31,6 @@ from llm.chat import (
     AnsweringEndpoint,
     CacheLookup,
     CallInProgress,
-    ChatEvent,
     EndpointTried,
     Escalated,
     FallbackAnswers,
@@ -88,6 +87,7 @@ class Reply:
         speed: Returns the speech rate, 1 being the voice's own; called for every chunk.
         gain_db: Gain of the reply's audio; known at the commit.
         fallback_notice: Spoken before the answer of a fallback; "" if it was said before.
+        show_paragraph: Receives texts of the reply that do not come from its source.
         fallback: Name of the fallback that answers; "" for none.
         endpoint_answered: Whether an endpoint answers that is no fallback.
         cache_lookup: How the lookup in the answer cache ended; None without a cache.
@@ -117,6 +117,7 @@ class Reply:
     speed: Callable[[], float] = lambda: 1.0
     gain_db: float = 0.0
     fallback_notice: str = ""
+    show_paragraph: Callable[[str], None] = lambda _text: None
     fallback: str = ""
     endpoint_answered: bool = False
     cache_lookup: CacheLookup | None = None
@@ -275,6 +276,7 @@ class Reply:
 
     async def _apologize(self, text: str) -> None:
         self.apology = not self.answer_text
+        self.show_paragraph(text)
         await self._queue_chunk(TextChunk(text=text, index=len(self._text_chunks), ends_sentence=True))
 
     async def _queue_chunk(self, chunk: TextChunk) -> None:
@@ -317,6 +319,7 @@ class Reply:
             return ()
         if not self.spoken:
             return (TextChunk(f"{self.fallback_notice}\n\n", 0, ends_sentence=True, is_notice=True),)
+        self.show_paragraph(self.fallback_notice)
         chunker = Chunker()
         chunks = (*chunker.feed(self.fallback_notice), *chunker.finish())
         return tuple(replace(chunk, is_notice=True) for chunk in chunks)
@@ -472,10 +475,3 @@ def _ends_sentence(text: str) -> bool:
     """Returns whether a broken answer may end with this text. A number before a full stop may have had decimals."""
     bare = text.rstrip("\"'’”»)）」』")
     return bare.endswith((*"!?。！？…",)) or (bare.endswith(".") and not bare[:-1][-1:].isdigit())
-
-
-async def literal_reply(text: str, by: str) -> AsyncGenerator[ChatEvent]:
-    """Yields a reply whose text is known, such as a greeting or an apology."""
-    yield AnsweringEndpoint(by)
-    yield Token(text)
-    yield Finished("stop")
