@@ -89,7 +89,7 @@ function parseCode(lines, at, [, marks, info]) {
   let end = at + 1;
   while (end < lines.length && !closing.test(lines[end])) end++;
   const code = lines.slice(at + 1, end).map((line) => line.slice(Math.min(indent, line.length - line.trimStart().length)));
-  return [{ type: "code", language: info.trim().split(/\s+/)[0].slice(0, 40), text: code.join("\n") }, end + 1];
+  return [{ type: "code", language: info.trim(), text: code.join("\n") }, end + 1];
 }
 
 function parseFormula(lines, at, closing, open) {

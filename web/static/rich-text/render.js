@@ -48,7 +48,7 @@ function languageOf(text) {
   return "";
 }
 
-export function plainText(children) {
+function plainText(children) {
   return children.map((one) => (one.children ? plainText(one.children) : one.text ?? "\n")).join("");
 }
 
@@ -86,11 +86,18 @@ function appendLink(parent, link, units) {
   if (!plainText(link.children).includes(link.host)) parent.append(makeElement("span", { class: "link-host", dir: "ltr", text: link.host }));
 }
 
+/** Returns the direction of the first letter in a list. */
+function firstDirection(list) {
+  const text = (node) => (Array.isArray(node) ? node.map(text).join("") : (node.text ?? "") + [node.children, node.items].filter(Boolean).map(text).join(""));
+  const letter = /\p{L}/u.exec(text(list))?.[0] ?? "";
+  return /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}\p{Script=Adlam}]/u.test(letter) ? "rtl" : "ltr";
+}
+
 function renderList(list, units) {
-  const element = makeElement(list.ordered ? "ol" : "ul", { dir: "auto" });
+  const element = makeElement(list.ordered ? "ol" : "ul", { dir: firstDirection(list) }); // "auto" would ignore paragraphs, which have their own
   if (list.ordered && list.start !== 1) element.setAttribute("start", String(list.start));
   for (const { checked, children } of list.items) {
-    const item = makeElement("li", { dir: "auto" });
+    const item = makeElement("li");
     if (checked !== null) {
       item.className = "task";
       item.append(makeElement("span", { class: "task-mark", role: "img", "aria-label": checked ? "done" : "not done", text: checked ? "☑" : "☐" }));
@@ -109,7 +116,7 @@ function renderTable({ align, head, rows }) {
     return element;
   }));
   const filled = head.some((cell) => cell.length);
-  const table = makeElement("table", {}, ...(filled ? [makeElement("thead", {}, row(head.map((cell) => cell), "th"))] : []), makeElement("tbody", {}, ...rows.map((cells) => row(cells, "td"))));
+  const table = makeElement("table", {}, ...(filled ? [makeElement("thead", {}, row(head, "th"))] : []), makeElement("tbody", {}, ...rows.map((cells) => row(cells, "td"))));
   for (const cell of table.querySelectorAll("th:empty")) cell.replaceWith(makeElement("td"));
   return makeElement("div", { class: "rich-table", tabindex: "0", role: "region", "aria-label": "Table" }, table);
 }
