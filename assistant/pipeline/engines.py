@@ -97,6 +97,7 @@ class SessionSettings:
         fallback_notice: Spoken once when the model on this machine answers because no other endpoint can.
         language_hint: Returns the notice that speech may be in another language, given `Transcript.other_language`.
         dictation_rules: Say what the user dictates, in the conversation's language and region.
+        language: The conversation's language.
     """
 
     stt_timeout_s: float = 3.0
@@ -107,6 +108,7 @@ class SessionSettings:
     fallback_notice: str = ""
     language_hint: Callable[[str], str] | None = None
     dictation_rules: DictationRules = field(default_factory=DictationRules)
+    language: str = "en"
 
 
 @dataclass(frozen=True, slots=True)

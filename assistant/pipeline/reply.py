@@ -87,6 +87,7 @@ class Reply:
         speed: Returns the speech rate, 1 being the voice's own; called for every chunk.
         gain_db: Gain of the reply's audio; known at the commit.
         fallback_notice: Spoken before the answer of a fallback; "" if it was said before.
+        new_chunker: Returns what cuts the text into chunks.
         show_paragraph: Receives texts of the reply that do not come from its source.
         fallback: Name of the fallback that answers; "" for none.
         endpoint_answered: Whether an endpoint answers that is no fallback.
@@ -118,6 +119,7 @@ class Reply:
     gain_db: float = 0.0
     fallback_notice: str = ""
     show_paragraph: Callable[[str], None] = lambda _text: None
+    new_chunker: Callable[[], Chunker] = Chunker
     fallback: str = ""
     endpoint_answered: bool = False
     cache_lookup: CacheLookup | None = None
@@ -132,7 +134,7 @@ class Reply:
     released: asyncio.Event = field(default_factory=_set_event)
     spoken_transcript: SpokenTranscript = field(default_factory=SpokenTranscript)
     played: ReplySamples = field(default=ReplySamples(0))
-    _chunker: Chunker = field(default_factory=Chunker)
+    _chunker: Chunker = field(init=False)
     _chunks: "asyncio.Queue[TextChunk | None]" = field(default_factory=lambda: asyncio.Queue(MAX_QUEUED_CHUNKS))
     _subtasks: "list[asyncio.Task[None]]" = field(default_factory=list)
     _metrics: LlmMetrics | None = None
@@ -220,7 +222,7 @@ class Reply:
     async def _read_answer(self, source: AsyncGenerator[ReplyEvent]) -> None:
         loop = asyncio.get_running_loop()
         self._metrics = metrics = LlmMetrics(self.trace, self.id.attempt, self.answered_by, loop.time())
-        has_text = False
+        self._chunker, has_text = self.new_chunker(), False
         try:
             async with aclosing(source):
                 async for event in source:
@@ -301,7 +303,7 @@ class Reply:
             case Finished():
                 self.finished = event
             case ToolsCalled():
-                said, self._chunker = self._chunker.finish() if self.spoken else (), Chunker()
+                said, self._chunker = self._chunker.finish() if self.spoken else (), self.new_chunker()
                 return said
             case EndpointTried():
                 self.endpoint_answered = self.endpoint_answered or event.outcome == "answered"

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from assistant.events import FunctionCalled
 from assistant.history.history import History
@@ -12,6 +13,8 @@ from assistant.pipeline.markup_output import MarkupOutput
 from assistant.pipeline.mcp_calls import McpCalls
 from assistant.pipeline.reply import Reply
 from assistant.pipeline.session_context import SessionContext
+from assistant.text.chunker import Chunker
+from assistant.text.markup.notes import block_notes
 from assistant.tools.rounds import ApprovalNeeded, Delivery, NoTools, ReplyEvent, ToolRounds, without_made_up
 from assistant.turns.events import PrepareReply, ReplyId
 from llm.chat import AnsweringEndpoint, ChatEvent, Finished, Message, Token
@@ -46,6 +49,8 @@ class ReplySource:
         self, effect: PrepareReply, messages: tuple[Message, ...], reply_options: ReplyOptions, reply: Reply
     ) -> AsyncGenerator[ReplyEvent]:
         """Returns the events of the reply to `messages`. Where markup is shown, the reply also reports its text."""
+        notes = block_notes(self.context.settings.language, shown=reply_options.markup)
+        reply.new_chunker = partial(Chunker, notes=notes)
         events = self._events(effect, messages, reply_options, reply)
         if not (reply_options.markup and reply_options.spoken):
             return events
