@@ -31,7 +31,6 @@ from llm.chat import (
     AnsweringEndpoint,
     CacheLookup,
     CallInProgress,
-    ChatEvent,
     EndpointTried,
     Escalated,
     FallbackAnswers,
@@ -88,6 +87,8 @@ class Reply:
         speed: Returns the speech rate, 1 being the voice's own; called for every chunk.
         gain_db: Gain of the reply's audio; known at the commit.
         fallback_notice: Spoken before the answer of a fallback; "" if it was said before.
+        new_chunker: Returns what cuts the text into chunks.
+        show_paragraph: Receives texts of the reply that do not come from its source.
         fallback: Name of the fallback that answers; "" for none.
         endpoint_answered: Whether an endpoint answers that is no fallback.
         cache_lookup: How the lookup in the answer cache ended; None without a cache.
@@ -117,6 +118,8 @@ class Reply:
     speed: Callable[[], float] = lambda: 1.0
     gain_db: float = 0.0
     fallback_notice: str = ""
+    show_paragraph: Callable[[str], None] = lambda _text: None
+    new_chunker: Callable[[], Chunker] = Chunker
     fallback: str = ""
     endpoint_answered: bool = False
     cache_lookup: CacheLookup | None = None
@@ -131,7 +134,7 @@ class Reply:
     released: asyncio.Event = field(default_factory=_set_event)
     spoken_transcript: SpokenTranscript = field(default_factory=SpokenTranscript)
     played: ReplySamples = field(default=ReplySamples(0))
-    _chunker: Chunker = field(default_factory=Chunker)
+    _chunker: Chunker = field(init=False)
     _chunks: "asyncio.Queue[TextChunk | None]" = field(default_factory=lambda: asyncio.Queue(MAX_QUEUED_CHUNKS))
     _subtasks: "list[asyncio.Task[None]]" = field(default_factory=list)
     _metrics: LlmMetrics | None = None
@@ -219,7 +222,7 @@ class Reply:
     async def _read_answer(self, source: AsyncGenerator[ReplyEvent]) -> None:
         loop = asyncio.get_running_loop()
         self._metrics = metrics = LlmMetrics(self.trace, self.id.attempt, self.answered_by, loop.time())
-        has_text = False
+        self._chunker, has_text = self.new_chunker(), False
         try:
             async with aclosing(source):
                 async for event in source:
@@ -275,6 +278,7 @@ class Reply:
 
     async def _apologize(self, text: str) -> None:
         self.apology = not self.answer_text
+        self.show_paragraph(text)
         await self._queue_chunk(TextChunk(text=text, index=len(self._text_chunks), ends_sentence=True))
 
     async def _queue_chunk(self, chunk: TextChunk) -> None:
@@ -299,7 +303,7 @@ class Reply:
             case Finished():
                 self.finished = event
             case ToolsCalled():
-                said, self._chunker = self._chunker.finish() if self.spoken else (), Chunker()
+                said, self._chunker = self._chunker.finish() if self.spoken else (), self.new_chunker()
                 return said
             case EndpointTried():
                 self.endpoint_answered = self.endpoint_answered or event.outcome == "answered"
@@ -317,6 +321,7 @@ class Reply:
             return ()
         if not self.spoken:
             return (TextChunk(f"{self.fallback_notice}\n\n", 0, ends_sentence=True, is_notice=True),)
+        self.show_paragraph(self.fallback_notice)
         chunker = Chunker()
         chunks = (*chunker.feed(self.fallback_notice), *chunker.finish())
         return tuple(replace(chunk, is_notice=True) for chunk in chunks)
@@ -472,10 +477,3 @@ def _ends_sentence(text: str) -> bool:
     """Returns whether a broken answer may end with this text. A number before a full stop may have had decimals."""
     bare = text.rstrip("\"'’”»)）」』")
     return bare.endswith((*"!?。！？…",)) or (bare.endswith(".") and not bare[:-1][-1:].isdigit())
-
-
-async def literal_reply(text: str, by: str) -> AsyncGenerator[ChatEvent]:
-    """Yields a reply whose text is known, such as a greeting or an apology."""
-    yield AnsweringEndpoint(by)
-    yield Token(text)
-    yield Finished("stop")

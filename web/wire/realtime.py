@@ -14,6 +14,7 @@ from assistant.events import (
     FunctionCalled,
     InterimWords,
     ItemForgotten,
+    MarkupWritten,
     McpApprovalRequested,
     McpCallEnded,
     McpCallStarted,
@@ -294,9 +295,9 @@ class Realtime:
                 | ReplySent() | ReplyStopped()
             ):  # fmt: skip
                 self._responses.on_event(event)
-            case WordsTimed():
+            case WordsTimed() | MarkupWritten():
                 if self.config.extensions.events:
-                    self._responses.place(event)
+                    self._responses.add_extension(event)
             case ItemForgotten(item):
                 self.item_deleted(item)
             case TurnFinished(record):

@@ -105,6 +105,7 @@ class Extensions:
             turn.interrupt_after_ms:
             residual echo can look like speech for a moment. None: the server's setting.
         listening_sounds: Whether it plays listening sounds, which belong to no response.
+        markup: Whether it shows Markdown: it gets repartee.markup.
     """
 
     events: bool = False
@@ -113,6 +114,7 @@ class Extensions:
     told: bool = False
     interrupt_after_ms: int | None = None
     listening_sounds: bool = False
+    markup: bool = False
 
 
 @dataclass(frozen=True, slots=True)
