@@ -9,11 +9,11 @@ from assistant.pipeline.delegated_calls import DelegatedCalls
 from assistant.pipeline.engines import ReplyOptions
 from assistant.pipeline.full_history import refused_reply
 from assistant.pipeline.mcp_calls import McpCalls
-from assistant.pipeline.reply import Reply, literal_reply
+from assistant.pipeline.reply import Reply
 from assistant.pipeline.session_context import SessionContext
 from assistant.tools.rounds import ApprovalNeeded, Delivery, NoTools, ReplyEvent, ToolRounds, without_made_up
 from assistant.turns.events import PrepareReply, ReplyId
-from llm.chat import Message
+from llm.chat import AnsweringEndpoint, ChatEvent, Finished, Message, Token
 
 RECOGNIZER_FAILED = "Sorry, I could not hear that. My speech recognition stopped, and I am restarting it."
 
@@ -102,3 +102,10 @@ class ReplySource:
         if tools is None or not tools.offered:
             return None
         return McpCalls(tools, self.history, self.context.on_event, limits, reply.id)
+
+
+async def literal_reply(text: str, by: str) -> AsyncGenerator[ChatEvent]:
+    """Yields a reply whose text is known, such as a greeting or an apology."""
+    yield AnsweringEndpoint(by)
+    yield Token(text)
+    yield Finished("stop")
