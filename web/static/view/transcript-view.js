@@ -47,7 +47,7 @@ export class TranscriptView {
   _drawItem(item) {
     const { line, text, note } = this._lines.get(item) ?? this._makeLine(item);
     this._moveLine(item, line);
-    line.className = `item ${item.role}${item.inProgress ? " in-progress" : ""}${item.lowConfidence ? " low-confidence" : ""}${item.interrupted ? " interrupted" : ""}`;
+    line.className = `item ${item.role}${item.inProgress ? " in-progress" : ""}${item.lowConfidence ? " low-confidence" : ""}${item.interrupted ? " interrupted" : ""}${item.failure ? " failed" : ""}`;
     if (item.role === "assistant") this._drawWords(item, text);
     else text.textContent = item.text || (item.role === "user" ? "…" : "");
     note.textContent = itemNote(item);
@@ -90,6 +90,7 @@ export class TranscriptView {
 }
 
 function itemNote(item) {
+  if (item.failure) return `failed: ${item.failure}`;
   if (item.incomplete) return "not finished";
   if (item.interrupted) return "interrupted";
   if (item.role === "user" && item.lowConfidence && !item.inProgress) return "low confidence";
