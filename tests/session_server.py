@@ -160,6 +160,7 @@ async def session_server(
     token: str | None = None,
     allowed_hosts: Sequence[str] = (),
     make_setup: Callable[[AccessControl], SetupParts] | None = None,
+    allowed_origins: Sequence[str] = (),
 ) -> AsyncGenerator[SessionServer]:
     """Runs the server with loaded engines while the block runs; clients need the `token`, if there is one."""
     section = engine_loader.settings.server
@@ -178,9 +179,11 @@ async def session_server(
         resumable=connections.resumable,
         make_room=connections.make_room,
     )
-    access_control = AccessControl("127.0.0.1", port, token=token, allowed_hosts=allowed_hosts, allowed_origins=())
+    access_control = AccessControl(
+        "127.0.0.1", port, token=token, allowed_hosts=allowed_hosts, allowed_origins=allowed_origins
+    )
     client_secrets = ClientSecrets(asyncio.get_running_loop().time)
-    parts = ApiParts(engine_loader, connections.initial_config, connections.service)
+    parts = ApiParts(engine_loader, connections.initial_config, connections.service, engine_pool.choices)
     state = ServerState(engine_pool, limits, lambda: acceptor.turn_in_progress)
     acceptor.at_drain(state.ended.set)
     calls = make_calls(parts, state, acceptor)

@@ -388,6 +388,8 @@ def test_session_object_has_all_fields() -> None:
             "listening_sounds": False,
             "told": False,
             "interrupt_after_ms": None,
+            "endpoint": None,
+            "words": None,
         },
     }
 
