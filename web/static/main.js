@@ -1,6 +1,8 @@
 /** The page: connects the view with the session. */
 
 import { AudioIO, WorkletLoadError } from "./audio/audio-io.js";
+import { FirstRun } from "./first-run/first-run.js";
+import { StoredChoices } from "./first-run/storage.js";
 import { MicrophoneStream } from "./session/microphone-stream.js";
 import { browserProblem } from "./session/problems.js";
 import { RealtimeConnection } from "./session/realtime-connection.js";
@@ -55,6 +57,7 @@ class Page {
       pushToTalk: (on) => this._session?.setPushToTalk(on),
       volume: (loudness) => this._audio && (this._audio.output.volume = loudness),
     });
+    this._firstRun = new FirstRun(new StoredChoices());
     this._wasHidden = false;
     followVisibleArea();
     document.addEventListener("visibilitychange", () => this._visibilityChanged());
