@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 from dataclasses import replace
 
+from assistant.events import SessionEvent, SpeechDiscarded, UserTurnCommitted
 from audio.clock import StreamClock
 from audio.errors import AudioError
 from audio.frame import Frame
@@ -99,6 +100,15 @@ class ClientMicrophone:
     def inserted_ms(self, before_ms: float) -> float:
         """Returns how much of the line before this position is inserted silence."""
         return ms_of_samples(self._line.inserted_before(samples_of_ms(before_ms)))
+
+    def inserted_before_end(self, event: SessionEvent) -> float | None:
+        """Returns how much inserted silence lies before the end of speech that is over; None for other events."""
+        match event:
+            case UserTurnCommitted(speech_end_ms=end_ms) if end_ms is not None:
+                return self.inserted_ms(end_ms)
+            case SpeechDiscarded(at_ms=end_ms):
+                return self.inserted_ms(end_ms)
+        return None
 
     def on_disconnect(self) -> None:
         """Marks the client as disconnected: no audio is expected until it is back."""

@@ -16,7 +16,6 @@ from assistant.events import (
     ReplyStarted,
     ReplyStopped,
     SessionEvent,
-    SpeechDiscarded,
     TurnFinished,
     UserTurnCommitted,
     WordsTimed,
@@ -35,6 +34,7 @@ from web.client_items import ClientItems
 from web.client_microphone import ClientMicrophone
 from web.client_settings import reply_options
 from web.client_speaker import ClientSpeaker
+from web.kept_conversation import ConversationKeeper
 from web.mcp_session import McpSession
 from web.response_requests import OnEnd, OutOfBand, ResponseRequests
 from web.session_settings import apply_settings, logprobs_of
@@ -95,6 +95,7 @@ class RealtimeSession:
     items: ClientItems = field(init=False)
     responses: ResponseRequests = field(init=False)
     mcp: McpSession = field(init=False)
+    keeper: ConversationKeeper = field(init=False)
     _config: SessionConfig = field(init=False)
     _current_reply: ReplyStarted | None = None  # the reply that is generated or played, for a client that reconnects
     _spoken_text: str = ""
@@ -105,6 +106,7 @@ class RealtimeSession:
 
     def __post_init__(self) -> None:
         self.mcp = McpSession(self.realtime, self._tell, self._refresh_tools)
+        self.keeper = ConversationKeeper(lambda: self.session, self.realtime, self.on_event, self._tell)
         self.items = ClientItems(
             self.realtime,
             lambda: self.session,
@@ -127,18 +129,21 @@ class RealtimeSession:
         self.microphone.on_problem = self._noise_stays
 
     async def run(self) -> None:
-        """Runs the conversation, and transcribes the recordings in the client's messages."""
+        """Runs the conversation, transcribes the recordings in the client's messages, and keeps what was said."""
         async with asyncio.TaskGroup() as self.items.transcriber.tasks:
+            keeping = self.items.transcriber.tasks.create_task(self.keeper.run(), name="keeper")
             try:
                 await self.session.run()
             finally:
                 self.items.transcriber.close()
+                keeping.cancel()
 
     # ---- events of the session ----
 
     def on_event(self, event: SessionEvent) -> None:
         """Passes an event of the session on to the client."""
         self.items.on_event(event)
+        self.keeper.record(event)
         match event:
             case ReplyStarted():
                 self._current_reply, self._spoken_text, self._word_times, self._sent_reply = event, "", [], None
@@ -166,17 +171,9 @@ class RealtimeSession:
             and self.realtime.config.turn_detection is not None
         ):
             self._appended_ms = 0.0  # the server has committed it
-        self.realtime.on_event(event, self._inserted_ms(event), reply_request_pending=self.responses.pending)
+        inserted_ms = self.microphone.inserted_before_end(event)
+        self.realtime.on_event(event, inserted_ms, reply_request_pending=self.responses.pending)
         self.changed()
-
-    def _inserted_ms(self, event: SessionEvent) -> float | None:
-        """Returns how much inserted silence lies before the end of speech that is over."""
-        match event:
-            case UserTurnCommitted(speech_end_ms=end_ms) if end_ms is not None:
-                return self.microphone.inserted_ms(end_ms)
-            case SpeechDiscarded(at_ms=end_ms):
-                return self.microphone.inserted_ms(end_ms)
-        return None
 
     def _send_audio(self, key: Hashable, pcm: Pcm) -> None:
         assert isinstance(key, ReplyId)
@@ -305,6 +302,7 @@ class RealtimeSession:
         self.realtime.use_logprobs(lambda text: logprobs_of(self.session.engines.recognizer, text))
         self.microphone.noise_reduction = config.noise_reduction
         self._config, self.mcp.session = config, self.session
+        self.keeper.configure(config.keeping)
         self.mcp.configure(config.mcp_servers if config.kind == "realtime" else ())
         self._refresh_tools()
         self.speaker.trusts_reports = config.extensions.playout

@@ -7,6 +7,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
 from assistant.setup.engine_loader import EngineLoader
+from assistant.storage.conversation_file import ConversationFile
 from web.access_control import CALLS_PATH
 from web.api_paths import RealtimeEndpoint
 from web.http_api.bodies import (
@@ -23,6 +24,7 @@ from web.http_api.secret_endpoints import SecretEndpoints
 from web.http_api.serving import ApiEndpoint, AudioSlots, Handler, ServerState
 from web.http_api.speech import Speech
 from web.http_api.transcriptions import Transcriptions
+from web.page_api.conversations import conversation_routes
 from web.webrtc.calls import Calls
 from web.wire.session_config import SessionConfig
 from web.wire.session_object import Service
@@ -40,11 +42,13 @@ class ApiParts:
         engine_loader: Its voice and recognizer are used.
         initial_config: Returns the settings of a session; takes the name of the voice.
         service: Returns the description of the server.
+        conversations: The conversations that are kept for browsers; None: none are.
     """
 
     engine_loader: EngineLoader
     initial_config: Callable[[str], SessionConfig]
     service: Callable[[], Service]
+    conversations: ConversationFile | None = None
 
 
 def make_calls(parts: ApiParts, state: ServerState, session_acceptor: ASGIApp) -> Calls:
@@ -100,6 +104,7 @@ def api_routes(
         Route(SESSIONS_PATH, answered("POST", secret.session)),
         Route(MODELS_PATH, answered("GET", models.all)),
         Route(f"{MODELS_PATH}/{{name:path}}", answered("GET", models.one)),
+        *conversation_routes(parts.conversations, answered),
     ]
     if calls is not None:
         routes += [

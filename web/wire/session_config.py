@@ -104,6 +104,7 @@ class Extensions:
             turn.interrupt_after_ms:
             residual echo can look like speech for a moment. None: the server's setting.
         listening_sounds: Whether it plays listening sounds, which belong to no response.
+        reloads: Whether it may resume the conversation after it has left, as a page does that is reloaded.
     """
 
     events: bool = False
@@ -112,6 +113,20 @@ class Extensions:
     told: bool = False
     interrupt_after_ms: int | None = None
     listening_sounds: bool = False
+    reloads: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """Where a conversation is kept.
+
+    Attributes:
+        browser: The secret of the browser that may list, continue and delete it.
+        conversation: Id of the kept conversation to continue; "" for a new one, or for the running one.
+    """
+
+    browser: str = field(repr=False)
+    conversation: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +194,7 @@ class SessionConfig:
         tracing: What the client adds to traces; None: nothing.
         mcp_servers: MCP servers whose tools are offered.
         mcp_hosts: The hosts that these may have; the client cannot change it.
+        keeping: Where the conversation is kept; None: nowhere.
     """
 
     instructions: str = ""
@@ -202,6 +218,7 @@ class SessionConfig:
     tracing: Tracing | None = None
     mcp_servers: tuple[ClientServer, ...] = ()
     mcp_hosts: McpHosts = NO_HOSTS
+    keeping: Keeping | None = None
 
     @property
     def answers(self) -> bool:
