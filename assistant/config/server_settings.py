@@ -94,6 +94,24 @@ class ServerSection(ConfigSection):
             form="names separated by blanks, of language, voice, endpoint and words, or empty",
         ),
     ] = "language voice endpoint"
+    keep_conversations: Annotated[
+        bool,
+        KeyInfo("Whether the server keeps the conversations of browsers whose users ask for it, in the data folder."),
+    ] = True
+    keep_days: Annotated[
+        int,
+        KeyInfo(
+            "Days after its last turn until a browser's conversation is deleted; 0: never.",
+            unit="days",
+            low=1,
+            high=36500,
+            zero=True,
+        ),
+    ] = 365
+    keep_per_browser: Annotated[
+        int,
+        KeyInfo("Conversations kept for one browser; beyond it the oldest are deleted.", low=1, high=10000),
+    ] = 500
     prompts: PromptsKey = NO_PROMPTS
     tls_cert: Annotated[
         str,

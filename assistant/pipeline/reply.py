@@ -427,7 +427,9 @@ class Reply:
         with suppress(TimeoutError):
             async with asyncio.timeout(MAX_HOLD_S):
                 await self.released.wait()
-        self.trace.span(self.id.attempt, Span(RESUME_WAIT, "endpoint_wait", began_s, loop.time(), ("tts", "commit", HOME_WAIT)))
+        self.trace.span(
+            self.id.attempt, Span(RESUME_WAIT, "endpoint_wait", began_s, loop.time(), ("tts", "commit", HOME_WAIT))
+        )
 
     def _record_first_audio(self) -> None:
         if not self.spoken_transcript.text and self._synthesis_began_s is not None:

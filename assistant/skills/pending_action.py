@@ -75,7 +75,11 @@ class HomeActions:
         calls = (*undo, *(() if wanted is None else wanted.calls))
         if not calls:
             return None
-        pending = PendingAction(wanted or HomeAction(undo), home.act(calls, None if retracted is None else retracted.task), awaited=wanted is not None)
+        pending = PendingAction(
+            wanted or HomeAction(undo),
+            home.act(calls, None if retracted is None else retracted.task),
+            awaited=wanted is not None,
+        )
         pending.task.add_done_callback(lambda _task: self._ended(pending))
         self._latest = pending
         return pending if wanted is not None else None

@@ -386,6 +386,7 @@ def test_session_object_has_all_fields() -> None:
             "duck": False,
             "playout": False,
             "listening_sounds": False,
+            "reloads": False,
             "told": False,
             "interrupt_after_ms": None,
             "endpoint": None,

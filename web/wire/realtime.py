@@ -30,7 +30,7 @@ from assistant.events import (
     UserTurnCommitted,
     WordsTimed,
 )
-from assistant.history.items import Item, ItemId
+from assistant.history.items import ROOT, Item, ItemId
 from assistant.turns.events import ReplyId
 from audio.units import Pcm
 from web.wire.commands import (
@@ -331,6 +331,17 @@ class Realtime:
         """Tells the client to stop the listening sound, because the user goes on."""
         if self.config.extensions.listening_sounds:
             self._tell_extension("repartee.listening_sound_stopped", {})
+
+    def items_restored(self, items: Sequence[Item]) -> None:
+        """Sends the items of a kept conversation, which come before all others."""
+        before = ROOT
+        for item in items:
+            self._add_item(item, before)
+            before = item.id
+
+    def conversation_kept(self, name: str, *, kept: bool) -> None:
+        """Tells the client whether the conversation is kept, and its id."""
+        self._tell_extension("repartee.conversation", {"id": name or None, "kept": kept})
 
     # ---- private ----
 

@@ -106,6 +106,7 @@ class Extensions:
             residual echo can look like speech for a moment. None: the server's setting.
         listening_sounds: Whether it plays listening sounds, which belong to no response.
         markup: Whether it shows Markdown: it gets repartee.markup.
+        reloads: Whether it may resume the conversation after it has left, as a page does that is reloaded.
     """
 
     events: bool = False
@@ -115,6 +116,20 @@ class Extensions:
     interrupt_after_ms: int | None = None
     listening_sounds: bool = False
     markup: bool = False
+    reloads: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """Where a conversation is kept.
+
+    Attributes:
+        browser: The secret of the browser that may list, continue and delete it.
+        conversation: Id of the kept conversation to continue; "" for a new one, or for the running one.
+    """
+
+    browser: str = field(repr=False)
+    conversation: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +201,7 @@ class SessionConfig:
         chosen_voice: Voice that the client has chosen; "": the server's, or the default one of `language`.
         endpoint: LLM endpoint that the client has chosen; "": the server chooses.
         words: Whether words are recorded in the trace; None: the server's setting.
+        keeping: Where the conversation is kept; None: nowhere.
     """
 
     instructions: str = ""
@@ -213,6 +229,7 @@ class SessionConfig:
     chosen_voice: str = ""
     endpoint: str = ""
     words: bool | None = None
+    keeping: Keeping | None = None
 
     @property
     def answers(self) -> bool:
