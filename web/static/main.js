@@ -7,6 +7,7 @@ import { RealtimeConnection } from "./session/realtime-connection.js";
 import { RealtimeSession } from "./session/realtime-session.js";
 import { chooseTransport } from "./session/transport.js";
 import { WebRtcConnection } from "./session/webrtc-connection.js";
+import { SettingsPanel } from "./settings/settings-panel.js";
 import { TurnLog } from "./timing/turn-log.js";
 import { Controls } from "./view/controls.js";
 import { byId } from "./view/dom.js";
@@ -50,6 +51,7 @@ class Page {
     this._turnPanel = new TurnPanel(this._turns, () => this._pageInfo(), (turn) => this._timeline.showTurn(turn));
     this._userLevel = new LevelBars(byId("level-user"), "left");
     this._replyLevel = new LevelBars(byId("level-reply"), "right");
+    this._settings = new SettingsPanel(() => this._settings.showEffect(this._session?.updateSettings() ?? false));
     this._controls = new Controls({
       toggle: () => (this._session || this._starting ? this._stop() : this._start()),
       mute: () => this._mute(),
@@ -124,6 +126,8 @@ class Page {
     this._turns.startConversation();
     this._session = new RealtimeSession(this._audio, connection, this._turns);
     this._session.pushToTalk.enabled = preferences().pushToTalk;
+    this._settings.startSession();
+    this._session.withChoices = (session) => this._settings.withChoices(session);
     this._transcript.start(this._session.conversation);
     this._userLevel.clear();
     this._replyLevel.clear();

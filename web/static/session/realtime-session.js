@@ -29,6 +29,7 @@ export class RealtimeSession extends EventTarget {
     this.conversation = new Conversation();
     this.pushToTalk = new PushToTalk();
     this.muted = false;
+    this.withChoices = (session) => session; // adds what the user has chosen in the settings
     this._releasedS = null; // context time at which the push-to-talk key was released last
     this._captureTimeline = connection.timeline ?? new CaptureTimeline(audio.context.sampleRate);
     this._open = false; // the server has created or resumed the session on this connection
@@ -102,6 +103,12 @@ export class RealtimeSession extends EventTarget {
     this.pushToTalk.enabled = on;
     if (this._open) this._sendSessionUpdate();
     this._emit("phase");
+  }
+
+  /** Sends the settings again, because the user has changed them. @returns {boolean} whether a conversation got them */
+  updateSettings() {
+    if (this._open) this._sendSessionUpdate();
+    return this._open;
   }
 
   /** Handles the press of the push-to-talk key. */
@@ -195,7 +202,7 @@ export class RealtimeSession extends EventTarget {
     const turnDetection = this.pushToTalk.enabled ? null : this._turnDetection;
     const session = { type: "realtime", repartee: { duck: true, playout: true, listening_sounds: true } };
     if (turnDetection !== undefined) session.audio = { input: { turn_detection: turnDetection } };
-    this.connection.send({ type: "session.update", session });
+    this.connection.send({ type: "session.update", session: this.withChoices(session) });
   }
 
   _speechStarted() {
