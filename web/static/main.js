@@ -187,6 +187,7 @@ class Page {
       for (const id of ["transcript", "text-input"]) byId(id).lang = repartee?.language ?? "";
     });
     on("notice", (text) => this._notices.note(text));
+    on("other-language", (code) => this._suggestLanguage(code));
     on("problem", ({ problem, message }) => this._sessionProblem(problem, message));
     on("resolved", (name) => this._notices.remove(name));
     on("ended", () => this._stop());
@@ -241,6 +242,12 @@ class Page {
     if (this._session?.sendText(text)) return true;
     this._notices.note("Not sent: there is no connection. Your text stays in the input; send it again later.");
     return false;
+  }
+
+  /** @param {string} code of the language in which the user seems to speak */
+  _suggestLanguage(code) {
+    const name = this._settings.nameOf(code);
+    this._notices.suggest("language", `That sounded like ${name}. Switch to ${name}?`, `Switch to ${name}`, () => this._settings.choices.set("language", code));
   }
 
   _mute() {

@@ -12,7 +12,8 @@ import { ReplyPlayback } from "./reply-playback.js";
  * @typedef {"connecting" | "reconnecting" | "listening" | "hearing" | "thinking" | "speaking"} Phase
  *
  * Events: `phase`; `items` (conversation.changed is not empty); `turn` (detail: the Turn); `session` (detail: the
- * server's session object); `notice` (detail: one sentence); `input-level` and `output-level` (detail: {level}, dBFS);
+ * server's session object); `notice` (detail: one sentence); `other-language` (detail: code of the language that was
+ * heard); `input-level` and `output-level` (detail: {level}, dBFS);
  * `problem` (detail: {problem, message}), `resolved` (detail: the name of a problem that is over), `ended`.
  */
 export class RealtimeSession extends EventTarget {
@@ -353,6 +354,6 @@ const SERVER_EVENTS = {
   "repartee.listening_sound": (client, { audio }) => client.audio.output.playSound(fromBase64(audio)),
   "repartee.listening_sound_stopped": (client) => client.audio.output.stopSound(),
   "repartee.trace": (client, event) => client._addTrace(event),
-  "repartee.notice": (client, { text }) => client._emit("notice", text),
+  "repartee.notice": (client, { text, language }) => (language ? client._emit("other-language", language) : client._emit("notice", text)),
   "error": (client, { error }) => client._handleError(error),
 };

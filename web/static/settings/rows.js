@@ -34,9 +34,9 @@ export class Row {
       makeElement("p", { class: "setting-server" }, this._server, this._reset));
   }
 
-  /** @param {string} server the server's value and where it comes from @param {boolean} differs whether this browser's is another */
-  draw(server, differs) {
-    this._server.textContent = differs ? `Only in this browser. ${server}` : server;
+  /** @param {string} text about the server's value @param {boolean} differs whether this browser's is another */
+  draw(text, differs) {
+    this._server.textContent = text;
     this._reset.hidden = !differs;
     this.element.classList.toggle("differs", differs);
   }

@@ -18,6 +18,17 @@ const PROFILES = {
 };
 const INSTRUCTIONS_AFTER_MS = 600; // pause in typing after which they are sent
 
+/** Returns "Joe (US)" for en_US-joe-medium. */
+export function voiceLabel(name) {
+  const parts = /^[a-z]{2,3}_([A-Z]{2})-(.+)-[a-z_]+$/.exec(name);
+  if (parts) return `${parts[2].split("_").map((word) => word[0].toUpperCase() + word.slice(1)).join(" ")} (${parts[1]})`;
+  return name === "espeak-ng" ? "espeak-ng, a robot" : name;
+}
+
+function shortened(text) {
+  return text.length > 60 ? `${text.slice(0, 59).trimEnd()}…` : text;
+}
+
 export class SettingsPanel {
   /** @param {(fields: object) => void} changed called when the running session has to be told; see `fields` */
   constructor(changed) {
@@ -45,6 +56,11 @@ export class SettingsPanel {
     if (byId("settings").hidden) byId("settings-open").click();
     const control = byId(`setting-${name}`);
     if (control.offsetParent) control.focus();
+  }
+
+  /** Returns the English name of a language. */
+  nameOf(code) {
+    return this.server?.language.choices.find((one) => one.code === code)?.name ?? code;
   }
 
   /** Forgets what the last session has got. Call it when a conversation begins. */
@@ -79,8 +95,7 @@ export class SettingsPanel {
     this._status = makeElement("p", { class: "hint settings-status", role: "status" });
     const { language, voice, speed, endpoint, instructions, profile, words } = this._rows;
     byId("settings").replaceChildren(
-      makeElement("header", { class: "settings-head" }, makeElement("h2", { text: "Settings" }), close),
-      this._status,
+      makeElement("header", { class: "settings-head" }, makeElement("h2", { text: "Settings" }), this._status, close),
       makeGroup("settings-voice", "Voice and language", language.element, voice.element, speed.element, this._sampleStatus),
       makeGroup("settings-answers", "Who answers", endpoint.element, this._noEndpoint, instructions.element),
       makeGroup("settings-turns", "Turn taking", profile.element, pushToTalkSwitch()),
@@ -153,7 +168,7 @@ export class SettingsPanel {
 
   /** @param {boolean} running whether a conversation got the change */
   showEffect(running) {
-    this._status.textContent = running ? "Saved in this browser. Used from your next turn on." : "Saved in this browser.";
+    this._status.textContent = running ? "Saved. Used from your next turn on." : "Saved in this browser.";
   }
 
   _sampleChoices() {
@@ -201,14 +216,14 @@ export class SettingsPanel {
   _drawVoice() {
     const { default: own, not_installed: notInstalled } = this.server.voice;
     const foreign = this._language() !== this.server.language.default;
-    const first = foreign ? "Best for this language" : `${own} (server)`;
-    const others = this._voices().filter((name) => foreign || name !== own).map((name) => ({ value: name, text: name }));
+    const first = foreign ? "Best for this language" : `${voiceLabel(own)} (server)`;
+    const others = this._voices().filter((name) => foreign || name !== own).map((name) => ({ value: name, text: voiceLabel(name) }));
     const { voice } = this._rows;
     setOptions(voice.control, [{ value: "", text: first }, ...others], this.choices.get("voice"));
     voice.control.disabled = !others.length;
     const better = notInstalled?.[this._language()];
     const more = better ? ` A better voice for this language: repartee models pull ${better}` : "";
-    voice.draw(this._serverValue("voice", own) + more, this._differs("voice"));
+    voice.draw(this._serverValue("voice", voiceLabel(own)) + more, this._differs("voice"));
   }
 
   _drawEndpoint() {
@@ -233,14 +248,15 @@ export class SettingsPanel {
     speed.draw(this._serverValue("speed", "1×"), this._differs("speed"));
     instructions.control.placeholder = this.server.instructions.default;
     if (document.activeElement !== instructions.control) instructions.control.value = this.choices.get("instructions") ?? "";
-    instructions.draw(this._serverValue("instructions", "the text above in grey"), this._differs("instructions"));
+    instructions.element.hidden = this.server.answers.kind === "skills"; // only a language model reads them
+    instructions.draw(this._serverValue("instructions", `“${shortened(this.server.instructions.default)}”`), this._differs("instructions"));
     const { default: own, choices } = this.server.profile;
     const others = choices.filter((name) => name !== own).map((name) => ({ value: name, text: PROFILES[name] ?? name }));
     setOptions(profile.control, [{ value: "", text: `${PROFILES[own] ?? own} (server)` }, ...others], this.choices.get("profile"));
     profile.draw(this._serverValue("profile", PROFILES[own] ?? own), this._differs("profile"));
     words.control.checked = this.choices.get("words") ?? this.server.words.default;
     words.control.disabled = !this.server.words.may_record && !words.control.checked;
-    const never = this.server.words.may_record ? "" : " This server lets nobody change it.";
+    const never = this.server.words.may_record ? "" : " This server records no words.";
     words.draw(this._serverValue("words", this.server.words.default ? "recorded" : "not recorded") + never, this._differs("words"));
   }
 
@@ -252,7 +268,10 @@ export class SettingsPanel {
     return this.choices.get(name) !== undefined;
   }
 
+  /** Says where the server's value comes from, and what it is if this browser has another. */
   _serverValue(name, value) {
-    return `Server: ${value}${this.server[name].configured ? ", from its configuration" : ", its default"}.`;
+    const { configured } = this.server[name];
+    if (this._differs(name)) return `Your choice. Server: ${value}${configured ? ", from its configuration" : ""}.`;
+    return configured ? "From the server's configuration." : "The server's default.";
   }
 }
