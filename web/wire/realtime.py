@@ -81,6 +81,7 @@ class Realtime:
             expires_at_s: Latest end of the session, in seconds since 1970; None: never.
         """
         self._session = SessionDescription(session_id, service, expires_at_s)
+        self._offer = service.offer
         self._reader = Reader(config, service.language, service.offer)
         self._outbox = Outbox()
         self._order = ItemOrder()
@@ -304,8 +305,9 @@ class Realtime:
                 if self.config.extensions.events:
                     trace = record.to_json(told=self.config.extensions.told)
                     self._outbox.add_written(f'{{"type":"repartee.trace","turn":{record.turn},"trace":{trace}')
-            case Problem(what):
-                self._tell_extension("repartee.notice", {"text": what})
+            case Problem(what, language=language):
+                suggested = {"language": language} if language in self._offer.options.languages else {}
+                self._tell_extension("repartee.notice", {"text": what, **suggested})
             case _:
                 assert_never(event)
 
