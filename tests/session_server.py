@@ -34,6 +34,7 @@ from web.http_api.routes import ApiParts, api_routes, make_calls
 from web.http_api.serving import ServerState
 from web.listening_sockets import listen
 from web.metrics import Metrics
+from web.page_api.setup import SetupParts
 from web.serve import Server, uvicorn_config
 from web.session_acceptor import SessionAcceptor
 from web.session_limits import SessionLimits
@@ -159,6 +160,7 @@ async def session_server(
     engine_loader: EngineLoader,
     token: str | None = None,
     allowed_hosts: Sequence[str] = (),
+    make_setup: Callable[[AccessControl], SetupParts] | None = None,
     allowed_origins: Sequence[str] = (),
     conversations: ConversationFile | None = None,
 ) -> AsyncGenerator[SessionServer]:
@@ -210,6 +212,7 @@ async def session_server(
             metrics.request_refused,
             max_audio_requests=section.max_audio_requests,
             calls=calls,
+            setup=None if make_setup is None else make_setup(access_control),
         ),
         client_secrets=client_secrets,
     )

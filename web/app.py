@@ -21,12 +21,13 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
-from web.access_control import CALLS_PATH, REALTIME_PATHS, AccessControl, Refusal, Request
+from web.access_control import CALLS_PATH, REALTIME_PATHS, SETUP_PATH, AccessControl, Refusal, Request
 from web.api_paths import NotFound, RealtimeEndpoint
 from web.health import EngineHealth, readiness
 from web.http_api.client_secrets import ClientSecrets, is_client_secret
 from web.http_api.errors import FRESH
 from web.metrics import Metrics, watch_loop_lag
+from web.page_api.setup import not_offered
 from web.phone.caller_access import CallerAccess
 from web.phone.endpoint import PHONE_PATHS, PhoneEndpoint
 from web.session_acceptor import SessionAcceptor, pass_config
@@ -115,6 +116,7 @@ def make_app(
         Route("/metrics", figures),
         *realtime,
         *api_routes,
+        Route(SETUP_PATH, not_offered),  # after the route of a server that offers it
         WebSocketRoute("/{path:path}", NotFound()),  # a Mount takes WebSockets, too
         Mount("/static", files),
     ]

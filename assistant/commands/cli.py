@@ -124,7 +124,8 @@ def serve(  # noqa: PLR0917 - each is an option of the command
 
     async def run() -> None:
         console = terminal()
-        await run_server(await with_llm_choice(loaded, llm, console), os.environ, console, insecure=insecure)
+        chosen = await with_llm_choice(loaded, llm, console)
+        await run_server(chosen, os.environ, console, insecure=insecure, config=config)
 
     address = [
         Option("--host", "server.host", host),

@@ -25,11 +25,14 @@ SECRETS_PATH = "/v1/realtime/client_secrets"
 SESSIONS_PATH = "/v1/realtime/sessions"
 SPEECH_PATH = "/v1/audio/speech"
 TRANSCRIPTIONS_PATH = "/v1/audio/transcriptions"
+SETUP_TEST_PATH = "/v1/repartee/setup/test"
+SETUP_SAVE_PATH = "/v1/repartee/setup/save"
 
 MAX_JSON_BYTES = 1_000_000
 """As for an event of the WebSocket without sound."""
 MAX_UPLOAD_BYTES = 25 << 20
 """Longest recording; the limit of OpenAI's service."""
+MAX_SETUP_BYTES = 16 << 10
 _FORM_BYTES = 64 << 10
 """Room for the other fields of a form and its boundaries."""
 
@@ -40,6 +43,8 @@ MAX_BYTES: Mapping[str, int] = MappingProxyType(
         CALLS_PATH: MAX_JSON_BYTES,
         SPEECH_PATH: MAX_JSON_BYTES,
         TRANSCRIPTIONS_PATH: MAX_UPLOAD_BYTES + _FORM_BYTES,
+        SETUP_TEST_PATH: MAX_SETUP_BYTES,
+        SETUP_SAVE_PATH: MAX_SETUP_BYTES,
     }
 )
 """Longest body by path. Bodies of other paths are ignored."""

@@ -28,6 +28,7 @@ from web.http_api.transcriptions import Transcriptions
 from web.page_api.reachable import Reachability
 from web.page_api.settings import PATH as SETTINGS_PATH
 from web.page_api.settings import PageSettings
+from web.page_api.setup import PageSetup, SetupParts, setup_routes
 from web.page_api.voice_sample import MAX_SAMPLES, VoiceSample
 from web.page_api.voice_sample import PATH as SAMPLE_PATH
 from web.page_api.conversations import conversation_routes
@@ -73,8 +74,13 @@ def api_routes(
     *,
     max_audio_requests: int,
     calls: Calls | None = None,
+    setup: SetupParts | None = None,
 ) -> list[BaseRoute]:
-    """Returns the routes. Without audio requests (0) there are no audio endpoints, without `calls` no WebRTC calls."""
+    """Returns the routes.
+
+    Without audio requests (0) there are no audio endpoints, without `calls` no WebRTC calls, without `setup` no first
+    set-up on the page.
+    """
 
     def answered(method: str, handle: Handler) -> ApiEndpoint:
         return ApiEndpoint(method, handle, count_refused, rates)
@@ -114,6 +120,8 @@ def api_routes(
         Route(f"{MODELS_PATH}/{{name:path}}", answered("GET", models.one)),
         *conversation_routes(parts.conversations, answered),
     ]
+    if setup is not None:
+        routes += setup_routes(PageSetup(setup, bodies, state), answered)
     if parts.choices is not None:
         settings = PageSettings(parts.choices, state, Reachability())
         sample = VoiceSample(parts.choices, AudioSlots(MAX_SAMPLES), state)
