@@ -38,7 +38,7 @@ class HomeSection(ConfigSection):
             form="the name of an environment variable that holds the token (not the token itself)",
             private=True,
         ),
-    ] = "HOME_ASSISTANT_TOKEN"
+    ] = "HOME_ASSISTANT_TOKEN"  # noqa: S105 - its name
     areas: Annotated[
         str,
         KeyInfo("Areas and floors whose devices are used, as in Home Assistant, separated by commas; empty: all."),
