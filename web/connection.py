@@ -25,7 +25,7 @@ from assistant.storage.conversation_file import ConversationFile
 from assistant.trace.file import TraceFile
 from assistant.trace.folder import RetentionLimits
 from audio.units import REPLY_RATE_HZ
-from web.audio_backlog import AudioBacklog, BacklogRoom
+from web.audio_backlog import AudioBacklog
 from web.audio_throttle import AudioPacer
 from web.client_microphone import ClientMicrophone
 from web.client_socket import ClientSocket
@@ -42,6 +42,7 @@ from web.session_acceptor import busy_while, held_back
 from web.session_choices import SessionChoices
 from web.session_limits import AudioThrottle
 from web.session_offer import config_of_connection, engines_for, initial_config, session_offer
+from web.shared_limits import SharedLimits
 from web.trace_losses import TraceLosses
 from web.trace_stream import TraceStream
 from web.wire.errors import ProtocolError
@@ -95,7 +96,7 @@ class Connections:
     conversations: ConversationFile | None = None
     traces: TraceStream = field(default_factory=TraceStream)
     _share: FairShare = field(default_factory=FairShare)
-    _room: BacklogRoom = field(default_factory=BacklogRoom)
+    _shared: SharedLimits = field(default_factory=SharedLimits)
     _conversations: dict[str, _Conversation] = field(default_factory=dict)
     _losses: TraceLosses = field(init=False)
 
@@ -192,15 +193,13 @@ class Connections:
     def initial_config(self, voice: str) -> SessionConfig:
         """Returns the settings of a session before its client changes them; `voice`: the name of the voice."""
         settings = self.engine_pool.engine_loader.settings
-        hosts = McpHosts.of(settings.tools.client_mcp_hosts)
-        return replace(initial_config(settings, voice), mcp_hosts=hosts)
+        return replace(initial_config(settings, voice), mcp_hosts=McpHosts.of(settings.tools.client_mcp_hosts))
 
     def _create(self, engines: Engines, config: SessionConfig, call_id: str | None) -> tuple[_Conversation, TraceFile]:
         engine_loader = self.engine_pool.engine_loader
         settings = engine_loader.settings
         token = secrets.token_urlsafe(24)
-        microphone = ClientMicrophone(REPLY_RATE_HZ, self._share)
-        speaker = ClientSpeaker(settings.server.ahead_ms)
+        microphone, speaker = ClientMicrophone(REPLY_RATE_HZ, self._share), ClientSpeaker(settings.server.ahead_ms)
         base = turn_settings(settings, engines.recognizer.name)
         switched = SwitchedEngines(engines)
         realtime_session = RealtimeSession(
@@ -214,6 +213,7 @@ class Connections:
             recognizer=engine_loader.background_recognizer,
             choices=SessionChoices(self.engine_pool.choices, switched),
         )
+        self._shared.apply_to(realtime_session)
         name = new_session.conversation_name()
         if call_id is not None:
             log_conversation(call_id, name)
@@ -293,7 +293,7 @@ class Connections:
         realtime_session.changed = client_socket.changed.set
         client_socket.changed.set()
         broke_off = True
-        backlog = AudioBacklog(self._room)
+        backlog = AudioBacklog(self._shared.backlog)
         pacer = AudioPacer(
             AudioThrottle(REPLY_RATE_HZ),
             lambda wait_s: self._rest(client_socket, wait_s),
