@@ -127,7 +127,15 @@ def test_small_text_has_enough_contrast(page: Page, scheme: Literal["dark", "lig
     page.fill("#text-input", "are you there")
     page.press("#text-input", "Enter")
     page.wait_for_selector(".row.dropped")
-    line = (".phase", ".strip-text", ".stage .name", ".stage .ms", ".band span", ".ticks span", ".timeline .speaker-label")
+    line = (
+        ".phase",
+        ".strip-text",
+        ".stage .name",
+        ".stage .ms",
+        ".band span",
+        ".ticks span",
+        ".timeline .speaker-label",
+    )
     for selector in (*line, ".item .note", ".item .who", ".row.dropped span"):
         assert page.evaluate(CONTRAST, selector) >= 4.5, selector
 
