@@ -165,7 +165,10 @@ def test_notice_moves_no_control(page: Page) -> None:
 
 def test_typing_before_start_begins_a_conversation_without_a_microphone(page: Page, server: Server) -> None:
     page.evaluate("""() => { window.asked = 0;
-        navigator.mediaDevices.getUserMedia = () => { asked++; return Promise.reject(new DOMException("", "NotAllowedError")); };
+        navigator.mediaDevices.getUserMedia = () => {
+            asked++;
+            return Promise.reject(new DOMException("", "NotAllowedError"));
+        };
     }""")
     assert page.inner_text("#empty") == "Press Start conversation and speak, or type a message."
     write(page, "are you there")
