@@ -101,15 +101,6 @@ class ClientMicrophone:
         """Returns how much of the line before this position is inserted silence."""
         return ms_of_samples(self._line.inserted_before(samples_of_ms(before_ms)))
 
-    def inserted_before_end(self, event: SessionEvent) -> float | None:
-        """Returns how much inserted silence lies before the end of speech that is over; None for other events."""
-        match event:
-            case UserTurnCommitted(speech_end_ms=end_ms) if end_ms is not None:
-                return self.inserted_ms(end_ms)
-            case SpeechDiscarded(at_ms=end_ms):
-                return self.inserted_ms(end_ms)
-        return None
-
     def on_disconnect(self) -> None:
         """Marks the client as disconnected: no audio is expected until it is back."""
         self._line.arrivals.gone = True
@@ -192,6 +183,15 @@ class ClientMicrophone:
                     self._enqueue(self._line.idle(loop.time()))
         finally:
             self._silence_timer.cancel()
+
+    def inserted_before(self, event: SessionEvent) -> float | None:
+        """Returns how much inserted silence lies before the end of speech that an event reports as over, in ms."""
+        match event:
+            case UserTurnCommitted(speech_end_ms=end_ms) if end_ms is not None:
+                return self.inserted_ms(end_ms)
+            case SpeechDiscarded(at_ms=end_ms):
+                return self.inserted_ms(end_ms)
+        return None
 
     async def _cleaned(self, frame: Frame, kind: MicrophoneKind) -> Frame:
         """Returns the frame without noise."""

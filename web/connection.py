@@ -20,6 +20,7 @@ from assistant.pipeline.engines import Engines
 from assistant.pipeline.session import Session
 from assistant.setup import new_session
 from assistant.setup.derived_settings import turn_settings
+from assistant.setup.switched_engines import SwitchedEngines
 from assistant.storage.conversation_file import ConversationFile
 from assistant.trace.file import TraceFile
 from assistant.trace.folder import RetentionLimits
@@ -38,13 +39,14 @@ from web.metrics import Metrics
 from web.phone.session import call_of, log_conversation
 from web.realtime_session import RealtimeSession
 from web.session_acceptor import busy_while, held_back
+from web.session_choices import SessionChoices
 from web.session_limits import AudioThrottle
 from web.session_offer import config_of_connection, engines_for, initial_config, session_offer
 from web.trace_losses import TraceLosses
 from web.trace_stream import TraceStream
 from web.wire.errors import ProtocolError
 from web.wire.realtime import Realtime
-from web.wire.reply_ids import reply_of
+from web.wire.reply_ids import received_ms_of, reply_of
 from web.wire.session_config import SessionConfig
 from web.wire.session_object import Service
 
@@ -200,6 +202,7 @@ class Connections:
         microphone = ClientMicrophone(REPLY_RATE_HZ, self._share)
         speaker = ClientSpeaker(settings.server.ahead_ms)
         base = turn_settings(settings, engines.recognizer.name)
+        switched = SwitchedEngines(engines)
         realtime_session = RealtimeSession(
             self._realtime(config, engines, token),
             microphone,
@@ -209,6 +212,7 @@ class Connections:
             voice=engines.voice.name,
             on_out_of_band_end=self.metrics.out_of_band,
             recognizer=engine_loader.background_recognizer,
+            choices=SessionChoices(self.engine_pool.choices, switched),
         )
         name = new_session.conversation_name()
         if call_id is not None:
@@ -223,7 +227,7 @@ class Connections:
         )
         realtime_session.session = new_session.session(
             engine_loader,
-            engines=engines,
+            engines=switched.engines,
             microphone=microphone,
             speaker=speaker,
             trace=trace,
@@ -246,7 +250,8 @@ class Connections:
     def _service(self, model: str, transcriber: str, resume_token: str) -> Service:
         engine_loader = self.engine_pool.engine_loader
         settings, engines = engine_loader.settings, tuple(engine_loader.chosen)
-        offer = session_offer(settings, engine_loader.chosen)
+        choices = self.engine_pool.choices
+        offer = session_offer(settings, engine_loader.chosen, choices.options(), choices.default_voice)
         return Service(self.version, model, transcriber, settings.assistant.language, engines, resume_token, offer)
 
     def _expires_at_s(self) -> int:
@@ -374,7 +379,7 @@ class Connections:
     async def _resume(self, conversation: _Conversation, websocket: WebSocket) -> None:
         """Resumes a conversation on another socket. The handler of the first socket still owns the conversation."""
         query = websocket.query_params
-        reply, received_ms = reply_of(query.get("response_id", "")), _number(query.get("received_ms"))
+        reply, received_ms = reply_of(query.get("response_id", "")), received_ms_of(query.get("received_ms"))
         conversation.realtime_session.resume(self._expires_at_s(), reply, received_ms)
         with busy_while(websocket.scope, lambda: self._busy(conversation)):
             await self._run_socket(conversation, websocket)
@@ -410,11 +415,3 @@ def _collect_garbage() -> None:
 _BINARY = ProtocolError(
     "binary_message", "messages must be JSON text; send sound as base64 in input_audio_buffer.append"
 )
-
-
-def _number(text: str | None) -> float | None:
-    """Parses a number of milliseconds from a query; None if there is none."""
-    with suppress(ValueError, TypeError):
-        number = float(text or "")
-        return number if 0 <= number < 1e9 else None
-    return None

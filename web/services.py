@@ -76,7 +76,9 @@ def create_services(settings: Settings, environ: Mapping[str, str], metrics: Met
             *(() if timers is None else (timers.run,)),
         ),
         traces=connections.traces,
-        api_parts=ApiParts(engine_loader, connections.initial_config, connections.service, conversations),
+        api_parts=ApiParts(
+            engine_loader, connections.initial_config, connections.service, engine_pool.choices, conversations
+        ),
     )
     if export is None:
         return services

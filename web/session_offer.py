@@ -9,6 +9,7 @@ from starlette.websockets import WebSocket
 
 from assistant.config.settings import LlmSection, Settings
 from assistant.pipeline.engines import EngineChoice, Engines
+from assistant.setup.engine_options import EngineOptions
 from assistant.skills.timers import Timers
 from audio.extra import installing
 from web.phone.session import call_of, config_of_call
@@ -19,8 +20,17 @@ _VADS_WITH_THRESHOLD = ("silero", "cascade")
 _RECOGNIZERS_WITH_PROBABILITIES = ("faster-whisper",)
 
 
-def session_offer(settings: Settings, chosen: list[EngineChoice]) -> SessionOffer:
-    """Returns what the server offers; `chosen`: its engines."""
+def session_offer(
+    settings: Settings, chosen: list[EngineChoice], options: EngineOptions | None = None, voice: str = ""
+) -> SessionOffer:
+    """Returns what the server offers.
+
+    Args:
+        settings: The server's settings.
+        chosen: Its engines.
+        options: Further engines that clients may choose.
+        voice: Name of its voice.
+    """
     names = {one.stage: one.name for one in chosen}
     vad, recognizer = names.get("vad", ""), names.get("stt", "")
     no_noise_reduction = "" if _has_livekit() else f"it needs the package livekit: {installing('desktop')}"
@@ -33,6 +43,8 @@ def session_offer(settings: Settings, chosen: list[EngineChoice]) -> SessionOffe
         no_noise_reduction=no_noise_reduction,
         no_logprobs="" if recognizer in _RECOGNIZERS_WITH_PROBABILITIES else no_logprobs,
         no_threshold="" if vad in _VADS_WITH_THRESHOLD else no_threshold,
+        options=options or EngineOptions(),
+        voice=voice,
     )
 
 

@@ -7,14 +7,16 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Literal, TextIO
+from typing import Annotated, Any, TextIO
 
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 from typer.main import get_group
 
 from assistant.commands.cache import cache
+from assistant.commands.completion import COMPLETE, completion
 from assistant.commands.engine_bench.cli import bench
+from assistant.commands.first_run.cli import init
 from assistant.commands.llm_endpoints.cli import endpoints
 from assistant.commands.models import models
 from assistant.commands.options import Config, Llm, Overrides, settings_of, with_home
@@ -61,11 +63,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-COMPLETE = "_REPARTEE_COMPLETE"
-"""Environment variable with which the shell asks for completions."""
-
-Shell = Literal["bash", "zsh", "fish", "powershell"]
-
 MIN_VALUE_COLUMNS = 20
 """Least columns for a setting's value at which key and origin are not wrapped."""
 
@@ -85,6 +82,9 @@ def repartee(
     ] = False,
 ) -> None:
     """A voice assistant that answers within 200-500 ms, and accounts for every millisecond."""
+
+
+app.command()(init)
 
 
 @app.command()
@@ -315,16 +315,7 @@ def doctor(
     sys.exit(run_doctor(config, overrides or [], terminal(), as_json=as_json))
 
 
-@app.command()
-def completion(
-    shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="bash, zsh, fish or powershell.")],
-) -> None:
-    """Print the script with which your shell completes commands and options (docs/talk.md)."""
-    from typer.completion import get_completion_script  # type: ignore[attr-defined]
-
-    typer.echo(get_completion_script(prog_name="repartee", complete_var=COMPLETE, shell=shell))
-
-
+app.command()(completion)
 app.add_typer(models, name="models")
 app.add_typer(bench, name="bench")
 app.add_typer(endpoints, name="endpoints")

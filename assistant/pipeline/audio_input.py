@@ -145,6 +145,9 @@ class AudioInput:
         )
         self._recognizer.open(effect.segment)
         if self._evidence_collector is not None:
+            settings = self.context.settings
+            self._evidence_collector.knows_grammar = settings.knows_grammar
+            self._evidence_collector.dictation_rules = settings.dictation_rules
             self._evidence_collector.start_segment(effect.onset)
         if self._connection_warmer is not None and self.addressed:
             self._connection_warmer.start()

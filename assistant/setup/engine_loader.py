@@ -79,7 +79,7 @@ class EngineLoader:
     _left_out: list[str] = field(default_factory=list)  # fallbacks that cannot start, with the reasons
     _local_reason: str = ""  # why the model on this machine is used although it is not configured, or is not used
     local_problem: str = ""  # why the installed model on this machine does not answer; "" if none is there or it does
-    _shared_whisper: "SharedWhisper | None" = None
+    shared_whisper: "SharedWhisper | None" = None
     _background_voice: asyncio.Lock = field(default_factory=asyncio.Lock)
     _why_model: str = ""  # why `stt.model = "auto"` is the model that was loaded
     measures: bool = True  # Whisper models without a time on this machine are measured first
@@ -176,16 +176,16 @@ class EngineLoader:
 
         It must be requested for segments of at most 30 s.
         """
-        if self._shared_whisper is not None and self._shared_whisper.works:
-            return self._shared_whisper.transcriber(background=True)
+        if self.shared_whisper is not None and self.shared_whisper.works:
+            return self.shared_whisper.transcriber(background=True)
         return await self._make_recognizer()
 
     async def aclose(self, report: Callable[[str], None] = lambda _what: None) -> None:
         """Closes the shared engines, each with a time limit."""
-        for engine in (self._voice, self._model, self._tools, self._shared_whisper, self._cache):
+        for engine in (self._voice, self._model, self._tools, self.shared_whisper, self._cache):
             if engine is not None:
                 await close_engine(engine, report)
-        self._skills = self._voice = self._model = self._tools = self._shared_whisper = self._cache = None
+        self._skills = self._voice = self._model = self._tools = self.shared_whisper = self._cache = None
 
     @property
     def language_model(self) -> ChatModel | None:
@@ -262,20 +262,20 @@ class EngineLoader:
         """
         if not self.listens:
             return NoRecognizer("there is no microphone")
-        if self._shared_whisper is not None and self._shared_whisper.works:
-            return self._shared_whisper.transcriber()
-        measured = await self._measure_whisper() if self.measures and self._shared_whisper is None else {}
+        if self.shared_whisper is not None and self.shared_whisper.works:
+            return self.shared_whisper.transcriber()
+        measured = await self._measure_whisper() if self.measures and self.shared_whisper is None else {}
         wanted, lacking = self.settings.stt.engine, self.lacking_recognizer
         if wanted == "auto" and lacking:
             self._record_choice("stt", NoRecognizer.name, "", typed_text_only(lacking), _now_s(), fallback=True)
             return NoRecognizer(lacking)
-        if self._shared_whisper is None:
+        if self.shared_whisper is None:
             # Chosen once: another process, or a measurement that took too long, may add times meanwhile.
             choice = whisper_choice(self.settings, measured)
             settings = replace(self.settings, stt=replace(self.settings.stt, model=choice.name))
             need = next(need for need in needs(settings) if need.kind == "whisper")
-            self._shared_whisper, self._why_model = build.whisper(settings, build.place_of(need)), choice.why
-        shared = self._shared_whisper
+            self.shared_whisper, self._why_model = build.whisper(settings, build.place_of(need)), choice.why
+        shared = self.shared_whisper
         if not shared.works:
             began_s = _now_s()
             await self._with_timeout(shared.name, shared.load())

@@ -1,9 +1,11 @@
 """Skills: answers without a language model (time, arithmetic, units, timers, small talk, missing functions)."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime
+
+from assistant.home import ServiceCall
 
 # ---- effects of an answer, applied when its turn is committed ----
 
@@ -85,8 +87,30 @@ class ChangeSpeed:
     steps: int
 
 
+@dataclass(frozen=True, slots=True)
+class HomeAction:
+    """Changes something in the home.
+
+    Attributes:
+        calls: What the home is asked to do, in order.
+        undo: Calls that restore the state before; empty where that is not possible.
+        faults: Sentences for what may go wrong, by fault; "" for any other.
+        late: The sentence of a fault that is known only after the answer was spoken, with a field for the fault.
+    """
+
+    calls: tuple[ServiceCall, ...]
+    undo: tuple[ServiceCall, ...] = ()
+    faults: tuple[tuple[str, str], ...] = ()
+    late: str = "{fault}"
+
+    def fault_text(self, fault: str) -> str:
+        """Returns the sentence for a fault."""
+        said = dict(self.faults)
+        return said.get(fault) or said.get("", fault)
+
+
 TimerEffect = SetTimer | CancelTimers | PauseTimers | ResumeTimers | SetAlarm | CancelAlarms
-SkillEffect = TimerEffect | ChangeVolume | ChangeSpeed
+SkillEffect = TimerEffect | ChangeVolume | ChangeSpeed | HomeAction
 
 
 # ---- input of an answer ----
@@ -161,6 +185,7 @@ class SkillContext:
         language: BCP 47 tag of the conversation ("en", "en-GB", "de").
         running: The timers and alarms that are set.
         rng: Random number generator for coins and dice.
+        at_home: Whether the speaker may use the home. A telephone caller may not.
     """
 
     now: datetime
@@ -168,6 +193,7 @@ class SkillContext:
     language: str = "en"
     running: Running = Running()
     rng: random.Random = field(default_factory=random.Random)
+    at_home: bool = True
 
     def __post_init__(self) -> None:
         """Raises ValueError if `now` has no time zone, which the time in other places needs."""
@@ -190,12 +216,16 @@ class SkillAnswer:
         skill: Name of the skill: "time", "date", "arithmetic", ...
         effect: Applied when the turn is committed, not before; None for most answers.
         missing: Whether the answer only says that no skill can do this. A model may be able to.
+        failed: Whether the answer says that a service failed. The turn counts as failed.
+        lookup: Asks a service and returns the answer, if that is needed; it changes nothing. Then `text` is "".
     """
 
     text: str
     skill: str
     effect: SkillEffect | None = None
     missing: bool = False
+    failed: bool = False
+    lookup: "Callable[[], Awaitable[SkillAnswer]] | None" = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,4 +237,4 @@ class AnswerWithEffect:
 
 
 # An answer that only needs its context. All requests that can be refused were refused before it is created.
-Reply = Callable[[SkillContext], str | AnswerWithEffect]
+Reply = Callable[[SkillContext], str | AnswerWithEffect | SkillAnswer]

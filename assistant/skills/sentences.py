@@ -1,5 +1,6 @@
 """Matches words against the sentence templates (YAML, hassil) and returns the intent with its values."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -22,6 +23,11 @@ TEMPLATES = (
     *("clock", "cities", "days", "timers", "alarms", "reminders", "arithmetic", "conversion", "chance"),
     *("conversation", "voice", "missing"),
 )
+SERVICE_TEMPLATES = ("home", "weather")
+"""Templates of the skills that use a service. They are matched only where that is configured."""
+_FREE = ("target", "more", "place")
+"""Slots for the words of a service: devices, rooms, places. The service says whether they fit."""
+_MAX_FREE_WORDS = 8
 # {number} in a template matches the index of a number, not its value. Number ranges in hassil would need an entry per
 # number and cannot match most decimals. No template has more numbers than this.
 MAX_NUMBERS = 6
@@ -58,10 +64,10 @@ class TemplateMatch:
     open_ended: bool = False
 
 
-def load_intents(language: Language) -> Intents:
+def load_intents(language: Language, templates: Sequence[str] = TEMPLATES) -> Intents:
     """Reads and parses a language's templates. Raises OSError or yaml.YAMLError if the installation is broken."""
     merged: dict[str, object] = {}
-    for name in TEMPLATES:
+    for name in templates:
         merge_dict(merged, read_yaml(language.code, name))
     intents = Intents.from_dict({**merged, "language": language.code})
     intents.slot_lists["unit"] = TextSlotList.from_strings(language.units, allow_template=False, name="unit")
@@ -75,8 +81,9 @@ def load_intents(language: Language) -> Intents:
 class SentenceTemplates:
     """The compiled templates of a language. Only the constructor blocks."""
 
-    def __init__(self, language: Language) -> None:
-        self.intents = load_intents(language)
+    def __init__(self, language: Language, templates: Sequence[str] = TEMPLATES) -> None:
+        """`templates`: names of the YAML files in the folder of the language."""
+        self.intents = load_intents(language, templates)
         of_times = {name: intent for name, intent in self.intents.intents.items() if name.startswith(_TIMED)}
         self._timed = replace(self.intents, intents=of_times)
         self.wording = wording_of(read_yaml(language.code, "wording"))
@@ -97,6 +104,18 @@ class SentenceTemplates:
         """
         found = self._find(text)
         return None if found is None else _with_capitals(found, text)
+
+    def find_all(self, text: str) -> Iterator[TemplateMatch]:
+        """Yields every way in which a template matches all of `text`, without rewriting it."""
+        words = plain_words(text, self.wording)
+        for tried in dict.fromkeys((words, without_frame(words, self.wording))):
+            numbered = find_numbers(tried, self._numerals)
+            if not tried or len(numbered.numbers) > MAX_NUMBERS:
+                continue
+            joined = " ".join(numbered.words)
+            for result in recognize_all(joined, self.intents):
+                if _matches_whole_words(result, joined) and _names_are_plausible(result, self.wording):
+                    yield _template_match(result, numbered)
 
     def _find(self, text: str) -> TemplateMatch | None:
         words = plain_words(text, self.wording)
@@ -157,7 +176,10 @@ def _names_are_plausible(result: RecognizeResult, wording: Wording) -> bool:
     tasks = [entity.text.split() for entity in result.entities_list if entity.is_wildcard and entity.name == _TASK]
     if not all(0 < len(words) <= _MAX_TASK_WORDS and any(map(str.isalpha, "".join(words))) for words in tasks):
         return False
-    names = [entity.text.split() for entity in result.entities_list if entity.is_wildcard and entity.name != _TASK]
+    wildcards = [entity for entity in result.entities_list if entity.is_wildcard and entity.name != _TASK]
+    if any(not 0 < len(entity.text.split()) <= _MAX_FREE_WORDS for entity in wildcards if entity.name in _FREE):
+        return False
+    names = [entity.text.split() for entity in wildcards if entity.name not in _FREE]
     return all(
         0 < len(words) <= _MAX_NAME_WORDS
         and all(word.replace("'", "").isalpha() and word not in wording.not_in_names for word in words)
@@ -176,6 +198,7 @@ def _template_match(result: RecognizeResult, numbered: NumberedWords) -> Templat
             values[entity.name], said[entity.name] = str(entity.value).strip(), entity.text.strip()
     if _TASK in values:
         values[_TASK] = _task(values[_TASK], numbered)
+    values |= {slot: _as_said(values[slot], numbered) for slot in _FREE if slot in values}
     beside = result.intent_metadata or {}
     answer = str(beside["answer"]) if "answer" in beside else None
     ends = [entity.text_span[1] for entity in result.entities_list if entity.name == _TASK and entity.text_span]
@@ -187,6 +210,11 @@ def _task(matched: str, numbered: NumberedWords) -> str:
     """Returns what to remind of, with the numbers as they were said."""
     for word in _BEFORE_TASK:
         matched = matched.removeprefix(word)
+    return _as_said(matched, numbered)
+
+
+def _as_said(matched: str, numbered: NumberedWords) -> str:
+    """Returns matched words with the numbers as they were said."""
     return " ".join(numbered.said[int(word)] if word.isdecimal() else word for word in matched.split())
 
 

@@ -389,6 +389,8 @@ def test_session_object_has_all_fields() -> None:
             "reloads": False,
             "told": False,
             "interrupt_after_ms": None,
+            "endpoint": None,
+            "words": None,
         },
     }
 

@@ -1,1 +1,1 @@
-"""HTTP routes of the page: conversations, settings and set-up."""
+"""HTTP requests of the page that OpenAI's API does not have, below /v1/repartee."""

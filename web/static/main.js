@@ -11,15 +11,17 @@ import { TurnLog } from "./timing/turn-log.js";
 import { Controls } from "./view/controls.js";
 import { byId } from "./view/dom.js";
 import { drawEngines } from "./view/engines.js";
+import { LatencyStrip } from "./view/latency-strip.js";
 import { LatencyTimeline } from "./view/latency-timeline.js";
 import { LevelBars } from "./view/level-bars.js";
 import { Notices } from "./view/notices.js";
 import { microphoneSettings, preferences, storedToken, storeToken } from "./view/preferences.js";
 import { TranscriptView } from "./view/transcript-view.js";
 import { TurnPanel } from "./view/turn-panel.js";
+import { followVisibleArea } from "./view/visible-area.js";
 
 const PHASES = {
-  idle: "Press Start to talk",
+  idle: "Not started",
   connecting: "Connecting",
   reconnecting: "Reconnecting",
   listening: "Listening",
@@ -44,6 +46,7 @@ class Page {
     this._turns = new TurnLog();
     this._notices = new Notices((action) => this._runAction(action));
     this._timeline = new LatencyTimeline();
+    this._strip = new LatencyStrip();
     this._turnPanel = new TurnPanel(this._turns, () => this._pageInfo(), (turn) => this._timeline.showTurn(turn));
     this._userLevel = new LevelBars(byId("level-user"), "left");
     this._replyLevel = new LevelBars(byId("level-reply"), "right");
@@ -60,6 +63,7 @@ class Page {
       volume: (loudness) => this._audio && (this._audio.output.volume = loudness),
     });
     this._wasHidden = false;
+    followVisibleArea();
     document.addEventListener("visibilitychange", () => this._visibilityChanged());
     addEventListener("online", () => this._phase === "reconnecting" && this._session.connection.connect());
     this._turnPanel.draw();
@@ -199,6 +203,7 @@ class Page {
       this._replyLevel.clear();
       if (turn.captured_s !== null) this._userLevel.freeze((this._audio.context.currentTime - turn.captured_s) * 1000);
     } else if (this._turnPanel.selected === turn || turn === this._turns.all.at(-1)) this._timeline.showTurn(turn);
+    if (turn === this._turns.all.at(-1)) this._strip.showTurn(turn);
     this._turnPanel.draw();
   }
 
@@ -287,10 +292,15 @@ class Page {
   _drawFrame() {
     this._session?.replyPlayback.highlightWords();
     const waitingMs = this._session?.waitingMs ?? null;
-    if (waitingMs !== null) this._timeline.showWaiting(waitingMs);
-    this._userLevel.draw();
-    this._replyLevel.offset = this._timeline.replyOffset(byId("level-reply"));
-    this._replyLevel.draw();
+    if (waitingMs !== null) {
+      this._timeline.showWaiting(waitingMs);
+      this._strip.showWaiting(waitingMs);
+    }
+    if (this._strip.isOpen) {
+      this._userLevel.draw();
+      this._replyLevel.offset = this._timeline.replyOffset(byId("level-reply"));
+      this._replyLevel.draw();
+    }
     requestAnimationFrame(() => this._drawFrame());
   }
 

@@ -14,6 +14,7 @@ from assistant.events import (
     FunctionCalled,
     InterimWords,
     ItemForgotten,
+    MarkupWritten,
     McpApprovalRequested,
     McpCallEnded,
     McpCallStarted,
@@ -169,6 +170,12 @@ class Realtime:
         config = replace(command.config, voice=voice or command.config.voice)
         self._outbox.add("session.updated", {"session": session_object(self._session, config)})
 
+    def choice_failed(self, error: ProtocolError, used: Mapping[str, str]) -> None:
+        """Reports that chosen engines cannot be used. `used`: the fields of `SessionConfig` that apply instead."""
+        self.report(error)
+        self._reader.config = replace(self.config, **used)  # type: ignore[arg-type] - texts only
+        self._outbox.add("session.updated", {"session": session_object(self._session, self.config)})
+
     def input_cleared(self) -> None:
         """Confirms that the input buffer was cleared."""
         self._outbox.add("input_audio_buffer.cleared", {})
@@ -288,9 +295,9 @@ class Realtime:
                 | ReplySent() | ReplyStopped()
             ):  # fmt: skip
                 self._responses.on_event(event)
-            case WordsTimed():
+            case WordsTimed() | MarkupWritten():
                 if self.config.extensions.events:
-                    self._responses.place(event)
+                    self._responses.add_extension(event)
             case ItemForgotten(item):
                 self.item_deleted(item)
             case TurnFinished(record):

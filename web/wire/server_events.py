@@ -57,6 +57,7 @@ ExtensionType = Literal[
     "repartee.duck",
     "repartee.listening_sound",
     "repartee.listening_sound_stopped",
+    "repartee.markup",
     "repartee.notice",
     "repartee.nothing_said",
     "repartee.partial",

@@ -9,6 +9,7 @@ from enum import Enum
 from typing import Literal
 
 from assistant.config.mcp_hosts import NO_HOSTS, McpHosts
+from assistant.setup.engine_options import EngineOptions
 from assistant.tools.client_mcp import ClientServer
 from llm.chat import Function
 
@@ -105,6 +106,7 @@ class Extensions:
             residual echo can look like speech for a moment. None: the server's setting.
         listening_sounds: Whether it plays listening sounds, which belong to no response.
         reloads: Whether it may resume the conversation after it has left, as a page does that is reloaded.
+        markup: Whether it shows Markdown: it gets repartee.markup.
     """
 
     events: bool = False
@@ -114,6 +116,7 @@ class Extensions:
     interrupt_after_ms: int | None = None
     listening_sounds: bool = False
     reloads: bool = False
+    markup: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +198,10 @@ class SessionConfig:
         mcp_servers: MCP servers whose tools are offered.
         mcp_hosts: The hosts that these may have; the client cannot change it.
         keeping: Where the conversation is kept; None: nowhere.
+        language: Language that the client has chosen; "": the server's.
+        chosen_voice: Voice that the client has chosen; "": the server's, or the default one of `language`.
+        endpoint: LLM endpoint that the client has chosen; "": the server chooses.
+        words: Whether words are recorded in the trace; None: the server's setting.
     """
 
     instructions: str = ""
@@ -219,6 +226,10 @@ class SessionConfig:
     mcp_servers: tuple[ClientServer, ...] = ()
     mcp_hosts: McpHosts = NO_HOSTS
     keeping: Keeping | None = None
+    language: str = ""
+    chosen_voice: str = ""
+    endpoint: str = ""
+    words: bool | None = None
 
     @property
     def answers(self) -> bool:
@@ -237,6 +248,8 @@ class SessionOffer:
         no_noise_reduction: Why there is no noise reduction; "" if there is.
         no_logprobs: Why transcripts have no probabilities; "" if they have.
         no_threshold: Why the VAD has no threshold; "" if it has.
+        options: The engines that a client may choose.
+        voice: Name of the server's own voice.
     """
 
     prompts: Mapping[str, str] = field(default_factory=dict)
@@ -245,3 +258,5 @@ class SessionOffer:
     no_noise_reduction: str = ""
     no_logprobs: str = ""
     no_threshold: str = ""
+    options: EngineOptions = field(default_factory=EngineOptions)
+    voice: str = ""

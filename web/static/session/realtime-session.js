@@ -193,7 +193,7 @@ export class RealtimeSession extends EventTarget {
 
   _sendSessionUpdate() {
     const turnDetection = this.pushToTalk.enabled ? null : this._turnDetection;
-    const session = { type: "realtime", repartee: { duck: true, playout: true, listening_sounds: true } };
+    const session = { type: "realtime", repartee: { duck: true, playout: true, listening_sounds: true, markup: true } };
     if (turnDetection !== undefined) session.audio = { input: { turn_detection: turnDetection } };
     this.connection.send({ type: "session.update", session });
   }

@@ -14,7 +14,7 @@ const NARROW = "(max-width: 860px)"; // as in the style sheets
 function placeVolume(narrow) {
   const volume = byId("volume").parentElement;
   if (narrow) byId("microphone").parentElement.after(volume);
-  else byId("settings").before(volume);
+  else byId("settings-open").before(volume);
 }
 
 /** Enables or disables a control. Keeps its focus: with `disabled` it would lose the focus, and typed keys would become shortcuts. */
@@ -54,11 +54,10 @@ export class Controls {
 
   /** @param {{running: boolean, muted: boolean, pushToTalk: boolean, held: boolean, phase: string}} state */
   draw({ running, muted, pushToTalk, held, phase }) {
-    byId("start-label").textContent = running ? "Stop" : "Start";
+    byId("start-label").replaceChildren(running ? "End" : "Start", makeElement("span", { class: "more", text: " conversation" }));
     byId("start").classList.toggle("running", running);
-    for (const id of ["mute", "text-input", "send"]) setEnabled(id, running);
+    setEnabled("mute", running);
     setEnabled("interrupt", running && ["speaking", "thinking"].includes(phase));
-    byId("text-input").readOnly = !running;
     byId("mute").setAttribute("aria-pressed", String(muted));
     byId("mute").title = muted ? "Unmute (M)" : "Mute (M)";
     const showHold = running && pushToTalk;
@@ -121,7 +120,7 @@ export class Controls {
     const narrow = matchMedia(NARROW);
     narrow.onchange = () => placeVolume(narrow.matches);
     placeVolume(narrow.matches);
-    const dock = byId("settings").parentElement; // the panel uses the space above it
+    const dock = document.querySelector(".dock"); // the panel uses the space above it
     new ResizeObserver(() => document.documentElement.style.setProperty("--dock-height", `${dock.offsetHeight}px`)).observe(dock);
     for (const setting of PROCESSING) {
       byId(setting).checked = current[setting];

@@ -11,6 +11,7 @@ const DEFAULTS = {
   autoGainControl: true,
   pushToTalk: false,
   transport: "auto",
+  panelsOpen: false, // whether the panels with the details of the latency are open
 };
 
 // The current settings. The browser stores a copy for the next visit, if it can.

@@ -1,0 +1,64 @@
+/** The thin strip with the latency of the last turn and its stages. Opens and closes the panels with the details. */
+
+import { BAND_TEXTS, turnRating } from "../timing/latency-stats.js";
+import { stagesOfLatency } from "../timing/stages.js";
+import { byId, makeElement } from "./dom.js";
+import { preferences, setPreferences } from "./preferences.js";
+
+const FULL_LENGTH_MS = 1000; // the bar's full length; longer latencies fill it
+
+export class LatencyStrip {
+  constructor() {
+    this._drawn = "";
+    byId("strip").onclick = () => this._showPanels(byId("panels").hidden);
+    this._showPanels(preferences().panelsOpen);
+  }
+
+  /** Whether the panels are open. */
+  get isOpen() {
+    return !byId("panels").hidden;
+  }
+
+  /**
+   * Shows the running time while a reply is awaited.
+   * @param {number} ms since the end of speech
+   */
+  showWaiting(ms) {
+    if (ms >= 0) this._draw(`${Math.round(ms)} ms …`, [{ stage: "", shown_ms: ms }]);
+  }
+
+  /** @param {import("../timing/turn-log.js").Turn} turn */
+  showTurn(turn) {
+    const rating = turnRating(turn);
+    const ms = turn.latency_ms ?? turn.typed_ms;
+    const parts = rating === "failed" || ms === null ? [] : stagesOfLatency(turn.trace, turn.latency_ms);
+    this._draw(turnText(turn, rating), parts.length || ms === null ? parts : [{ stage: "", shown_ms: ms }]);
+  }
+
+  _draw(text, parts) {
+    const drawn = text + parts.map(({ stage, shown_ms }) => stage + Math.round(shown_ms)).join();
+    if (drawn === this._drawn) return;
+    this._drawn = drawn;
+    byId("strip-latency").textContent = text;
+    const total = parts.reduce((sum, { shown_ms }) => sum + shown_ms, 0);
+    byId("strip-bar").replaceChildren(...parts.map(({ stage, shown_ms }) => {
+      const part = makeElement("span", { class: "part", "data-stage": stage });
+      part.style.width = `${(100 * shown_ms) / Math.max(FULL_LENGTH_MS, total)}%`;
+      return part;
+    }));
+  }
+
+  _showPanels(open) {
+    byId("panels").hidden = !open;
+    byId("strip").setAttribute("aria-expanded", String(open));
+    if (open !== preferences().panelsOpen) setPreferences({ panelsOpen: open });
+  }
+}
+
+/** Returns what the strip says about a turn. */
+function turnText(turn, rating) {
+  if (rating === "failed") return "the last turn failed";
+  if (turn.latency_ms !== null) return `${Math.round(turn.latency_ms)} ms, ${BAND_TEXTS[rating]}`;
+  if (turn.typed_ms != null) return `${Math.round(turn.typed_ms)} ms from Enter to the first sound`;
+  return "…";
+}
