@@ -106,7 +106,10 @@ def page_server(
                 scripts = [llm_server.answer(*(f"{word} " for word in text.split())) for text in answers]
                 url = (await stack.enter_async_context(llm_server.serving(*scripts, by_turn=True))).url
             engine_loader = real_engines(traces, url, *also, transcripts=transcripts)
-            server = await stack.enter_async_context(session_server(engine_loader, conversations=conversations))
+            origins = engine_loader.settings.server.origins
+            server = await stack.enter_async_context(
+                session_server(engine_loader, allowed_origins=origins, conversations=conversations)
+            )
             app = server.server.config.app
             assert isinstance(app, Starlette)
             app.router.routes.insert(

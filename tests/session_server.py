@@ -159,6 +159,7 @@ async def session_server(
     engine_loader: EngineLoader,
     token: str | None = None,
     allowed_hosts: Sequence[str] = (),
+    allowed_origins: Sequence[str] = (),
     conversations: ConversationFile | None = None,
 ) -> AsyncGenerator[SessionServer]:
     """Runs the server with loaded engines while the block runs; clients need the `token`, if there is one."""
@@ -178,7 +179,9 @@ async def session_server(
         resumable=connections.resumable,
         make_room=connections.make_room,
     )
-    access_control = AccessControl("127.0.0.1", port, token=token, allowed_hosts=allowed_hosts, allowed_origins=())
+    access_control = AccessControl(
+        "127.0.0.1", port, token=token, allowed_hosts=allowed_hosts, allowed_origins=allowed_origins
+    )
     client_secrets = ClientSecrets(asyncio.get_running_loop().time)
     parts = ApiParts(engine_loader, connections.initial_config, connections.service, engine_pool.choices, conversations)
     state = ServerState(engine_pool, limits, lambda: acceptor.turn_in_progress)

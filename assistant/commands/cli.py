@@ -4,10 +4,8 @@ import asyncio
 import io
 import os
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import Annotated, TextIO
 
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
@@ -20,41 +18,18 @@ from assistant.commands.first_run.cli import init
 from assistant.commands.llm_endpoints.cli import endpoints
 from assistant.commands.models import models
 from assistant.commands.options import Config, Llm, Overrides, settings_of, with_home
+from assistant.commands.safe_errors import SafeErrorGroup
+from assistant.commands.service.cli import service
 from assistant.commands.trace import trace
-from assistant.support.console import guarded, safe
+from assistant.support.console import guarded
 from assistant.support.exception_groups import first_of
 from assistant.support.signals import as_ctrl_c
-
-
-class _Commands(TyperGroup):
-    """The command group. Removes terminal control characters from error messages, which quote arguments."""
-
-    def make_context(self, *given: Any, **more: Any) -> Any:
-        """See the base class."""
-        with _safe_error_messages():
-            return super().make_context(*given, **more)
-
-    def invoke(self, ctx: Any) -> Any:
-        """See the base class."""
-        with _safe_error_messages():
-            return super().invoke(ctx)
-
-
-@contextmanager
-def _safe_error_messages() -> Generator[None]:
-    try:
-        yield
-    except Exception as error:
-        if isinstance(message := getattr(error, "message", None), str) and hasattr(error, "format_message"):
-            error.message = safe(message.replace("\n", " "))  # type: ignore[attr-defined]
-        raise
-
 
 HELP_OPTIONS = ["-h", "--help"]
 
 app = typer.Typer(
     name="repartee",
-    cls=_Commands,
+    cls=SafeErrorGroup,
     help="A voice assistant that answers within 200-500 ms, and accounts for every millisecond.",
     no_args_is_help=True,
     add_completion=False,
@@ -321,6 +296,7 @@ app.add_typer(bench, name="bench")
 app.add_typer(endpoints, name="endpoints")
 app.add_typer(cache, name="cache")
 app.add_typer(trace, name="trace")
+app.add_typer(service, name="service")
 
 
 def main() -> None:

@@ -58,12 +58,14 @@ class SetAlarm:
         announcement: Sentence to say at that time.
         about: What to remind of ("call Anna"); None for an alarm.
         snoozes: Number of the alarm that rang and is set again; None for a new one.
+        weekdays: Weekdays, 0 to 6, on which it rings again at the same local time, in order; empty: it rings once.
     """
 
     at: datetime
     announcement: str
     about: str | None = None
     snoozes: int | None = None
+    weekdays: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,11 +145,13 @@ class AlarmState:
         number: Identifier, never reused.
         at: Local time without a time zone.
         about: What to remind of; None for an alarm.
+        weekdays: Weekdays on which it rings again; empty: it rings once.
     """
 
     number: int
     at: datetime
     about: str | None = None
+    weekdays: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,8 @@ _MAX_NAME_WORDS = 3
 _TASK = "task"
 """Slot for what to remind of."""
 _MAX_TASK_WORDS = 12
+_DAY_SLOTS = {"day": 1, "at_weekday": 1, "every_weekday": 2, "every": 2, "also_weekday": 3}
+"""Slots for the day, those first that belong to fewer words: "every Monday" is no task that ends with "every"."""
 _BEFORE_TASK = ("d'", "de ", "que ", "qué ")
 """Words that introduce the task in French and Spanish: "rappelle-moi d'appeler Anna"."""
 # Prefixes of intents with durations and times of day.
@@ -218,14 +220,17 @@ def _as_said(matched: str, numbered: NumberedWords) -> str:
     return " ".join(numbered.said[int(word)] if word.isdecimal() else word for word in matched.split())
 
 
-def _preference(found: TemplateMatch) -> tuple[bool, bool, bool, int]:
+def _preference(found: TemplateMatch) -> tuple[bool, int, bool, int]:
     """Ranks matches of a reminder: one with a time first, then one with a day, then one with the time before the task.
 
     A task after the time is as short as possible, so that the time keeps all its words. One before the time is as long
-    as possible: "meet Bob at five" in "remind me to meet Bob at five at four".
+    as possible: "meet Bob at five" in "remind me to meet Bob at five at four". With a weekday it is short, so that
+    the "on" in "on Monday" is no part of it.
     """
     length = len(found.values[_TASK])
-    return not found.missing, "day" in found.values, found.open_ended, -length if found.open_ended else length
+    shortest = found.open_ended or not {"at_weekday", "every_weekday"}.isdisjoint(found.values)
+    days = max((rank for slot, rank in _DAY_SLOTS.items() if slot in found.values), default=0)
+    return not found.missing, days, found.open_ended, -length if shortest else length
 
 
 def _with_capitals(found: TemplateMatch, text: str) -> TemplateMatch:

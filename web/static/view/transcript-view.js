@@ -48,7 +48,7 @@ export class TranscriptView {
   _drawItem(item) {
     const { line, text, note, rich } = this._lines.get(item) ?? this._makeLine(item);
     this._moveLine(item, line);
-    line.className = `item ${item.role}${item.inProgress ? " in-progress" : ""}${item.lowConfidence ? " low-confidence" : ""}${item.interrupted ? " interrupted" : ""}`;
+    line.className = `item ${item.role}${item.inProgress ? " in-progress" : ""}${item.lowConfidence ? " low-confidence" : ""}${item.interrupted ? " interrupted" : ""}${item.failure ? " failed" : ""}`;
     if (item.role === "assistant") rich.draw({ ...item, source: item.markup || item.text, open: item.inProgress && !item.cut, interrupted: item.interrupted || item.cut });
     else text.textContent = item.text || (item.role === "user" ? "…" : "");
     note.textContent = itemNote(item);
@@ -82,6 +82,7 @@ export class TranscriptView {
 }
 
 function itemNote(item) {
+  if (item.failure) return `failed: ${item.failure}`;
   if (item.incomplete) return "not finished";
   if (item.interrupted) return "interrupted";
   if (item.role === "user" && item.lowConfidence && !item.inProgress) return "low confidence";
