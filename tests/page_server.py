@@ -106,12 +106,9 @@ def page_server(
                 scripts = [llm_server.answer(*(f"{word} " for word in text.split())) for text in answers]
                 url = (await stack.enter_async_context(llm_server.serving(*scripts, by_turn=True))).url
             engine_loader = real_engines(traces, url, *also, transcripts=transcripts)
+            origins = engine_loader.settings.server.origins
             server = await stack.enter_async_context(
-                session_server(
-                    engine_loader,
-                    allowed_origins=engine_loader.settings.server.origins,
-                    conversations=conversations,
-                )
+                session_server(engine_loader, allowed_origins=origins, conversations=conversations)
             )
             app = server.server.config.app
             assert isinstance(app, Starlette)

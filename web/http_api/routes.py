@@ -25,13 +25,13 @@ from web.http_api.secret_endpoints import SecretEndpoints
 from web.http_api.serving import ApiEndpoint, AudioSlots, Handler, ServerState
 from web.http_api.speech import Speech
 from web.http_api.transcriptions import Transcriptions
+from web.page_api.conversations import conversation_routes
 from web.page_api.reachable import Reachability
 from web.page_api.settings import PATH as SETTINGS_PATH
 from web.page_api.settings import PageSettings
 from web.page_api.setup import PageSetup, SetupParts, setup_routes
 from web.page_api.voice_sample import MAX_SAMPLES, VoiceSample
 from web.page_api.voice_sample import PATH as SAMPLE_PATH
-from web.page_api.conversations import conversation_routes
 from web.webrtc.calls import Calls
 from web.wire.session_config import SessionConfig
 from web.wire.session_object import Service

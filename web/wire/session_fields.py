@@ -221,7 +221,7 @@ def _session(kind: SessionKind, spoken: str, offer: SessionOffer) -> dict[str, F
     }
 
 
-_FLAGS = ("events", "duck", "playout", "listening_sounds", "told", "markup", "reloads")
+_FLAGS = ("events", "duck", "playout", "listening_sounds", "told", "reloads", "markup")
 _DECLARED = (*_FLAGS, "interrupt_after_ms")
 _REPARTEE = {
     **{name: Field(flag) for name in _FLAGS},
