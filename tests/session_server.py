@@ -23,6 +23,7 @@ from assistant.config.loading import load_settings
 from assistant.config.settings import Settings
 from assistant.pipeline.engines import EngineChoice, Engines
 from assistant.setup.engine_loader import EngineLoader
+from assistant.storage.conversation_file import ConversationFile
 from audio.units import REPLY_RATE_HZ, Pcm
 from web.access_control import AccessControl
 from web.app import make_app
@@ -161,6 +162,7 @@ async def session_server(
     allowed_hosts: Sequence[str] = (),
     make_setup: Callable[[AccessControl], SetupParts] | None = None,
     allowed_origins: Sequence[str] = (),
+    conversations: ConversationFile | None = None,
 ) -> AsyncGenerator[SessionServer]:
     """Runs the server with loaded engines while the block runs; clients need the `token`, if there is one."""
     section = engine_loader.settings.server
@@ -168,7 +170,7 @@ async def session_server(
     port = sockets[0].getsockname()[1]
     metrics, limits = Metrics(), SessionLimits(section.max_sessions)
     engine_pool = EnginePool(engine_loader, metrics)
-    connections = Connections(engine_pool, metrics, "0.1")
+    connections = Connections(engine_pool, metrics, "0.1", conversations)
     acceptor = SessionAcceptor(
         connections.converse,
         engine_pool,
@@ -183,7 +185,7 @@ async def session_server(
         "127.0.0.1", port, token=token, allowed_hosts=allowed_hosts, allowed_origins=allowed_origins
     )
     client_secrets = ClientSecrets(asyncio.get_running_loop().time)
-    parts = ApiParts(engine_loader, connections.initial_config, connections.service, engine_pool.choices)
+    parts = ApiParts(engine_loader, connections.initial_config, connections.service, engine_pool.choices, conversations)
     state = ServerState(engine_pool, limits, lambda: acceptor.turn_in_progress)
     acceptor.at_drain(state.ended.set)
     calls = make_calls(parts, state, acceptor)

@@ -34,6 +34,7 @@ from web.client_items import ClientItems
 from web.client_microphone import ClientMicrophone
 from web.client_settings import reply_options
 from web.client_speaker import ClientSpeaker
+from web.kept_conversation import ConversationKeeper
 from web.mcp_session import McpSession
 from web.reply_in_progress import ReplyInProgress
 from web.response_requests import OnEnd, OutOfBand, ResponseRequests
@@ -98,6 +99,7 @@ class RealtimeSession:
     items: ClientItems = field(init=False)
     responses: ResponseRequests = field(init=False)
     mcp: McpSession = field(init=False)
+    keeper: ConversationKeeper = field(init=False)
     _config: SessionConfig = field(init=False)
     _reply: ReplyInProgress = field(default_factory=ReplyInProgress)
     _appended_ms: float = 0.0
@@ -105,6 +107,7 @@ class RealtimeSession:
 
     def __post_init__(self) -> None:
         self.mcp = McpSession(self.realtime, self._tell, self._refresh_tools)
+        self.keeper = ConversationKeeper(lambda: self.session, self.realtime, self.on_event, self._tell)
         self.items = ClientItems(
             self.realtime,
             lambda: self.session,
@@ -127,18 +130,21 @@ class RealtimeSession:
         self.microphone.on_problem = self._noise_stays
 
     async def run(self) -> None:
-        """Runs the conversation, and transcribes the recordings in the client's messages."""
+        """Runs the conversation, transcribes the recordings in the client's messages, and keeps what was said."""
         async with asyncio.TaskGroup() as self.items.transcriber.tasks, choosing(self.choices):
+            keeping = self.items.transcriber.tasks.create_task(self.keeper.run(), name="keeper")
             try:
                 await self.session.run()
             finally:
                 self.items.transcriber.close()
+                keeping.cancel()
 
     # ---- events of the session ----
 
     def on_event(self, event: SessionEvent) -> None:
         """Passes an event of the session on to the client."""
         self.items.on_event(event)
+        self.keeper.record(event)
         match event:
             case ReplyStarted():
                 self._reply.begin(event)
@@ -292,6 +298,7 @@ class RealtimeSession:
         self.realtime.use_logprobs(lambda text: logprobs_of(self.session.engines.recognizer, text))
         self.microphone.noise_reduction = config.noise_reduction
         self._config, self.mcp.session = config, self.session
+        self.keeper.configure(config.keeping)
         self.mcp.configure(config.mcp_servers if config.kind == "realtime" else ())
         self._refresh_tools()
         if self.choices is not None:

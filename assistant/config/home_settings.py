@@ -38,7 +38,7 @@ class HomeSection(ConfigSection):
             form="the name of an environment variable that holds the token (not the token itself)",
             private=True,
         ),
-    ] = "HOME_ASSISTANT_TOKEN"
+    ] = "HOME_ASSISTANT_TOKEN"  # noqa: S105 - its name
     areas: Annotated[
         str,
         KeyInfo("Areas and floors whose devices are used, as in Home Assistant, separated by commas; empty: all."),
@@ -109,12 +109,10 @@ class WeatherSection(ConfigSection):
             private=True,
         ),
     ] = "https://geocoding-api.open-meteo.com/v1/search"
-    timeout_s: Annotated[
-        float, KeyInfo("Longest wait for an answer of the service.", unit="s", low=0.5, high=30)
-    ] = 4.0
-    cache_minutes: Annotated[
-        float, KeyInfo("How long an answer is used again.", unit="minutes", low=1, high=120)
-    ] = 10.0
+    timeout_s: Annotated[float, KeyInfo("Longest wait for an answer of the service.", unit="s", low=0.5, high=30)] = 4.0
+    cache_minutes: Annotated[float, KeyInfo("How long an answer is used again.", unit="minutes", low=1, high=120)] = (
+        10.0
+    )
 
     def __post_init__(self) -> None:
         """Raises ValueError with the key and the allowed values."""

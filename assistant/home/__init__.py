@@ -129,3 +129,7 @@ class HomePort(Protocol):
     def refresh_soon(self) -> None:
         """Reads the states again now, if that was not done in the last seconds."""
         ...
+
+    async def aclose(self) -> None:
+        """Ends the connection."""
+        ...

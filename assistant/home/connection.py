@@ -1,4 +1,4 @@
-"""The connection to Home Assistant, shared by all conversations: reads its devices again and again, and calls services."""
+"""The connection to Home Assistant, shared by all conversations: reads its devices repeatedly, and calls services."""
 
 import asyncio
 import logging
@@ -21,6 +21,7 @@ MIN_REFRESH_S = 5.0
 
 MAX_ACTIONS = 16
 """Actions in progress at the same time, of all conversations. A further one is refused."""
+
 
 @dataclass(slots=True)
 class HomeConnection:
@@ -70,11 +71,7 @@ class HomeConnection:
         try:
             if self._places_read_s is None or now_s - self._places_read_s >= AREAS_EVERY_S:
                 await self._read_places(now_s)
-            found = home_state(
-                await self.http.get("/api/states"), self._places, self.settings.used_kinds, self.settings.used_areas
-            )
-            if found is None:
-                raise ServiceFault("broken", "answers in an unknown form; is it Home Assistant?")
+            found = await self._read_states()
         except ServiceFault as fault:
             if fault.kind != self.fault:
                 log.warning("the home %s", fault)
@@ -112,6 +109,13 @@ class HomeConnection:
                 async with asyncio.timeout(self.settings.refresh_s):
                     await self._soon.wait()
             self._soon.clear()
+
+    async def _read_states(self) -> HomeState:
+        answer = await self.http.get("/api/states")
+        found = home_state(answer, self._places, self.settings.used_kinds, self.settings.used_areas)
+        if found is None:
+            raise ServiceFault("broken", "answers in an unknown form; is it Home Assistant?")
+        return found
 
     async def _read_places(self, now_s: float) -> None:
         """Reads areas and floors. The token of a user who is no administrator cannot; names alone are then used."""

@@ -30,7 +30,9 @@ class HomeWords:
         kinds: Maps a word to the kind of devices it means: "lamp" to light.
         plural: Words that mean all devices of their kind: "lights".
         every: Words that mean all devices: "everything".
+        everywhere: Words for the whole home, which limit nothing.
         small: Articles and prepositions, which are ignored.
+        pronouns: Words that name no device: "it".
         floors: Groups of names for the same floor: "downstairs", "ground floor".
         compounds: Whether names and kinds are written as one word: "Küchenlicht".
     """
@@ -38,7 +40,9 @@ class HomeWords:
     kinds: Mapping[str, Kind]
     plural: frozenset[str]
     every: frozenset[str]
+    everywhere: frozenset[str]
     small: frozenset[str]
+    pronouns: frozenset[str]
     floors: tuple[tuple[Words, ...], ...]
     compounds: bool
 
@@ -94,7 +98,14 @@ class HomeIndex:
         self._places.pop((), None)
 
     def find(
-        self, text: str, kinds: Sequence[Kind], default: Sequence[Kind], everything: Sequence[Kind] = ()
+        self,
+        text: str,
+        kinds: Sequence[Kind],
+        default: Sequence[Kind],
+        everything: Sequence[Kind] = (),
+        *,
+        together: bool = False,
+        only: Callable[[Device], bool] | None = None,
     ) -> Found | Unclear | None:
         """Returns what `text` means; None if nothing in this home.
 
@@ -103,21 +114,26 @@ class HomeIndex:
             kinds: The kinds of devices that may be meant.
             default: The kinds that are meant by a place alone.
             everything: The kinds that are meant by "everything"; empty: as `default`.
+            together: Whether "the light" means all lights if there are several; else the user is asked.
+            only: Returns whether a device may be meant; None: each may.
         """
         words = self._plain(text)
         every = any(word in self.words.every for word in words)
         words = tuple(word for word in words if word not in self.words.every)
         allowed = [named for named in self._named if named.device.kind in kinds]
+        allowed = [named for named in allowed if only is None or only(named.device)]
         if not every and (exact := _same_name(words, allowed)):
             return _one_of(exact)
-        place, rest, likeness = self._place(words)
+        place, rest = self._place(words)
         meant = {kind for word in rest if (kind := self._kind(word)) is not None}
-        others = tuple(word for word in rest if self._kind(word) is None)
+        others = tuple(word for word in rest if self._kind(word) is None and word not in self.words.everywhere)
         here = [n for n in allowed if place is None or place in (n.device.area, n.device.floor)]
+        every = every or (not others and bool(rest) and not meant)  # "turn off the house"
         if not others and (place is not None or meant or every):
             wanted = meant & set(kinds) if meant else set((everything if every else ()) or default)
             group = tuple(named.device for named in here if named.device.kind in wanted)
-            if group and place is None and not every and not any(word in self.words.plural for word in rest):
+            one = place is None and not every and not together
+            if group and one and not any(word in self.words.plural for word in rest):
                 return Found(group, by_name=True) if len(group) == 1 else Unclear(_names(group))
             if group:
                 return Found(group, by_name=False)
@@ -130,7 +146,7 @@ class HomeIndex:
 
     def place(self, text: str) -> str | None:
         """Returns the name of the area or floor that is all of `text`; None for other words."""
-        place, rest, _ = self._place(self._plain(text))
+        place, rest = self._place(self._plain(text))
         return None if rest else place
 
     # ---- words ----
@@ -160,8 +176,8 @@ class HomeIndex:
         words = self._plain(device.name)
         return _Named(device, words, "".join(words))
 
-    def _place(self, words: Words) -> tuple[str | None, Words, float]:
-        """Returns the place among the words, the other words, and how alike the place's name is."""
+    def _place(self, words: Words) -> tuple[str | None, Words]:
+        """Returns the place among the words, and the other words."""
         best: tuple[float, int, str, Words] | None = None
         for names, place in self._places.items():
             joined = "".join(names)
@@ -172,7 +188,7 @@ class HomeIndex:
                     key = (alike, len(joined))
                     if alike >= _CLOSE and (best is None or key > best[:2]):
                         best = (*key, place, words[:at] + words[at + length :])
-        return (None, words, 0.0) if best is None else (best[2], best[3], best[0])
+        return (None, words) if best is None else (best[2], best[3])
 
     def _by_part(self, words: Words, meant: set[Kind], among: Iterable[_Named]) -> list[_Named]:
         """Returns the devices whose name, area and kind explain all words: the best of them, several if equal."""
@@ -209,7 +225,7 @@ def _same_name(words: Words, among: Sequence[_Named]) -> list[_Named]:
     joined = "".join(words)
     if not joined:
         return []
-    best, found = 0.85, []
+    best, found = 0.88, []
     for named in among:
         alike = likeness(joined, named.joined)
         if alike > best + 1e-6:

@@ -17,7 +17,8 @@ AREAS_TEMPLATE = """\
 {%- set found.areas = found.areas + [{"name": area_name(area), "entities": area_entities(area)}] -%}
 {%- endfor -%}
 {%- for floor in floors() -%}
-{%- set found.floors = found.floors + [{"name": floor_name(floor), "areas": floor_areas(floor) | map("area_name") | list}] -%}
+{%- set names = floor_areas(floor) | map("area_name") | list -%}
+{%- set found.floors = found.floors + [{"name": floor_name(floor), "areas": names}] -%}
 {%- endfor -%}
 {{ {"areas": found.areas, "floors": found.floors} | to_json }}"""
 """Template that Home Assistant fills in: its REST API has no other way to the areas."""

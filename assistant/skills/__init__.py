@@ -89,6 +89,10 @@ class ChangeSpeed:
     steps: int
 
 
+FAULT = "{fault}"
+"""Stands for the sentence of the fault in `HomeAction.late`."""
+
+
 @dataclass(frozen=True, slots=True)
 class HomeAction:
     """Changes something in the home.
@@ -97,13 +101,13 @@ class HomeAction:
         calls: What the home is asked to do, in order.
         undo: Calls that restore the state before; empty where that is not possible.
         faults: Sentences for what may go wrong, by fault; "" for any other.
-        late: The sentence of a fault that is known only after the answer was spoken, with a field for the fault.
+        late: What is said about a fault that is known only after the answer was spoken; `FAULT` stands for it.
     """
 
     calls: tuple[ServiceCall, ...]
     undo: tuple[ServiceCall, ...] = ()
     faults: tuple[tuple[str, str], ...] = ()
-    late: str = "{fault}"
+    late: str = FAULT
 
     def fault_text(self, fault: str) -> str:
         """Returns the sentence for a fault."""

@@ -85,6 +85,11 @@ class SkillQuery:
         asked = _last_content(messages, "user") or ""
         return _spoken_events(SkillAnswer(no_model_answer(asked, self._language), "", missing=bool(asked.strip())))
 
+    @property
+    def has_services(self) -> bool:
+        """Whether a skill uses a service."""
+        return self._skills.has_services
+
     def refresh(self) -> None:
         """Has the services of the skills read again what may have changed, because the user begins to speak."""
         self._skills.refresh()
@@ -134,6 +139,11 @@ class SkillsChat:
     async def load(self) -> None:
         """Builds the sentence tables."""
         await self._query.load()
+
+    @property
+    def has_services(self) -> bool:
+        """Whether a skill uses a service, so that `warm` is of use."""
+        return self._query.has_services
 
     async def warm(self) -> None:
         """Prepares for a question that may follow."""

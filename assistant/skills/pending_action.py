@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass, field
 
 from assistant.home import HomeFault, HomePort
-from assistant.skills import HomeAction, SkillEffect
+from assistant.skills import FAULT, HomeAction, SkillEffect
 
 CONFIRM_S = 0.3
 """Longest time that an answer waits for the home, in seconds. A slower failure is announced afterwards."""
@@ -75,13 +75,17 @@ class HomeActions:
         calls = (*undo, *(() if wanted is None else wanted.calls))
         if not calls:
             return None
-        pending = PendingAction(wanted or HomeAction(undo), home.act(calls, None if retracted is None else retracted.task), awaited=wanted is not None)
+        pending = PendingAction(
+            wanted or HomeAction(undo),
+            home.act(calls, None if retracted is None else retracted.task),
+            awaited=wanted is not None,
+        )
         pending.task.add_done_callback(lambda _task: self._ended(pending))
         self._latest = pending
         return pending if wanted is not None else None
 
     def retract(self) -> None:
-        """The turn of the latest action was retracted: the user goes on, and the next turn decides what becomes of it."""
+        """The turn of the latest action was retracted: the user goes on, and the next turn decides about the action."""
         if self._latest is not None:
             self._latest.awaited = True  # nobody is to hear of it meanwhile
             self._retracted, self._retracted_s = self._latest, asyncio.get_running_loop().time()
@@ -94,4 +98,4 @@ class HomeActions:
 
     def _ended(self, pending: PendingAction) -> None:
         if not pending.awaited and (text := pending.fault_text()) and len(self.failures) < _MAX_FAILURES:
-            self.failures.append(pending.action.late.format(fault=text))
+            self.failures.append(pending.action.late.replace(FAULT, text))

@@ -25,7 +25,7 @@ TEMPLATES = (
 )
 SERVICE_TEMPLATES = ("home", "weather")
 """Templates of the skills that use a service. They are matched only where that is configured."""
-_FREE = ("target", "more", "place")
+_FREE = ("target", "named", "more", "place")
 """Slots for the words of a service: devices, rooms, places. The service says whether they fit."""
 _MAX_FREE_WORDS = 8
 # {number} in a template matches the index of a number, not its value. Number ranges in hassil would need an entry per

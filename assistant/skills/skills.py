@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Protocol
 
+from assistant.home import HomePort
 from assistant.skills import AnswerWithEffect, Reply, SkillAnswer, SkillContext
 from assistant.skills.alarms import cancel_alarms, set_alarm, set_alarm_in, tell_alarms
 from assistant.skills.arithmetic import ARITHMETIC, calculate
@@ -65,6 +66,11 @@ class ServiceSkill(Protocol):
         ...
 
     @property
+    def home(self) -> HomePort | None:
+        """The home that it uses; None for another service."""
+        ...
+
+    @property
     def version(self) -> object:
         """Changes when the same words may be understood differently."""
         ...
@@ -122,6 +128,11 @@ class Skills:
         self._tables: dict[str, _Tables] = {}
         # The same words are matched twice in a row: by the router, then by the answer.
         self._latest: tuple[tuple[object, ...], Match | None] | None = None
+
+    @property
+    def home(self) -> HomePort | None:
+        """The home; None without one."""
+        return next((service.home for service in self._services if service.home is not None), None)
 
     @property
     def has_services(self) -> bool:

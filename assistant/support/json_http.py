@@ -94,9 +94,7 @@ class JsonHttp:
             raise ServiceFault("broken", "sends no JSON") from None
 
     async def _read(self, method: str, path: str, query: Mapping[str, str] | None, body: object) -> bytes:
-        async with self._client.stream(
-            method, f"{self._base}{path}", params=query, **({} if body is None else {"json": body})
-        ) as response:
+        async with self._client.stream(method, f"{self._base}{path}", params=query, json=body) as response:
             status = response.status_code
             if status in {401, 403}:
                 raise ServiceFault("unauthorized", f"refuses the token (HTTP {status})")

@@ -8,6 +8,7 @@ from starlette.types import ASGIApp
 
 from assistant.setup.chosen_engines import EngineChoices
 from assistant.setup.engine_loader import EngineLoader
+from assistant.storage.conversation_file import ConversationFile
 from web.access_control import CALLS_PATH
 from web.api_paths import RealtimeEndpoint
 from web.http_api.bodies import (
@@ -24,6 +25,7 @@ from web.http_api.secret_endpoints import SecretEndpoints
 from web.http_api.serving import ApiEndpoint, AudioSlots, Handler, ServerState
 from web.http_api.speech import Speech
 from web.http_api.transcriptions import Transcriptions
+from web.page_api.conversations import conversation_routes
 from web.page_api.reachable import Reachability
 from web.page_api.settings import PATH as SETTINGS_PATH
 from web.page_api.settings import PageSettings
@@ -48,12 +50,14 @@ class ApiParts:
         initial_config: Returns the settings of a session; takes the name of the voice.
         service: Returns the description of the server.
         choices: The engines that clients may choose; None: the page has no settings of the server.
+        conversations: The conversations that are kept for browsers; None: none are.
     """
 
     engine_loader: EngineLoader
     initial_config: Callable[[str], SessionConfig]
     service: Callable[[], Service]
     choices: EngineChoices | None = None
+    conversations: ConversationFile | None = None
 
 
 def make_calls(parts: ApiParts, state: ServerState, session_acceptor: ASGIApp) -> Calls:
@@ -114,6 +118,7 @@ def api_routes(
         Route(SESSIONS_PATH, answered("POST", secret.session)),
         Route(MODELS_PATH, answered("GET", models.all)),
         Route(f"{MODELS_PATH}/{{name:path}}", answered("GET", models.one)),
+        *conversation_routes(parts.conversations, answered),
     ]
     if setup is not None:
         routes += setup_routes(PageSetup(setup, bodies, state), answered)

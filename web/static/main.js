@@ -2,13 +2,13 @@
 
 import { AudioIO, WorkletLoadError } from "./audio/audio-io.js";
 import { FirstRun } from "./first-run/first-run.js";
-import { StoredChoices } from "./first-run/storage.js";
 import { MicrophoneStream } from "./session/microphone-stream.js";
 import { browserProblem } from "./session/problems.js";
 import { RealtimeConnection } from "./session/realtime-connection.js";
 import { RealtimeSession } from "./session/realtime-session.js";
 import { chooseTransport } from "./session/transport.js";
 import { WebRtcConnection } from "./session/webrtc-connection.js";
+import { SettingsPanel } from "./settings/settings-panel.js";
 import { TurnLog } from "./timing/turn-log.js";
 import { Controls } from "./view/controls.js";
 import { byId } from "./view/dom.js";
@@ -45,6 +45,7 @@ class Page {
     this._turnPanel = new TurnPanel(this._turns, () => this._pageInfo(), (turn) => this._timeline.showTurn(turn));
     this._userLevel = new LevelBars(byId("level-user"), "left");
     this._replyLevel = new LevelBars(byId("level-reply"), "right");
+    this._settings = new SettingsPanel(() => this._settings.showEffect(this._session?.updateSettings() ?? false));
     this._controls = new Controls({
       toggle: () => (this._session || this._starting ? this._stop() : this._start()),
       mute: () => this._mute(),
@@ -57,7 +58,7 @@ class Page {
       pushToTalk: (on) => this._session?.setPushToTalk(on),
       volume: (loudness) => this._audio && (this._audio.output.volume = loudness),
     });
-    this._firstRun = new FirstRun(new StoredChoices());
+    this._firstRun = new FirstRun(this._settings.choices);
     this._wasHidden = false;
     followVisibleArea();
     document.addEventListener("visibilitychange", () => this._visibilityChanged());
@@ -127,6 +128,8 @@ class Page {
     this._session = new RealtimeSession(this._audio, connection, this._turns);
     this._session.pushToTalk.enabled = preferences().pushToTalk;
     this._session.muted = this._typed;
+    this._settings.startSession();
+    this._session.withChoices = (session) => this._settings.withChoices(session);
     this._transcript.start(this._session.conversation);
     this._userLevel.clear();
     this._replyLevel.clear();
@@ -189,6 +192,7 @@ class Page {
       this._sendQueuedText();
     });
     on("notice", (text) => this._notices.note(text));
+    on("other-language", (code) => this._suggestLanguage(code));
     on("problem", ({ problem, message }) => this._sessionProblem(problem, message));
     on("resolved", (name) => this._notices.remove(name));
     on("ended", () => this._stop());
@@ -258,6 +262,12 @@ class Page {
     if (!queued || !this._session.sendText(queued.text, queued.enteredMs)) return;
     this._queuedText = null;
     this._controls.clearText(queued.text);
+  }
+
+  /** @param {string} code of the language in which the user seems to speak */
+  _suggestLanguage(code) {
+    const name = this._settings.nameOf(code);
+    this._notices.suggest("language", `That sounded like ${name}. Switch to ${name}?`, `Switch to ${name}`, () => this._settings.choices.set("language", code));
   }
 
   /** Mutes or unmutes. The microphone of a conversation that was started by typing opens here. */

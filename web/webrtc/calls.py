@@ -78,12 +78,12 @@ class Calls:
         if make is None or self._tasks is None:
             message = f"this server has no WebRTC: {installing('webrtc')}, or connect to /v1/realtime by WebSocket"
             raise ApiError(501, "webrtc_not_installed", message)
+        offer, session = await self._read(request)  # a client that sends it slowly occupies no place below
+        check_offer(offer)
         if self._answering >= MAX_ANSWERING:
             raise ApiError.busy("the server is answering its maximum number of calls; try again in a moment", 1)
         self._answering += 1
         try:
-            offer, session = await self._read(request)
-            check_offer(offer)
             offer = with_checked_candidates(offer, is_local=_is_local(request))
             config = self._config(request.scope, session)
             call, answer = await self._begin(self._tasks, make, _scope_of(request.scope, config), offer)

@@ -2,7 +2,6 @@
 
 const DONE_KEY = "repartee.first-run";
 const KEEP_KEY = "repartee.keep";
-const CHOICES_KEY = "repartee.settings";
 
 /** @returns {boolean} whether the first steps were shown in this browser */
 export function wasShown() {
@@ -21,25 +20,6 @@ export function keptWhere() {
 /** @param {"server" | "browser" | "no"} where */
 export function keepConversations(where) {
   write(KEEP_KEY, where);
-}
-
-/** What this browser has chosen in place of the server's settings. */
-export class StoredChoices {
-  get(name) {
-    return parsed(read(CHOICES_KEY))[name];
-  }
-
-  set(name, value) {
-    write(CHOICES_KEY, JSON.stringify({ ...parsed(read(CHOICES_KEY)), [name]: value }));
-  }
-}
-
-function parsed(text) {
-  try {
-    return JSON.parse(text) ?? {};
-  } catch {
-    return {};
-  }
 }
 
 function read(key) {

@@ -12,7 +12,8 @@ import { ReplyPlayback } from "./reply-playback.js";
  * @typedef {"connecting" | "reconnecting" | "listening" | "hearing" | "thinking" | "speaking"} Phase
  *
  * Events: `phase`; `items` (conversation.changed is not empty); `turn` (detail: the Turn); `session` (detail: the
- * server's session object); `notice` (detail: one sentence); `input-level` and `output-level` (detail: {level}, dBFS);
+ * server's session object); `notice` (detail: one sentence); `other-language` (detail: code of the language that was
+ * heard); `input-level` and `output-level` (detail: {level}, dBFS);
  * `problem` (detail: {problem, message}), `resolved` (detail: the name of a problem that is over), `ended`.
  */
 export class RealtimeSession extends EventTarget {
@@ -29,6 +30,7 @@ export class RealtimeSession extends EventTarget {
     this.conversation = new Conversation();
     this.pushToTalk = new PushToTalk();
     this.muted = false;
+    this.withChoices = (session) => session; // adds what the user has chosen in the settings
     this._releasedS = null; // context time at which the push-to-talk key was released last
     this._captureTimeline = connection.timeline ?? new CaptureTimeline(audio.context.sampleRate);
     this._open = false; // the server has created or resumed the session on this connection
@@ -108,6 +110,12 @@ export class RealtimeSession extends EventTarget {
     this.pushToTalk.enabled = on;
     if (this._open) this._sendSessionUpdate();
     this._emit("phase");
+  }
+
+  /** Sends the settings again, because the user has changed them. @returns {boolean} whether a conversation got them */
+  updateSettings() {
+    if (this._open) this._sendSessionUpdate();
+    return this._open;
   }
 
   /** Handles the press of the push-to-talk key. */
@@ -205,7 +213,7 @@ export class RealtimeSession extends EventTarget {
     const turnDetection = this.pushToTalk.enabled ? null : this._turnDetection;
     const session = { type: "realtime", repartee: { duck: true, playout: true, listening_sounds: true, markup: true } };
     if (turnDetection !== undefined) session.audio = { input: { turn_detection: turnDetection } };
-    this.connection.send({ type: "session.update", session });
+    this.connection.send({ type: "session.update", session: this.withChoices(session) });
   }
 
   _speechStarted() {
@@ -357,6 +365,6 @@ const SERVER_EVENTS = {
   "repartee.listening_sound": (client, { audio }) => client.audio.output.playSound(fromBase64(audio)),
   "repartee.listening_sound_stopped": (client) => client.audio.output.stopSound(),
   "repartee.trace": (client, event) => client._addTrace(event),
-  "repartee.notice": (client, { text }) => client._emit("notice", text),
+  "repartee.notice": (client, { text, language }) => (language ? client._emit("other-language", language) : client._emit("notice", text)),
   "error": (client, { error }) => client._handleError(error),
 };

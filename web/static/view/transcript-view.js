@@ -6,14 +6,15 @@ import { byId, makeElement } from "./dom.js";
 export class TranscriptView {
   constructor() {
     this._atEnd = true; // whether the end is visible; if the user has scrolled up, the position stays
-    this._height = 0; // pixels
+    this._size = ""; // of the list, in pixels
     const list = byId("transcript");
+    const size = () => `${list.clientWidth} ${list.clientHeight}`;
     list.onscroll = () => {
-      if (list.clientHeight !== this._height) return; // the window was resized
+      if (size() !== this._size) return; // the window was resized, or something beside the list opened
       this._atEnd = list.scrollHeight - list.scrollTop - list.clientHeight < 80;
     };
     new ResizeObserver(() => {
-      this._height = list.clientHeight;
+      this._size = size();
       this._scrollToEnd();
     }).observe(list);
   }
