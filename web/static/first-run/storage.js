@@ -1,5 +1,7 @@
 /** What the first steps leave in this browser. The page also works if storage is blocked. */
 
+import { KEEP_CHANGED } from "../settings/sections.js";
+
 const DONE_KEY = "repartee.first-run";
 const KEEP_KEY = "repartee.keep";
 
@@ -20,6 +22,7 @@ export function keptWhere() {
 /** @param {"server" | "browser" | "no"} where */
 export function keepConversations(where) {
   write(KEEP_KEY, where);
+  window.dispatchEvent(new CustomEvent(KEEP_CHANGED, { detail: where }));
 }
 
 function read(key) {
