@@ -1,6 +1,7 @@
 /** The page: connects the view with the session. */
 
 import { AudioIO, WorkletLoadError } from "./audio/audio-io.js";
+import { ConversationHistory } from "./history/history.js";
 import { MicrophoneStream } from "./session/microphone-stream.js";
 import { browserProblem } from "./session/problems.js";
 import { RealtimeConnection } from "./session/realtime-connection.js";
@@ -56,6 +57,12 @@ class Page {
       changeTransport: () => this._changeTransport(),
       pushToTalk: (on) => this._session?.setPushToTalk(on),
       volume: (loudness) => this._audio && (this._audio.output.volume = loudness),
+    });
+    this._history = new ConversationHistory({
+      stop: () => this._stop(),
+      show: (conversation) => this._showPast(conversation),
+      changed: () => this._drawPhase(),
+      note: (text) => this._notices.note(text),
     });
     this._wasHidden = false;
     followVisibleArea();
@@ -132,6 +139,7 @@ class Page {
     this._userLevel.clear();
     this._replyLevel.clear();
     this._watchSession(this._session);
+    this._history.attach(this._session);
     this._exposeForTests();
     this._session.start();
   }
@@ -160,9 +168,16 @@ class Page {
     for (const name of SESSION_PROBLEMS) this._notices.remove(name);
     session?.end();
     if (session) this._transcript.draw();
+    this._history.detach();
     microphone?.close();
     this._drawPhase();
     await audio?.close();
+  }
+
+  /** Shows a conversation that does not run. */
+  _showPast(conversation) {
+    this._transcript.start(conversation);
+    this._transcript.draw();
   }
 
   // Events -----------------------------------------------------------------------------------------------------
@@ -320,7 +335,7 @@ class Page {
     if (!NOT_ANNOUNCED.has(phase) && announcement.textContent !== text) announcement.textContent = text;
     document.title = phase === "idle" ? "Repartee" : `${text} · Repartee`;
     if (byId("empty").textContent !== hintText(state)) byId("empty").textContent = hintText(state);
-    this._controls.draw({ running: this._session !== null || this._starting !== null, muted, pushToTalk, held, phase });
+    this._controls.draw({ running: this._session !== null || this._starting !== null, muted, pushToTalk, held, phase, continues: this._history.continues });
   }
 
   /** Draws what moves, once per animation frame. Not called while the page is in the background. */
