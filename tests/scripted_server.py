@@ -58,6 +58,7 @@ class Reply:
     pcm: Pcm
     transcript: str = "what time is it"
     error: str = ""  # why it failed
+    markup: str = ""  # the text with its Markdown, in pieces of 40 characters before the words
 
     @property
     def ms(self) -> float:
@@ -300,6 +301,8 @@ class Connection:
         ids = {"response_id": state.response, "item_id": state.item}
         await self._send("response.content_part.added", **ids, part={"type": "audio", "transcript": ""})
         await self._send("response.output_audio_transcript.delta", **ids, delta=reply.text)
+        for at in range(0, len(reply.markup), 40):
+            await self._send("repartee.markup", **ids, delta=reply.markup[at : at + 40])
         await self._send("repartee.words", **ids, words=reply.words())
         await self._send_audio(0)
 

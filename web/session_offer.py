@@ -84,10 +84,11 @@ def engines_for(engines: Engines, config: SessionConfig, websocket: WebSocket) -
     """Returns the engines of a session. A transcription session does without the language model and its connections.
 
     It says nothing, so the timers of this machine's user do not ring in it. A telephone caller and the client of a
-    client secret may be anybody: they have timers of their own, which end with the session.
+    client secret may be anybody: they have timers of their own, which end with the session, and cannot
+    use the home.
     """
     if config.kind != "realtime" or call_of(websocket.scope) is not None or is_guest(websocket.scope):
-        engines.skill_effects.timers = Timers()
+        engines.skill_effects.timers, engines.skill_effects.home = Timers(), None
     if config.kind == "realtime":
         return engines
     return replace(engines, warm_connections=None, summarizer=None, tools=None, listening_sound=None)

@@ -85,6 +85,24 @@ class ServerSection(ConfigSection):
             zero=True,
         ),
     ] = 2
+    keep_conversations: Annotated[
+        bool,
+        KeyInfo("Whether the server keeps the conversations of browsers whose users ask for it, in the data folder."),
+    ] = True
+    keep_days: Annotated[
+        int,
+        KeyInfo(
+            "Days after its last turn until a browser's conversation is deleted; 0: never.",
+            unit="days",
+            low=1,
+            high=36500,
+            zero=True,
+        ),
+    ] = 365
+    keep_per_browser: Annotated[
+        int,
+        KeyInfo("Conversations kept for one browser; beyond it the oldest are deleted.", low=1, high=10000),
+    ] = 500
     client_choices: Annotated[
         str,
         KeyInfo(

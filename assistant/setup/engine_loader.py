@@ -27,6 +27,7 @@ from assistant.pipeline.no_voice import NoVoice
 from assistant.setup import answer_cache, build
 from assistant.setup.derived_settings import knows_grammar, needs
 from assistant.setup.listening_sound import make_listening_sound
+from assistant.setup.services import Closable
 from assistant.setup.whisper_timing import measure_unmeasured
 from assistant.skills.effects import ConversationTimers, SkillEffects
 from assistant.skills.timers import Timers
@@ -107,7 +108,7 @@ class EngineLoader:
                 "nothing can answer: skills.enabled is false and there is no [[llm.endpoints]]; enable the skills or "
                 "add an endpoint."
             )
-        skills = build.skills()
+        skills = build.skills(self.settings, self.environ)
         await self._with_timeout("skills", asyncio.to_thread(skills.load, self.settings.assistant.language))
         return skills
 
@@ -122,6 +123,7 @@ class EngineLoader:
             self._end_of_turn_model = await self._make_end_of_turn_model()
             await self._make_recognizer()  # loads the shared model; the recognizer itself costs nothing
         except BaseException:
+            await skills.aclose()
             await self.aclose()
             raise
         self._skills = skills
@@ -153,7 +155,7 @@ class EngineLoader:
             self._end_of_turn_model,
             self._is_known_sentence,
             build.warming(model, self._model),
-            build.tools(self.settings, self._model, self._tools),
+            build.tools(self.settings, self._model, self._tools, effects),
             self._listening_sound,
             on_answer_heard,
             self._model if self.settings.llm.summary else None,
@@ -182,7 +184,7 @@ class EngineLoader:
 
     async def aclose(self, report: Callable[[str], None] = lambda _what: None) -> None:
         """Closes the shared engines, each with a time limit."""
-        for engine in (self._voice, self._model, self._tools, self.shared_whisper, self._cache):
+        for engine in (self._voice, self._model, self._tools, self.shared_whisper, self._cache, self._skills):
             if engine is not None:
                 await close_engine(engine, report)
         self._skills = self._voice = self._model = self._tools = self.shared_whisper = self._cache = None
@@ -514,9 +516,7 @@ class EngineLoader:
             self.chosen.append(EngineChoice(stage, name, detail, why, fallback, (_now_s() - began_s) * 1000))
 
 
-async def close_engine(
-    engine: "Recognizer | Voice | ChatModel | McpTools | SharedWhisper | AnswerCache", report: Callable[[str], None]
-) -> None:
+async def close_engine(engine: Closable, report: Callable[[str], None]) -> None:
     """Closes an engine with a time limit."""
     try:
         async with asyncio.timeout(CLOSE_TIMEOUT_S):

@@ -14,6 +14,7 @@ from assistant.events import (
     FunctionCalled,
     InterimWords,
     ItemForgotten,
+    MarkupWritten,
     McpApprovalRequested,
     McpCallEnded,
     McpCallStarted,
@@ -29,7 +30,7 @@ from assistant.events import (
     UserTurnCommitted,
     WordsTimed,
 )
-from assistant.history.items import Item, ItemId
+from assistant.history.items import ROOT, Item, ItemId
 from assistant.turns.events import ReplyId
 from audio.units import Pcm
 from web.wire.commands import (
@@ -295,9 +296,9 @@ class Realtime:
                 | ReplySent() | ReplyStopped()
             ):  # fmt: skip
                 self._responses.on_event(event)
-            case WordsTimed():
+            case WordsTimed() | MarkupWritten():
                 if self.config.extensions.events:
-                    self._responses.place(event)
+                    self._responses.add_extension(event)
             case ItemForgotten(item):
                 self.item_deleted(item)
             case TurnFinished(record):
@@ -332,6 +333,17 @@ class Realtime:
         """Tells the client to stop the listening sound, because the user goes on."""
         if self.config.extensions.listening_sounds:
             self._tell_extension("repartee.listening_sound_stopped", {})
+
+    def items_restored(self, items: Sequence[Item]) -> None:
+        """Sends the items of a kept conversation, which come before all others."""
+        before = ROOT
+        for item in items:
+            self._add_item(item, before)
+            before = item.id
+
+    def conversation_kept(self, name: str, *, kept: bool) -> None:
+        """Tells the client whether the conversation is kept, and its id."""
+        self._tell_extension("repartee.conversation", {"id": name or None, "kept": kept})
 
     # ---- private ----
 

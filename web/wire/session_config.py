@@ -105,6 +105,8 @@ class Extensions:
             turn.interrupt_after_ms:
             residual echo can look like speech for a moment. None: the server's setting.
         listening_sounds: Whether it plays listening sounds, which belong to no response.
+        reloads: Whether it may resume the conversation after it has left, as a page does that is reloaded.
+        markup: Whether it shows Markdown: it gets repartee.markup.
     """
 
     events: bool = False
@@ -113,6 +115,21 @@ class Extensions:
     told: bool = False
     interrupt_after_ms: int | None = None
     listening_sounds: bool = False
+    reloads: bool = False
+    markup: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """Where a conversation is kept.
+
+    Attributes:
+        browser: The secret of the browser that may list, continue and delete it.
+        conversation: Id of the kept conversation to continue; "" for a new one, or for the running one.
+    """
+
+    browser: str = field(repr=False)
+    conversation: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +197,7 @@ class SessionConfig:
         tracing: What the client adds to traces; None: nothing.
         mcp_servers: MCP servers whose tools are offered.
         mcp_hosts: The hosts that these may have; the client cannot change it.
+        keeping: Where the conversation is kept; None: nowhere.
         language: Language that the client has chosen; "": the server's.
         chosen_voice: Voice that the client has chosen; "": the server's, or the default one of `language`.
         endpoint: LLM endpoint that the client has chosen; "": the server chooses.
@@ -207,6 +225,7 @@ class SessionConfig:
     tracing: Tracing | None = None
     mcp_servers: tuple[ClientServer, ...] = ()
     mcp_hosts: McpHosts = NO_HOSTS
+    keeping: Keeping | None = None
     language: str = ""
     chosen_voice: str = ""
     endpoint: str = ""

@@ -35,6 +35,7 @@ from web.wire.fields import (
     wrong_type,
     wrong_value,
 )
+from web.wire.keeping_field import keeping
 from web.wire.mcp_fields import DeclaredTools, add_server, allowed_servers, chosen_tool, is_choice
 from web.wire.response_input import input_of
 from web.wire.session_config import (
@@ -220,11 +221,12 @@ def _session(kind: SessionKind, spoken: str, offer: SessionOffer) -> dict[str, F
     }
 
 
-_FLAGS = ("events", "duck", "playout", "listening_sounds", "told")
+_FLAGS = ("events", "duck", "playout", "listening_sounds", "told", "reloads", "markup")
 _DECLARED = (*_FLAGS, "interrupt_after_ms")
 _REPARTEE = {
     **{name: Field(flag) for name in _FLAGS},
     "interrupt_after_ms": Field(whole(*INTERRUPT_AFTER_MS), null=True),
+    "conversation": Field(keeping, null=True),
     # Fields that the server sends: a client may send back the session object that it got.
     **{name: Field(anything) for name in ("version", "resume_token", "resumed", "heard_ms", "language", "engines")},
 }
@@ -284,6 +286,7 @@ def updated(
     if "repartee" in found:
         declared = {name: value for name, value in found["repartee"].items() if name in _DECLARED}
         changes["extensions"] = replace(config.extensions, **{"events": True, **declared})
+        changes["keeping"] = found["repartee"].get("conversation", config.keeping)
     after = with_voice(
         replace(config, **changes), config, said.get("voice"), spoken=spoken, offer=offer, refusals=refusals
     )

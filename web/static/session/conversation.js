@@ -7,6 +7,7 @@ import { splitWords, wordStarts } from "./word-timing.js";
  * @property {string} id the server's id; empty for items of an earlier conversation
  * @property {"user" | "assistant" | "call"} role
  * @property {string} text
+ * @property {string} markup a reply's text as the model wrote it, with its Markdown; empty where that is not known
  * @property {boolean} inProgress whether more text may come
  * @property {boolean} speechStopped whether the speech is over and its transcript is still to come
  * @property {boolean} incomplete whether the conversation ended within it
@@ -15,6 +16,8 @@ import { splitWords, wordStarts } from "./word-timing.js";
  * @property {string[]} words the words of an assistant's item
  * @property {number} played number of words that were played
  * @property {boolean} interrupted whether its remaining words will not be played
+ * @property {boolean} cut whether it was stopped: what was written and not spoken yet will not be
+ * @property {string} failure why its reply failed; "" if it did not
  * @property {string | null} response id of its reply
  * @property {import("./word-timing.js").WordTime[]} wordTimes
  * @property {number[]} starts_ms start times of its words, from the reply's first sample
@@ -67,6 +70,18 @@ export class Conversation {
     if (item) this._interrupt(item);
   }
 
+  /**
+   * Notes why a reply failed.
+   * @returns {boolean} whether the reply has words, so that this is shown with them
+   */
+  markFailed(response, cause) {
+    const item = this.replyItem(response);
+    if (!item?.text) return false;
+    item.failure = cause;
+    this.changed.add(item);
+    return true;
+  }
+
   /** Ends the conversation: items in progress keep the words they have, and empty ones are removed. */
   end() {
     for (const item of [...this.items]) {
@@ -97,8 +112,8 @@ export class Conversation {
     let item = this.item(id);
     if (!item) {
       item = {
-        id, role: "user", text: "", inProgress: false, speechStopped: false, incomplete: false, lowConfidence: false, spoken: true, words: [],
-        played: 0, interrupted: false, response: null, wordTimes: [], starts_ms: [],
+        id, role: "user", text: "", markup: "", inProgress: false, speechStopped: false, incomplete: false, lowConfidence: false, spoken: true, words: [],
+        played: 0, interrupted: false, cut: false, failure: "", response: null, wordTimes: [], starts_ms: [],
       };
       this.items.push(item);
     }
@@ -127,6 +142,10 @@ export class Conversation {
   }
 
   _interrupt(item) {
+    if (item.inProgress && !item.cut) {
+      item.cut = true;
+      this.changed.add(item);
+    }
     if (item.interrupted || item.played === item.words.length) return;
     item.interrupted = true;
     item.inProgress = false;
@@ -174,7 +193,7 @@ const EVENT_HANDLERS = {
   "conversation.item.deleted": (conversation, { item_id }) => conversation.remove(item_id),
   "response.output_item.added": (conversation, { item, response_id }) => {
     // A new connection sends a reply in progress again from its beginning.
-    const started = { text: "", wordTimes: [], inProgress: true, response: response_id };
+    const started = { text: "", markup: "", wordTimes: [], inProgress: true, response: response_id };
     if (item.type === "message") conversation.put(item.id, { role: "assistant", ...started });
     else if (item.type === "function_call") conversation.put(item.id, { role: "call", text: item.name, inProgress: true });
   },
@@ -183,6 +202,10 @@ const EVENT_HANDLERS = {
   },
   "response.output_audio_transcript.delta": appendText,
   "response.output_text.delta": appendText,
+  "repartee.markup": (conversation, { item_id, delta }) => {
+    const item = conversation.item(item_id);
+    if (item) conversation.put(item_id, { markup: item.markup + delta });
+  },
   "repartee.words": (conversation, { item_id, words }) => {
     const item = conversation.item(item_id);
     if (!item) return;

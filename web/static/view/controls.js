@@ -82,6 +82,11 @@ export class Controls {
     }
   }
 
+  /** Empties the input if it still has this text, which was sent. */
+  clearText(text) {
+    if (byId("text-input").value.trim() === text) byId("text-input").value = "";
+  }
+
   /** @param {number} level dBFS of the microphone */
   showLevel(level) {
     byId("level-ring").style.transform = `scale(${1 + Math.max(0, Math.min(1, (level + 50) / 36)) * 0.22})`;
