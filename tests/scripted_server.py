@@ -8,10 +8,11 @@ import base64
 import json
 import threading
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +32,7 @@ LOUD = 0.01 * 32768  # -40 dBFS
 PAGE_MODULES = Path(__file__).parent / "web" / "page_modules"
 Pcm = npt.NDArray[np.int16]
 
-SETTINGS = {
+SETTINGS: Mapping[str, Any] = {
     "language": {"default": "en", "configured": False, "choices": [{"code": "en", "name": "English"}], "why_one": ""},
     "voice": {
         "default": "amy",
@@ -85,6 +86,7 @@ class Script:
         token: Token that clients must send.
         language: Language of the conversation.
         frozen: Whether nothing is read or sent, as by a stopped process.
+        settings: The answer to GET /v1/repartee/settings; None: 404.
     """
 
     replies: Sequence[Reply]
@@ -97,6 +99,7 @@ class Script:
     token: str = ""
     language: str = "en"
     frozen: bool = False
+    settings: Mapping[str, Any] | None = field(default_factory=lambda: SETTINGS)
 
 
 @dataclass
@@ -160,7 +163,8 @@ class Server:
         return Response(status_code=404)
 
     async def _settings(self, _request: Request) -> Response:
-        return JSONResponse(SETTINGS)
+        settings = self.script.settings
+        return Response(status_code=404) if settings is None else JSONResponse(settings)
 
     async def _run_session(self, websocket: WebSocket) -> None:
         wanted = f"openai-insecure-api-key.{self.script.token}"
