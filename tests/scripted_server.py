@@ -136,6 +136,7 @@ class Server:
         routes = [
             Route("/", self._page),
             Route("/v1/realtime", self._http_request),
+            Route("/v1/repartee/setup", self._setup),
             Route("/v1/repartee/settings", self._settings),
             WebSocketRoute("/v1/realtime", self._run_session),
             Mount("/static", StaticFiles(directory=STATIC)),
@@ -152,6 +153,9 @@ class Server:
 
     def received_audio(self) -> Pcm:
         return np.concatenate(self.audio_chunks) if self.audio_chunks else np.zeros(0, np.int16)
+
+    async def _setup(self, _request: Request) -> Response:
+        return JSONResponse({"offered": False})
 
     async def _page(self, _request: Request) -> Response:
         policy = content_security_policy(f"127.0.0.1:{self.port}")

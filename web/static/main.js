@@ -1,6 +1,7 @@
 /** The page: connects the view with the session. */
 
 import { AudioIO, WorkletLoadError } from "./audio/audio-io.js";
+import { FirstRun } from "./first-run/first-run.js";
 import { ConversationHistory } from "./history/history.js";
 import { MicrophoneStream } from "./session/microphone-stream.js";
 import { browserProblem } from "./session/problems.js";
@@ -64,6 +65,7 @@ class Page {
       changed: () => this._drawPhase(),
       note: (text) => this._notices.note(text),
     });
+    this._firstRun = new FirstRun(this._settings.choices);
     this._wasHidden = false;
     followVisibleArea();
     document.addEventListener("visibilitychange", () => this._visibilityChanged());
