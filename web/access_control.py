@@ -17,7 +17,7 @@ KEY_PROTOCOL = "openai-insecure-api-key."
 REALTIME_PATHS = ("/v1/realtime", "/v1/realtime/")
 CALLS_PATH = "/v1/realtime/calls"
 
-OPEN_PATHS = frozenset({"/", "/favicon.ico", "/healthz", "/readyz"})
+OPEN_PATHS = frozenset({"/", "/favicon.ico", "/healthz", "/readyz", "/service-worker.js"})
 OPEN_FOLDER = "/static/"
 """Paths served without a token: static files and health checks."""
 

@@ -1,5 +1,7 @@
 /** The page: connects the view with the session. */
 
+import { InstalledApp } from "./app/installed-app.js";
+import { MediaKeys } from "./app/media-keys.js";
 import { AudioIO, WorkletLoadError } from "./audio/audio-io.js";
 import { MicrophoneStream } from "./session/microphone-stream.js";
 import { browserProblem } from "./session/problems.js";
@@ -62,6 +64,8 @@ class Page {
       pushToTalk: (on) => this._session?.setPushToTalk(on),
       volume: (loudness) => this._audio && (this._audio.output.volume = loudness),
     });
+    this._mediaKeys = new MediaKeys({ mute: () => this._mute(), interrupt: () => this._interruptReply(), end: () => this._stop() });
+    new InstalledApp({ isBusy: () => this._session !== null || this._starting !== null, onReachable: (reachable) => this._reachable(reachable) });
     this._wasHidden = false;
     followVisibleArea();
     document.addEventListener("visibilitychange", () => this._visibilityChanged());
@@ -239,6 +243,18 @@ class Page {
     return false;
   }
 
+  /** Stops a reply that is made or played; returns whether there was one. */
+  _interruptReply() {
+    const running = ["thinking", "speaking"].includes(this._phase);
+    if (running) this._session.interrupt();
+    return running;
+  }
+
+  _reachable(reachable) {
+    if (reachable) this._notices.remove("unreachable");
+    else if (!this._session) this._notices.problem("unreachable");
+  }
+
   _mute() {
     if (!this._session) return;
     this._session.muted = !this._session.muted;
@@ -285,6 +301,7 @@ class Page {
     document.title = phase === "idle" ? "Repartee" : `${text} · Repartee`;
     const running = this._session !== null || this._starting !== null;
     const pushToTalk = this._session?.pushToTalk.enabled ?? false;
+    this._mediaKeys.draw({ running, muted });
     this._controls.draw({ running, muted, pushToTalk, held: this._session?.pushToTalk.keyDown ?? false, phase });
   }
 
