@@ -138,7 +138,9 @@ class Server:
 
     async def _page(self, _request: Request) -> Response:
         policy = content_security_policy(f"127.0.0.1:{self.port}")
-        return FileResponse(self._static / "index.html", headers={"Content-Security-Policy": policy})
+        return FileResponse(
+            self._static / "index.html", headers={"Content-Security-Policy": policy, "Cache-Control": "no-cache"}
+        )
 
     async def _healthz(self, _request: Request) -> Response:
         return JSONResponse({"status": "alive"})

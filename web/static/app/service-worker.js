@@ -2,8 +2,8 @@
  * The page's service worker. The server puts `const SHELL = {version, files}` before it; see web/shell.py.
  *
  * It stores the files of the page, and nothing else: no request to the server's interface passes through it. While the
- * server can be reached, the page and all its files come from the server. If the page does not, the page and all its
- * files come from the store, so that files of two versions never meet.
+ * server can be reached, the page and all its files come from the server. If it cannot, the page comes from the store and
+ * names its files by addresses that only the store has, so that files of two versions never meet.
  */
 
 const STORE = `repartee-shell-${SHELL.version}`;
@@ -14,26 +14,18 @@ const KEPT_HEADERS = [
   "referrer-policy", "x-content-type-options",
 ];
 const AT_ONCE = 4; // files that are fetched at a time
-const MAX_CLIENTS = 20;
-
-const fromStore = new Set(); // ids of the open pages that came from the store
+const KEPT = `kept/${SHELL.version}/`; // prefix of the addresses of stored files
 
 addEventListener("install", (event) => event.waitUntil(install()));
 addEventListener("activate", (event) => event.waitUntil(activate()));
 addEventListener("fetch", (event) => {
   const { request } = event;
-  const name = shellName(request);
-  if (name === "" && request.mode === "navigate") event.respondWith(page(event));
-  else if (name && fromStore.has(event.clientId)) event.respondWith(stored(name));
+  const address = request.url.split(/[?#]/)[0];
+  if (request.method !== "GET" || !address.startsWith(registration.scope)) return;
+  const name = address.slice(registration.scope.length);
+  if (name === "" && request.mode === "navigate") event.respondWith(page(request));
+  else if (name.startsWith(KEPT)) event.respondWith(stored(name.slice(KEPT.length)));
 });
-
-/** Returns the name of a file in the shell; undefined for any other request. */
-function shellName({ method, url }) {
-  const { scope } = registration;
-  const address = url.split(/[?#]/)[0];
-  const name = method === "GET" && address.startsWith(scope) ? address.slice(scope.length) : undefined;
-  return name !== undefined && Object.hasOwn(SHELL.files, name) ? name : undefined;
-}
 
 async function install() {
   const store = await caches.open(STORE);
@@ -62,19 +54,18 @@ async function activate() {
 }
 
 /** Returns the page: from the server, or from the store if the server cannot be reached. */
-async function page(event) {
+async function page(request) {
   let answer = null;
   try {
-    answer = await Promise.race([fetch(event.request), timeout(REACH_WITHIN_MS)]);
+    answer = await Promise.race([fetch(request), timeout(REACH_WITHIN_MS)]);
   } catch {
     // not reached
   }
   if (answer && !UNREACHABLE.has(answer.status)) return answer;
   const kept = await stored("");
   if (kept.type === "error") return answer ?? kept;
-  if (fromStore.size >= MAX_CLIENTS) fromStore.clear();
-  fromStore.add(event.resultingClientId);
-  return kept;
+  const text = await kept.text();
+  return new Response(text.replace(/(href|src)="(?=static\/[^"]*\.(?:css|js|svg)")/g, `$1="${KEPT}`), { headers: kept.headers });
 }
 
 async function stored(name) {
