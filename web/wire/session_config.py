@@ -105,6 +105,7 @@ class Extensions:
             residual echo can look like speech for a moment. None: the server's setting.
         listening_sounds: Whether it plays listening sounds, which belong to no response.
         markup: Whether it shows Markdown: it gets repartee.markup.
+        wake_phrase: Words that address the assistant; other speech is ignored. None: all speech is answered.
     """
 
     events: bool = False
@@ -114,6 +115,7 @@ class Extensions:
     interrupt_after_ms: int | None = None
     listening_sounds: bool = False
     markup: bool = False
+    wake_phrase: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +224,7 @@ class SessionOffer:
         no_noise_reduction: Why there is no noise reduction; "" if there is.
         no_logprobs: Why transcripts have no probabilities; "" if they have.
         no_threshold: Why the VAD has no threshold; "" if it has.
+        wake_window_s: Time after a reply in which speech needs no wake phrase (setting talk.listen_s).
     """
 
     prompts: Mapping[str, str] = field(default_factory=dict)
@@ -230,3 +233,4 @@ class SessionOffer:
     no_noise_reduction: str = ""
     no_logprobs: str = ""
     no_threshold: str = ""
+    wake_window_s: float = 8.0

@@ -79,6 +79,7 @@ def session_object(session: SessionDescription, config: SessionConfig) -> JsonOb
             "heard_ms": round(session.heard_ms, 1),
             "language": service.language,
             "engines": [_engine(engine) for engine in service.engines],
+            "wake_window_s": service.offer.wake_window_s,
             **asdict(config.extensions),
         },
     }
