@@ -239,10 +239,12 @@ class Problem:
     Attributes:
         text: The sentence.
         private: Whether it contains words of the conversation and must be shown to the user only.
+        language: Code of the language in which the user seems to speak instead; "" if it is not about that.
     """
 
     text: str
     private: bool = False
+    language: str = ""
 
 
 SessionEvent = (

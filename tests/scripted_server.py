@@ -32,6 +32,23 @@ LOUD = 0.01 * 32768  # -40 dBFS
 PAGE_MODULES = Path(__file__).parent / "web" / "page_modules"
 Pcm = npt.NDArray[np.int16]
 
+SETTINGS = {
+    "language": {"default": "en", "configured": False, "choices": [{"code": "en", "name": "English"}], "why_one": ""},
+    "voice": {
+        "default": "amy",
+        "configured": False,
+        "choices": [{"name": "amy", "language": "en"}],
+        "not_installed": {},
+    },
+    "speed": {"default": 1.0, "configured": False, "min": 0.25, "max": 1.5},
+    "profile": {"default": "auto", "configured": False, "choices": ["auto", "eager", "balanced", "patient"]},
+    "endpoint": {"default": None, "configured": False, "choices": []},
+    "instructions": {"default": "Answer briefly.", "configured": False},
+    "words": {"default": False, "configured": False, "may_record": False},
+    "answers": {"kind": "skills", "name": "", "here": True, "reachable": True, "problem": ""},
+}
+"""The answer to GET /v1/repartee/settings."""
+
 
 @dataclass(frozen=True)
 class Reply:
@@ -120,6 +137,7 @@ class Server:
             Route("/service-worker.js", ServiceWorker(static).answer),
             Route("/healthz", self._healthz),
             Route("/v1/realtime", self._http_request),
+            Route("/v1/repartee/settings", self._settings),
             WebSocketRoute("/v1/realtime", self._run_session),
             Mount("/static", PageFiles(directory=static)),
             Mount("/test", StaticFiles(directory=PAGE_MODULES, check_dir=False)),
@@ -149,6 +167,9 @@ class Server:
         if self.script.token and request.headers.get("authorization") != f"Bearer {self.script.token}":
             return JSONResponse({"error": {"code": "token_missing", "message": "this server requires its token"}}, 401)
         return Response(status_code=404)
+
+    async def _settings(self, _request: Request) -> Response:
+        return JSONResponse(SETTINGS)
 
     async def _run_session(self, websocket: WebSocket) -> None:
         wanted = f"openai-insecure-api-key.{self.script.token}"

@@ -163,6 +163,19 @@ def test_nothing_installs_foreign_pypi_package_of_same_name() -> None:
     assert audio.extra.installing("otel") == llm.extra.installing("otel")
 
 
+@pytest.mark.parametrize(
+    ("file", "command"),
+    [("pipx_metadata.json", "pipx install --force '.[mcp]'"), ("uv-receipt.toml", "uv tool install --force '.[mcp]'")],
+)
+def test_extra_is_installed_with_the_tool_that_installed_the_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, command: str
+) -> None:
+    assert "`.venv/bin/pip install -e '.[mcp]'`" in audio.extra.installing("mcp")
+    (tmp_path / file).touch()
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    assert audio.extra.installing("mcp") == llm.extra.installing("mcp") == f"run `{command}` in Repartee's folder"
+
+
 _FILE = re.compile(r"(?<![\w/.-])(?:assistant|audio|llm|web|bench|tests|deploy)/(?:[\w-]+/)*[\w-]+\.(?:py|json|sh)\b")
 
 

@@ -17,7 +17,6 @@ from assistant.events import (
     ReplyStarted,
     ReplyStopped,
     SessionEvent,
-    SpeechDiscarded,
     TurnFinished,
     UserTurnCommitted,
     WordsTimed,
@@ -35,9 +34,11 @@ from web.client_items import ClientItems
 from web.client_microphone import ClientMicrophone
 from web.client_settings import reply_options
 from web.client_speaker import ClientSpeaker
+from web.kept_conversation import ConversationKeeper
 from web.mcp_session import McpSession
 from web.reply_in_progress import ReplyInProgress
 from web.response_requests import OnEnd, OutOfBand, ResponseRequests
+from web.session_choices import SessionChoices, choosing
 from web.session_settings import apply_settings, logprobs_of
 from web.stopped_reply import StoppedReply
 from web.wire.commands import (
@@ -81,6 +82,7 @@ class RealtimeSession:
         recognizer: Returns a recognizer for recordings in messages; None: there is none.
         changed: Called when there are messages to send.
         on_out_of_band_end: Is told how each out-of-band response has ended.
+        choices: Changes the engines as the client chooses; None: it cannot.
     """
 
     realtime: Realtime
@@ -92,10 +94,12 @@ class RealtimeSession:
     recognizer: Callable[[], Awaitable[Recognizer]] | None = None
     changed: Callable[[], None] = lambda: None
     on_out_of_band_end: OnEnd = lambda _end: None
+    choices: SessionChoices | None = None
     session: Session = field(init=False)
     items: ClientItems = field(init=False)
     responses: ResponseRequests = field(init=False)
     mcp: McpSession = field(init=False)
+    keeper: ConversationKeeper = field(init=False)
     _config: SessionConfig = field(init=False)
     _reply: ReplyInProgress = field(default_factory=ReplyInProgress)
     _appended_ms: float = 0.0
@@ -103,6 +107,7 @@ class RealtimeSession:
 
     def __post_init__(self) -> None:
         self.mcp = McpSession(self.realtime, self._tell, self._refresh_tools)
+        self.keeper = ConversationKeeper(lambda: self.session, self.realtime, self.on_event, self._tell)
         self.items = ClientItems(
             self.realtime,
             lambda: self.session,
@@ -125,18 +130,21 @@ class RealtimeSession:
         self.microphone.on_problem = self._noise_stays
 
     async def run(self) -> None:
-        """Runs the conversation, and transcribes the recordings in the client's messages."""
-        async with asyncio.TaskGroup() as self.items.transcriber.tasks:
+        """Runs the conversation, transcribes the recordings in the client's messages, and keeps what was said."""
+        async with asyncio.TaskGroup() as self.items.transcriber.tasks, choosing(self.choices):
+            keeping = self.items.transcriber.tasks.create_task(self.keeper.run(), name="keeper")
             try:
                 await self.session.run()
             finally:
                 self.items.transcriber.close()
+                keeping.cancel()
 
     # ---- events of the session ----
 
     def on_event(self, event: SessionEvent) -> None:
         """Passes an event of the session on to the client."""
         self.items.on_event(event)
+        self.keeper.record(event)
         match event:
             case ReplyStarted():
                 self._reply.begin(event)
@@ -158,17 +166,10 @@ class RealtimeSession:
             and self.realtime.config.turn_detection is not None
         ):
             self._appended_ms = 0.0  # the server has committed it
-        self.realtime.on_event(event, self._inserted_ms(event), reply_request_pending=self.responses.pending)
+        self.realtime.on_event(
+            event, self.microphone.inserted_before(event), reply_request_pending=self.responses.pending
+        )
         self.changed()
-
-    def _inserted_ms(self, event: SessionEvent) -> float | None:
-        """Returns how much inserted silence lies before the end of speech that is over."""
-        match event:
-            case UserTurnCommitted(speech_end_ms=end_ms) if end_ms is not None:
-                return self.microphone.inserted_ms(end_ms)
-            case SpeechDiscarded(at_ms=end_ms):
-                return self.microphone.inserted_ms(end_ms)
-        return None
 
     def _send_audio(self, key: Hashable, pcm: Pcm) -> None:
         assert isinstance(key, ReplyId)
@@ -262,7 +263,7 @@ class RealtimeSession:
                 self.configure(command.config)
                 if ends_replies:  # it becomes a transcription session, and the greeting may be playing
                     self.session.cancel_reply(including_request=True)
-                self.realtime.session_updated(command, voice=self.voice)
+                self.realtime.session_updated(command, voice=command.config.chosen_voice or self.voice)
             case CommitInput():
                 await self._commit(command)
             case ClearInput():
@@ -297,8 +298,11 @@ class RealtimeSession:
         self.realtime.use_logprobs(lambda text: logprobs_of(self.session.engines.recognizer, text))
         self.microphone.noise_reduction = config.noise_reduction
         self._config, self.mcp.session = config, self.session
+        self.keeper.configure(config.keeping)
         self.mcp.configure(config.mcp_servers if config.kind == "realtime" else ())
         self._refresh_tools()
+        if self.choices is not None:
+            self.choices.apply(config, self.session, self.realtime, self._tell)
         self.speaker.trusts_reports = config.extensions.playout
 
     def _refresh_tools(self) -> None:

@@ -32,7 +32,7 @@ from assistant.turns.events import (
 )
 from assistant.turns.wake_phrase import WakePhraseGate
 from audio.frame import Frame
-from audio.stt import SegmentId, Transcript
+from audio.stt import UNKNOWN_LANGUAGE, SegmentId, Transcript
 from audio.units import Samples
 from audio.vad import CERTAIN_SPEECH, LIKELY_SPEECH, Vad, VadResult
 
@@ -145,6 +145,9 @@ class AudioInput:
         )
         self._recognizer.open(effect.segment)
         if self._evidence_collector is not None:
+            settings = self.context.settings
+            self._evidence_collector.knows_grammar = settings.knows_grammar
+            self._evidence_collector.dictation_rules = settings.dictation_rules
             self._evidence_collector.start_segment(effect.onset)
         if self._connection_warmer is not None and self.addressed:
             self._connection_warmer.start()
@@ -257,7 +260,8 @@ class AudioInput:
             return
         self._language_hinted = True
         self.context.recorder.event(effect.turn, "language", now_s, other[1])
-        self.context.on_event(Problem(hint(other[1])))
+        language = "" if other[1] == UNKNOWN_LANGUAGE else other[1]
+        self.context.on_event(Problem(hint(other[1]), language=language))
 
     def _cancel_overlap_task(self) -> None:
         """Cancels a pending overlap transcription."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from assistant.history.spoken_transcript import Stretch
 from assistant.pipeline.turn_trace import TurnTrace
-from assistant.trace.latency import RESUME_WAIT, Span, Stage
+from assistant.trace.latency import HOME_WAIT, RESUME_WAIT, Span, Stage
 from audio.level import OnsetFinder
 from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples
 
@@ -101,8 +101,8 @@ class PlayoutTiming:
 
     @property
     def _predecessors(self) -> tuple[str, ...]:
-        resume_wait_ended = self.trace.end_of(self.attempt, RESUME_WAIT) is not None
-        return ("tts", "commit", RESUME_WAIT) if resume_wait_ended else ("tts", "commit")
+        waits = (name for name in (HOME_WAIT, RESUME_WAIT) if self.trace.end_of(self.attempt, name) is not None)
+        return ("tts", "commit", *waits)
 
     def _ready_s(self, otherwise_s: float) -> float:
         """Returns when the first audio was ready to be played."""

@@ -13,13 +13,15 @@ from typing import assert_never
 
 from assistant.events import ChunkSpoken, SessionEvent, WordsTimed
 from assistant.history.spoken_transcript import SpokenTranscript, Stretch
+from assistant.pipeline.broken_answer import empty_answer_error, ends_sentence
 from assistant.pipeline.llm_metrics import LlmMetrics
 from assistant.pipeline.playout_timing import PlayoutTiming
 from assistant.pipeline.turn_trace import TurnTrace
+from assistant.skills.pending_action import PendingAction
 from assistant.text.chunker import Chunker, TextChunk
 from assistant.text.normalization.alignment import align
 from assistant.tools.rounds import ApprovalNeeded, ReplyEvent, ResultsDelivered, ToolsCalled, ToolsReturned
-from assistant.trace.latency import RESUME_WAIT, Span
+from assistant.trace.latency import AUDIO_READY, HOME_WAIT, RESUME_WAIT, Span
 from assistant.turns.events import ReplyId
 from audio.errors import TtsError
 from audio.level import amplified
@@ -99,6 +101,7 @@ class Reply:
         unsynthesized: Text that could not be synthesized.
         calls: Calls of the client's functions by the LLM, and those that the client has to approve.
         finished: How the LLM's answer ended; None before.
+        pending: What the reply says that is done in the home. Its first audio waits a moment for the confirmation.
         gate: Set at the commit. No audio is played before.
         released: Cleared while the user may be resuming. The first audio then waits, at most `MAX_HOLD_S`.
         spoken_transcript: The synthesized text, with the position of each word in the audio.
@@ -130,6 +133,7 @@ class Reply:
     unsynthesized: list[str] = field(default_factory=list)
     calls: list[FunctionCall | ApprovalNeeded] = field(default_factory=list)
     finished: Finished | None = None
+    pending: PendingAction | None = None
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     released: asyncio.Event = field(default_factory=_set_event)
     spoken_transcript: SpokenTranscript = field(default_factory=SpokenTranscript)
@@ -233,7 +237,7 @@ class Reply:
             for chunk in self._chunker.finish():
                 await self._queue_chunk(chunk)
             if not self.answer_text and not self.calls:
-                self.error = self._empty_answer_error(has_text)
+                self.error = empty_answer_error(self.answered_by, self.finished, has_text=has_text)
                 await self._apologize(EMPTY_ANSWER)
         except LlmError as error:
             task = asyncio.current_task()
@@ -246,23 +250,12 @@ class Reply:
             await self._apologize(f"{ANSWER_BROKE_OFF} {error.spoken}" if self._text_chunks else error.spoken)
         await self._chunks.put(None)
 
-    def _empty_answer_error(self, has_text: bool) -> str:
-        """Returns the cause of an empty answer and a remedy. `has_text`: there was text, but nothing speakable."""
-        if has_text:
-            what = "answered without speakable text, only with symbols such as emoji or markup: "
-            remedy = "ask for words in assistant.instructions, or choose another model"
-        else:
-            ending = f"finish reason {self.finished.reason}" if self.finished is not None else "no finish reason"
-            what = f"ended its answer without any text or valid function call ({ending}): "
-            remedy = "check its server's chat template and tool-call parser, or choose another model"
-        return f"llm endpoint {self.answered_by!r} {what}{remedy}"
-
     async def _break_off(self) -> None:
         """Ends a broken answer with a whole sentence, unless the next sentence is already being synthesized."""
         if not self.spoken:
             return
         remaining = self._chunker.finish()
-        complete = max((at for at, chunk in enumerate(remaining, 1) if _ends_sentence(chunk.text)), default=0)
+        complete = max((at for at, chunk in enumerate(remaining, 1) if ends_sentence(chunk.text)), default=0)
         for chunk in remaining[:complete]:
             await self._queue_chunk(chunk)
         if complete:
@@ -337,6 +330,8 @@ class Reply:
         """Shows each piece of text of a reply that is not spoken. The text counts as heard."""
         while (chunk := await self._chunks.get()) is not None:
             await self.gate.wait()
+            if self.pending is not None and await self._tells_fault(self.pending):
+                continue
             self.spoken_transcript.add_shown_text(chunk.text, is_notice=chunk.is_notice)
             self.on_event(ChunkSpoken(self.id, chunk.text))
 
@@ -372,6 +367,8 @@ class Reply:
                     written = align(chunk.text, said).written
                     self.spoken_transcript.begin_chunk(chunk.text, written, is_notice=chunk.is_notice)
                     await self.gate.wait()
+                    if self.pending is not None and await self._tells_fault(self.pending):
+                        return
                     if not self.released.is_set() and self.spoken_transcript.samples == 0:
                         await self._hold_first_audio()
                 words = self.spoken_transcript.add_audio(audio_chunk.pcm.size, audio_chunk.marks)
@@ -406,6 +403,23 @@ class Reply:
             name = self.voice.name
             raise TtsError(f"the voice {name} produced no audio for {self.voice_timeout_s:g} s") from error
 
+    async def _tells_fault(self, pending: PendingAction) -> bool:
+        """Waits for the home. Returns whether it failed, so that the reply says this instead."""
+        loop, self.pending = asyncio.get_running_loop(), None
+        began_s = loop.time()
+        fault = await pending.fault()
+        self.trace.span(self.id.attempt, Span(HOME_WAIT, "queue", began_s, loop.time(), ("tts", "commit")))
+        if fault:
+            await asyncio.wait({self._subtasks[0]})  # the answer is short, and its text is there
+            while not self._chunks.empty():
+                self._chunks.get_nowait()
+            self._text_chunks.clear()
+            self.spoken_transcript.cut(ReplySamples(0))
+            self.error = f"the home did not do what was asked ({pending.task.result()}): run `repartee doctor`"
+            await self._apologize(fault)
+            self._chunks.put_nowait(None)
+        return bool(fault)
+
     async def _hold_first_audio(self) -> None:
         """Holds the first audio while the user may be resuming."""
         loop = asyncio.get_running_loop()
@@ -413,7 +427,7 @@ class Reply:
         with suppress(TimeoutError):
             async with asyncio.timeout(MAX_HOLD_S):
                 await self.released.wait()
-        self.trace.span(self.id.attempt, Span(RESUME_WAIT, "endpoint_wait", began_s, loop.time(), ("tts", "commit")))
+        self.trace.span(self.id.attempt, Span(RESUME_WAIT, "endpoint_wait", began_s, loop.time(), AUDIO_READY))
 
     def _record_first_audio(self) -> None:
         if not self.spoken_transcript.text and self._synthesis_began_s is not None:
@@ -471,9 +485,3 @@ class Reply:
     def words_heard(self) -> int:
         """Number of whole words that were heard so far."""
         return self.spoken_transcript.words_heard(self.played)
-
-
-def _ends_sentence(text: str) -> bool:
-    """Returns whether a broken answer may end with this text. A number before a full stop may have had decimals."""
-    bare = text.rstrip("\"'’”»)）」』")
-    return bare.endswith((*"!?。！？…",)) or (bare.endswith(".") and not bare[:-1][-1:].isdigit())

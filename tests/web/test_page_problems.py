@@ -1,5 +1,6 @@
 """The page shows each problem with a remedy."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -59,7 +60,8 @@ def test_typing_works_if_microphone_is_denied(page: Page, server: Server) -> Non
         lambda: server.events_of("repartee.playout") and server.events_of("repartee.playout")[-1]["finished"],
         "a reply",
     )
-    assert page.inner_text("#latency") == "typed"
+    assert 20 < page.evaluate("repartee.turns.all[0].typed_ms") < 5000
+    assert re.fullmatch(r"\d+ ms from Enter to the first sound", page.inner_text("#strip-latency"))
     assert server.audio_chunks == []
 
 
@@ -71,8 +73,27 @@ def test_failed_reply_shows_its_cause_once(page: Page, server: Server) -> None:
     wait_until(page, lambda: page.inner_text("#phase") == "No microphone: you can type", "the phase")
     page.fill("#text-input", "are you there")
     page.press("#text-input", "Enter")
-    page.wait_for_selector(".notice.note")
-    assert [shown.inner_text() for shown in page.query_selector_all(".notice.note p")] == [cause]
+    page.wait_for_selector(".item.failed")
+    assert page.inner_text(".item.failed .note") == f"failed: {cause}"
+    assert page.locator(".notice:not([data-problem=denied])").count() == 0
+
+
+def test_failed_reply_without_words_is_a_notice_until_the_next_reply(page: Page, server: Server) -> None:
+    open_and_start(page, server)
+    page.wait_for_selector("body[data-phase=listening]")
+    failed = {"id": "resp_7_1", "status": "failed", "status_details": {"error": {"message": "the voice failed"}}}
+    dispatch_events(
+        page,
+        {"type": "response.created", "response": {"id": "resp_7_1"}},
+        {"type": "response.done", "response": failed},
+    )
+    words = notice(page, "reply-failed")
+    assert "Say or type it again" in words
+    assert "the voice failed" in words
+    assert page.evaluate("repartee.turns.summary") is None
+    page.fill("#text-input", "are you there")
+    page.press("#text-input", "Enter")
+    page.wait_for_selector(".notice[data-problem=reply-failed]", state="detached")
 
 
 @pytest.mark.parametrize(
@@ -267,10 +288,9 @@ def test_disabled_control_keeps_the_focus(page: Page, server: Server) -> None:
     page.evaluate(ENDED)
     page.wait_for_selector("body[data-phase=idle]")
     page.keyboard.type("ght, my friend")  # otherwise the space would press a button and the m would mute
-    page.keyboard.press("Enter")
     page.wait_for_timeout(200)
     assert page.evaluate(FOCUS) == "text-input"
-    assert page.input_value("#text-input") == "half a thou"
+    assert page.input_value("#text-input") == "half a thought, my friend"
     assert page.get_attribute("body", "data-phase") == "idle"
     assert page.get_attribute("#mute", "aria-disabled") == "true"
 

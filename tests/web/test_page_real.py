@@ -189,7 +189,7 @@ def test_typing_works_without_microphone(open_page: OpenPageFunction) -> None:
     assert "five" in client.items("assistant")[0]["text"].lower()
     assert audible_onset(to_pcm(read_recording(page).player), read_recording(page).rate_hz) is not None
     assert turn["latency_ms"] is turn["trace"]["response_latency_ms"] is None
-    assert page.inner_text("#latency") == "typed"
+    assert 20 < turn["typed_ms"] < 5000
 
 
 @pytest.mark.alone

@@ -108,26 +108,27 @@ def test_every_panel_can_be_reached(running: Page, size: tuple[int, int]) -> Non
 
 def test_small_phone_shows_the_conversation(page: Page) -> None:
     page.set_viewport_size({"width": 360, "height": 640})
-    one_line = page.evaluate("parseFloat(getComputedStyle(document.querySelector('.latency-value')).fontSize)")
-    box = page.locator(".latency-value").bounding_box()
+    one_line = page.evaluate("parseFloat(getComputedStyle(document.querySelector('#strip')).fontSize)")
+    box = page.locator("#strip").bounding_box()
     assert box is not None
-    assert box["height"] < 1.5 * one_line
+    assert box["height"] < 3 * one_line
     started(page)
     words, dock = page.locator("#transcript").bounding_box(), page.locator(".dock").bounding_box()
     assert words is not None
     assert dock is not None
-    assert dock["y"] - words["y"] > 60
+    assert dock["y"] - words["y"] > 320
 
 
 @pytest.mark.parametrize("scheme", ["dark", "light"])
 def test_small_text_has_enough_contrast(page: Page, scheme: Literal["dark", "light"]) -> None:
     page.emulate_media(color_scheme=scheme)
     started(page)
+    page.click("#strip")
     page.fill("#text-input", "are you there")
     page.press("#text-input", "Enter")
     page.wait_for_selector(".row.dropped")
     line = (".stage .name", ".stage .ms", ".band span", ".ticks span", ".timeline .speaker-label")
-    for selector in (*line, ".item .note", ".item .who", ".row.dropped span"):
+    for selector in (".phase", ".strip-text", *line, ".item .note", ".item .who", ".row.dropped span"):
         assert page.evaluate(CONTRAST, selector) >= 4.5, selector
 
 
@@ -251,6 +252,7 @@ VISIBLE_LABELS = """() => [...document.querySelectorAll("a, button, summary, [ro
 
 def test_accessible_names_contain_visible_labels(page: Page) -> None:
     started(page)
+    page.click("#strip")
     page.click("#settings-open")
     page.check("#push-to-talk")
     page.evaluate("""() => {
@@ -277,4 +279,6 @@ def test_accessible_names_contain_visible_labels(page: Page) -> None:
         "Turn 1 120 ms, faster than 200 ms",
     ]
     assert page.inner_text("#within") == "1 of 3"
+    assert page.inner_text("#failed-turns") == "failed, not counted\n1 turn"
+    assert page.inner_text("#strip-latency") == "the last turn failed"
     assert page.inner_text("#rating") == "the turn failed, so it is not counted"

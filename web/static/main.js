@@ -2,6 +2,7 @@
 
 import { InstalledApp } from "./app/installed-app.js";
 import { MediaKeys } from "./app/media-keys.js";
+import { chosenPhrase, wakeChoice } from "./app/wake-choice.js";
 import { AudioIO, WorkletLoadError } from "./audio/audio-io.js";
 import { MicrophoneStream } from "./session/microphone-stream.js";
 import { browserProblem } from "./session/problems.js";
@@ -9,6 +10,7 @@ import { RealtimeConnection } from "./session/realtime-connection.js";
 import { RealtimeSession } from "./session/realtime-session.js";
 import { chooseTransport } from "./session/transport.js";
 import { WebRtcConnection } from "./session/webrtc-connection.js";
+import { SettingsPanel } from "./settings/settings-panel.js";
 import { TurnLog } from "./timing/turn-log.js";
 import { Controls } from "./view/controls.js";
 import { byId } from "./view/dom.js";
@@ -18,26 +20,17 @@ import { LatencyTimeline } from "./view/latency-timeline.js";
 import { LevelBars } from "./view/level-bars.js";
 import { Notices } from "./view/notices.js";
 import { microphoneSettings, preferences, storedToken, storeToken } from "./view/preferences.js";
+import { hintText, phaseText } from "./view/state-texts.js";
 import { TranscriptView } from "./view/transcript-view.js";
 import { TurnPanel } from "./view/turn-panel.js";
 import { followVisibleArea } from "./view/visible-area.js";
-
-const PHASES = {
-  idle: "Not started",
-  connecting: "Connecting",
-  reconnecting: "Reconnecting",
-  listening: "Listening",
-  hearing: "You are speaking",
-  thinking: "Thinking",
-  speaking: "Repartee is speaking",
-};
 
 /** Phases that are not announced to screen readers, because the announcement would disturb the conversation. */
 const NOT_ANNOUNCED = new Set(["hearing", "thinking", "speaking"]);
 
 /** Problems that do not apply to a stopped page. */
 const SESSION_PROBLEMS = [
-  "lost", "slow", "full", "loading", "restarting", "not-kept", "suspended", "unplugged", "denied", "busy", "no-microphone",
+  "lost", "slow", "full", "loading", "restarting", "not-kept", "suspended", "reply-failed", "unplugged", "denied", "busy", "no-microphone",
 ];
 
 class Page {
@@ -45,6 +38,8 @@ class Page {
     this._audio = this._microphone = this._session = null;
     this._transcript = new TranscriptView();
     this._starting = null; // a unique object for every start
+    this._typed = false; // whether the conversation was started by typing, so that no microphone was asked for
+    this._queuedText = null; // typed before there is a connection
     this._turns = new TurnLog();
     this._notices = new Notices((action) => this._runAction(action));
     this._timeline = new LatencyTimeline();
@@ -52,6 +47,7 @@ class Page {
     this._turnPanel = new TurnPanel(this._turns, () => this._pageInfo(), (turn) => this._timeline.showTurn(turn));
     this._userLevel = new LevelBars(byId("level-user"), "left");
     this._replyLevel = new LevelBars(byId("level-reply"), "right");
+    this._settings = new SettingsPanel(() => this._settings.showEffect(this._session?.updateSettings() ?? false));
     this._controls = new Controls({
       toggle: () => (this._session || this._starting ? this._stop() : this._start()),
       mute: () => this._mute(),
@@ -61,9 +57,14 @@ class Page {
       sendText: (text) => this._sendText(text),
       changeMicrophone: () => this._microphone?.open(),
       changeTransport: () => this._changeTransport(),
-      pushToTalk: (on) => this._session?.setPushToTalk(on),
+      pushToTalk: (on) => {
+        if (on) this._wake.turnOff();
+        this._session?.setPushToTalk(on);
+      },
       volume: (loudness) => this._audio && (this._audio.output.volume = loudness),
     });
+    this._wake = wakeChoice({ onChange: (phrase) => this._wakePhraseChanged(phrase) });
+    byId("push-to-talk").closest("label").after(this._wake.element);
     this._mediaKeys = new MediaKeys({ mute: () => this._mute(), interrupt: () => this._interruptReply(), end: () => this._stop() });
     new InstalledApp({ isBusy: () => this._session !== null || this._starting !== null, onReachable: (reachable) => this._reachable(reachable) });
     this._wasHidden = false;
@@ -81,9 +82,11 @@ class Page {
 
   // Start and stop ----------------------------------------------------------------------------------------------
 
-  async _start() {
+  /** @param {boolean} typed whether to start without a microphone */
+  async _start(typed = false) {
     if (this._starting || this._session) return;
     const starting = (this._starting = {});
+    this._typed = typed;
     const isCurrent = () => this._starting === starting;
     this._notices.clear();
     this._drawPhase();
@@ -102,19 +105,23 @@ class Page {
   /** @param {() => boolean} isCurrent false once it was stopped, for example while the browser asks for the microphone */
   async _open(isCurrent) {
     const devices = Boolean(navigator.mediaDevices);
-    const problem = browserProblem({ secure: isSecureContext, worklet: "AudioWorkletNode" in window, devices });
+    const problem = browserProblem({ secure: isSecureContext, worklet: "AudioWorkletNode" in window, devices: devices || this._typed });
     if (problem) this._notices.problem(problem);
     if (problem === "insecure" || problem === "no-worklet") return; // playback is impossible, too
     const audio = await AudioIO.open();
     if (!isCurrent()) return audio.close();
     this._audio = audio;
     audio.addEventListener("state", () => this._audioStateChanged());
-    this._microphone = new MicrophoneStream(audio.input, microphoneSettings);
-    this._watchMicrophone();
-    if (devices) await this._microphone.open();
+    if (!this._typed) await this._openMicrophone();
     if (!isCurrent()) return;
     this._startSession();
     this._audioStateChanged();
+  }
+
+  async _openMicrophone() {
+    this._microphone = new MicrophoneStream(this._audio.input, microphoneSettings);
+    this._watchMicrophone();
+    if (navigator.mediaDevices) await this._microphone.open();
   }
 
   /** @param {"websocket" | "webrtc"} transport */
@@ -128,6 +135,10 @@ class Page {
     this._turns.startConversation();
     this._session = new RealtimeSession(this._audio, connection, this._turns);
     this._session.pushToTalk.enabled = preferences().pushToTalk;
+    this._session.setWakePhrase(chosenPhrase());
+    this._session.muted = this._typed;
+    this._settings.startSession();
+    this._session.withChoices = (session) => this._settings.withChoices(session);
     this._transcript.start(this._session.conversation);
     this._userLevel.clear();
     this._replyLevel.clear();
@@ -148,13 +159,15 @@ class Page {
   /** Connects anew with a new conversation, if one runs. */
   async _changeTransport() {
     if (!this._session) return;
+    const typed = this._typed;
     await this._stop();
-    await this._start();
+    await this._start(typed);
   }
 
   async _stop() {
     const { _session: session, _microphone: microphone, _audio: audio } = this;
-    this._session = this._microphone = this._audio = this._starting = null;
+    this._session = this._microphone = this._audio = this._starting = this._queuedText = null;
+    this._typed = false;
     for (const name of SESSION_PROBLEMS) this._notices.remove(name);
     session?.end();
     if (session) this._transcript.draw();
@@ -185,8 +198,10 @@ class Page {
     on("session", ({ repartee }) => {
       drawEngines(repartee?.engines);
       for (const id of ["transcript", "text-input"]) byId(id).lang = repartee?.language ?? "";
+      this._sendQueuedText();
     });
     on("notice", (text) => this._notices.note(text));
+    on("other-language", (code) => this._suggestLanguage(code));
     on("problem", ({ problem, message }) => this._sessionProblem(problem, message));
     on("resolved", (name) => this._notices.remove(name));
     on("ended", () => this._stop());
@@ -204,6 +219,7 @@ class Page {
   _turnChanged(turn) {
     if (turn.leaves_s === null && turn.trace === null) {
       this._turnPanel.selectNewest();
+      this._notices.remove("reply-failed");
       this._replyLevel.clear();
       if (turn.captured_s !== null) this._userLevel.freeze((this._audio.context.currentTime - turn.captured_s) * 1000);
     } else if (this._turnPanel.selected === turn || turn === this._turns.all.at(-1)) this._timeline.showTurn(turn);
@@ -237,8 +253,15 @@ class Page {
 
   // Actions ----------------------------------------------------------------------------------------------------
 
+  /** Sends typed text. Without a conversation it starts one; the text stays in the input until it is sent. */
   _sendText(text) {
-    if (this._session?.sendText(text)) return true;
+    const enteredMs = performance.now();
+    if (this._session?.sendText(text, enteredMs)) return true;
+    if (!this._session || this._queuedText) {
+      this._queuedText = { text, enteredMs };
+      this._start(true); // unless it starts already
+      return false;
+    }
     this._notices.note("Not sent: there is no connection. Your text stays in the input; send it again later.");
     return false;
   }
@@ -250,14 +273,38 @@ class Page {
     return running;
   }
 
+  _wakePhraseChanged(phrase) {
+    if (phrase && byId("push-to-talk").checked) byId("push-to-talk").click(); // one of the two
+    this._session?.setWakePhrase(phrase);
+    this._drawPhase();
+  }
+
   _reachable(reachable) {
     if (reachable) this._notices.remove("unreachable");
     else if (!this._session) this._notices.problem("unreachable");
   }
 
+  _sendQueuedText() {
+    const queued = this._queuedText;
+    if (!queued || !this._session.sendText(queued.text, queued.enteredMs)) return;
+    this._queuedText = null;
+    this._controls.clearText(queued.text);
+  }
+
+  /** @param {string} code of the language in which the user seems to speak */
+  _suggestLanguage(code) {
+    const name = this._settings.nameOf(code);
+    this._notices.suggest("language", `That sounded like ${name}. Switch to ${name}?`, `Switch to ${name}`, () => this._settings.choices.set("language", code));
+  }
+
+  /** Mutes or unmutes. The microphone of a conversation that was started by typing opens here. */
   _mute() {
     if (!this._session) return;
     this._session.muted = !this._session.muted;
+    if (!this._session.muted && this._typed) {
+      this._typed = false;
+      this._openMicrophone();
+    }
     this._drawPhase();
   }
 
@@ -291,8 +338,11 @@ class Page {
   _drawPhase() {
     const phase = this._phase;
     const muted = this._session?.muted ?? false;
-    const noInput = muted ? "Muted" : "No microphone: you can type";
-    const text = ["listening", "hearing"].includes(phase) && (muted || !this._microphone?.isOpen) ? noInput : PHASES[phase];
+    const pushToTalk = this._session?.pushToTalk.enabled ?? preferences().pushToTalk;
+    const held = this._session?.pushToTalk.keyDown ?? false;
+    const state = { phase, muted, microphoneOpen: this._microphone?.isOpen ?? false, typed: this._typed, pushToTalk, held, awaitedPhrase: this._awaitedPhrase() };
+    const text = phaseText(state);
+    this._drawnPhrase = state.awaitedPhrase;
     document.body.dataset.phase = phase;
     document.body.classList.toggle("muted", muted);
     if (byId("phase").textContent !== text) byId("phase").textContent = text;
@@ -300,17 +350,22 @@ class Page {
     if (!NOT_ANNOUNCED.has(phase) && announcement.textContent !== text) announcement.textContent = text;
     document.title = phase === "idle" ? "Repartee" : `${text} · Repartee`;
     const running = this._session !== null || this._starting !== null;
-    const pushToTalk = this._session?.pushToTalk.enabled ?? false;
     this._mediaKeys.draw({ running, muted });
-    this._controls.draw({ running, muted, pushToTalk, held: this._session?.pushToTalk.keyDown ?? false, phase });
+    if (byId("empty").textContent !== hintText(state)) byId("empty").textContent = hintText(state);
+    this._controls.draw({ running, muted, pushToTalk, held, phase });
+  }
+
+  _awaitedPhrase() {
+    return this._session ? this._session.awaitedPhrase : chosenPhrase();
   }
 
   /** Draws what moves, once per animation frame. Not called while the page is in the background. */
   _drawFrame() {
     this._session?.replyPlayback.highlightWords();
+    if (this._session && this._session.awaitedPhrase !== this._drawnPhrase) this._drawPhase(); // the time after a reply is over
     const waitingMs = this._session?.waitingMs ?? null;
     if (waitingMs !== null) {
-      this._timeline.showWaiting(waitingMs);
+      this._timeline.showWaiting(waitingMs, this._turns.all.at(-1).typed_s !== null ? "Enter" : "the end of your speech");
       this._strip.showWaiting(waitingMs);
     }
     if (this._strip.isOpen) {

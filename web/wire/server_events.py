@@ -53,6 +53,7 @@ RealtimeType = Literal[
     "session.updated",
 ]
 ExtensionType = Literal[
+    "repartee.conversation",
     "repartee.duck",
     "repartee.listening_sound",
     "repartee.listening_sound_stopped",

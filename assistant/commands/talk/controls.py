@@ -6,8 +6,8 @@ from typing import Literal, Protocol
 
 from audio.devices import Direction
 
-Floor = Literal["starting", "listening", "hearing", "thinking", "speaking", "muted", "asleep"]
-"""State of the conversation in one word. asleep: waiting for the wake phrase."""
+Floor = Literal["starting", "listening", "hearing", "thinking", "speaking", "muted", "closed", "asleep"]
+"""State of the conversation in one word. closed: no push-to-talk key is held. asleep: waiting for the wake phrase."""
 
 NOT_YET = "not open yet"
 """Text for a device while the conversation starts."""

@@ -202,7 +202,11 @@ class TalkControls:
         if self.talker is None or self.cards is None:
             return "starting"
         floor = self.talker.floor
-        return "muted" if self.muted and floor in {"listening", "asleep"} else floor
+        if floor not in {"listening", "asleep"}:
+            return floor
+        if self.muted:
+            return "muted"
+        return "closed" if self.mode == "push-to-talk" and not self.talker.key_held else floor
 
     def _start(self, action: Coroutine[Any, Any, None]) -> None:
         try:

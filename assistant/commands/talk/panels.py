@@ -19,6 +19,7 @@ FLOOR_STYLES: Mapping[Floor, str] = {
     "thinking": "$soon",
     "speaking": "$reply",
     "muted": "$late",
+    "closed": "$soft",
     "asleep": "$soft",
 }
 
@@ -55,15 +56,16 @@ def hint(status: Status, floor: Floor) -> str:
     said: dict[Floor, str] = {
         "starting": "the engines are loading",
         "muted": "the microphone is closed; m opens it",
+        # A terminal reports only presses, not releases.
+        "closed": "the microphone is closed; press space, then speak",
         "asleep": f'say "{printable(status.wake_phrase, 60)}"',
         "speaking": "escape interrupts, r repeats",
         "thinking": "",
     }
     if floor in said:
         return said[floor]
-    if status.mode == "push-to-talk":
-        # A terminal reports only presses, not releases.
-        return "speak; press space again when you are done" if status.talking else "press space, then speak"
+    if status.talking:
+        return "speak; press space again when you are done"
     return "speak" if floor == "listening" else ""
 
 

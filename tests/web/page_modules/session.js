@@ -6,6 +6,7 @@ import { browserProblem, microphoneProblem, PROBLEMS } from "/static/session/pro
 import { splitWords, wordStarts } from "/static/session/word-timing.js";
 import { chooseTransport } from "/static/session/transport.js";
 import { TrackTimeline } from "/static/audio/track-timeline.js";
+import { hintText, phaseText } from "/static/view/state-texts.js";
 import { near, run, same } from "./check.js";
 
 function spoken() {
@@ -41,6 +42,21 @@ export default () => run({
     for (const packets of [100, 110]) timeline.addCount(packets, 5 + packets / 50); // 3 s were skipped
     near(timeline.frameAt(2100), 7.1 * 48_000, 0.01);
     near(timeline.frameAt(500), 2.501 * 48_000, 0.01);
+  },
+  "the state of the microphone is said in words"() {
+    const state = { phase: "listening", muted: false, microphoneOpen: true, typed: false, pushToTalk: false, held: false };
+    const said = (changed) => phaseText({ ...state, ...changed });
+    same([said({}), said({ muted: true }), said({ microphoneOpen: false })], ["Listening", "Muted", "No microphone: you can type"]);
+    same(said({ pushToTalk: true }), "Microphone closed: hold to talk");
+    same(said({ pushToTalk: true, held: true, phase: "hearing" }), "Microphone open: speak, then release");
+    same(said({ typed: true, muted: true, microphoneOpen: false }), "Microphone off: you can type");
+    same([said({ phase: "speaking", pushToTalk: true }), said({ phase: "idle" })], ["Repartee is speaking", "Not started"]);
+    same([hintText(state), hintText({ ...state, muted: true }), hintText({ ...state, phase: "connecting" })], ["Speak, or type a message.", "Type a message.", ""]);
+  },
+  "a failure is noted with a reply that has words"() {
+    const conversation = spoken();
+    same([conversation.markFailed("resp_1_1", "no route"), conversation.markFailed("resp_9_1", "no route")], [true, false]);
+    same(conversation.item("a").failure, "no route");
   },
   "a turn becomes two items"() {
     const conversation = spoken();

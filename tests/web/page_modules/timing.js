@@ -53,6 +53,17 @@ export default () => run({
     turns.addReply("resp_2_1");
     same(turns.all.map(({ number, response }) => [number, response]), [[1, "resp_1_2"], [2, "resp_2_1"]]);
   },
+  "a typed turn is timed from Enter, and not counted with the latencies"() {
+    const turns = new TurnLog();
+    turns.expectUntimedReply(2.5);
+    const typed = turns.addReply("resp_1_1");
+    turns.setReplyOnset(typed, 2.81, 40);
+    same([typed.typed_ms, typed.latency_ms, turnRating(typed)], [310, null, "typed"]);
+    timed(turns, "resp_2_1", 5, 5.4);
+    same([turns.all[1].typed_s, turns.summary.count, turns.summary.p50_ms], [null, 1, 400]);
+    turns.expectUntimedReply();
+    same(turnRating(turns.addReply("resp_3_1")), "untimed");
+  },
   "a failed turn is not counted"() {
     const turns = new TurnLog();
     timed(turns, "resp_1_1", 2.5, 2.931);
@@ -61,6 +72,7 @@ export default () => run({
     turns.addTrace(2, { outcome: "answered", error: "the endpoint failed" });
     same(turns.summary, { count: 1, p50_ms: 431, p95_ms: 431, within: 1 });
     same(turns.all.map(turnRating), ["within", "failed"]);
+    same(turns.failedCount, 1);
     timed(turns, "resp_3_1", 6.5, 6.801);
     same(turns.summary.count, 2);
     turns.markFailed("resp_3_1");
@@ -74,7 +86,7 @@ export default () => run({
     same(turns.addTrace(1, { outcome: "answered" }).number, 2);
     same(turns.addTrace(7, {}), undefined);
     same(turnRecord(turns.all[1], { browser: "b" }), { page: { number: 2, turn: 1, response: "resp_1_1", speech_end_ms: null, invented_ms: null, captured_s: null,
-      released_s: null, leaves_s: null, latency_ms: null, speech_latency_ms: null, device_ms: null, failed: false, browser: "b" }, trace: { outcome: "answered" } });
+      released_s: null, typed_s: null, leaves_s: null, latency_ms: null, typed_ms: null, speech_latency_ms: null, device_ms: null, failed: false, browser: "b" }, trace: { outcome: "answered" } });
   },
   "stages without time are omitted"() {
     const stages = { tts: { ms: 12, slack_ms: 9 }, queue: { ms: 0, slack_ms: 0 }, endpoint_wait: { ms: 300, slack_ms: 300 } };

@@ -17,6 +17,7 @@ import { splitWords, wordStarts } from "./word-timing.js";
  * @property {number} played number of words that were played
  * @property {boolean} interrupted whether its remaining words will not be played
  * @property {boolean} cut whether it was stopped: what was written and not spoken yet will not be
+ * @property {string} failure why its reply failed; "" if it did not
  * @property {string | null} response id of its reply
  * @property {import("./word-timing.js").WordTime[]} wordTimes
  * @property {number[]} starts_ms start times of its words, from the reply's first sample
@@ -73,6 +74,18 @@ export class Conversation {
     if (item) this._interrupt(item);
   }
 
+  /**
+   * Notes why a reply failed.
+   * @returns {boolean} whether the reply has words, so that this is shown with them
+   */
+  markFailed(response, cause) {
+    const item = this.replyItem(response);
+    if (!item?.text) return false;
+    item.failure = cause;
+    this.changed.add(item);
+    return true;
+  }
+
   /** Ends the conversation: items in progress keep the words they have, and empty ones are removed. */
   end() {
     for (const item of [...this.items]) {
@@ -104,7 +117,7 @@ export class Conversation {
     if (!item) {
       item = {
         id, role: "user", text: "", markup: "", inProgress: false, speechStopped: false, incomplete: false, lowConfidence: false, spoken: true, words: [],
-        played: 0, interrupted: false, cut: false, response: null, wordTimes: [], starts_ms: [],
+        played: 0, interrupted: false, cut: false, failure: "", response: null, wordTimes: [], starts_ms: [],
       };
       this.items.push(item);
     }

@@ -111,6 +111,10 @@ export const PROBLEMS = {
     remedy: "Start a new one.",
     action: "start",
   },
+  "reply-failed": {
+    what: "The reply failed.",
+    remedy: "Say or type it again. If that does not help, the line below names the cause.",
+  },
   "overflow": {
     what: "The reply is longer than this page can store.",
     remedy: "A part of it is missing. Ask for a shorter reply.",

@@ -12,7 +12,8 @@ import { ReplyPlayback } from "./reply-playback.js";
  * @typedef {"connecting" | "reconnecting" | "listening" | "hearing" | "thinking" | "speaking"} Phase
  *
  * Events: `phase`; `items` (conversation.changed is not empty); `turn` (detail: the Turn); `session` (detail: the
- * server's session object); `notice` (detail: one sentence); `input-level` and `output-level` (detail: {level}, dBFS);
+ * server's session object); `notice` (detail: one sentence); `other-language` (detail: code of the language that was
+ * heard); `input-level` and `output-level` (detail: {level}, dBFS);
  * `problem` (detail: {problem, message}), `resolved` (detail: the name of a problem that is over), `ended`.
  */
 export class RealtimeSession extends EventTarget {
@@ -32,6 +33,7 @@ export class RealtimeSession extends EventTarget {
     this._wakePhrase = ""; // empty: all speech is answered
     this._wakeUntilS = -Infinity; // context time up to which no wake phrase is needed
     this._wakeWindowS = 0;
+    this.withChoices = (session) => session; // adds what the user has chosen in the settings
     this._releasedS = null; // context time at which the push-to-talk key was released last
     this._captureTimeline = connection.timeline ?? new CaptureTimeline(audio.context.sampleRate);
     this._open = false; // the server has created or resumed the session on this connection
@@ -45,6 +47,7 @@ export class RealtimeSession extends EventTarget {
     this._replyRequested = false; // a requested reply has not begun
     this._requestIsEmpty = false; // the turn that the requested reply was to answer has no words
     this._requestAgain = false; // another reply must be requested when that one has begun
+    this._typedS = null; // context time at which the text of the latest request was entered
     this._connectionProblem = "lost"; // why there is no connection, as far as the server has said
     this.replyPlayback = new ReplyPlayback(audio, connection, turns, this.conversation, (type, detail) => {
       if (type === "phase") this._wakeUntilS = audio.context.currentTime + this._wakeWindowS; // a reply has begun or ended
@@ -61,11 +64,12 @@ export class RealtimeSession extends EventTarget {
     return this._awaitingReply || this._response ? "thinking" : "listening";
   }
 
-  /** ms since the end of the speech to be answered; null if no reply is awaited. */
+  /** ms since the end of the speech, or Enter of the text, to be answered; null if no reply is awaited. */
   get waitingMs() {
     const turn = this.turns.all.at(-1);
-    if (this.phase !== "thinking" || !turn?.captured_s || turn.leaves_s !== null) return null;
-    return (this.audio.context.currentTime - (turn.released_s ?? turn.captured_s)) * 1000;
+    const from = turn?.released_s ?? turn?.captured_s ?? turn?.typed_s ?? null;
+    if (this.phase !== "thinking" || from === null || turn.leaves_s !== null) return null;
+    return (this.audio.context.currentTime - from) * 1000;
   }
 
   /** Connects; everything else follows from events. */
@@ -84,13 +88,17 @@ export class RealtimeSession extends EventTarget {
 
   // User actions ------------------------------------------------------------------------------------------------
 
-  /** @param {string} text @returns {boolean} false if it cannot be sent now; then nothing was done */
-  sendText(text) {
+  /**
+   * @param {string} text
+   * @param {number} enteredMs when it was entered, on the clock of performance.now()
+   * @returns {boolean} false if it cannot be sent now; then nothing was done
+   */
+  sendText(text, enteredMs = performance.now()) {
     if (!this._open || !this.connection.canSend) return false;
     this.interrupt();
     const content = [{ type: "input_text", text }];
     const sent = this.connection.send({ type: "conversation.item.create", item: { type: "message", role: "user", content } });
-    if (sent) this._requestReply();
+    if (sent) this._requestReply(this.audio.context.currentTime - (performance.now() - enteredMs) / 1000);
     return sent;
   }
 
@@ -125,6 +133,12 @@ export class RealtimeSession extends EventTarget {
     return this.pushToTalk.enabled || isOpen ? "" : this._wakePhrase;
   }
 
+  /** Sends the settings again, because the user has changed them. @returns {boolean} whether a conversation got them */
+  updateSettings() {
+    if (this._open) this._sendSessionUpdate();
+    return this._open;
+  }
+
   /** Handles the press of the push-to-talk key. */
   pressKey() {
     if (this.muted && this.pushToTalk.enabled) return this._emit("notice", "The microphone is muted. Press M to unmute it.");
@@ -156,13 +170,17 @@ export class RealtimeSession extends EventTarget {
     }
   }
 
-  /** Requests a reply. While a requested reply has not begun, the server rejects another request; it is sent after that. */
-  _requestReply() {
+  /**
+   * Requests a reply. While a requested reply has not begun, the server rejects another request; it is sent after that.
+   * @param {number | null} typedS context time at which the text to be answered was entered; null if it is spoken
+   */
+  _requestReply(typedS = null) {
+    this._typedS = typedS;
     if (this._replyRequested) {
       this._awaitingReply = this._requestAgain = true;
       return;
     }
-    this.turns.expectUntimedReply();
+    this.turns.expectUntimedReply(typedS);
     this._clearRequests();
     this._awaitingReply = this._replyRequested = this.connection.send({ type: "response.create" }); // not awaited if not sent
     this._emit("phase");
@@ -219,7 +237,7 @@ export class RealtimeSession extends EventTarget {
     if (this._wakePhrase || this._wakeSent) session.repartee.wake_phrase = this._wakePhrase || null;
     this._wakeSent ||= this._wakePhrase !== "";
     if (turnDetection !== undefined) session.audio = { input: { turn_detection: turnDetection } };
-    this.connection.send({ type: "session.update", session });
+    this.connection.send({ type: "session.update", session: this.withChoices(session) });
   }
 
   _speechStarted() {
@@ -238,7 +256,7 @@ export class RealtimeSession extends EventTarget {
     const more = this._requestAgain && !this.pushToTalk.keyDown;
     if (this._replyRequested && (this.pushToTalk.keyDown || this._requestIsEmpty || more)) this.interrupt();
     this._clearRequests();
-    if (more) this._requestReply();
+    if (more) this._requestReply(this._typedS);
   }
 
   /** Computes when the end of speech was captured, and notes it in the turn. */
@@ -252,7 +270,7 @@ export class RealtimeSession extends EventTarget {
     if (IGNORED_ERRORS.has(code)) return;
     if (code === ACTIVE_RESPONSE) { // a reply that began before the last message
       this.interrupt();
-      if (!this.pushToTalk.keyDown) this._requestReply();
+      if (!this.pushToTalk.keyDown) this._requestReply(this._typedS);
       return;
     }
     this._awaitingReply = false;
@@ -275,7 +293,8 @@ export class RealtimeSession extends EventTarget {
     this.audio.output.end(id);
     if (status === "cancelled" && this.audio.output.hasUnplayedAudio(id)) this.audio.output.flush();
     if (status !== "failed") return;
-    this._emit("notice", details?.error?.message || "The reply failed. The server gave no reason; its log may have one.");
+    const cause = details?.error?.message || "the server gave no reason; its log may have one";
+    if (!this.conversation.markFailed(id, cause)) this._emit("problem", { problem: "reply-failed", message: cause });
     const turn = this.turns.markFailed(id);
     if (turn) this._emit("turn", turn);
   }
@@ -373,6 +392,6 @@ const SERVER_EVENTS = {
   "repartee.listening_sound": (client, { audio }) => client.audio.output.playSound(fromBase64(audio)),
   "repartee.listening_sound_stopped": (client) => client.audio.output.stopSound(),
   "repartee.trace": (client, event) => client._addTrace(event),
-  "repartee.notice": (client, { text }) => client._emit("notice", text),
+  "repartee.notice": (client, { text, language }) => (language ? client._emit("other-language", language) : client._emit("notice", text)),
   "error": (client, { error }) => client._handleError(error),
 };

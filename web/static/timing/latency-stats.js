@@ -17,11 +17,12 @@ export function nearestRankPercentile(values, percent) {
 }
 
 /**
- * @param {{failed: boolean, latency_ms: number | null}} turn
- * @returns {"failed" | "untimed" | "sooner" | "within" | "later"}
+ * @param {{failed: boolean, latency_ms: number | null, typed_ms?: number | null}} turn
+ * @returns {"failed" | "typed" | "untimed" | "sooner" | "within" | "later"}
  */
-export function turnRating({ failed, latency_ms }) {
+export function turnRating({ failed, latency_ms, typed_ms = null }) {
   if (failed) return "failed";
+  if (latency_ms === null && typed_ms !== null) return "typed";
   return latency_ms === null ? "untimed" : rateLatency(latency_ms);
 }
 

@@ -18,8 +18,10 @@ const FAILED_OUTCOMES = new Set(["failed", "stuck"]);
  * @property {number | null} invented_ms silence that the server inserted before it
  * @property {number | null} captured_s context time at which the end of speech was captured
  * @property {number | null} released_s context time at which the push-to-talk key was released; the latency counts from there
+ * @property {number | null} typed_s context time at which the text that it answers was entered; null: not a typed turn
  * @property {number | null} leaves_s context time at which the first audible sample of the reply left the loudspeaker
  * @property {number | null} latency_ms the difference: the response latency measured here
+ * @property {number | null} typed_ms from Enter to the first audible sample, for a typed turn; never counted with the latencies
  * @property {number | null} speech_latency_ms the same from the end of speech, for the server
  * @property {number | null} device_ms the part of it spent in this page's buffer and the device
  * @property {object | null} trace the server's record
@@ -33,6 +35,7 @@ export class TurnLog {
     this._speechEndMs = null;
     this._inventedMs = null;
     this._releasedS = null;
+    this._typedS = null;
   }
 
   /**
@@ -45,11 +48,16 @@ export class TurnLog {
     this._speechEndMs = endMs;
     this._inventedMs = inventedMs;
     this._releasedS = releasedS;
+    this._typedS = null;
   }
 
-  /** Notes that the next reply does not answer speech, so it has no latency. */
-  expectUntimedReply() {
+  /**
+   * Notes that the next reply does not answer speech, so it has no latency.
+   * @param {number | null} typedS context time at which the text that it answers was entered, if any
+   */
+  expectUntimedReply(typedS = null) {
     this._speechEndMs = null;
+    this._typedS = typedS;
   }
 
   /**
@@ -65,10 +73,10 @@ export class TurnLog {
     const turn = {
       number: (this.all.at(-1)?.number ?? 0) + 1, turn: number, response, speech_end_ms: this._speechEndMs,
       invented_ms: this._speechEndMs === null ? null : this._inventedMs,
-      captured_s: null, released_s: this._speechEndMs === null ? null : this._releasedS, leaves_s: null, latency_ms: null,
-      speech_latency_ms: null, device_ms: null, trace: null, failed: false,
+      captured_s: null, released_s: this._speechEndMs === null ? null : this._releasedS, typed_s: this._typedS, leaves_s: null,
+      latency_ms: null, typed_ms: null, speech_latency_ms: null, device_ms: null, trace: null, failed: false,
     };
-    this._speechEndMs = null;
+    this._speechEndMs = this._typedS = null;
     this.all.push(turn);
     if (this.all.length > MAX_TURNS) this.all.shift();
     return turn;
@@ -104,6 +112,7 @@ export class TurnLog {
   _measure(turn) {
     turn.speech_latency_ms = computeLatency(turn.captured_s, turn.leaves_s);
     turn.latency_ms = turn.speech_latency_ms === null ? null : computeLatency(turn.released_s ?? turn.captured_s, turn.leaves_s);
+    turn.typed_ms = computeLatency(turn.typed_s, turn.leaves_s);
   }
 
   /**
@@ -132,7 +141,12 @@ export class TurnLog {
   /** Starts a new conversation: the server counts turns from 1 again, and turns without a trace get none. */
   startConversation() {
     for (const turn of this.all) turn.turn = null;
-    this._speechEndMs = null;
+    this._speechEndMs = this._typedS = null;
+  }
+
+  /** @returns {number} of turns that failed */
+  get failedCount() {
+    return this.all.filter((turn) => turn.failed).length;
   }
 
   /** @returns {{count: number, p50_ms: number, p95_ms: number, within: number} | null} null before the first latency;

@@ -82,6 +82,11 @@ export class Controls {
     }
   }
 
+  /** Empties the input if it still has this text, which was sent. */
+  clearText(text) {
+    if (byId("text-input").value.trim() === text) byId("text-input").value = "";
+  }
+
   /** @param {number} level dBFS of the microphone */
   showLevel(level) {
     byId("level-ring").style.transform = `scale(${1 + Math.max(0, Math.min(1, (level + 50) / 36)) * 0.22})`;
@@ -168,7 +173,7 @@ export class Controls {
     byId("settings").hidden = !open;
     byId("settings-open").setAttribute("aria-expanded", String(open));
     const options = { preventScroll: true }; // the panel is visible at every scroll position
-    if (open) byId("microphone").focus(options);
+    if (open) (byId("settings").querySelector("select:enabled") ?? byId("settings-close")).focus(options);
     else if (byId("settings").contains(document.activeElement) || document.activeElement === document.body) byId("settings-open").focus(options);
   }
 

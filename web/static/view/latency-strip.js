@@ -9,7 +9,6 @@ const FULL_LENGTH_MS = 1000; // the bar's full length; longer latencies fill it
 
 export class LatencyStrip {
   constructor() {
-    this._drawn = "";
     byId("strip").onclick = () => this._showPanels(byId("panels").hidden);
     this._showPanels(preferences().panelsOpen);
   }
@@ -30,16 +29,19 @@ export class LatencyStrip {
   /** @param {import("../timing/turn-log.js").Turn} turn */
   showTurn(turn) {
     const rating = turnRating(turn);
+    if (rating === "untimed" && !turn.trace) return; // it begins
     const ms = turn.latency_ms ?? turn.typed_ms;
     const parts = rating === "failed" || ms === null ? [] : stagesOfLatency(turn.trace, turn.latency_ms);
-    this._draw(turnText(turn, rating), parts.length || ms === null ? parts : [{ stage: "", shown_ms: ms }]);
+    const [text, more] = turnTexts(turn, rating);
+    this._draw(text, parts.length || ms === null ? parts : [{ stage: "", shown_ms: ms }], more);
   }
 
-  _draw(text, parts) {
+  /** @param {string} more part of the text for which narrow screens have no room */
+  _draw(text, parts, more = "") {
     const drawn = text + parts.map(({ stage, shown_ms }) => stage + Math.round(shown_ms)).join();
-    if (drawn === this._drawn) return;
-    this._drawn = drawn;
-    byId("strip-latency").textContent = text;
+    if (drawn === byId("strip").dataset.drawn) return;
+    byId("strip").dataset.drawn = drawn;
+    byId("strip-latency").replaceChildren(text, makeElement("span", { class: "more", text: more }));
     const total = parts.reduce((sum, { shown_ms }) => sum + shown_ms, 0);
     byId("strip-bar").replaceChildren(...parts.map(({ stage, shown_ms }) => {
       const part = makeElement("span", { class: "part", "data-stage": stage });
@@ -55,10 +57,10 @@ export class LatencyStrip {
   }
 }
 
-/** Returns what the strip says about a turn. */
-function turnText(turn, rating) {
-  if (rating === "failed") return "the last turn failed";
-  if (turn.latency_ms !== null) return `${Math.round(turn.latency_ms)} ms, ${BAND_TEXTS[rating]}`;
-  if (turn.typed_ms != null) return `${Math.round(turn.typed_ms)} ms from Enter to the first sound`;
-  return "…";
+/** Returns what the strip says about a turn: the latency, and what narrow screens have no room for. */
+function turnTexts(turn, rating) {
+  if (rating === "failed") return ["the last turn failed", ""];
+  if (turn.latency_ms !== null) return [`${Math.round(turn.latency_ms)} ms`, `, ${BAND_TEXTS[rating]}`];
+  if (turn.typed_ms !== null) return [`${Math.round(turn.typed_ms)} ms`, " from Enter to the first sound"];
+  return ["the last reply was not heard", ""];
 }

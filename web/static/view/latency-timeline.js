@@ -6,7 +6,7 @@ import { byId, formatMs, makeElement } from "./dom.js";
 
 const MIN_LENGTH_MS = 700; // the timeline shows at least this length
 const TICK_MS = 100;
-const RATING_TEXTS = { ...BAND_TEXTS, failed: "the turn failed, so it is not counted" };
+const RATING_TEXTS = { ...BAND_TEXTS, failed: "the turn failed, so it is not counted", typed: "from Enter to the first sound of the reply" };
 
 export class LatencyTimeline {
   constructor() {
@@ -24,15 +24,16 @@ export class LatencyTimeline {
 
   /**
    * Shows the running time while a reply is awaited.
-   * @param {number} ms since the end of speech
+   * @param {number} ms
+   * @param {string} since what it is counted from
    */
-  showWaiting(ms) {
+  showWaiting(ms, since) {
     if (ms < 0) return;
     this._setScale(ms);
     this._length = ms;
     byId("latency").className = "";
     byId("latency").textContent = String(Math.round(ms));
-    byId("rating").textContent = "since the end of your speech";
+    byId("rating").textContent = `since ${since}`;
     byId("gap").classList.add("running");
     this._moveTo(byId("cursor"), ms);
     if (byId("bar").dataset.content !== "running") this._drawBar("running", []);
@@ -44,14 +45,15 @@ export class LatencyTimeline {
   showTurn(turn) {
     this._stagesCleared = false;
     byId("gap").classList.remove("running");
-    const timed = turn.latency_ms !== null;
+    const ms = turn.latency_ms ?? turn.typed_ms;
+    const timed = ms !== null;
     byId("latency").className = timed ? "" : "none text-value";
-    byId("latency").textContent = timed ? String(Math.round(turn.latency_ms)) : this._noLatencyLabel(turn);
+    byId("latency").textContent = timed ? String(Math.round(ms)) : this._noLatencyLabel(turn);
     byId("rating").textContent = RATING_TEXTS[turnRating(turn)] ?? this._noLatencyReason(turn);
     document.body.dataset.rating = RATING_TEXTS[turnRating(turn)] ? turnRating(turn) : "";
     const stages = stagesOfLatency(turn.trace, turn.latency_ms);
     const total = stages.reduce((sum, { shown_ms }) => sum + shown_ms, 0);
-    const length = turn.latency_ms ?? total;
+    const length = ms ?? total;
     this._setScale(Math.max(length, total));
     this._length = length || Infinity;
     this._moveTo(byId("cursor"), length);

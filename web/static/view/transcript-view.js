@@ -6,14 +6,15 @@ import { byId, makeElement } from "./dom.js";
 export class TranscriptView {
   constructor() {
     this._atEnd = true; // whether the end is visible; if the user has scrolled up, the position stays
-    this._height = 0; // pixels
+    this._size = ""; // of the list, in pixels
     const list = byId("transcript");
+    const size = () => `${list.clientWidth} ${list.clientHeight}`;
     list.onscroll = () => {
-      if (list.clientHeight !== this._height) return; // the window was resized
+      if (size() !== this._size) return; // the window was resized, or something beside the list opened
       this._atEnd = list.scrollHeight - list.scrollTop - list.clientHeight < 80;
     };
     new ResizeObserver(() => {
-      this._height = list.clientHeight;
+      this._size = size();
       this._scrollToEnd();
     }).observe(list);
   }
@@ -48,7 +49,7 @@ export class TranscriptView {
   _drawItem(item) {
     const { line, text, note, rich } = this._lines.get(item) ?? this._makeLine(item);
     this._moveLine(item, line);
-    line.className = `item ${item.role}${item.inProgress ? " in-progress" : ""}${item.lowConfidence ? " low-confidence" : ""}${item.interrupted ? " interrupted" : ""}`;
+    line.className = `item ${item.role}${item.inProgress ? " in-progress" : ""}${item.lowConfidence ? " low-confidence" : ""}${item.interrupted ? " interrupted" : ""}${item.failure ? " failed" : ""}`;
     if (item.role === "assistant") rich.draw({ ...item, source: item.markup || item.text, open: item.inProgress && !item.cut, interrupted: item.interrupted || item.cut });
     else text.textContent = item.text || (item.role === "user" ? "…" : "");
     note.textContent = itemNote(item);
@@ -82,6 +83,7 @@ export class TranscriptView {
 }
 
 function itemNote(item) {
+  if (item.failure) return `failed: ${item.failure}`;
   if (item.incomplete) return "not finished";
   if (item.interrupted) return "interrupted";
   if (item.role === "user" && item.lowConfidence && !item.inProgress) return "low confidence";

@@ -49,6 +49,8 @@ export class TurnPanel {
     byId("p50").textContent = summary ? `${Math.round(summary.p50_ms)} ms` : "–";
     byId("p95").textContent = summary ? `${Math.round(summary.p95_ms)} ms` : "–";
     byId("within").textContent = summary ? `${summary.within} of ${summary.count}` : "–";
+    byId("failed-turns").hidden = !this._turns.failedCount;
+    byId("failed").textContent = turnCount(this._turns.failedCount);
     byId("download").disabled = !this._turns.all.length;
     this._drawDotPlot(summary);
     this._drawList();
@@ -90,9 +92,9 @@ export class TurnPanel {
 
   _makeButton(turn) {
     const rating = turnRating(turn);
-    const shown = rating === "failed" ? "failed" : rating === "untimed" ? "–" : String(Math.round(turn.latency_ms));
+    const shown = { failed: "failed", untimed: "–" }[rating] ?? `${Math.round(turn.latency_ms ?? turn.typed_ms)}${rating === "typed" ? " typed" : ""}`;
     // The accessible name contains the visible text in its order, because users of voice control say what they see.
-    const spoken = rating === "failed" ? "" : rating === "untimed" ? " no latency" : ` ms, ${BAND_TEXTS[rating]}`;
+    const spoken = { failed: "", untimed: " no latency", typed: ", ms from Enter to the first sound" }[rating] ?? ` ms, ${BAND_TEXTS[rating]}`;
     const button = makeElement("button", {
       type: "button", class: `turn ${rating}`, "data-number": String(turn.number), "aria-pressed": String(turn === this.selected),
     }, screenReaderText("Turn "), makeElement("span", { class: "turn-number", text: String(turn.number) }), screenReaderText(" "), makeElement("span", { text: shown }), screenReaderText(spoken));

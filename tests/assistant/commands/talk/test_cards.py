@@ -1,10 +1,12 @@
 """The sound devices of `repartee talk`, without opening one."""
 
-from typing import Literal
+from types import SimpleNamespace
+from typing import Any, Literal
 
 import pytest
 
 from assistant.commands.talk import cards
+from assistant.commands.talk.keys import TalkControls
 from assistant.config.talk_settings import AudioSection
 from audio.devices import Device
 from audio.errors import DeviceError
@@ -48,3 +50,15 @@ def test_without_any_device_replies_are_text(monkeypatch: pytest.MonkeyPatch) ->
 def test_named_device_that_is_missing_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DeviceError, match='no microphone is called "studio"'):
         opened(monkeypatch, MICROPHONE, LOUDSPEAKER, name="studio")
+
+
+def test_push_to_talk_without_a_held_key_says_that_the_microphone_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    talker: Any = SimpleNamespace(floor="listening", key_held=False, endpoint="", played_ms=None, counts=dict)
+    controls = TalkControls("push-to-talk", "", cards=opened(monkeypatch, MICROPHONE, LOUDSPEAKER), talker=talker)
+    states = [controls.status().floor]
+    talker.key_held = True
+    states.append(controls.status().floor)
+    talker.key_held, talker.floor = False, "speaking"
+    states.append(controls.status().floor)
+    controls.muted, talker.floor = True, "listening"
+    assert [*states, controls.status().floor] == ["closed", "listening", "speaking", "muted"]

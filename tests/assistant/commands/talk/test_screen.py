@@ -252,7 +252,7 @@ def test_hints_are_shown_as_text() -> None:
     async def use(screen: TalkScreen, pilot: Pilot[None], controls: ScriptedControls) -> None:
         said = {
             "press space again": replace(TALKING, floor="hearing", talking=True),
-            "press space, then speak": TALKING,
+            "the microphone is closed; press space, then speak": replace(TALKING, floor="closed"),
             'say "hey computer"': replace(STATUS, floor="asleep", mode="wake", wake_phrase="hey computer"),
             "m opens it": replace(STATUS, floor="muted", muted=True),
         }
