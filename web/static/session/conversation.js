@@ -29,6 +29,10 @@ export class Conversation {
     this.items = [];
     /** @type {Set<Item>} items that changed or were removed since the set was last cleared */
     this.changed = new Set();
+    /** Whether speech has to be addressed to the assistant: until its words arrive, it is not shown. */
+    this.needsAddress = false;
+    /** Whether the current speech may be meant for somebody else. */
+    this.awaitsAddress = false;
   }
 
   /** @param {string} id @returns {Item | undefined} */
@@ -170,11 +174,13 @@ const EVENT_HANDLERS = {
   "input_audio_buffer.speech_started": (conversation, { item_id }) => {
     const text = conversation.item(PENDING)?.text ?? "";
     conversation.remove(PENDING);
-    conversation.put(item_id, { text, inProgress: true });
+    conversation.awaitsAddress = conversation.needsAddress && !text;
+    if (!conversation.awaitsAddress) conversation.put(item_id, { text, inProgress: true });
   },
   "repartee.partial": (conversation, { item_id, text, rough }) => {
     const item = conversation.item(item_id) ?? conversation.items.findLast((one) => one.role === "user" && one.inProgress);
-    if (!item || item.inProgress) conversation.put(item?.id ?? PENDING, { text, lowConfidence: rough, inProgress: true });
+    conversation.awaitsAddress &&= !text;
+    if (!item || item.inProgress) conversation.put(item?.id ?? (conversation.needsAddress ? item_id : null) ?? PENDING, { text, lowConfidence: rough, inProgress: true });
   },
   "input_audio_buffer.speech_stopped": (conversation, { item_id }) => {
     if (conversation.item(item_id)?.inProgress) conversation.put(item_id, { speechStopped: true });
