@@ -155,7 +155,7 @@ class EngineLoader:
             self._end_of_turn_model,
             self._is_known_sentence,
             build.warming(model, self._model),
-            build.tools(self.settings, self._model, self._tools, effects),
+            build.tools(self.settings, self._model, self._tools, self._skills, effects),
             self._listening_sound,
             on_answer_heard,
             self._model if self.settings.llm.summary else None,

@@ -10,7 +10,7 @@ from audio.errors import EngineLoadError
 from llm.chat import ChatModel
 
 if TYPE_CHECKING:
-    from assistant.skills.skills import ServiceSkill
+    from assistant.skills.skills import ServiceSkill, Skills
     from assistant.tools.mcp_tools import McpTools
 
 
@@ -86,7 +86,11 @@ def _weather(settings: Settings) -> "ServiceSkill":
 
 
 def tools(
-    settings: Settings, model: ChatModel | None, servers: "McpTools | None", effects: SkillEffects | None = None
+    settings: Settings,
+    model: ChatModel | None,
+    servers: "McpTools | None",
+    skills: "Skills | None" = None,
+    effects: SkillEffects | None = None,
 ) -> Tools | None:
     """Returns the tools of one conversation: of the servers, home, weather and documents; None for none.
 
@@ -95,6 +99,8 @@ def tools(
     if model is None or not any(endpoint.takes_functions for endpoint in settings.llm.endpoints):
         return servers
     found: list[Tools] = [] if servers is None else [servers]
+    if skills is not None and effects is not None and skills.has_services:
+        found += _service_tools(settings, skills, effects)
     if settings.documents.allowed_folders:
         from assistant.documents.tool import DocumentTools
 
@@ -104,3 +110,14 @@ def tools(
     from assistant.tools.joined import JoinedTools
 
     return JoinedTools(found)
+
+
+def _service_tools(settings: Settings, skills: "Skills", effects: SkillEffects) -> list[Tools]:
+    """Returns the tools for the services that the skills use."""
+    from assistant.skills.weather import WeatherSkill
+    from assistant.tools.home_tools import HomeTools
+    from assistant.tools.weather_tools import WeatherTools
+
+    found: list[Tools] = [] if skills.home is None else [HomeTools(lambda: effects.home)]
+    weather = (service.service for service in skills.services if isinstance(service, WeatherSkill))
+    return [*found, *(WeatherTools(service, settings.assistant.language) for service in weather)]

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 from collections.abc import Mapping
 from typing import Literal
 
@@ -9,6 +10,9 @@ import httpx
 
 from llm.environment import certificates_for, proxy_for
 from llm.http.encoding import PLAIN, refuse_compressed_async
+
+for _name in ("httpx", "httpcore"):  # they log whole addresses, which contain the places that users name
+    logging.getLogger(_name).setLevel(logging.WARNING)
 
 FaultKind = Literal["unreachable", "late", "unauthorized", "not_found", "refused", "broken"]
 """What is wrong: no connection; no answer in time; a wrong token; nothing at that address; another status from 400 to
