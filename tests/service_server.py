@@ -131,10 +131,9 @@ class ServiceServer:
     async def hang_up(self) -> None:
         """Closes the connections, and waits until they are served no more."""
         tasks = list(self._open.values())
-        for writer in tuple(self._open):
-            writer.transport.abort()
-        if tasks:
-            await asyncio.wait(tasks, timeout=10)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _send(self, reply: Reply, writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(reply.after_s)

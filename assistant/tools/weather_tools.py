@@ -21,7 +21,7 @@ WEATHER = Function(
             "properties": {
                 "place": {
                     "type": "string",
-                    "description": "A town, with its region or country after a comma if needed; empty: the user's place",
+                    "description": "A town, with region or country after a comma if needed; empty: the user's place",
                 }
             },
         }

@@ -18,9 +18,15 @@ LIGHT_ON = ServiceCall("light", "turn_on", ("light.kitchen",), (("brightness_pct
 
 @asynccontextmanager
 async def connected(
-    served: ServiceServer, token: str = TOKEN, timeout_s: float = 2.0, **keys: str
+    served: ServiceServer,
+    token: str = TOKEN,
+    timeout_s: float = 2.0,
+    *,
+    areas: str = "",
+    kinds: str = "",
+    allow: str = "",
 ) -> AsyncGenerator[HomeConnection]:
-    settings = HomeSection(url=served.url, timeout_s=timeout_s, **keys)
+    settings = HomeSection(url=served.url, timeout_s=timeout_s, areas=areas, kinds=kinds, allow=allow)
     home = HomeConnection(settings, JsonHttp(settings.url, settings.timeout_s, token=token))
     try:
         yield home
@@ -177,12 +183,11 @@ def test_actions_at_the_same_time_are_bounded() -> None:
 def test_background_reading_repeats_and_ends() -> None:
     async def test(served: ServiceServer) -> None:
         async with connected(served) as home:
-            prepared = []
-            home.on_state = prepared.append
+            loop, prepared = asyncio.get_running_loop(), asyncio.Event()
+            home.on_state = lambda _state: loop.call_soon_threadsafe(prepared.set) and None
             home.start()
             async with asyncio.timeout(5):
-                while not prepared:
-                    await asyncio.sleep(0.01)
+                await prepared.wait()
             assert len(served.of("/api/states")) == 1
             home.refresh_soon()  # read a moment ago
             await asyncio.sleep(0.05)

@@ -22,10 +22,11 @@ PARIS = Place("Paris", "Île-de-France", "France", 48.85341, 2.3488, 2138551)
 async def asked(served: ServiceServer, **keys: object) -> AsyncGenerator[WeatherService]:
     values = {"enabled": True, "forecast_url": f"{served.url}/v1/forecast", "geocoding_url": f"{served.url}/v1/search"}
     settings = WeatherSection(**(values | keys))  # type: ignore[arg-type]
-    clients = (
-        JsonHttp(url, settings.timeout_s, max_bytes=100_000) for url in (settings.forecast_url, settings.geocoding_url)
+    service = WeatherService(
+        settings,
+        JsonHttp(settings.forecast_url, settings.timeout_s, max_bytes=100_000),
+        JsonHttp(settings.geocoding_url, settings.timeout_s, max_bytes=100_000),
     )
-    service = WeatherService(settings, *clients)
     try:
         yield service
     finally:
