@@ -122,7 +122,7 @@ class ServiceServer:
                 token = headers.get("authorization", "").removeprefix("Bearer ")
                 self.requests.append(Request(method, parts.path, query, token, body))
                 await self._send(self._reply(self.requests[-1]), writer)
-        except (ConnectionError, asyncio.IncompleteReadError):
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass
         finally:
             writer.close()

@@ -108,7 +108,8 @@ class EngineLoader:
                 "nothing can answer: skills.enabled is false and there is no [[llm.endpoints]]; enable the skills or "
                 "add an endpoint."
             )
-        skills = build.skills(self.settings, self.environ)
+        skills = build.skills()
+        skills.services = build.service_skills(self.settings, self.environ)
         await self._with_timeout("skills", asyncio.to_thread(skills.load, self.settings.assistant.language))
         return skills
 

@@ -12,6 +12,7 @@ from llm.chat import ChatModel
 if TYPE_CHECKING:
     from assistant.skills.skills import ServiceSkill, Skills
     from assistant.tools.mcp_tools import McpTools
+    from assistant.weather.service import WeatherService
 
 
 class Closable(Protocol):
@@ -37,7 +38,9 @@ def service_skills(settings: Settings, environ: Mapping[str, str]) -> "list[Serv
         if settings.home.url:
             found.append(_home(settings, environ))
         if settings.weather.enabled:
-            found.append(_weather(settings))
+            from assistant.skills.weather import WeatherSkill
+
+            found.append(WeatherSkill(weather_service(settings)))
     except ValueError as error:
         raise EngineLoadError(str(error)) from error
     return found
@@ -70,18 +73,16 @@ def _home(settings: Settings, environ: Mapping[str, str]) -> "ServiceSkill":
     return skill
 
 
-def _weather(settings: Settings) -> "ServiceSkill":
-    from assistant.skills.weather import WeatherSkill
+def weather_service(settings: Settings) -> "WeatherService":
+    """Returns the configured service. Raises ValueError if a proxy is invalid."""
     from assistant.support.json_http import JsonHttp
     from assistant.weather.service import WeatherService
 
     weather = settings.weather
-    return WeatherSkill(
-        WeatherService(
-            weather,
-            JsonHttp(weather.forecast_url, weather.timeout_s, max_bytes=256 << 10),
-            JsonHttp(weather.geocoding_url, weather.timeout_s, max_bytes=256 << 10),
-        )
+    return WeatherService(
+        weather,
+        JsonHttp(weather.forecast_url, weather.timeout_s, max_bytes=256 << 10),
+        JsonHttp(weather.geocoding_url, weather.timeout_s, max_bytes=256 << 10),
     )
 
 
