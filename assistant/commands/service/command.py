@@ -111,9 +111,11 @@ def address_of(settings: Settings) -> str:
 
 
 def wanted_variables(settings: Settings) -> list[str]:
-    """Returns the names of the keys that endpoints and tools need, and the token if other machines may connect."""
+    """Returns the names of the keys that endpoints, tools and home need, and the token if other machines may connect."""
     names = [name for endpoint in settings.llm.endpoints for name in endpoint.variables]
     names += [name for server in settings.tools.servers for name in server.variables]
+    if settings.home.url:
+        names.append(settings.home.token_env)
     if settings.server.host not in {"127.0.0.1", "localhost", "::1"}:
         names.append(TOKEN)
     return list(dict.fromkeys(names))
