@@ -234,7 +234,7 @@ class Page {
   }
 
   _turnChanged(turn) {
-    if (turn.leaves_s === null && turn.trace === null) {
+    if (turn.leaves_s === null && turn.trace === null && !turn.failed) {
       this._turnPanel.selectNewest();
       this._notices.remove("reply-failed");
       this._replyLevel.clear();
