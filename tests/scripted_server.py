@@ -8,10 +8,11 @@ import base64
 import json
 import threading
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,14 +25,15 @@ from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from web.app import STATIC, content_security_policy
+from web.app import STATIC, PageFiles, content_security_policy
+from web.shell import ServiceWorker
 
 RATE_HZ = 24_000
 LOUD = 0.01 * 32768  # -40 dBFS
 PAGE_MODULES = Path(__file__).parent / "web" / "page_modules"
 Pcm = npt.NDArray[np.int16]
 
-SETTINGS = {
+SETTINGS: Mapping[str, Any] = {
     "language": {"default": "en", "configured": False, "choices": [{"code": "en", "name": "English"}], "why_one": ""},
     "voice": {
         "default": "amy",
@@ -85,6 +87,7 @@ class Script:
         token: Token that clients must send.
         language: Language of the conversation.
         frozen: Whether nothing is read or sent, as by a stopped process.
+        settings: The answer to GET /v1/repartee/settings; None: 404.
     """
 
     replies: Sequence[Reply]
@@ -97,6 +100,7 @@ class Script:
     token: str = ""
     language: str = "en"
     frozen: bool = False
+    settings: Mapping[str, Any] | None = field(default_factory=lambda: SETTINGS)
 
 
 @dataclass
@@ -122,8 +126,9 @@ class SessionState:
 class Server:
     """Records what the page sent, and holds the script."""
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script: Script, static: Path = STATIC) -> None:
         self.script = script
+        self._static = static
         self.audio_chunks: list[Pcm] = []
         self.events: list[Event] = []
         self.connections = 0
@@ -132,11 +137,13 @@ class Server:
         self.port = 0
         routes = [
             Route("/", self._page),
+            Route("/service-worker.js", ServiceWorker(static).answer),
+            Route("/healthz", self._healthz),
             Route("/v1/realtime", self._http_request),
             Route("/v1/repartee/setup", self._setup),
             Route("/v1/repartee/settings", self._settings),
             WebSocketRoute("/v1/realtime", self._run_session),
-            Mount("/static", StaticFiles(directory=STATIC)),
+            Mount("/static", PageFiles(directory=static)),
             Mount("/test", StaticFiles(directory=PAGE_MODULES, check_dir=False)),
         ]
         self.app = Starlette(routes=routes)
@@ -156,7 +163,12 @@ class Server:
 
     async def _page(self, _request: Request) -> Response:
         policy = content_security_policy(f"127.0.0.1:{self.port}")
-        return FileResponse(STATIC / "index.html", headers={"Content-Security-Policy": policy})
+        return FileResponse(
+            self._static / "index.html", headers={"Content-Security-Policy": policy, "Cache-Control": "no-cache"}
+        )
+
+    async def _healthz(self, _request: Request) -> Response:
+        return JSONResponse({"status": "alive"})
 
     async def _http_request(self, request: Request) -> Response:
         if self.script.token and request.headers.get("authorization") != f"Bearer {self.script.token}":
@@ -164,7 +176,8 @@ class Server:
         return Response(status_code=404)
 
     async def _settings(self, _request: Request) -> Response:
-        return JSONResponse(SETTINGS)
+        settings = self.script.settings
+        return Response(status_code=404) if settings is None else JSONResponse(settings)
 
     async def _run_session(self, websocket: WebSocket) -> None:
         wanted = f"openai-insecure-api-key.{self.script.token}"
@@ -384,9 +397,9 @@ class Connection:
 
 
 @contextmanager
-def serving(script: Script, port: int = 0) -> Iterator[Server]:
-    """Runs the server in a separate thread, on a free port of loopback."""
-    scripted = Server(script)
+def serving(script: Script, port: int = 0, static: Path = STATIC) -> Iterator[Server]:
+    """Runs the server in a separate thread, on a free port of loopback. `static`: the folder of the page's files."""
+    scripted = Server(script, static)
     config = uvicorn.Config(scripted.app, "127.0.0.1", port, log_level="error", ws="websockets-sansio", lifespan="off")
     config.ws_per_message_deflate = False
     server = uvicorn.Server(config)

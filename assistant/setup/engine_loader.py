@@ -108,7 +108,8 @@ class EngineLoader:
                 "nothing can answer: skills.enabled is false and there is no [[llm.endpoints]]; enable the skills or "
                 "add an endpoint."
             )
-        skills = build.skills(self.settings, self.environ)
+        skills = build.skills()
+        skills.services = build.service_skills(self.settings, self.environ)
         await self._with_timeout("skills", asyncio.to_thread(skills.load, self.settings.assistant.language))
         return skills
 
@@ -155,7 +156,7 @@ class EngineLoader:
             self._end_of_turn_model,
             self._is_known_sentence,
             build.warming(model, self._model),
-            build.tools(self.settings, self._model, self._tools, effects),
+            build.tools(self.settings, self._model, self._tools, self._skills, effects),
             self._listening_sound,
             on_answer_heard,
             self._model if self.settings.llm.summary else None,
