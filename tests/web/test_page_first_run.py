@@ -1,5 +1,6 @@
 """The first steps of the page: shown once, each can be skipped, and what they leave in browser and configuration."""
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -42,16 +43,29 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         yield browser
 
 
-@pytest.fixture
-def setup(tmp_path: Path) -> Iterator[Setup]:
-    file = tmp_path / "mine" / "config.toml"
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Setup, SetupParts]]:
+    """One server for all tests: loading its engines takes most of the time."""
+    folder = tmp_path_factory.mktemp("setup")
+    file = folder / "mine" / "config.toml"
+    made: list[SetupParts] = []
 
     def parts(access_control: AccessControl) -> SetupParts:
         own = ConfigFile(file, creates_folder=True)
-        return SetupParts(own, settings_for(tmp_path), {}, {"GROQ_API_KEY": "set"}, access_control, ports=())
+        environ = {"GROQ_API_KEY": "set"}
+        made.append(SetupParts(own, settings_for(folder), {}, environ, access_control, ports=()))
+        return made[0]
 
-    with page_server(tmp_path / "traces", make_setup=parts) as server:
-        yield Setup(server, file)
+    with page_server(folder / "traces", make_setup=parts) as server:
+        yield Setup(server, file), made[0]
+
+
+@pytest.fixture
+def setup(shared: tuple[Setup, SetupParts]) -> Setup:
+    setup, parts = shared
+    setup.file.unlink(missing_ok=True)
+    parts.settings = settings_for(setup.file.parent)
+    return setup
 
 
 @contextmanager
@@ -188,8 +202,6 @@ def test_service_is_tested_with_one_question(browser: Browser, setup: Setup) -> 
         service = await serving.__aenter__()
         service.models = llm_server.status(200, {"object": "list", "data": [{"id": "small"}]})
         return service.url
-
-    import asyncio  # noqa: PLC0415
 
     url = asyncio.run_coroutine_threadsafe(serve_in_server_loop(), setup.server.loop).result(10)
     with opened(browser, setup) as page:
