@@ -162,8 +162,10 @@ def test_microphone_is_judged_in_words(browser: Browser, setup: Setup) -> None:
         assert page.locator("#first-run .check").is_enabled()
 
 
-def test_refused_microphone_gives_the_remedy(setup: Setup) -> None:
-    with chromium(allowed=False) as browser, opened(browser, setup) as page:
+def test_refused_microphone_gives_the_remedy(browser: Browser, setup: Setup) -> None:
+    with opened(browser, setup) as page:
+        refuse = "async () => { throw new DOMException('', 'NotAllowedError') }"
+        page.evaluate(f"() => {{ navigator.mediaDevices.getUserMedia = {refuse} }}")
         go_to(page, 2)
         page.click("#first-run .check")
         page.wait_for_selector("#first-run .status[data-verdict=silent]")
