@@ -83,7 +83,11 @@ export class AnswererStep {
     return this._offer?.answerers.find((one) => one.name === name);
   }
 
+  /** @throws {ServerError} if something is missing */
   _wanted(who) {
+    if (who.kind === "url" && !/^https?:\/\/./.test(this._value(this._url))) {
+      throw new ServerError("The address must begin with http:// or https://.");
+    }
     const needsDetails = who.kind === "cloud" || who.kind === "url";
     return {
       answerer: who.name,
