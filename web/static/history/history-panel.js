@@ -9,7 +9,7 @@ const NARROW = "(max-width: 699.9px)"; // as in history.css: the panel covers th
 const SEARCH_AFTER_MS = 250;
 const PLACES = {
   server: ["On the server", "Only this browser finds them again. Who runs the server could read them."],
-  browser: ["In this browser only", "They never leave this device."],
+  browser: ["In this browser only", "They are stored on this device, and nowhere else."],
   no: ["Nowhere", "They are gone when you close the tab."],
 };
 
@@ -47,6 +47,7 @@ export class HistoryPanel {
     this._button.setAttribute("aria-expanded", "true");
     if (matchMedia(NARROW).matches) history.pushState({ panel: "history" }, ""); // so that "back" closes it
     this._setCovered(matchMedia(NARROW).matches);
+    this._search.value = "";
     this._showList();
     this._drawChoice();
     this._title.focus();
@@ -150,7 +151,7 @@ export class HistoryPanel {
     const turns = kept.turns === 1 ? "1 turn" : `${kept.turns} turns`;
     const where = store.place === "browser" ? " · this browser" : "";
     const running = kept.id === this._actions.runningId() ? " · running" : "";
-    const row = makeElement("button", { type: "button", class: "row", "data-id": kept.id },
+    const row = makeElement("button", { type: "button", class: "kept-row", "data-id": kept.id },
       makeElement("span", { class: "name", dir: "auto", text: kept.title || "Without words of yours" }),
       makeElement("small", { text: `${dateText(kept.changed_at)} · ${turns}${where}${running}` }));
     if (kept.found) row.append(makeElement("small", { class: "found", dir: "auto", text: kept.found }));
@@ -183,7 +184,7 @@ export class HistoryPanel {
       made.onclick = act;
       return made;
     };
-    const running = id(kept) === this._actions.runningId();
+    const running = kept.id === this._actions.runningId();
     const go = button("Continue", () => {
       this._actions.continue(kept, store.place);
       this.close();
@@ -222,8 +223,6 @@ export class HistoryPanel {
     }
   }
 }
-
-const id = (kept) => kept.id;
 
 /** Returns the messages as a list. @param {import("./messages.js").Message[]} messages */
 function transcript(messages) {
