@@ -66,12 +66,6 @@ class ConversationKeeper:
 
     def configure(self, wanted: Keeping | None) -> None:
         """Begins, changes or ends the keeping as the client wants. Takes effect in `run`."""
-        if wanted is not None and self.file is None:
-            if wanted != self._wanted:
-                self.realtime.conversation_kept("", kept=False)
-                self.report(Problem(NOT_OFFERED, private=True))
-            self._wanted = wanted
-            return
         if wanted == self._wanted or (wanted and self._wanted and self._is_same(wanted, self._wanted)):
             return
         self._wanted = wanted
@@ -120,6 +114,8 @@ class ConversationKeeper:
     async def _open(self, wanted: Keeping) -> ConversationStore | None:
         """Returns the store of a new conversation, or of a kept one after adding its items to the history."""
         if self.file is None:
+            self.realtime.conversation_kept("", kept=False)
+            self.report(Problem(NOT_OFFERED, private=True))
             return None
         owner, kept = owner_of_browser(wanted.browser), None
         if wanted.conversation:

@@ -199,15 +199,15 @@ def test_new_conversation_clears_the_transcript(page: Page) -> None:
     say(page, "what is two plus ten")
     page.click("#history-open")
     page.click("text=New conversation")
-    page.wait_for_selector("body[data-phase=idle]")
-    assert shown(page) == []
+    wait_until(page, lambda: shown(page) == [], "an empty transcript")
     assert page.inner_text("#start-label") == "Start conversation"
     say(page, "what is two plus eleven")
     assert shown(page)[0] == "what is two plus eleven"
 
 
-def test_deleting_the_running_conversation_ends_its_keeping(page: Page) -> None:
-    choose(page, "server")
+@pytest.mark.parametrize("choice", ["server", "browser"])
+def test_deleting_the_running_conversation_ends_its_keeping(page: Page, choice: Choice) -> None:
+    choose(page, choice)
     say(page, "what is two plus twelve")
     listed(page)
     page.click("#history .kept-row")
@@ -216,6 +216,9 @@ def test_deleting_the_running_conversation_ends_its_keeping(page: Page) -> None:
     wait_until(page, lambda: page.locator("#history .name").count() == 0, "none left")
     page.keyboard.press("Escape")
     say(page, "what is two plus thirteen")
+    page.reload()
+    wait_until(page, lambda: len(shown(page)) == 4, "the transcript")
+    say(page, "what is two plus fourteen")
     assert listed(page) == []
 
 

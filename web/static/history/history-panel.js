@@ -117,9 +117,12 @@ export class HistoryPanel {
     this._overview.hidden = false;
     this._detail.hidden = true;
     this._load();
-    const opened = this._list.querySelector(`[data-id="${CSS.escape(this._opened ?? "")}"]`);
-    (opened ?? this._title).focus();
+    (this._rowOf(this._opened) ?? this._title).focus();
     this._opened = null;
+  }
+
+  _rowOf(id) {
+    return [...this._list.querySelectorAll(".kept-row")].find((row) => row.dataset.id === id);
   }
 
   /** @param {boolean} older whether to add to the list */
@@ -137,8 +140,10 @@ export class HistoryPanel {
     const fromServer = lists.find(({ store }) => store.place === "server");
     this._oldest = fromServer?.found.at(-1)?.changed_s ?? null;
     this._more.hidden = !fromServer?.more || Boolean(query);
+    const focused = this._list.contains(document.activeElement) ? document.activeElement.dataset.id : null;
     if (!older) this._list.replaceChildren();
     this._list.append(...found.map(({ kept, store }) => this._row(kept, store)));
+    if (focused !== null) (this._rowOf(focused) ?? this._title).focus(); // its row was replaced or is gone
     const count = this._list.childElementCount;
     const none = query ? "Nothing was found." : keepChoice() === "no" ? "No conversations are kept. Choose below where to keep them." : "No conversations yet.";
     this._status.textContent = failed || (count ? (query ? `${count} found` : "") : none);
