@@ -118,6 +118,7 @@ def serve(  # noqa: PLR0917 - each is an option of the command
     overrides: Overrides = None,
 ) -> None:
     """Start the server: talk from a web page, or from any client of the OpenAI Realtime protocol."""
+    from assistant.commands.first_run.hint import show_hint
     from assistant.commands.llm_endpoints.local_search import with_llm_choice
     from assistant.config.sources import Option
     from assistant.support.console import terminal
@@ -125,6 +126,7 @@ def serve(  # noqa: PLR0917 - each is an option of the command
 
     async def run() -> None:
         console = terminal()
+        show_hint(console, config, os.environ, [llm, overrides])
         chosen = await with_llm_choice(loaded, llm, console)
         await run_server(chosen, os.environ, console, insecure=insecure, config=config)
 
@@ -201,8 +203,10 @@ def talk(  # noqa: PLR0917 - each is an option of the command
         return
     if tls_fingerprint is not None or tls_ca is not None:
         raise ConfigError(["--tls-fingerprint and --tls-ca: add --server wss://…"])
+    from assistant.commands.first_run.hint import show_hint
     from assistant.commands.talk.command import talk as run_talk
 
+    show_hint(console, config, os.environ, [llm, overrides, wanted])
     asyncio.run(run_talk(loaded, os.environ, console, plain=plain, llm=llm, resume=wanted))
 
 
