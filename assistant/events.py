@@ -126,6 +126,17 @@ class WordsTimed:
 
 
 @dataclass(frozen=True, slots=True)
+class MarkupWritten:
+    """The next piece of a spoken reply's text as the language model wrote it, with its Markdown.
+
+    The first comes with the first `ChunkSpoken`; the text may be ahead of the words.
+    """
+
+    reply: ReplyId
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionCalled:
     """The LLM calls a function of the client. The call is already in the history."""
 
@@ -228,14 +239,16 @@ class Problem:
     Attributes:
         text: The sentence.
         private: Whether it contains words of the conversation and must be shown to the user only.
+        language: Code of the language in which the user seems to speak instead; "" if it is not about that.
     """
 
     text: str
     private: bool = False
+    language: str = ""
 
 
 SessionEvent = (
     SpeechStarted | InterimWords | SpeechDiscarded | SilenceTimedOut | UserTurnCommitted | ReplyStarted | ChunkSpoken
-    | WordsTimed | FunctionCalled | McpApprovalRequested | McpCallStarted | McpCallEnded | ReplySent | ReplyStopped
-    | ItemForgotten | TurnFinished | Problem
+    | WordsTimed | MarkupWritten | FunctionCalled | McpApprovalRequested | McpCallStarted | McpCallEnded | ReplySent
+    | ReplyStopped | ItemForgotten | TurnFinished | Problem
 )  # fmt: skip

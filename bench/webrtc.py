@@ -18,7 +18,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import httpx
 import numpy as np
+from websockets.exceptions import WebSocketException
 
 from assistant.commands.engine_bench.words import word_errors
 from audio.units import REPLY_RATE_HZ
@@ -26,7 +28,7 @@ from bench.controlled_llm import LlmBehaviour
 from bench.lossy_network import ADDRESSES, CLIENT, SERVER, LossyNetwork, inside, lossy_network
 from bench.processes import model, server
 from bench.recordings import Recording, read_recordings, room_of
-from bench.webrtc_client import TRANSCRIBED, Microphone, by_webrtc, by_websocket
+from bench.webrtc_client import TRANSCRIBED, Microphone, NotConnectedError, by_webrtc, by_websocket
 
 MANIFEST = Path(__file__).parent / "clips" / "manifest.jsonl"
 LEAD_S = 1.0
@@ -62,6 +64,14 @@ async def serve(settings: Sequence[str]) -> None:
             async with server(llm.url, assigned, folder / "serve.log", _INSECURE) as one:
                 print(one.url.split("/")[2], flush=True)
                 await asyncio.to_thread(sys.stdin.read)
+
+
+def _said(host: str, transport: str, count: int) -> list[dict[str, Any]]:
+    """Runs `say_all`. Ends the program with one line if the network is too bad for a connection."""
+    try:
+        return asyncio.run(say_all(host, transport, count))
+    except (NotConnectedError, OSError, TimeoutError, httpx.HTTPError, WebSocketException) as error:
+        sys.exit(f"no connection by {transport}: {error or type(error).__name__}")
 
 
 async def say_all(host: str, transport: str, count: int) -> list[dict[str, Any]]:
@@ -154,7 +164,7 @@ def main() -> None:
     if options.role == "server":
         asyncio.run(serve(options.set))
     elif options.role == "client":
-        print(json.dumps(asyncio.run(say_all(options.host, options.transport, options.clips))))
+        print(json.dumps(_said(options.host, options.transport, options.clips)))
     else:
         with lossy_network() as network:
             asyncio.run(measure(network, options))

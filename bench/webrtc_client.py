@@ -44,6 +44,10 @@ class Microphone:
         return np.concatenate([part, np.zeros(FRAME - len(part), np.int16)])
 
 
+class NotConnectedError(Exception):
+    """A call was refused. The text says why, in one line."""
+
+
 @dataclass(slots=True)
 class Heard:
     """Sound and events that a client has received.
@@ -109,7 +113,10 @@ async def by_webrtc(host: str, microphone: Microphone) -> AsyncGenerator[Heard]:
         async with httpx.AsyncClient(timeout=CONNECT_TIMEOUT_S, trust_env=False) as http:
             files = {"sdp": (None, peer.localDescription.sdp), "session": (None, json.dumps(SESSION))}
             answer = await http.post(f"http://{host}/v1/realtime/calls", files=files)
-        answer.raise_for_status()
+        if answer.is_error:
+            raise NotConnectedError(
+                f"the server answered the offer with HTTP {answer.status_code}: {answer.text[:200]}"
+            )
         await peer.setRemoteDescription(RTCSessionDescription(answer.text, "answer"))
         async with asyncio.timeout(CONNECT_TIMEOUT_S):
             await begun.wait()

@@ -1,9 +1,18 @@
 """Tells how to install an optional extra. `audio/extra.py` uses the same words."""
 
+import sys
+from pathlib import Path
+
 
 def installing(extra: str) -> str:
     """Returns the install command as part of a sentence.
 
     It installs from the folder, not by name: another program on PyPI is called repartee.
     """
-    return f"run `.venv/bin/pip install -e '.[{extra}]'` in Repartee's folder"
+    command = f"`.venv/bin/pip install -e '.[{extra}]'`"
+    # pipx and `uv tool` leave a file in their environments, which have no pip.
+    if Path(sys.prefix, "pipx_metadata.json").exists():
+        command = f"`pipx install --force '.[{extra}]'`"
+    elif Path(sys.prefix, "uv-receipt.toml").exists():
+        command = f"`uv tool install --force '.[{extra}]'`"
+    return f"run {command} in Repartee's folder"

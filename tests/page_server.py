@@ -19,6 +19,8 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
+from assistant.storage.conversation_file import ConversationFile
+
 RATE_HZ = 16_000
 PAGE_MODULES = Path(__file__).parent / "web" / "page_modules"
 READY_WITHIN_S = 20
@@ -83,7 +85,11 @@ class Running:
 
 @contextmanager
 def page_server(
-    traces: Path, *assignments: str, answers: Sequence[str] = (), transcripts: Sequence[str] = ("what time is it",)
+    traces: Path,
+    *assignments: str,
+    answers: Sequence[str] = (),
+    transcripts: Sequence[str] = ("what time is it",),
+    conversations: ConversationFile | None = None,
 ) -> Iterator[Running]:
     """Runs a server with real engines and scripted transcripts.
 
@@ -100,7 +106,10 @@ def page_server(
                 scripts = [llm_server.answer(*(f"{word} " for word in text.split())) for text in answers]
                 url = (await stack.enter_async_context(llm_server.serving(*scripts, by_turn=True))).url
             engine_loader = real_engines(traces, url, *also, transcripts=transcripts)
-            server = await stack.enter_async_context(session_server(engine_loader))
+            origins = engine_loader.settings.server.origins
+            server = await stack.enter_async_context(
+                session_server(engine_loader, allowed_origins=origins, conversations=conversations)
+            )
             app = server.server.config.app
             assert isinstance(app, Starlette)
             app.router.routes.insert(

@@ -8,10 +8,11 @@ import base64
 import json
 import threading
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,12 +25,30 @@ from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from web.app import STATIC, content_security_policy
+from web.app import STATIC, PageFiles, content_security_policy
+from web.shell import ServiceWorker
 
 RATE_HZ = 24_000
 LOUD = 0.01 * 32768  # -40 dBFS
 PAGE_MODULES = Path(__file__).parent / "web" / "page_modules"
 Pcm = npt.NDArray[np.int16]
+
+SETTINGS: Mapping[str, Any] = {
+    "language": {"default": "en", "configured": False, "choices": [{"code": "en", "name": "English"}], "why_one": ""},
+    "voice": {
+        "default": "amy",
+        "configured": False,
+        "choices": [{"name": "amy", "language": "en"}],
+        "not_installed": {},
+    },
+    "speed": {"default": 1.0, "configured": False, "min": 0.25, "max": 1.5},
+    "profile": {"default": "auto", "configured": False, "choices": ["auto", "eager", "balanced", "patient"]},
+    "endpoint": {"default": None, "configured": False, "choices": []},
+    "instructions": {"default": "Answer briefly.", "configured": False},
+    "words": {"default": False, "configured": False, "may_record": False},
+    "answers": {"kind": "skills", "name": "", "here": True, "reachable": True, "problem": ""},
+}
+"""The answer to GET /v1/repartee/settings."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +59,7 @@ class Reply:
     pcm: Pcm
     transcript: str = "what time is it"
     error: str = ""  # why it failed
+    markup: str = ""  # the text with its Markdown, in pieces of 40 characters before the words
 
     @property
     def ms(self) -> float:
@@ -67,6 +87,7 @@ class Script:
         token: Token that clients must send.
         language: Language of the conversation.
         frozen: Whether nothing is read or sent, as by a stopped process.
+        settings: The answer to GET /v1/repartee/settings; None: 404.
     """
 
     replies: Sequence[Reply]
@@ -79,6 +100,7 @@ class Script:
     token: str = ""
     language: str = "en"
     frozen: bool = False
+    settings: Mapping[str, Any] | None = field(default_factory=lambda: SETTINGS)
 
 
 @dataclass
@@ -104,8 +126,9 @@ class SessionState:
 class Server:
     """Records what the page sent, and holds the script."""
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script: Script, static: Path = STATIC) -> None:
         self.script = script
+        self._static = static
         self.audio_chunks: list[Pcm] = []
         self.events: list[Event] = []
         self.connections = 0
@@ -114,9 +137,13 @@ class Server:
         self.port = 0
         routes = [
             Route("/", self._page),
+            Route("/service-worker.js", ServiceWorker(static).answer),
+            Route("/healthz", self._healthz),
             Route("/v1/realtime", self._http_request),
+            Route("/v1/repartee/setup", self._setup),
+            Route("/v1/repartee/settings", self._settings),
             WebSocketRoute("/v1/realtime", self._run_session),
-            Mount("/static", StaticFiles(directory=STATIC)),
+            Mount("/static", PageFiles(directory=static)),
             Mount("/test", StaticFiles(directory=PAGE_MODULES, check_dir=False)),
         ]
         self.app = Starlette(routes=routes)
@@ -131,14 +158,26 @@ class Server:
     def received_audio(self) -> Pcm:
         return np.concatenate(self.audio_chunks) if self.audio_chunks else np.zeros(0, np.int16)
 
+    async def _setup(self, _request: Request) -> Response:
+        return JSONResponse({"offered": False})
+
     async def _page(self, _request: Request) -> Response:
         policy = content_security_policy(f"127.0.0.1:{self.port}")
-        return FileResponse(STATIC / "index.html", headers={"Content-Security-Policy": policy})
+        return FileResponse(
+            self._static / "index.html", headers={"Content-Security-Policy": policy, "Cache-Control": "no-cache"}
+        )
+
+    async def _healthz(self, _request: Request) -> Response:
+        return JSONResponse({"status": "alive"})
 
     async def _http_request(self, request: Request) -> Response:
         if self.script.token and request.headers.get("authorization") != f"Bearer {self.script.token}":
             return JSONResponse({"error": {"code": "token_missing", "message": "this server requires its token"}}, 401)
         return Response(status_code=404)
+
+    async def _settings(self, _request: Request) -> Response:
+        settings = self.script.settings
+        return Response(status_code=404) if settings is None else JSONResponse(settings)
 
     async def _run_session(self, websocket: WebSocket) -> None:
         wanted = f"openai-insecure-api-key.{self.script.token}"
@@ -275,6 +314,8 @@ class Connection:
         ids = {"response_id": state.response, "item_id": state.item}
         await self._send("response.content_part.added", **ids, part={"type": "audio", "transcript": ""})
         await self._send("response.output_audio_transcript.delta", **ids, delta=reply.text)
+        for at in range(0, len(reply.markup), 40):
+            await self._send("repartee.markup", **ids, delta=reply.markup[at : at + 40])
         await self._send("repartee.words", **ids, words=reply.words())
         await self._send_audio(0)
 
@@ -356,9 +397,9 @@ class Connection:
 
 
 @contextmanager
-def serving(script: Script, port: int = 0) -> Iterator[Server]:
-    """Runs the server in a separate thread, on a free port of loopback."""
-    scripted = Server(script)
+def serving(script: Script, port: int = 0, static: Path = STATIC) -> Iterator[Server]:
+    """Runs the server in a separate thread, on a free port of loopback. `static`: the folder of the page's files."""
+    scripted = Server(script, static)
     config = uvicorn.Config(scripted.app, "127.0.0.1", port, log_level="error", ws="websockets-sansio", lifespan="off")
     config.ws_per_message_deflate = False
     server = uvicorn.Server(config)

@@ -23,6 +23,7 @@ from assistant.config.loading import load_settings
 from assistant.config.settings import Settings
 from assistant.pipeline.engines import EngineChoice, Engines
 from assistant.setup.engine_loader import EngineLoader
+from assistant.storage.conversation_file import ConversationFile
 from audio.units import REPLY_RATE_HZ, Pcm
 from web.access_control import AccessControl
 from web.app import make_app
@@ -33,6 +34,7 @@ from web.http_api.routes import ApiParts, api_routes, make_calls
 from web.http_api.serving import ServerState
 from web.listening_sockets import listen
 from web.metrics import Metrics
+from web.page_api.setup import SetupParts
 from web.serve import Server, uvicorn_config
 from web.session_acceptor import SessionAcceptor
 from web.session_limits import SessionLimits
@@ -155,7 +157,12 @@ class SessionServer:
 
 @asynccontextmanager
 async def session_server(
-    engine_loader: EngineLoader, token: str | None = None, allowed_hosts: Sequence[str] = ()
+    engine_loader: EngineLoader,
+    token: str | None = None,
+    allowed_hosts: Sequence[str] = (),
+    make_setup: Callable[[AccessControl], SetupParts] | None = None,
+    allowed_origins: Sequence[str] = (),
+    conversations: ConversationFile | None = None,
 ) -> AsyncGenerator[SessionServer]:
     """Runs the server with loaded engines while the block runs; clients need the `token`, if there is one."""
     section = engine_loader.settings.server
@@ -163,7 +170,7 @@ async def session_server(
     port = sockets[0].getsockname()[1]
     metrics, limits = Metrics(), SessionLimits(section.max_sessions)
     engine_pool = EnginePool(engine_loader, metrics)
-    connections = Connections(engine_pool, metrics, "0.1")
+    connections = Connections(engine_pool, metrics, "0.1", conversations)
     acceptor = SessionAcceptor(
         connections.converse,
         engine_pool,
@@ -174,9 +181,11 @@ async def session_server(
         resumable=connections.resumable,
         make_room=connections.make_room,
     )
-    access_control = AccessControl("127.0.0.1", port, token=token, allowed_hosts=allowed_hosts, allowed_origins=())
+    access_control = AccessControl(
+        "127.0.0.1", port, token=token, allowed_hosts=allowed_hosts, allowed_origins=allowed_origins
+    )
     client_secrets = ClientSecrets(asyncio.get_running_loop().time)
-    parts = ApiParts(engine_loader, connections.initial_config, connections.service)
+    parts = ApiParts(engine_loader, connections.initial_config, connections.service, engine_pool.choices, conversations)
     state = ServerState(engine_pool, limits, lambda: acceptor.turn_in_progress)
     acceptor.at_drain(state.ended.set)
     calls = make_calls(parts, state, acceptor)
@@ -203,6 +212,7 @@ async def session_server(
             metrics.request_refused,
             max_audio_requests=section.max_audio_requests,
             calls=calls,
+            setup=None if make_setup is None else make_setup(access_control),
         ),
         client_secrets=client_secrets,
     )

@@ -31,14 +31,17 @@ NAME_ENGINES = frozenset(
         "assistant.setup.build",
         "assistant.setup.llm_clients",
         "assistant.setup.engine_catalog",
+        "assistant.setup.services",
         "assistant.setup.user_timers",
     }
 )
-"""Modules that may name engines: those of a conversation; the LLM clients; the catalogue for diagnosis; timers."""
+"""Modules that may name engines: those of a conversation; the LLM clients; the catalogue for diagnosis; timers; home
+and weather."""
 
 LAYERS = (
-    "support", "config", "tls", "end_of_turn", "text", "models", "turns", "skills", "trace", "history", "events",
-    "tools", "documents", "storage", "pipeline", "setup", "trace_report", "replay", "commands", "program",
+    "support", "config", "tls", "home", "weather", "end_of_turn", "text", "models", "turns", "skills", "trace",
+    "history", "events", "tools", "documents", "storage", "pipeline", "setup", "trace_report", "replay", "commands",
+    "program",
 )  # fmt: skip
 """Packages and modules of `assistant`. Each imports only from itself and those before it (docs/architecture.md)."""
 
@@ -46,6 +49,7 @@ ENGINE_PACKAGES = ("audio.vad", "audio.stt", "audio.tts", "llm", "assistant.skil
 PORTS = frozenset(
     {
         "assistant.skills.effects",
+        "assistant.skills.pending_action",
         "assistant.skills.stored_timers",
         "assistant.skills.timers",
         "assistant.skills.user_timers",

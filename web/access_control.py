@@ -17,9 +17,11 @@ KEY_PROTOCOL = "openai-insecure-api-key."
 REALTIME_PATHS = ("/v1/realtime", "/v1/realtime/")
 CALLS_PATH = "/v1/realtime/calls"
 
-OPEN_PATHS = frozenset({"/", "/favicon.ico", "/healthz", "/readyz"})
+SETUP_PATH = "/v1/repartee/setup"
+OPEN_PATHS = frozenset({"/", "/favicon.ico", "/healthz", "/readyz", "/service-worker.js", SETUP_PATH})
 OPEN_FOLDER = "/static/"
-"""Paths served without a token: static files and health checks."""
+"""Paths served without a token: static files, health checks, and whether there is a first set-up (the endpoint tells no
+more without the token)."""
 
 TOKEN_LATER_PATHS = frozenset({"/v1/phone", "/v1/phone/"})
 """Paths whose clients cannot set a header: without a key they send the token in their first message instead."""

@@ -21,15 +21,27 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
-from web.access_control import CALLS_PATH, REALTIME_PATHS, AccessControl, Refusal, Request
+from web.access_control import (
+    CALLS_PATH,
+    REALTIME_PATHS,
+    SETUP_PATH,
+    AccessControl,
+    Refusal,
+    Request,
+    is_loopback,
+)
 from web.api_paths import NotFound, RealtimeEndpoint
 from web.health import EngineHealth, readiness
 from web.http_api.client_secrets import ClientSecrets, is_client_secret
 from web.http_api.errors import FRESH
+from web.http_api.rate_limits import loop_rates
 from web.metrics import Metrics, watch_loop_lag
+from web.page_api.setup import not_offered
 from web.phone.caller_access import CallerAccess
 from web.phone.endpoint import PHONE_PATHS, PhoneEndpoint
 from web.session_acceptor import SessionAcceptor, pass_config
+from web.shell import PATH as SERVICE_WORKER
+from web.shell import ServiceWorker
 from web.trace_stream import PATH as TRACES
 from web.trace_stream import TraceStream
 from web.webrtc.cross_origin import is_preflight, preflight_answer, with_origin
@@ -76,8 +88,9 @@ def make_app(
     # Systems map these extensions differently, and with `nosniff` a browser refuses scripts of the wrong type.
     mimetypes.add_type("text/javascript", ".js")
     mimetypes.add_type("text/css", ".css")
+    mimetypes.add_type("application/manifest+json", ".webmanifest")
 
-    files = _Static(directory=static, check_dir=False)
+    files = PageFiles(directory=static, check_dir=False)
 
     async def page(request: HttpRequest) -> Response:
         return await files.get_response("index.html", request.scope)
@@ -110,11 +123,13 @@ def make_app(
         realtime += [WebSocketRoute(path, phone), Route(path, no_socket, methods=_METHODS)]
     routes: list[BaseRoute] = [
         Route("/", page),
+        Route(SERVICE_WORKER, ServiceWorker(static).answer),
         Route("/healthz", healthz),
         Route("/readyz", readyz),
         Route("/metrics", figures),
         *realtime,
         *api_routes,
+        Route(SETUP_PATH, not_offered),  # after the route of a server that offers it
         WebSocketRoute("/{path:path}", NotFound()),  # a Mount takes WebSockets, too
         Mount("/static", files),
     ]
@@ -202,7 +217,7 @@ def content_security_policy(host: str) -> str:
     )
 
 
-class _Static(StaticFiles):
+class PageFiles(StaticFiles):
     """Serves files that browsers revalidate each time: file names have no version, and a page must not mix versions."""
 
     def file_response(
@@ -219,10 +234,13 @@ _BUSY = Refusal(
     503, "too_many_requests", "the server is handling its maximum number of requests; try again in a moment"
 )
 
+_TOO_FAST = Refusal(429, "rate_limit_exceeded", "this address opens connections too fast; try again in a moment")
+
 MAX_REQUESTS = 100
 """HTTP requests answered at a time. Most take milliseconds; each follower of /traces occupies one."""
 MAX_SECRETS_SENT = 2
 """Client secrets of one handshake that are looked up: each is compared with all that are valid."""
+_HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": "1"}}
 HEALTH = frozenset({"/healthz", "/readyz"})
 """Paths exempt from the limit: a supervisor kills a server that does not answer health checks."""
 
@@ -238,6 +256,7 @@ class _Gate:
         self._access_control = access_control
         self._metrics = metrics
         self._requests = 0
+        self._rates = loop_rates()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -246,7 +265,8 @@ class _Gate:
         if is_preflight(scope) and self._access_control.decide_preflight(_request_of(scope)) is None:
             await preflight_answer()(scope, receive, with_origin(scope, send))
             return
-        refusal = self._access_control.decide(self._with_secret(_request_of(scope), scope))
+        request = _request_of(scope)
+        refusal = self._access_control.decide(self._with_secret(request, scope)) or self._too_fast(request, scope)
         if refusal is not None:
             self._metrics.request_refused(refusal.code)
             await self._refuse(refusal, scope, receive, send)
@@ -266,6 +286,12 @@ class _Gate:
         pass_config(scope, config)
         return replace(request, secret_is_valid=config is not None)
 
+    def _too_fast(self, request: Request, scope: Scope) -> Refusal | None:
+        """Counts a WebSocket. Those of this machine are not limited: they may be a proxy's, for all its clients."""
+        if scope["type"] != "websocket" or (request.peer is not None and is_loopback(request.peer)):
+            return None
+        return None if self._rates.allows("connections", request.peer or "") else _TOO_FAST
+
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._requests >= MAX_REQUESTS and scope["path"] not in HEALTH:
             self._metrics.request_refused(_BUSY.code)
@@ -279,7 +305,7 @@ class _Gate:
 
     async def _refuse(self, refusal: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
         error = {"message": refusal.message, "type": "invalid_request_error", "param": None, "code": refusal.code}
-        headers = dict(FRESH) | ({"WWW-Authenticate": "Bearer"} if refusal.status == 401 else {})
+        headers = dict(FRESH) | _HEADERS.get(refusal.status, {})
         response = JSONResponse({"error": error}, refusal.status, headers)
         if scope["type"] == "http":
             await response(scope, receive, _with_security(send, "default-src 'none'"))

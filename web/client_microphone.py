@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 from dataclasses import replace
 
+from assistant.events import SessionEvent, SpeechDiscarded, UserTurnCommitted
 from audio.clock import StreamClock
 from audio.errors import AudioError
 from audio.frame import Frame
@@ -182,6 +183,15 @@ class ClientMicrophone:
                     self._enqueue(self._line.idle(loop.time()))
         finally:
             self._silence_timer.cancel()
+
+    def inserted_before(self, event: SessionEvent) -> float | None:
+        """Returns how much inserted silence lies before the end of speech that an event reports as over, in ms."""
+        match event:
+            case UserTurnCommitted(speech_end_ms=end_ms) if end_ms is not None:
+                return self.inserted_ms(end_ms)
+            case SpeechDiscarded(at_ms=end_ms):
+                return self.inserted_ms(end_ms)
+        return None
 
     async def _cleaned(self, frame: Frame, kind: MicrophoneKind) -> Frame:
         """Returns the frame without noise."""

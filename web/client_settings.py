@@ -59,6 +59,7 @@ def reply_options(config: SessionConfig) -> ReplyOptions:
         speed=config.speed,
         options=ChatOptions(config.tools, config.tool_choice, _limit(config.max_output_tokens)),
         answers_speech=config.answers,
+        markup=config.extensions.markup and config.extensions.events,
     )
 
 
@@ -82,6 +83,7 @@ def response_options(
         context=context,
         answers_speech=session_options.answers_speech,
         client_tools=session_options.client_tools,
+        markup=session_options.markup,
     )
 
 

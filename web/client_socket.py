@@ -26,6 +26,11 @@ MAX_AHEAD, MAX_AHEAD_CHARS = 64, 1 << 14
 MAX_WAITING_CHARS = 4_000_000
 """Characters that wait to be sent. Beyond this the client is not read."""
 
+GOING_AWAY = 1001
+"""Close code of a page that is closed, left or reloaded."""
+LEFT = frozenset({1000, GOING_AWAY, 1005})
+"""Close codes of a client that will not come back. 1005 means that it gave no code."""
+
 
 @dataclass(slots=True)
 class ClientSocket:
@@ -53,6 +58,12 @@ class ClientSocket:
     _room: asyncio.Event = field(default_factory=asyncio.Event)
     _answered: int = 0
     _read_ahead: deque[Message] = field(default_factory=deque)
+
+    def left_on_purpose(self, disconnect: Message) -> bool:
+        """Returns whether the client closed the connection for good. For a lost one, uvicorn gives 1005, no reason."""
+        code = disconnect.get("code")
+        reloads = code == GOING_AWAY and self.realtime.config.extensions.reloads
+        return code in LEFT and "reason" in disconnect and not reloads
 
     async def receive(self) -> Message:
         """Returns the client's next message. Raises WebSocketDisconnect, RuntimeError."""

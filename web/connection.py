@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from starlette.types import Message
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from assistant.config.mcp_hosts import McpHosts
@@ -21,11 +20,12 @@ from assistant.pipeline.engines import Engines
 from assistant.pipeline.session import Session
 from assistant.setup import new_session
 from assistant.setup.derived_settings import turn_settings
+from assistant.setup.switched_engines import SwitchedEngines
+from assistant.storage.conversation_file import ConversationFile
 from assistant.trace.file import TraceFile
 from assistant.trace.folder import RetentionLimits
-from assistant.turns.events import ReplyId
 from audio.units import REPLY_RATE_HZ
-from web.audio_backlog import AudioBacklog, BacklogRoom
+from web.audio_backlog import AudioBacklog
 from web.audio_throttle import AudioPacer
 from web.client_microphone import ClientMicrophone
 from web.client_socket import ClientSocket
@@ -34,24 +34,24 @@ from web.engine_pool import EnginePool
 from web.event_limits import ANSWER_SHARE, COSTLY_BYTES, EventBudget, cost_of, refusal, utf8_bytes
 from web.fair_share import FairShare
 from web.hang_up import has_hung_up
+from web.kept_conversation import file_for
 from web.metrics import Metrics
 from web.phone.session import call_of, log_conversation
 from web.realtime_session import RealtimeSession
 from web.session_acceptor import busy_while, held_back
+from web.session_choices import SessionChoices
 from web.session_limits import AudioThrottle
 from web.session_offer import config_of_connection, engines_for, initial_config, session_offer
+from web.shared_limits import SharedLimits
 from web.trace_losses import TraceLosses
 from web.trace_stream import TraceStream
 from web.wire.errors import ProtocolError
 from web.wire.realtime import Realtime
-from web.wire.reply_ids import reply_of
+from web.wire.reply_ids import received_ms_of, reply_of
 from web.wire.session_config import SessionConfig
 from web.wire.session_object import Service
 
 _log = logging.getLogger(__name__)
-
-LEFT = frozenset({1000, 1001, 1005})
-"""Close codes of a client that will not come back. 1005 means that it gave no code."""
 
 GOODBYE_S = 0.3
 """Time limit for reading the close frame of a client that has hung up."""
@@ -93,9 +93,10 @@ class Connections:
     engine_pool: EnginePool
     metrics: Metrics
     version: str
+    conversations: ConversationFile | None = None
     traces: TraceStream = field(default_factory=TraceStream)
     _share: FairShare = field(default_factory=FairShare)
-    _room: BacklogRoom = field(default_factory=BacklogRoom)
+    _shared: SharedLimits = field(default_factory=SharedLimits)
     _conversations: dict[str, _Conversation] = field(default_factory=dict)
     _losses: TraceLosses = field(init=False)
 
@@ -136,11 +137,9 @@ class Connections:
 
     async def converse(self, websocket: WebSocket) -> None:
         """Runs a new conversation on an accepted socket, or resumes one."""
-        query = websocket.query_params
-        conversation = self._find_resumable(query.get("resume", ""))
+        conversation = self._find_resumable(websocket.query_params.get("resume", ""))
         if conversation is not None:
-            reply = reply_of(query.get("response_id", ""))
-            await self._resume(conversation, websocket, reply, _number(query.get("received_ms")))
+            await self._resume(conversation, websocket)
             return
         try:
             async with self.engine_pool.engines() as engines:
@@ -154,6 +153,7 @@ class Connections:
         config = config_of_connection(websocket, self.initial_config(engines.voice.name))
         conversation, trace = self._create(engines_for(engines, config, websocket), config, call_of(websocket.scope))
         realtime_session = conversation.realtime_session
+        realtime_session.keeper.file = file_for(self.conversations, websocket)
         self._conversations[conversation.token] = conversation
         self._share.conversations = len(self._conversations)
         async with asyncio.TaskGroup() as writing:
@@ -193,16 +193,15 @@ class Connections:
     def initial_config(self, voice: str) -> SessionConfig:
         """Returns the settings of a session before its client changes them; `voice`: the name of the voice."""
         settings = self.engine_pool.engine_loader.settings
-        hosts = McpHosts.of(settings.tools.client_mcp_hosts)
-        return replace(initial_config(settings, voice), mcp_hosts=hosts)
+        return replace(initial_config(settings, voice), mcp_hosts=McpHosts.of(settings.tools.client_mcp_hosts))
 
     def _create(self, engines: Engines, config: SessionConfig, call_id: str | None) -> tuple[_Conversation, TraceFile]:
         engine_loader = self.engine_pool.engine_loader
         settings = engine_loader.settings
         token = secrets.token_urlsafe(24)
-        microphone = ClientMicrophone(REPLY_RATE_HZ, self._share)
-        speaker = ClientSpeaker(settings.server.ahead_ms)
+        microphone, speaker = ClientMicrophone(REPLY_RATE_HZ, self._share), ClientSpeaker(settings.server.ahead_ms)
         base = turn_settings(settings, engines.recognizer.name)
+        switched = SwitchedEngines(engines)
         realtime_session = RealtimeSession(
             self._realtime(config, engines, token),
             microphone,
@@ -212,7 +211,9 @@ class Connections:
             voice=engines.voice.name,
             on_out_of_band_end=self.metrics.out_of_band,
             recognizer=engine_loader.background_recognizer,
+            choices=SessionChoices(self.engine_pool.choices, switched),
         )
+        self._shared.apply_to(realtime_session)
         name = new_session.conversation_name()
         if call_id is not None:
             log_conversation(call_id, name)
@@ -226,7 +227,7 @@ class Connections:
         )
         realtime_session.session = new_session.session(
             engine_loader,
-            engines=engines,
+            engines=switched.engines,
             microphone=microphone,
             speaker=speaker,
             trace=trace,
@@ -249,7 +250,8 @@ class Connections:
     def _service(self, model: str, transcriber: str, resume_token: str) -> Service:
         engine_loader = self.engine_pool.engine_loader
         settings, engines = engine_loader.settings, tuple(engine_loader.chosen)
-        offer = session_offer(settings, engine_loader.chosen)
+        choices = self.engine_pool.choices
+        offer = session_offer(settings, engine_loader.chosen, choices.options(), choices.default_voice)
         return Service(self.version, model, transcriber, settings.assistant.language, engines, resume_token, offer)
 
     def _expires_at_s(self) -> int:
@@ -291,7 +293,7 @@ class Connections:
         realtime_session.changed = client_socket.changed.set
         client_socket.changed.set()
         broke_off = True
-        backlog = AudioBacklog(self._room)
+        backlog = AudioBacklog(self._shared.backlog)
         pacer = AudioPacer(
             AudioThrottle(REPLY_RATE_HZ),
             lambda wait_s: self._rest(client_socket, wait_s),
@@ -345,7 +347,7 @@ class Connections:
                 if client_socket.lost.is_set():
                     return  # another socket has taken over and got the current state
                 if message["type"] == "websocket.disconnect":
-                    client_socket.left = _left_on_purpose(message)
+                    client_socket.left = client_socket.left_on_purpose(message)
                     return
                 began_s = loop.time()
                 text, cost = message.get("text"), 0
@@ -374,18 +376,13 @@ class Connections:
         finally:
             client_socket.lost.set()
 
-    async def _resume(
-        self, conversation: _Conversation, websocket: WebSocket, reply: ReplyId | None, received_ms: float | None
-    ) -> None:
+    async def _resume(self, conversation: _Conversation, websocket: WebSocket) -> None:
         """Resumes a conversation on another socket. The handler of the first socket still owns the conversation."""
+        query = websocket.query_params
+        reply, received_ms = reply_of(query.get("response_id", "")), received_ms_of(query.get("received_ms"))
         conversation.realtime_session.resume(self._expires_at_s(), reply, received_ms)
         with busy_while(websocket.scope, lambda: self._busy(conversation)):
             await self._run_socket(conversation, websocket)
-
-
-def _left_on_purpose(disconnect: Message) -> bool:
-    """Returns whether the client closed the connection itself. For a lost one, uvicorn gives 1005 without a reason."""
-    return disconnect.get("code") in LEFT and "reason" in disconnect
 
 
 async def _said_goodbye(client_socket: ClientSocket) -> bool:
@@ -395,7 +392,7 @@ async def _said_goodbye(client_socket: ClientSocket) -> bool:
             for _ in range(GOODBYE_WITHIN):
                 message = await client_socket.receive()
                 if message["type"] == "websocket.disconnect":
-                    return _left_on_purpose(message)
+                    return client_socket.left_on_purpose(message)
     return False
 
 
@@ -418,11 +415,3 @@ def _collect_garbage() -> None:
 _BINARY = ProtocolError(
     "binary_message", "messages must be JSON text; send sound as base64 in input_audio_buffer.append"
 )
-
-
-def _number(text: str | None) -> float | None:
-    """Parses a number of milliseconds from a query; None if there is none."""
-    with suppress(ValueError, TypeError):
-        number = float(text or "")
-        return number if 0 <= number < 1e9 else None
-    return None

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from assistant.pipeline.engines import Engines
+from assistant.setup.chosen_engines import EngineChoices
 from assistant.setup.engine_loader import EngineLoader, close_engine
 from web.health import EngineState, State
 from web.metrics import Metrics
@@ -23,14 +24,23 @@ class EnginePool:
     Loading a detector takes about 40 ms, and a Whisper model that failed takes seconds, so one set of engines is kept
     ready for the next conversation. A conversation that ends returns its recognizer. Another set is made only if none
     is ready, by a task of the conversation that took the last one.
+
+    Attributes:
+        engine_loader: Loads the engines.
+        metrics: Counts troubles.
+        choices: Further engines that clients may choose.
     """
 
     engine_loader: EngineLoader
     metrics: Metrics
+    choices: EngineChoices = field(init=False)
     _ready: list[Engines] = field(default_factory=list)
     _open: bool = False
     _failed: bool = False
     _filling: bool = False
+
+    def __post_init__(self) -> None:
+        self.choices = EngineChoices(self.engine_loader)
 
     async def load(self) -> None:
         """Loads and warms the engines. Raises EngineLoadError."""
@@ -105,6 +115,7 @@ class EnginePool:
         """Stops all engines within a time limit."""
         self._open = False
         ready, self._ready = self._ready, []
+        await self.choices.aclose()
         async with asyncio.TaskGroup() as tasks:
             for engines in ready:
                 tasks.create_task(close_engine(engines.recognizer, self._on_stop_timeout))

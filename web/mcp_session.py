@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import secrets
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -18,9 +19,12 @@ from assistant.tools import ToolError
 from assistant.tools.client_mcp import ClientServer, ClientServers, ClientTools, McpCallError, McpTool, functions_of
 from assistant.tools.client_mcp_thread import ClientMcpThread
 from llm.chat import FunctionCall
+from web.http_api.rate_limits import RateLimits, loop_rates
 from web.wire.commands import ResponseOptions
 from web.wire.errors import ProtocolError
 from web.wire.realtime import Realtime
+
+TOO_FAST = "too many new MCP servers in a short time; name it again in a moment"
 
 _MODES = frozenset({"auto", "none", "required"})
 
@@ -44,6 +48,7 @@ class McpSession:
         connect: Makes the connections, when the first server is named.
         servers: The connections; None: there are none yet.
         session: Set before anything else is called.
+        rates: How fast new connections may be made: by this conversation, and by all of the server.
         waits: Whether a requested response waits until the tools of its own servers are listed.
     """
 
@@ -53,7 +58,9 @@ class McpSession:
     connect: Callable[[McpHosts], ClientServers] = ClientMcpThread
     servers: ClientServers | None = None
     session: Session = field(init=False)
+    rates: RateLimits = field(default_factory=loop_rates)
     waits: bool = False
+    _id: str = field(default_factory=lambda: secrets.token_hex(8))
     _awaited: object = None  # the request that waits: an earlier one was cancelled
     _of_session: tuple[ClientServer, ...] = ()
     _of_responses: tuple[ClientServer, ...] = ()
@@ -131,10 +138,11 @@ class McpSession:
         history.add_mcp_item(item)
         self.realtime.mcp.listing(item)
         self.changed()
-        failure = ""
+        failure = "" if self._may_connect() else TOO_FAST
         tools: tuple[McpTool, ...] = ()
         try:
-            tools = await self.servers.list_tools(server)
+            if not failure:
+                tools = await self.servers.list_tools(server)
         except McpCallError as error:
             failure = str(error)
         except Exception as error:  # noqa: BLE001 - a response may wait for the list
@@ -150,6 +158,10 @@ class McpSession:
             begun.done.set()
         self.realtime.mcp.listed(item, failure)
         self.changed()
+
+    def _may_connect(self) -> bool:
+        """Counts a new connection. A client that changes its headers again and again must not have many made."""
+        return self.rates.allows("mcp_servers", self._id) and self.rates.allows("mcp_servers_of_all", "")
 
     async def _when_listed(self, lists: Sequence[asyncio.Event], then: Callable[[], None]) -> None:
         for listed in lists:

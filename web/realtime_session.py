@@ -7,21 +7,20 @@ The session outlives its socket for a while, so that a client that lost its conn
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import assert_never
 
 from assistant.events import (
     ChunkSpoken,
+    MarkupWritten,
     ReplySent,
     ReplyStarted,
     ReplyStopped,
     SessionEvent,
-    SpeechDiscarded,
     TurnFinished,
     UserTurnCommitted,
     WordsTimed,
 )
-from assistant.history.spoken_transcript import TimedWord
 from assistant.pipeline.session import Session
 from assistant.turns.events import ReplyId
 from assistant.turns.settings import TurnSettings
@@ -35,8 +34,11 @@ from web.client_items import ClientItems
 from web.client_microphone import ClientMicrophone
 from web.client_settings import reply_options
 from web.client_speaker import ClientSpeaker
+from web.kept_conversation import ConversationKeeper
 from web.mcp_session import McpSession
+from web.reply_in_progress import ReplyInProgress
 from web.response_requests import OnEnd, OutOfBand, ResponseRequests
+from web.session_choices import SessionChoices, choosing
 from web.session_settings import apply_settings, logprobs_of
 from web.stopped_reply import StoppedReply
 from web.wire.commands import (
@@ -80,6 +82,7 @@ class RealtimeSession:
         recognizer: Returns a recognizer for recordings in messages; None: there is none.
         changed: Called when there are messages to send.
         on_out_of_band_end: Is told how each out-of-band response has ended.
+        choices: Changes the engines as the client chooses; None: it cannot.
     """
 
     realtime: Realtime
@@ -91,25 +94,25 @@ class RealtimeSession:
     recognizer: Callable[[], Awaitable[Recognizer]] | None = None
     changed: Callable[[], None] = lambda: None
     on_out_of_band_end: OnEnd = lambda _end: None
+    choices: SessionChoices | None = None
     session: Session = field(init=False)
     items: ClientItems = field(init=False)
     responses: ResponseRequests = field(init=False)
     mcp: McpSession = field(init=False)
+    keeper: ConversationKeeper = field(init=False)
     _config: SessionConfig = field(init=False)
-    _current_reply: ReplyStarted | None = None  # the reply that is generated or played, for a client that reconnects
-    _spoken_text: str = ""
-    _word_times: list[TimedWord] = field(default_factory=list)
-    _sent_reply: ReplySent | None = None  # set once the reply is complete and only plays
+    _reply: ReplyInProgress = field(default_factory=ReplyInProgress)
     _appended_ms: float = 0.0
     _stopped: StoppedReply | None = None
 
     def __post_init__(self) -> None:
         self.mcp = McpSession(self.realtime, self._tell, self._refresh_tools)
+        self.keeper = ConversationKeeper(lambda: self.session, self.realtime, self.on_event, self._tell)
         self.items = ClientItems(
             self.realtime,
             lambda: self.session,
             self.mcp,
-            lambda: self._current_reply,
+            lambda: self._reply.started,
             self.recognizer,
             self._on_transcribed,
         )
@@ -127,56 +130,46 @@ class RealtimeSession:
         self.microphone.on_problem = self._noise_stays
 
     async def run(self) -> None:
-        """Runs the conversation, and transcribes the recordings in the client's messages."""
-        async with asyncio.TaskGroup() as self.items.transcriber.tasks:
+        """Runs the conversation, transcribes the recordings in the client's messages, and keeps what was said."""
+        async with asyncio.TaskGroup() as self.items.transcriber.tasks, choosing(self.choices):
+            keeping = self.items.transcriber.tasks.create_task(self.keeper.run(), name="keeper")
             try:
                 await self.session.run()
             finally:
                 self.items.transcriber.close()
+                keeping.cancel()
 
     # ---- events of the session ----
 
     def on_event(self, event: SessionEvent) -> None:
         """Passes an event of the session on to the client."""
         self.items.on_event(event)
+        self.keeper.record(event)
         match event:
             case ReplyStarted():
-                self._current_reply, self._spoken_text, self._word_times, self._sent_reply = event, "", [], None
+                self._reply.begin(event)
                 if self._stopped is not None:
                     self._stopped.latest = self._stopped.reply == event.reply
-            case ChunkSpoken() if self._current_reply is not None:
-                joint = " " if self._spoken_text and self._current_reply.spoken else ""
-                self._spoken_text += joint + event.text
-                event = replace(event, text=joint + event.text)  # the deltas must add up to the text
-            case WordsTimed():
-                self._word_times += event.words
-            case ReplySent():
-                self._sent_reply = event
+            case ChunkSpoken() | WordsTimed() | MarkupWritten() | ReplySent():
+                event = self._reply.add(event)
             case ReplyStopped():
                 self._stopped = StoppedReply(event.reply, {CancelResponse, ClearOutput})
-                if self._current_reply is not None and self._current_reply.reply == event.reply:
-                    self._current_reply = None
+                if self._reply.started is not None and self._reply.started.reply == event.reply:
+                    self._reply.started = None
             case TurnFinished() if (
-                self._current_reply is not None and self._current_reply.reply.turn == event.record.turn
+                self._reply.started is not None and self._reply.started.reply.turn == event.record.turn
             ):
-                self._current_reply = None
+                self._reply.started = None
         if (
             isinstance(event, UserTurnCommitted)
             and event.origin == "spoken"
             and self.realtime.config.turn_detection is not None
         ):
             self._appended_ms = 0.0  # the server has committed it
-        self.realtime.on_event(event, self._inserted_ms(event), reply_request_pending=self.responses.pending)
+        self.realtime.on_event(
+            event, self.microphone.inserted_before(event), reply_request_pending=self.responses.pending
+        )
         self.changed()
-
-    def _inserted_ms(self, event: SessionEvent) -> float | None:
-        """Returns how much inserted silence lies before the end of speech that is over."""
-        match event:
-            case UserTurnCommitted(speech_end_ms=end_ms) if end_ms is not None:
-                return self.microphone.inserted_ms(end_ms)
-            case SpeechDiscarded(at_ms=end_ms):
-                return self.microphone.inserted_ms(end_ms)
-        return None
 
     def _send_audio(self, key: Hashable, pcm: Pcm) -> None:
         assert isinstance(key, ReplyId)
@@ -270,7 +263,7 @@ class RealtimeSession:
                 self.configure(command.config)
                 if ends_replies:  # it becomes a transcription session, and the greeting may be playing
                     self.session.cancel_reply(including_request=True)
-                self.realtime.session_updated(command, voice=self.voice)
+                self.realtime.session_updated(command, voice=command.config.chosen_voice or self.voice)
             case CommitInput():
                 await self._commit(command)
             case ClearInput():
@@ -305,8 +298,11 @@ class RealtimeSession:
         self.realtime.use_logprobs(lambda text: logprobs_of(self.session.engines.recognizer, text))
         self.microphone.noise_reduction = config.noise_reduction
         self._config, self.mcp.session = config, self.session
+        self.keeper.configure(config.keeping)
         self.mcp.configure(config.mcp_servers if config.kind == "realtime" else ())
         self._refresh_tools()
+        if self.choices is not None:
+            self.choices.apply(config, self.session, self.realtime, self._tell)
         self.speaker.trusts_reports = config.extensions.playout
 
     def _refresh_tools(self) -> None:
@@ -328,7 +324,7 @@ class RealtimeSession:
         self.changed()
 
     def _in_progress(self) -> ReplyId | None:
-        reply = self._current_reply if self._sent_reply is None else None
+        reply = self._reply.started if self._reply.sent is None else None
         return None if reply is None else reply.reply
 
     def _cancel(self, command: CancelResponse) -> None:
@@ -391,24 +387,20 @@ class RealtimeSession:
         """
         self.changed = _do_nothing  # until the new connection sets it
         self.responses.on_disconnect()
-        under_way = self._current_reply
+        under_way = self._reply.started
         self.realtime.on_reconnect(
             self.session.history.items,
             expires_at_s=expires_at_s,
             heard_ms=self.microphone.received_ms,
             under_way=None if under_way is None else under_way.item,
         )
-        if under_way is not None:
-            self.realtime.on_event(under_way)
-            if self._spoken_text:
-                self.realtime.on_event(ChunkSpoken(under_way.reply, self._spoken_text))
-            if self._word_times:
-                self.realtime.on_event(WordsTimed(under_way.reply, tuple(self._word_times)))
+        for event in self._reply.again():
+            self.realtime.on_event(event)
         self.items.sends_again = True
         self.speaker.on_reconnect(reply, received_ms)
         self.items.sends_again = False
-        if self._sent_reply is not None and under_way is not None:
-            self.realtime.on_event(self._sent_reply)
+        if self._reply.sent is not None and under_way is not None:
+            self.realtime.on_event(self._reply.sent)
 
 
 def _do_nothing() -> None:

@@ -25,6 +25,9 @@ MAX_WAITING = 32
 MAX_WAITING_BYTES = 16 << 20
 """Their size: three of the longest. One message may exceed it."""
 
+MAX_WAITING_BYTES_OF_ALL = 128 << 20
+"""Their size in all conversations of a server. From half of it on, one recording of each conversation may wait."""
+
 TIMEOUT_S = 60.0
 """Time limit for one recording. A response may be waiting for it."""
 
@@ -39,6 +42,13 @@ class WaitingRecording:
 
 
 @dataclass(slots=True)
+class RecordingRoom:
+    """Counts the bytes of the recordings that wait in all conversations of a server."""
+
+    bytes: int = 0
+
+
+@dataclass(slots=True)
 class RecordingTranscriber:
     """Transcribes recordings one after another, each as soon as the recognizer is free.
 
@@ -46,19 +56,25 @@ class RecordingTranscriber:
         recognizer: Returns a recognizer that gives way to live speech; None: recordings cannot be transcribed.
         on_transcript: Receives the words of each recording; None: they are lost.
         tasks: Owns the work.
+        room: Counts the recordings of all conversations.
     """
 
     recognizer: Callable[[], Awaitable[Recognizer]] | None
     on_transcript: Callable[[WaitingRecording, str | None], None]
     tasks: asyncio.TaskGroup | None = None
+    room: RecordingRoom = field(default_factory=RecordingRoom)
     _waiting: deque[WaitingRecording] = field(default_factory=deque)
     _work: asyncio.Task[None] | None = None
 
     @property
     def full(self) -> bool:
         """Whether no more recordings are accepted."""
-        size = sum(len(one.recording.audio) for one in self._waiting)
-        return len(self._waiting) >= MAX_WAITING or size >= MAX_WAITING_BYTES
+        most_of_all = MAX_WAITING_BYTES_OF_ALL // (2 if self._waiting else 1)
+        return len(self._waiting) >= MAX_WAITING or self._size >= MAX_WAITING_BYTES or self.room.bytes >= most_of_all
+
+    @property
+    def _size(self) -> int:
+        return sum(len(one.recording.audio) for one in self._waiting)
 
     @property
     def busy(self) -> bool:
@@ -68,11 +84,14 @@ class RecordingTranscriber:
     def add(self, waiting: WaitingRecording) -> None:
         """Adds a recording."""
         self._waiting.append(waiting)
+        self.room.bytes += len(waiting.recording.audio)
         if self._work is None and self.tasks is not None:
             self._work = self.tasks.create_task(self._transcribe_all(), name="recordings")
 
     def close(self) -> None:
         """Stops the work, because the conversation is over."""
+        self.room.bytes -= self._size
+        self._waiting.clear()
         if self._work is not None:
             self._work.cancel()
 
@@ -88,7 +107,9 @@ class RecordingTranscriber:
                         words = await _words(recognizer, self._waiting[0].recording, numbers)
                 except Exception as error:  # noqa: BLE001 - an engine may fail in any way
                     log.warning("a recording of a client was not transcribed: %s", type(error).__name__)
-                self.on_transcript(self._waiting.popleft(), words)
+                done = self._waiting.popleft()
+                self.room.bytes -= len(done.recording.audio)
+                self.on_transcript(done, words)
         finally:
             self._work = None
             if recognizer is not None:

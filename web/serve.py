@@ -12,6 +12,7 @@ import socket
 import sys
 import threading
 from collections.abc import Coroutine, Generator, Mapping
+from pathlib import Path
 from types import FrameType
 
 import uvicorn
@@ -32,6 +33,7 @@ from web.http_api.serving import ServerState
 from web.http_timeouts import TimedHttpProtocol, close_oldest_idle
 from web.listening_sockets import BACKLOG, listen
 from web.metrics import Metrics
+from web.page_api.setup import SetupParts
 from web.services import ServicesFactory, create_services
 from web.session_acceptor import SessionAcceptor
 from web.session_limits import SessionLimits
@@ -124,6 +126,7 @@ async def serve(
     console: Console,
     *,
     insecure: bool = False,
+    config: Path | None = None,
     create_services: ServicesFactory = create_services,
 ) -> None:
     """Serves until SIGINT or SIGTERM.
@@ -133,6 +136,7 @@ async def serve(
         environ: Environment variables: API keys of services, REPARTEE_TOKEN.
         console: Where the banner is printed.
         insecure: Serve other machines even without a token.
+        config: The configuration file that was named; the page changes it. None: the user's.
         create_services: Creates the engines and the conversation handler.
 
     Raises:
@@ -207,6 +211,7 @@ async def serve(
                 metrics.request_refused,
                 max_audio_requests=section.max_audio_requests,
                 calls=calls,
+                setup=SetupParts.of(loaded, config, environ, access_control),
             ),
             client_secrets=client_secrets,
         )

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
 
@@ -11,6 +12,9 @@ from assistant.config.settings import Settings
 from assistant.setup.build import span_export
 from assistant.setup.engine_loader import EngineLoader
 from assistant.setup.user_timers import timer_keeper
+from assistant.storage.conversation_file import ConversationFile, Retention
+from assistant.storage.conversation_store import conversations_path
+from assistant.support.paths import HomeError
 from assistant.tools.client_mcp_thread import load_package
 from web.app import BackgroundTask
 from web.connection import Connections
@@ -57,9 +61,10 @@ def create_services(settings: Settings, environ: Mapping[str, str], metrics: Met
     timers = timer_keeper(settings, environ, lambda what: _log.warning("%s", what))
     if timers is not None:
         engine_loader.make_timers = timers.timers.join
+    conversations = kept_conversations(settings, environ)
     engine_pool = EnginePool(engine_loader, metrics)
     hosts = McpHosts.of(settings.tools.client_mcp_hosts)
-    connections = Connections(engine_pool, metrics, version("repartee"))
+    connections = Connections(engine_pool, metrics, version("repartee"), conversations)
     services = Services(
         engine_pool,
         connections.converse,
@@ -71,9 +76,25 @@ def create_services(settings: Settings, environ: Mapping[str, str], metrics: Met
             *(() if timers is None else (timers.run,)),
         ),
         traces=connections.traces,
-        api_parts=ApiParts(engine_loader, connections.initial_config, connections.service),
+        api_parts=ApiParts(
+            engine_loader, connections.initial_config, connections.service, engine_pool.choices, conversations
+        ),
     )
     if export is None:
         return services
     metrics.watch_export(lambda: export.dropped)
     return replace(services, background_tasks=(*services.background_tasks, export.run))
+
+
+def kept_conversations(settings: Settings, environ: Mapping[str, str]) -> ConversationFile | None:
+    """Returns the file in which the server keeps conversations; None: it keeps none. Nothing is opened yet."""
+    section = settings.server
+    if not section.keep_conversations:
+        return None
+    try:
+        path = conversations_path(environ)
+    except HomeError as error:
+        _log.warning("%s Conversations are not kept.", error)
+        return None
+    retention = Retention(section.keep_days * 86400, section.keep_per_browser)
+    return ConversationFile(path, lambda: datetime.now(UTC).timestamp(), retention)

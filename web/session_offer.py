@@ -9,6 +9,7 @@ from starlette.websockets import WebSocket
 
 from assistant.config.settings import LlmSection, Settings
 from assistant.pipeline.engines import EngineChoice, Engines
+from assistant.setup.engine_options import EngineOptions
 from assistant.skills.timers import Timers
 from audio.extra import installing
 from web.phone.session import call_of, config_of_call
@@ -19,8 +20,17 @@ _VADS_WITH_THRESHOLD = ("silero", "cascade")
 _RECOGNIZERS_WITH_PROBABILITIES = ("faster-whisper",)
 
 
-def session_offer(settings: Settings, chosen: list[EngineChoice]) -> SessionOffer:
-    """Returns what the server offers; `chosen`: its engines."""
+def session_offer(
+    settings: Settings, chosen: list[EngineChoice], options: EngineOptions | None = None, voice: str = ""
+) -> SessionOffer:
+    """Returns what the server offers.
+
+    Args:
+        settings: The server's settings.
+        chosen: Its engines.
+        options: Further engines that clients may choose.
+        voice: Name of its voice.
+    """
     names = {one.stage: one.name for one in chosen}
     vad, recognizer = names.get("vad", ""), names.get("stt", "")
     no_noise_reduction = "" if _has_livekit() else f"it needs the package livekit: {installing('desktop')}"
@@ -33,6 +43,9 @@ def session_offer(settings: Settings, chosen: list[EngineChoice]) -> SessionOffe
         no_noise_reduction=no_noise_reduction,
         no_logprobs="" if recognizer in _RECOGNIZERS_WITH_PROBABILITIES else no_logprobs,
         no_threshold="" if vad in _VADS_WITH_THRESHOLD else no_threshold,
+        wake_window_s=settings.talk.listen_s,
+        options=options or EngineOptions(),
+        voice=voice,
     )
 
 
@@ -72,10 +85,11 @@ def engines_for(engines: Engines, config: SessionConfig, websocket: WebSocket) -
     """Returns the engines of a session. A transcription session does without the language model and its connections.
 
     It says nothing, so the timers of this machine's user do not ring in it. A telephone caller and the client of a
-    client secret may be anybody: they have timers of their own, which end with the session.
+    client secret may be anybody: they have timers of their own, which end with the session, and cannot
+    use the home.
     """
     if config.kind != "realtime" or call_of(websocket.scope) is not None or is_guest(websocket.scope):
-        engines.skill_effects.timers = Timers()
+        engines.skill_effects.timers, engines.skill_effects.home = Timers(), None
     if config.kind == "realtime":
         return engines
     return replace(engines, warm_connections=None, summarizer=None, tools=None, listening_sound=None)

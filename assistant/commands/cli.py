@@ -4,55 +4,32 @@ import asyncio
 import io
 import os
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Literal, TextIO
+from typing import Annotated, TextIO
 
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 from typer.main import get_group
 
 from assistant.commands.cache import cache
+from assistant.commands.completion import COMPLETE, completion
 from assistant.commands.engine_bench.cli import bench
+from assistant.commands.first_run.cli import init
 from assistant.commands.llm_endpoints.cli import endpoints
 from assistant.commands.models import models
 from assistant.commands.options import Config, Llm, Overrides, settings_of, with_home
+from assistant.commands.safe_errors import SafeErrorGroup
+from assistant.commands.service.cli import service
 from assistant.commands.trace import trace
-from assistant.support.console import guarded, safe
+from assistant.support.console import guarded
 from assistant.support.exception_groups import first_of
 from assistant.support.signals import as_ctrl_c
-
-
-class _Commands(TyperGroup):
-    """The command group. Removes terminal control characters from error messages, which quote arguments."""
-
-    def make_context(self, *given: Any, **more: Any) -> Any:
-        """See the base class."""
-        with _safe_error_messages():
-            return super().make_context(*given, **more)
-
-    def invoke(self, ctx: Any) -> Any:
-        """See the base class."""
-        with _safe_error_messages():
-            return super().invoke(ctx)
-
-
-@contextmanager
-def _safe_error_messages() -> Generator[None]:
-    try:
-        yield
-    except Exception as error:
-        if isinstance(message := getattr(error, "message", None), str) and hasattr(error, "format_message"):
-            error.message = safe(message.replace("\n", " "))  # type: ignore[attr-defined]
-        raise
-
 
 HELP_OPTIONS = ["-h", "--help"]
 
 app = typer.Typer(
     name="repartee",
-    cls=_Commands,
+    cls=SafeErrorGroup,
     help="A voice assistant that answers within 200-500 ms, and accounts for every millisecond.",
     no_args_is_help=True,
     add_completion=False,
@@ -60,11 +37,6 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-
-COMPLETE = "_REPARTEE_COMPLETE"
-"""Environment variable with which the shell asks for completions."""
-
-Shell = Literal["bash", "zsh", "fish", "powershell"]
 
 MIN_VALUE_COLUMNS = 20
 """Least columns for a setting's value at which key and origin are not wrapped."""
@@ -85,6 +57,9 @@ def repartee(
     ] = False,
 ) -> None:
     """A voice assistant that answers within 200-500 ms, and accounts for every millisecond."""
+
+
+app.command()(init)
 
 
 @app.command()
@@ -149,7 +124,8 @@ def serve(  # noqa: PLR0917 - each is an option of the command
 
     async def run() -> None:
         console = terminal()
-        await run_server(await with_llm_choice(loaded, llm, console), os.environ, console, insecure=insecure)
+        chosen = await with_llm_choice(loaded, llm, console)
+        await run_server(chosen, os.environ, console, insecure=insecure, config=config)
 
     address = [
         Option("--host", "server.host", host),
@@ -315,21 +291,13 @@ def doctor(
     sys.exit(run_doctor(config, overrides or [], terminal(), as_json=as_json))
 
 
-@app.command()
-def completion(
-    shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="bash, zsh, fish or powershell.")],
-) -> None:
-    """Print the script with which your shell completes commands and options (docs/talk.md)."""
-    from typer.completion import get_completion_script  # type: ignore[attr-defined]
-
-    typer.echo(get_completion_script(prog_name="repartee", complete_var=COMPLETE, shell=shell))
-
-
+app.command()(completion)
 app.add_typer(models, name="models")
 app.add_typer(bench, name="bench")
 app.add_typer(endpoints, name="endpoints")
 app.add_typer(cache, name="cache")
 app.add_typer(trace, name="trace")
+app.add_typer(service, name="service")
 
 
 def main() -> None:

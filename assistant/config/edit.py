@@ -4,12 +4,15 @@ import codecs
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.endpoint_tables import with_table, without_table
 from assistant.config.files import VARIABLE, config_files
+from assistant.config.keys import Value
 from assistant.config.loading import ConfigError, load_settings, settings_in
 from assistant.config.settings import DEFAULTS, Settings
+from assistant.config.value_lines import with_values
 from assistant.config.words import unknown
 from assistant.support.atomic_file import write_whole
 from assistant.support.paths import HomeError
@@ -45,8 +48,40 @@ class ConfigFile:
         if endpoint.name in _names(before.llm.endpoints):
             remedy = f"give another NAME, or `repartee endpoints remove {endpoint.name}` first"
             raise ConfigError([f'{self.path}: the endpoint "{endpoint.name}" already exists; {remedy}'])
-        wanted = (*before.llm.endpoints, endpoint)
-        self._replace(with_table(self._text(), endpoint), before, wanted)
+        expected = _with_endpoints(before, (*before.llm.endpoints, endpoint))
+        self._replace(with_table(self._text(), endpoint), expected)
+
+    def change(
+        self, values: Mapping[str, Value], endpoint: EndpointSection | None = None, *, private: bool = False
+    ) -> None:
+        """Sets values, and adds an endpoint or replaces the one of its name, all in one step.
+
+        Args:
+            values: By dotted key.
+            endpoint: The endpoint; None: the endpoints stay.
+            private: Whether the file becomes readable by its owner only, because the endpoint contains a key.
+
+        Raises:
+            ConfigError: A value is not allowed, or the file cannot be changed.
+        """
+        before = self.settings()
+        expected, text = before, self._text()
+        try:
+            for dotted, value in values.items():
+                expected = _with_setting(expected, dotted, value)
+            if endpoint is not None:
+                endpoints = expected.llm.endpoints
+                names = _names(endpoints)
+                if endpoint.name in names:
+                    index = names.index(endpoint.name)
+                    text = without_table(text, index)
+                    endpoints = (*endpoints[:index], *endpoints[index + 1 :])
+                text = with_table(text, endpoint)
+                expected = _with_endpoints(expected, (*endpoints, endpoint))
+            text = with_values(text, values)
+        except ValueError as error:
+            raise ConfigError([f"{self.path}: {error}; edit the file by hand. The file is unchanged"]) from error
+        self._replace(text, expected, private=private, whole=True)
 
     def remove(self, name: str) -> EndpointSection:
         """Removes an endpoint and returns it. Raises ConfigError if it does not exist or the file cannot be changed."""
@@ -63,7 +98,7 @@ class ConfigFile:
             text = without_table(self._text(), index)
         except ValueError as error:
             raise self._not_in_tables() from error
-        self._replace(text, before, (*endpoints[:index], *endpoints[index + 1 :]))
+        self._replace(text, _with_endpoints(before, (*endpoints[:index], *endpoints[index + 1 :])))
         return endpoints[index]
 
     def _text(self) -> str:
@@ -74,17 +109,19 @@ class ConfigFile:
         except OSError as error:
             raise self._unwritable("cannot be read", error) from error
 
-    def _replace(self, text: str, before: Settings, wanted: Sequence[EndpointSection]) -> None:
-        """Replaces the file with `text`, if its endpoints are exactly `wanted` and no other setting has changed."""
-        expected = replace(before, llm=replace(before.llm, endpoints=tuple(wanted)))
+    def _replace(self, text: str, expected: Settings, *, private: bool = False, whole: bool = False) -> None:
+        """Replaces the file with `text`, if that has exactly the expected settings.
+
+        `whole`: whether other settings than endpoints were to change; used for the error text.
+        """
         try:
             marked = self.exists and self.path.read_bytes().startswith(codecs.BOM_UTF8)
             content = text.encode("utf-8-sig" if marked else "utf-8")
             if not _has_settings(content, self.path, expected):
-                raise self._not_in_tables()
+                raise self._not_in_sections() if whole else self._not_in_tables()
             if self.creates_folder:
                 self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            write_whole(self.path, content)
+            write_whole(self.path, content, private=private)
         except UnicodeEncodeError as error:
             what = "a value contains characters that UTF-8 cannot encode; change it"
             raise ConfigError([f"{self.path}: {what}"]) from error
@@ -93,6 +130,12 @@ class ConfigFile:
 
     def _unwritable(self, what: str, error: OSError) -> ConfigError:
         return ConfigError([f"{self.path}: {what} ({error.strerror}); name another file with --config"])
+
+    def _not_in_sections(self) -> ConfigError:
+        remedy = "write each section as a [section] table and each endpoint as a [[llm.endpoints]] table, or edit the "
+        return ConfigError(
+            [f"{self.path}: these settings cannot be changed; {remedy}file by hand. The file is unchanged"]
+        )
 
     def _not_in_tables(self) -> ConfigError:
         remedy = "write each endpoint as a [[llm.endpoints]] table, or edit the file by hand"
@@ -129,3 +172,14 @@ def _has_settings(content: bytes, file: Path, expected: Settings) -> bool:
 
 def _names(endpoints: Sequence[EndpointSection]) -> list[str]:
     return [endpoint.name for endpoint in endpoints]
+
+
+def _with_endpoints(settings: Settings, endpoints: tuple[EndpointSection, ...]) -> Settings:
+    return replace(settings, llm=replace(settings.llm, endpoints=endpoints))
+
+
+def _with_setting(settings: Settings, dotted: str, value: Value) -> Settings:
+    """Raises ValueError if the value is not allowed."""
+    section, _, name = dotted.partition(".")
+    changed: dict[str, Any] = {section: replace(getattr(settings, section), **{name: value})}
+    return replace(settings, **changed)

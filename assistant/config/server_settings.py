@@ -85,6 +85,33 @@ class ServerSection(ConfigSection):
             zero=True,
         ),
     ] = 2
+    keep_conversations: Annotated[
+        bool,
+        KeyInfo("Whether the server keeps the conversations of browsers whose users ask for it, in the data folder."),
+    ] = True
+    keep_days: Annotated[
+        int,
+        KeyInfo(
+            "Days after its last turn until a browser's conversation is deleted; 0: never.",
+            unit="days",
+            low=1,
+            high=36500,
+            zero=True,
+        ),
+    ] = 365
+    keep_per_browser: Annotated[
+        int,
+        KeyInfo("Conversations kept for one browser; beyond it the oldest are deleted.", low=1, high=10000),
+    ] = 500
+    client_choices: Annotated[
+        str,
+        KeyInfo(
+            "Further settings that a client may choose for its conversation: language, voice, endpoint (one of "
+            "[[llm.endpoints]], by name), words (in the trace); empty: none.",
+            pattern=r"((language|voice|endpoint|words)(\s+(language|voice|endpoint|words))*\s*)?",
+            form="names separated by blanks, of language, voice, endpoint and words, or empty",
+        ),
+    ] = "language voice endpoint"
     prompts: PromptsKey = NO_PROMPTS
     tls_cert: Annotated[
         str,

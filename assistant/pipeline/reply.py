@@ -13,13 +13,15 @@ from typing import assert_never
 
 from assistant.events import ChunkSpoken, SessionEvent, WordsTimed
 from assistant.history.spoken_transcript import SpokenTranscript, Stretch
+from assistant.pipeline.broken_answer import empty_answer_error, ends_sentence
 from assistant.pipeline.llm_metrics import LlmMetrics
 from assistant.pipeline.playout_timing import PlayoutTiming
 from assistant.pipeline.turn_trace import TurnTrace
+from assistant.skills.pending_action import PendingAction
 from assistant.text.chunker import Chunker, TextChunk
 from assistant.text.normalization.alignment import align
 from assistant.tools.rounds import ApprovalNeeded, ReplyEvent, ResultsDelivered, ToolsCalled, ToolsReturned
-from assistant.trace.latency import RESUME_WAIT, Span
+from assistant.trace.latency import HOME_WAIT, RESUME_WAIT, Span
 from assistant.turns.events import ReplyId
 from audio.errors import TtsError
 from audio.level import amplified
@@ -31,7 +33,6 @@ from llm.chat import (
     AnsweringEndpoint,
     CacheLookup,
     CallInProgress,
-    ChatEvent,
     EndpointTried,
     Escalated,
     FallbackAnswers,
@@ -88,6 +89,8 @@ class Reply:
         speed: Returns the speech rate, 1 being the voice's own; called for every chunk.
         gain_db: Gain of the reply's audio; known at the commit.
         fallback_notice: Spoken before the answer of a fallback; "" if it was said before.
+        new_chunker: Returns what cuts the text into chunks.
+        show_paragraph: Receives texts of the reply that do not come from its source.
         fallback: Name of the fallback that answers; "" for none.
         endpoint_answered: Whether an endpoint answers that is no fallback.
         cache_lookup: How the lookup in the answer cache ended; None without a cache.
@@ -98,6 +101,7 @@ class Reply:
         unsynthesized: Text that could not be synthesized.
         calls: Calls of the client's functions by the LLM, and those that the client has to approve.
         finished: How the LLM's answer ended; None before.
+        pending: What the reply says that is done in the home. Its first audio waits a moment for the confirmation.
         gate: Set at the commit. No audio is played before.
         released: Cleared while the user may be resuming. The first audio then waits, at most `MAX_HOLD_S`.
         spoken_transcript: The synthesized text, with the position of each word in the audio.
@@ -117,6 +121,8 @@ class Reply:
     speed: Callable[[], float] = lambda: 1.0
     gain_db: float = 0.0
     fallback_notice: str = ""
+    show_paragraph: Callable[[str], None] = lambda _text: None
+    new_chunker: Callable[[], Chunker] = Chunker
     fallback: str = ""
     endpoint_answered: bool = False
     cache_lookup: CacheLookup | None = None
@@ -127,11 +133,12 @@ class Reply:
     unsynthesized: list[str] = field(default_factory=list)
     calls: list[FunctionCall | ApprovalNeeded] = field(default_factory=list)
     finished: Finished | None = None
+    pending: PendingAction | None = None
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     released: asyncio.Event = field(default_factory=_set_event)
     spoken_transcript: SpokenTranscript = field(default_factory=SpokenTranscript)
     played: ReplySamples = field(default=ReplySamples(0))
-    _chunker: Chunker = field(default_factory=Chunker)
+    _chunker: Chunker = field(init=False)
     _chunks: "asyncio.Queue[TextChunk | None]" = field(default_factory=lambda: asyncio.Queue(MAX_QUEUED_CHUNKS))
     _subtasks: "list[asyncio.Task[None]]" = field(default_factory=list)
     _metrics: LlmMetrics | None = None
@@ -219,7 +226,7 @@ class Reply:
     async def _read_answer(self, source: AsyncGenerator[ReplyEvent]) -> None:
         loop = asyncio.get_running_loop()
         self._metrics = metrics = LlmMetrics(self.trace, self.id.attempt, self.answered_by, loop.time())
-        has_text = False
+        self._chunker, has_text = self.new_chunker(), False
         try:
             async with aclosing(source):
                 async for event in source:
@@ -230,7 +237,7 @@ class Reply:
             for chunk in self._chunker.finish():
                 await self._queue_chunk(chunk)
             if not self.answer_text and not self.calls:
-                self.error = self._empty_answer_error(has_text)
+                self.error = empty_answer_error(self.answered_by, self.finished, has_text=has_text)
                 await self._apologize(EMPTY_ANSWER)
         except LlmError as error:
             task = asyncio.current_task()
@@ -243,23 +250,12 @@ class Reply:
             await self._apologize(f"{ANSWER_BROKE_OFF} {error.spoken}" if self._text_chunks else error.spoken)
         await self._chunks.put(None)
 
-    def _empty_answer_error(self, has_text: bool) -> str:
-        """Returns the cause of an empty answer and a remedy. `has_text`: there was text, but nothing speakable."""
-        if has_text:
-            what = "answered without speakable text, only with symbols such as emoji or markup: "
-            remedy = "ask for words in assistant.instructions, or choose another model"
-        else:
-            ending = f"finish reason {self.finished.reason}" if self.finished is not None else "no finish reason"
-            what = f"ended its answer without any text or valid function call ({ending}): "
-            remedy = "check its server's chat template and tool-call parser, or choose another model"
-        return f"llm endpoint {self.answered_by!r} {what}{remedy}"
-
     async def _break_off(self) -> None:
         """Ends a broken answer with a whole sentence, unless the next sentence is already being synthesized."""
         if not self.spoken:
             return
         remaining = self._chunker.finish()
-        complete = max((at for at, chunk in enumerate(remaining, 1) if _ends_sentence(chunk.text)), default=0)
+        complete = max((at for at, chunk in enumerate(remaining, 1) if ends_sentence(chunk.text)), default=0)
         for chunk in remaining[:complete]:
             await self._queue_chunk(chunk)
         if complete:
@@ -275,6 +271,7 @@ class Reply:
 
     async def _apologize(self, text: str) -> None:
         self.apology = not self.answer_text
+        self.show_paragraph(text)
         await self._queue_chunk(TextChunk(text=text, index=len(self._text_chunks), ends_sentence=True))
 
     async def _queue_chunk(self, chunk: TextChunk) -> None:
@@ -299,7 +296,7 @@ class Reply:
             case Finished():
                 self.finished = event
             case ToolsCalled():
-                said, self._chunker = self._chunker.finish() if self.spoken else (), Chunker()
+                said, self._chunker = self._chunker.finish() if self.spoken else (), self.new_chunker()
                 return said
             case EndpointTried():
                 self.endpoint_answered = self.endpoint_answered or event.outcome == "answered"
@@ -317,6 +314,7 @@ class Reply:
             return ()
         if not self.spoken:
             return (TextChunk(f"{self.fallback_notice}\n\n", 0, ends_sentence=True, is_notice=True),)
+        self.show_paragraph(self.fallback_notice)
         chunker = Chunker()
         chunks = (*chunker.feed(self.fallback_notice), *chunker.finish())
         return tuple(replace(chunk, is_notice=True) for chunk in chunks)
@@ -332,6 +330,8 @@ class Reply:
         """Shows each piece of text of a reply that is not spoken. The text counts as heard."""
         while (chunk := await self._chunks.get()) is not None:
             await self.gate.wait()
+            if self.pending is not None and await self._tells_fault(self.pending):
+                continue
             self.spoken_transcript.add_shown_text(chunk.text, is_notice=chunk.is_notice)
             self.on_event(ChunkSpoken(self.id, chunk.text))
 
@@ -367,6 +367,8 @@ class Reply:
                     written = align(chunk.text, said).written
                     self.spoken_transcript.begin_chunk(chunk.text, written, is_notice=chunk.is_notice)
                     await self.gate.wait()
+                    if self.pending is not None and await self._tells_fault(self.pending):
+                        return
                     if not self.released.is_set() and self.spoken_transcript.samples == 0:
                         await self._hold_first_audio()
                 words = self.spoken_transcript.add_audio(audio_chunk.pcm.size, audio_chunk.marks)
@@ -401,14 +403,31 @@ class Reply:
             name = self.voice.name
             raise TtsError(f"the voice {name} produced no audio for {self.voice_timeout_s:g} s") from error
 
+    async def _tells_fault(self, pending: PendingAction) -> bool:
+        """Waits for the home. Returns whether it failed, so that the reply says this instead."""
+        loop, self.pending = asyncio.get_running_loop(), None
+        began_s = loop.time()
+        fault = await pending.fault()
+        self.trace.span(self.id.attempt, Span(HOME_WAIT, "queue", began_s, loop.time(), ("tts", "commit")))
+        if fault:
+            await asyncio.wait({self._subtasks[0]})  # the answer is short, and its text is there
+            while not self._chunks.empty():
+                self._chunks.get_nowait()
+            self._text_chunks.clear()
+            self.spoken_transcript.cut(ReplySamples(0))
+            self.error = f"the home did not do what was asked ({pending.task.result()}): run `repartee doctor`"
+            await self._apologize(fault)
+            self._chunks.put_nowait(None)
+        return bool(fault)
+
     async def _hold_first_audio(self) -> None:
         """Holds the first audio while the user may be resuming."""
-        loop = asyncio.get_running_loop()
+        loop, after = asyncio.get_running_loop(), self._playout.predecessors
         began_s = loop.time()
         with suppress(TimeoutError):
             async with asyncio.timeout(MAX_HOLD_S):
                 await self.released.wait()
-        self.trace.span(self.id.attempt, Span(RESUME_WAIT, "endpoint_wait", began_s, loop.time(), ("tts", "commit")))
+        self.trace.span(self.id.attempt, Span(RESUME_WAIT, "endpoint_wait", began_s, loop.time(), after))
 
     def _record_first_audio(self) -> None:
         if not self.spoken_transcript.text and self._synthesis_began_s is not None:
@@ -466,16 +485,3 @@ class Reply:
     def words_heard(self) -> int:
         """Number of whole words that were heard so far."""
         return self.spoken_transcript.words_heard(self.played)
-
-
-def _ends_sentence(text: str) -> bool:
-    """Returns whether a broken answer may end with this text. A number before a full stop may have had decimals."""
-    bare = text.rstrip("\"'’”»)）」』")
-    return bare.endswith((*"!?。！？…",)) or (bare.endswith(".") and not bare[:-1][-1:].isdigit())
-
-
-async def literal_reply(text: str, by: str) -> AsyncGenerator[ChatEvent]:
-    """Yields a reply whose text is known, such as a greeting or an apology."""
-    yield AnsweringEndpoint(by)
-    yield Token(text)
-    yield Finished("stop")

@@ -255,11 +255,11 @@ class ReplyManager:
         assert reply is not None, "turn taking commits what it had prepared"
         attempt.speech_end, attempt.low_confidence = effect.speech_end, effect.low_confidence
         self._resumed = effect.reply if effect.origin == "resumed" else None
+        effects = self.context.engines.skill_effects
         if attempt.messages and not self._source.tells_results(effect.reply):
-            attempt.undo_effects = self.context.engines.skill_effects.do(
-                self.context.engines.skill_effects.effect_of(attempt.messages), _now_s()
-            )
-        reply.gain_db = self.context.engines.skill_effects.gain_db
+            attempt.undo_effects = effects.do(effects.effect_of(attempt.messages), _now_s())
+            reply.pending = effects.pending
+        reply.gain_db = effects.gain_db
         speech_end_s = None if effect.speech_end is None else self.context.clock.to_loop_s(effect.speech_end)
         self.context.recorder.commit(effect, _now_s(), speech_end_s)
         said = self._add_user_text(effect.text, effect.new_text)

@@ -2,18 +2,22 @@
 
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from assistant.events import FunctionCalled
 from assistant.history.history import History
 from assistant.pipeline.delegated_calls import DelegatedCalls
 from assistant.pipeline.engines import ReplyOptions
 from assistant.pipeline.full_history import refused_reply
+from assistant.pipeline.markup_output import MarkupOutput
 from assistant.pipeline.mcp_calls import McpCalls
-from assistant.pipeline.reply import Reply, literal_reply
+from assistant.pipeline.reply import Reply
 from assistant.pipeline.session_context import SessionContext
+from assistant.text.chunker import Chunker
+from assistant.text.markup.notes import block_notes
 from assistant.tools.rounds import ApprovalNeeded, Delivery, NoTools, ReplyEvent, ToolRounds, without_made_up
 from assistant.turns.events import PrepareReply, ReplyId
-from llm.chat import Message
+from llm.chat import AnsweringEndpoint, ChatEvent, Finished, Message, Token
 
 RECOGNIZER_FAILED = "Sorry, I could not hear that. My speech recognition stopped, and I am restarting it."
 
@@ -44,7 +48,19 @@ class ReplySource:
     def events(
         self, effect: PrepareReply, messages: tuple[Message, ...], reply_options: ReplyOptions, reply: Reply
     ) -> AsyncGenerator[ReplyEvent]:
-        """Returns the events of the reply to `messages`."""
+        """Returns the events of the reply to `messages`. Where markup is shown, the reply also reports its text."""
+        notes = block_notes(self.context.settings.language, shown=reply_options.markup)
+        reply.new_chunker = partial(Chunker, notes=notes)
+        events = self._events(effect, messages, reply_options, reply)
+        if not (reply_options.markup and reply_options.spoken):
+            return events
+        output = MarkupOutput(reply.id, reply.on_event)
+        reply.on_event, reply.show_paragraph = output.forward, output.add_paragraph
+        return output.reading(events)
+
+    def _events(
+        self, effect: PrepareReply, messages: tuple[Message, ...], reply_options: ReplyOptions, reply: Reply
+    ) -> AsyncGenerator[ReplyEvent]:
         if effect.transcript_lost:
             return literal_reply(RECOGNIZER_FAILED, by="apology")
         if effect.text_is_reply:
@@ -102,3 +118,10 @@ class ReplySource:
         if tools is None or not tools.offered:
             return None
         return McpCalls(tools, self.history, self.context.on_event, limits, reply.id)
+
+
+async def literal_reply(text: str, by: str) -> AsyncGenerator[ChatEvent]:
+    """Yields a reply whose text is known, such as a greeting or an apology."""
+    yield AnsweringEndpoint(by)
+    yield Token(text)
+    yield Finished("stop")

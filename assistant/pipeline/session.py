@@ -8,14 +8,12 @@ asked for the transcripts that turn taking awaits. `ReplyManager` asks the LLM a
 the replies that a client or typed text requests.
 
 Transcripts, end-of-turn estimates and playback positions flow back to turn taking as events. Reading order:
-
 1. `_process_frame` passes a frame to `AudioInput`, which returns the VAD result.
 2. `_dispatch` passes an event to the turn-taking state machine, through `TranscriptRequests`. An event reports what has
    happened, such as `FrameProcessed` or `FinalTranscript`.
 3. `_apply` carries out each effect that comes back. An effect is an instruction, such as `CommitTurn`.
 
-These steps are synchronous. Slow work (recognition, LLM requests, synthesis) runs in tasks of this session's task
-group. Each task has a time limit and reports its result as another event.
+These steps are synchronous. Slow work runs in tasks with a time limit, which report their results as further events.
 """
 
 import asyncio
@@ -101,6 +99,7 @@ class Session:
         wake_phrase: Decides whether speech is addressed to the assistant.
         push_to_talk: Push-to-talk key; None where the microphone is always open.
         sound_output: Plays listening sounds; None: nothing does.
+        context: What the parts of the session share.
         out_of_band: Runs the out-of-band responses that a client requests.
         side_tasks: Tasks that end with the conversation.
         delegated: Tool calls in the background.
@@ -118,6 +117,7 @@ class Session:
     wake_phrase: WakePhraseGate = field(default_factory=WakePhraseGate)
     push_to_talk: PushToTalk | None = None  # the microphone is muted while the key is up
     sound_output: SoundOutput | None = None
+    context: SessionContext = field(init=False)
     out_of_band: OutOfBandAnswers = field(init=False)
     side_tasks: SideTasks = field(init=False)
     delegated: DelegatedCalls = field(init=False)
@@ -132,7 +132,7 @@ class Session:
     _unsubscribe_from_tools: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
-        context = SessionContext(
+        context = self.context = SessionContext(
             self.engines,
             self.settings,
             self.recorder,

@@ -11,13 +11,13 @@ from audio.clock import StreamClock
 from audio.units import Samples
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SessionContext:
     """Gives the parts of a session access to what they share.
 
     Attributes:
         engines: VAD, recognizer, LLM, voice and the other engines in use.
-        settings: Time limits of the stages.
+        settings: Time limits and language of the stages. A client may choose another language.
         recorder: Collects the trace of each turn.
         clock: The microphone's sample clock.
         position: Returns the position on the sample clock up to which frames were processed.

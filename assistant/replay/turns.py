@@ -17,7 +17,7 @@ from assistant.pipeline.transcript_requests import TranscriptRequests
 from assistant.replay.course import Assumed, Change, CommittedReply, ReplyTiming, TurnCourse, TurnRange
 from assistant.replay.event_replay import DECISIONS, RecordingIndex, events_of, feed, index_recording
 from assistant.replay.simulation import run
-from assistant.trace.latency import RESUME_WAIT
+from assistant.trace.latency import HOME_WAIT, RESUME_WAIT
 from assistant.trace_report.facts import CUT_IN_MS, failed
 from assistant.trace_report.reading import Record
 from assistant.turns.event_entries import parse_entries
@@ -137,7 +137,7 @@ def reply_timing_of(record: Record) -> ReplyTiming | None:
     if heard_ms is None or not {"stt", "tts", "commit"} <= ends.keys():
         return None
     prepare_ms = ends["tts"] - ends["stt"]
-    playout_ms = heard_ms - max(ends[name] for name in ("tts", "commit", RESUME_WAIT) if name in ends)
+    playout_ms = heard_ms - max(ends[name] for name in ("tts", "commit", HOME_WAIT, RESUME_WAIT) if name in ends)
     return ReplyTiming(samples_of_ms(max(prepare_ms, 0.0)), samples_of_ms(max(playout_ms, 0.0)))
 
 

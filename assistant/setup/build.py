@@ -30,11 +30,12 @@ from assistant.models.needs import (
 )
 from assistant.models.whisper_choice import whisper_choice
 from assistant.setup.llm_clients import model_of
+from assistant.setup.services import service_skills as service_skills  # noqa: PLC0414 - for engine_loader.py
+from assistant.setup.services import tools as tools  # noqa: PLC0414 - likewise
 from assistant.skills import Running
 from assistant.skills.effects import SkillEffects
 from assistant.support.cpu import cores, piper_threads, whisper_threads
 from assistant.support.local_timezone import LOCAL
-from assistant.tools import Tools
 from assistant.trace.spans import EndpointDetails, provider_of
 from audio.errors import EngineLoadError
 from audio.extra import installing
@@ -197,9 +198,12 @@ def answering(settings: Settings, skills: "Skills", model: ChatModel | None, eff
     def running() -> Running:
         return effects.timers.running(asyncio.get_running_loop().time())
 
-    language = settings.assistant.language
+    def at_home() -> bool:
+        return effects.home is not None
+
+    language, effects.home = settings.assistant.language, skills.home
     if model is None:
-        alone = SkillsChat(skills, local_now, language, running=running)
+        alone = SkillsChat(skills, local_now, language, running=running, at_home=at_home)
         effects.effect_of = alone.effect_of
         return alone
     if settings.skills.enabled and settings.skills.before_llm:
@@ -211,6 +215,7 @@ def answering(settings: Settings, skills: "Skills", model: ChatModel | None, eff
             local_now,
             language,
             running=running,
+            at_home=at_home,
             model_has_tools=bool(settings.tools.servers) or not on_this_machine,
             prefill=asked.prefill if isinstance(asked, LocalChat) else None,
         )
@@ -261,9 +266,9 @@ def warming(conversation: ChatModel, shared: ChatModel | None) -> Callable[[], A
 
     `conversation`: the chat model of one conversation, from `answering`; `shared`: the language model behind it.
     """
-    from assistant.skills.chat import SkillsFirst
+    from assistant.skills.chat import SkillsChat, SkillsFirst
 
-    if isinstance(conversation, SkillsFirst):
+    if isinstance(conversation, SkillsFirst) or (isinstance(conversation, SkillsChat) and conversation.has_services):
         return conversation.warm
     return None if shared is None else shared.load
 
@@ -355,21 +360,6 @@ def mcp_tools(servers: Sequence[ToolServerSection], environ: Mapping[str, str]) 
             "from the configuration."
         ) from error
     return McpTools(servers, environ)
-
-
-def tools(settings: Settings, model: ChatModel | None, servers: "McpTools | None") -> Tools | None:
-    """Returns the tools of one conversation: those of the servers, and the reading of documents; None for none.
-
-    Documents are read only if folders are allowed and an endpoint takes functions.
-    """
-    may_call = any(endpoint.takes_functions for endpoint in settings.llm.endpoints)
-    if model is None or not may_call or not settings.documents.allowed_folders:
-        return servers
-    from assistant.documents.tool import DocumentTools
-    from assistant.tools.joined import JoinedTools
-
-    documents = DocumentTools(settings, model)
-    return documents if servers is None else JoinedTools((servers, documents))
 
 
 # ---- export of turns ----

@@ -143,6 +143,7 @@ def session_settings(settings: Settings) -> SessionSettings:
         FALLBACK_NOTICES.get(settings.assistant.language.partition("-")[0], FALLBACK_NOTICES["en"]),
         partial(language_hint, settings),
         DictationRules(settings.assistant.language, settings.assistant.region),
+        settings.assistant.language,
     )
 
 

@@ -27,6 +27,7 @@ from assistant.pipeline.no_voice import NoVoice
 from assistant.setup import answer_cache, build
 from assistant.setup.derived_settings import knows_grammar, needs
 from assistant.setup.listening_sound import make_listening_sound
+from assistant.setup.services import Closable
 from assistant.setup.whisper_timing import measure_unmeasured
 from assistant.skills.effects import ConversationTimers, SkillEffects
 from assistant.skills.timers import Timers
@@ -79,7 +80,7 @@ class EngineLoader:
     _left_out: list[str] = field(default_factory=list)  # fallbacks that cannot start, with the reasons
     _local_reason: str = ""  # why the model on this machine is used although it is not configured, or is not used
     local_problem: str = ""  # why the installed model on this machine does not answer; "" if none is there or it does
-    _shared_whisper: "SharedWhisper | None" = None
+    shared_whisper: "SharedWhisper | None" = None
     _background_voice: asyncio.Lock = field(default_factory=asyncio.Lock)
     _why_model: str = ""  # why `stt.model = "auto"` is the model that was loaded
     measures: bool = True  # Whisper models without a time on this machine are measured first
@@ -108,6 +109,7 @@ class EngineLoader:
                 "add an endpoint."
             )
         skills = build.skills()
+        skills.services = build.service_skills(self.settings, self.environ)
         await self._with_timeout("skills", asyncio.to_thread(skills.load, self.settings.assistant.language))
         return skills
 
@@ -122,6 +124,7 @@ class EngineLoader:
             self._end_of_turn_model = await self._make_end_of_turn_model()
             await self._make_recognizer()  # loads the shared model; the recognizer itself costs nothing
         except BaseException:
+            await skills.aclose()
             await self.aclose()
             raise
         self._skills = skills
@@ -153,7 +156,7 @@ class EngineLoader:
             self._end_of_turn_model,
             self._is_known_sentence,
             build.warming(model, self._model),
-            build.tools(self.settings, self._model, self._tools),
+            build.tools(self.settings, self._model, self._tools, self._skills, effects),
             self._listening_sound,
             on_answer_heard,
             self._model if self.settings.llm.summary else None,
@@ -176,16 +179,16 @@ class EngineLoader:
 
         It must be requested for segments of at most 30 s.
         """
-        if self._shared_whisper is not None and self._shared_whisper.works:
-            return self._shared_whisper.transcriber(background=True)
+        if self.shared_whisper is not None and self.shared_whisper.works:
+            return self.shared_whisper.transcriber(background=True)
         return await self._make_recognizer()
 
     async def aclose(self, report: Callable[[str], None] = lambda _what: None) -> None:
         """Closes the shared engines, each with a time limit."""
-        for engine in (self._voice, self._model, self._tools, self._shared_whisper, self._cache):
+        for engine in (self._voice, self._model, self._tools, self.shared_whisper, self._cache, self._skills):
             if engine is not None:
                 await close_engine(engine, report)
-        self._skills = self._voice = self._model = self._tools = self._shared_whisper = self._cache = None
+        self._skills = self._voice = self._model = self._tools = self.shared_whisper = self._cache = None
 
     @property
     def language_model(self) -> ChatModel | None:
@@ -262,20 +265,20 @@ class EngineLoader:
         """
         if not self.listens:
             return NoRecognizer("there is no microphone")
-        if self._shared_whisper is not None and self._shared_whisper.works:
-            return self._shared_whisper.transcriber()
-        measured = await self._measure_whisper() if self.measures and self._shared_whisper is None else {}
+        if self.shared_whisper is not None and self.shared_whisper.works:
+            return self.shared_whisper.transcriber()
+        measured = await self._measure_whisper() if self.measures and self.shared_whisper is None else {}
         wanted, lacking = self.settings.stt.engine, self.lacking_recognizer
         if wanted == "auto" and lacking:
             self._record_choice("stt", NoRecognizer.name, "", typed_text_only(lacking), _now_s(), fallback=True)
             return NoRecognizer(lacking)
-        if self._shared_whisper is None:
+        if self.shared_whisper is None:
             # Chosen once: another process, or a measurement that took too long, may add times meanwhile.
             choice = whisper_choice(self.settings, measured)
             settings = replace(self.settings, stt=replace(self.settings.stt, model=choice.name))
             need = next(need for need in needs(settings) if need.kind == "whisper")
-            self._shared_whisper, self._why_model = build.whisper(settings, build.place_of(need)), choice.why
-        shared = self._shared_whisper
+            self.shared_whisper, self._why_model = build.whisper(settings, build.place_of(need)), choice.why
+        shared = self.shared_whisper
         if not shared.works:
             began_s = _now_s()
             await self._with_timeout(shared.name, shared.load())
@@ -514,9 +517,7 @@ class EngineLoader:
             self.chosen.append(EngineChoice(stage, name, detail, why, fallback, (_now_s() - began_s) * 1000))
 
 
-async def close_engine(
-    engine: "Recognizer | Voice | ChatModel | McpTools | SharedWhisper | AnswerCache", report: Callable[[str], None]
-) -> None:
+async def close_engine(engine: Closable, report: Callable[[str], None]) -> None:
     """Closes an engine with a time limit."""
     try:
         async with asyncio.timeout(CLOSE_TIMEOUT_S):

@@ -1,9 +1,11 @@
 """Skills: answers without a language model (time, arithmetic, units, timers, small talk, missing functions)."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime
+
+from assistant.home import ServiceCall
 
 # ---- effects of an answer, applied when its turn is committed ----
 
@@ -56,12 +58,14 @@ class SetAlarm:
         announcement: Sentence to say at that time.
         about: What to remind of ("call Anna"); None for an alarm.
         snoozes: Number of the alarm that rang and is set again; None for a new one.
+        weekdays: Weekdays, 0 to 6, on which it rings again at the same local time, in order; empty: it rings once.
     """
 
     at: datetime
     announcement: str
     about: str | None = None
     snoozes: int | None = None
+    weekdays: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +89,34 @@ class ChangeSpeed:
     steps: int
 
 
+FAULT = "{fault}"
+"""Stands for the sentence of the fault in `HomeAction.late`."""
+
+
+@dataclass(frozen=True, slots=True)
+class HomeAction:
+    """Changes something in the home.
+
+    Attributes:
+        calls: What the home is asked to do, in order.
+        undo: Calls that restore the state before; empty where that is not possible.
+        faults: Sentences for what may go wrong, by fault; "" for any other.
+        late: What is said about a fault that is known only after the answer was spoken; `FAULT` stands for it.
+    """
+
+    calls: tuple[ServiceCall, ...]
+    undo: tuple[ServiceCall, ...] = ()
+    faults: tuple[tuple[str, str], ...] = ()
+    late: str = FAULT
+
+    def fault_text(self, fault: str) -> str:
+        """Returns the sentence for a fault."""
+        said = dict(self.faults)
+        return said.get(fault) or said.get("", fault)
+
+
 TimerEffect = SetTimer | CancelTimers | PauseTimers | ResumeTimers | SetAlarm | CancelAlarms
-SkillEffect = TimerEffect | ChangeVolume | ChangeSpeed
+SkillEffect = TimerEffect | ChangeVolume | ChangeSpeed | HomeAction
 
 
 # ---- input of an answer ----
@@ -119,11 +149,13 @@ class AlarmState:
         number: Identifier, never reused.
         at: Local time without a time zone.
         about: What to remind of; None for an alarm.
+        weekdays: Weekdays on which it rings again; empty: it rings once.
     """
 
     number: int
     at: datetime
     about: str | None = None
+    weekdays: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +193,7 @@ class SkillContext:
         language: BCP 47 tag of the conversation ("en", "en-GB", "de").
         running: The timers and alarms that are set.
         rng: Random number generator for coins and dice.
+        at_home: Whether the speaker may use the home. A telephone caller may not.
     """
 
     now: datetime
@@ -168,6 +201,7 @@ class SkillContext:
     language: str = "en"
     running: Running = Running()
     rng: random.Random = field(default_factory=random.Random)
+    at_home: bool = True
 
     def __post_init__(self) -> None:
         """Raises ValueError if `now` has no time zone, which the time in other places needs."""
@@ -190,12 +224,16 @@ class SkillAnswer:
         skill: Name of the skill: "time", "date", "arithmetic", ...
         effect: Applied when the turn is committed, not before; None for most answers.
         missing: Whether the answer only says that no skill can do this. A model may be able to.
+        failed: Whether the answer says that a service failed. The turn counts as failed.
+        lookup: Asks a service and returns the answer, if that is needed; it changes nothing. Then `text` is "".
     """
 
     text: str
     skill: str
     effect: SkillEffect | None = None
     missing: bool = False
+    failed: bool = False
+    lookup: "Callable[[], Awaitable[SkillAnswer]] | None" = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,4 +245,4 @@ class AnswerWithEffect:
 
 
 # An answer that only needs its context. All requests that can be refused were refused before it is created.
-Reply = Callable[[SkillContext], str | AnswerWithEffect]
+Reply = Callable[[SkillContext], str | AnswerWithEffect | SkillAnswer]

@@ -28,6 +28,8 @@ class SpokenTime:
         hour: 0 to 23; 1 to 12 is ambiguous if `half` is None.
         half: "am", "pm", "evening", "night", or None.
         day: Days from today; None if not given.
+        weekdays: The weekdays, 0 to 6, if any were named.
+        repeats: Whether every such weekday is meant: "every Monday".
         half_of_day: Whether `half` belongs to the day. "tomorrow night" includes hours after midnight, while "tomorrow
             at two at night" is tomorrow.
         is_24_hour: Whether the hour is in 24-hour time, shown by a leading zero: "06:30", "0630".
@@ -39,6 +41,8 @@ class SpokenTime:
     day: int | None
     half_of_day: bool
     is_24_hour: bool = False
+    weekdays: tuple[int, ...] = ()
+    repeats: bool = False
 
     def hours(self, *, wake_up: bool, by_day: bool = False) -> tuple[int, ...]:
         """Returns the possible hours of the day, those of the most likely day first.
@@ -54,27 +58,84 @@ class SpokenTime:
             return (self.hour,)
         if (wake_up and twelve) or (by_day and twelve < _DAY_BEGINS):
             return (twelve + 12 * by_day,)
-        if self.day:  # "tomorrow at two" is in the afternoon, "tomorrow at six" in the morning
+        if self.day or self.weekdays:  # "tomorrow at two" is in the afternoon, "tomorrow at six" in the morning
             return (twelve + 12 * (twelve < 5),)
         return (twelve, twelve + 12)
 
     def next(self, now: datetime, *, wake_up: bool, by_day: bool = False) -> datetime | None:
         """Returns the first matching time after `now`; None if it has passed."""
+        now = now.replace(tzinfo=None, fold=0)
         midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
         moments = (
             midnight + timedelta(days=day, hours=hour, minutes=self.minute)
             for hour in self.hours(wake_up=wake_up, by_day=by_day)
-            for day in self._days(hour)
+            for day in self._days(hour, now.weekday())
         )
         return min((moment for moment in moments if moment > now), default=None)
 
-    def _days(self, hour: int) -> tuple[int, ...]:
-        """Returns the possible days of `hour`, in days from today."""
+    def rings_again_on(self, at: datetime) -> tuple[int, ...]:
+        """Returns the weekdays on which an alarm that was set for `at` rings; () if it rings once."""
+        if not self.repeats:
+            return ()
+        after_midnight = self.half_of_day and at.hour < _FIRST_HOUR_OF_DAY.get(self.half or "", 0)
+        return tuple(sorted((day + after_midnight) % 7 for day in self.weekdays))
+
+    def _days(self, hour: int, today: int) -> tuple[int, ...]:
+        """Returns the possible days of `hour`, in days from today, which is this weekday."""
         day = self.day or 0
         after_midnight = hour < _FIRST_HOUR_OF_DAY.get(self.half or "", 0)
+        if self.weekdays:
+            shift = int(self.half_of_day and after_midnight)
+            return tuple(ahead + shift for ahead in range(-1, 8) if (today + ahead) % 7 in self.weekdays)
         if day and self.half_of_day and after_midnight:
             return (day + 1,)
         return (day, day + 1) if self.day is None or after_midnight else (day,)
+
+
+@dataclass(frozen=True, slots=True)
+class SpokenDay:
+    """The day of a request.
+
+    Attributes:
+        ahead: Days from today; None if not given.
+        weekdays: The weekdays, 0 to 6, if any were named.
+        repeats: Whether every such weekday is meant.
+        half: Half of the day, as in `SpokenTime`; "" if not given.
+    """
+
+    ahead: int | None = None
+    weekdays: tuple[int, ...] = ()
+    repeats: bool = False
+    half: str = ""
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the request names a day."""
+        return self.ahead is not None or bool(self.weekdays)
+
+    def names(self, alarm: AlarmState, now: datetime) -> bool:
+        """Returns whether the request means this alarm: one that rings on that day and on no other."""
+        if self.ahead is not None:
+            return not alarm.weekdays and (alarm.at.date() - now.date()).days == self.ahead
+        if alarm.weekdays or self.repeats:
+            return alarm.weekdays == self.weekdays
+        return alarm.at.weekday() in self.weekdays
+
+
+def find_day(found: TemplateMatch) -> SpokenDay:
+    """Returns the day of a request."""
+    values = found.values
+    part = values.get("part_of_day", "")
+    if "day" in values:
+        day, _, half = values["day"].partition(" ")
+        return SpokenDay(int(day), half=half)
+    if "at_weekday" in values:
+        return SpokenDay(weekdays=(int(values["at_weekday"]),), half=part)
+    if "every" in values:
+        days, _, half = values["every"].partition(" ")
+        return SpokenDay(weekdays=tuple(map(int, days)), repeats=True, half=half)
+    named = {int(values[slot]) for slot in ("every_weekday", "also_weekday") if slot in values}
+    return SpokenDay(weekdays=tuple(sorted(named)), repeats=bool(named), half=part)
 
 
 def set_alarm(found: TemplateMatch, language: Language) -> Reply:
@@ -87,8 +148,10 @@ def set_alarm(found: TemplateMatch, language: Language) -> Reply:
         return lambda _context: language.say("no_time_of_day")
 
     def reply(context: SkillContext) -> str | AnswerWithEffect:
-        at = clock.next(context.now.replace(tzinfo=None), wake_up=wake_up)
-        return _set(language, at, context) if at is not None else language.say("alarm_has_passed")
+        at = clock.next(context.now, wake_up=wake_up)
+        if at is None:
+            return language.say("alarm_has_passed")
+        return _set(language, not_past(at, context.now), context, clock.rings_again_on(at))
 
     return reply
 
@@ -114,21 +177,26 @@ def cancel_alarms(found: TemplateMatch, language: Language) -> Reply:
     clock = find_clock(found) if names_time(found) else None
     if clock is None and names_time(found):
         return lambda _context: language.say("no_time_of_day")
+    day = find_day(found)
     asked_for = found.values.get("all")
 
     def reply(context: SkillContext) -> str | AnswerWithEffect:
         alarms = context.running.alarms
         if not alarms:
             return language.say("no_alarm")
+        all_alarms = alarms
         if clock is not None:
             hours = clock.hours(wake_up=False)
             alarms = tuple(alarm for alarm in alarms if alarm.at.minute == clock.minute and alarm.at.hour in hours)
-            if not alarms:
-                return language.say("no_alarm_then")
+        if day.is_named:
+            alarms = tuple(alarm for alarm in alarms if day.names(alarm, context.now))
+        if not alarms:
+            then = language.say("no_alarm_then")
+            return f"{then} {_list_alarms(language, all_alarms, context.now)}" if day.is_named else then
         if len(alarms) > {None: 1, "both": 2}.get(asked_for, len(alarms)):
             return f"{_list_alarms(language, alarms, context.now)} {language.say('which_alarm')}"
         count = language.phrases.count(len(alarms))
-        moment = say_moment(language, alarms[0].at, context.now)
+        moment = say_moment(language, alarms[0].at, context.now, alarms[0].weekdays)
         text = language.say("alarm_cancelled", of=len(alarms), moment=moment, count=count)
         return AnswerWithEffect(text, CancelAlarms(tuple(alarm.number for alarm in alarms)))
 
@@ -141,13 +209,14 @@ def tell_alarms(language: Language, context: SkillContext) -> str:
     return _list_alarms(language, alarms, context.now) if alarms else language.say("no_alarm")
 
 
-def _set(language: Language, at: datetime, context: SkillContext) -> str | AnswerWithEffect:
+def _set(
+    language: Language, at: datetime, context: SkillContext, weekdays: tuple[int, ...] = ()
+) -> str | AnswerWithEffect:
     if len(context.running.alarms) >= _MAX_ALARMS:
         return language.say("alarms_enough", count=language.phrases.count(_MAX_ALARMS))
     announcement = language.say("alarm_rings", time=language.phrases.time_is(at.time()))
-    return AnswerWithEffect(
-        language.say("alarm_set", moment=say_moment(language, at, context.now)), SetAlarm(at, announcement)
-    )
+    moment = say_moment(language, at, context.now, weekdays)
+    return AnswerWithEffect(language.say("alarm_set", moment=moment), SetAlarm(at, announcement, weekdays=weekdays))
 
 
 def names_time(found: TemplateMatch) -> bool:
@@ -158,13 +227,12 @@ def names_time(found: TemplateMatch) -> bool:
 def find_clock(found: TemplateMatch) -> SpokenTime | None:
     """Returns the time of day of a request; None if there is no such time."""
     values, numbers = found.values, found.numbers
-    day, _, half_of_day = values.get("day", "").partition(" ")
-    half = values.get("half_day") or half_of_day or None
-    of_day = half == half_of_day
-    days = int(day) if day else None
+    day = find_day(found)
+    half = values.get("half_day") or day.half or None
+    of_day = half == day.half
     if "named_hour" in values:
         named = int(values["named_hour"])
-        return SpokenTime(named, 0, "pm" if named else half, days, of_day)
+        return SpokenTime(named, 0, "pm" if named else half, day.ahead, of_day, False, day.weekdays, day.repeats)
     hour, minute, said = numbers["h"], numbers.get("m", Fraction(0)), found.said["h"]
     is_24_hour = said[:1] == "0" and said[1:2].isdigit() and values.keys().isdisjoint({"fraction", "side", "from_hour"})
     if "fraction" in values:
@@ -184,7 +252,7 @@ def find_clock(found: TemplateMatch) -> SpokenTime | None:
     whole_hour, whole_minute = int(hour), int(minute)
     if values.get("side") in ("to", "before") and whole_minute and "from_hour" not in values:
         whole_hour, whole_minute = (whole_hour - 1) % 24 or 12, 60 - whole_minute
-    return SpokenTime(whole_hour, whole_minute, half, days, of_day, is_24_hour)
+    return SpokenTime(whole_hour, whole_minute, half, day.ahead, of_day, is_24_hour, day.weekdays, day.repeats)
 
 
 def _wrap_hour(hour: int, asked: Fraction) -> Fraction:
@@ -195,11 +263,19 @@ def _wrap_hour(hour: int, asked: Fraction) -> Fraction:
 
 
 def _list_alarms(language: Language, alarms: tuple[AlarmState, ...], now: datetime) -> str:
-    moments = language.phrases.join([say_moment(language, alarm.at, now) for alarm in alarms[:_MAX_LISTED]])
+    told = [say_moment(language, alarm.at, now, alarm.weekdays) for alarm in alarms[:_MAX_LISTED]]
+    moments = language.phrases.join(told)
     answer = "alarms" if len(alarms) <= _MAX_LISTED else "alarms_first"
     return language.say(answer, of=len(alarms), count=language.phrases.count(len(alarms)), moments=moments)
 
 
-def say_moment(language: Language, at: datetime, now: datetime) -> str:
-    """Returns when something rings: "seven AM tomorrow"."""
+def not_past(at: datetime, now: datetime) -> datetime:
+    """Returns the second occurrence of a local time that occurs twice, if the first has passed; else `at`."""
+    return at.replace(fold=1) if at.replace(tzinfo=now.tzinfo).timestamp() <= now.timestamp() else at
+
+
+def say_moment(language: Language, at: datetime, now: datetime, weekdays: tuple[int, ...] = ()) -> str:
+    """Returns when something rings: "seven AM tomorrow", "seven AM every weekday"."""
+    if weekdays:
+        return language.phrases.repeated(at.time(), weekdays)
     return language.phrases.moment(at, (at.date() - now.date()).days)

@@ -13,10 +13,15 @@ from datetime import datetime
 from assistant.skills import REFUSED, Running, SkillAnswer, SkillContext, SkillEffect
 from assistant.skills.skills import Skills, no_model_answer
 from llm.chat import PLAIN, AnsweringEndpoint, ChatEvent, ChatModel, ChatOptions, Finished, Message, Token
+from llm.errors import LlmBroken
 
 
 def _none_running() -> Running:
     return Running()
+
+
+def _always() -> bool:
+    return True
 
 
 class SkillQuery:
@@ -29,6 +34,7 @@ class SkillQuery:
         running: Returns the timers and alarms that are set. Called once per answer.
         rng: Random number generator for coins and dice.
         alone: Whether there is no language model, so that missing functions are answered here.
+        at_home: Returns whether the user may use the home. Called once per answer.
     """
 
     def __init__(
@@ -40,7 +46,9 @@ class SkillQuery:
         rng: random.Random,
         *,
         alone: bool,
+        at_home: Callable[[], bool] = _always,
     ) -> None:
+        self._at_home = at_home
         self._skills = skills
         self._now = now
         self._language = language
@@ -69,13 +77,22 @@ class SkillQuery:
         self._latest = (messages, answer)
         return answer
 
-    def events(self, messages: Sequence[Message]) -> tuple[ChatEvent, ...]:
-        """Returns the skills' answer, or the sentence that there is no language model."""
+    async def events(self, messages: Sequence[Message]) -> tuple[ChatEvent, ...]:
+        """Returns the skills' answer, or the sentence that there is no language model. Raises LlmBroken."""
         answer = self.answer(messages)
         if answer is not None:
-            return _spoken_events(answer)
+            return _spoken_events(await looked_up(answer))
         asked = _last_content(messages, "user") or ""
         return _spoken_events(SkillAnswer(no_model_answer(asked, self._language), "", missing=bool(asked.strip())))
+
+    @property
+    def has_services(self) -> bool:
+        """Whether a skill uses a service."""
+        return self._skills.has_services
+
+    def refresh(self) -> None:
+        """Has the services of the skills read again what may have changed, because the user begins to speak."""
+        self._skills.refresh()
 
     def effect_of(self, messages: Sequence[Message]) -> SkillEffect | None:
         """Returns the effect of the answer to `messages`."""
@@ -83,9 +100,8 @@ class SkillQuery:
         return None if answer is None else answer.effect
 
     def _context(self, messages: Sequence[Message]) -> SkillContext:
-        return SkillContext(
-            self._now(), _last_content(messages, "assistant"), self._language, self._running(), self._rng
-        )
+        said = _last_content(messages, "assistant")
+        return SkillContext(self._now(), said, self._language, self._running(), self._rng, self._at_home())
 
 
 class SkillsChat:
@@ -97,6 +113,7 @@ class SkillsChat:
         language: BCP 47 tag of the conversation.
         running: Returns the timers and alarms that are set. Called once per answer.
         rng: Random number generator for coins and dice.
+        at_home: Returns whether the user may use the home. Called once per answer.
     """
 
     name = "skills"
@@ -109,8 +126,10 @@ class SkillsChat:
         *,
         running: Callable[[], Running] = _none_running,
         rng: random.Random | None = None,
+        at_home: Callable[[], bool] = _always,
     ) -> None:
-        self._query = SkillQuery(skills, now, language, running, rng or random.SystemRandom(), alone=True)
+        random_numbers = rng or random.SystemRandom()
+        self._query = SkillQuery(skills, now, language, running, random_numbers, alone=True, at_home=at_home)
 
     @property
     def detail(self) -> str:
@@ -121,13 +140,22 @@ class SkillsChat:
         """Builds the sentence tables."""
         await self._query.load()
 
+    @property
+    def has_services(self) -> bool:
+        """Whether a skill uses a service, so that `warm` is of use."""
+        return self._query.has_services
+
+    async def warm(self) -> None:
+        """Prepares for a question that may follow."""
+        self._query.refresh()
+
     def effect_of(self, messages: Sequence[Message]) -> SkillEffect | None:
         """Returns the effect to apply when the turn with `messages` is committed; None for most turns."""
         return self._query.effect_of(messages)
 
     async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
-        """Yields the skill's answer, or the sentence that there is no language model."""
-        for event in self._query.events(messages):
+        """Yields the skill's answer, or the sentence that there is no language model. Raises LlmBroken."""
+        for event in await self._query.events(messages):
             yield event
 
     async def aclose(self) -> None:
@@ -146,6 +174,7 @@ class SkillsFirst:
         rng: Random number generator for coins and dice.
         model_has_tools: Whether the model may have a tool for what the skills know but cannot do, such as playing
             music. Without tools, a small model would claim that it is done.
+        at_home: Returns whether the user may use the home. Called once per answer.
         prefill: Computes messages in advance, for a model that runs on this machine; None: nothing is computed.
     """
 
@@ -161,10 +190,11 @@ class SkillsFirst:
         running: Callable[[], Running] = _none_running,
         rng: random.Random | None = None,
         model_has_tools: bool = True,
+        at_home: Callable[[], bool] = _always,
         prefill: Callable[[Sequence[Message]], Awaitable[None]] | None = None,
     ) -> None:
         self._query = SkillQuery(
-            skills, now, language, running, rng or random.SystemRandom(), alone=not model_has_tools
+            skills, now, language, running, rng or random.SystemRandom(), alone=not model_has_tools, at_home=at_home
         )
         self._model = model
         self._prefill = prefill
@@ -182,6 +212,7 @@ class SkillsFirst:
 
     async def warm(self) -> None:
         """Prepares the model for a question that may follow: its connections, and the turns that it has not seen."""
+        self._query.refresh()
         await self._model.load()
         unseen, self._unseen = self._unseen, ()
         if unseen and self._prefill is not None:
@@ -195,8 +226,9 @@ class SkillsFirst:
         """Yields who answers, then the skill's answer or the model's events. Raises LlmError."""
         answer = self._query.answer(messages)
         if answer is not None and not (answer.missing and options.functions):
-            self._unseen = (*messages, Message("assistant", answer.text))
             yield AnsweringEndpoint(self.name)
+            answer = await looked_up(answer)
+            self._unseen = (*messages, Message("assistant", answer.text))
             for spoken in _spoken_events(answer):
                 yield spoken
             return
@@ -211,6 +243,16 @@ class SkillsFirst:
     async def aclose(self) -> None:
         """Closes the model."""
         await self._model.aclose()
+
+
+async def looked_up(answer: SkillAnswer) -> SkillAnswer:
+    """Asks the service of an answer, if it has one. Raises LlmBroken if the answer says that a service failed."""
+    if answer.lookup is not None:
+        answer = await answer.lookup()
+    if answer.failed:
+        what = f"the {answer.skill} skill could not do what was asked: run `repartee doctor`"
+        raise LlmBroken(answer.skill, what, spoken=answer.text, retryable=False)
+    return answer
 
 
 def _last_content(messages: Sequence[Message], role: str) -> str | None:

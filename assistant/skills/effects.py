@@ -1,11 +1,16 @@
-"""Effects of skills besides speech: timers, volume and speed. Applied when the turn is committed, not before."""
+"""Effects of skills besides speech: timers, volume, speed and the home.
+
+They are applied when the turn is committed, not before.
+"""
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from assistant.skills import ChangeSpeed, ChangeVolume, SkillEffect
+from assistant.home import HomePort
+from assistant.skills import ChangeSpeed, ChangeVolume, HomeAction, SkillEffect
+from assistant.skills.pending_action import HomeActions, PendingAction
 from assistant.skills.timers import Timers
 from assistant.skills.user_timers import UserTimers
 from llm.chat import Message
@@ -37,6 +42,8 @@ class SkillEffects:
         is_unheard: Returns whether nobody would hear an announcement now: the client is disconnected. It is made when
             the client is back, or in another conversation of the user.
         rings_soon: Whether a timer is about to ring, so that every frame must be processed at once.
+        home: The home; None: there is none, or the user of this conversation may not use it.
+        pending: The action in the home that the latest `do` has started; None for none.
     """
 
     effect_of: Callable[[Sequence[Message]], SkillEffect | None]
@@ -46,11 +53,17 @@ class SkillEffects:
     speed: float = 1.0
     is_unheard: Callable[[], bool] = lambda: False
     rings_soon: bool = False
+    home: HomePort | None = None
+    pending: PendingAction | None = None
+    _actions: HomeActions = field(default_factory=HomeActions)
 
     def do(self, effect: SkillEffect | None, now_s: float) -> Callable[[], None]:
         """Applies `effect` at loop time `now_s`. Returns a function that undoes it if the turn is retracted."""
         self.timers.note_use(now_s)
-        if effect is None:
+        self.pending = self._actions.start(effect, self.home, now_s)
+        if self.pending is not None:
+            return self._actions.retract
+        if effect is None or isinstance(effect, HomeAction):
             return lambda: None
         if isinstance(effect, ChangeVolume):
             before_db = self.gain_db
@@ -66,6 +79,8 @@ class SkillEffects:
     def due(self, now_s: float) -> tuple[str, ...]:
         """Returns the sentences to announce, each once. Called for every frame: reads no clock if nothing is set."""
         self.rings_soon = False
+        if self._actions.failures and not self.is_unheard():
+            return self._actions.take_failures()
         if not self.timers.any_set or self.is_unheard():
             return ()
         now = self.local_now()

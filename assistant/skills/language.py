@@ -16,6 +16,10 @@ from assistant.skills.measures import Dimension, MeasureUnit
 from assistant.skills.numerals import Numerals
 from assistant.skills.unit_names import UnitName, load_unit_names
 
+WORKDAYS = (0, 1, 2, 3, 4)
+WEEKEND = (5, 6)
+EVERY_DAY = tuple(range(7))
+
 LANGUAGES = ("en", "de", "fr", "es")
 """The supported languages. Each has a folder of that name in this package."""
 _SIGNIFICANT_DIGITS = 4
@@ -70,6 +74,9 @@ class Phrases(Protocol):
     plural_endings: tuple[str, ...]
     """Plural endings that "eggs" has and "egg" does not. A timer is found by either form."""
 
+    other_repeat: re.Pattern[str]
+    """End of a task that is a repetition without weekdays: "every other", "every month"."""
+
     # ---- numbers and lengths ----
 
     def number(self, value: Fraction) -> str:
@@ -96,7 +103,13 @@ class Phrases(Protocol):
         """Returns the time of day: "it's ten forty-three PM"."""
 
     def moment(self, at: datetime, days: int) -> str:
-        """Returns when an alarm rings, `days` days from today: "seven AM tomorrow"."""
+        """Returns when an alarm rings, `days` days from today: "seven AM tomorrow".
+
+        A day more than six days away or ago is said with its date.
+        """
+
+    def repeated(self, at: time, weekdays: tuple[int, ...]) -> str:
+        """Returns when an alarm rings again and again: "seven AM every weekday"."""
 
     def full_date(self, day: date) -> str:
         """Returns a date with its weekday: "Friday, November twentieth"."""

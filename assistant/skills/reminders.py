@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from assistant.skills import AlarmState, AnswerWithEffect, CancelAlarms, Reply, SetAlarm, SkillContext
-from assistant.skills.alarms import find_clock, say_moment
+from assistant.skills.alarms import find_clock, find_day, not_past, say_moment
 from assistant.skills.durations import duration_s
 from assistant.skills.language import Language
 from assistant.skills.sentences import TemplateMatch
@@ -13,15 +13,19 @@ _MAX_S = 6 * 86400  # from the seventh day on, the name of a weekday is ambiguou
 _MAX_LISTED = 4
 
 
-def set_reminder(found: TemplateMatch, language: Language) -> Reply:
+def set_reminder(found: TemplateMatch, language: Language) -> Reply | None:
     """Sets a reminder for a time of day."""
     clock = find_clock(found)
+    if language.phrases.other_repeat.search(found.values["task"].casefold()):
+        return None  # "every other Monday" is understood only in part
     if clock is None:
         return lambda _context: language.say("no_time_of_day")
 
     def reply(context: SkillContext) -> str | AnswerWithEffect:
-        at = clock.next(context.now.replace(tzinfo=None), wake_up=False, by_day=True)
-        return _set(language, at, found.values["task"], context) if at is not None else language.say("alarm_has_passed")
+        at = clock.next(context.now, wake_up=False, by_day=True)
+        if at is None:
+            return language.say("alarm_has_passed")
+        return _set(language, not_past(at, context.now), found.values["task"], context, clock.rings_again_on(at))
 
     return reply
 
@@ -44,7 +48,7 @@ def set_reminder_in(found: TemplateMatch, language: Language) -> Reply:
 
 def cancel_reminders(found: TemplateMatch, language: Language) -> Reply:
     """Cancels the requested reminders."""
-    task, everything = found.values.get("task"), "all" in found.values
+    task, everything, day = found.values.get("task"), "all" in found.values, find_day(found)
 
     def reply(context: SkillContext) -> str | AnswerWithEffect:
         reminders = context.running.reminders
@@ -52,8 +56,10 @@ def cancel_reminders(found: TemplateMatch, language: Language) -> Reply:
             return language.say("no_reminder")
         if task is not None:
             reminders = tuple(one for one in reminders if task.casefold() in (one.about or "").casefold())
-            if not reminders:
-                return language.say("no_such_reminder")
+        if day.is_named:
+            reminders = tuple(one for one in reminders if day.names(one, context.now))
+        if not reminders:
+            return language.say("no_such_reminder")
         if len(reminders) > 1 and not everything:
             return f"{_list(language, reminders, context.now)} {language.say('which_reminder')}"
         count = language.phrases.count(len(reminders))
@@ -69,16 +75,18 @@ def tell_reminders(language: Language, context: SkillContext) -> str:
     return _list(language, reminders, context.now) if reminders else language.say("no_reminder")
 
 
-def _set(language: Language, at: datetime, task: str, context: SkillContext) -> str | AnswerWithEffect:
+def _set(
+    language: Language, at: datetime, task: str, context: SkillContext, weekdays: tuple[int, ...] = ()
+) -> str | AnswerWithEffect:
     if len(context.running.reminders) >= _MAX_REMINDERS:
         return language.say("reminders_enough", count=language.phrases.count(_MAX_REMINDERS))
-    text = language.say("reminder_set", moment=say_moment(language, at, context.now), about=task)
-    return AnswerWithEffect(text, SetAlarm(at, language.say("reminder_rings", about=task), task))
+    text = language.say("reminder_set", moment=say_moment(language, at, context.now, weekdays), about=task)
+    return AnswerWithEffect(text, SetAlarm(at, language.say("reminder_rings", about=task), task, weekdays=weekdays))
 
 
 def _list(language: Language, reminders: tuple[AlarmState, ...], now: datetime) -> str:
     told = [
-        language.piece("the_reminder", moment=say_moment(language, one.at, now), about=one.about or "")
+        language.piece("the_reminder", moment=say_moment(language, one.at, now, one.weekdays), about=one.about or "")
         for one in reminders[:_MAX_LISTED]
     ]
     answer = "reminders" if len(reminders) <= _MAX_LISTED else "reminders_first"

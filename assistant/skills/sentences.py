@@ -1,5 +1,6 @@
 """Matches words against the sentence templates (YAML, hassil) and returns the intent with its values."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -22,6 +23,11 @@ TEMPLATES = (
     *("clock", "cities", "days", "timers", "alarms", "reminders", "arithmetic", "conversion", "chance"),
     *("conversation", "voice", "missing"),
 )
+SERVICE_TEMPLATES = ("home", "weather")
+"""Templates of the skills that use a service. They are matched only where that is configured."""
+_FREE = ("target", "named", "more", "place")
+"""Slots for the words of a service: devices, rooms, places. The service says whether they fit."""
+_MAX_FREE_WORDS = 8
 # {number} in a template matches the index of a number, not its value. Number ranges in hassil would need an entry per
 # number and cannot match most decimals. No template has more numbers than this.
 MAX_NUMBERS = 6
@@ -29,6 +35,8 @@ _MAX_NAME_WORDS = 3
 _TASK = "task"
 """Slot for what to remind of."""
 _MAX_TASK_WORDS = 12
+_DAY_SLOTS = {"day": 1, "at_weekday": 1, "every_weekday": 2, "every": 2, "also_weekday": 3}
+"""Slots for the day, those first that belong to fewer words: "every Monday" is no task that ends with "every"."""
 _BEFORE_TASK = ("d'", "de ", "que ", "qué ")
 """Words that introduce the task in French and Spanish: "rappelle-moi d'appeler Anna"."""
 # Prefixes of intents with durations and times of day.
@@ -58,10 +66,10 @@ class TemplateMatch:
     open_ended: bool = False
 
 
-def load_intents(language: Language) -> Intents:
+def load_intents(language: Language, templates: Sequence[str] = TEMPLATES) -> Intents:
     """Reads and parses a language's templates. Raises OSError or yaml.YAMLError if the installation is broken."""
     merged: dict[str, object] = {}
-    for name in TEMPLATES:
+    for name in templates:
         merge_dict(merged, read_yaml(language.code, name))
     intents = Intents.from_dict({**merged, "language": language.code})
     intents.slot_lists["unit"] = TextSlotList.from_strings(language.units, allow_template=False, name="unit")
@@ -75,8 +83,9 @@ def load_intents(language: Language) -> Intents:
 class SentenceTemplates:
     """The compiled templates of a language. Only the constructor blocks."""
 
-    def __init__(self, language: Language) -> None:
-        self.intents = load_intents(language)
+    def __init__(self, language: Language, templates: Sequence[str] = TEMPLATES) -> None:
+        """`templates`: names of the YAML files in the folder of the language."""
+        self.intents = load_intents(language, templates)
         of_times = {name: intent for name, intent in self.intents.intents.items() if name.startswith(_TIMED)}
         self._timed = replace(self.intents, intents=of_times)
         self.wording = wording_of(read_yaml(language.code, "wording"))
@@ -97,6 +106,18 @@ class SentenceTemplates:
         """
         found = self._find(text)
         return None if found is None else _with_capitals(found, text)
+
+    def find_all(self, text: str) -> Iterator[TemplateMatch]:
+        """Yields every way in which a template matches all of `text`, without rewriting it."""
+        words = plain_words(text, self.wording)
+        for tried in dict.fromkeys((words, without_frame(words, self.wording))):
+            numbered = find_numbers(tried, self._numerals)
+            if not tried or len(numbered.numbers) > MAX_NUMBERS:
+                continue
+            joined = " ".join(numbered.words)
+            for result in recognize_all(joined, self.intents):
+                if _matches_whole_words(result, joined) and _names_are_plausible(result, self.wording):
+                    yield _template_match(result, numbered)
 
     def _find(self, text: str) -> TemplateMatch | None:
         words = plain_words(text, self.wording)
@@ -157,7 +178,10 @@ def _names_are_plausible(result: RecognizeResult, wording: Wording) -> bool:
     tasks = [entity.text.split() for entity in result.entities_list if entity.is_wildcard and entity.name == _TASK]
     if not all(0 < len(words) <= _MAX_TASK_WORDS and any(map(str.isalpha, "".join(words))) for words in tasks):
         return False
-    names = [entity.text.split() for entity in result.entities_list if entity.is_wildcard and entity.name != _TASK]
+    wildcards = [entity for entity in result.entities_list if entity.is_wildcard and entity.name != _TASK]
+    if any(not 0 < len(entity.text.split()) <= _MAX_FREE_WORDS for entity in wildcards if entity.name in _FREE):
+        return False
+    names = [entity.text.split() for entity in wildcards if entity.name not in _FREE]
     return all(
         0 < len(words) <= _MAX_NAME_WORDS
         and all(word.replace("'", "").isalpha() and word not in wording.not_in_names for word in words)
@@ -176,6 +200,7 @@ def _template_match(result: RecognizeResult, numbered: NumberedWords) -> Templat
             values[entity.name], said[entity.name] = str(entity.value).strip(), entity.text.strip()
     if _TASK in values:
         values[_TASK] = _task(values[_TASK], numbered)
+    values |= {slot: _as_said(values[slot], numbered) for slot in _FREE if slot in values}
     beside = result.intent_metadata or {}
     answer = str(beside["answer"]) if "answer" in beside else None
     ends = [entity.text_span[1] for entity in result.entities_list if entity.name == _TASK and entity.text_span]
@@ -187,17 +212,25 @@ def _task(matched: str, numbered: NumberedWords) -> str:
     """Returns what to remind of, with the numbers as they were said."""
     for word in _BEFORE_TASK:
         matched = matched.removeprefix(word)
+    return _as_said(matched, numbered)
+
+
+def _as_said(matched: str, numbered: NumberedWords) -> str:
+    """Returns matched words with the numbers as they were said."""
     return " ".join(numbered.said[int(word)] if word.isdecimal() else word for word in matched.split())
 
 
-def _preference(found: TemplateMatch) -> tuple[bool, bool, bool, int]:
+def _preference(found: TemplateMatch) -> tuple[bool, int, bool, int]:
     """Ranks matches of a reminder: one with a time first, then one with a day, then one with the time before the task.
 
     A task after the time is as short as possible, so that the time keeps all its words. One before the time is as long
-    as possible: "meet Bob at five" in "remind me to meet Bob at five at four".
+    as possible: "meet Bob at five" in "remind me to meet Bob at five at four". With a weekday it is short, so that
+    the "on" in "on Monday" is no part of it.
     """
     length = len(found.values[_TASK])
-    return not found.missing, "day" in found.values, found.open_ended, -length if found.open_ended else length
+    shortest = found.open_ended or not {"at_weekday", "every_weekday"}.isdisjoint(found.values)
+    days = max((rank for slot, rank in _DAY_SLOTS.items() if slot in found.values), default=0)
+    return not found.missing, days, found.open_ended, -length if shortest else length
 
 
 def _with_capitals(found: TemplateMatch, text: str) -> TemplateMatch:

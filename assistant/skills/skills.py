@@ -1,9 +1,11 @@
 """Finds the answer to a user's words that needs no language model. Entry point of all skills."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
+from typing import Protocol
 
+from assistant.home import HomePort
 from assistant.skills import AnswerWithEffect, Reply, SkillAnswer, SkillContext
 from assistant.skills.alarms import cancel_alarms, set_alarm, set_alarm_in, tell_alarms
 from assistant.skills.arithmetic import ARITHMETIC, calculate
@@ -42,12 +44,44 @@ class Match:
         reply: Returns the answer.
         missing: Whether the answer only says that no skill can do this.
         open_ended: Whether the sentence ends with free words, so that it may go on: "remind me at five to call".
+        at_home: Whether only a user of the home may ask this.
     """
 
     skill: str
     reply: Reply
     missing: bool = False
     open_ended: bool = False
+    at_home: bool = False
+
+
+class ServiceSkill(Protocol):
+    """A skill that uses a service outside of this program: a home, the weather."""
+
+    def load(self, code: str) -> None:
+        """Builds the tables of a language, which blocks. Raises OSError if the sentence files are missing."""
+        ...
+
+    def match(self, text: str, code: str) -> Match | None:
+        """Returns the reply if the skill understands all of `text`. `code`: a language that was loaded."""
+        ...
+
+    @property
+    def home(self) -> HomePort | None:
+        """The home that it uses; None for another service."""
+        ...
+
+    @property
+    def version(self) -> object:
+        """Changes when the same words may be understood differently."""
+        ...
+
+    def refresh(self) -> None:
+        """Reads again what may have changed, in the background. Called when the user begins to speak."""
+        ...
+
+    async def aclose(self) -> None:
+        """Ends the connections."""
+        ...
 
 
 def no_model_answer(text: str, language: str = "en") -> str:
@@ -84,12 +118,36 @@ class _Tables:
 
 
 class Skills:
-    """All skills. After `load`, they use neither I/O nor a clock."""
+    """All skills. After `load`, they use neither I/O nor a clock, except for the services."""
 
-    def __init__(self) -> None:
+    name = "skills"
+
+    def __init__(self, services: Sequence[ServiceSkill] = ()) -> None:
+        """`services`: asked in this order for what no other skill can do; public for the tools that use them, too."""
+        self.services = services
         self._tables: dict[str, _Tables] = {}
         # The same words are matched twice in a row: by the router, then by the answer.
-        self._latest: tuple[str, str, Match | None] | None = None
+        self._latest: tuple[tuple[object, ...], Match | None] | None = None
+
+    @property
+    def home(self) -> HomePort | None:
+        """The home; None without one."""
+        return next((service.home for service in self.services if service.home is not None), None)
+
+    @property
+    def has_services(self) -> bool:
+        """Whether there is a service."""
+        return bool(self.services)
+
+    def refresh(self) -> None:
+        """Has the services read again what may have changed."""
+        for service in self.services:
+            service.refresh()
+
+    async def aclose(self) -> None:
+        """Ends the connections of the services."""
+        for service in self.services:
+            await service.aclose()
 
     def load(self, language: str = "en") -> None:
         """Builds the tables of a language and matches once, which blocks for about 100 ms.
@@ -106,6 +164,8 @@ class Skills:
         tables = _Tables(speaking, sentences, {**_reply_binders(speaking, zones), **_effect_binders(speaking)})
         for text in sentences.wording.warm_up:
             tables.match(text)
+        for service in self.services:
+            service.load(code)
         self._tables[code] = tables
 
     def match(self, text: str, language: str = "en") -> Match | None:
@@ -116,11 +176,14 @@ class Skills:
         code = base_language(language)
         if code is None:
             return None
+        key = (code, text, *(service.version for service in self.services))
         latest = self._latest  # read once, because another thread may replace it
-        if latest is not None and latest[:2] == (code, text):
-            return latest[2]
+        if latest is not None and latest[0] == key:
+            return latest[1]
         match = self._tables_of(code).match(text)
-        self._latest = (code, text, match)
+        if match is None or match.missing:
+            match = next((m for service in self.services if (m := service.match(text, code)) is not None), match)
+        self._latest = (key, match)
         return match
 
     def answer(self, text: str, context: SkillContext) -> SkillAnswer | None:
@@ -129,9 +192,13 @@ class Skills:
         Raises RuntimeError before `load` of that language.
         """
         match = self.match(text, context.language)
+        if match is not None and match.at_home and not context.at_home:
+            match = self._tables_of(base_language(context.language) or "en").match(text)
         if match is None:
             return None
         reply = match.reply(context)
+        if isinstance(reply, SkillAnswer):
+            return reply
         text, effect = (reply.text, reply.effect) if isinstance(reply, AnswerWithEffect) else (reply, None)
         return SkillAnswer(text, match.skill, effect, match.missing)
 

@@ -20,6 +20,7 @@ class StoredTimer:
         local_time: Local time of an alarm or reminder, ISO 8601 without a time zone; else None.
         fold: 1 for the second occurrence of a local time that occurs twice.
         announcement: Sentence to say when it rings.
+        weekdays: Weekdays on which it rings again, as digits 0 to 6 ("01234"); None: it rings once.
     """
 
     key: str
@@ -30,6 +31,7 @@ class StoredTimer:
     local_time: str | None
     fold: int
     announcement: str
+    weekdays: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +78,16 @@ def row_of(key: str, entry: Entry, now_s: float, now: datetime) -> StoredTimer:
         return StoredTimer(key, effect.seconds, effect.name, due_at, entry.left_s, None, 0, effect.announcement)
     assert isinstance(effect, SetAlarm)
     at = effect.at
-    return StoredTimer(key, None, effect.about, None, None, at.isoformat(), at.fold, effect.announcement)
+    weekdays = "".join(map(str, effect.weekdays)) or None
+    return StoredTimer(key, None, effect.about, None, None, at.isoformat(), at.fold, effect.announcement, weekdays)
 
 
 def entry_of(number: int, row: StoredTimer, now_s: float, now: datetime) -> Entry:
     """Returns a stored entry as it is set. Timers continue by the wall clock."""
     if row.local_time is not None:
         at = datetime.fromisoformat(row.local_time).replace(fold=row.fold)
-        return Alarm(number, SetAlarm(at, row.announcement, row.name))
+        weekdays = tuple(int(digit) for digit in row.weekdays or "")
+        return Alarm(number, SetAlarm(at, row.announcement, row.name, weekdays=weekdays))
     effect = SetTimer(row.length_s or 0.0, row.name, row.announcement)
     if row.due_at is None:
         return Timer(number, effect, now_s, row.left_s)

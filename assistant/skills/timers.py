@@ -7,6 +7,7 @@ wall clock.
 import math
 from collections import deque
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import assert_never
@@ -24,6 +25,7 @@ from assistant.skills import (
     TimerEffect,
     TimerState,
 )
+from assistant.skills.repeats import latest_occurrence, next_occurrence
 
 MAX_TIMERS = 20
 MAX_ALARMS = 20
@@ -31,6 +33,8 @@ MAX_REMINDERS = 20
 
 SNOOZABLE_S = 600.0
 """Time after the ring in which "snooze" refers to it."""
+
+_LARGEST_SHIFT = timedelta(hours=3)  # more than any change of the clocks
 
 _MAX_ENDED = 1000  # numbers remembered, so that an undo does not restore what has rung
 
@@ -69,11 +73,29 @@ class Alarm:
     set_to: SetAlarm
 
     def overdue_s(self, _now_s: float, now: datetime) -> float:
-        """Returns the seconds since the wall clock has reached the time, for the second time if `fold` is 1."""
+        """Returns the seconds since the wall clock has reached the time, for the second time if `fold` is 1.
+
+        A time that the clocks skip is due when they skip it.
+        """
         at = self.set_to.at
-        if at.fold and now.tzinfo is not None:
-            return now.timestamp() - at.replace(tzinfo=now.tzinfo).timestamp()
-        return (now.replace(tzinfo=None) - at) / timedelta(seconds=1)
+        by_clock = now.replace(tzinfo=None) - at
+        if now.tzinfo is None or by_clock < -_LARGEST_SHIFT:  # saves the search in the time zone's table
+            return by_clock / timedelta(seconds=1)
+        passed_s = now.timestamp() - at.replace(tzinfo=now.tzinfo).timestamp()
+        return 0.0 if passed_s < 0 <= by_clock / timedelta(seconds=1) and not at.fold else passed_s
+
+    def latest(self, now: datetime) -> "Alarm":
+        """Returns the alarm with its last occurrence up to `now`, if it rings again; otherwise itself."""
+        at = latest_occurrence(self.set_to.at, self.set_to.weekdays, now.replace(tzinfo=None))
+        return self if at == self.set_to.at else replace(self, set_to=replace(self.set_to, at=at))
+
+    def again(self, now: datetime) -> "Alarm | None":
+        """Returns the alarm with its next occurrence after `now`; None if it rings once."""
+        effect = self.set_to
+        if not effect.weekdays:
+            return None
+        at = next_occurrence(effect.at, effect.weekdays, now.replace(tzinfo=None))
+        return replace(self, set_to=replace(effect, at=at))
 
 
 Entry = Timer | Alarm
@@ -203,7 +225,9 @@ class Timers:
             for one in timers
         )
         alarms = [
-            AlarmState(one.number, one.set_to.at, one.set_to.about) for one in self.entries if isinstance(one, Alarm)
+            AlarmState(one.number, one.set_to.at, one.set_to.about, one.set_to.weekdays)
+            for one in self.entries
+            if isinstance(one, Alarm)
         ]
         alarms.sort(key=lambda state: (state.at, state.number))
         snoozable = self._rung is not None and now_s - self._rung[1] < SNOOZABLE_S
@@ -228,6 +252,7 @@ class Timers:
         taken = self.take_due(now_s, now)
         for entry in taken:
             self.note_rung(entry, now_s)
+            self.set_next(entry, now)
         return tuple(entry.set_to.announcement for entry in taken)
 
     def take_due(self, now_s: float, now: datetime) -> tuple[Entry, ...]:
@@ -235,6 +260,15 @@ class Timers:
         due = sorted(one.number for one in self.entries if one.overdue_s(now_s, now) >= 0)
         self._ended.extend(due)
         return self.remove(due)
+
+    def set_next(self, entry: Entry, now: datetime) -> Entry | None:
+        """Sets the next occurrence of what has rung, and returns it; None if it rings once."""
+        again = entry.again(now) if isinstance(entry, Alarm) else None
+        if again is not None:
+            self.put([again])
+            with suppress(ValueError):
+                self._ended.remove(again.number)
+        return again
 
     def note_rung(self, entry: Entry, now_s: float) -> None:
         """Remembers what rings, so that it can be snoozed."""

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 from assistant.skills import Running, SetAlarm, SetTimer, TimerEffect
 from assistant.skills.stored_timers import Pending, StoredTimer, Write, entry_of, row_of
-from assistant.skills.timers import Change, Entry, Timer, Timers
+from assistant.skills.timers import Alarm, Change, Entry, Timer, Timers
 
 LATE_S = 60.0
 """Longest delay of a ring, in seconds. A timer that is overdue by more is reported as missed."""
@@ -79,7 +79,7 @@ class SharedTimers:
     released: list[str] = field(default_factory=list)
     _rows: dict[int, tuple[Entry, StoredTimer]] = field(default_factory=dict)
     _ringing: dict[int, _Ringing] = field(default_factory=dict)
-    _announced: dict[int, float] = field(default_factory=dict)  # loop time of the announcement
+    _announced: dict[int, tuple[float, Entry]] = field(default_factory=dict)  # loop time of the announcement
     _seen_s: "WeakKeyDictionary[UserTimers, float]" = field(default_factory=WeakKeyDictionary)
     _clock_offset_s: float | None = None
 
@@ -158,14 +158,15 @@ class SharedTimers:
         for ringing in ready:
             self.timers.note_rung(ringing.entry, now_s)
             del self._ringing[ringing.entry.number]
-            self._announced[ringing.entry.number] = now_s
+            self._announced[ringing.entry.number] = now_s, ringing.entry
         missed = [Missed(one.entry.set_to, one.missed_at) for one in ready if one.missed_at is not None]
         texts = [one.entry.set_to.announcement for one in ready if one.missed_at is None]
         return (*([self.missed_text(missed, now)] if missed else []), *texts)
 
     def _begin_ringing(self, now_s: float, now: datetime) -> None:
         for entry in self.timers.take_due(now_s, now):
-            overdue_s = entry.overdue_s(now_s, now)
+            latest = entry.latest(now) if isinstance(entry, Alarm) else entry
+            overdue_s = latest.overdue_s(now_s, now)
             at = now.replace(tzinfo=None) - timedelta(seconds=overdue_s) if overdue_s > LATE_S else None
             row = self._rows.get(entry.number)
             self._ringing[entry.number] = _Ringing(entry, at, now_s, permitted=not self.stored or row is None)
@@ -211,10 +212,10 @@ class SharedTimers:
     def tick(self, now_s: float) -> None:
         """Does what is due without a conversation. Call it once a second.
 
-        Deletes what was heard, sets again what no conversation has announced, and stores running timers anew after a
-        step of the wall clock, which changes the wall clock time at which they end.
+        Deletes what was heard or sets its next occurrence, sets again what no conversation has announced, and stores
+        running timers anew after a step of the wall clock, which changes the wall clock time at which they end.
         """
-        for number, at_s in list(self._announced.items()):
+        for number, (at_s, _entry) in list(self._announced.items()):
             if now_s - at_s > HEARD_AFTER_S:
                 self._forget(number)
         for ringing in list(self._ringing.values()):
@@ -281,9 +282,17 @@ class SharedTimers:
             self._set_again(ringing.entry)
 
     def _forget(self, number: int) -> None:
-        del self._announced[number]
-        if number in self._rows and self.stored:
+        """Deletes what was heard. What rings again is set for its next time."""
+        _, entry = self._announced.pop(number)
+        now = self.local_now()
+        again = self.timers.set_next(entry, now)
+        if number not in self._rows or not self.stored:
+            return
+        if again is None:
             self._delete(number)
+        else:
+            key = self._rows[number][1].key
+            self._put(again, row_of(key, again, 0.0, now), is_new=False)
 
     def _number_of(self, key: str) -> int | None:
         return next((number for number, (_, row) in self._rows.items() if row.key == key), None)

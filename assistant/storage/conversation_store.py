@@ -1,26 +1,33 @@
-"""Stores conversations in files, so that they can be resumed: one file each, one line for each finished item.
+"""Stores one conversation while it runs, so that it can be resumed.
 
-A resumed conversation gets a new file that begins with the content of the old one. The old file stays as it is. So no
-two processes ever write to one file, and no locks are needed. A file is created together with its first turn, under a
-temporary name, and then renamed.
+A conversation is written when its first turn has finished, and after each turn. A resumed conversation continues in its
+place. If another program has continued it meanwhile, the rest is stored as a conversation of its own, with a copy of
+what was said before.
 """
 
-import os
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
 from typing import Self
 
 from assistant.events import ReplyStarted, ReplyStopped, SessionEvent, TurnFinished
 from assistant.history.items import Item, ItemId
-from assistant.storage.store_format import Heading, NewerVersionError, heading_line, item_lines, parse_conversation
-from assistant.support.background_writer import BackgroundWriter, append_whole
+from assistant.storage.conversation_database import ConversationFileError
+from assistant.storage.conversation_file import (
+    TERMINAL,
+    ContinuedElsewhereError,
+    ConversationFile,
+    KeptConversation,
+    Place,
+)
+from assistant.support.background_writer import BackgroundWriter
 from assistant.support.paths import data_folder
-from audio.private_file import BINARY, make_private_folder, open_private
 
-_SUFFIX = ".jsonl"
+MAX_NAMES = 1000
+"""Conversations among which a name is searched, newest first."""
+
+DELETED = "This conversation was deleted. What is said from now on is not kept."
 
 
 class ResumeError(Exception):
@@ -32,8 +39,14 @@ def conversations_folder(environ: Mapping[str, str]) -> Path:
     return data_folder(environ) / "conversations"
 
 
-def unwritable(folder: Path) -> str:
-    """Returns why no conversation can be stored in the folder and what to do; "" if one can. Leaves nothing behind."""
+def conversations_path(environ: Mapping[str, str]) -> Path:
+    """Returns the file of conversations. Raises HomeError."""
+    return conversations_folder(environ) / "conversations.sqlite3"
+
+
+def unwritable(file: ConversationFile) -> str:
+    """Returns why no conversation can be stored and what to do; "" if one can. Creates nothing. Blocks."""
+    folder = file.path.parent
     lost, off = "the conversation is not stored.", "set talk.remember = false."
     try:
         there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
@@ -41,6 +54,9 @@ def unwritable(folder: Path) -> str:
             return f"{there} is a file: {lost} Remove it, or {off}"
         with tempfile.TemporaryFile(dir=there):
             pass
+        file.check()
+    except ConversationFileError as error:
+        return f"{error.text}: {lost} Move it away, or {off}" if error.lasting else ""
     except OSError as error:
         why = error.strerror or repr(error)
         return f"{folder} cannot be written ({why}): {lost} Make it writable, or {off}"
@@ -51,8 +67,7 @@ class ConversationStore:
     """Stores one conversation. Not thread-safe: call it on the event loop. It accesses the disk in a thread.
 
     Attributes:
-        name: Name of the conversation.
-        path: Its file, created with its first turn.
+        name: Name of the conversation: its id in the file.
         items: Items of the resumed conversation; empty for a new one.
         continues: Name of the resumed conversation; "" for a new one.
         continued_at: When the resumed conversation began, ISO 8601; "" where that is not known.
@@ -60,86 +75,86 @@ class ConversationStore:
 
     def __init__(
         self,
-        folder: Path,
+        file: ConversationFile,
         name: str,
         began_at: str,
         report_problem: Callable[[str], None],
         *,
-        items: tuple[Item, ...] = (),
-        continues: str = "",
-        continued_at: str = "",
+        owner: str = TERMINAL,
+        resumed: KeptConversation | None = None,
+        remedy: str = "set talk.remember = false",
     ) -> None:
-        """Use `create` or `open` instead."""
-        self.name = name
-        self.path = folder / f"{name}{_SUFFIX}"
-        self.items = items
-        self.continues = continues
-        self.continued_at = continued_at
-        self._heading = Heading(began_at, continues)
-        self._stored_ids: set[ItemId] = {item.id for item in items}
+        """Prepares a conversation. Nothing is written yet.
+
+        Args:
+            file: The file.
+            name: A unique name for what is new.
+            began_at: Wall clock, ISO 8601.
+            report_problem: Receives one sentence for the user when the file cannot be used.
+            owner: Whose conversation it is.
+            resumed: The conversation that is continued.
+            remedy: How the user ends the storing; the end of a sentence.
+        """
+        self.name = name if resumed is None else resumed.id
+        self.items: tuple[Item, ...] = () if resumed is None else resumed.items
+        self.continues = "" if resumed is None else resumed.id
+        self.continued_at = "" if resumed is None else resumed.began_at
+        self._file, self._owner, self._remedy = file, owner, remedy
+        self._new_name, self._began_at = name, began_at
+        self._report_problem = report_problem
+        self._place: Place | None = None if resumed is None else resumed.place
+        self._written = list(self.items)
+        self._stored_ids: set[ItemId] = {item.id for item in self.items}
         self._open_reply: ReplyStarted | None = None
-        self._created = False
-        self._writer = BackgroundWriter(
-            self.path,
+        self._ended = False  # nothing more is written
+        self._notice = ""  # written in the thread, reported on the event loop
+        self._writer: BackgroundWriter[Item] = BackgroundWriter(
+            file.path,
             self._write,
             report_problem,
-            waits="the conversation waits in memory. Check the free space, or set talk.remember = false.",
+            waits=f"the conversation waits in memory. Check the free space, or {remedy}.",
             lost=self._lost,
+            afterwards=self._report,
         )
 
     @classmethod
-    def create(cls, folder: Path, name: str, began_at: str, report_problem: Callable[[str], None]) -> Self:
-        """Returns the store of a new conversation. Nothing is written yet.
+    def open(
+        cls, file: ConversationFile, wanted: str, name: str, began_at: str, report_problem: Callable[[str], None]
+    ) -> Self:
+        """Resumes a conversation of the terminal. `items` holds what was said in it. Nothing is written yet.
+
+        Items that cannot be read are skipped and reported to `report_problem`. Blocks while the file is read.
 
         Args:
-            folder: Folder of conversations.
-            name: A unique name.
-            began_at: Wall clock, ISO 8601.
-            report_problem: Receives one sentence for the user when the disk fails.
-        """
-        return cls(folder, name, began_at, report_problem)
-
-    @classmethod
-    def open(cls, folder: Path, wanted: str, name: str, began_at: str, report_problem: Callable[[str], None]) -> Self:
-        """Resumes a conversation under another name. `items` holds what was said in it. Nothing is written yet.
-
-        Lines that cannot be read are skipped and reported to `report_problem`. Blocks while the file is read.
-
-        Args:
-            folder: Folder of conversations.
+            file: The file.
             wanted: Name of the old conversation, or its beginning; "" is the latest.
-            name: A unique name for the new one.
+            name: A unique name, for the case that another program continues it too.
             began_at: Wall clock, ISO 8601.
-            report_problem: Receives one sentence for the user when the disk fails.
+            report_problem: Receives one sentence for the user when the file cannot be used.
 
         Raises:
             ResumeError: There is no such conversation, or it cannot be read.
         """
-        old = _full_name(folder, wanted)
         try:
-            content = (folder / f"{old}{_SUFFIX}").read_bytes()
-            found = parse_conversation(content)
-        except OSError as error:
-            raise ResumeError(f"{folder / old}{_SUFFIX} cannot be read ({error.strerror or error}).") from error
-        except NewerVersionError as error:
-            what = f"{folder / old}{_SUFFIX} was written by a newer version ({error})"
-            raise ResumeError(f"{what}: update Repartee.") from error
-        if found.lost:
-            lost = "a line is" if found.lost == 1 else f"{found.lost} lines are"
-            report_problem(f"{old}: {lost} damaged and left out of the conversation")
-        old_at = "" if found.heading is None else found.heading.began_at
-        return cls(folder, name, began_at, report_problem, items=found.items, continues=old, continued_at=old_at)
+            old = file.load(TERMINAL, _full_name(file, wanted))
+        except ConversationFileError as error:
+            raise ResumeError(f"{error.text}.") from error
+        if old is None:
+            raise ResumeError("the conversation was deleted just now.")
+        if old.lost:
+            lost = "an item is" if old.lost == 1 else f"{old.lost} items are"
+            report_problem(f"{old.id}: {lost} damaged and left out of the conversation")
+        return cls(file, name, began_at, report_problem, resumed=old)
 
-    @staticmethod
-    def names(folder: Path) -> tuple[str, ...]:
-        """Returns the names of the stored conversations, the most recently changed first."""
-        dated: list[tuple[int, str]] = []
-        with suppress(OSError):  # no folder: nothing was ever stored
-            for path in folder.iterdir():
-                if path.suffix == _SUFFIX and path.is_file():
-                    with suppress(OSError):  # it was deleted just now
-                        dated.append((path.stat().st_mtime_ns, path.stem))
-        return tuple(name for _, name in sorted(dated, reverse=True))
+    @property
+    def is_stored(self) -> bool:
+        """Whether the conversation is in the file."""
+        return self._place is not None
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._file.path
 
     # ---- session events ----
 
@@ -158,9 +173,19 @@ class ConversationStore:
 
     def remember(self, items: Iterable[Item]) -> None:
         """Queues the items that are not stored yet. They must not change any more. Never blocks."""
+        if self._ended:
+            return
         new = [item for item in items if item.id not in self._stored_ids]
         self._stored_ids.update(item.id for item in new)
         self._writer.put(new)
+
+    def continue_as(self, items: Iterable[Item]) -> None:
+        """Notes under which ids the resumed items are in the history now."""
+        self._stored_ids = {item.id for item in items}
+
+    def end(self) -> None:
+        """Stores nothing more."""
+        self._ended = True
 
     async def settle(self) -> None:
         """Waits until everything is written. The caller sets a time limit, because a disk may stay full."""
@@ -169,60 +194,56 @@ class ConversationStore:
     # ---- the disk ----
 
     def _lost(self, _items: int) -> str:
-        return "the end of the conversation is not stored." if self._created else "the conversation is not stored."
+        return "the end of the conversation is not stored." if self.is_stored else "the conversation is not stored."
 
     async def run(self) -> None:
         """Writes queued items until it is cancelled, and then those that are left."""
         await self._writer.run()
 
+    async def _report(self) -> None:
+        if self._notice:
+            notice, self._notice = self._notice, ""
+            self._report_problem(notice)
+
     def _write(self, items: Sequence[Item]) -> None:
-        """Writes items; runs in a thread. Raises OSError."""
-        if self._created:
-            _append_lines(self.path, item_lines(items))
+        """Writes items; runs in a thread. Raises OSError if another attempt may succeed."""
+        if self._ended:
+            return
+        try:
+            self._store(items)
+        except ConversationFileError as error:
+            if not error.lasting:
+                raise
+            self._ended = True
+            self._notice = f"{error.text}: the conversation is not kept. Move the file away, or {self._remedy}."
         else:
-            _create_file(self.path, heading_line(self._heading) + item_lines((*self.items, *items)))
-            self._created = True
+            self._written += items
+
+    def _store(self, items: Sequence[Item]) -> None:
+        if self._place is None:
+            self._place = self._file.create(self._owner, self.name, self._began_at, (*self._written, *items))
+            return
+        try:
+            place = self._file.append(self._owner, self.name, self._place, items)
+        except ContinuedElsewhereError:
+            copied = (*self._written, *items)
+            place = self._file.create(self._owner, self._new_name, self._began_at, copied, continues=self.name)
+            self.name = self._new_name
+        if place is None:
+            self._ended, self._notice = True, DELETED
+        else:
+            self._place = place
 
 
-def _full_name(folder: Path, wanted: str) -> str:
-    """Returns the full name of the wanted conversation. Raises ResumeError."""
-    names = ConversationStore.names(folder)
-    try:
-        is_file = folder.exists() and not folder.is_dir()
-    except OSError as error:
-        raise ResumeError(f"{folder} cannot be read ({error.strerror or error}).") from error
-    if is_file:
-        raise ResumeError(f"{folder} is a file, not a folder of conversations: remove it.")
+def _full_name(file: ConversationFile, wanted: str) -> str:
+    """Returns the full name of the wanted conversation of the terminal. Raises ResumeError, ConversationFileError."""
+    names = [one.id for one in file.summaries(TERMINAL, MAX_NAMES)]
     if not names:
-        raise ResumeError(f"{folder} contains no conversation: set talk.remember = true to store conversations.")
+        raise ResumeError(f"{file.path} contains no conversation: set talk.remember = true to store conversations.")
     matching = [name for name in names if name.startswith(wanted)]
     if wanted in names or not wanted:
         return wanted or names[0]
     if len(matching) == 1:
         return matching[0]
     which = f"{len(matching)} conversations begin" if matching else "no conversation begins"
-    raise ResumeError(f'{which} with "{wanted}" in {folder}; choose one of {", ".join((matching or names)[:5])}.')
-
-
-def _create_file(path: Path, content: bytes) -> None:
-    """Creates the file completely or not at all. Raises OSError."""
-    make_private_folder(path.parent)
-    unfinished = path.with_suffix(".part")
-    file = open_private(unfinished, os.O_WRONLY | os.O_TRUNC)
-    try:
-        append_whole(file, content)
-    except OSError:
-        os.close(file)
-        unfinished.unlink(missing_ok=True)
-        raise
-    os.close(file)
-    unfinished.rename(path)
-
-
-def _append_lines(path: Path, content: bytes) -> None:
-    """Appends whole lines or nothing. Raises OSError, also if the file is gone: a user who deleted it meant to."""
-    file = os.open(path, os.O_WRONLY | os.O_APPEND | BINARY)
-    try:
-        append_whole(file, content)
-    finally:
-        os.close(file)
+    raise ResumeError(f'{which} with "{wanted}" in {file.path}; choose one of {", ".join((matching or names)[:5])}.')

@@ -92,6 +92,18 @@ def parse_conversation(content: bytes) -> StoredConversation:
     return StoredConversation(heading, tuple(items), lost + bool(torn))
 
 
+def parse_items(lines: Iterable[bytes]) -> tuple[tuple[Item, ...], int]:
+    """Parses lines of items. Returns the items, and the number of lines that could not be parsed."""
+    items: list[Item] = []
+    lost = 0
+    for line in lines:
+        try:
+            items.append(_item(json.loads(line.decode("utf-8", "surrogatepass"))))
+        except (ValueError, KeyError, TypeError, RecursionError):
+            lost += 1
+    return tuple(items), lost
+
+
 def _line(fields: Mapping[str, object]) -> bytes:
     # A recognizer or LLM may return half a surrogate pair; it is stored as it is.
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass") + b"\n"

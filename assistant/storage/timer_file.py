@@ -4,20 +4,21 @@ An entry that is due is claimed by the process that announces it, so that it rin
 was heard. If the process is killed before that, the claim expires and the next start finds the entry again.
 """
 
-import math
 import os
 import sqlite3
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
+from itertools import combinations
 from pathlib import Path
 
 from assistant.skills.stored_timers import Pending, StoredTimer, Write
 from assistant.support.paths import data_folder
 from audio.private_file import make_private_folder, open_private
 
-VERSION = 1
+VERSION = 2
 """Version of the tables, in the file's `user_version`."""
 
 BUSY_TIMEOUT_S = 2.0
@@ -32,10 +33,16 @@ MAX_ROWS = 200
 _SCHEMA = """
 CREATE TABLE timers (
     key TEXT PRIMARY KEY, length_s REAL, name TEXT, due_at REAL, left_s REAL, local_time TEXT, fold INTEGER NOT NULL,
-    announcement TEXT NOT NULL, claimed_at REAL
+    announcement TEXT NOT NULL, claimed_at REAL, weekdays TEXT
 );
 """
-_COLUMNS = ("length_s", "name", "due_at", "left_s", "local_time", "fold", "announcement")
+_ADDED_IN_2 = "ALTER TABLE timers ADD COLUMN weekdays TEXT"
+_SET_ASIDE = "CREATE TABLE IF NOT EXISTS damaged AS SELECT * FROM timers WHERE false"
+_COLUMNS = ("length_s", "name", "due_at", "left_s", "local_time", "fold", "announcement", "weekdays")
+
+_YEARS = range(1970, 2200)
+_LAST_DUE_AT = 230 * 366 * 86400.0  # seconds since 1970; not before the end of `_YEARS`
+_LONGEST_S = 366 * 86400.0
 
 
 class TimerFileError(Exception):
@@ -58,11 +65,13 @@ class Exchanged:
         claimed: For each of the claims, whether it was made. An entry that was changed or is claimed is not claimed.
         rows: All entries that no live process has claimed; None if nothing has changed since the last call.
         removed: Whether the file was removed or replaced by somebody else, so that nothing was done.
+        damaged: Number of entries with impossible content that were moved into the table `damaged`.
     """
 
     claimed: tuple[bool, ...] = ()
     rows: tuple[StoredTimer, ...] | None = None
     removed: bool = False
+    damaged: int = 0
 
 
 def timers_path(environ: Mapping[str, str]) -> Path:
@@ -106,7 +115,8 @@ class TimerFile:
         except (sqlite3.Error, OSError, ValueError) as error:
             raise self._failure(error) from error
         try:
-            return Exchanged(made, self._read_changes(database))
+            rows, damaged = self._read_changes(database)
+            return Exchanged(made, rows, damaged=damaged)
         except sqlite3.Error as error:
             if pending.is_empty:
                 raise self._failure(error) from error
@@ -122,16 +132,23 @@ class TimerFile:
                 database.execute("UPDATE timers SET claimed_at = NULL WHERE key = ?", (key,))
         return made
 
-    def _read_changes(self, database: sqlite3.Connection) -> tuple[StoredTimer, ...] | None:
+    def _read_changes(self, database: sqlite3.Connection) -> tuple[tuple[StoredTimer, ...] | None, int]:
+        """Returns the entries if they may have changed, and the number of damaged ones that it has set aside."""
         (version,) = database.execute("PRAGMA data_version").fetchone()
         if version == self._seen_version and not self._any_claimed:
-            return None
+            return None, 0
         columns = ", ".join(_COLUMNS)
-        rows = database.execute(f"SELECT key, {columns}, claimed_at FROM timers LIMIT {MAX_ROWS}").fetchall()  # noqa: S608
-        self._seen_version = version
-        free = [row for row in rows if not self._is_claimed(row[-1])]
-        self._any_claimed = len(free) < len(rows)
-        return tuple(timer for row in free if (timer := _stored_timer(row[:-1])) is not None)
+        rows = database.execute(
+            f"SELECT rowid, claimed_at, key, {columns} FROM timers LIMIT {MAX_ROWS}"  # noqa: S608
+        ).fetchall()
+        timers = [(claimed_at, _stored_timer(tuple(values))) for _, claimed_at, *values in rows]
+        damaged = [row[0] for row, (_, timer) in zip(rows, timers, strict=True) if timer is None]
+        if damaged:
+            _set_aside(database, damaged)
+        self._seen_version = -1 if damaged else version  # more rows than the limit may be left
+        free = [timer for claimed_at, timer in timers if timer is not None and not self._is_claimed(claimed_at)]
+        self._any_claimed = len(free) < len(rows) - len(damaged)
+        return tuple(free), len(damaged)
 
     def _was_removed(self) -> bool:
         """Returns whether the file was removed or replaced while it was open; then closes it."""
@@ -173,6 +190,7 @@ class TimerFile:
             self.path, timeout=self._timeout_s, isolation_level=None, check_same_thread=False
         )  # calls come from several threads, one after another
         try:
+            database.text_factory = _text
             database.execute("PRAGMA secure_delete = ON")
             _prepare(database)
         except BaseException:
@@ -190,6 +208,14 @@ class TimerFile:
         return TimerFileError(f"{self.path} cannot be used ({reason})", lasting=lasting)
 
 
+def _text(stored: bytes) -> str | bytes:
+    """Returns a text of the file; bytes if it is none, so that its entry is damaged and not the whole file."""
+    try:
+        return stored.decode()
+    except UnicodeDecodeError:
+        return stored
+
+
 def _inode(path: Path) -> tuple[int, int]:
     stat = path.stat()
     return stat.st_dev, stat.st_ino
@@ -205,9 +231,19 @@ def _prepare(database: sqlite3.Connection) -> None:
     with database:
         database.execute("BEGIN IMMEDIATE")
         (version,) = database.execute("PRAGMA user_version").fetchone()
-        if version == 0:  # no other process was faster
-            database.execute(_SCHEMA)
+        if version < VERSION:  # no other process was faster
+            database.execute(_ADDED_IN_2 if version else _SCHEMA)
             database.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def _set_aside(database: sqlite3.Connection, row_ids: list[int]) -> None:
+    """Moves damaged entries into a table that the program does not read, so that they are reported once."""
+    marks = ", ".join("?" * len(row_ids))
+    with database:
+        database.execute("BEGIN IMMEDIATE")
+        database.execute(_SET_ASIDE)
+        database.execute(f"INSERT INTO damaged SELECT * FROM timers WHERE rowid IN ({marks})", row_ids)  # noqa: S608
+        database.execute(f"DELETE FROM timers WHERE rowid IN ({marks})", row_ids)  # noqa: S608
 
 
 def _write(database: sqlite3.Connection, write: Write) -> None:
@@ -223,20 +259,39 @@ def _write(database: sqlite3.Connection, write: Write) -> None:
         )
         return
     changes = ", ".join(f"{column} = ?" for column in _COLUMNS)
-    database.execute(f"UPDATE timers SET {changes} WHERE key = ?", (*values, write.key))  # noqa: S608
+    database.execute(  # the next time of an alarm that rings again is not claimed yet
+        f"UPDATE timers SET {changes}, claimed_at = CASE WHEN local_time IS ? THEN claimed_at END WHERE key = ?",  # noqa: S608
+        (*values, write.row.local_time, write.key),
+    )
 
 
 def _stored_timer(row: tuple[object, ...]) -> StoredTimer | None:
-    """Returns an entry; None if another program has written nonsense."""
+    """Returns an entry; None if its content is impossible, because the file is damaged or another program wrote it."""
     match row:
         case (
             str(key), float() | None as length_s, str() | None as name, float() | None as due_at,
             float() | None as left_s, str() | None as local_time, 0 | 1 as fold, str(announcement),
+            str() | None as weekdays,
         ):  # fmt: skip
-            numbers = [number for number in (length_s, due_at, left_s) if number is not None]
-            if not all(math.isfinite(number) for number in numbers) or [due_at, left_s, local_time].count(None) != 2:
-                return None
-            with suppress(ValueError):
-                if local_time is None or datetime.fromisoformat(local_time).tzinfo is None:
-                    return StoredTimer(key, length_s, name, due_at, left_s, local_time, fold, announcement)
+            if (
+                [due_at, left_s, local_time].count(None) == 2
+                and all(0 <= length <= _LONGEST_S for length in (length_s, left_s) if length is not None)
+                and (due_at is None or 0 <= due_at <= _LAST_DUE_AT)
+                and (local_time is None or _is_local_time(local_time))
+                and (weekdays is None or (local_time is not None and weekdays in _weekday_texts()))
+            ):
+                return StoredTimer(key, length_s, name, due_at, left_s, local_time, fold, announcement, weekdays)
     return None
+
+
+def _is_local_time(text: str) -> bool:
+    with suppress(ValueError):
+        at = datetime.fromisoformat(text)
+        return at.tzinfo is None and at.year in _YEARS
+    return False
+
+
+@cache
+def _weekday_texts() -> frozenset[str]:
+    """Returns all sets of weekdays as they are stored."""
+    return frozenset("".join(days) for count in range(1, 8) for days in combinations("0123456", count))

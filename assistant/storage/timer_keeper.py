@@ -73,6 +73,11 @@ class TimerKeeper:
             self.timers.store_all()
             self._wakeup.set()
             return
+        if exchanged.damaged:
+            self.report_problem(
+                f"{exchanged.damaged} damaged {'entry' if exchanged.damaged == 1 else 'entries'} of {self.file.path} "
+                'moved into its table "damaged": set that timer or alarm again. The others work.'
+            )
         for row, permitted in zip(pending.claims, exchanged.claimed, strict=True):
             self.timers.on_claimed(row.key, permitted=permitted)
         if exchanged.rows is not None:

@@ -7,8 +7,11 @@ from contextlib import suppress
 from pathlib import Path
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Creates or replaces the file. On failure the previous content stays. Raises OSError."""
+def write_whole(path: Path, content: bytes, *, private: bool = False) -> None:
+    """Creates or replaces the file. On failure the previous content stays. Raises OSError.
+
+    `private`: only the owner may read it, whatever its mode was before.
+    """
     target = path.resolve()  # a link stays a link
     if target.exists() and not target.is_file():  # a pipe or a terminal, which cannot be replaced
         target.write_bytes(content)
@@ -16,12 +19,12 @@ def write_whole(path: Path, content: bytes) -> None:
     # In the same folder, because a rename is atomic only within one file system. The name is random and the file is
     # new: another user could have placed a link to another file there.
     draft = target.with_name(f".{target.name}.{secrets.token_hex(8)}.new")
-    os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+    os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666))
     try:
         draft.write_bytes(content)
         with draft.open("rb+") as stream:
             os.fsync(stream.fileno())  # otherwise the new name may survive a power cut without the content
-        if target.exists():
+        if target.exists() and not private:
             draft.chmod(target.stat().st_mode & 0o777)
         draft.replace(target)
     finally:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from assistant.text.chunk_buffer import CLOSERS, OPENERS, UNSPACED, Boundary, BoundaryDecision, ChunkBuffer, ScanState
 from assistant.text.clause_boundaries import decide_clause_mark, decide_space
+from assistant.text.markup.notes import BlockNotes
 from assistant.text.sentence_boundaries import (
     END_AT_ONCE,
     ENDS,
@@ -54,13 +55,16 @@ def _is_greek(char: str) -> bool:
 class Chunker:
     """Splits the tokens of one reply into chunks. Not thread-safe."""
 
-    def __init__(self, first_unit_min_words: int = 3, max_unit_chars: int = 300, *, code_note: str = CODE_NOTE) -> None:
+    def __init__(
+        self, first_unit_min_words: int = 3, max_unit_chars: int = 300, *, notes: BlockNotes | str = CODE_NOTE
+    ) -> None:
         """Configures the chunker for one reply.
 
         Args:
             first_unit_min_words: Minimum number of words of a first chunk that is cut at a clause.
             max_unit_chars: Maximum length of a chunk in characters. Longer text is cut between words where possible.
-            code_note: Sentence that replaces the first block of code, in the language of the reply; "" for none.
+            notes: Sentences that replace code and tables, in the language of the reply. A string replaces the first
+                block of code; "" for none.
 
         Raises:
             ValueError: `first_unit_min_words` is below 1, or `max_unit_chars` is below 20.
@@ -71,7 +75,7 @@ class Chunker:
                 "the first must be at least 1, the second at least 20"
             )
         self._max_chars = max_unit_chars
-        self._speakable = Speakable(code_note)
+        self._speakable = Speakable(notes)
         self._buffer = ChunkBuffer(first_unit_min_words)
         self._state = ScanState()
         self._chunk_start_state = ScanState()  # state at the start of the current chunk

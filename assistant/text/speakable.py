@@ -12,6 +12,7 @@ from assistant.text.markup.bare_formulas import BareFormulas
 from assistant.text.markup.blocks import Blocks
 from assistant.text.markup.formulas import Formulas
 from assistant.text.markup.links import Links
+from assistant.text.markup.notes import BlockNotes
 from assistant.text.markup.reading import WAIT, MarkupReader, Rule
 from assistant.text.markup.stage_directions import StageDirections
 from assistant.text.markup.tags import Tags
@@ -34,11 +35,11 @@ def speakable(text: str, code_note: str = CODE_NOTE) -> str:
 class Speakable:
     """Converts streamed LLM tokens to speakable text. A blank line marks a sentence end."""
 
-    def __init__(self, code_note: str = CODE_NOTE) -> None:
-        """Starts a text; `code_note` replaces the first block of code, "" for nothing."""
+    def __init__(self, notes: BlockNotes | str = CODE_NOTE) -> None:
+        """Starts a text; `notes` replace blocks. A string replaces the first block of code; "" for nothing."""
         self._pending = ""
         self._reading = reading = MarkupReader()
-        self._blocks = blocks = Blocks(reading, code_note)
+        self._blocks = blocks = Blocks(reading, BlockNotes(notes) if isinstance(notes, str) else notes)
         directions = StageDirections(reading)
         bare = BareFormulas(reading, directions)
         tags, links, formulas = Tags(reading), Links(reading, directions), Formulas(reading, bare)

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric.types import (
     CertificatePublicKeyTypes,
@@ -62,7 +63,11 @@ def read_certificate(cert_file: Path, key_file: Path, now: datetime | None = Non
         hint = "a private key: exchange the two files" if b"PRIVATE KEY-----" in content else "no PEM certificate"
         raise CertificateError(f"{cert_file}: holds {hint} (-----BEGIN CERTIFICATE-----)") from error
     key = _key(key_file)
-    if _public_bytes(key.public_key()) != _public_bytes(found.public_key()):
+    try:
+        certified = _public_bytes(found.public_key())
+    except (UnsupportedAlgorithm, ValueError) as error:
+        raise _unsupported(cert_file, error) from error
+    if _public_bytes(key.public_key()) != certified:
         raise CertificateError(
             f"{key_file}: the key does not belong to the certificate {cert_file}; name the key that it was made with, "
             "and put the server's own certificate first in the file"
@@ -104,9 +109,18 @@ def _key(key_file: Path) -> PrivateKeyTypes:
             f"{key_file}: the key is encrypted; write it without a passphrase (openssl pkey -in OLD -out NEW, then "
             "chmod 600 NEW)"
         ) from error
-    except Exception as error:  # ValueError, UnsupportedAlgorithm
+    except UnsupportedAlgorithm as error:
+        raise _unsupported(key_file, error) from error
+    except Exception as error:  # ValueError
         hint = "a certificate: exchange the two files" if b"BEGIN CERTIFICATE-----" in content else "no PEM key"
         raise CertificateError(f"{key_file}: holds {hint} (-----BEGIN PRIVATE KEY-----)") from error
+
+
+def _unsupported(file: Path, error: Exception) -> CertificateError:
+    reason = " ".join(str(error).split()).rstrip(".")
+    return CertificateError(
+        f"{file}: its kind of key cannot be used ({reason}); make a certificate with an EC key (P-256) or an RSA key"
+    )
 
 
 def _content(file: Path, what: str) -> bytes:

@@ -33,6 +33,9 @@ jitter buffer and device.
 RESUME_WAIT = "look"
 """Name of an `endpoint_wait` span: the first audio is ready and held, because the user may be resuming."""
 
+HOME_WAIT = "home"
+"""Name of a `queue` span: the first audio is ready and waits for the home to confirm what it says."""
+
 STAGES: tuple[Stage, ...] = get_args(Stage)
 """All stages, in the same order."""
 

@@ -44,6 +44,7 @@ class Router:
 
     Attributes:
         name: Name in the trace until an endpoint is chosen.
+        models: The client of each endpoint.
         routing: The endpoints, in the order of the models.
         sizes: How small and large models share the questions; None if no endpoint has a size.
     """
@@ -72,7 +73,7 @@ class Router:
         if len(models) != len(routing.endpoints):
             raise ValueError(f"{len(models)} models for {len(routing.endpoints)} endpoints: each needs one of its own")
         self.routing = routing
-        self._models = tuple(models)
+        self.models = tuple(models)
         self._first_token_timeout_s = first_token_timeout_s
         self.sizes = (sizes or SizeRules()) if routing.sized else None
         self._replaced: set[Size] = set()  # sizes in whose place the other one answers
@@ -82,14 +83,14 @@ class Router:
         """The policy and the endpoints."""
         sizes = [f" ({endpoint.size})" if endpoint.size else "" for endpoint in self.routing.endpoints]
         names = ", ".join(one.name + size for one, size in zip(self.routing.endpoints, sizes, strict=True))
-        return f"{len(self._models)} endpoints, {self.routing.policy}: {names}"
+        return f"{len(self.models)} endpoints, {self.routing.policy}: {names}"
 
     async def load(self) -> None:
         """Opens connections to the endpoints that may be asked next. Call it again when speech starts."""
         next_few = self.routing.next_few(asyncio.get_running_loop().time(), MAX_WARM)
         async with asyncio.TaskGroup() as group:
             for number in next_few:
-                group.create_task(self._models[number].load(), name=f"warm {self._models[number].name}")
+                group.create_task(self.models[number].load(), name=f"warm {self.models[number].name}")
 
     def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         """Answers the last message: see `ChatModel.stream`."""
@@ -116,7 +117,7 @@ class Router:
         closed, failure = False, None
         # GeneratorExit and errors must not leave through the task group, which would wrap them in an exception group.
         async with asyncio.TaskGroup() as group:
-            requests = _Requests(self._models, request.messages, request.options, group)
+            requests = _Requests(self.models, request.messages, request.options, group)
             try:
                 effects: list[Effect] | None = hedged.begin(loop.time())
                 while failure is None and effects is not None:
@@ -152,7 +153,7 @@ class Router:
     async def aclose(self) -> None:
         """Closes the connections of all models. Idempotent; bounded in time, as each model is."""
         async with asyncio.TaskGroup() as group:
-            for model in self._models:
+            for model in self.models:
                 group.create_task(model.aclose(), name=f"close {model.name}")
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from assistant.history.items import ItemId, UserMessage
+from assistant.storage.conversation_file import ConversationFile
 from assistant.storage.conversation_store import ConversationStore
 from assistant.trace import file as trace_file
 from audio.private_file import make_private_folder, open_private
@@ -41,7 +42,8 @@ def test_trace_is_private(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("umask")
 def test_kept_conversation_is_private(tmp_path: Path) -> None:
     async def scene() -> ConversationStore:
-        memory = ConversationStore.create(tmp_path / "new" / "folder", "c", "2027-01-31T09:30:00+00:00", pytest.fail)
+        file = ConversationFile(tmp_path / "new" / "folder" / "c.sqlite3", lambda: 0.0)
+        memory = ConversationStore(file, "c", "2027-01-31T09:30:00+00:00", pytest.fail)
         async with asyncio.TaskGroup() as tasks:
             writer = tasks.create_task(memory.run())
             memory.remember([UserMessage(ItemId("item_1"), "hello", spoken=True)])

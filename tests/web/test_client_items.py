@@ -17,6 +17,7 @@ from audio.errors import SttError
 from web import recording_transcriber
 from web.connection import Connections, _Conversation
 from web.recording_transcriber import MAX_WAITING
+from web.shared_limits import SharedLimits
 from web.wire.realtime import Realtime
 from web.wire.session_config import SessionOffer
 
@@ -221,6 +222,40 @@ def test_recordings_of_too_many_bytes_at_once_are_refused(monkeypatch: pytest.Mo
         assert harness.errors == ["rate_limit_exceeded"]
 
     run_scene(scene, ItemHarness())
+
+
+def test_recordings_of_all_conversations_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    shared = SharedLimits()
+    monkeypatch.setattr(recording_transcriber, "MAX_WAITING_BYTES_OF_ALL", 100_000)
+
+    async def scene(harness: SessionHarness) -> None:
+        assert isinstance(harness, ItemHarness)
+        shared.apply_to(harness.talk)
+        shared.recordings.bytes += 99_000  # of another conversation
+        await harness.add(sound(0.1))
+        assert harness.errors == []
+        await harness.add(sound(0.1))
+        assert harness.errors == ["rate_limit_exceeded"]
+        await asyncio.sleep(5)
+        assert shared.recordings.bytes == 99_000
+        shared.recordings.bytes += 2000
+        await harness.add(sound(0.1))
+        assert harness.errors == ["rate_limit_exceeded"] * 2
+
+    run_scene(scene, ItemHarness())
+
+
+def test_recordings_of_a_conversation_that_ends_wait_no_longer() -> None:
+    shared = SharedLimits()
+
+    async def scene(harness: SessionHarness) -> None:
+        assert isinstance(harness, ItemHarness)
+        shared.apply_to(harness.talk)
+        await harness.add(sound(0.5))
+        assert shared.recordings.bytes > 0
+
+    run_scene(scene, ItemHarness())
+    assert shared.recordings.bytes == 0
 
 
 def test_lost_connection_drops_the_responses_that_wait_for_recordings() -> None:

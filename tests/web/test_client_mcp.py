@@ -14,6 +14,8 @@ from wire_client import Client, Event
 from assistant.config.mcp_hosts import McpHosts
 from assistant.tools.client_mcp import ClientServer, McpCallError, McpTool
 from llm.chat import FunctionCall
+from web.http_api import rate_limits
+from web.http_api.rate_limits import Rate
 
 SCHEMA = '{"type":"object"}'
 WEATHER = McpTool("weather", "The weather at a place.", SCHEMA, '{"readOnlyHint": true}', read_only=True)
@@ -215,6 +217,35 @@ def test_same_servers_are_not_listed_again_and_others_are_left() -> None:
 
     harness, _ = run(scene)
     assert harness.model.options[0].functions == ()
+
+
+def test_servers_that_change_their_headers_again_and_again_are_not_all_connected(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(rate_limits.RATES, "mcp_servers", Rate(3, 0.1))
+
+    async def scene(harness: SessionHarness, servers: ScriptedServers) -> None:
+        for number in range(20):
+            await harness.update(tools=[{**HOME, "headers": {"X-Number": str(number)}}])
+        await harness.until("mcp_list_tools.failed", 17)
+        assert len(servers.listed) == 3
+        await asyncio.sleep(20)
+        await listed(harness, {**HOME, "headers": {"X-Number": "20"}})
+
+    harness, _ = run(scene)
+    assert "too many new MCP servers" in harness.events("error")[0]["error"]["message"]
+
+
+def test_servers_of_all_conversations_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(rate_limits.RATES, "mcp_servers_of_all", Rate(1, 0.001))
+
+    async def scene(harness: SessionHarness, servers: ScriptedServers) -> None:
+        assert harness.talk.mcp.rates.allows("mcp_servers_of_all", "")  # another conversation
+        await harness.update(tools=[HOME])
+        await harness.until("mcp_list_tools.failed")
+        assert servers.listed == []
+
+    run(scene)
 
 
 # ---- calls ----

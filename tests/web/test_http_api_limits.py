@@ -24,10 +24,12 @@ from session_server import (
     settings_for,
 )
 from simulation import ScriptedVoice
+from starlette.requests import Request
 
 from audio.tts import Chunk
 from web.http_api import bodies, transcriptions
-from web.http_api.bodies import MAX_JSON_BYTES, MAX_UPLOAD_BYTES, SPEECH_PATH, TRANSCRIPTIONS_PATH
+from web.http_api.bodies import MAX_JSON_BYTES, MAX_UPLOAD_BYTES, SPEECH_PATH, TRANSCRIPTIONS_PATH, BodyReader
+from web.http_api.errors import ApiError
 
 TOKEN = "a-token-of-enough-characters"
 SECRETS = "/v1/realtime/client_secrets"
@@ -180,6 +182,34 @@ def test_bodies_beyond_the_limit_are_refused(tmp_path: Path) -> None:
             async with asyncio.timeout(5):
                 await reader.read()
             writer.close()
+
+    asyncio.run(main())
+
+
+def test_slow_bodies_of_one_address_do_not_stop_the_others() -> None:
+    async def main() -> None:
+        reader = BodyReader()
+
+        async def read(address: str, *parts: bytes) -> str:
+            waiting = iter(parts)
+
+            async def receive() -> dict[str, Any]:
+                if (part := next(waiting, None)) is None:
+                    await asyncio.get_running_loop().create_future()
+                return {"type": "http.request", "body": part, "more_body": False}
+
+            scope = {"type": "http", "method": "POST", "path": SECRETS, "headers": [], "client": (address, 1)}
+            return await reader.text(Request(scope, receive))
+
+        slow = [asyncio.create_task(read("10.0.0.1")) for _ in range(reader.most_of_address)]
+        await asyncio.sleep(0)
+        with pytest.raises(ApiError, match="maximum number of bodies"):
+            await read("10.0.0.1", b"{}")
+        assert await read("10.0.0.2", b"{}") == "{}"
+        for task in slow:
+            task.cancel()
+        await asyncio.wait(slow)
+        assert await read("10.0.0.1", b"{}") == "{}"
 
     asyncio.run(main())
 

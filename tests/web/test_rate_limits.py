@@ -7,9 +7,13 @@ from pathlib import Path
 import httpx
 import pytest
 from session_server import ScriptedEngineLoader, session_server, settings_for
+from starlette.types import Message, Receive, Scope, Send
 
+from web.access_control import AccessControl
+from web.app import _Gate
 from web.http_api import rate_limits
 from web.http_api.rate_limits import MAX_CLIENTS, RATES, Rate, RateLimits
+from web.metrics import Metrics
 
 
 @dataclass
@@ -54,6 +58,55 @@ def test_several_tokens_of_one_request_have_one_rate() -> None:
     for number in range(RATES["requests"].burst):
         assert limits.allows("requests", "10.0.0.1", ["Bearer one", f"Bearer {number}"])
     assert not limits.allows("requests", "10.0.0.1", ["Bearer one", "Bearer other"])
+
+
+def test_ipv6_addresses_of_one_network_have_one_rate() -> None:
+    limits = RateLimits(Clock())
+    burst = RATES["connections"].burst
+    assert all(limits.allows("connections", f"2001:db8:1:2::{number:x}") for number in range(burst))
+    assert not limits.allows("connections", "2001:db8:1:2:ffff::1")
+    assert limits.allows("connections", "2001:db8:1:3::1")
+    assert limits.allows("connections", "::ffff:10.0.0.1")
+    assert limits.allows("connections", "::ffff:10.0.0.2")
+
+
+@pytest.mark.parametrize("path", ["/v1/realtime", "/v1/phone"])
+def test_address_that_opens_websockets_too_fast_is_refused(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(rate_limits.RATES, "connections", Rate(3, 1.0))
+
+    async def reached(_scope: Scope, _receive: Receive, _send: Send) -> None:
+        answers.append(101)
+
+    async def send(message: Message) -> None:
+        if message["type"] == "websocket.http.response.start":
+            answers.append(message["status"])
+            assert (b"retry-after", b"1") in message["headers"]
+
+    async def receive() -> Message:
+        return {"type": "websocket.connect"}
+
+    async def connect(address: str) -> None:
+        headers = [(b"host", b"repartee.example")]
+        scope: Scope = {
+            "type": "websocket", "path": path, "scheme": "ws", "headers": headers, "client": (address, 1),
+            "query_string": b"", "subprotocols": [], "extensions": {"websocket.http.response": {}},
+        }  # fmt: skip
+        await gate(scope, receive, send)
+
+    async def main() -> None:
+        for _ in range(4):
+            await connect("203.0.113.1")
+        await connect("203.0.113.2")
+        assert answers == [101, 101, 101, 429, 101]
+        answers.clear()
+        for _ in range(9):
+            await connect("127.0.0.1")
+        assert answers == [101] * 9
+
+    answers: list[int] = []
+    allowed = AccessControl("0.0.0.0", 80, insecure=True, allowed_hosts=["repartee.example"])
+    gate = _Gate(reached, allowed, Metrics(), None)
+    asyncio.run(main())
 
 
 def test_clients_are_forgotten_in_order() -> None:

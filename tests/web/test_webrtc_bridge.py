@@ -197,3 +197,62 @@ def test_answer_asks_for_redundant_frames() -> None:
     assert payload_type == 111
     assert answer.count("a=fmtp:111") == 1
     assert "useinbandfec=1" in answer
+
+
+# ---- responses outside of the conversation ----
+
+
+def play(bridge: CallBridge, response: str, ms: int, level: int) -> None:
+    delta = base64.b64encode(np.full(24 * ms, level, "<i2").tobytes()).decode()
+    bridge.on_event(text("response.output_audio.delta", response_id=response, item_id=f"i{response}", delta=delta))
+
+
+def frames(bridge: CallBridge, count: int) -> list[int]:
+    """Returns the level of each frame; 0 for silence."""
+    sent = [bridge.next_frame(number * 0.02) for number in range(count)]
+    assert all(frame is None or frame.min() == frame.max() for frame in sent), "two responses in one frame"
+    return [0 if frame is None else int(frame[0]) for frame in sent]
+
+
+def begin_beside(bridge: CallBridge, response: str = "o") -> None:
+    bridge.on_event(text("response.created", response={"id": response, "conversation_id": None}))
+
+
+def done(bridge: CallBridge, response: str) -> None:
+    bridge.on_event(text("response.done", response={"id": response, "status": "completed"}))
+
+
+def test_response_outside_of_the_conversation_waits_until_the_reply_is_over() -> None:
+    bridge = CallBridge()
+    begin_beside(bridge)
+    play(bridge, "r", 40, 1)
+    play(bridge, "o", 40, 2)
+    done(bridge, "o")
+    assert frames(bridge, 3) == [1, 1, 0]  # the reply is not complete
+    play(bridge, "r", 20, 1)
+    done(bridge, "r")
+    assert frames(bridge, 4) == [1, 2, 2, 0]
+
+
+def test_reply_goes_before_sound_outside_of_the_conversation_that_plays() -> None:
+    bridge = CallBridge()
+    begin_beside(bridge)
+    play(bridge, "o", 100, 2)
+    done(bridge, "o")
+    assert frames(bridge, 2) == [2, 2]
+    play(bridge, "r", 40, 1)
+    done(bridge, "r")
+    assert frames(bridge, 6) == [1, 1, 2, 2, 2, 0]
+    starts = [event["response_id"] for event in told(bridge) if event["type"] == "output_audio_buffer.started"]
+    assert starts == ["o", "r"]
+
+
+def test_sound_outside_of_the_conversation_that_waits_is_limited() -> None:
+    bridge = CallBridge()
+    begin_beside(bridge)
+    play(bridge, "r", 20, 1)
+    for _ in range(130):
+        play(bridge, "o", 1000, 2)
+    assert "output_audio_buffer.cleared" in [event["type"] for event in told(bridge)]
+    done(bridge, "r")
+    assert frames(bridge, 2) == [1, 0]

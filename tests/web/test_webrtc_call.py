@@ -2,11 +2,13 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from aiortc import RTCCertificate, RTCDtlsTransport, RTCIceGatherer, RTCIceTransport, RTCSctpTransport
+from aiortc.rtcsctptransport import DataChunk
 from scripted_engines import SequenceModel, SequenceRecognizer, engines_of
 from simulation import ScriptedVoice
 from starlette.types import Message
@@ -17,7 +19,7 @@ from web.http_api.errors import ApiError
 from web.session_acceptor import pass_config
 from web.session_offer import engines_for
 from web.webrtc import call as webrtc_call
-from web.webrtc.call import Call
+from web.webrtc.call import Call, limit_unfinished
 from web.webrtc.calls import _scope_of
 from web.webrtc.session import config_of_form
 from web.wire.session_config import SessionConfig, SessionOffer
@@ -94,12 +96,67 @@ def test_only_the_call_of_a_client_secret_has_timers_of_its_own(secret: SessionC
     assert (kept is timers) == (secret is None)
 
 
+# ---- a data channel whose client sends parts of messages without an end ----
+
+FIRST, LAST = 2, 1
+
+
+def part(number: int, flags: int = 0, *, size: int = 1000, stream: int = 0) -> DataChunk:
+    """The part of a message with this number. A message begins and ends with the flags."""
+    chunk = DataChunk(flags=flags)
+    chunk.tsn, chunk.stream_id, chunk.stream_seq, chunk.protocol = number, stream, 0, 51
+    chunk.user_data = b"x" * size
+    return chunk
+
+
+def unfinished_parts(parts: Iterable[DataChunk]) -> tuple[bool, int, int]:
+    """Receives parts. Returns whether the call was ended, and the parts and bytes that are kept."""
+    kept: list[tuple[bool, int, int]] = []
+
+    async def test(call: Call) -> None:
+        gatherer = RTCIceGatherer()
+        transport = RTCSctpTransport(
+            RTCDtlsTransport(RTCIceTransport(gatherer), [RTCCertificate.generateCertificate()])
+        )
+        transport._last_received_tsn = 0
+        limit_unfinished(transport, call._on_excess)
+        for one in parts:
+            await transport._receive_data_chunk(one)
+        chunks = [one for stream in transport._inbound_streams.values() for one in stream.reassembly]
+        kept.append((call._over, len(chunks), sum(len(one.user_data) for one in chunks)))
+
+    run(test)
+    return kept[0]
+
+
+@pytest.mark.parametrize("size", [1, 1000])
+def test_message_without_an_end_ends_the_call(size: int) -> None:
+    over, parts, size = unfinished_parts(part(number, FIRST * (number == 1), size=size) for number in range(1, 8000))
+    assert over
+    assert parts <= webrtc_call.MAX_UNFINISHED_PARTS
+    assert size <= (1 << 20) + webrtc_call.MAX_UNFINISHED_BYTES + 1000
+
+
+def test_many_streams_end_the_call() -> None:
+    over, parts, _ = unfinished_parts(part(number, FIRST, stream=number, size=1) for number in range(1, 1000))
+    assert over
+    assert parts <= webrtc_call.MAX_STREAMS
+
+
+def test_long_message_that_ends_is_received() -> None:
+    longest = [part(number, FIRST * (number == 1) + LAST * (number == 1000)) for number in range(1, 1001)]
+    assert unfinished_parts(longest) == (False, 0, 0)
+
+
 def test_session_of_a_form_is_checked_against_what_the_server_offers() -> None:
     form = '{"prompt": {"id": "plain"}}'
     offering = replace(SERVICE, offer=SessionOffer(prompts={"plain": "Be kind."}))
     assert config_of_form(SessionConfig(), form, offering).instructions == "Be kind."
     with pytest.raises(ApiError):
         config_of_form(SessionConfig(), form, SERVICE)
+    with pytest.raises(ApiError, match="'p', which is not in server.prompts") as refused:
+        config_of_form(SessionConfig(), '{"prompt": {"id": "p"}}', offering)
+    assert "plain" not in str(refused.value), "the names of prompts are told to nobody"
 
 
 def test_session_of_a_form_with_too_many_values_is_not_parsed() -> None:

@@ -25,6 +25,7 @@ from session_server import (
 from webrtc_caller import WebRtcCaller, has_network, in_call, offered
 
 from audio.units import REPLY_RATE_HZ, Pcm
+from web.http_api import bodies
 from web.webrtc import call as webrtc_call
 from web.webrtc import calls as webrtc_calls
 
@@ -301,6 +302,25 @@ def test_wrong_requests_get_errors_that_say_why(tmp_path: Path) -> None:
             status, error = await post(server, content=wrong, headers=SDP)
             assert (status, error["code"]) == (400, "invalid_offer")
             await over(server)
+
+    run(main)
+
+
+def test_offers_that_arrive_slowly_do_not_block_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webrtc_calls, "MAX_ANSWERING", 1)
+    monkeypatch.setattr(bodies, "OFFER_TIMEOUT_S", 1.0)
+
+    async def main() -> None:
+        async with session_server(loader(tmp_path)) as server:
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            head = f"POST /v1/realtime/calls HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nContent-Length: 9000\r\n"
+            writer.write(f"{head}Content-Type: application/sdp\r\n\r\nv=0".encode())
+            await writer.drain()
+            await asyncio.sleep(0.2)
+            async with in_call(server.port):
+                pass
+            assert b" 408 " in await reader.readline()
+            writer.close()
 
     run(main)
 

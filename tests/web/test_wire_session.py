@@ -143,7 +143,7 @@ def test_profiles_map_to_eagerness(profile: Profile) -> None:
         ({"output_modalities": ["video"]}, "invalid_value", "session.output_modalities[0]", "'video'"),
         ({"max_output_tokens": 0}, "invalid_value", "session.max_output_tokens", "1 to 32768"),
         ({"max_output_tokens": "lots"}, "invalid_type", "session.max_output_tokens", "or 'inf'"),
-        ({"prompt": {"id": "p"}}, "invalid_value", "session.prompt.id", "server.prompts"),
+        ({"prompt": {"id": "p"}}, "invalid_value", "session.prompt.id", "is 'p', which is not in server.prompts"),
         (
             {"tools": [{"type": "mcp", "server_label": "x", "server_url": "https://x"}]},
             "not_supported", "session.tools[0].server_url", "allows no MCP servers",
@@ -386,8 +386,11 @@ def test_session_object_has_all_fields() -> None:
             "duck": False,
             "playout": False,
             "listening_sounds": False,
+            "reloads": False,
             "told": False,
             "interrupt_after_ms": None,
+            "endpoint": None,
+            "words": None,
         },
     }
 

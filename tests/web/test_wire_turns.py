@@ -15,6 +15,7 @@ from assistant.events import (
     FunctionCalled,
     InterimWords,
     ItemForgotten,
+    MarkupWritten,
     McpApprovalRequested,
     McpCallEnded,
     McpCallStarted,
@@ -99,6 +100,7 @@ def spoken_turn(client: Client) -> None:
         UserTurnCommitted(1, HEARD.text, False, HEARD, 1020.4, "spoken"),
         ReplyStarted(REPLY, ASSISTANT, spoken=True),
         ChunkSpoken(REPLY, "It is noon."),
+        MarkupWritten(REPLY, "It is **noon**."),
         WordsTimed(
             REPLY, (TimedWord("It", 0.04, 120.0, estimated=False), TimedWord("is", 120.0, 200.06, estimated=True))
         ),

@@ -4,8 +4,9 @@ A body is read only after access control has allowed the request. While it is no
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from collections import Counter
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -25,11 +26,14 @@ SECRETS_PATH = "/v1/realtime/client_secrets"
 SESSIONS_PATH = "/v1/realtime/sessions"
 SPEECH_PATH = "/v1/audio/speech"
 TRANSCRIPTIONS_PATH = "/v1/audio/transcriptions"
+SETUP_TEST_PATH = "/v1/repartee/setup/test"
+SETUP_SAVE_PATH = "/v1/repartee/setup/save"
 
 MAX_JSON_BYTES = 1_000_000
 """As for an event of the WebSocket without sound."""
 MAX_UPLOAD_BYTES = 25 << 20
 """Longest recording; the limit of OpenAI's service."""
+MAX_SETUP_BYTES = 16 << 10
 _FORM_BYTES = 64 << 10
 """Room for the other fields of a form and its boundaries."""
 
@@ -40,6 +44,8 @@ MAX_BYTES: Mapping[str, int] = MappingProxyType(
         CALLS_PATH: MAX_JSON_BYTES,
         SPEECH_PATH: MAX_JSON_BYTES,
         TRANSCRIPTIONS_PATH: MAX_UPLOAD_BYTES + _FORM_BYTES,
+        SETUP_TEST_PATH: MAX_SETUP_BYTES,
+        SETUP_SAVE_PATH: MAX_SETUP_BYTES,
     }
 )
 """Longest body by path. Bodies of other paths are ignored."""
@@ -51,6 +57,8 @@ BODY_TIMEOUT_S = 60.0
 """Time limit for a whole body."""
 STALL_TIMEOUT_S = 10.0
 """Time limit for the next part of a body."""
+OFFER_TIMEOUT_S = 10.0
+"""Time limit for the offer of a call, a few kilobytes."""
 
 PARSED_BYTES = 8 << 10
 """Bytes of a form that are parsed before other tasks of the event loop run."""
@@ -71,13 +79,15 @@ class BodyReader:
     """Reads bodies, a limited number at a time, which bounds the memory they occupy.
 
     Attributes:
-        most_objects: JSON bodies that are read at a time.
+        most_objects: JSON bodies and offers that are read at a time.
+        most_of_address: Those of one address, so that a client that sends slowly does not stop the others.
         most_forms: Forms that are read at a time.
     """
 
     most_objects: int = 50
+    most_of_address: int = 12
     most_forms: int = 8
-    _objects: int = field(default=0, init=False)
+    _objects: Counter[str] = field(default_factory=Counter, init=False)
     _forms: int = field(default=0, init=False)
 
     async def json_object(self, request: Request) -> dict[str, Any]:
@@ -94,14 +104,9 @@ class BodyReader:
 
     async def text(self, request: Request) -> str:
         """Returns the body as text. Raises ApiError."""
-        if self._objects >= self.most_objects:
-            raise _too_many()
-        self._objects += 1
-        try:
+        with self._object(request):
             async with _bounded(request) as chunks:
                 body = b"".join([chunk async for chunk in chunks])
-        finally:
-            self._objects -= 1
         try:
             return body.decode()
         except UnicodeDecodeError as error:
@@ -109,14 +114,23 @@ class BodyReader:
 
     async def text_form(self, request: Request) -> dict[str, str]:
         """Returns the fields of a multipart body, all of which are texts of up to `MAX_JSON_BYTES`. Raises ApiError."""
-        if self._objects >= self.most_objects:
-            raise _too_many()
-        self._objects += 1
-        try:
+        with self._object(request):
             items = await _items(request, max_files=MAX_TEXTS, max_part_size=MAX_JSON_BYTES)
             return {name: await _text_of(value, name) for name, value in items}
+
+    @contextmanager
+    def _object(self, request: Request) -> Generator[None]:
+        """Occupies a place while a body other than a recording is read. Raises ApiError."""
+        address = request.client.host if request.client else ""
+        if self._objects.total() >= self.most_objects or self._objects[address] >= self.most_of_address:
+            raise _too_many()
+        self._objects[address] += 1
+        try:
+            yield
         finally:
-            self._objects -= 1
+            self._objects[address] -= 1
+            if not self._objects[address]:
+                del self._objects[address]
 
     async def form(self, request: Request) -> "Form":
         """Returns the fields of a multipart body. Its file is kept in memory only. Raises ApiError."""
@@ -191,8 +205,9 @@ async def _parsed(request: Request) -> Form:
 @asynccontextmanager
 async def _bounded(request: Request) -> AsyncGenerator[AsyncGenerator[bytes]]:
     """Gives the parts of a body within the time limit. Raises ApiError."""
+    is_offer = request.scope["path"] == CALLS_PATH
     try:
-        async with asyncio.timeout(BODY_TIMEOUT_S):
+        async with asyncio.timeout(min(OFFER_TIMEOUT_S, BODY_TIMEOUT_S) if is_offer else BODY_TIMEOUT_S):
             yield _limited(request, MAX_BYTES[request.scope["path"]])
     except TimeoutError as error:
         raise ApiError(408, "body_timeout", "the body did not arrive in time") from error

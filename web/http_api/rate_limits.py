@@ -4,7 +4,9 @@ A client is an address together with its token: two users behind one address hav
 differ. Only hashes of tokens are kept.
 """
 
+import asyncio
 import hashlib
+import ipaddress
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -27,9 +29,17 @@ class Rate:
     per_s: float
 
 
-Kind = Literal["requests", "client_secrets"]
+Kind = Literal["requests", "client_secrets", "connections", "mcp_servers", "mcp_servers_of_all"]
+"""What is limited: HTTP requests; those for client secrets; WebSockets of an address; the MCP servers that one
+conversation names, and those that all conversations name."""
 
-RATES: dict[Kind, Rate] = {"requests": Rate(120, 10.0), "client_secrets": Rate(30, 0.5)}
+RATES: dict[Kind, Rate] = {
+    "requests": Rate(120, 10.0),
+    "client_secrets": Rate(30, 0.5),
+    "connections": Rate(120, 5.0),
+    "mcp_servers": Rate(32, 0.5),
+    "mcp_servers_of_all": Rate(256, 10.0),
+}
 
 
 @dataclass(slots=True)
@@ -53,7 +63,7 @@ class RateLimits:
                 client another rate for each spelling.
         """
         rate, known = RATES[kind], self._left.setdefault(kind, OrderedDict())
-        client = hashlib.sha256(f"{address}\n{_token(tuple(keys))}".encode(errors="replace")).digest()
+        client = hashlib.sha256(f"{_network(address)}\n{_token(tuple(keys))}".encode(errors="replace")).digest()
         now_s = self.now_s()
         left, counted_s = known.pop(client, (float(rate.burst), now_s))
         left = min(float(rate.burst), left + (now_s - counted_s) * rate.per_s)
@@ -62,6 +72,20 @@ class RateLimits:
         while len(known) > MAX_CLIENTS:
             known.popitem(last=False)
         return allowed
+
+
+def loop_rates() -> RateLimits:
+    """Returns rates by the clock of the event loop."""
+    return RateLimits(lambda: asyncio.get_running_loop().time())
+
+
+def _network(address: str) -> str:
+    """Returns the part of an IPv6 address that a provider assigns, as one customer has 2^64 of them; else `address`."""
+    try:
+        parsed = ipaddress.IPv6Address(address)
+    except ValueError:
+        return address
+    return str(parsed.ipv4_mapped or parsed.packed[:8].hex())
 
 
 def _token(keys: tuple[str, ...]) -> str:

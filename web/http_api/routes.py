@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
+from assistant.setup.chosen_engines import EngineChoices
 from assistant.setup.engine_loader import EngineLoader
+from assistant.storage.conversation_file import ConversationFile
 from web.access_control import CALLS_PATH
 from web.api_paths import RealtimeEndpoint
 from web.http_api.bodies import (
@@ -23,6 +25,13 @@ from web.http_api.secret_endpoints import SecretEndpoints
 from web.http_api.serving import ApiEndpoint, AudioSlots, Handler, ServerState
 from web.http_api.speech import Speech
 from web.http_api.transcriptions import Transcriptions
+from web.page_api.conversations import conversation_routes
+from web.page_api.reachable import Reachability
+from web.page_api.settings import PATH as SETTINGS_PATH
+from web.page_api.settings import PageSettings
+from web.page_api.setup import PageSetup, SetupParts, setup_routes
+from web.page_api.voice_sample import MAX_SAMPLES, VoiceSample
+from web.page_api.voice_sample import PATH as SAMPLE_PATH
 from web.webrtc.calls import Calls
 from web.wire.session_config import SessionConfig
 from web.wire.session_object import Service
@@ -40,11 +49,15 @@ class ApiParts:
         engine_loader: Its voice and recognizer are used.
         initial_config: Returns the settings of a session; takes the name of the voice.
         service: Returns the description of the server.
+        choices: The engines that clients may choose; None: the page has no settings of the server.
+        conversations: The conversations that are kept for browsers; None: none are.
     """
 
     engine_loader: EngineLoader
     initial_config: Callable[[str], SessionConfig]
     service: Callable[[], Service]
+    choices: EngineChoices | None = None
+    conversations: ConversationFile | None = None
 
 
 def make_calls(parts: ApiParts, state: ServerState, session_acceptor: ASGIApp) -> Calls:
@@ -61,8 +74,13 @@ def api_routes(
     *,
     max_audio_requests: int,
     calls: Calls | None = None,
+    setup: SetupParts | None = None,
 ) -> list[BaseRoute]:
-    """Returns the routes. Without audio requests (0) there are no audio endpoints, without `calls` no WebRTC calls."""
+    """Returns the routes.
+
+    Without audio requests (0) there are no audio endpoints, without `calls` no WebRTC calls, without `setup` no first
+    set-up on the page.
+    """
 
     def answered(method: str, handle: Handler) -> ApiEndpoint:
         return ApiEndpoint(method, handle, count_refused, rates)
@@ -100,7 +118,14 @@ def api_routes(
         Route(SESSIONS_PATH, answered("POST", secret.session)),
         Route(MODELS_PATH, answered("GET", models.all)),
         Route(f"{MODELS_PATH}/{{name:path}}", answered("GET", models.one)),
+        *conversation_routes(parts.conversations, answered),
     ]
+    if setup is not None:
+        routes += setup_routes(PageSetup(setup, bodies, state), answered)
+    if parts.choices is not None:
+        settings = PageSettings(parts.choices, state, Reachability())
+        sample = VoiceSample(parts.choices, AudioSlots(MAX_SAMPLES), state)
+        routes += [Route(SETTINGS_PATH, answered("GET", settings.get)), Route(SAMPLE_PATH, answered("GET", sample.get))]
     if calls is not None:
         routes += [
             Route(CALLS_PATH, answered("POST", calls.create)),

@@ -141,7 +141,7 @@ class Speech:
 
 async def _sentences(written: str) -> list[str]:
     """Returns what is spoken at once. Takes up to 30 ms, so other tasks of the event loop run in between."""
-    chunker, found = Chunker(code_note=""), []
+    chunker, found = Chunker(notes=""), []
     for at in range(0, len(written), SPLIT_CHARS):
         found += [chunk.text for chunk in chunker.feed(written[at : at + SPLIT_CHARS])]
         await asyncio.sleep(0)

@@ -30,6 +30,9 @@ CALL_EVENTS = ("output_audio_buffer.started", "output_audio_buffer.stopped")
 _INTERRUPTED = frozenset({"cancelled", "failed"})
 """Statuses of a response whose rest must not be played."""
 
+_MOST_BESIDE = 32
+"""Responses outside of the conversation that are known: more than can be in progress."""
+
 _DELTA = '{"type":"response.output_audio.delta"'
 
 
@@ -57,6 +60,7 @@ class CallBridge:
         self.resumable = False
         self.began = False
         self.refused: tuple[str, str] | None = None
+        self._beside: deque[str] = deque(maxlen=_MOST_BESIDE)  # responses outside of the conversation
         self._cleared: str | None = None  # the response whose sound was dropped last
         self._played_ms: dict[str, float] = {}
 
@@ -131,6 +135,10 @@ class CallBridge:
         kind = _type_of(text)
         if kind == "response.done":
             self._response_done(json.loads(text)["response"])
+        elif kind == "response.created":
+            response = json.loads(text)["response"]
+            if response.get("conversation_id", "") is None:
+                self._beside.append(response["id"])
         elif kind in {"conversation.item.truncated", "conversation.item.deleted"}:
             self._drop(item_id=json.loads(text)["item_id"])
         elif kind == "output_audio_buffer.cleared":
@@ -149,7 +157,9 @@ class CallBridge:
 
     def _play(self, event: dict[str, Any]) -> None:
         pcm = np.frombuffer(binascii.a2b_base64(event["delta"]), "<i2").astype(np.int16, copy=False)
-        self.outgoing.push(event["response_id"], event["item_id"], pcm)
+        response_id = event["response_id"]
+        if not self.outgoing.push(response_id, event["item_id"], pcm, beside=response_id in self._beside):
+            self._drop(response_id=response_id)
 
     def _response_done(self, response: dict[str, Any]) -> None:
         if response["status"] in _INTERRUPTED:

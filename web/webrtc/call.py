@@ -19,6 +19,7 @@ from aiortc import (
     RTCPeerConnection,
     RTCRtpReceiver,
     RTCRtpSender,
+    RTCSctpTransport,
     RTCSessionDescription,
 )
 from aiortc.mediastreams import MediaStreamError
@@ -49,6 +50,12 @@ MAX_UNSENT_CHARS = 8_000_000
 """Events that wait for the data channel. Beyond it the call ends: the client does not read."""
 MAX_EVENT_CHARS = 250_000
 """Longest event on the data channel; browsers take 256 KiB."""
+
+MAX_UNFINISHED_BYTES = 256 << 10
+"""Parts of messages beyond aiortc's window of 1 MiB, which a client keeps to. Beyond it the call ends."""
+MAX_UNFINISHED_PARTS = 4096
+MAX_STREAMS = 16
+"""Streams of the data connection; each data channel is one. The session has one channel."""
 
 ROUND_TRIP_EVERY_S = 2.0
 
@@ -95,6 +102,8 @@ class Call:
         try:
             async with asyncio.timeout(ANSWER_TIMEOUT_S):
                 await self._peer.setRemoteDescription(RTCSessionDescription(offer, "offer"))
+                if self._peer.sctp is not None:
+                    limit_unfinished(self._peer.sctp, self._on_excess)
                 self._sender = self._peer.addTrack(_ReplyTrack(self._next_packet))
                 known = RTCRtpReceiver.getCapabilities("audio")
                 codecs = [] if known is None else [one for one in known.codecs if one.mimeType.lower() == "audio/opus"]
@@ -248,6 +257,11 @@ class Call:
             self._wait({"type": "websocket.receive", "bytes": message})
             self._pass_on()
 
+    def _on_excess(self) -> None:
+        if not self._over:
+            _log.warning("call %s was ended: its client sends messages without an end", self.call_id)
+            self.hang_up()
+
     # ---- sound ----
 
     def _on_packet(self, payload_type: int, sequence: int, timestamp: int, payload: bytes) -> None:
@@ -329,3 +343,26 @@ def divert_packets(receiver: RTCRtpReceiver, on_packet: Callable[[int, int, int,
         on_packet(packet.payload_type, packet.sequence_number, packet.timestamp, packet.payload)
 
     receiver._handle_rtp_packet = diverted  # type: ignore[method-assign]
+
+
+def limit_unfinished(transport: RTCSctpTransport, on_excess: Callable[[], None]) -> None:
+    """Calls `on_excess` and drops what follows, when a client has sent too many parts of unfinished messages.
+
+    aiortc advertises a window, but keeps what a client sends beyond it, and every part of a message without an end.
+    """
+    receive: Callable[[Any], Awaitable[None]] = transport._receive_data_chunk
+
+    async def limited(chunk: Any) -> None:
+        streams = transport._inbound_streams
+        parts = sum(len(stream.reassembly) for stream in streams.values())
+        is_new = chunk.stream_id not in streams
+        if (
+            transport._advertised_rwnd < -MAX_UNFINISHED_BYTES
+            or parts >= MAX_UNFINISHED_PARTS
+            or (is_new and len(streams) >= MAX_STREAMS)
+        ):
+            on_excess()
+        else:
+            await receive(chunk)
+
+    transport._receive_data_chunk = limited  # type: ignore[method-assign]

@@ -17,11 +17,12 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Scope, Send
 
 from audio.extra import installing
-from web.access_control import CALLS_PATH, REALTIME_PATHS
+from web.access_control import CALLS_PATH, REALTIME_PATHS, is_loopback
 from web.http_api.bodies import BodyReader
 from web.http_api.errors import ApiError
 from web.http_api.serving import ServerState, respond
 from web.session_acceptor import is_guest, pass_config, passed_config
+from web.webrtc.candidates import with_checked_candidates
 from web.webrtc.offer import check_offer
 from web.webrtc.session import config_of_call, config_of_form
 from web.websocket_backpressure import set_abort
@@ -77,12 +78,13 @@ class Calls:
         if make is None or self._tasks is None:
             message = f"this server has no WebRTC: {installing('webrtc')}, or connect to /v1/realtime by WebSocket"
             raise ApiError(501, "webrtc_not_installed", message)
+        offer, session = await self._read(request)  # a client that sends it slowly occupies no place below
+        check_offer(offer)
         if self._answering >= MAX_ANSWERING:
             raise ApiError.busy("the server is answering its maximum number of calls; try again in a moment", 1)
         self._answering += 1
         try:
-            offer, session = await self._read(request)
-            check_offer(offer)
+            offer = with_checked_candidates(offer, is_local=_is_local(request))
             config = self._config(request.scope, session)
             call, answer = await self._begin(self._tasks, make, _scope_of(request.scope, config), offer)
         finally:
@@ -157,6 +159,14 @@ class Calls:
             _log.exception("call %s ended because of an error", call.call_id)
         finally:
             del self._calls[call.call_id]
+
+
+def _is_local(request: Request) -> bool:
+    """Returns whether a client is on this machine: not one that only its proxy shows as such."""
+    headers, client = request.headers, request.client
+    return (
+        client is not None and is_loopback(client.host) and not {"forwarded", "x-forwarded-for"} & set(headers.keys())
+    )
 
 
 def _check_began(call: "Call") -> None:

@@ -4,7 +4,7 @@ from web.http_api.errors import ApiError
 
 MAX_OFFER_CHARS = 64 << 10
 MAX_CANDIDATES = 64
-"""Addresses that are tried. A check is sent to each of them: an offer must not aim many at others."""
+"""Addresses in an offer. Only some of them are tried (`web/webrtc/candidates.py`)."""
 
 
 def check_offer(sdp: str) -> None:

@@ -1,5 +1,8 @@
 """The replies' sound on its way to the client: frames of 20 ms, and what was played when. Pure.
 
+The sound of responses outside of the conversation waits until no reply has sound to send. A reply that begins
+meanwhile goes first: the other sound pauses and goes on after it, so that the two never mix.
+
 The client plays each frame as it comes, a little later than it was sent. So what is sent is what is heard: an
 interruption drops the rest here, within a frame.
 """
@@ -10,22 +13,27 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from audio.units import Pcm, ReplySamples, ms_of_reply_samples
+from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples, ms_of_reply_samples
 from web.webrtc.opus import FRAME_SAMPLES
+
+MAX_BESIDE_S = 120.0
+"""Sound of responses outside of the conversation that may wait. Beyond it, the one that makes more is dropped."""
 
 REPORT_EVERY_FRAMES = 5
 """Playback is reported every 100 ms, and at the first and the last frame of a reply."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Reply:
-    """A reply that is not sent completely. `sent`: samples."""
+    """A reply that is not sent completely. `sent`: samples. `beside`: outside of the conversation."""
 
     response_id: str
     item_id: str
+    beside: bool = False
     waiting: deque[Pcm] = field(default_factory=deque)
     waiting_samples: int = 0
     sent: int = 0
+    frames: int = 0
     complete: bool = False
 
 
@@ -51,20 +59,27 @@ class OutgoingAudio:
         self.started: Callable[[str], None] = lambda _response_id: None
         self.stopped: Callable[[str], None] = lambda _response_id: None
         self._replies: deque[_Reply] = deque()
-        self._dropped: deque[str] = deque(maxlen=8)  # further sound of these is dropped
+        self._dropped: deque[str] = deque(maxlen=32)  # further sound of these is dropped
         self._reports: deque[tuple[float, Playout]] = deque()
-        self._frames = 0
 
-    def push(self, response_id: str, item_id: str, pcm: Pcm) -> None:
-        """Appends sound of a reply: int16 (n,) at 24 kHz."""
+    def push(self, response_id: str, item_id: str, pcm: Pcm, *, beside: bool = False) -> bool:
+        """Appends sound of a reply: int16 (n,) at 24 kHz. `beside`: of a response outside of the conversation.
+
+        Returns False if too much of those waits; nothing is appended then.
+        """
         if response_id in self._dropped:
-            return
+            return True
+        if beside:
+            waiting = sum(one.waiting_samples for one in self._replies if one.beside)
+            if waiting + len(pcm) > MAX_BESIDE_S * REPLY_RATE_HZ:
+                return False
         reply = self._find(response_id)
         if reply is None:
-            reply = _Reply(response_id, item_id)
+            reply = _Reply(response_id, item_id, beside)
             self._replies.append(reply)
         reply.waiting.append(pcm)
         reply.waiting_samples += len(pcm)
+        return True
 
     def complete(self, response_id: str) -> None:
         """Ends a reply whose sound is complete."""
@@ -89,21 +104,20 @@ class OutgoingAudio:
         """Takes the next frame, int16 (480,); None: silence. `heard_s`: when the client will have played it."""
         if not self._replies:
             return None
-        reply = self._replies[0]
+        reply = next((one for one in self._replies if not one.beside), self._replies[0])
         if reply.waiting_samples < FRAME_SAMPLES and not reply.complete:
             return None  # the rest follows
         if reply.sent == 0 and reply.waiting_samples:
-            self._frames = 0
             self.started(reply.response_id)
-            self._report(heard_s - FRAME_SAMPLES / 24_000, reply, finished=False)
+            self._report(heard_s - FRAME_SAMPLES / REPLY_RATE_HZ, reply, finished=False)
         frame = _taken(reply)
         if reply.complete and not reply.waiting_samples:
-            self._replies.popleft()
+            self._replies.remove(reply)
             self._report(heard_s, reply, finished=True)
             self.stopped(reply.response_id)
         else:
-            self._frames += 1
-            if self._frames % REPORT_EVERY_FRAMES == 0:
+            reply.frames += 1
+            if reply.frames % REPORT_EVERY_FRAMES == 0:
                 self._report(heard_s, reply, finished=False)
         return frame
 

@@ -14,7 +14,6 @@ from web.wire.fields import (
     checked,
     flag,
     json_text,
-    listed,
     missing_here,
     not_supported,
     number,
@@ -76,8 +75,10 @@ def prompt_field(offer: SessionOffer) -> Field:
         found = accepted(value, path, _PROMPT, refusals)
         name: str = found["id"]
         if name not in offer.prompts:
-            known = listed(tuple(sorted(offer.prompts))) or "none: the server's configuration has no server.prompts"
-            raise wrong_value(f"{path}.id", f"is {name!r}, which this server does not have", known)
+            # The names are not listed: a client may be anybody.
+            raise FieldError(
+                "invalid_value", f"{path}.id is {name!r}, which is not in server.prompts of the server", f"{path}.id"
+            )
         return _filled(name, offer.prompts[name], found.get("variables", {}), f"{path}.variables", refusals)
 
     return Field(lambda value, path: check(value, path, Refusals()), parts=check)

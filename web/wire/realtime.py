@@ -14,6 +14,7 @@ from assistant.events import (
     FunctionCalled,
     InterimWords,
     ItemForgotten,
+    MarkupWritten,
     McpApprovalRequested,
     McpCallEnded,
     McpCallStarted,
@@ -29,7 +30,7 @@ from assistant.events import (
     UserTurnCommitted,
     WordsTimed,
 )
-from assistant.history.items import Item, ItemId
+from assistant.history.items import ROOT, Item, ItemId
 from assistant.turns.events import ReplyId
 from audio.units import Pcm
 from web.wire.commands import (
@@ -80,6 +81,7 @@ class Realtime:
             expires_at_s: Latest end of the session, in seconds since 1970; None: never.
         """
         self._session = SessionDescription(session_id, service, expires_at_s)
+        self._offer = service.offer
         self._reader = Reader(config, service.language, service.offer)
         self._outbox = Outbox()
         self._order = ItemOrder()
@@ -168,6 +170,12 @@ class Realtime:
             self._reader.config = replace(self.config, voice=voice)
         config = replace(command.config, voice=voice or command.config.voice)
         self._outbox.add("session.updated", {"session": session_object(self._session, config)})
+
+    def choice_failed(self, error: ProtocolError, used: Mapping[str, str]) -> None:
+        """Reports that chosen engines cannot be used. `used`: the fields of `SessionConfig` that apply instead."""
+        self.report(error)
+        self._reader.config = replace(self.config, **used)  # type: ignore[arg-type] - texts only
+        self._outbox.add("session.updated", {"session": session_object(self._session, self.config)})
 
     def input_cleared(self) -> None:
         """Confirms that the input buffer was cleared."""
@@ -288,17 +296,18 @@ class Realtime:
                 | ReplySent() | ReplyStopped()
             ):  # fmt: skip
                 self._responses.on_event(event)
-            case WordsTimed():
+            case WordsTimed() | MarkupWritten():
                 if self.config.extensions.events:
-                    self._responses.place(event)
+                    self._responses.add_extension(event)
             case ItemForgotten(item):
                 self.item_deleted(item)
             case TurnFinished(record):
                 if self.config.extensions.events:
                     trace = record.to_json(told=self.config.extensions.told)
                     self._outbox.add_written(f'{{"type":"repartee.trace","turn":{record.turn},"trace":{trace}')
-            case Problem(what):
-                self._tell_extension("repartee.notice", {"text": what})
+            case Problem(what, language=language):
+                suggested = {"language": language} if language in self._offer.options.languages else {}
+                self._tell_extension("repartee.notice", {"text": what, **suggested})
             case _:
                 assert_never(event)
 
@@ -324,6 +333,17 @@ class Realtime:
         """Tells the client to stop the listening sound, because the user goes on."""
         if self.config.extensions.listening_sounds:
             self._tell_extension("repartee.listening_sound_stopped", {})
+
+    def items_restored(self, items: Sequence[Item]) -> None:
+        """Sends the items of a kept conversation, which come before all others."""
+        before = ROOT
+        for item in items:
+            self._add_item(item, before)
+            before = item.id
+
+    def conversation_kept(self, name: str, *, kept: bool) -> None:
+        """Tells the client whether the conversation is kept, and its id."""
+        self._tell_extension("repartee.conversation", {"id": name or None, "kept": kept})
 
     # ---- private ----
 

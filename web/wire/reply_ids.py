@@ -1,6 +1,7 @@
 """Converts reply ids from and to the protocol's response ids."""
 
 import re
+from contextlib import suppress
 
 from assistant.turns.events import ReplyId
 
@@ -19,3 +20,11 @@ def reply_of(name: str) -> ReplyId | None:
     """Returns the reply of a response id; None if no reply can have this id."""
     match = _FORM.fullmatch(name)
     return ReplyId(int(match[1]), int(match[2])) if match else None
+
+
+def received_ms_of(text: str | None) -> float | None:
+    """Parses how much of a reply a client has received, in ms; None if it does not say."""
+    with suppress(ValueError, TypeError):
+        number = float(text or "")
+        return number if 0 <= number < 1e9 else None
+    return None

@@ -5,6 +5,7 @@ from typing import assert_never
 from assistant.events import (
     ChunkSpoken,
     FunctionCalled,
+    MarkupWritten,
     McpApprovalRequested,
     McpCallEnded,
     McpCallStarted,
@@ -113,13 +114,17 @@ class Responses:
         response = self._responses.get(reply)
         return response is not None and response.open and response.play(pcm)
 
-    def place(self, placed: WordsTimed) -> None:
-        """Sends the times of a reply's words."""
-        response = self._responses.get(placed.reply)
-        if response is not None and placed.words:
-            words = [word_object(word) for word in placed.words]
-            where = {"response_id": response_id(placed.reply), "item_id": response.item_id}
-            self._outbox.add("repartee.words", {**where, "words": words})
+    def add_extension(self, event: WordsTimed | MarkupWritten) -> None:
+        """Sends the times of a reply's words, or a piece of its text as the language model wrote it."""
+        response = self._responses.get(event.reply)
+        if response is None:
+            return
+        where = {"response_id": response_id(event.reply), "item_id": response.item_id}
+        if isinstance(event, MarkupWritten):
+            if response.open:
+                self._outbox.add("repartee.markup", {**where, "delta": event.text})
+        elif event.words:
+            self._outbox.add("repartee.words", {**where, "words": [word_object(word) for word in event.words]})
 
     def of_item(self, item_id: ItemId) -> Response | None:
         """Returns the recent response with this message, unless the message was deleted."""

@@ -53,9 +53,11 @@ RealtimeType = Literal[
     "session.updated",
 ]
 ExtensionType = Literal[
+    "repartee.conversation",
     "repartee.duck",
     "repartee.listening_sound",
     "repartee.listening_sound_stopped",
+    "repartee.markup",
     "repartee.notice",
     "repartee.nothing_said",
     "repartee.partial",

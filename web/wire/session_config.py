@@ -9,6 +9,7 @@ from enum import Enum
 from typing import Literal
 
 from assistant.config.mcp_hosts import NO_HOSTS, McpHosts
+from assistant.setup.engine_options import EngineOptions
 from assistant.tools.client_mcp import ClientServer
 from llm.chat import Function
 
@@ -104,6 +105,9 @@ class Extensions:
             turn.interrupt_after_ms:
             residual echo can look like speech for a moment. None: the server's setting.
         listening_sounds: Whether it plays listening sounds, which belong to no response.
+        reloads: Whether it may resume the conversation after it has left, as a page does that is reloaded.
+        markup: Whether it shows Markdown: it gets repartee.markup.
+        wake_phrase: Words that address the assistant; other speech is ignored. None: all speech is answered.
     """
 
     events: bool = False
@@ -112,6 +116,22 @@ class Extensions:
     told: bool = False
     interrupt_after_ms: int | None = None
     listening_sounds: bool = False
+    reloads: bool = False
+    markup: bool = False
+    wake_phrase: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """Where a conversation is kept.
+
+    Attributes:
+        browser: The secret of the browser that may list, continue and delete it.
+        conversation: Id of the kept conversation to continue; "" for a new one, or for the running one.
+    """
+
+    browser: str = field(repr=False)
+    conversation: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +199,11 @@ class SessionConfig:
         tracing: What the client adds to traces; None: nothing.
         mcp_servers: MCP servers whose tools are offered.
         mcp_hosts: The hosts that these may have; the client cannot change it.
+        keeping: Where the conversation is kept; None: nowhere.
+        language: Language that the client has chosen; "": the server's.
+        chosen_voice: Voice that the client has chosen; "": the server's, or the default one of `language`.
+        endpoint: LLM endpoint that the client has chosen; "": the server chooses.
+        words: Whether words are recorded in the trace; None: the server's setting.
     """
 
     instructions: str = ""
@@ -202,6 +227,11 @@ class SessionConfig:
     tracing: Tracing | None = None
     mcp_servers: tuple[ClientServer, ...] = ()
     mcp_hosts: McpHosts = NO_HOSTS
+    keeping: Keeping | None = None
+    language: str = ""
+    chosen_voice: str = ""
+    endpoint: str = ""
+    words: bool | None = None
 
     @property
     def answers(self) -> bool:
@@ -220,6 +250,9 @@ class SessionOffer:
         no_noise_reduction: Why there is no noise reduction; "" if there is.
         no_logprobs: Why transcripts have no probabilities; "" if they have.
         no_threshold: Why the VAD has no threshold; "" if it has.
+        wake_window_s: Time after a reply in which speech needs no wake phrase (setting talk.listen_s).
+        options: The engines that a client may choose.
+        voice: Name of the server's own voice.
     """
 
     prompts: Mapping[str, str] = field(default_factory=dict)
@@ -228,3 +261,6 @@ class SessionOffer:
     no_noise_reduction: str = ""
     no_logprobs: str = ""
     no_threshold: str = ""
+    wake_window_s: float = 8.0
+    options: EngineOptions = field(default_factory=EngineOptions)
+    voice: str = ""

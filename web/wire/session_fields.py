@@ -9,6 +9,7 @@ from typing import Any
 
 from assistant.tools.client_mcp import ClientServer
 from llm.chat import Function
+from web.wire.choice_fields import choice_changes, choice_fields, with_voice
 from web.wire.commands import ResponseOptions
 from web.wire.conversation_fields import REASONING, parallel_tool_calls, prompt_field, tracing_check, truncation_field
 from web.wire.fields import (
@@ -34,6 +35,7 @@ from web.wire.fields import (
     wrong_type,
     wrong_value,
 )
+from web.wire.keeping_field import keeping
 from web.wire.mcp_fields import DeclaredTools, add_server, allowed_servers, chosen_tool, is_choice
 from web.wire.response_input import input_of
 from web.wire.session_config import (
@@ -52,6 +54,7 @@ from web.wire.transcription_fields import (
     transcription_field,
 )
 from web.wire.turn_detection_fields import turn_detection
+from web.wire.wake_field import WAKE_PHRASE
 
 MAX_TOOLS = 128
 MAX_TOOLS_CHARS = 256_000
@@ -194,7 +197,7 @@ def _session(kind: SessionKind, spoken: str, offer: SessionOffer) -> dict[str, F
     audio_input = {
         "format": Field(_format),
         "noise_reduction": noise_reduction_field(offer),
-        "transcription": transcription_field(kind, spoken),
+        "transcription": transcription_field(kind, spoken, offer.options),
         "turn_detection": Field(_any_value, null=True),
     }
     # The server sends these: a client may send back the session object that it got. Only the model may be another.
@@ -202,7 +205,7 @@ def _session(kind: SessionKind, spoken: str, offer: SessionOffer) -> dict[str, F
     common = {
         "type": Field(one_of("realtime", "transcription")),
         "include": include_field(offer),
-        "repartee": in_parts(_REPARTEE),
+        "repartee": in_parts({**_REPARTEE, **choice_fields(offer)}),
         **shown,
     }
     if kind == "transcription":
@@ -219,13 +222,16 @@ def _session(kind: SessionKind, spoken: str, offer: SessionOffer) -> dict[str, F
     }
 
 
-_FLAGS = ("events", "duck", "playout", "listening_sounds", "told")
-_DECLARED = (*_FLAGS, "interrupt_after_ms")
+_FLAGS = ("events", "duck", "playout", "listening_sounds", "told", "reloads", "markup")
+_SENT = ("version", "resume_token", "resumed", "heard_ms", "language", "engines", "wake_window_s")
+_DECLARED = (*_FLAGS, "interrupt_after_ms", "wake_phrase")
 _REPARTEE = {
     **{name: Field(flag) for name in _FLAGS},
     "interrupt_after_ms": Field(whole(*INTERRUPT_AFTER_MS), null=True),
+    "wake_phrase": WAKE_PHRASE,
+    "conversation": Field(keeping, null=True),
     # Fields that the server sends: a client may send back the session object that it got.
-    **{name: Field(anything) for name in ("version", "resume_token", "resumed", "heard_ms", "language", "engines")},
+    **{name: Field(anything) for name in _SENT},
 }
 _RESPONSE_OUTPUT = {"format": Field(_format), "voice": Field(_voice)}
 _RESPONSE = {
@@ -277,12 +283,16 @@ def updated(
         changes["tools"] = found["tools"].functions
         changes["mcp_servers"] = allowed_servers(found["tools"].servers, config, refusals)
     changes |= {name: said[name] for name in ("voice", "speed") if name in said}
+    changes |= choice_changes(found)
     if "format" in said:
         changes["output_format"] = said["format"]
     if "repartee" in found:
         declared = {name: value for name, value in found["repartee"].items() if name in _DECLARED}
         changes["extensions"] = replace(config.extensions, **{"events": True, **declared})
-    after = replace(config, **changes)
+        changes["keeping"] = found["repartee"].get("conversation", config.keeping)
+    after = with_voice(
+        replace(config, **changes), config, said.get("voice"), spoken=spoken, offer=offer, refusals=refusals
+    )
     wrong = _wrong_choice(after.tool_choice, after.tools, after.mcp_servers, "session.tool_choice")
     if wrong is not None:
         refusals.add(wrong)

@@ -57,7 +57,8 @@ class SessionDescription:
 def session_object(session: SessionDescription, config: SessionConfig) -> JsonObject:
     """Builds the session object."""
     service = session.service
-    transcription = {"model": service.transcriber, "language": service.language, "prompt": None}
+    language = config.language or service.language
+    transcription = {"model": service.transcriber, "language": language, "prompt": None}
     if config.kind == "transcription":
         transcription["delay"] = config.transcription_delay
     audio_input = {
@@ -77,8 +78,11 @@ def session_object(session: SessionDescription, config: SessionConfig) -> JsonOb
             "resume_token": service.resume_token,
             "resumed": session.resumed,
             "heard_ms": round(session.heard_ms, 1),
-            "language": service.language,
+            "language": language,
             "engines": [_engine(engine) for engine in service.engines],
+            "wake_window_s": service.offer.wake_window_s,
+            "endpoint": config.endpoint or None,
+            "words": config.words,
             **asdict(config.extensions),
         },
     }

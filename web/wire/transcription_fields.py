@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
+from assistant.setup.engine_options import EngineOptions, base_of
+from web.wire.choice_fields import language_check
 from web.wire.fields import (
     IDENTIFIER,
-    TEXT,
     Check,
     Field,
     FieldError,
@@ -32,13 +33,13 @@ CONVERSATION_EVENTS = frozenset(("response.create", "conversation.item.create", 
 NO_CONVERSATION = "this is a transcription session, which has no responses; connect without intent for a conversation"
 
 
-def transcription_field(kind: SessionKind, spoken: str) -> Field:
-    """Returns the field `transcription`; `spoken`: the conversation's language."""
+def transcription_field(kind: SessionKind, spoken: str, options: EngineOptions) -> Field:
+    """Returns the field `transcription`; `spoken`: the server's language."""
     delayed = one_of(*_DELAYS) if kind == "transcription" else missing_here("only a transcription session has it")
     table: dict[str, Field] = {
         # The session shows the recognizer in use.
         "model": Field(IDENTIFIER),
-        "language": Field(_language(spoken)),
+        "language": Field(language_check(spoken, options)),
         "languages": Field(_languages(spoken)),
         "prompt": Field(_without("only the server's configuration sets it (stt.initial_prompt)")),
         "keywords": Field(_without("only the server's configuration sets them (stt.hot_words)")),
@@ -111,25 +112,10 @@ def _without(reason: str) -> Check:
     return check
 
 
-def _language(spoken: str) -> Check:
-    """Returns a check for the conversation's language, in any variant."""
-
-    def check(value: object, path: str) -> None:
-        found: str = TEXT(value, path)
-        if found and _base(found) != _base(spoken):
-            raise not_supported(path, f"this server speaks {spoken!r}; leave it out")
-
-    return check
-
-
 def _languages(spoken: str) -> Check:
     def check(value: object, path: str) -> None:
         found = listing(IDENTIFIER, maximum=100)(value, path)
-        if found and _base(spoken) not in map(_base, found):
+        if found and base_of(spoken) not in map(base_of, found):
             raise not_supported(path, f"this server speaks {spoken!r}; leave it out")
 
     return check
-
-
-def _base(language: str) -> str:
-    return language.replace("_", "-").lower().split("-")[0]

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Protocol
@@ -24,7 +24,10 @@ from assistant.pipeline.session import Session
 from assistant.setup import build, new_session
 from assistant.setup.engine_loader import EngineLoader, close_engine
 from assistant.setup.user_timers import timer_keeper
-from assistant.storage.conversation_store import ConversationStore, ResumeError, conversations_folder, unwritable
+from assistant.storage.conversation_database import ConversationFileError
+from assistant.storage.conversation_file import ConversationFile
+from assistant.storage.conversation_import import import_files
+from assistant.storage.conversation_store import ConversationStore, ResumeError, conversations_path, unwritable
 from assistant.storage.timer_keeper import TimerKeeper
 from assistant.trace.file import TraceFile
 from assistant.trace.folder import RetentionLimits
@@ -315,18 +318,21 @@ class _LocalConversation:
 
     def _open_store(self, name: str, report: Callable[[str], None]) -> ConversationStore | None:
         """Opens or creates the stored conversation. Blocking."""
+        if self.resume is None and not self.settings.talk.remember:
+            return None
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        folder = conversations_folder(self.environ)
-        if self.resume is not None:
+        file = ConversationFile(conversations_path(self.environ), lambda: datetime.now(UTC).timestamp())
+        with suppress(ConversationFileError):  # reported below
+            for problem in import_files(file):
+                report(problem)
+        if self.resume is None:
+            memory = ConversationStore(file, name, now, self._trouble)
+        else:
             try:
-                memory = ConversationStore.open(folder, self.resume, name, now, self._trouble)
+                memory = ConversationStore.open(file, self.resume, name, now, self._trouble)
             except ResumeError as error:
                 raise ConfigError([f"--resume: {error}"]) from error
-        elif self.settings.talk.remember:
-            memory = ConversationStore.create(folder, name, now, self._trouble)
-        else:
-            return None
-        if why := unwritable(folder):
+        if why := unwritable(file):
             report(why)
         return memory
 
@@ -342,7 +348,8 @@ class _LocalConversation:
 
     def output_paths(self) -> list[str]:
         """Returns the paths of the files written."""
-        kept = [] if self.memory is None or not self.memory.path.is_file() else [f"saved  {self.memory.path}"]
+        memory = self.memory
+        kept = [] if memory is None or not memory.is_stored else [f"saved  {memory.name} in {memory.path}"]
         traced = [] if self.trace is None or not self.trace.path.is_file() else [f"trace  {self.trace.path}"]
         return [*traced, *kept]
 

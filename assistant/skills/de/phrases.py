@@ -1,10 +1,11 @@
 """German phrases of the skills."""
 
+import re
 from datetime import date, datetime, time
 from fractions import Fraction
 
 from assistant.skills.durations import duration_parts
-from assistant.skills.language import DayName, Phrases, Quantity
+from assistant.skills.language import EVERY_DAY, WORKDAYS, DayName, Phrases, Quantity
 from assistant.skills.say import NumberWords, say_number, title
 from assistant.text.normalization.numbers import cardinal, ordinal
 from assistant.text.normalization.numbers import year as say_year
@@ -37,6 +38,9 @@ class German(Phrases):
     """German phrases."""
 
     plural_endings = ("n", "en", "er", "e", "s")
+    other_repeat = re.compile(
+        r"\b(jede[nrsm]?|alle)(\s+(zweite[nr]?|zwei|drei|\d+))?(\s+(stunden?|minuten?|tage?|wochen?|monate?|jahre?))?(\s+am)?$"
+    )
 
     # ---- numbers and lengths ----
 
@@ -81,8 +85,15 @@ class German(Phrases):
 
     def moment(self, at: datetime, days: int) -> str:
         """Example: "morgen um sieben Uhr"."""
-        day = {0: "heute", 1: "morgen", 2: "übermorgen"}.get(days, self.weekday(at.weekday()))
+        on_day = self.weekday(at.weekday()) if abs(days) < 7 else f"am {_dated(at)}"
+        day = {0: "heute", 1: "morgen", 2: "übermorgen"}.get(days, on_day)
         return f"{day} um {_time(at.time())}"
+
+    def repeated(self, at: time, weekdays: tuple[int, ...]) -> str:
+        """Example: "montags bis freitags um sieben Uhr", "jeden Montag und Donnerstag um neun Uhr"."""
+        named = f"jeden {self.join([self.weekday(day) for day in weekdays])}"
+        every = {EVERY_DAY: "jeden Tag", WORKDAYS: "montags bis freitags"}.get(weekdays, named)
+        return f"{every} um {_time(at)}"
 
     def full_date(self, day: date) -> str:
         """Example: "Freitag, der zwanzigste November"."""
@@ -148,6 +159,11 @@ def _time(moment: time) -> str:
 
 def _day_of_month(month: int, day: int, ending: str = "") -> str:
     return f"{ordinal(day, 'de')}{ending} {_MONTHS[month - 1]}"
+
+
+def _dated(day: date) -> str:
+    """Returns "Donnerstag, dem dritten Dezember"."""
+    return f"{_WEEKDAYS[day.weekday()]}, dem {_day_of_month(day.month, day.day, 'n')}"
 
 
 def _date_of(name: DayName, ending: str = "") -> str:

@@ -1,10 +1,11 @@
 """English phrases of the skills."""
 
+import re
 from datetime import date, datetime, time
 from fractions import Fraction
 
 from assistant.skills.durations import duration_parts
-from assistant.skills.language import DayName, Phrases, Quantity
+from assistant.skills.language import EVERY_DAY, WORKDAYS, DayName, Phrases, Quantity
 from assistant.skills.measures import Dimension
 from assistant.skills.say import NumberWords, say_number
 from assistant.text.normalization.numbers import cardinal, ordinal
@@ -46,6 +47,9 @@ class English(Phrases):
     """English phrases."""
 
     plural_endings = ("s",)
+    other_repeat = re.compile(
+        r"\b(every|each)(\s+(other|second|two|three|\d+))?(\s+(hours?|minutes?|days?|weeks?|months?|years?))?(\s+on)?$"
+    )
 
     # ---- numbers and lengths ----
 
@@ -91,8 +95,15 @@ class English(Phrases):
 
     def moment(self, at: datetime, days: int) -> str:
         """Example: "seven AM tomorrow"."""
-        day = {0: "", 1: " tomorrow"}.get(days, f" on {self.weekday(at.weekday())}")
+        on_day = f"on {self.weekday(at.weekday())}" if abs(days) < 7 else self.on_date(at)
+        day = {0: "", 1: " tomorrow"}.get(days, f" {on_day}")
         return f"{say_time(at.time())}{day}"
+
+    def repeated(self, at: time, weekdays: tuple[int, ...]) -> str:
+        """Example: "seven AM every weekday", "nine AM every Monday and Thursday"."""
+        named = self.join([self.weekday(day) for day in weekdays])
+        every = {EVERY_DAY: "day", WORKDAYS: "weekday"}.get(weekdays, named)
+        return f"{say_time(at)} every {every}"
 
     def full_date(self, day: date) -> str:
         """Example: "Friday, November twentieth"."""

@@ -1,10 +1,11 @@
 """Spanish phrases of the skills."""
 
+import re
 from datetime import date, datetime, time
 from fractions import Fraction
 
 from assistant.skills.durations import duration_parts
-from assistant.skills.language import DayName, Phrases, Quantity
+from assistant.skills.language import EVERY_DAY, WORKDAYS, DayName, Phrases, Quantity
 from assistant.skills.say import NumberWords, say_number, title
 from assistant.text.normalization.numbers import cardinal
 
@@ -40,6 +41,10 @@ class Spanish(Phrases):
     """Spanish phrases."""
 
     plural_endings = ("s", "es")
+    other_repeat = re.compile(
+        r"\b(cada|todos los|todas las)(\s+(dos|tres|\d+))?"
+        r"(\s+(horas?|minutos?|días?|semanas?|mes|meses|años?))?(\s+el)?$"
+    )
 
     # ---- numbers and lengths ----
 
@@ -83,8 +88,15 @@ class Spanish(Phrases):
 
     def moment(self, at: datetime, days: int) -> str:
         """Example: "mañana a las siete de la mañana"."""
-        day = {0: "hoy", 1: "mañana", 2: "pasado mañana"}.get(days, f"el {self.weekday(at.weekday())}")
+        on_day = f"el {self.weekday(at.weekday())}" if abs(days) < 7 else self.on_date(at)
+        day = {0: "hoy", 1: "mañana", 2: "pasado mañana"}.get(days, on_day)
         return f"{day} a {_time(at.time())}"
+
+    def repeated(self, at: time, weekdays: tuple[int, ...]) -> str:
+        """Example: "de lunes a viernes a las siete de la mañana", "cada lunes y jueves a las nueve de la mañana"."""
+        named = f"cada {self.join([self.weekday(day) for day in weekdays])}"
+        every = {EVERY_DAY: "todos los días", WORKDAYS: "de lunes a viernes"}.get(weekdays, named)
+        return f"{every} a {_time(at)}"
 
     def full_date(self, day: date) -> str:
         """Example: "viernes, veinte de noviembre"."""

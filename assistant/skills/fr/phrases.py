@@ -1,10 +1,11 @@
 """French phrases of the skills."""
 
+import re
 from datetime import date, datetime, time
 from fractions import Fraction
 
 from assistant.skills.durations import duration_parts
-from assistant.skills.language import DayName, Phrases, Quantity
+from assistant.skills.language import EVERY_DAY, WORKDAYS, DayName, Phrases, Quantity
 from assistant.skills.say import NumberWords, say_number, title
 from assistant.text.normalization.numbers import cardinal
 
@@ -52,6 +53,10 @@ class French(Phrases):
     """French phrases."""
 
     plural_endings = ("s", "x")
+    other_repeat = re.compile(
+        r"\b(chaque|tous les|toutes les|un)(\s+(deux|trois|\d+))?"
+        r"(\s+(heures?|minutes?|jours?|semaines?|mois|ans?|(\w+ )?sur deux))?(\s+le)?$"
+    )
 
     # ---- numbers and lengths ----
 
@@ -95,8 +100,15 @@ class French(Phrases):
 
     def moment(self, at: datetime, days: int) -> str:
         """Example: "demain à sept heures"."""
-        day = {0: "aujourd'hui", 1: "demain", 2: "après-demain"}.get(days, self.weekday(at.weekday()))
+        on_day = self.weekday(at.weekday()) if abs(days) < 7 else self.on_date(at)
+        day = {0: "aujourd'hui", 1: "demain", 2: "après-demain"}.get(days, on_day)
         return f"{day} à {_time(at.time())}"
+
+    def repeated(self, at: time, weekdays: tuple[int, ...]) -> str:
+        """Example: "du lundi au vendredi à sept heures", "tous les lundis et jeudis à neuf heures"."""
+        named = f"tous les {self.join([f'{self.weekday(day)}s' for day in weekdays])}"
+        every = {EVERY_DAY: "tous les jours", WORKDAYS: "du lundi au vendredi"}.get(weekdays, named)
+        return f"{every} à {_time(at)}"
 
     def full_date(self, day: date) -> str:
         """Example: "vendredi vingt novembre"."""

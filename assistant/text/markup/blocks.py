@@ -2,6 +2,7 @@
 
 import re
 
+from assistant.text.markup.notes import BlockNotes
 from assistant.text.markup.reading import WAIT, MarkupReader
 
 _RULED_LINE = re.compile(r"[ \t]*[|:]?[ \t]*(?:-{3,}|={3,}|\*{3,}|_{3,}|[|: \t*_=-]*\|[|: \t*_=-]*)[|: \t*_=-]*")
@@ -9,6 +10,9 @@ _RULE_CHARS = re.compile(r"[|: \t*_=-]*")
 _FENCE_INFO = re.compile(r"[\w+#./-]*[ \t]*")
 _MAX_INFO_CHARS = 100
 _MAX_RULE_CHARS = 300
+_MAX_HEAD_CHARS = 400
+_DELIMITER = re.compile(r"[ \t]*\|[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
+_DELIMITER_PARTIAL = re.compile(r"[ \t]*(?:\|[|: \t-]*)?")
 
 
 class Blocks:
@@ -18,11 +22,12 @@ class Blocks:
         line_fresh: Whether the next character is the first of a line.
     """
 
-    def __init__(self, reading: MarkupReader, code_note: str) -> None:
-        """Applies to the text of `reading`; `code_note` replaces the first block of code, "" for nothing."""
+    def __init__(self, reading: MarkupReader, notes: BlockNotes) -> None:
+        """Applies to the text of `reading`; `notes` replace the first block of code, and tables."""
         self.line_fresh = True
         self._reading = reading
-        self._code_note = code_note
+        self._notes = notes
+        self._noted_code = False
         self._line_is_prose = True
         self._newline_pending = False
         self._fence = ""
@@ -43,6 +48,10 @@ class Blocks:
         first = text[pos]
         if first == " ":
             return pos + 1
+        if first == "|" and self._notes.table:
+            table = self._table(text, pos)
+            if table is not None:
+                return table
         if first in "|:-=*_":
             ruled = self._ruled_line(text, pos)
             if ruled is not None:
@@ -68,6 +77,35 @@ class Blocks:
             return None
         return end if _RULED_LINE.fullmatch(text, pos, end) else None
 
+    def _table(self, text: str, pos: int) -> int | None:
+        """Replaces a table by a sentence; returns None for text."""
+        head_end = text.find("\n", pos, pos + _MAX_HEAD_CHARS)
+        if head_end < 0:
+            return None if self._reading.final or len(text) - pos >= _MAX_HEAD_CHARS else WAIT
+        line_end = text.find("\n", head_end + 1, head_end + 1 + _MAX_HEAD_CHARS)
+        if line_end < 0:
+            if len(text) - head_end > _MAX_HEAD_CHARS or not _DELIMITER_PARTIAL.fullmatch(text, head_end + 1):
+                return None
+            if not self._reading.final:
+                return WAIT
+            line_end = len(text)
+        if not _DELIMITER.fullmatch(text, head_end + 1, line_end):
+            return None
+        self._reading.plain.line_break()
+        self._reading.plain.push(self._notes.of_table(text[pos:head_end]))
+        self._reading.plain.line_break()
+        self._reading.mode = self._table_rows
+        return min(line_end + 1, len(text))
+
+    def _table_rows(self, text: str, pos: int) -> int:
+        """Drops the rows of a table."""
+        if self._reading.previous == "\n" and text[pos] not in "| \t":
+            self._reading.mode = None
+            self._line_is_prose, self._newline_pending, self.line_fresh = False, True, True
+            return pos
+        end = text.find("\n", pos)
+        return end + 1 if end >= 0 else len(text)
+
     # Code
 
     def backtick(self, text: str, pos: int) -> int:
@@ -83,7 +121,7 @@ class Blocks:
             if opens is None:
                 return WAIT
             if opens:
-                self._note_code()
+                self._note_code(text[end:].split("\n", 1)[0])
                 self._fence = mark * 3
                 self._reading.mode = self._fenced
                 return end
@@ -107,12 +145,13 @@ class Blocks:
             return False
         return at_line_start if self._reading.final else None
 
-    def _note_code(self) -> None:
-        if self._code_note:
+    def _note_code(self, info: str) -> None:
+        note = "" if self._noted_code else self._notes.of_code(info)
+        if note:
             self._reading.plain.line_break()
-            self._reading.plain.push(self._code_note)
+            self._reading.plain.push(note)
             self._reading.plain.line_break()
-            self._code_note = ""
+            self._noted_code = True
 
     def _fenced(self, text: str, pos: int) -> int:
         """Drops the text up to the closing line of the code block."""

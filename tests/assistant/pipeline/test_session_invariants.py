@@ -25,6 +25,7 @@ from assistant.events import (
     UserTurnCommitted,
 )
 from assistant.history.items import AssistantMessage, Item, ItemId, UserMessage
+from assistant.storage.conversation_file import ConversationFile
 from assistant.storage.conversation_store import ConversationStore
 from assistant.storage.store_format import item_lines, parse_conversation
 from assistant.turns.events import ReplyId
@@ -98,7 +99,7 @@ class CheckedSimulation:
 
     def _keep(self) -> None:
         """Passes the events to a conversation store."""
-        memory = ConversationStore(Path("nowhere"), "one", "", pytest.fail)
+        memory = ConversationStore(ConversationFile(Path("nowhere"), lambda: 0.0), "one", "", pytest.fail)
         for _, event, items in self.simulation.events_with_history:
             memory.record(event, items)
         self.kept = list(memory._writer._waiting)

@@ -207,7 +207,7 @@ NOT_UNDERSTOOD = (
     "set an alarm for my flight",
     "set an alarm on my car",
     "set an alarm for seven people",
-    "set an alarm every day at seven",
+    "set an alarm every other day at seven",
     "wake me up when september ends",
     "wake me up at dawn",
     "wake up",

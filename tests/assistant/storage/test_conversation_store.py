@@ -4,12 +4,14 @@ import asyncio
 import errno
 import os
 import signal
+import sqlite3
 import stat
 import subprocess
 import sys
 import tempfile
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,8 +23,16 @@ from simulation import Simulation, Utterance
 from assistant.events import ReplyStarted, TurnFinished
 from assistant.history.history import History
 from assistant.history.items import AssistantMessage, Item, ItemId, UserMessage
-from assistant.storage.conversation_store import ConversationStore, ResumeError, conversations_folder, unwritable
-from assistant.storage.store_format import parse_conversation
+from assistant.storage.conversation_file import TERMINAL, ConversationFile, owner_of_browser
+from assistant.storage.conversation_import import delete_imported, import_files
+from assistant.storage.conversation_store import (
+    DELETED,
+    ConversationStore,
+    ResumeError,
+    conversations_folder,
+    unwritable,
+)
+from assistant.storage.store_format import Heading, heading_line, item_lines
 from assistant.support import background_writer
 from assistant.turns.events import ReplyId
 
@@ -48,44 +58,63 @@ async def write(memory: ConversationStore, *parts: tuple[Item, ...]) -> None:
         writer.cancel()
 
 
+NOW_S = 1_800_000_000.0
+
+
+def file_in(folder: Path) -> ConversationFile:
+    return ConversationFile(folder / "conversations.sqlite3", lambda: NOW_S)
+
+
+def new_store(folder: Path, report: Callable[[str], None] = pytest.fail, name: str = "one") -> ConversationStore:
+    return ConversationStore(file_in(folder), name, BEGAN, report)
+
+
+def reopened(
+    folder: Path, wanted: str = "", name: str = "two", report: Callable[[str], None] = pytest.fail
+) -> ConversationStore:
+    return ConversationStore.open(file_in(folder), wanted, name, BEGAN, report)
+
+
 def test_stored_conversation_is_private(tmp_path: Path) -> None:
     folder = tmp_path / "repartee" / "conversations"
-    memory = ConversationStore.create(folder, "one", BEGAN, pytest.fail)
+    memory = new_store(folder)
     assert not folder.exists(), "a conversation in which nothing was said leaves nothing"
     asyncio.run(write(memory, history(1), history(3)))
-    assert ConversationStore.names(folder)[0] == "one"
-    again = ConversationStore.open(folder, "", "two", BEGAN, pytest.fail)
+    again = reopened(folder)
     assert again.items == history(3)
-    assert (again.continues, again.continued_at) == ("one", BEGAN)
+    assert (again.name, again.continues, again.continued_at) == ("one", "one", BEGAN)
     if sys.platform != "win32":
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-        assert stat.S_IMODE(memory.path.stat().st_mode) == 0o600
+        assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
 
 
-def test_resumed_conversation_gets_its_own_file(tmp_path: Path) -> None:
-    asyncio.run(write(ConversationStore.create(tmp_path, "one", BEGAN, pytest.fail), history(1)))
-    old = (tmp_path / "one.jsonl").read_bytes()
-    first, second = (ConversationStore.open(tmp_path, "one", name, BEGAN, pytest.fail) for name in ("two", "three"))
-    assert not first.path.exists()
+def test_resumed_conversation_continues_in_its_place(tmp_path: Path) -> None:
+    asyncio.run(write(new_store(tmp_path), history(1)))
+    asyncio.run(write(reopened(tmp_path), history(2)))
+    assert reopened(tmp_path).items == history(2)
+    (summary,) = file_in(tmp_path).summaries(TERMINAL, 9)
+    assert (summary.id, summary.title, summary.turns) == ("one", "question 0", 2)
+
+
+def test_conversation_resumed_twice_at_once_loses_nothing(tmp_path: Path) -> None:
+    asyncio.run(write(new_store(tmp_path), history(1)))
+    first, second = (reopened(tmp_path, "one", name) for name in ("two", "three"))
     asyncio.run(write(first, history(1, since=1)))
-    asyncio.run(write(second, history(2, since=5)))
-    assert (tmp_path / "one.jsonl").read_bytes() == old
-    assert ConversationStore.open(tmp_path, "two", "x", BEGAN, pytest.fail).items == history(2)
-    found = parse_conversation(second.path.read_bytes())
-    assert found.items == history(1) + history(2, since=5)
-    assert found.heading is not None
-    assert found.heading.continues == "one"
-    assert list(tmp_path.glob("*.part")) == []
+    asyncio.run(write(second, history(2, since=5), history(1, since=9)))
+    assert reopened(tmp_path, "one").items == history(2)
+    copy = file_in(tmp_path).load(TERMINAL, "three")
+    assert copy is not None
+    assert copy.items == history(1) + history(2, since=5) + history(1, since=9)
+    assert (copy.continues, second.name) == ("one", "three")
 
 
-def test_incomplete_line_is_skipped_and_reported(tmp_path: Path) -> None:
-    asyncio.run(write(ConversationStore.create(tmp_path, "one", BEGAN, pytest.fail), history(2)))
-    path = tmp_path / "one.jsonl"
-    path.write_bytes(path.read_bytes()[:-10])
+def test_damaged_item_is_skipped_and_reported(tmp_path: Path) -> None:
+    asyncio.run(write(new_store(tmp_path), history(2)))
+    with closing(sqlite3.connect(tmp_path / "conversations.sqlite3")) as database, database:
+        database.execute("UPDATE items SET line = ? WHERE number = 4", (b'{"answered":"Ans',))
     complaints: list[str] = []
-    again = ConversationStore.open(tmp_path, "one", "two", BEGAN, complaints.append)
-    assert again.items == history(2)[:-1]
-    assert complaints == ["one: a line is damaged and left out of the conversation"]
+    assert reopened(tmp_path, report=complaints.append).items == history(2)[:-1]
+    assert complaints == ["one: an item is damaged and left out of the conversation"]
 
 
 @pytest.mark.parametrize(
@@ -95,102 +124,158 @@ def test_incomplete_line_is_skipped_and_reported(tmp_path: Path) -> None:
 )
 def test_ambiguous_conversation_name_is_rejected(tmp_path: Path, wanted: str, error: str) -> None:
     with pytest.raises(ResumeError, match=r"talk\.remember"):
-        ConversationStore.open(tmp_path / "none", wanted, "x", BEGAN, pytest.fail)
+        reopened(tmp_path / "none", wanted)
     for name in ("one", "once", "two"):
-        asyncio.run(write(ConversationStore.create(tmp_path, name, BEGAN, pytest.fail), history(1)))
+        asyncio.run(write(new_store(tmp_path, name=name), history(1)))
     with pytest.raises(ResumeError, match=error):
-        ConversationStore.open(tmp_path, wanted, "x", BEGAN, pytest.fail)
+        reopened(tmp_path, wanted)
     with pytest.raises(ResumeError):
-        ConversationStore.open(tmp_path, "../" + tmp_path.name + "/one", "x", BEGAN, pytest.fail)
-    assert ConversationStore.open(tmp_path, "tw", "x", BEGAN, pytest.fail).items == history(1)
-    os.utime(tmp_path / "one.jsonl", (2e9, 2e9))
-    assert ConversationStore.names(tmp_path)[0] == "one"
+        reopened(tmp_path, "../" + tmp_path.name + "/one")
+    assert reopened(tmp_path, "tw", "x").items == history(1)
+    assert reopened(tmp_path, "", "x").name == "two", "the latest"
 
 
 def test_file_of_a_newer_version_is_rejected(tmp_path: Path) -> None:
-    (tmp_path / "one.jsonl").write_text('{"conversation":9,"began_at":"","continues":""}\n')
+    with closing(sqlite3.connect(tmp_path / "conversations.sqlite3")) as database:
+        database.execute("PRAGMA user_version = 9")
     with pytest.raises(ResumeError, match="newer version"):
-        ConversationStore.open(tmp_path, "one", "two", BEGAN, pytest.fail)
+        reopened(tmp_path)
+    before = (tmp_path / "conversations.sqlite3").read_bytes()
+    assert kept_unstored(tmp_path).endswith(
+        "the conversation is not kept. Move the file away, or set talk.remember = false."
+    )
+    assert (tmp_path / "conversations.sqlite3").read_bytes() == before
+
+
+def kept_unstored(folder: Path) -> str:
+    """Returns the one sentence about a conversation that cannot be stored, and goes on."""
+    complaints: list[str] = []
+    memory = new_store(folder, complaints.append)
+    asyncio.run(write(memory, history(1), history(2), history(3)))
+    assert not memory.is_stored
+    (complaint,) = complaints
+    assert unwritable(file_in(folder)), "it is told at the start, too"
+    return complaint
+
+
+@pytest.mark.parametrize(
+    "content", [b"no database at all" * 100, b"SQLite format 3\0" + b"x" * 5000], ids=["text", "torn"]
+)
+def test_damaged_file_is_one_sentence(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "conversations.sqlite3").write_bytes(content)
+    assert "cannot be used" in kept_unstored(tmp_path)
+    assert (tmp_path / "conversations.sqlite3").read_bytes() == content, "it is left for the user to look at"
+
+
+def failing(memory: ConversationStore, fails: list[bool], patch: pytest.MonkeyPatch) -> None:
+    """Lets the disk be full where `fails` says so."""
+    real = ConversationFile._append
+
+    def full_or_not(file: ConversationFile, database: sqlite3.Connection, number: int, items: Sequence[Item]) -> int:
+        last = real(file, database, number, items)
+        if fails and fails.pop(0):
+            error = sqlite3.OperationalError("database or disk is full")
+            error.sqlite_errorcode = sqlite3.SQLITE_FULL
+            raise error
+        return last
+
+    patch.setattr(background_writer, "RETRY_S", 0.001)
+    patch.setattr(ConversationFile, "_append", full_or_not)
+    assert not memory.is_stored
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=4))
-def test_full_disk_is_reported_once_and_gets_no_partial_line(fails: list[bool]) -> None:
+def test_full_disk_is_reported_once_and_gets_no_partial_turn(fails: list[bool]) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         complaints: list[str] = []
-        memory = ConversationStore.create(Path(folder), "one", BEGAN, complaints.append)
-        patch.setattr(background_writer, "RETRY_S", 0.001)
+        memory = new_store(Path(folder), complaints.append)
         left = list(fails)
-        patch.setattr(os, "write", _failing(left))
+        failing(memory, left, patch)
         asyncio.run(write(memory, history(1), history(2)))
-        assert parse_conversation(memory.path.read_bytes()).items == history(2)
+        assert reopened(Path(folder)).items == history(2)
         tried = fails[: len(fails) - len(left)]
         outages = sum(failed and not before for before, failed in zip([False, *tried], tried, strict=False))
         assert len(complaints) == outages
-        assert all("No space left on device" in complaint for complaint in complaints)
+        assert all("disk is full" in complaint for complaint in complaints)
 
 
-def _failing(left: list[bool]) -> Callable[[int, bytes], int]:
-    """A disk that accepts half of the data and then is full."""
-    real, torn = os.write, [False]
-
-    def failing(file: int, content: bytes) -> int:
-        if torn[0]:
-            torn[0] = False
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        if left and left.pop(0):
-            torn[0] = True
-            return real(file, bytes(content)[: len(content) // 2])
-        return real(file, content)
-
-    return failing
-
-
-def test_deleted_file_is_not_created_again(tmp_path: Path) -> None:
+def test_locked_file_is_reported_and_written_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asyncio.run(write(new_store(tmp_path, name="zero"), history(1)))
+    monkeypatch.setattr(background_writer, "RETRY_S", 0.01)
 
     async def converse() -> None:
         said: asyncio.Queue[str] = asyncio.Queue(2)
-        memory = ConversationStore.create(tmp_path, "one", BEGAN, said.put_nowait)
-        await write(memory, history(1))
-        memory.path.unlink()
-        async with asyncio.TaskGroup() as group:
-            writer = group.create_task(memory.run(), name="memory")
-            memory.remember(history(2))
-            async with asyncio.timeout(5):
-                assert "talk.remember = false" in await said.get()
-            writer.cancel()
-        assert not memory.path.exists()
-        assert said.get_nowait().endswith("the end of the conversation is not stored.")
+        file = ConversationFile(tmp_path / "conversations.sqlite3", lambda: NOW_S, timeout_s=0.01)
+        memory = ConversationStore(file, "one", BEGAN, said.put_nowait)
+        with closing(sqlite3.connect(tmp_path / "conversations.sqlite3", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            async with asyncio.TaskGroup() as group:
+                writer = group.create_task(memory.run(), name="memory")
+                memory.remember(history(1))
+                async with asyncio.timeout(5):
+                    assert "locked" in await said.get()
+                    other.execute("ROLLBACK")
+                    await memory.settle()
+                writer.cancel()
 
     asyncio.run(converse())
+    assert reopened(tmp_path, "one").items == history(1)
+
+
+def test_deleted_conversation_is_not_stored_again(tmp_path: Path) -> None:
+    complaints: list[str] = []
+    memory = new_store(tmp_path, complaints.append)
+
+    async def converse() -> None:
+        await write(memory, history(1))
+        assert file_in(tmp_path).delete(TERMINAL, "one") == ["one"]
+        await write(memory, history(2), history(3))
+
+    asyncio.run(converse())
+    assert complaints == [DELETED]
+    assert file_in(tmp_path).summaries(TERMINAL, 9) == []
+
+
+def test_removed_file_is_not_created_again(tmp_path: Path) -> None:
+    complaints: list[str] = []
+    memory = new_store(tmp_path, complaints.append)
+
+    async def converse() -> None:
+        await write(memory, history(1))
+        for name in ("conversations.sqlite3", "conversations.sqlite3-wal", "conversations.sqlite3-shm"):
+            (tmp_path / name).unlink()
+        await write(memory, history(2))
+
+    asyncio.run(converse())
+    assert complaints == [DELETED]
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_lost_items_are_reported_when_the_disk_has_room_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     complaints: list[str] = []
-    memory = ConversationStore.create(tmp_path, "one", BEGAN, complaints.append)
-    monkeypatch.setattr(background_writer, "RETRY_S", 0.001)
+    memory = new_store(tmp_path, complaints.append)
     monkeypatch.setattr(background_writer, "MAX_WAITING", 2)
-    monkeypatch.setattr(os, "write", _failing([True]))
+    failing(memory, [True], monkeypatch)
     asyncio.run(write(memory, history(3)))
     assert complaints[0].endswith("set talk.remember = false.")
     assert complaints[1:] == [f"{memory.path}: the disk was full or too slow; 4 lines are lost."]
-    assert parse_conversation(memory.path.read_bytes()).items == history(3)[-2:]
+    assert reopened(tmp_path).items == history(3)[-2:]
 
 
 def test_unwritable_folder_is_reported_in_advance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert unwritable(tmp_path / "not" / "yet") == ""
+    assert unwritable(file_in(tmp_path / "not" / "yet")) == ""
     assert list(tmp_path.iterdir()) == []
     file = tmp_path / "conversations"
     file.touch()
     remedy = "the conversation is not stored."
-    assert unwritable(file) == f"{file} is a file: {remedy} Remove it, or set talk.remember = false."
-    with pytest.raises(ResumeError, match=rf"^{file} is a file, not a folder of conversations: remove it\.$"):
-        ConversationStore.open(file, "", "two", BEGAN, pytest.fail)
+    assert unwritable(file_in(file)) == f"{file} is a file: {remedy} Remove it, or set talk.remember = false."
 
     def full(**_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(tempfile, "TemporaryFile", full)
-    assert unwritable(tmp_path).startswith(f"{tmp_path} cannot be written (No space left on device): {remedy} Make")
+    what = f"{tmp_path} cannot be written (No space left on device): {remedy} Make"
+    assert unwritable(file_in(tmp_path)).startswith(what)
 
 
 def test_failed_first_write_loses_the_whole_conversation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,7 +290,7 @@ def test_failed_first_write_loses_the_whole_conversation(tmp_path: Path, monkeyp
             complaints.append(what)
             complained.set()
 
-        memory = ConversationStore.create(tmp_path / "file", "one", BEGAN, report_problem)
+        memory = new_store(tmp_path / "file", report_problem)
         async with asyncio.TaskGroup() as group:
             writer = group.create_task(memory.run(), name="memory")
             memory.remember(history(1))
@@ -217,14 +302,57 @@ def test_failed_first_write_loses_the_whole_conversation(tmp_path: Path, monkeyp
     assert complaints[-1].endswith("; the conversation is not stored.")
 
 
+def test_old_files_are_imported_once_and_none_is_lost(tmp_path: Path) -> None:
+    head = heading_line(Heading(BEGAN, "zero"))
+    (tmp_path / "one.jsonl").write_bytes(head + item_lines(history(2)))
+    (tmp_path / "torn.jsonl").write_bytes((head + item_lines(history(1)))[:-5])
+    (tmp_path / "newer.jsonl").write_text('{"conversation":9,"began_at":"","continues":""}\n')
+    os.utime(tmp_path / "one.jsonl", (2e9, 2e9))
+    file = file_in(tmp_path)
+    problems = import_files(file)
+    assert [problem.split(" ")[0] for problem in problems] == [str(tmp_path / "newer.jsonl"), "torn:"]
+    assert reopened(tmp_path, "one").items == history(2)
+    assert reopened(tmp_path, "").name == "one", "the latest by its date"
+    assert reopened(tmp_path, "torn").items == history(1)[:1]
+    names = {path.name for path in tmp_path.iterdir() if "sqlite" not in path.name}
+    assert names == {"one.jsonl.imported", "torn.jsonl.imported", "newer.jsonl"}
+    (tmp_path / "one.jsonl.imported").rename(tmp_path / "one.jsonl")
+    import_files(file)
+    assert len(file.summaries(TERMINAL, 9)) == 2
+    assert file.delete(TERMINAL, "one") == ["one"]
+    delete_imported(file, "one")
+    assert not list(tmp_path.glob("one*"))
+
+
+def test_talk_and_server_write_at_once(tmp_path: Path) -> None:
+    """Several processes would do the same: each has a connection of its own."""
+
+    async def main() -> None:
+        async with asyncio.TaskGroup() as group:
+            for number in range(6):
+                owner = TERMINAL if number % 2 else owner_of_browser(str(number))
+                memory = ConversationStore(file_in(tmp_path), f"c{number}", BEGAN, pytest.fail, owner=owner)
+                group.create_task(write(memory, *(history(1, since=turn) for turn in range(10))))
+
+    asyncio.run(main())
+    file = file_in(tmp_path)
+    for number in range(6):
+        owner = TERMINAL if number % 2 else owner_of_browser(str(number))
+        kept = file.load(owner, f"c{number}")
+        assert kept is not None
+        assert kept.items == history(10)
+
+
 CONVERSATION = textwrap.dedent("""
     import asyncio, os, sys
     from pathlib import Path
     from assistant.history.items import ItemId, UserMessage
+    from assistant.storage.conversation_file import ConversationFile
     from assistant.storage.conversation_store import ConversationStore
 
     async def main():
-        memory = ConversationStore.create(Path(sys.argv[1]), "one", "2026-01-31T09:30:00+00:00", print)
+        file = ConversationFile(Path(sys.argv[1]) / "conversations.sqlite3", lambda: 0.0)
+        memory = ConversationStore(file, "one", "2026-01-31T09:30:00+00:00", print)
         async with asyncio.TaskGroup() as group:
             group.create_task(memory.run())
             for number in range(1_000_000):
@@ -248,11 +376,9 @@ def test_finished_turns_survive_sigkill(tmp_path: Path) -> None:
             finished = int(process.stdout.readline())
         process.send_signal(signal.SIGKILL)
         finished = max([finished, *(int(line) for line in process.stdout.read().split())])
-    complaints: list[str] = []
-    again = ConversationStore.open(tmp_path, "", "two", BEGAN, complaints.append)
+    again = reopened(tmp_path)
     assert finished <= len(again.items) <= finished + 1
     assert [item.id for item in again.items] == [f"item_{number}" for number in range(len(again.items))]
-    assert len(complaints) <= 1
 
 
 def test_turn_is_stored_only_when_finished(tmp_path: Path) -> None:
@@ -263,7 +389,7 @@ def test_turn_is_stored_only_when_finished(tmp_path: Path) -> None:
     result = simulation.run()
 
     async def told() -> list[int]:
-        memory = ConversationStore.create(tmp_path, "one", BEGAN, pytest.fail)
+        memory = new_store(tmp_path)
         items = result.history.items
         waiting: list[int] = []
         for _, event in result.events:
@@ -281,7 +407,7 @@ def test_items_of_a_running_reply_are_not_stored_yet(tmp_path: Path) -> None:
     record = Simulation([Utterance(500, 1500, "what time is it")]).run().records[0]
 
     async def told() -> list[Item]:
-        memory = ConversationStore.create(tmp_path, "one", BEGAN, pytest.fail)
+        memory = new_store(tmp_path)
         items = history(2)
         memory.record(ReplyStarted(ReplyId(7, 1), items[3].id, spoken=True), items)
         memory.record(TurnFinished(replace(record, turn=6)), items)
@@ -305,10 +431,10 @@ def test_resumed_history_has_the_same_messages() -> None:
 
 def test_resumed_long_conversation_is_stored_completely(tmp_path: Path) -> None:
     """Items outside the prompt have ids too."""
-    asyncio.run(write(ConversationStore.create(tmp_path, "one", BEGAN, pytest.fail), history(9)))
+    asyncio.run(write(new_store(tmp_path), history(9)))
 
     async def go_on() -> list[Item]:
-        memory = ConversationStore.open(tmp_path, "", "two", BEGAN, pytest.fail)
+        memory = reopened(tmp_path)
         conversation = History("", 2)
         conversation.restore(memory.items)
         conversation.add_user_text("and now")

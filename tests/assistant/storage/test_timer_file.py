@@ -6,15 +6,24 @@ import stat
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from stored_timers import Program, World, alarm, timer
 
-from assistant.skills import CancelTimers, PauseTimers, ResumeTimers
+from assistant.skills import CancelTimers, PauseTimers, ResumeTimers, SetAlarm
 from assistant.skills.stored_timers import Pending, StoredTimer, Write
 from assistant.skills.timers import Alarm
+from assistant.skills.user_timers import HEARD_AFTER_S
 from assistant.storage.timer_file import VERSION, TimerFile, TimerFileError
+
+EVERY_DAY = tuple(range(7))
+
+
+def daily(hour: int) -> SetAlarm:
+    """An alarm that rings every day."""
+    return replace(alarm(hour), weekdays=EVERY_DAY)
 
 
 @pytest.fixture
@@ -300,19 +309,132 @@ def test_locked_file_is_not_a_lasting_failure_and_loses_nothing(path: Path) -> N
     assert Program(world, path).converse().names == ["tea", "pasta"]
 
 
-def test_nonsense_in_the_file_is_ignored(path: Path) -> None:
+@pytest.mark.parametrize(
+    "values",
+    [
+        "'a', 60, 'x', NULL, NULL, NULL, 0, 'y', NULL, NULL",
+        "'a', 60, 'x', NULL, NULL, 'noon', 0, 'y', NULL, NULL",
+        "'a', 60, 'x', 9e999, NULL, NULL, 0, 'y', NULL, NULL",
+        "'a', 60, 'x', 1e300, NULL, NULL, 0, 'y', NULL, NULL",
+        "'a', 60, 'x', -1e300, NULL, NULL, 0, 'y', NULL, NULL",
+        "'a', 60, x'00', 5.0, NULL, NULL, 0, 'y', NULL, NULL",
+        "'a', 60, CAST(x'ff' AS TEXT), 5.0, NULL, NULL, 0, 'y', NULL, NULL",
+        "'a', NULL, 'x', NULL, NULL, '0001-01-01T00:00:00', 1, 'y', NULL, NULL",
+        "'a', NULL, 'x', NULL, NULL, '9999-12-31T23:00:00', 0, 'y', NULL, '0'",
+        "'a', NULL, 'x', NULL, NULL, '2026-11-20T13:00:00', 0, 'y', NULL, '08'",
+        "'a', NULL, 'x', NULL, NULL, '2026-11-20T13:00:00', 0, 'y', NULL, ''",
+        "'a', 60, 'x', 5.0, NULL, NULL, 0, 'y', NULL, '0'",
+        "NULL, 60, 'x', 5.0, NULL, NULL, 0, 'y', NULL, NULL",
+    ],
+)
+def test_damaged_entry_is_set_aside_and_the_others_work(path: Path, values: str) -> None:
     world = World()
     first = Program(world, path)
     first.converse().set(timer(600, "pasta"))
     first.exchange()
-    with sqlite3.connect(path) as database:
-        for values in (
-            "'a', 60, 'x', NULL, NULL, NULL, 0, 'y', NULL",
-            "'b', 60, 'x', NULL, NULL, 'noon', 0, 'y', NULL",
-            "'c', 60, 'x', 9e999, NULL, NULL, 0, 'y', NULL",
-            "'d', 60, x'00', 5.0, NULL, NULL, 0, 'y', NULL",
-        ):
-            database.execute(f"INSERT INTO timers VALUES ({values})")
-    database.close()
     first.kill()
-    assert Program(world, path).converse().names == ["pasta"]
+    with sqlite3.connect(path) as database:
+        database.execute(f"INSERT INTO timers VALUES ({values})")
+    database.close()
+    reading = TimerFile(path, world.wall_s)
+    assert reading.exchange(Pending()).damaged == 1
+    assert reading.exchange(Pending()).damaged == 0
+    reading.close()
+    again = Program(world, path)
+    assert again.file is not None
+    assert again.file.exchange(Pending()).damaged == 0
+    desk = again.converse()
+    assert desk.names == ["pasta"]
+    world.wait(600)
+    assert desk.hear() == ("pasta done",)
+    with sqlite3.connect(path) as database:
+        assert database.execute("SELECT count(*) FROM damaged").fetchone() == (1,)
+    database.close()
+
+
+def test_file_of_the_first_version_is_read(path: Path) -> None:
+    path.parent.mkdir()
+    with sqlite3.connect(path) as database:
+        database.execute(
+            "CREATE TABLE timers (key TEXT PRIMARY KEY, length_s REAL, name TEXT, due_at REAL, left_s REAL, "
+            "local_time TEXT, fold INTEGER NOT NULL, announcement TEXT NOT NULL, claimed_at REAL)"
+        )
+        database.execute("INSERT INTO timers VALUES ('a', NULL, NULL, NULL, NULL, '2026-11-20T13:00:00', 0, 'x', NULL)")
+        database.execute("PRAGMA user_version = 1")
+    database.close()
+    world = World()
+    desk = Program(world, path).converse()
+    desk.set(daily(14))
+    assert [one.weekdays for one in desk.timers.running(world.now_s).alarms] == [(), EVERY_DAY]
+    world.wait(3600)
+    assert desk.hear() == ("x",)
+
+
+# ---- alarms that ring again ----
+
+
+def test_repeating_alarm_rings_once_a_day_also_after_restarts(path: Path) -> None:
+    world = World()
+    first = Program(world, path)
+    first.converse().set(daily(13))
+    first.quit()
+    for _ in range(3):
+        program = Program(world, path)
+        desk = program.converse()
+        world.wait(3600)
+        assert desk.hear() == ("alarm at 13",)
+        world.wait(HEARD_AFTER_S + 1)
+        program.exchange()
+        assert [one.at.hour for one in desk.timers.running(world.now_s).alarms] == [13]
+        assert desk.hear() == ()
+        program.quit()
+        world.wait(23 * 3600 - HEARD_AFTER_S - 1)
+
+
+def test_repeating_alarm_rings_in_one_of_two_programs_and_stays_in_both(path: Path) -> None:
+    world = World()
+    one, other = Program(world, path), Program(world, path)
+    desk, kitchen = one.converse(), other.converse()
+    desk.set(daily(13))
+    one.exchange()
+    other.exchange()
+    for _ in range(2):
+        world.wait(3600)
+        assert len(desk.hear() + kitchen.hear()) == 1
+        for _ in range(3):
+            world.wait(HEARD_AFTER_S)
+            one.exchange()
+            other.exchange()
+            assert desk.hear() + kitchen.hear() == ()
+        assert desk.timers.running(world.now_s).alarms[0].at == kitchen.timers.running(world.now_s).alarms[0].at
+        world.wait(23 * 3600 - 3 * HEARD_AFTER_S)
+
+
+def test_missed_repeating_alarm_is_said_once_and_its_next_time_is_set(path: Path) -> None:
+    world = World()
+    first = Program(world, path)
+    first.converse().set(daily(13))
+    first.quit()
+    world.wait(72 * 3600)  # Monday at noon: three were missed
+    again = Program(world, path)
+    desk = again.converse()
+    assert desk.hear() == ("While I was away, your alarm went off at one PM on Sunday.",)
+    world.wait(HEARD_AFTER_S + 1)
+    again.exchange()
+    again.quit()
+    world.wait(60)
+    desk = Program(world, path).converse()
+    assert desk.hear() == ()
+    assert [one.at.isoformat() for one in desk.timers.running(world.now_s).alarms] == ["2026-11-23T13:00:00"]
+
+
+def test_repeating_alarm_rings_again_if_the_program_is_killed_during_the_announcement(path: Path) -> None:
+    world = World()
+    first = Program(world, path)
+    desk = first.converse()
+    desk.set(daily(13))
+    world.wait(3600)
+    assert desk.hear() == ("alarm at 13",)
+    first.kill()
+    world.wait(30)
+    assert Program(world, path).converse().hear() == ("alarm at 13",)

@@ -3,7 +3,7 @@
 import asyncio
 import sqlite3
 from collections.abc import AsyncGenerator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
@@ -79,6 +79,13 @@ def stored(path: Path) -> set[str]:
         database.close()
 
 
+def add_damaged_entry(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute(
+            "INSERT INTO timers VALUES ('a', NULL, 'x', NULL, NULL, '0001-01-01T00:00:00', 1, 'y', NULL, NULL)"
+        )
+
+
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timer_keeper, "READ_EVERY_S", 0.02)
@@ -124,6 +131,22 @@ async def test_damaged_file_is_reported_once_and_timers_live_in_memory(path: Pat
     assert problem.startswith(f"{path} cannot be used (file is not a database): timers and alarms are kept in memory")
     assert "skills.store_timers = false" in problem
     assert await asyncio.to_thread(path.read_bytes) == b"damaged" * 1000
+
+
+@on_a_loop
+async def test_damaged_entry_is_reported_once_and_the_others_work(path: Path) -> None:
+    async with kept(path) as first:
+        first.begin("pasta")
+        await until_stored(path, "pasta")
+    await asyncio.to_thread(add_damaged_entry, path)
+    async with kept(path) as second:
+        await eventually(lambda: second.names == {"pasta"})
+    assert second.problems == [
+        f'1 damaged entry of {path} moved into its table "damaged": set that timer or alarm again. The others work.'
+    ]
+    async with kept(path) as third:
+        await eventually(lambda: third.names == {"pasta"})
+    assert third.problems == []
 
 
 @on_a_loop

@@ -1,5 +1,6 @@
 """Certificates and keys are read and checked; each error names the file and the remedy."""
 
+import base64
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -62,6 +63,37 @@ def _empty(folder: Path) -> Pair:
     return cert_file, key_file
 
 
+EC_KEY, UNKNOWN_KEY = bytes.fromhex("06072A8648CE3D0201"), bytes.fromhex("06072A8648CE3D0205")
+P_256, UNKNOWN_CURVE = bytes.fromhex("06082A8648CE3D030107"), bytes.fromhex("06082A8648CE3D030102")
+
+
+def _replace_in(file: Path, old: bytes, new: bytes) -> None:
+    """Replaces bytes in the content of a PEM file."""
+    first, *lines, last = file.read_text(encoding="utf-8").splitlines()
+    content = base64.b64decode("".join(lines))
+    assert old in content
+    text = base64.b64encode(content.replace(old, new)).decode()
+    file.write_text(f"{first}\n{text}\n{last}\n", encoding="utf-8")
+
+
+def _certificate_of_unknown_kind(folder: Path) -> Pair:
+    cert_file, key_file = write_pair(folder)
+    _replace_in(cert_file, EC_KEY, UNKNOWN_KEY)
+    return cert_file, key_file
+
+
+def _certificate_of_unknown_curve(folder: Path) -> Pair:
+    cert_file, key_file = write_pair(folder)
+    _replace_in(cert_file, P_256, UNKNOWN_CURVE)
+    return cert_file, key_file
+
+
+def _key_of_unknown_curve(folder: Path) -> Pair:
+    cert_file, key_file = write_pair(folder)
+    _replace_in(key_file, P_256, UNKNOWN_CURVE)
+    return cert_file, key_file
+
+
 @pytest.mark.parametrize(
     ("make", "said"),
     [
@@ -74,6 +106,9 @@ def _empty(folder: Path) -> Pair:
         (_expired, "server.crt: the certificate expired on"),
         (_early, "server.crt: the certificate is valid from"),
         (_empty, "server.crt: holds no PEM certificate"),
+        (_certificate_of_unknown_kind, "server.crt: its kind of key cannot be used (Unknown key type:"),
+        (_certificate_of_unknown_curve, "server.crt: its kind of key cannot be used (Curve 1.2.840.10045.3.1.2 is not"),
+        (_key_of_unknown_curve, "server.key: its kind of key cannot be used ("),
     ],
 )
 def test_unusable_files_are_named_with_remedy(make: Callable[[Path], Pair], said: str, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import { splitWords, wordStarts } from "./word-timing.js";
  * @property {string} id the server's id; empty for items of an earlier conversation
  * @property {"user" | "assistant" | "call"} role
  * @property {string} text
+ * @property {string} markup a reply's text as the model wrote it, with its Markdown; empty where that is not known
  * @property {boolean} inProgress whether more text may come
  * @property {boolean} speechStopped whether the speech is over and its transcript is still to come
  * @property {boolean} incomplete whether the conversation ended within it
@@ -15,6 +16,7 @@ import { splitWords, wordStarts } from "./word-timing.js";
  * @property {string[]} words the words of an assistant's item
  * @property {number} played number of words that were played
  * @property {boolean} interrupted whether its remaining words will not be played
+ * @property {boolean} cut whether it was stopped: what was written and not spoken yet will not be
  * @property {string} failure why its reply failed; "" if it did not
  * @property {string | null} response id of its reply
  * @property {import("./word-timing.js").WordTime[]} wordTimes
@@ -27,6 +29,10 @@ export class Conversation {
     this.items = [];
     /** @type {Set<Item>} items that changed or were removed since the set was last cleared */
     this.changed = new Set();
+    /** Whether speech has to be addressed to the assistant: until its words arrive, it is not shown. */
+    this.needsAddress = false;
+    /** Whether the current speech may be meant for somebody else. */
+    this.awaitsAddress = false;
   }
 
   /** @param {string} id @returns {Item | undefined} */
@@ -105,13 +111,18 @@ export class Conversation {
     }
   }
 
+  /** Removes all items, because the server sends them again. */
+  clear() {
+    for (const item of [...this.items]) this.remove(item.id);
+  }
+
   /** Returns the item of this id, created if it is new, after writing `fields` into it. */
   put(id, fields) {
     let item = this.item(id);
     if (!item) {
       item = {
-        id, role: "user", text: "", inProgress: false, speechStopped: false, incomplete: false, lowConfidence: false, spoken: true, words: [],
-        played: 0, interrupted: false, failure: "", response: null, wordTimes: [], starts_ms: [],
+        id, role: "user", text: "", markup: "", inProgress: false, speechStopped: false, incomplete: false, lowConfidence: false, spoken: true, words: [],
+        played: 0, interrupted: false, cut: false, failure: "", response: null, wordTimes: [], starts_ms: [],
       };
       this.items.push(item);
     }
@@ -140,6 +151,10 @@ export class Conversation {
   }
 
   _interrupt(item) {
+    if (item.inProgress && !item.cut) {
+      item.cut = true;
+      this.changed.add(item);
+    }
     if (item.interrupted || item.played === item.words.length) return;
     item.interrupted = true;
     item.inProgress = false;
@@ -159,11 +174,13 @@ const EVENT_HANDLERS = {
   "input_audio_buffer.speech_started": (conversation, { item_id }) => {
     const text = conversation.item(PENDING)?.text ?? "";
     conversation.remove(PENDING);
-    conversation.put(item_id, { text, inProgress: true });
+    conversation.awaitsAddress = conversation.needsAddress && !text;
+    if (!conversation.awaitsAddress) conversation.put(item_id, { text, inProgress: true });
   },
   "repartee.partial": (conversation, { item_id, text, rough }) => {
     const item = conversation.item(item_id) ?? conversation.items.findLast((one) => one.role === "user" && one.inProgress);
-    if (!item || item.inProgress) conversation.put(item?.id ?? PENDING, { text, lowConfidence: rough, inProgress: true });
+    conversation.awaitsAddress &&= !text;
+    if (!item || item.inProgress) conversation.put(item?.id ?? (conversation.needsAddress ? item_id : null) ?? PENDING, { text, lowConfidence: rough, inProgress: true });
   },
   "input_audio_buffer.speech_stopped": (conversation, { item_id }) => {
     if (conversation.item(item_id)?.inProgress) conversation.put(item_id, { speechStopped: true });
@@ -187,7 +204,7 @@ const EVENT_HANDLERS = {
   "conversation.item.deleted": (conversation, { item_id }) => conversation.remove(item_id),
   "response.output_item.added": (conversation, { item, response_id }) => {
     // A new connection sends a reply in progress again from its beginning.
-    const started = { text: "", wordTimes: [], inProgress: true, response: response_id };
+    const started = { text: "", markup: "", wordTimes: [], inProgress: true, response: response_id };
     if (item.type === "message") conversation.put(item.id, { role: "assistant", ...started });
     else if (item.type === "function_call") conversation.put(item.id, { role: "call", text: item.name, inProgress: true });
   },
@@ -196,6 +213,10 @@ const EVENT_HANDLERS = {
   },
   "response.output_audio_transcript.delta": appendText,
   "response.output_text.delta": appendText,
+  "repartee.markup": (conversation, { item_id, delta }) => {
+    const item = conversation.item(item_id);
+    if (item) conversation.put(item_id, { markup: item.markup + delta });
+  },
   "repartee.words": (conversation, { item_id, words }) => {
     const item = conversation.item(item_id);
     if (!item) return;
@@ -232,12 +253,13 @@ function addItem(conversation, item, previous) {
     conversation.remove(PENDING);
     const known = conversation.item(item.id);
     const inProgress = (item.content ?? []).some((part) => part.transcript === null); // its transcript follows
-    conversation.put(item.id, { role: "user", spoken: !typed, inProgress, speechStopped: false, text: text || known?.text || "" });
+    conversation.put(item.id, { role: "user", spoken: known?.spoken ?? !typed, inProgress, speechStopped: false, text: text || known?.text || "" });
     if (!known) moveAfter(conversation, item.id, previous);
   } else if (item.role === "assistant") {
     if (!conversation.item(item.id)) {
       const put = conversation.put(item.id, { role: "assistant", text, words: splitWords(text) });
       put.played = put.words.length; // from a history, which contains only what was heard
+      put.interrupted = item.status === "incomplete";
     }
     moveAfter(conversation, item.id, previous); // to the place where its response began
   }

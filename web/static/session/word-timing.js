@@ -9,9 +9,23 @@ const LOOK_AHEAD = 4; // words that the voice may have joined or omitted
  * @property {number} end_ms
  */
 
-/** @returns {string[]} the words of a text as shown, each with the space before it */
+const NO_SPACES = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u; // scripts without spaces between words
+
+/** @returns {string[]} the words of a text as shown, each with the space before it; text without spaces by a dictionary */
 export function splitWords(text) {
-  return text.match(/\s*\S+/g) ?? [];
+  const words = text.match(/\s*\S+/g) ?? [];
+  return NO_SPACES.test(text) && "Segmenter" in Intl ? words.flatMap(splitSegments) : words;
+}
+
+function splitSegments(text) {
+  if (!NO_SPACES.test(text)) return [text];
+  const parts = [];
+  for (const { segment, isWordLike } of new Intl.Segmenter(undefined, { granularity: "word" }).segment(text)) {
+    const joins = parts.length && (!isWordLike || !parts.at(-1).trim()); // punctuation stays with the word before it
+    if (joins) parts[parts.length - 1] += segment;
+    else parts.push(segment);
+  }
+  return parts;
 }
 
 /**
@@ -23,11 +37,17 @@ export function splitWords(text) {
 export function wordStarts(words, times) {
   const starts = new Array(words.length).fill(null);
   let at = 0;
-  for (const { text, start_ms } of times) {
+  for (const { text, start_ms, end_ms } of times) {
     const found = findWord(words, at, text);
     if (found < 0) continue;
     starts[found] = start_ms;
     at = found + 1;
+    // A timed text without spaces is shown as several words, which share its time.
+    const timed = normalized(text);
+    let shared = normalized(words[found]);
+    for (let word; (word = normalized(words[at] ?? "")) && timed.startsWith(shared + word); shared += word) {
+      starts[at++] = start_ms + ((end_ms - start_ms) * shared.length) / timed.length;
+    }
   }
   let next = Infinity;
   for (let n = starts.length - 1; n >= 0; n--) {

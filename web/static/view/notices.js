@@ -36,6 +36,14 @@ export class Notices {
     this._timers.set(shown, setTimeout(() => this._shown.get(key) === shown && this.remove(key), NOTE_MS));
   }
 
+  /** Suggests something until it is accepted or dismissed. @param {string} label of the button that calls `accept` */
+  suggest(key, text, label, accept) {
+    this._show(key, "note", [makeElement("span", { text })], { label, run: () => {
+      this.remove(key);
+      accept();
+    } });
+  }
+
   remove(name) {
     const shown = this._shown.get(name);
     if (shown?.contains(document.activeElement)) byId("start").focus(); // otherwise the focus moves to the top of the page
@@ -59,8 +67,8 @@ export class Notices {
     closeButton.onclick = () => this.remove(key);
     const notice = makeElement("div", { class: `notice ${kind}`, "data-problem": key }, content);
     if (action) {
-      const button = makeElement("button", { type: "button", class: "small", text: ACTIONS[action] });
-      button.onclick = () => this._runAction(action);
+      const button = makeElement("button", { type: "button", class: "small", text: action.label ?? ACTIONS[action] });
+      button.onclick = () => (action.run ? action.run() : this._runAction(action));
       notice.append(button);
     }
     notice.append(closeButton);

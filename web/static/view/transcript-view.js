@@ -1,5 +1,6 @@
-/** Shows the conversation: one line per item, and each word of a reply as its own element. */
+/** Shows the conversation: one line per item, and replies as rich text whose words light up. */
 
+import { RichText } from "../rich-text/rich-text.js";
 import { byId, makeElement } from "./dom.js";
 
 export class TranscriptView {
@@ -21,7 +22,7 @@ export class TranscriptView {
   /** @param {import("../session/conversation.js").Conversation} conversation */
   start(conversation) {
     this._conversation = conversation;
-    /** @type {Map<import("../session/conversation.js").Item, {line: HTMLElement, text: HTMLElement, note: HTMLElement, announced: boolean}>} */
+    /** @type {Map<import("../session/conversation.js").Item, {line: HTMLElement, text: HTMLElement, note: HTMLElement, rich?: RichText, announced: boolean}>} */
     this._lines = new Map();
     byId("transcript").replaceChildren();
     byId("empty").hidden = false;
@@ -46,10 +47,10 @@ export class TranscriptView {
   }
 
   _drawItem(item) {
-    const { line, text, note } = this._lines.get(item) ?? this._makeLine(item);
+    const { line, text, note, rich } = this._lines.get(item) ?? this._makeLine(item);
     this._moveLine(item, line);
     line.className = `item ${item.role}${item.inProgress ? " in-progress" : ""}${item.lowConfidence ? " low-confidence" : ""}${item.interrupted ? " interrupted" : ""}${item.failure ? " failed" : ""}`;
-    if (item.role === "assistant") this._drawWords(item, text);
+    if (item.role === "assistant") rich.draw({ ...item, source: item.markup || item.text, open: item.inProgress && !item.cut, interrupted: item.interrupted || item.cut });
     else text.textContent = item.text || (item.role === "user" ? "…" : "");
     note.textContent = itemNote(item);
     this._announce(item);
@@ -57,7 +58,8 @@ export class TranscriptView {
 
   _makeLine(item) {
     const who = makeElement("span", { class: "who", lang: "en", text: { user: "You", assistant: "Repartee", call: "Tool" }[item.role] });
-    const parts = { line: makeElement("li"), text: makeElement("p", { class: "text", dir: "auto" }), note: makeElement("span", { class: "note", lang: "en" }), announced: false };
+    const parts = { line: makeElement("li"), text: makeElement(item.role === "assistant" ? "div" : "p", { class: "text", dir: "auto" }), note: makeElement("span", { class: "note", lang: "en" }), announced: false };
+    if (item.role === "assistant") parts.rich = new RichText(parts.text);
     parts.line.append(who, parts.text, parts.note);
     this._lines.set(item, parts);
     return parts;
@@ -68,16 +70,6 @@ export class TranscriptView {
     const at = this._conversation.items.indexOf(item);
     const after = this._conversation.items.slice(at + 1).map((one) => this._lines.get(one)?.line).find((one) => one?.isConnected) ?? null;
     if (!line.isConnected || line.nextElementSibling !== after) byId("transcript").insertBefore(line, after);
-  }
-
-  _drawWords(item, text) {
-    while (text.childElementCount > item.words.length) text.lastElementChild.remove();
-    item.words.forEach((word, n) => {
-      const shown = text.children[n] ?? text.appendChild(makeElement("span", { class: "word" }));
-      if (shown.textContent !== word) shown.textContent = word;
-      shown.classList.toggle("played", n < item.played);
-      shown.classList.toggle("current", n === item.played - 1 && item.played < item.words.length && !item.interrupted);
-    });
   }
 
   /** Announces a final text to screen readers, once, and no interim texts. */

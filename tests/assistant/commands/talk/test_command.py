@@ -13,6 +13,9 @@ from talk_app import talking
 from virtual_card import SPEAKER, VOICE, Recorder, VirtualCard, virtual_card, write_wav
 
 from assistant.commands.talk.cards import chime
+from assistant.storage.conversation_file import TERMINAL, ConversationFile
+from assistant.storage.conversation_search import Summary
+from assistant.storage.conversation_store import conversations_path
 from audio.level import audible_onset
 from audio.units import Pcm
 
@@ -30,6 +33,12 @@ WHAT_TIME = RECORDINGS / "rhasspy3_what-time-is-it.wav"
 def card() -> Generator[VirtualCard]:
     with virtual_card() as one:
         yield one
+
+
+def stored(folder: Path) -> list[Summary]:
+    """Returns the conversations of the terminal."""
+    file = ConversationFile(conversations_path({"XDG_DATA_HOME": str(folder / "data")}), time.time)
+    return file.summaries(TERMINAL, 9)
 
 
 def question(folder: Path) -> Path:
@@ -70,8 +79,8 @@ def test_recorded_gap_equals_the_traced_latency(card: VirtualCard, tmp_path: Pat
     assert onset is not None
     gap_ms = (from_end_s - (len(heard.pcm) - onset) / heard.rate_hz) * 1000
     assert gap_ms == pytest.approx(record["response_latency_ms"], abs=40)
-    (kept,) = (tmp_path / "data" / "repartee" / "conversations").glob("*.jsonl")
-    assert "what time is it" in kept.read_text()
+    (kept,) = stored(tmp_path)
+    assert kept.title == "what time is it"
 
 
 def test_loudspeaker_may_disconnect_and_return(card: VirtualCard, tmp_path: Path) -> None:
@@ -102,12 +111,10 @@ def test_signal_ends_talk_with_all_files_written(card: VirtualCard, tmp_path: Pa
         app.process.send_signal(number)
         assert app.ends_within_s(2.5) == 0
     assert len(app.records()) == 1
-    assert list((tmp_path / "data" / "repartee" / "conversations").glob("*.jsonl"))
+    assert len(stored(tmp_path)) == 1
 
 
 def test_stored_conversation_is_resumed(card: VirtualCard, tmp_path: Path) -> None:
-    folder = tmp_path / "data" / "repartee" / "conversations"
-
     def converse(*arguments: str) -> list[str]:
         before = len(list((tmp_path / "traces").glob("*.jsonl")))
         with talking(tmp_path, card.environ, *arguments, recognizer=()) as app:
@@ -120,12 +127,12 @@ def test_stored_conversation_is_resumed(card: VirtualCard, tmp_path: Path) -> No
         return app.lines
 
     assert not [line for line in converse("--set", "talk.remember=true") if line.startswith("resumed: ")]
-    (first,) = folder.glob("*.jsonl")
+    (first,) = stored(tmp_path)
     lines = converse("--resume")
-    assert [line for line in lines if line.startswith(f"resumed: {first.stem}, started 20")]
+    assert [line for line in lines if line.startswith(f"resumed: {first.id}, started 20")]
     assert "you (earlier): what time is it" in lines
-    converse("--resume", first.stem[:-3])
-    assert sorted(path.read_text().count("what time is it") for path in folder.glob("*.jsonl")) == [1, 2, 2]
+    converse("--resume", first.id[:-3])
+    assert [(one.id, one.turns) for one in stored(tmp_path)] == [(first.id, 3)]
 
 
 def test_resuming_an_unknown_conversation_is_one_sentence(tmp_path: Path) -> None:

@@ -1,0 +1,294 @@
+"""Implements `repartee init`: the first set-up in the terminal. It writes the user's configuration at the end."""
+
+import asyncio
+import getpass
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from assistant.commands.devices import meter
+from assistant.commands.first_run.answerer_step import AnswererStep
+from assistant.commands.first_run.microphone import CHECK_S, judge
+from assistant.commands.first_run.options import InitOptions
+from assistant.commands.first_run.plan import (
+    Answers,
+    Change,
+    change_of,
+    missing_models,
+    overridden,
+    shown_values,
+)
+from assistant.commands.first_run.prompts import Prompts, Skipped
+from assistant.commands.first_run.sample import loudest_level, play, sample_of
+from assistant.commands.first_run.voices import (
+    LANGUAGE_CODE,
+    SKILL_LANGUAGES,
+    VoiceOption,
+    base_of,
+    current_voice,
+    installed_voices,
+    language_name,
+    languages,
+    more_voices,
+)
+from assistant.config.edit import ConfigFile, file_to_edit
+from assistant.config.files import VARIABLE
+from assistant.config.loading import ConfigError, Loaded, load_settings
+from assistant.config.settings import Settings
+from assistant.config.words import config_option
+from audio.errors import AudioError
+from audio.noisy_libraries import hushed
+from llm.discovery import PORTS
+
+NO_TERMINAL = (
+    "init asks questions, and its input is no terminal: run it in a terminal, or add --yes to take what is found, and "
+    "--language, --voice, --llm, --model, --api-key-env or --remember to choose"
+)
+
+
+def init(
+    options: InitOptions,
+    config: Path | None,
+    environ: Mapping[str, str],
+    console: Console,
+    *,
+    prompts: Prompts | None = None,
+    ports: Sequence[int] = PORTS,
+) -> None:
+    """Runs the set-up.
+
+    Args:
+        options: Answers given in advance.
+        config: The file to change; None: the user's.
+        environ: Environment variables: keys of clouds.
+        console: Shows what is found and done.
+        prompts: Asks the user; None: the terminal does, if there is one.
+        ports: Local ports to search for servers.
+
+    Raises:
+        ConfigError: An answer cannot be used, the file cannot be changed, or there is no terminal to ask in.
+    """
+    file = file_to_edit(config, environ)
+    if prompts is None and not options.yes:
+        if not (sys.stdin is not None and sys.stdin.isatty()):
+            raise ConfigError([NO_TERMINAL])
+        prompts = Prompts(console, input, getpass.getpass)
+    if file.exists:
+        loaded = load_settings(config, environ, ())
+    else:  # a file that was named need not exist yet
+        loaded = load_settings(None, {name: value for name, value in environ.items() if name != VARIABLE}, ())
+    setup = _Setup(options, file, loaded, environ, console, prompts, config, ports)
+    try:
+        setup.run()
+    except (KeyboardInterrupt, EOFError):
+        console.print()
+        console.print("Nothing was changed.")
+        raise SystemExit(130) from None
+
+
+@dataclass(slots=True)
+class _Setup:
+    """One run of the set-up. Without `prompts` it asks nothing."""
+
+    options: InitOptions
+    file: ConfigFile
+    loaded: Loaded
+    environ: Mapping[str, str]
+    console: Console
+    prompts: Prompts | None
+    config: Path | None
+    ports: Sequence[int]
+
+    def run(self) -> None:
+        """Asks, shows what changes, writes it and says what is next. Raises ConfigError."""
+        if self.prompts is not None:
+            self._say("Set up Repartee: four short questions. Enter takes the answer in brackets, s skips a question,")
+            self._say("Ctrl-C ends without a change. You can run it again at any time.")
+        answers = self._voice(Answers())
+        self._microphone()
+        answers = self._answerer(answers)
+        answers = self._remember(answers)
+        change = change_of(answers, self.file.settings())
+        self._write(change)
+        self._next(change)
+
+    # ---- 1: language and voice ----
+
+    def _voice(self, answers: Answers) -> Answers:
+        self._heading("1 of 4  Language and voice")
+        settings = self.loaded.settings
+        language = self.options.language or settings.assistant.language
+        _check_language(language)
+        try:
+            if self.prompts is not None and self.options.language is None:
+                language = self._ask_language(self.prompts, language)
+            if base_of(language) not in SKILL_LANGUAGES:
+                self._say(
+                    f"The built-in skills do not know {language_name(language)}: a language model has to answer.",
+                    "yellow",
+                )
+            voices = installed_voices(language)
+            answers = replace(answers, language=language)
+            if self.options.voice is not None:
+                return replace(answers, voice=_voice_named(self.options.voice, voices, language))
+            voice = current_voice(settings, language, voices)
+            if self.prompts is not None:
+                voice = self._ask_voice(self.prompts, language, voices, voice)
+            else:
+                self._say(f"language {language}, voice {voice.name}")
+            return replace(answers, voice=voice)
+        except Skipped:
+            return answers
+
+    def _ask_language(self, prompts: Prompts, current: str) -> str:
+        offered = languages(current)
+        self._say("Languages: " + ", ".join(f"{code} {language_name(code)}" for code in offered) + ", or another code")
+        while True:
+            typed = prompts.ask("Language", current)
+            if LANGUAGE_CODE.fullmatch(typed):
+                return typed
+            self._say("Type the code of a language, such as en or de.")
+
+    def _ask_voice(
+        self, prompts: Prompts, language: str, voices: Sequence[VoiceOption], current: VoiceOption
+    ) -> VoiceOption:
+        self._say("Type the number of a voice to hear it; Enter takes the one in brackets.")
+        for number, voice in enumerate(voices, 1):
+            self._say(f"  {number:>2}  {voice.label}")
+        if more := more_voices(language):
+            self._say(
+                f"More voices: repartee models pull {more[0]}" + (f", or {', '.join(more[1:])}" if more[1:] else "")
+            )
+        at = voices.index(current)
+        while typed := prompts.ask(f"Voice [{at + 1}]"):
+            chosen = int(typed) - 1 if typed.isdecimal() and len(typed) < 4 else -1
+            if chosen in range(len(voices)):
+                at = chosen
+                self._let_hear(voices[at], language)
+            else:
+                self._say(f"Type a number from 1 to {len(voices)}, or Enter.")
+        return voices[at]
+
+    def _let_hear(self, voice: VoiceOption, language: str) -> None:
+        try:
+            with hushed():
+                asyncio.run(_hear(voice, language, self.loaded.settings.audio.output))
+        except AudioError as error:
+            self._say(f"not played: {error}", "yellow")
+
+    # ---- 2: microphone ----
+
+    def _microphone(self) -> None:
+        if self.prompts is None:
+            return
+        self._heading("2 of 4  Microphone")
+        try:
+            while True:
+                self.prompts.ask(f"Press Enter and say a sentence; it takes {CHECK_S:g} s")
+                if self._check_microphone() or not self.prompts.confirm("Check it again?", default=True):
+                    return
+        except Skipped:
+            return
+
+    def _check_microphone(self) -> bool:
+        """Shows the level and the verdict. Returns whether the microphone is fine, or is not there."""
+        try:
+            with Live(console=self.console, auto_refresh=False, transient=True) as live, hushed():
+                loudest_dbfs = asyncio.run(
+                    loudest_level(
+                        self.loaded.settings.audio.input,
+                        CHECK_S,
+                        lambda level: live.update(Text(meter(level)), refresh=True),
+                    )
+                )
+        except AudioError as error:
+            self._say(f"not checked: {error}", "yellow")
+            self._say("Without a microphone, type in `repartee talk`, or use the page of `repartee serve`.")
+            return True
+        found = judge(loudest_dbfs)
+        self._say(found.text, "green" if found.verdict == "fine" else "yellow")
+        if found.verdict != "fine":
+            self._say("`repartee devices` lists the microphones; audio.input in the configuration chooses one.")
+        return found.verdict == "fine"
+
+    # ---- 3 and 4: who answers, conversations ----
+
+    def _answerer(self, answers: Answers) -> Answers:
+        self._heading("3 of 4  Who answers")
+        settings = self._settings_so_far(answers)
+        step = AnswererStep(self.options, self.file, settings, self.environ, self.console, self.prompts, self.ports)
+        return step.run(answers)
+
+    def _remember(self, answers: Answers) -> Answers:
+        if self.options.remember is not None:
+            return replace(answers, remember=self.options.remember)
+        if self.prompts is None:
+            return answers
+        self._heading("4 of 4  Conversations")
+        try:
+            current = self.loaded.settings.talk.remember
+            question = "Keep your conversations in files on this machine, to continue them with `talk --resume`?"
+            return replace(answers, remember=self.prompts.confirm(question, default=current))
+        except Skipped:
+            return answers
+
+    # ---- the end ----
+
+    def _write(self, change: Change) -> None:
+        self._heading("")
+        if change.is_empty:
+            self._say(f"{self.file.path}: nothing to change")
+            return
+        for line in shown_values(change):
+            self._say(f"  {line}")
+        self.file.change(change.values, change.endpoint, private=change.private)
+        private = ", readable by you only" if change.private else ""
+        self._say(f"written to {self.file.path}{private}")
+        for name in overridden(change.values, self.loaded.origin):
+            self._say(f"but the environment variable {name} is set and replaces it", "yellow")
+        self._say("A server that runs already uses it after a restart: stop and start `repartee serve`.", "dim")
+
+    def _next(self, change: Change) -> None:
+        settings = change.applied_to(self.loaded.settings)
+        for line in missing_models(settings):
+            self._say(f"still missing: {line}", "yellow")
+        more = config_option(self.config)
+        self._say(f"next: repartee talk{more}, or repartee serve{more} for the page")
+
+    def _settings_so_far(self, answers: Answers) -> Settings:
+        settings = self.loaded.settings
+        if answers.language is None:
+            return settings
+        return replace(settings, assistant=replace(settings.assistant, language=answers.language))
+
+    def _heading(self, line: str) -> None:
+        if self.prompts is not None:
+            self._say()
+        if line and self.prompts is not None:
+            self._say(line, "bold")
+
+    def _say(self, line: str = "", style: str = "") -> None:
+        self.console.print(Text(line, style=style), soft_wrap=True)
+
+
+async def _hear(voice: VoiceOption, language: str, device: str) -> None:
+    await play(await sample_of(voice, language), device)
+
+
+def _check_language(language: str) -> None:
+    if LANGUAGE_CODE.fullmatch(language) is None:
+        raise ConfigError([f'--language "{language}": must be a language code such as en or de'])
+
+
+def _voice_named(name: str, voices: Sequence[VoiceOption], language: str) -> VoiceOption:
+    found = next((voice for voice in voices if voice.name == name), None)
+    if found is None:
+        known = ", ".join(voice.name for voice in voices)
+        pulled = f", or fetch it: repartee models pull {name}" if name in more_voices(language) else ""
+        raise ConfigError([f'--voice "{name}": the voices of {language} on this machine are {known}{pulled}'])
+    return found

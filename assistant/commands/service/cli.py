@@ -1,0 +1,145 @@
+"""The commands `repartee service ...`: install, status, start, stop, log, remove."""
+
+import os
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from assistant.commands.options import Config, Llm, Overrides
+
+if TYPE_CHECKING:
+    from assistant.commands.service.command import Service, Wish
+
+service = typer.Typer(
+    no_args_is_help=True, help="Run the server in the background, from login on (systemd, launchd or Task Scheduler)."
+)
+
+Talk = Annotated[bool, typer.Option("--talk", help="The service that runs `repartee talk` instead of the server.")]
+MAX_LOG_BYTES = 5_000_000
+"""Size at which a log of Windows is renamed to .old when the program starts."""
+
+
+@service.command()
+def install(  # noqa: PLR0917 - each is an option of the command
+    talk: Talk = False,
+    host: Annotated[str | None, typer.Option(metavar="H", help="Short for --set server.host=H.")] = None,
+    port: Annotated[str | None, typer.Option(metavar="P", help="Short for --set server.port=P.")] = None,
+    show: Annotated[bool, typer.Option("--print", help="Print the file and the commands; change nothing.")] = False,
+    llm: Llm = None,
+    config: Config = None,
+    overrides: Overrides = None,
+) -> None:
+    """Install the service and start it, now and at each login. Again: with other options."""
+    from assistant.commands.service.command import Wish, absolute
+    from assistant.config.loading import ConfigError
+
+    if talk and (host or port):
+        raise ConfigError(["--talk: leave out --host and --port; they are the server's"])
+    given = {"config": str(absolute(config)) if config else None, "host": host, "port": port, "llm": llm}
+    options = [f"--{name}={value}" for name, value in given.items() if value is not None]
+    options += [f"--set={setting}" for setting in overrides or ()]
+    with _opened(Wish(talk, tuple(options))) as one:
+        if show:
+            one.show_plan()
+        else:
+            one.install()
+
+
+@service.command()
+def status(talk: Talk = False) -> None:
+    """Say whether it runs, since when, its address and its log. Exit status 1: it does not run."""
+    from assistant.commands.service.command import Wish
+
+    with _opened(Wish(talk)) as one:
+        running = one.status()
+    sys.exit(0 if running else 1)
+
+
+@service.command()
+def start(talk: Talk = False) -> None:
+    """Start it, again if it runs already."""
+    from assistant.commands.service.command import Wish
+
+    with _opened(Wish(talk)) as one:
+        one.start()
+
+
+@service.command()
+def stop(talk: Talk = False) -> None:
+    """Stop it until the next login."""
+    from assistant.commands.service.command import Wish
+
+    with _opened(Wish(talk)) as one:
+        one.stop()
+
+
+@service.command()
+def log(talk: Talk = False) -> None:
+    """Print the last lines of its output."""
+    from assistant.commands.service.command import Wish
+
+    with _opened(Wish(talk)) as one:
+        one.log()
+
+
+@service.command()
+def remove(talk: Talk = False) -> None:
+    """Stop it and remove it. The file with the keys stays."""
+    from assistant.commands.service.command import Wish
+
+    with _opened(Wish(talk)) as one:
+        one.remove()
+
+
+@service.command(hidden=True)
+def run(
+    context: typer.Context,
+    arguments: Annotated[list[str], typer.Argument(metavar="COMMAND", help="A command of repartee, and its options.")],
+    env_file: Annotated[Path | None, typer.Option(metavar="FILE", help="File with NAME=value lines.")] = None,
+    log_file: Annotated[Path | None, typer.Option("--log", metavar="FILE", help="File for the output.")] = None,
+) -> None:
+    """Run a command with the variables of a file. What launchd and the Task Scheduler start."""
+    from assistant.commands.service.environment_file import read_environment
+
+    if log_file is not None:
+        _redirect(log_file)
+    with _service_errors():
+        if env_file is not None:
+            os.environ.update(read_environment(env_file))
+    # The same program again, not a child: the service manager watches this process.
+    context.find_root().command.main(args=arguments, prog_name="repartee")
+
+
+@contextmanager
+def _opened(wish: "Wish") -> "Generator[Service]":
+    from assistant.commands.service.command import Service
+    from assistant.support.console import terminal
+
+    with _service_errors():
+        yield Service(wish, os.environ, terminal())
+
+
+@contextmanager
+def _service_errors() -> Generator[None]:
+    """Ends the program with the text of a ServiceError."""
+    from assistant.commands.service.plan import ServiceError
+
+    try:
+        yield
+    except ServiceError as error:
+        sys.stderr.write(f"repartee: {error}\n")
+        raise typer.Exit(2) from error
+
+
+def _redirect(file: Path) -> None:
+    """Writes standard output and standard error to a file from now on. A large file is set aside first."""
+    if file.exists() and file.stat().st_size > MAX_LOG_BYTES:
+        file.replace(file.with_name(f"{file.name}.old"))
+    opened = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    for number in (1, 2):
+        os.dup2(opened, number)
+    os.close(opened)

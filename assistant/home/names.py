@@ -1,0 +1,294 @@
+"""Finds the devices that somebody means by a few words, as a recognizer writes them. Pure.
+
+Words are compared without case, accents, articles and plural endings, and with a small distance of letters. A place
+("in the kitchen", "downstairs") limits the devices; a kind ("lights") selects among them; other words must be part of a
+device's name.
+"""
+
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from assistant.home import Device, HomeState, Kind
+
+Words = tuple[str, ...]
+
+MAX_ASKED = 3
+"""Devices named when the assistant asks which one is meant."""
+_CLOSE = 0.75
+"""Likeness of two words from which one may be the other, misspelt."""
+_ENDINGS = ("s", "n", "e", "en", "es", "er", "x")
+_MIN_FUZZY_CHARS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class HomeWords:
+    """The words of one language for homes.
+
+    Attributes:
+        kinds: Maps a word to the kind of devices it means: "lamp" to light.
+        sorts: Groups of words for the same sort of device: "tv", "television".
+        plural: Words that mean all devices of their kind: "lights".
+        every: Words that mean all devices: "everything".
+        everywhere: Words for the whole home, which limit nothing.
+        small: Articles and prepositions, which are ignored.
+        pronouns: Words that name no device: "it".
+        floors: Groups of names for the same floor: "downstairs", "ground floor".
+        compounds: Whether names and kinds are written as one word: "Küchenlicht".
+    """
+
+    kinds: Mapping[str, Kind]
+    sorts: tuple[frozenset[str], ...]
+    plural: frozenset[str]
+    every: frozenset[str]
+    everywhere: frozenset[str]
+    small: frozenset[str]
+    pronouns: frozenset[str]
+    floors: tuple[tuple[Words, ...], ...]
+    compounds: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The devices that are meant.
+
+    Attributes:
+        devices: One or several.
+        by_name: Whether one device was named; else they are those of a place or kind.
+    """
+
+    devices: tuple[Device, ...]
+    by_name: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Unclear:
+    """The words fit several devices of which one is meant: the names to ask with."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Named:
+    """A device and the words of its name, without the kind's words."""
+
+    device: Device
+    words: Words
+    joined: str
+
+
+@dataclass(slots=True)
+class HomeIndex:
+    """The devices of a home by the words of one language."""
+
+    state: HomeState
+    words: HomeWords
+    fold: Callable[[str], Words]
+    _named: list[_Named] = field(init=False)
+    _places: dict[Words, str] = field(init=False)  # all names of an area or floor, and the name in the home
+
+    def __post_init__(self) -> None:
+        self._named = [self._name(device) for device in self.state.devices]
+        self._places = {}
+        for floor in self.state.floors:
+            own = self._plain(floor)
+            for names in next((group for group in self.words.floors if own in group), (own,)):
+                self._places.setdefault(names, floor)
+        for area in self.state.areas:
+            self._places[self._plain(area)] = area
+        self._places.pop((), None)
+
+    def find(
+        self,
+        text: str,
+        kinds: Sequence[Kind],
+        default: Sequence[Kind],
+        everything: Sequence[Kind] = (),
+        *,
+        together: bool = False,
+        only: Callable[[Device], bool] | None = None,
+    ) -> Found | Unclear | None:
+        """Returns what `text` means; None if nothing in this home.
+
+        Args:
+            text: "the kitchen light", "everything downstairs".
+            kinds: The kinds of devices that may be meant.
+            default: The kinds that are meant by a place alone.
+            everything: The kinds that are meant by "everything"; empty: as `default`.
+            together: Whether "the light" means all lights if there are several; else the user is asked.
+            only: Returns whether a device may be meant; None: each may.
+        """
+        words = self._plain(text)
+        every = any(word in self.words.every for word in words)
+        words = tuple(word for word in words if word not in self.words.every)
+        allowed = [named for named in self._named if named.device.kind in kinds]
+        allowed = [named for named in allowed if only is None or only(named.device)]
+        if not every and (exact := _same_name(words, allowed)):
+            return _one_of(exact)
+        place, rest = self._place(words)
+        meant = {kind for word in rest if (kind := self._kind(word)) is not None}
+        others = tuple(word for word in rest if self._kind(word) is None and word not in self.words.everywhere)
+        here = [n for n in allowed if place is None or place in (n.device.area, n.device.floor)]
+        every = every or (not others and bool(rest) and not meant)  # "turn off the house"
+        if not others and (place is not None or meant or every):
+            wanted = meant & set(kinds) if meant else set((everything if every else ()) or default)
+            group = self._of_sort(rest, [named for named in here if named.device.kind in wanted])
+            one = place is None and not every and not together
+            if group and one and not any(word in self.words.plural for word in rest):
+                return Found(group, by_name=True) if len(group) == 1 else Unclear(_names(group))
+            if group:
+                return Found(group, by_name=False)
+        if every or not words:
+            return None
+        named = self._by_part(rest, meant, here) if others else []
+        if not named and place is not None:
+            named = self._by_part(words, meant, allowed)
+        return _one_of(named) if named else None
+
+    def place(self, text: str) -> str | None:
+        """Returns the name of the area or floor that is all of `text`; None for other words."""
+        place, rest = self._place(self._plain(text))
+        return None if rest else place
+
+    # ---- words ----
+
+    def _plain(self, text: str) -> Words:
+        words = tuple(word for word in self.fold(text) if word not in self.words.small)
+        if not self.words.compounds:
+            return words
+        return tuple(part for word in words for part in self._parts(word))
+
+    def _parts(self, word: str) -> Words:
+        """Splits "kuechenlicht" into "kuechen" and "licht"."""
+        if word in self.words.kinds:
+            return (word,)
+        for kind in sorted(self.words.kinds, key=len, reverse=True):
+            if word.endswith(kind) and len(word) - len(kind) >= 3:
+                return word[: -len(kind)], kind
+        return (word,)
+
+    def _kind(self, word: str) -> Kind | None:
+        kind = self.words.kinds.get(word)
+        if kind is None and len(word) > _MIN_FUZZY_CHARS:
+            kind = next((k for known, k in self.words.kinds.items() if likeness(word, known) >= 0.85), None)
+        return kind
+
+    def _of_sort(self, words: Words, among: Sequence[_Named]) -> tuple[Device, ...]:
+        """Returns the devices of the sort that is named, such as the TV among the players; all if none is named."""
+        wanted = {word for sort in self.words.sorts if sort & set(words) for word in sort}
+        found = [named for named in among if wanted & {*named.words, named.device.attributes.get("device_class")}]
+        return tuple(named.device for named in found or among)
+
+    def _name(self, device: Device) -> _Named:
+        words = self._plain(device.name)
+        return _Named(device, words, "".join(words))
+
+    def _place(self, words: Words) -> tuple[str | None, Words]:
+        """Returns the place among the words, and the other words."""
+        best: tuple[float, int, str, Words] | None = None
+        for names, place in self._places.items():
+            joined = "".join(names)
+            for length in range(max(1, len(names) - 1), len(names) + 2):
+                for at in range(len(words) - length + 1):
+                    window = words[at : at + length]
+                    alike = likeness("".join(window), joined)
+                    key = (alike, len(joined))
+                    if alike >= _CLOSE and (best is None or key > best[:2]):
+                        best = (*key, place, words[:at] + words[at + length :])
+        return (None, words) if best is None else (best[2], best[3])
+
+    def _by_part(self, words: Words, meant: set[Kind], among: Iterable[_Named]) -> list[_Named]:
+        """Returns the devices whose name, area and kind explain all words: the best of them, several if equal."""
+        best, found = 0.0, []
+        for named in among:
+            device = named.device
+            if meant and device.kind not in meant and not any(self._kind(word) for word in named.words):
+                continue
+            beside = (*self._plain(device.area), *self._plain(device.floor)) if device.area else ()
+            score = 0.0
+            for word in words:
+                own = max((likeness(word, part) for part in named.words), default=0.0)
+                if own < _CLOSE and (self._kind(word) == device.kind or _in(word, beside)):
+                    continue
+                if own < _CLOSE:
+                    score = 0.0
+                    break
+                score += own
+            if score:
+                score -= 0.01 * len(named.words)  # the name with the fewest other words
+            if score > best + 1e-6:
+                best, found = score, [named]
+            elif score and score > best - 1e-6:
+                found.append(named)
+        return found
+
+
+def _in(word: str, words: Words) -> bool:
+    return any(likeness(word, other) >= _CLOSE for other in words)
+
+
+def _same_name(words: Words, among: Sequence[_Named]) -> list[_Named]:
+    """Returns the devices whose whole name these words are: exactly, else the most alike."""
+    joined = "".join(words)
+    if not joined:
+        return []
+    best, found = 0.88, []
+    for named in among:
+        alike = likeness(joined, named.joined)
+        if alike > best + 1e-6:
+            best, found = alike, [named]
+        elif found and alike > best - 1e-6:
+            found.append(named)
+    return found
+
+
+def _one_of(named: Sequence[_Named]) -> Found | Unclear:
+    devices = tuple(one.device for one in named)
+    return Found(devices, by_name=True) if len(devices) == 1 else Unclear(_names(devices))
+
+
+def _names(devices: Sequence[Device]) -> tuple[str, ...]:
+    """Returns the names of devices, with the area where two have the same name."""
+    names = [device.name for device in devices]
+    return tuple(
+        f"{device.name} ({device.area})" if names.count(device.name) > 1 and device.area else device.name
+        for device in devices
+    )
+
+
+def folded(text: str) -> str:
+    """Returns lower-case letters without accents: "Küche" as "kuche", "Straße" as "strasse"."""
+    plain = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(sign for sign in plain if not unicodedata.combining(sign))
+
+
+@lru_cache(maxsize=20000)
+def likeness(one: str, other: str) -> float:
+    """Returns how alike two folded words are, from 0 to 1: 1 for the same word or another number of it."""
+    if one == other:
+        return 1.0
+    short, long = sorted((one, other), key=len)
+    if len(short) >= 3 and any(long == short + ending for ending in _ENDINGS):
+        return 0.95
+    if len(short) < _MIN_FUZZY_CHARS or len(long) - len(short) > 2 or any(map(str.isdigit, one + other)):
+        return 0.0
+    allowed = 1 if len(long) < 8 else 2
+    distance = _distance(one, other, allowed)
+    return 0.0 if distance > allowed else 1 - distance / len(long)
+
+
+def _distance(one: str, other: str, most: int) -> int:
+    """Returns how many letters are inserted, left out, replaced or swapped; more than `most` if many."""
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for at, sign in enumerate(one, 1):
+        earlier, before, row = before, row, [at]
+        for to, wanted in enumerate(other, 1):
+            cost = min(before[to] + 1, row[to - 1] + 1, before[to - 1] + (sign != wanted))
+            if at > 1 and to > 1 and sign == other[to - 2] and one[at - 2] == wanted:
+                cost = min(cost, earlier[to - 2] + 1)
+            row.append(cost)
+        if min(row) > most:
+            return most + 1
+    return row[-1]

@@ -1,0 +1,283 @@
+"""Loads the engines that clients choose for their conversations: another language, voice or LLM endpoint.
+
+They are shared by all conversations and bounded in number: a voice that no conversation uses makes room for another.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from assistant.config.settings import Settings
+from assistant.models.needs import Need
+from assistant.models.whisper_choice import candidates
+from assistant.pipeline.engines import Engines
+from assistant.setup import build
+from assistant.setup.engine_loader import EngineLoader, close_engine
+from assistant.setup.engine_options import ESPEAK, EngineOptions, base_of, engine_options, settings_in, voice_in_use
+from assistant.skills import SkillEffect
+from assistant.text.normalization.reading import spoken
+from audio.errors import EngineLoadError
+from audio.stt import Recognizer
+from audio.tts import Voice
+from llm.chat import ChatModel, Message
+
+if TYPE_CHECKING:
+    from assistant.setup.build import SharedWhisper, Skills
+
+MAX_VOICES = 4
+"""Voices that are loaded besides the server's own. A Piper voice takes about 100 MB."""
+
+LOAD_TIMEOUT_S = 30.0
+"""Time limit for loading what a client has chosen."""
+
+OPTIONS_KEPT_S = 10.0
+"""Age until which the list of options is used again: listing them reads the disk."""
+
+
+EffectOf = Callable[[Sequence[Message]], SkillEffect | None]
+
+
+@dataclass(frozen=True, slots=True)
+class EngineWish:
+    """What a client has chosen; "" for the server's own.
+
+    Attributes:
+        language: Code of the language.
+        voice: Name of the voice.
+        endpoint: Name of the LLM endpoint.
+    """
+
+    language: str = ""
+    voice: str = ""
+    endpoint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenEngines:
+    """The engines for a wish.
+
+    Attributes:
+        engines: The engines; parts that the wish does not change are those of the conversation's first engines.
+        settings: The settings of a conversation on them.
+        effect_of: See `SkillEffects`; None: that of the first engines.
+        own_recognizer: A recognizer that the conversation has to close; None: there is none.
+        voice: Key of the voice in `EngineChoices`; None: the server's.
+    """
+
+    engines: Engines
+    settings: Settings
+    effect_of: EffectOf | None = None
+    own_recognizer: Recognizer | None = None
+    voice: "VoiceKey | None" = None
+
+
+VoiceKey = tuple[str, str]
+"""Name and language of a voice."""
+
+
+@dataclass(slots=True)
+class _SharedVoice:
+    voice: Voice
+    users: int = 0
+
+
+@dataclass(slots=True)
+class EngineChoices:
+    """The engines of a server that clients may choose, besides its own. Not thread-safe: use it on the event loop.
+
+    Attributes:
+        loader: The server's own engines, which must be loaded.
+    """
+
+    loader: EngineLoader
+    _voices: "OrderedDict[VoiceKey, _SharedVoice]" = field(default_factory=OrderedDict)
+    _skills: "Skills | None" = None
+    _whisper: "SharedWhisper | None" = None  # for other languages, if the server's own knows only one
+    _loading: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _options: EngineOptions | None = None
+    _options_at_s: float = 0.0
+
+    def options(self) -> EngineOptions:
+        """Returns what clients may choose. A model that was downloaded meanwhile is listed some seconds later."""
+        now_s = asyncio.get_running_loop().time()
+        if self._options is None or now_s > self._options_at_s + OPTIONS_KEPT_S:
+            shared = self.loader.shared_whisper
+            self._options = engine_options(
+                self.loader.settings, multilingual=shared is not None and shared.multilingual
+            )
+            self._options_at_s = now_s
+        return self._options
+
+    @property
+    def default_voice(self) -> str:
+        """Name of the server's own voice."""
+        return voice_in_use(self.loader.settings, self.loader.voice.name)
+
+    def model_named(self, endpoint: str) -> ChatModel:
+        """Returns the client of an endpoint. Raises EngineLoadError if it is not in use."""
+        from llm.routing.router import Router  # noqa: PLC0415 - only servers with several endpoints have it
+
+        model = self.loader.language_model
+        clients: Sequence[ChatModel] = model.models if isinstance(model, Router) else () if model is None else (model,)
+        for client in clients:
+            if client.name == endpoint:
+                return client
+        raise EngineLoadError(f"the endpoint {endpoint} is not in use on this server; choose another one.")
+
+    async def engines(self, first: Engines, wish: EngineWish) -> ChosenEngines:
+        """Returns the engines for a wish; `release` them afterwards. Raises EngineLoadError.
+
+        `first`: the engines with which the conversation began.
+        """
+        base = self.loader.settings
+        language = wish.language if base_of(wish.language) != base_of(base.assistant.language) else ""
+        settings = settings_in(base, language) if language else base
+        try:
+            async with asyncio.timeout(LOAD_TIMEOUT_S), self._loading:
+                return await self._load(first, replace(wish, language=language), settings)
+        except TimeoutError as error:
+            raise EngineLoadError(f"it did not load within {LOAD_TIMEOUT_S:g} s; try again in a moment.") from error
+
+    async def release(self, chosen: ChosenEngines) -> None:
+        """Gives back the engines that a conversation no longer uses."""
+        if chosen.voice is not None:
+            self._voices[chosen.voice].users -= 1
+        if chosen.own_recognizer is not None:
+            await close_engine(chosen.own_recognizer, lambda _what: None)
+
+    @asynccontextmanager
+    async def voice(self, name: str, language: str) -> AsyncGenerator[tuple[Voice, Callable[[str], str]]]:
+        """Lends a voice, and what converts written to spoken text. Raises EngineLoadError."""
+        base = self.loader.settings
+        language = language or base.assistant.language
+        settings = base if base_of(language) == base_of(base.assistant.language) else settings_in(base, language)
+        if settings is base and name in {"", self.default_voice}:
+            yield self.loader.voice, self._normalizer(settings)
+            return
+        async with asyncio.timeout(LOAD_TIMEOUT_S), self._loading:
+            key = await self._take_voice(name, settings)
+        try:
+            yield self._voices[key].voice, self._normalizer(settings)
+        finally:
+            self._voices[key].users -= 1
+
+    async def aclose(self) -> None:
+        """Closes what was loaded."""
+        for shared in self._voices.values():
+            await close_engine(shared.voice, lambda _what: None)
+        self._voices.clear()
+        if self._whisper is not None:
+            await close_engine(self._whisper, lambda _what: None)
+            self._whisper = None
+
+    # ---- private ----
+
+    async def _load(self, first: Engines, wish: EngineWish, settings: Settings) -> ChosenEngines:
+        engines, effects = first, first.skill_effects
+        effect_of: EffectOf | None = None
+        own_recognizer: Recognizer | None = None
+        if wish.language or wish.endpoint:
+            skills = await self._skills_in(settings.assistant.language)
+            asked = self.model_named(wish.endpoint) if wish.endpoint else self.loader.language_model
+            in_use = effects.effect_of
+            model = build.answering(settings, skills, asked, effects)
+            effect_of, effects.effect_of = effects.effect_of, in_use  # until the new engines are used
+            engines = replace(
+                engines,
+                model=model,
+                is_known_sentence=partial(_is_known, skills, settings.assistant.language),
+                warm_connections=build.warming(model, asked),
+                on_answer_heard=_ignored,  # the answer cache knows one language and one model
+                summarizer=asked if first.summarizer is not None else None,
+                direct_model=asked,
+            )
+        voice_key: VoiceKey | None = None
+        if wish.language or wish.voice not in {"", self.default_voice}:
+            voice_key = await self._take_voice(wish.voice, settings)
+            voice = self._voices[voice_key].voice
+            engines = replace(
+                engines, voice=voice, normalize_text=self._normalizer(settings), background_voice=asyncio.Lock()
+            )
+        if wish.language:
+            try:
+                own_recognizer = await self._recognizer_in(wish.language, settings)
+            except BaseException:
+                if voice_key is not None:
+                    self._voices[voice_key].users -= 1
+                raise
+            engines = replace(engines, recognizer=own_recognizer)
+        return ChosenEngines(engines, settings, effect_of, own_recognizer, voice_key)
+
+    def _normalizer(self, settings: Settings) -> Callable[[str], str]:
+        return partial(_said, build.pronunciations(settings).respelled, settings.assistant.language)
+
+    async def _skills_in(self, language: str) -> "Skills":
+        if self._skills is None:
+            self._skills = build.skills()
+        await asyncio.to_thread(self._skills.load, language)
+        return self._skills
+
+    async def _recognizer_in(self, language: str, settings: Settings) -> Recognizer:
+        shared = self.loader.shared_whisper
+        if shared is None or not shared.multilingual:
+            shared = self._whisper = self._whisper or _multilingual_whisper(settings)
+            await shared.load()
+        return shared.transcriber(language=language)
+
+    async def _take_voice(self, name: str, settings: Settings) -> VoiceKey:
+        """Loads a voice if needed and counts its user. Raises EngineLoadError."""
+        language = base_of(settings.assistant.language)
+        name = name or _default_voice(self.options(), language)
+        key = name, language
+        if key not in self._voices:
+            await self._make_room()
+            voice = _voice(name, settings)
+            await voice.load()
+            self._voices[key] = _SharedVoice(voice)
+        self._voices.move_to_end(key)
+        self._voices[key].users += 1
+        return key
+
+    async def _make_room(self) -> None:
+        while len(self._voices) >= MAX_VOICES:
+            unused = next((key for key, shared in self._voices.items() if not shared.users), None)
+            if unused is None:
+                raise EngineLoadError(f"other conversations use {MAX_VOICES} other voices; choose one that is in use.")
+            await close_engine(self._voices.pop(unused).voice, lambda _what: None)
+
+
+def _default_voice(options: EngineOptions, language: str) -> str:
+    """Returns the best installed voice of a language: a Piper voice, or espeak-ng."""
+    return next((one.name for one in options.voices if one.language == language), ESPEAK)
+
+
+def _voice(name: str, settings: Settings) -> Voice:
+    """Returns a voice that is not loaded yet. Raises EngineLoadError if it is not installed."""
+    if name == ESPEAK:
+        return build.espeak(replace(settings, tts=replace(settings.tts, engine=ESPEAK, voice="")))
+    place = build.place_of(Need(name, "piper", "text to speech", "", settings.assistant.language))
+    return build.piper(replace(settings, tts=replace(settings.tts, voice=name, speaker=0)), place)
+
+
+def _multilingual_whisper(settings: Settings) -> "SharedWhisper":
+    """Returns the smallest installed model for the settings' language. Raises EngineLoadError if there is none."""
+    name = next(iter(candidates(settings.assistant.language)), "base")
+    chosen = replace(settings, stt=replace(settings.stt, model=name))
+    return build.whisper(chosen, build.place_of(Need(name, "whisper", "speech to text", "stt.model", "de")))
+
+
+def _is_known(skills: "Skills", language: str, text: str) -> bool:
+    match = skills.match(text, language)
+    return match is not None and not match.open_ended
+
+
+def _said(respelled: Callable[[str], str], language: str, text: str) -> str:
+    return spoken(respelled(text), language)
+
+
+def _ignored(_messages: Sequence[Message]) -> None:
+    """Does nothing with an answer that was heard."""

@@ -1,0 +1,135 @@
+"""Lists the languages, voices and LLM endpoints that a client may choose for its conversation. Reads the disk."""
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
+
+from assistant.config.endpoint_settings import EndpointSection
+from assistant.config.settings import Settings
+from assistant.models.catalogue import MODELS, VOICE_OF_LANGUAGE
+from assistant.models.language_hint import NAMES
+from assistant.models.needs import Need, at_hand, folder_of, is_path, other_voice
+from assistant.models.whisper_choice import candidates
+
+ESPEAK: Literal["espeak-ng"] = "espeak-ng"
+
+_MULTILINGUAL_WITH = "de"
+"""A language that only multilingual models know."""
+
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedVoice:
+    """A voice that is installed.
+
+    Attributes:
+        name: A Piper voice, or espeak-ng.
+        language: Code of its language, as "de"; "" for every language.
+    """
+
+    name: str
+    language: str
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedEndpoint:
+    """An LLM endpoint of the configuration, without its address.
+
+    Attributes:
+        name: Its name.
+        model: Its model.
+        here: Whether it runs on this machine.
+    """
+
+    name: str
+    model: str
+    here: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EngineOptions:
+    """What a client may choose.
+
+    Attributes:
+        languages: Codes; empty: only the server's language.
+        voices: Installed voices; empty: only the server's voice.
+        endpoints: Empty: the server chooses.
+        words: Whether a client may have words recorded that the server does not record.
+        no_languages: Why there is only one language, with the remedy; "" if there are several.
+    """
+
+    languages: tuple[str, ...] = ()
+    voices: tuple[OfferedVoice, ...] = ()
+    endpoints: tuple[OfferedEndpoint, ...] = ()
+    words: bool = False
+    no_languages: str = ""
+
+    def voices_of(self, language: str) -> tuple[str, ...]:
+        """Returns the names of the voices that speak a language."""
+        return tuple(one.name for one in self.voices if one.language in {"", base_of(language)})
+
+
+def base_of(language: str) -> str:
+    """Returns a language without its region: "en" for "en-US"."""
+    return language.replace("_", "-").partition("-")[0].lower()
+
+
+def engine_options(settings: Settings, *, multilingual: bool, recognizes: bool = True) -> EngineOptions:
+    """Returns what a client may choose.
+
+    Args:
+        settings: The server's settings; `server.client_choices` names what is allowed.
+        multilingual: Whether the loaded recognizer knows many languages.
+        recognizes: Whether there is a recognizer at all.
+    """
+    allowed = set(settings.server.client_choices.split())
+    why = "" if "language" in allowed else "this server has one language: server.client_choices does not name language"
+    if not why and recognizes and not multilingual and not candidates(_MULTILINGUAL_WITH):
+        why = "the recognizer knows one language; to get others: repartee models pull base"
+    own = base_of(settings.assistant.language)
+    return EngineOptions(
+        languages=() if why else tuple(sorted({own, *NAMES})),
+        voices=_voices() if "voice" in allowed else (),
+        endpoints=tuple(map(offered_endpoint, settings.llm.endpoints)) if "endpoint" in allowed else (),
+        words="words" in allowed or settings.trace.words,
+        no_languages=why,
+    )
+
+
+def _voices() -> tuple[OfferedVoice, ...]:
+    """Returns the Piper voices in the folder of voices, and espeak-ng, which speaks every language."""
+    known = {name for name, model in MODELS.items() if model.kind == "piper"}
+    with suppress(OSError):  # the folder cannot be read
+        known |= {path.stem for path in folder_of("piper").glob("*.onnx")}
+    needs = [Need(name, "piper", "text to speech") for name in sorted(known)]
+    piper = [OfferedVoice(need.name, need.name.partition("_")[0]) for need in needs if need.model and at_hand(need)]
+    return (*piper, OfferedVoice(ESPEAK, ""))
+
+
+def offered_endpoint(endpoint: EndpointSection) -> OfferedEndpoint:
+    """Returns an endpoint as clients see it."""
+    here = endpoint.kind == "local" or urlsplit(endpoint.url).hostname in _LOOPBACK
+    model = Path(endpoint.model).stem if is_path(endpoint.model) else endpoint.model
+    return OfferedEndpoint(endpoint.name, model, here)
+
+
+def voice_in_use(settings: Settings, engine: str) -> str:
+    """Returns the name of the voice of these settings; `engine`: the one that is loaded."""
+    if engine != "piper":
+        return engine
+    language = base_of(settings.assistant.language)
+    name = settings.tts.voice or VOICE_OF_LANGUAGE.get(language, "")
+    if is_path(name):
+        return Path(name).stem
+    if not name or at_hand(Need(name, "piper", "")) is None:
+        other = other_voice(language)
+        name = other.name if other is not None else name
+    return name or engine
+
+
+def settings_in(settings: Settings, language: str) -> Settings:
+    """Returns the settings of a conversation in another language."""
+    return replace(settings, assistant=replace(settings.assistant, language=language, region="", greeting=""))

@@ -1,0 +1,124 @@
+"""Makes the skills and tools that use a service: the home and the weather."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Protocol
+
+from assistant.config.settings import Settings
+from assistant.skills.effects import SkillEffects
+from assistant.tools import Tools
+from audio.errors import EngineLoadError
+from llm.chat import ChatModel
+
+if TYPE_CHECKING:
+    from assistant.skills.skills import ServiceSkill, Skills
+    from assistant.tools.mcp_tools import McpTools
+    from assistant.weather.service import WeatherService
+
+
+class Closable(Protocol):
+    """An engine that is closed at the end."""
+
+    @property
+    def name(self) -> str:
+        """Its name, for messages."""
+        ...
+
+    async def aclose(self) -> None:
+        """Closes it."""
+        ...
+
+
+def service_skills(settings: Settings, environ: Mapping[str, str]) -> "list[ServiceSkill]":
+    """Returns the configured ones. Call it on the event loop: the home is read in the background from now on.
+
+    Raises EngineLoadError if the token of the home is missing or a proxy is invalid.
+    """
+    found: list[ServiceSkill] = []
+    try:
+        if settings.home.url:
+            found.append(_home(settings, environ))
+        if settings.weather.enabled:
+            from assistant.skills.weather import WeatherSkill
+
+            found.append(WeatherSkill(weather_service(settings)))
+    except ValueError as error:
+        raise EngineLoadError(str(error)) from error
+    return found
+
+
+def home_token(settings: Settings, environ: Mapping[str, str]) -> str:
+    """Returns the token of the home. Raises ValueError if it is not set or cannot be sent."""
+    name = settings.home.token_env
+    token = environ.get(name, "").strip()
+    if not token:
+        raise ValueError(
+            f"home: the environment variable {name} is not set; set it to a long-lived access token of Home Assistant "
+            "(in its web page: your profile, Security), or empty home.url."
+        )
+    if not token.isascii() or not token.isprintable() or " " in token:
+        raise ValueError(f"home: the environment variable {name} holds no token; set it to the token alone.")
+    return token
+
+
+def _home(settings: Settings, environ: Mapping[str, str]) -> "ServiceSkill":
+    from assistant.home.connection import HomeConnection
+    from assistant.skills.home import HomeSkill
+    from assistant.support.json_http import JsonHttp
+
+    http = JsonHttp(settings.home.url, settings.home.timeout_s, token=home_token(settings, environ))
+    home = HomeConnection(settings.home, http)
+    skill = HomeSkill(home)
+    home.on_state = skill.prepare
+    home.start()
+    return skill
+
+
+def weather_service(settings: Settings) -> "WeatherService":
+    """Returns the configured service. Raises ValueError if a proxy is invalid."""
+    from assistant.support.json_http import JsonHttp
+    from assistant.weather.service import WeatherService
+
+    weather = settings.weather
+    return WeatherService(
+        weather,
+        JsonHttp(weather.forecast_url, weather.timeout_s, max_bytes=256 << 10),
+        JsonHttp(weather.geocoding_url, weather.timeout_s, max_bytes=256 << 10),
+    )
+
+
+def tools(
+    settings: Settings,
+    model: ChatModel | None,
+    servers: "McpTools | None",
+    skills: "Skills | None" = None,
+    effects: SkillEffects | None = None,
+) -> Tools | None:
+    """Returns the tools of one conversation: of the servers, home, weather and documents; None for none.
+
+    Those besides the servers' exist only if an endpoint takes functions. Documents are read only in allowed folders.
+    """
+    if model is None or not any(endpoint.takes_functions for endpoint in settings.llm.endpoints):
+        return servers
+    found: list[Tools] = [] if servers is None else [servers]
+    if skills is not None and effects is not None and skills.has_services:
+        found += _service_tools(settings, skills, effects)
+    if settings.documents.allowed_folders:
+        from assistant.documents.tool import DocumentTools
+
+        found.append(DocumentTools(settings, model))
+    if len(found) < 2:
+        return found[0] if found else None
+    from assistant.tools.joined import JoinedTools
+
+    return JoinedTools(found)
+
+
+def _service_tools(settings: Settings, skills: "Skills", effects: SkillEffects) -> list[Tools]:
+    """Returns the tools for the services that the skills use."""
+    from assistant.skills.weather import WeatherSkill
+    from assistant.tools.home_tools import HomeTools
+    from assistant.tools.weather_tools import WeatherTools
+
+    found: list[Tools] = [] if skills.home is None else [HomeTools(lambda: effects.home)]
+    weather = (service.service for service in skills.services if isinstance(service, WeatherSkill))
+    return [*found, *(WeatherTools(service, settings.assistant.language) for service in weather)]

@@ -1,0 +1,167 @@
+"""The engines of one conversation, which its client may change while it runs."""
+
+from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import replace
+
+from assistant.pipeline.engines import Engines
+from audio.stt import (
+    LanguageDetector,
+    RecognitionStream,
+    Recognizer,
+    SegmentId,
+    TokenProbability,
+    TokenRecognizer,
+    Transcript,
+)
+from audio.tts import Chunk, Voice
+from llm.chat import PLAIN, ChatEvent, ChatModel, ChatOptions, Message
+
+
+class SwitchedEngines:
+    """Engines whose recognizer, voice and language model can be replaced.
+
+    Attributes:
+        first: The engines with which the conversation began.
+        first_effect_of: See `SkillEffects`; that of the first engines.
+        current: The engines in use.
+        engines: What the conversation uses: each part passes its calls on to the part in use.
+    """
+
+    def __init__(self, first: Engines) -> None:
+        self.first = self.current = first
+        self.first_effect_of = first.skill_effects.effect_of
+        self.engines = replace(
+            first,
+            recognizer=_SwitchedRecognizer(lambda: self.current.recognizer),
+            model=_SwitchedModel(lambda: self.current.model),
+            voice=_SwitchedVoice(lambda: self.current.voice),
+            normalize_text=self._normalized,
+            is_known_sentence=self._is_known_sentence,
+            warm_connections=None if first.warm_connections is None else self._warm,
+            on_answer_heard=self._on_answer_heard,
+            summarizer=None if first.summarizer is None else _SwitchedModel(self._summarizer),
+            direct_model=_SwitchedModel(lambda: self.current.direct_model or self.current.model),
+        )
+
+    def _normalized(self, text: str) -> str:
+        return self.current.normalize_text(text)
+
+    def _is_known_sentence(self, text: str) -> bool:
+        return self.current.is_known_sentence(text)
+
+    def _on_answer_heard(self, messages: Sequence[Message]) -> None:
+        self.current.on_answer_heard(messages)
+
+    async def _warm(self) -> None:
+        if self.current.warm_connections is not None:
+            await self.current.warm_connections()
+
+    def _summarizer(self) -> ChatModel:
+        summarizer = self.current.summarizer or self.first.summarizer
+        assert summarizer is not None
+        return summarizer
+
+
+class _SwitchedRecognizer:
+    """Implements `Recognizer`, `TokenRecognizer` and `LanguageDetector`."""
+
+    def __init__(self, current: Callable[[], Recognizer]) -> None:
+        self._current = current
+
+    @property
+    def name(self) -> str:
+        return self._current().name
+
+    @name.setter
+    def name(self, _name: str) -> None:
+        raise AttributeError("the name is that of the recognizer in use")
+
+    @property
+    def detail(self) -> str:
+        return self._current().detail
+
+    @property
+    def works(self) -> bool:
+        return self._current().works
+
+    async def load(self) -> None:
+        await self._current().load()
+
+    def open(self, segment: SegmentId, on_interim: Callable[[Transcript], None]) -> RecognitionStream:
+        return self._current().open(segment, on_interim)
+
+    def keep_tokens(self, *, wanted: bool) -> None:
+        recognizer = self._current()
+        if isinstance(recognizer, TokenRecognizer):
+            recognizer.keep_tokens(wanted=wanted)
+
+    def tokens_of(self, text: str) -> tuple[TokenProbability, ...] | None:
+        recognizer = self._current()
+        return recognizer.tokens_of(text) if isinstance(recognizer, TokenRecognizer) else None
+
+    @property
+    def other_language(self) -> str:
+        recognizer = self._current()
+        return recognizer.other_language if isinstance(recognizer, LanguageDetector) else ""
+
+    def reset(self) -> bool:
+        return self._current().reset()
+
+    async def aclose(self) -> None:
+        await self._current().aclose()
+
+
+class _SwitchedVoice:
+    """Implements `Voice`."""
+
+    def __init__(self, current: Callable[[], Voice]) -> None:
+        self._current = current
+
+    @property
+    def name(self) -> str:
+        return self._current().name
+
+    @name.setter
+    def name(self, _name: str) -> None:
+        raise AttributeError("the name is that of the voice in use")
+
+    @property
+    def detail(self) -> str:
+        return self._current().detail
+
+    async def load(self) -> None:
+        await self._current().load()
+
+    def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[Chunk]:
+        return self._current().speak(text, speed)
+
+    async def aclose(self) -> None:
+        await self._current().aclose()
+
+
+class _SwitchedModel:
+    """Implements `ChatModel`."""
+
+    def __init__(self, current: Callable[[], ChatModel]) -> None:
+        self._current = current
+
+    @property
+    def name(self) -> str:
+        return self._current().name
+
+    @name.setter
+    def name(self, _name: str) -> None:
+        raise AttributeError("the name is that of the model in use")
+
+    @property
+    def detail(self) -> str:
+        return self._current().detail
+
+    async def load(self) -> None:
+        await self._current().load()
+
+    def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
+        return self._current().stream(messages, options)
+
+    async def aclose(self) -> None:
+        await self._current().aclose()

@@ -1,0 +1,205 @@
+"""The home: switches lights, heating, scenes and media by the names that they have in the home."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from assistant.home import HomePort, HomeState, Kind
+from assistant.home.names import Found, HomeIndex, HomeWords, Unclear
+from assistant.skills import Reply, SkillAnswer, SkillContext
+from assistant.skills.home_requests import HomeRequest
+from assistant.skills.home_words import WordFolder, home_words
+from assistant.skills.language import Language, load_language
+from assistant.skills.sentences import SentenceTemplates, TemplateMatch
+from assistant.skills.skills import Match
+
+SKILL = "home"
+
+_SWITCHED: tuple[Kind, ...] = ("light", "switch", "fan", "media", "climate")
+_STARTED: tuple[Kind, ...] = (*_SWITCHED, "scene", "script")
+_ALL_OFF: tuple[Kind, ...] = ("light", "switch", "fan", "media")
+_SET: tuple[Kind, ...] = ("light", "climate", "cover", "media", "fan")
+_COVERS: tuple[Kind, ...] = ("cover", "garage")
+_THERMOMETERS: tuple[Kind, ...] = ("climate", "sensor")
+_ASKABLE: tuple[Kind, ...] = (*_SWITCHED, "cover", "garage", "lock")
+
+_KINDS: dict[str, tuple[tuple[Kind, ...], tuple[Kind, ...], tuple[Kind, ...]]] = {
+    # intent: kinds that may be meant, kinds that a place alone means, kinds that "everything" means
+    "home_on": (_STARTED, ("light",), ("light",)),
+    "home_off": (_SWITCHED, ("light",), _ALL_OFF),
+    "home_set": (_SET, ("light",), ("light",)),
+    "home_up": (("light", "climate", "media", "fan"), ("light",), ()),
+    "home_down": (("light", "climate", "media", "fan"), ("light",), ()),
+    "home_color": (("light",), ("light",), ()),
+    "home_open": (_COVERS, ("cover",), ("cover",)),
+    "home_close": (_COVERS, ("cover",), ("cover",)),
+    "home_lock": (("lock",), ("lock",), ("lock",)),
+    "home_unlock": (("lock",), ("lock",), ()),
+    "home_pause": (("media",), ("media",), ()),
+    "home_play": (("media",), ("media",), ()),
+    "home_next": (("media",), ("media",), ()),
+    "home_previous": (("media",), ("media",), ()),
+    "home_temperature": (_THERMOMETERS, _THERMOMETERS, ()),
+    "home_is": (_ASKABLE, ("light",), ("light",)),
+}
+_TOGETHER = frozenset({"home_pause", "home_play", "home_next", "home_previous", "home_temperature", "home_is"})
+"""Intents for which "the light" means every light."""
+_QUESTIONS = frozenset({"home_is", "home_temperature"})
+"""Intents that go before others: "is the lamp on" could be an order for a device called "is the lamp"."""
+_PLAIN_ORDERS = frozenset({"home_on", "home_off", "home_set", "home_color", "home_lock", "home_unlock"})
+"""Intents whose sentences are about a home, whatever the device is called."""
+
+
+@dataclass(slots=True)
+class _Tables:
+    """What the skill needs of one language, and its index of the home's names."""
+
+    language: Language
+    sentences: SentenceTemplates
+    words: HomeWords
+    fold: WordFolder
+    index: HomeIndex | None = None
+
+    def index_of(self, state: HomeState) -> HomeIndex:
+        """Returns the index of these names. It is built once, until a name changes."""
+        index = self.index
+        if index is None or index.state.names_key != state.names_key:
+            self.index = index = HomeIndex(state, self.words, self.fold)
+        return index
+
+
+@dataclass(slots=True)
+class HomeSkill:
+    """Implements `ServiceSkill`.
+
+    Attributes:
+        home: The home.
+    """
+
+    home: HomePort
+    _tables: dict[str, _Tables] = field(default_factory=dict)
+
+    def load(self, code: str) -> None:
+        """See `ServiceSkill`."""
+        if code not in self._tables:
+            language = load_language(code)
+            sentences = SentenceTemplates(language, ("home",))
+            words = home_words(language, sentences.wording)
+            for said in sentences.wording.warm_up:
+                list(sentences.find_all(said))
+            self._tables[code] = _Tables(language, sentences, words, WordFolder(language, sentences.wording))
+
+    def prepare(self, state: HomeState) -> None:
+        """Builds the indexes of new names. Called in a thread."""
+        for tables in tuple(self._tables.values()):
+            tables.index_of(state)
+
+    @property
+    def version(self) -> object:
+        """See `ServiceSkill`."""
+        return self.home.state, self.home.fault
+
+    def refresh(self) -> None:
+        """See `ServiceSkill`."""
+        self.home.refresh_soon()
+
+    async def aclose(self) -> None:
+        """See `ServiceSkill`."""
+        await self.home.aclose()
+
+    def match(self, text: str, code: str) -> Match | None:
+        """See `ServiceSkill`."""
+        tables, unknown = self._tables[code], None
+        matches = [(_said(found), found) for found in tables.sentences.find_all(text)]
+        matches.sort(key=lambda match: (match[1].intent not in _QUESTIONS, len(match[0].split())))
+        for said, found in matches:
+            if said and all(word in tables.words.pronouns for word in tables.fold(said)):
+                return None  # "turn it off": only a language model may know what it is
+            match = self._match(tables, found, said, text)
+            if match is not None and not match.open_ended:
+                return match
+            unknown = unknown or match
+        return unknown
+
+    def _match(self, tables: _Tables, found: TemplateMatch, said: str, text: str) -> Match | None:
+        state = self.home.state
+        if state is None:
+            return self._unread(tables, said)
+        kinds, default, everything = _KINDS[found.intent]
+        if found.intent == "home_set":
+            kinds, default = _kinds_to_set(found, kinds)
+        meant: Found | Unclear | None
+        if not said:  # "next song": every player
+            meant = Found(tuple(device for device in state.devices if device.kind in kinds), by_name=False)
+        else:
+            together, index = found.intent in _TOGETHER, tables.index_of(state)
+            only = HomeRequest.measures if found.intent == "home_temperature" else None
+            meant = index.find(said, kinds, default, everything, together=together, only=only)
+        request = HomeRequest(tables.language, self.home, found, self._what(tables, _as_written(said, text), meant))
+        if meant is None:
+            return self._unknown(tables, request, said, kinds)
+        if isinstance(meant, Unclear):
+            return _match_of(request.ask_which(meant))
+        current = {device.id: device for device in state.devices}
+        devices = tuple(current[device.id] for device in meant.devices if device.id in current)
+        answer = request.answer(devices)
+        return None if answer is None else _match_of(answer)
+
+    def _unread(self, tables: _Tables, said: str) -> Match | None:
+        """Returns that the home is not reached, if the words are certainly about one."""
+        if not any(word in tables.words.kinds or word in tables.words.every for word in tables.fold(said)):
+            return None
+        fault = self.home.fault or "late"
+        text = tables.language.say(f"home_{'refused' if fault == 'not_found' else fault}")
+        return _match_of(SkillAnswer(text, SKILL, failed=True))
+
+    def _unknown(self, tables: _Tables, request: HomeRequest, said: str, kinds: Sequence[Kind]) -> Match | None:
+        """Returns that the device may not be used, or is not in this home."""
+        meant = {tables.words.kinds.get(word) for word in tables.fold(said)}
+        if {"lock", "garage"} & meant & set(kinds) - self.home.kinds:
+            return _match_of(request.say("home_guarded"))
+        if request.found.intent not in _PLAIN_ORDERS or "named" in request.found.values:
+            return None
+        unknown = SkillAnswer(request.say("home_unknown").text, SKILL, missing=True)
+        return Match(SKILL, _reply(unknown), missing=True, open_ended=True, at_home=True)
+
+    def _what(self, tables: _Tables, said: str, meant: Found | Unclear | None) -> str:
+        """Returns what is switched: the name of one device, else the user's words without an article."""
+        if isinstance(meant, Found) and meant.by_name:
+            return meant.devices[0].name
+        words = said.split()
+        while len(words) > 1 and all(word in tables.words.small for word in tables.fold(words[0])):
+            words.pop(0)
+        return " ".join(words)
+
+
+def _said(found: TemplateMatch) -> str:
+    """Returns the words for the devices; "" without any."""
+    return " ".join(part for slot in ("target", "named", "more") if (part := found.values.get(slot)))
+
+
+def _as_written(said: str, text: str) -> str:
+    """Returns the words with the capitals that they have in `text`."""
+    written = {word.strip(".,?!;:").lower(): word.strip(".,?!;:") for word in text.split()}
+    return " ".join(written.get(word, word) for word in said.split())
+
+
+def _kinds_to_set(found: TemplateMatch, kinds: tuple[Kind, ...]) -> tuple[tuple[Kind, ...], tuple[Kind, ...]]:
+    """Returns the kinds that may be set to a number, and those that a place alone means."""
+    aspect = found.values.get("aspect")
+    if found.values.get("measure") == "degrees" or aspect == "climate":
+        return ("climate",), ("climate",)
+    if aspect is not None:
+        only = tuple(kind for kind in kinds if kind == aspect)
+        return only, only
+    return kinds, ("light",)
+
+
+def _match_of(answer: SkillAnswer) -> Match:
+    return Match(SKILL, _reply(answer), at_home=True)
+
+
+def _reply(answer: SkillAnswer) -> Reply:
+    def reply(_context: SkillContext) -> SkillAnswer:
+        return answer
+
+    return reply

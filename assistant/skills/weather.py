@@ -1,0 +1,165 @@
+"""The weather: now, today and the next days, at the configured place or at one that the user names."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from assistant.home import HomePort
+from assistant.skills import SkillAnswer, SkillContext
+from assistant.skills.home_requests import either
+from assistant.skills.language import Language, load_language
+from assistant.skills.sentences import SentenceTemplates, TemplateMatch
+from assistant.skills.skills import Match
+from assistant.support.json_http import ServiceFault
+from assistant.weather import Day, Forecast, Place
+from assistant.weather.answers import meant
+from assistant.weather.service import WeatherService
+
+SKILL = "weather"
+
+LIKELY_PERCENT, UNLIKELY_PERCENT = 50, 25
+"""Probability of rain from which the answer is "yes"; below which it is "no"."""
+
+
+@dataclass(slots=True)
+class WeatherSkill:
+    """Implements `ServiceSkill`.
+
+    Attributes:
+        service: The weather service.
+    """
+
+    service: WeatherService
+    _tables: dict[str, tuple[Language, SentenceTemplates]] = field(default_factory=dict)
+
+    def load(self, code: str) -> None:
+        """See `ServiceSkill`."""
+        if code not in self._tables:
+            language = load_language(code)
+            self._tables[code] = (language, SentenceTemplates(language, ("weather",)))
+
+    @property
+    def home(self) -> HomePort | None:
+        """See `ServiceSkill`."""
+        return None
+
+    @property
+    def version(self) -> object:
+        """See `ServiceSkill`."""
+        return None
+
+    def refresh(self) -> None:
+        """See `ServiceSkill`."""
+
+    async def aclose(self) -> None:
+        """See `ServiceSkill`."""
+        await self.service.aclose()
+
+    def match(self, text: str, code: str) -> Match | None:
+        """See `ServiceSkill`."""
+        language, sentences = self._tables[code]
+        matches = list(sentences.find_all(text))
+        if not matches:
+            return None
+        # "the weather in Paris on Saturday": the match whose place has the fewest words leaves the day out of it
+        found = min(matches, key=lambda match: len(match.values.get("place", "").split()))
+        question = _Question(self.service, language, found)
+
+        def reply(_context: SkillContext) -> SkillAnswer:
+            return SkillAnswer("", SKILL, lookup=question.answer)
+
+        return Match(SKILL, reply, open_ended="place" in found.values)
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """A question for the weather."""
+
+    service: WeatherService
+    language: Language
+    found: TemplateMatch
+
+    async def answer(self) -> SkillAnswer:
+        """Asks the service."""
+        named = self.found.values.get("place")
+        wanted = named or self.service.settings.place
+        if not wanted:
+            return self._say("weather_where")
+        try:
+            places = await self.service.places(wanted, self.language.code)
+            if not places:
+                return self._say("weather_no_place", place=self.language.phrases.place(wanted).removeprefix("in "))
+            several = meant(places)
+            if named and len(several) > 1:
+                return self._say("weather_which", names=either(self.language, list(map(_full_name, several[:3]))))
+            forecast = await self.service.forecast(several[0])
+        except ServiceFault as fault:
+            kind = fault.kind if fault.kind in {"unreachable", "late"} else "broken"
+            return SkillAnswer(self.language.say(f"weather_{kind}"), SKILL, failed=True)
+        return self._tell(forecast, several[0] if named else None)
+
+    def _tell(self, forecast: Forecast, place: Place | None) -> SkillAnswer:
+        at = _index_of(self.found.values.get("day", "0"), forecast)
+        if at is None or at >= len(forecast.days):
+            return self._say("weather_too_far")
+        day = forecast.days[at]
+        fields = {
+            "place": "" if place is None else self.language.piece("weather_in", place=place.name),
+            "day": self._day(day, at),
+            "sky": self.language.piece(f"sky_{day.sky}"),
+            "low": self._number(day.low),
+            "high": self._number(day.high),
+            "rain": self.language.piece("weather_chance", number=self._number(day.rain_percent or 0)),
+        }
+        return self._say(_ANSWERS[self.found.intent](day, at), **(fields | self._now(forecast, day, at)))
+
+    def _now(self, forecast: Forecast, day: Day, at: int) -> dict[str, str]:
+        """Returns the fields of this moment, and of the wind."""
+        metric = self.service.settings.units == "metric"
+        fields = {
+            "degrees": self._number(forecast.now.degrees),
+            "felt": self._number(forecast.now.felt),
+            "wind": self._number(day.wind),
+            "wind_unit": self.language.piece("weather_kmh" if metric else "weather_mph"),
+        }
+        if at == 0 and self.found.intent == "weather":
+            fields["sky"] = self.language.piece(f"sky_{forecast.now.sky}")
+        return fields
+
+    def _day(self, day: Day, at: int) -> str:
+        names = {0: "weather_today", 1: "weather_tomorrow"}
+        return self.language.piece(names[at]) if at in names else self.language.phrases.weekday(day.date.weekday())
+
+    def _number(self, value: float) -> str:
+        return self.language.number(Fraction(round(value)))
+
+    def _say(self, answer: str, **fields: str) -> SkillAnswer:
+        return SkillAnswer(self.language.say(answer, of=None, **fields), SKILL)
+
+
+def _full_name(place: Place) -> str:
+    return ", ".join(part for part in (place.name, place.region or place.country) if part)
+
+
+def _index_of(day: str, forecast: Forecast) -> int | None:
+    """Returns which day of the forecast is meant: "1" for tomorrow, "weekday 5" for the next Saturday."""
+    if not day.startswith("weekday"):
+        return int(day)
+    weekday = int(day.removeprefix("weekday"))
+    return next((at for at, one in enumerate(forecast.days) if one.date.weekday() == weekday), None)
+
+
+def _rain_answer(day: Day, _at: int) -> str:
+    chance = day.rain_percent or 0
+    if chance >= LIKELY_PERCENT:
+        return "weather_rain_yes"
+    return "weather_rain_no" if chance < UNLIKELY_PERCENT else "weather_rain_maybe"
+
+
+_ANSWERS: dict[str, Callable[[Day, int], str]] = {
+    "weather": lambda _day, at: "weather_day" if at else "weather_now",
+    "weather_temperature": lambda _day, at: "weather_degrees_day" if at else "weather_degrees_now",
+    "weather_rain": _rain_answer,
+    "weather_snow": lambda day, _at: "weather_snow_yes" if day.sky == "snow" else "weather_snow_no",
+    "weather_wind": lambda _day, _at: "weather_wind",
+}

@@ -1,0 +1,294 @@
+"""Stores conversations in one SQLite file. Several processes may share it. Blocks: call it in a thread.
+
+Each conversation has an owner: the terminal of this machine's user, or a browser. Nobody reads or changes the
+conversations of another owner. Search has an index where SQLite was built with FTS5; otherwise it reads all words.
+"""
+
+import hashlib
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from assistant.history.items import AssistantMessage, Item, UserMessage
+from assistant.history.mcp_items import McpItem
+from assistant.storage import conversation_search
+from assistant.storage.conversation_database import (
+    BUSY_TIMEOUT_S,
+    ConversationDatabase,
+    ConversationFileError,
+    changing,
+)
+from assistant.storage.conversation_search import Summary, folded
+from assistant.storage.store_format import item_lines, parse_items
+
+TERMINAL = "terminal"
+"""Owner of the conversations of `repartee talk`."""
+
+MAX_FILE_BYTES = 2 << 30
+"""Beyond this size nothing more is stored for browsers: whoever may use the server could fill the disk."""
+
+MAX_TITLE_CHARS = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How much is kept for one browser.
+
+    Attributes:
+        max_age_s: Conversations that did not change for so long are deleted; 0: never.
+        max_conversations: Beyond it the oldest are deleted.
+    """
+
+    max_age_s: float
+    max_conversations: int
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the next items of a conversation are appended.
+
+    Attributes:
+        number: The conversation's number in the file.
+        last: Number of its last item.
+    """
+
+    number: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class KeptConversation:
+    """A conversation with its content.
+
+    Attributes:
+        id: Its id, unique for its owner.
+        title: The beginning of the user's first message.
+        began_at: ISO 8601.
+        changed_s: When it changed last, in seconds since 1970.
+        continues: Id of the conversation it was copied from; "" for none.
+        items: Its items, in order.
+        lost: Number of items that could not be read.
+        place: Where it is continued.
+    """
+
+    id: str
+    title: str
+    began_at: str
+    changed_s: float
+    continues: str
+    items: tuple[Item, ...]
+    lost: int
+    place: Place
+
+
+def owner_of_browser(secret: str) -> str:
+    """Returns the owner for the secret of a browser. The file does not contain the secret."""
+    return "browser " + hashlib.sha256(secret.encode()).hexdigest()
+
+
+class ConversationFile:
+    """The file. Thread-safe: one call at a time, the others wait.
+
+    Args:
+        path: The file; created with its folder when the first conversation is stored, readable by the user only.
+        now_s: Returns the seconds since 1970.
+        retention: How much is kept for each browser; None: everything. The terminal's conversations stay.
+        timeout_s: Longest wait for others that use the file.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        now_s: Callable[[], float],
+        retention: Retention | None = None,
+        *,
+        timeout_s: float = BUSY_TIMEOUT_S,
+    ) -> None:
+        self.path = path
+        self._now_s = now_s
+        self._retention = retention
+        self._shared = ConversationDatabase(path, timeout_s)
+
+    def close(self) -> None:
+        """Closes the file. The next call opens it again."""
+        self._shared.close()
+
+    def check(self) -> None:
+        """Opens the file, if there is one. Raises ConversationFileError if it cannot be used."""
+        with self._shared.opened():
+            pass
+
+    # ---- one conversation ----
+
+    def create(self, owner: str, name: str, began_at: str, items: Sequence[Item], continues: str = "") -> Place:
+        """Stores a new conversation with its first items. Raises ConversationFileError; then nothing is stored."""
+        with self._shared.created() as database, changing(database):
+            self._check_size(database, owner)
+            row = database.execute(
+                "INSERT INTO conversations (id, owner, began_at, changed_s, title, turns, continues) "
+                "VALUES (?, ?, ?, ?, '', 0, ?)",
+                (name, owner, began_at, self._now_s(), continues),
+            )
+            number = row.lastrowid or 0
+            last = self._append(database, number, items)
+            self._remove_old(database, owner)
+        return Place(number, last)
+
+    def append(self, owner: str, name: str, place: Place, items: Sequence[Item]) -> Place | None:
+        """Appends items to a conversation.
+
+        Returns where the next ones go; None if the conversation was deleted.
+
+        Raises:
+            ConversationFileError: Nothing is stored.
+            ContinuedElsewhereError: Another program has appended items.
+        """
+        with self._shared.opened() as database:
+            if database is None:
+                return None
+            with changing(database):
+                known = database.execute(
+                    "SELECT 1 FROM conversations WHERE number = ? AND owner = ? AND id = ?", (place.number, owner, name)
+                ).fetchone()
+                if known is None:
+                    return None
+                if _last_item(database, place.number) != place.last:
+                    raise ContinuedElsewhereError
+                self._check_size(database, owner)
+                last = self._append(database, place.number, items)
+        return Place(place.number, last)
+
+    def load(self, owner: str, name: str) -> KeptConversation | None:
+        """Returns a conversation; None if its owner has none of this id. Raises ConversationFileError."""
+        with self._shared.opened() as database:
+            if database is None:
+                return None
+            row = database.execute(
+                "SELECT number, title, began_at, changed_s, continues FROM conversations WHERE owner = ? AND id = ?",
+                (owner, name),
+            ).fetchone()
+            if row is None:
+                return None
+            number, title, began_at, changed_s, continues = row
+            lines = database.execute("SELECT line FROM items WHERE conversation = ? ORDER BY number", (number,))
+            items, lost = parse_items(bytes(line) for (line,) in lines)
+            place = Place(number, _last_item(database, number))
+        return KeptConversation(name, title, began_at, changed_s, continues, items, lost, place)
+
+    def _append(self, database: sqlite3.Connection, number: int, items: Sequence[Item]) -> int:
+        for item in items:
+            if not isinstance(item, McpItem):
+                words = item.text if isinstance(item, UserMessage | AssistantMessage) else ""
+                database.execute(
+                    "INSERT INTO items (conversation, line, words) VALUES (?, ?, ?)",
+                    (number, item_lines([item]), folded(words)),
+                )
+        said = [item for item in items if isinstance(item, UserMessage)]
+        title = next((title for item in said if (title := _title(item.text))), "")
+        turns = sum(not item.continues for item in said)
+        database.execute(
+            "UPDATE conversations SET changed_s = ?, turns = turns + ?, "
+            "title = CASE title WHEN '' THEN ? ELSE title END WHERE number = ?",
+            (self._now_s(), turns, title, number),
+        )
+        return _last_item(database, number)
+
+    # ---- all conversations of an owner ----
+
+    def summaries(self, owner: str, limit: int, before_s: float | None = None) -> list[Summary]:
+        """Returns the newest conversations; `before_s`: those that changed last before this time.
+
+        Raises ConversationFileError.
+        """
+        with self._shared.opened() as database:
+            return [] if database is None else conversation_search.newest(database, owner, limit, before_s)
+
+    def search(self, owner: str, words: str, limit: int) -> list[Summary]:
+        """Returns the newest conversations with an item that contains all the words. Raises ConversationFileError."""
+        with self._shared.opened() as database:
+            return [] if database is None else conversation_search.search(database, owner, words, limit)
+
+    def delete(self, owner: str, name: str | None) -> list[str]:
+        """Deletes one conversation of an owner; None: all. Returns their ids. Raises ConversationFileError."""
+        with self._shared.opened() as database:
+            if database is None:
+                return []
+            with changing(database):
+                which, values = ("", (owner,)) if name is None else (" AND id = ?", (owner, name))
+                found = database.execute(f"SELECT number, id FROM conversations WHERE owner = ?{which}", values)  # noqa: S608
+                rows = found.fetchall()
+                _delete(database, [number for number, _ in rows])
+            with suppress(sqlite3.Error):  # the words are gone from the file; now from the log of changes, too
+                database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return [name for _, name in rows]
+
+    # ---- import ----
+
+    def import_once(self, name: str, began_at: str, continues: str, items: Sequence[Item], changed_s: float) -> bool:
+        """Stores a conversation that `talk` has kept in a file of its own. Returns False if that was done before.
+
+        Raises ConversationFileError.
+        """
+        with self._shared.created() as database, changing(database):
+            if database.execute("SELECT 1 FROM imported WHERE name = ?", (name,)).fetchone() is not None:
+                return False
+            database.execute("INSERT INTO imported (name) VALUES (?)", (name,))
+            row = database.execute(
+                "INSERT OR IGNORE INTO conversations (id, owner, began_at, changed_s, title, turns, continues) "
+                "VALUES (?, ?, ?, ?, '', 0, ?)",
+                (name, TERMINAL, began_at, changed_s, continues),
+            )
+            if row.rowcount:
+                number = row.lastrowid or 0
+                self._append(database, number, items)
+                database.execute("UPDATE conversations SET changed_s = ? WHERE number = ?", (changed_s, number))
+        return True
+
+    # ---- limits ----
+
+    def _check_size(self, database: sqlite3.Connection, owner: str) -> None:
+        if owner == TERMINAL:
+            return
+        (pages,), (size,) = (database.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "page_size"))
+        if pages * size > MAX_FILE_BYTES:
+            reason = f"it has reached {MAX_FILE_BYTES >> 30} GB: delete old conversations"
+            raise ConversationFileError(self.path, reason, lasting=False)
+
+    def _remove_old(self, database: sqlite3.Connection, owner: str) -> None:
+        """Deletes conversations of browsers that are too old, and those of this one that are too many."""
+        if self._retention is None or owner == TERMINAL:
+            return
+        old: list[tuple[int]] = []
+        if self._retention.max_age_s:
+            before_s = self._now_s() - self._retention.max_age_s
+            query = "SELECT number FROM conversations WHERE owner <> ? AND changed_s < ?"
+            old += database.execute(query, (TERMINAL, before_s)).fetchall()
+        newest_first = "SELECT number FROM conversations WHERE owner = ? ORDER BY changed_s DESC, number DESC"
+        beyond = (owner, self._retention.max_conversations)
+        old += database.execute(f"{newest_first} LIMIT -1 OFFSET ?", beyond).fetchall()
+        _delete(database, [number for (number,) in old])
+
+
+class ContinuedElsewhereError(Exception):
+    """Another program has continued the same conversation."""
+
+
+def _last_item(database: sqlite3.Connection, number: int) -> int:
+    (last,) = database.execute("SELECT max(number) FROM items WHERE conversation = ?", (number,)).fetchone()
+    return int(last or 0)
+
+
+def _delete(database: sqlite3.Connection, numbers: Sequence[int]) -> None:
+    for number in numbers:
+        conversation_search.forget(database, number)
+        database.execute("DELETE FROM items WHERE conversation = ?", (number,))
+        database.execute("DELETE FROM conversations WHERE number = ?", (number,))
+    if numbers:
+        conversation_search.purge(database)
+
+
+def _title(text: str) -> str:
+    title = " ".join("".join(char if char.isprintable() else " " for char in text[: 4 * MAX_TITLE_CHARS]).split())
+    return title if len(title) <= MAX_TITLE_CHARS else title[: MAX_TITLE_CHARS - 1].rstrip() + "…"

@@ -1,0 +1,50 @@
+"""Moves the conversations that earlier versions kept in one .jsonl file each into the SQLite file, once."""
+
+from assistant.storage.conversation_file import ConversationFile
+from assistant.storage.store_format import NewerVersionError, parse_conversation
+
+_SUFFIX = ".jsonl"
+IMPORTED = ".imported"
+"""Added to the name of a file whose conversation is in the SQLite file. The conversation's deletion deletes it too."""
+
+
+def import_files(file: ConversationFile) -> list[str]:
+    """Imports the .jsonl files beside the SQLite file. Returns a sentence for each that could not be imported whole.
+
+    No file is lost: an imported one is renamed, any other stays as it is and is tried again the next time. Blocks.
+
+    Raises:
+        ConversationFileError: The SQLite file cannot be used.
+    """
+    problems: list[str] = []
+    try:
+        paths = sorted(path for path in file.path.parent.iterdir() if path.suffix == _SUFFIX and path.is_file())
+    except OSError:
+        return []  # no folder: nothing was ever stored
+    for path in paths:
+        try:
+            found = parse_conversation(path.read_bytes())
+            changed_s = path.stat().st_mtime
+        except NewerVersionError as error:
+            problems.append(f"{path} was written by a newer version ({error}): update Repartee.")
+            continue
+        except OSError as error:
+            problems.append(f"{path} cannot be read ({error.strerror or error}).")
+            continue
+        heading = found.heading
+        began_at, continues = ("", "") if heading is None else (heading.began_at, heading.continues)
+        if found.items or heading is not None:
+            file.import_once(path.stem, began_at, continues, found.items, changed_s)
+        if found.lost:
+            lost = "a line is" if found.lost == 1 else f"{found.lost} lines are"
+            problems.append(f"{path.stem}: {lost} damaged and left out of the conversation; {path}{IMPORTED} has them.")
+        try:
+            path.rename(path.with_name(path.name + IMPORTED))
+        except OSError:
+            continue  # a read-only folder: it is known as imported and not imported again
+    return problems
+
+
+def delete_imported(file: ConversationFile, name: str) -> None:
+    """Deletes the file that a conversation was imported from, if there is one."""
+    (file.path.parent / f"{name}{_SUFFIX}{IMPORTED}").unlink(missing_ok=True)

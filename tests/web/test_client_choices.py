@@ -1,0 +1,232 @@
+"""What a client may choose for its conversation: language, voice, LLM endpoint, words in the trace."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import llm_server
+import pytest
+from scripted_engines import SequenceRecognizer
+from session_server import RecordingClient, SessionServer, connected_client, real_engines, session_server
+from simulation import ScriptedVoice
+
+from assistant.config.settings import Settings
+from assistant.models.needs import Need
+from assistant.setup import chosen_engines, engine_options
+from assistant.setup.chosen_engines import MAX_VOICES, EngineChoices
+from assistant.setup.engine_options import ESPEAK, OfferedVoice
+from audio.errors import EngineLoadError
+from audio.stt import Recognizer
+from audio.tts import Voice
+
+pytestmark = [pytest.mark.slow, pytest.mark.calm, pytest.mark.timeout(120)]
+
+VOICES = (OfferedVoice("de_DE-anna-medium", "de"), OfferedVoice("en_US-amy-medium", "en"), OfferedVoice(ESPEAK, ""))
+
+
+@pytest.fixture(autouse=True)
+def installed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Two Piper voices and a multilingual recognizer seem to be installed. Returns the voices that were loaded."""
+    loaded: list[str] = []
+
+    def voice(name: str, settings: Settings) -> Voice:
+        loaded.append(f"{name} {settings.assistant.language}")
+        if name == "en_US-amy-medium" and "broken" in settings.assistant.instructions:
+            raise EngineLoadError("its file is damaged.")
+        return ScriptedVoice()
+
+    async def recognizer(_self: EngineChoices, _language: str, _settings: Settings) -> Recognizer:
+        return SequenceRecognizer(["wie viel ist zwei plus zwei"])
+
+    monkeypatch.setattr(engine_options, "_voices", lambda: VOICES)
+    monkeypatch.setattr(engine_options, "candidates", lambda _language: ["base"])
+    monkeypatch.setattr(chosen_engines, "_voice", voice)
+    monkeypatch.setattr(EngineChoices, "_recognizer_in", recognizer)
+    return loaded
+
+
+@asynccontextmanager
+async def client_of(tmp_path: Path, *assignments: str) -> AsyncGenerator[tuple[SessionServer, RecordingClient]]:
+    async with (
+        session_server(real_engines(tmp_path, "", *assignments)) as server,
+        connected_client(server) as client,
+    ):
+        yield server, client
+
+
+async def update(client: RecordingClient, **session: object) -> dict[str, object]:
+    """Changes the session. Returns it as the server confirms it."""
+    await client.send("session.update", session={"type": "realtime", **session})
+    before = len(client.events_of("session.updated"))
+    confirmed: dict[str, object] = (await client.until("session.updated", before + 1))["session"]
+    return confirmed
+
+
+def errors_of(client: RecordingClient) -> list[tuple[str, str]]:
+    return [(event["error"]["param"], event["error"]["code"]) for event in client.events_of("error")]
+
+
+async def answered(client: RecordingClient, text: str) -> str:
+    """Types a text. Returns the answer."""
+    before = len(client.events_of("response.done"))
+    await client.request_reply(text)
+    await client.until("response.done", before + 1)
+    return str(client.events_of("response.output_audio_transcript.done")[-1]["transcript"])
+
+
+async def used(client: RecordingClient, server: SessionServer, voice: str) -> None:
+    """Waits until the conversation speaks with this engine."""
+    (conversation,) = server.connections._conversations.values()
+    engines = conversation.realtime_session.session.engines
+    async with asyncio.timeout(10):
+        while engines.voice.name != voice:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+
+
+def test_language_changes_recognizer_skills_and_voice(tmp_path: Path, installed: list[str]) -> None:
+    async def main() -> None:
+        async with client_of(tmp_path) as (server, client):
+            found = await update(client, audio={"input": {"transcription": {"language": "de-AT"}}})
+            assert found["audio"]["input"]["transcription"]["language"] == "de"  # type: ignore[index]
+            assert found["repartee"]["language"] == "de"  # type: ignore[index]
+            await used(client, server, "scripted voice")
+            assert await answered(client, "wie viel ist zwei plus zwei") == "Das ergibt vier."
+            assert installed == ["de_DE-anna-medium de"]
+            await update(client, audio={"input": {"transcription": {"language": "en"}}})
+            await used(client, server, ESPEAK)
+            assert await answered(client, "what is two plus two") == "That's four."
+            assert errors_of(client) == []
+
+    asyncio.run(main())
+
+
+def test_wrong_choice_is_refused_by_its_name(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with client_of(tmp_path) as (_server, client):
+            await update(
+                client,
+                audio={
+                    "input": {"transcription": {"language": "tlh"}},
+                    "output": {"voice": "de_DE-anna-medium", "speed": 1.2},
+                },
+                repartee={"endpoint": "http://evil.example/v1", "words": True},
+            )
+            assert sorted(errors_of(client)) == [
+                ("session.audio.input.transcription.language", "invalid_value"),
+                ("session.audio.output.voice", "invalid_value"),
+                ("session.repartee.endpoint", "not_supported"),
+                ("session.repartee.words", "not_supported"),
+            ]
+            found = client.events_of("session.updated")[-1]["session"]
+            assert found["audio"]["output"] == {
+                "format": {"type": "audio/pcm", "rate": 24000},
+                "voice": ESPEAK,
+                "speed": 1.2,
+            }
+
+    asyncio.run(main())
+
+
+def test_nothing_can_be_chosen_that_the_server_does_not_allow(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with client_of(tmp_path, "server.client_choices=") as (_server, client):
+            found = await update(
+                client,
+                audio={
+                    "input": {"transcription": {"language": "de"}},
+                    "output": {"voice": "en_US-amy-medium"},
+                },
+                repartee={"endpoint": "near"},
+            )
+            assert sorted(errors_of(client)) == [
+                ("session.audio.input.transcription.language", "not_supported"),
+                ("session.repartee.endpoint", "not_supported"),
+            ]
+            assert found["audio"]["output"]["voice"] == ESPEAK  # type: ignore[index]
+
+    asyncio.run(main())
+
+
+def test_voice_that_cannot_be_loaded_leaves_the_old_one(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with client_of(tmp_path, "assistant.instructions=broken") as (_server, client):
+            found = await update(client, audio={"output": {"voice": "en_US-amy-medium"}})
+            assert found["audio"]["output"]["voice"] == "en_US-amy-medium"  # type: ignore[index]
+            error = (await client.until("error"))["error"]
+            assert error["param"] == "session.audio.output.voice"
+            assert "its file is damaged" in error["message"]
+            found = await update(client, audio={"output": {"speed": 1.1}})
+            assert found["audio"]["output"]["voice"] == ESPEAK  # type: ignore[index]
+
+    asyncio.run(main())
+
+
+def test_endpoint_is_asked_by_its_name(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with (
+            llm_server.serving(llm_server.answer("From one. "), by_turn=True) as one,
+            llm_server.serving(llm_server.answer("From two. "), by_turn=True) as two,
+        ):
+            endpoints = ", ".join(
+                f'{{name = "{name}", kind = "openai", url = "{url}", model = "m"}}'
+                for name, url in (("one", one.url), ("two", two.url))
+            )
+            async with client_of(
+                tmp_path, f"llm.endpoints=[{endpoints}]", "llm.policy=ordered", "skills.before_llm=false"
+            ) as (server, client):
+                assert await answered(client, "hello") == "From one."
+                found = await update(client, repartee={"endpoint": "two"})
+                assert found["repartee"]["endpoint"] == "two"  # type: ignore[index]
+                (conversation,) = server.connections._conversations.values()
+                session = conversation.realtime_session.session
+                async with asyncio.timeout(10):
+                    while session.engines.model.name != "two":  # noqa: ASYNC110
+                        await asyncio.sleep(0.02)
+                assert await answered(client, "hello again") == "From two."
+                await update(client, repartee={"endpoint": "three"})
+                assert errors_of(client) == [("session.repartee.endpoint", "invalid_value")]
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_client_decides_whether_its_words_are_recorded(tmp_path: Path, allowed: bool) -> None:
+    async def main() -> None:
+        choices = ["server.client_choices=words"] if allowed else ["trace.words=true"]
+        async with client_of(tmp_path, *choices) as (server, client):
+            await update(client, repartee={"words": allowed})
+            await answered(client, "what is two plus two")
+            await asyncio.sleep(1.5)
+            (record,) = server.records()
+            assert (record["words"] is not None) == allowed
+
+    asyncio.run(main())
+
+
+def test_voices_that_are_not_in_use_make_room(tmp_path: Path, installed: list[str]) -> None:
+    async def main() -> None:
+        loader = real_engines(tmp_path)
+        async with session_server(loader) as server:
+            choices = server.connections.engine_pool.choices
+            for number in range(MAX_VOICES + 2):
+                async with choices.voice(f"en_US-v{number}-low", "en"):
+                    pass
+            assert len(choices._voices) == MAX_VOICES
+            assert len(installed) == MAX_VOICES + 2
+            async with choices.voice("en_US-v5-low", "en"):
+                assert len(installed) == MAX_VOICES + 2  # it was still loaded
+
+    asyncio.run(main())
+
+
+def test_options_list_installed_voices_and_the_reason_for_one_language(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    monkeypatch.setattr(engine_options, "candidates", lambda _language: [])
+    monkeypatch.setattr(engine_options, "at_hand", lambda need: Path("x") if need.name.startswith("de") else None)
+    options = engine_options.engine_options(Settings(), multilingual=False)
+    assert options.languages == ()
+    assert "repartee models pull base" in options.no_languages
+    assert options.voices_of("de") == ("de_DE-thorsten-medium", ESPEAK)
+    assert options.voices_of("en-US") == (ESPEAK,)
+    assert Need("de_DE-thorsten-medium", "piper", "").model is not None

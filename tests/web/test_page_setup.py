@@ -1,0 +1,288 @@
+"""The first set-up over HTTP: what it tells, what it writes, and everybody who may not."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import llm_server
+import pytest
+from session_server import ScriptedEngineLoader, SessionServer, session_server, settings_for
+
+from assistant.config.edit import ConfigFile
+from assistant.config.loading import load_settings
+from assistant.config.settings import Settings
+from web.access_control import AccessControl
+from web.page_api.same_machine import why_not_same_machine
+from web.page_api.setup import COMMAND, SetupParts
+
+SETUP, TEST, SAVE = "/v1/repartee/setup", "/v1/repartee/setup/test", "/v1/repartee/setup/save"
+TOKEN = "a-token-of-enough-characters"
+KEY = "sk-verysecret-123"
+MODELS = {"object": "list", "data": [{"id": "small", "object": "model"}, {"id": "large", "object": "model"}]}
+
+
+@dataclass(frozen=True)
+class Asker:
+    """Sends requests to a server, as its page in a browser of this machine does."""
+
+    server: SessionServer
+    file: Path
+
+    @property
+    def origin(self) -> str:
+        return f"http://127.0.0.1:{self.server.port}"
+
+    async def ask(self, method: str, path: str, body: Any = None, **headers: str) -> httpx.Response:
+        """`headers`: with _ for -; empty ones are left out."""
+        sent = {"sec-fetch-site": "same-origin"}
+        if method == "POST":
+            sent |= {"origin": self.origin, "content-type": "application/json"}
+        sent = {name: value for name, value in {**sent, **_dashed(headers)}.items() if value}
+        async with httpx.AsyncClient(trust_env=False, base_url=self.origin) as client:
+            content = None if body is None else httpx.Request("POST", "http://x", json=body).content
+            return await client.request(method, path, content=content, headers=sent, timeout=30)
+
+    def settings(self) -> Settings:
+        return load_settings(self.file if self.file.exists() else None, {}, ()).settings
+
+
+def _dashed(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name.replace("_", "-"): value for name, value in headers.items()}
+
+
+def served(folder: Path, test: Callable[[Asker], Awaitable[None]], *, token: str | None = None, **environ: str) -> None:
+    """Runs a test against a running server that offers the set-up."""
+    file = folder / "mine" / "config.toml"
+
+    def parts(access_control: AccessControl) -> SetupParts:
+        own = ConfigFile(file, creates_folder=True)
+        return SetupParts(own, settings_for(folder / "traces"), {}, environ, access_control, ports=())
+
+    async def main() -> None:
+        loader = ScriptedEngineLoader(settings_for(folder / "traces"), {})
+        async with session_server(loader, token, make_setup=parts) as server:
+            await test(Asker(server, file))
+
+    asyncio.run(main())
+
+
+def test_set_up_tells_who_can_answer_and_never_a_key(tmp_path: Path) -> None:
+    async def test(asker: Asker) -> None:
+        answer = await asker.ask("GET", SETUP)
+        found = answer.json()
+        assert (found["offered"], found["authorized"], found["writable"]) == (True, True, True)
+        assert (found["command"], found["restart"], found["default"]) == (COMMAND, False, "skills")
+        assert found["file"] == str(asker.file)
+        openai = next(one for one in found["answerers"] if one["name"] == "openai")
+        assert (openai["variable"], openai["key_is_set"]) == ("OPENAI_API_KEY", True)
+        assert KEY not in answer.text
+        assert answer.headers["cache-control"] == "no-store"
+
+    served(tmp_path, test, OPENAI_API_KEY=KEY)
+
+
+def test_answers_are_written_and_need_a_restart(tmp_path: Path) -> None:
+    async def test(asker: Asker) -> None:
+        body = {
+            "language": "de",
+            "voice": "espeak-ng",
+            "answerer": "openai",
+            "model": "m",
+            "variable": "OPENAI_API_KEY",
+        }
+        saved = (await asker.ask("POST", SAVE, body)).json()
+        assert saved["changed"] == ['assistant.language = "de"', "LLM endpoint openai: m at https://api.openai.com/v1"]
+        assert (saved["restart"], saved["private"], saved["file"]) == (True, False, str(asker.file))
+        assert any("repartee models pull" in line for line in saved["missing"])
+        settings = asker.settings()
+        assert settings.assistant.language == "de"
+        assert settings.llm.endpoints[0].api_key_env == "OPENAI_API_KEY"
+        found = (await asker.ask("GET", SETUP)).json()
+        assert (found["restart"], found["default"]) == (True, "keep")
+        again = (await asker.ask("POST", SAVE, {"language": "de"})).json()
+        assert again["changed"] == []
+
+    served(tmp_path, test)
+
+
+def test_key_is_stored_privately_and_not_returned(tmp_path: Path) -> None:
+    async def test(asker: Asker) -> None:
+        saved = await asker.ask("POST", SAVE, {"answerer": "groq", "model": "m", "key": KEY})
+        assert saved.json()["private"] is True
+        assert asker.file.stat().st_mode & 0o777 == 0o600
+        assert asker.settings().llm.endpoints[0].headers.values == {"Authorization": f"Bearer {KEY}"}
+        answers = [saved, await asker.ask("GET", SETUP), await asker.ask("GET", "/metrics")]
+        assert not [answer for answer in answers if KEY in answer.text]
+
+    served(tmp_path, test)
+
+
+def test_service_is_asked_with_the_key_and_its_answer_is_cleaned(tmp_path: Path) -> None:
+    async def test(asker: Asker) -> None:
+        async with llm_server.serving(
+            llm_server.answer("one ", "two"),
+        ) as server:
+            server.models = llm_server.status(200, MODELS)
+            body = {"answerer": "url", "url": server.url, "key": KEY}
+            listed = (await asker.ask("POST", TEST, body)).json()
+            assert (listed["models"], listed["model"], server.posts) == (["small", "large"], "", [])
+            asked = (await asker.ask("POST", TEST, {**body, "model": "large"})).json()
+            assert (asked["problem"], asked["model"]) == ("", "large")
+            assert asked["first_token_ms"] >= 0
+            assert [one.headers["authorization"] for one in server.posts] == [f"Bearer {KEY}"]
+        async with llm_server.serving(llm_server.status(401, {"error": {"message": f"bad key: {KEY}"}})) as server:
+            refused = await asker.ask("POST", TEST, {**body, "url": server.url, "model": "m"})
+            assert refused.json()["problem"]
+            assert KEY not in refused.text
+        assert not asker.file.exists()
+
+    served(tmp_path, test)
+
+
+def test_variable_that_is_not_set_is_reported_without_asking(tmp_path: Path) -> None:
+    async def test(asker: Asker) -> None:
+        body = {"answerer": "url", "url": "http://127.0.0.1:9/v1", "variable": "MY_KEY", "model": "m"}
+        answer = (await asker.ask("POST", TEST, body)).json()
+        assert answer["problem"].startswith("MY_KEY is not set where the server runs")
+
+    served(tmp_path, test)
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        ({"language": "German!"}, 400, "setup_refused"),
+        ({"voice": "../../etc/passwd"}, 400, "setup_refused"),
+        ({"answerer": "nobody"}, 400, "setup_refused"),
+        ({"answerer": "url", "url": "file:///etc/passwd", "model": "m"}, 400, "setup_refused"),
+        ({"answerer": "openai", "variable": "REPARTEE_TOKEN"}, 400, "setup_refused"),
+        ({"answerer": "openai", "key": KEY + "\n[server]\nhost='0.0.0.0'"}, 400, "setup_refused"),
+        ({"answerer": "openai", "key": "x" * 600}, 400, "invalid_value"),
+        ({"server": {"host": "0.0.0.0"}}, 400, "unknown_parameter"),
+        (["language"], 400, "invalid_type"),
+        ({"language": "x" * 20_000}, 413, "body_too_large"),
+    ],
+)
+def test_wrong_answers_change_nothing(tmp_path: Path, body: object, status: int, code: str) -> None:
+    async def test(asker: Asker) -> None:
+        answer = await asker.ask("POST", SAVE, body)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
+        assert KEY not in answer.text
+        assert not asker.file.exists()
+
+    served(tmp_path, test)
+
+
+# ---- who may not ----
+
+ATTACKS = {
+    "form of another page": {"origin": "https://evil.example", "content_type": "text/plain"},
+    "script of another page": {"origin": "https://evil.example"},
+    "page of another port": {"origin": "http://127.0.0.1:1"},
+    "sandboxed page": {"origin": "null"},
+    "form without an origin": {"origin": "", "content_type": "application/x-www-form-urlencoded"},
+    "same site, not same origin": {"sec_fetch_site": "same-site"},
+    "rebound name": {"host": "evil.example"},
+    "reverse proxy": {"x_forwarded_for": "203.0.113.7"},
+    "reverse proxy that names itself": {"via": "1.1 proxy"},
+    "proxy of loopback": {"x_forwarded_for": "127.0.0.1"},
+    "tunnel": {"cf_connecting_ip": "203.0.113.7"},
+    "standard header": {"forwarded": "for=203.0.113.7"},
+}
+
+
+@pytest.mark.parametrize("headers", ATTACKS.values(), ids=ATTACKS)
+@pytest.mark.parametrize("path", [SAVE, TEST])
+def test_nobody_else_may_change_or_test(tmp_path: Path, path: str, headers: dict[str, str]) -> None:
+    async def test(asker: Asker) -> None:
+        answer = await asker.ask("POST", path, {"language": "de", "answerer": "skills"}, **headers)
+        assert answer.status_code == 403
+        assert answer.json()["error"]["code"] in {
+            "not_this_machine",
+            "foreign_origin",
+            "foreign_host",
+            "foreign_address",
+        }
+        assert not asker.file.exists()
+
+    served(tmp_path, test)
+
+
+@pytest.mark.parametrize("token", [None, TOKEN], ids=["no token", "token"])
+def test_client_behind_a_proxy_gets_the_command_and_no_details(tmp_path: Path, token: str | None) -> None:
+    async def test(asker: Asker) -> None:
+        headers = {"authorization": f"Bearer {TOKEN}"} if token else {}
+        found = (await asker.ask("GET", SETUP, x_forwarded_host="voice.example", **headers)).json()
+        assert found == {
+            "offered": True,
+            "authorized": True,
+            "writable": False,
+            "why_not": "the request comes through a proxy",
+            "command": "repartee init",
+            "restart": False,
+        }
+
+    served(tmp_path, test, token=token)
+
+
+def test_without_the_token_nothing_is_told_or_done(tmp_path: Path) -> None:
+    async def test(asker: Asker) -> None:
+        for authorization in ("", "Bearer wrong-token-of-16-characters"):
+            found = await asker.ask("GET", SETUP, authorization=authorization)
+            assert found.json() == {"offered": True, "authorized": False}
+            assert (await asker.ask("POST", SAVE, {"language": "de"}, authorization=authorization)).status_code == 401
+        assert (await asker.ask("POST", SAVE, {"language": "de"}, authorization=f"Bearer {TOKEN}")).status_code == 200
+        assert asker.settings().assistant.language == "de"
+
+    served(tmp_path, test, token=TOKEN)
+
+
+def test_other_machine_with_the_token_may_not() -> None:
+    headers = [("host", "localhost:8765"), ("content-type", "application/json")]
+    assert why_not_same_machine("127.0.0.1", "http", headers, changes=True) == ""
+    assert why_not_same_machine("::1", "http", [("host", "[::1]:8765")]) == ""
+    for peer in ("192.168.1.7", "10.0.0.1", "testclient", None):
+        assert why_not_same_machine(peer, "http", headers) == "the request comes from another machine"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [],
+        [("host", "localhost"), ("host", "localhost")],
+        [("host", "localhost.evil.example")],
+        [("host", "127.0.0.1.evil.example")],
+        [("host", "192.168.1.7:8765")],
+        [("host", "localhost"), ("origin", "http://localhost"), ("origin", "http://evil.example")],
+        [("host", "localhost"), ("origin", "https://localhost")],
+        [("host", "localhost"), ("x-forwarded-anything", "")],
+    ],
+)
+def test_headers_of_other_places_are_told_apart(headers: list[tuple[str, str]]) -> None:
+    assert why_not_same_machine("127.0.0.1", "http", headers)
+
+
+def test_two_requests_at_a_time_are_too_many(tmp_path: Path) -> None:
+    async def test(asker: Asker) -> None:
+        async with llm_server.serving([llm_server.Wait(1.0), llm_server.Close()]) as server:
+            server.models = llm_server.status(200, MODELS)
+            body = {"answerer": "url", "url": server.url, "model": "m"}
+            codes = [
+                one.status_code for one in await asyncio.gather(*(asker.ask("POST", TEST, body) for _ in range(3)))
+            ]
+            assert sorted(codes) == [200, 429, 429]
+
+    served(tmp_path, test)
+
+
+def test_server_without_the_set_up_says_so(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with session_server(ScriptedEngineLoader(settings_for(tmp_path), {})) as server:
+            asker = Asker(server, tmp_path / "none")
+            assert (await asker.ask("GET", SETUP)).json() == {"offered": False}
+            assert (await asker.ask("POST", SAVE, {})).status_code == 404
+
+    asyncio.run(main())

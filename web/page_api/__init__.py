@@ -1,0 +1,1 @@
+"""HTTP requests of the page that OpenAI's API does not have, below /v1/repartee."""

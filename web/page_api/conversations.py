@@ -1,0 +1,201 @@
+"""/v1/repartee/conversations: lists, searches, reads, exports and deletes the conversations kept for one browser.
+
+A browser sends its secret in the header `Repartee-Browser`, and gets nothing of any other browser.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from typing import TypeVar
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from assistant.storage.conversation_database import ConversationFileError
+from assistant.storage.conversation_file import ConversationFile, KeptConversation, owner_of_browser
+from assistant.storage.conversation_search import MAX_QUERY_CHARS, Summary
+from web.http_api.errors import ApiError
+from web.http_api.serving import Handler, respond
+from web.page_api.conversation_export import as_json, as_markdown, message_objects
+from web.wire.keeping_field import CONVERSATION_SHAPE, SECRET_SHAPE
+
+PATH = "/v1/repartee/conversations"
+BROWSER_HEADER = "repartee-browser"
+
+DEFAULT_LIMIT = 50
+MAX_LIMIT = 200
+"""Conversations in one list."""
+
+MAX_WAITING = 16
+"""Requests that wait for the file; more are refused."""
+
+Answered = Callable[[str, Handler], ASGIApp]
+Result = TypeVar("Result")
+
+
+def conversation_routes(file: ConversationFile | None, answered: Answered) -> list[BaseRoute]:
+    """Returns the routes. `answered` makes the endpoint of a method and its handler."""
+    kept = KeptConversations(file)
+    many = {"GET": answered("GET", kept.all), "DELETE": answered("DELETE", kept.delete_all)}
+    one = {"GET": answered("GET", kept.one), "DELETE": answered("DELETE", kept.delete)}
+    return [
+        Route(PATH, ByMethod(many)),
+        Route(f"{PATH}/{{name}}", ByMethod(one)),
+        Route(f"{PATH}/{{name}}/export", answered("GET", kept.export)),
+    ]
+
+
+class ByMethod:
+    """ASGI endpoint for a path with several methods."""
+
+    def __init__(self, endpoints: dict[str, ASGIApp]) -> None:
+        """`endpoints`: one for each method."""
+        self._endpoints = endpoints
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers one request."""
+        endpoint = self._endpoints.get("GET" if scope["method"] == "HEAD" else scope["method"])
+        if endpoint is None:
+            allowed = ", ".join(self._endpoints)
+            message = f"{scope['method']} is not allowed here; use {allowed}"
+            refusal = ApiError(405, "method_not_allowed", message, headers={"Allow": allowed})
+            await refusal.response()(scope, receive, send)
+            return
+        await endpoint(scope, receive, send)
+
+
+@dataclass(slots=True)
+class KeptConversations:
+    """Answers the requests. The file is read in one thread of its own, one request at a time.
+
+    Attributes:
+        file: The file; None: the server keeps nothing.
+    """
+
+    file: ConversationFile | None
+    _thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "kept conversations"))
+    _waiting: int = 0
+
+    async def all(self, request: Request, send: Send) -> None:
+        """Answers GET: the newest conversations, or those in which `query` is found."""
+        owner, query = _owner(request), request.query_params.get("query", "").strip()
+        limit = _number(request, "limit", DEFAULT_LIMIT, 1, MAX_LIMIT)
+        if self.file is None:
+            await respond(request, JSONResponse({"data": [], "has_more": False, "keeps": False}), send)
+            return
+        if len(query) > MAX_QUERY_CHARS:
+            raise ApiError(400, "invalid_value", f"query is too long; allowed: {MAX_QUERY_CHARS} characters", "query")
+        if query:
+            found = await self._call(partial(self.file.search, owner, query, limit + 1))
+        else:
+            before_s = _number(request, "before", None, 0, 1e12)
+            found = await self._call(partial(self.file.summaries, owner, limit + 1, before_s))
+        body = {"data": _summaries(found[:limit]), "has_more": len(found) > limit, "keeps": True}
+        await respond(request, JSONResponse(body), send)
+
+    async def one(self, request: Request, send: Send) -> None:
+        """Answers GET of one conversation: its messages."""
+        kept = await self._found(request)
+        described = {"id": kept.id, "title": kept.title, "began_at": kept.began_at, "changed_at": _iso(kept.changed_s)}
+        await respond(request, JSONResponse({**described, "messages": message_objects(kept)}), send)
+
+    async def export(self, request: Request, send: Send) -> None:
+        """Answers GET of an export, as a file to save."""
+        form = request.query_params.get("format", "markdown")
+        if form not in {"markdown", "json"}:
+            raise ApiError(400, "invalid_value", "format is markdown or json", "format")
+        kept = await self._found(request)
+        text, kind, end = as_markdown(kept), "text/markdown", "md"
+        if form == "json":
+            text, kind, end = as_json(kept), "application/json", "json"
+        saved = f'attachment; filename="conversation-{kept.id}.{end}"'
+        encoded = text.encode(errors="replace")
+        await respond(request, Response(encoded, media_type=kind, headers={"Content-Disposition": saved}), send)
+
+    async def delete(self, request: Request, send: Send) -> None:
+        """Answers DELETE of one conversation."""
+        owner, name = _owner(request), _name(request)
+        if self.file is None or not await self._call(partial(self.file.delete, owner, name)):
+            raise _not_found()
+        await respond(request, JSONResponse({"deleted": 1}), send)
+
+    async def delete_all(self, request: Request, send: Send) -> None:
+        """Answers DELETE of all conversations of this browser."""
+        owner = _owner(request)
+        deleted = [] if self.file is None else await self._call(partial(self.file.delete, owner, None))
+        await respond(request, JSONResponse({"deleted": len(deleted)}), send)
+
+    async def _found(self, request: Request) -> KeptConversation:
+        owner, name = _owner(request), _name(request)
+        kept = None if self.file is None else await self._call(partial(self.file.load, owner, name))
+        if kept is None:
+            raise _not_found()
+        return kept
+
+    async def _call(self, call: Callable[[], Result]) -> Result:
+        """Uses the file in the thread. Raises ApiError."""
+        if self._waiting >= MAX_WAITING:
+            raise ApiError.busy("too many requests wait for the conversations; try again in a moment", 1)
+        self._waiting += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, call)
+        except ConversationFileError as error:
+            raise ApiError(503, "conversations_unavailable", f"{error.text}. Ask who runs the server.") from error
+        finally:
+            self._waiting -= 1
+
+
+def _owner(request: Request) -> str:
+    sent = request.headers.getlist(BROWSER_HEADER)
+    if len(sent) != 1 or SECRET_SHAPE.fullmatch(sent[0]) is None:
+        message = "send the secret of this browser: 32 to 128 random letters, digits, - and _"
+        raise ApiError(400, "browser_missing", f"{message}, in the header Repartee-Browser")
+    return owner_of_browser(sent[0])
+
+
+def _name(request: Request) -> str:
+    name: str = request.path_params["name"]
+    if CONVERSATION_SHAPE.fullmatch(name) is None:
+        raise _not_found()
+    return name
+
+
+def _not_found() -> ApiError:
+    return ApiError(404, "conversation_not_found", "this browser has no such conversation; it may have been deleted")
+
+
+def _number(request: Request, name: str, default: Result, low: float, high: float) -> "int | Result":
+    text = request.query_params.get(name)
+    if text is None:
+        return default
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1
+    if not low <= number <= high:
+        raise ApiError(400, "invalid_value", f"{name} is a number from {low:g} to {high:g}", name)
+    return int(number) if name == "limit" else number  # type: ignore[return-value]
+
+
+def _summaries(found: Sequence[Summary]) -> list[dict[str, object]]:
+    return [
+        {
+            "id": one.id,
+            "title": one.title,
+            "began_at": one.began_at,
+            "changed_at": _iso(one.changed_s),
+            "changed_s": one.changed_s,
+            "turns": one.turns,
+            "found": one.found,
+        }
+        for one in found
+    ]
+
+
+def _iso(time_s: float) -> str:
+    return datetime.fromtimestamp(time_s, UTC).isoformat(timespec="seconds")

@@ -1,0 +1,66 @@
+"""Decides whether a request comes from a browser or program on this machine, and from no page of another origin. Pure.
+
+Changing the configuration is allowed to nobody else, also with the token: a token is given to people who may talk.
+`AccessControl` has checked Host, Origin, address and token of every request already; these rules are narrower.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from web.access_control import is_loopback
+
+FORWARDING = frozenset(
+    {"forwarded", "via", "x-real-ip", "x-client-ip", "x-cluster-client-ip", "true-client-ip", "cf-connecting-ip"}
+)
+"""Headers of proxies, besides those that begin with X-Forwarded: behind a proxy, every client has its address."""
+
+_FORWARDED = "x-forwarded"
+
+
+def why_not_same_machine(
+    peer: str | None, scheme: str, headers: Sequence[tuple[str, str]], *, changes: bool = False
+) -> str:
+    """Returns why a request is not one of this machine; "" if it is.
+
+    Args:
+        peer: The client's IP address.
+        scheme: "http" or "https".
+        headers: All headers, with names in lower case.
+        changes: Whether the request changes something. A browser then sends the origin of its page, and that must be
+            this server's; without a JSON body, a form of another page could send it.
+    """
+    found: dict[str, list[str]] = {}
+    for name, value in headers:
+        found.setdefault(name, []).append(value)
+    if peer is None or not is_loopback(peer):
+        return "the request comes from another machine"
+    if any(name in FORWARDING or name.startswith(_FORWARDED) for name in found):
+        return "the request comes through a proxy"
+    hosts = found.get("host", [])
+    if len(hosts) != 1 or not is_loopback(_name_of(hosts[0])):
+        return "the page was opened under a name of the network: open it as http://localhost"
+    if problem := _foreign(found, f"{scheme}://{hosts[0]}"):
+        return problem
+    if changes and not _is_json(found):
+        return "the request has no JSON body"
+    return ""
+
+
+def _foreign(found: Mapping[str, Sequence[str]], own: str) -> str:
+    """Returns a problem if a browser says that another page sent the request."""
+    if any(origin.lower() != own.lower() for origin in found.get("origin", ())):
+        return "the request comes from a page of another server"
+    if any(site not in {"same-origin", "none"} for site in found.get("sec-fetch-site", ())):
+        return "the request comes from a page of another server"
+    return ""
+
+
+def _is_json(found: Mapping[str, Sequence[str]]) -> bool:
+    types = found.get("content-type", ())
+    return len(types) == 1 and types[0].partition(";")[0].strip().lower() == "application/json"
+
+
+def _name_of(host: str) -> str:
+    """Returns a Host header without its port and brackets."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0]

@@ -1,0 +1,306 @@
+"""The first set-up on the page: who can answer, and changes of the configuration from this machine only.
+
+    GET  /v1/repartee/setup        whether this server offers it, and for whom
+    POST /v1/repartee/setup/test   asks a service for its models, and one short question
+    POST /v1/repartee/setup/save   writes the configuration
+
+A key that a page sends is used or stored; no answer, log line or error contains it.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, Send
+
+from assistant.commands.first_run.answerers import Answerer, answerers, default_of
+from assistant.commands.first_run.plan import (
+    Answers,
+    Change,
+    change_of,
+    endpoint_of,
+    missing_models,
+    overridden,
+    shown_values,
+)
+from assistant.commands.first_run.service import is_address, models_of, problem_of, without_key
+from assistant.commands.first_run.voices import LANGUAGE_CODE, installed_voices
+from assistant.config.edit import ConfigFile, file_to_edit
+from assistant.config.loading import ConfigError, Loaded
+from assistant.config.settings import Settings
+from llm.discovery import PORTS, FoundServer, discover
+from web.access_control import SETUP_PATH, AccessControl
+from web.access_control import Request as AccessRequest
+from web.http_api.bodies import SETUP_SAVE_PATH, SETUP_TEST_PATH, BodyReader
+from web.http_api.errors import FRESH, ApiError
+from web.http_api.serving import Handler, ServerState, respond, unless_client_leaves
+from web.page_api.same_machine import why_not_same_machine
+from web.wire.fields import IDENTIFIER, Field, FieldError, Table, checked, text
+
+COMMAND = "repartee init"
+
+FOUND_FOR_S = 2.0
+"""Age until which the servers that were found are used again."""
+
+_URL_CHARS = 2048
+_KEY_CHARS = 512
+
+_TEST: Table = {
+    "answerer": Field(IDENTIFIER, required=True),
+    "url": Field(text(max_chars=_URL_CHARS)),
+    "model": Field(text(max_chars=256)),
+    "variable": Field(text(max_chars=64)),
+    "key": Field(text(max_chars=_KEY_CHARS)),
+}
+_SAVE: Table = {
+    "language": Field(IDENTIFIER),
+    "voice": Field(IDENTIFIER),
+    **{name: replace(one, required=False) for name, one in _TEST.items()},
+}
+
+
+@dataclass(slots=True)
+class SetupParts:
+    """What the set-up changes.
+
+    Attributes:
+        file: The configuration file; None: there is none that could be written.
+        settings: The settings in effect, and after a change those of the next start.
+        origin: See `Loaded.origin`.
+        environ: Environment variables: which keys are set.
+        access_control: Knows the server's token.
+        ports: Local ports to search for servers.
+    """
+
+    file: ConfigFile | None
+    settings: Settings
+    origin: Mapping[str, str]
+    environ: Mapping[str, str]
+    access_control: AccessControl
+    ports: Sequence[int] = PORTS
+
+    @classmethod
+    def of(
+        cls, loaded: Loaded, config: Path | None, environ: Mapping[str, str], access_control: AccessControl
+    ) -> "SetupParts":
+        """Returns the parts of a server; `config`: the file that was named."""
+        try:
+            file = file_to_edit(config, environ)
+        except ConfigError:
+            file = None
+        return cls(file, loaded.settings, loaded.origin, environ, access_control)
+
+    def knows_token(self, request: Request) -> bool:
+        """Returns whether a request has the server's token, if there is one."""
+        keys = tuple(request.headers.getlist("authorization"))
+        return self.access_control.accepts_token(AccessRequest(request.url.path, authorizations=keys), ())
+
+
+@dataclass(slots=True)
+class PageSetup:
+    """Answers the requests.
+
+    Attributes:
+        parts: What is changed.
+        bodies: Reads the requests.
+        state: Whether the server takes requests.
+    """
+
+    parts: SetupParts
+    bodies: BodyReader
+    state: ServerState
+    _found: Sequence[FoundServer] = ()
+    _found_at_s: float | None = None
+    _saved: bool = False
+    _busy: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def get(self, request: Request, send: Send) -> None:
+        """Answers GET /v1/repartee/setup."""
+        body: dict[str, object] = {"offered": True, "authorized": self.parts.knows_token(request)}
+        if body["authorized"]:
+            problem = self._why_not(request)
+            body |= {"writable": not problem, "why_not": problem, "command": COMMAND, "restart": self._saved}
+            if not problem:
+                body |= await self._possible()
+        await respond(request, JSONResponse(body), send)
+
+    async def test(self, request: Request, send: Send) -> None:
+        """Answers POST /v1/repartee/setup/test."""
+        wanted = await self._body(request, _TEST)
+        await unless_client_leaves(request, self.state, self._tested(request, send, wanted))
+
+    async def save(self, request: Request, send: Send) -> None:
+        """Answers POST /v1/repartee/setup/save."""
+        wanted = await self._body(request, _SAVE)
+        async with self._one():
+            try:
+                body = await self._save(wanted)
+            except ConfigError as error:
+                raise ApiError(400, "setup_refused", without_key(str(error), wanted.get("key", ""))) from error
+        await respond(request, JSONResponse(body), send)
+
+    # ---- private ----
+
+    def _why_not(self, request: Request, *, changes: bool = False) -> str:
+        """Returns why this client may not change the configuration; "" if it may."""
+        peer = request.client.host if request.client else None
+        headers = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in request.headers.raw]
+        if problem := why_not_same_machine(peer, request.url.scheme, headers, changes=changes):
+            return problem
+        return "" if self.parts.file is not None else "there is no home folder for the configuration"
+
+    async def _body(self, request: Request, table: Table) -> dict[str, Any]:
+        if problem := self._why_not(request, changes=True):
+            raise ApiError(403, "not_this_machine", f"{problem}; run `{COMMAND}` on the server's machine instead")
+        body = await self.bodies.json_object(request)
+        try:
+            return checked(body, "", table)
+        except FieldError as error:
+            raise ApiError.of_field(error) from error
+
+    def _one(self) -> asyncio.Lock:
+        """Returns the lock of the only request that is worked on. Raises ApiError if there is one."""
+        if self._busy.locked():
+            raise ApiError.busy("another request for the set-up is in progress; try again in a moment", 2)
+        return self._busy
+
+    async def _answerers(self) -> list[Answerer]:
+        now_s = asyncio.get_running_loop().time()
+        if self._found_at_s is None or now_s > self._found_at_s + FOUND_FOR_S:
+            self._found = await discover(self.parts.ports)
+            self._found_at_s = now_s
+        return await asyncio.to_thread(answerers, self.parts.settings, self._found, self.parts.environ)
+
+    async def _possible(self) -> dict[str, object]:
+        assert self.parts.file is not None
+        possible = await self._answerers()
+        shown = [
+            {
+                "kind": one.kind,
+                "name": one.name,
+                "label": one.label,
+                "models": list(one.models),
+                "variable": one.variable,
+                "key_is_set": one.key_is_set,
+            }
+            for one in possible
+        ]
+        return {"file": str(self.parts.file.path), "answerers": shown, "default": default_of(possible).name}
+
+    async def _chosen(self, wanted: Mapping[str, Any]) -> Answerer | None:
+        """Returns the chosen answerer. Raises ConfigError for an unknown one."""
+        if (name := wanted.get("answerer")) is None:
+            return None
+        who = next((one for one in await self._answerers() if one.name == name), None)
+        if who is None:
+            raise ConfigError(["this answer is no longer possible; open the first steps again"])
+        if who.kind != "url":
+            return who
+        url = wanted.get("url", "").strip()
+        if not is_address(url):
+            raise ConfigError(["the address must begin with http:// or https://"])
+        return replace(who, url=url)
+
+    async def _answers(self, wanted: Mapping[str, Any]) -> Answers:
+        """Returns the answers of a request. Raises ConfigError."""
+        voice, language = None, wanted.get("language")
+        if language is not None and LANGUAGE_CODE.fullmatch(language) is None:
+            raise ConfigError(["the language must be a code such as en or de"])
+        if (name := wanted.get("voice")) is not None:
+            spoken = language or self.parts.settings.assistant.language
+            voices = await asyncio.to_thread(installed_voices, spoken)
+            voice = next((one for one in voices if one.name == name), None)
+            if voice is None:
+                raise ConfigError(["this voice is not installed for this language"])
+        return Answers(
+            language=language,
+            voice=voice,
+            answerer=await self._chosen(wanted),
+            model=wanted.get("model", "").strip(),
+            variable=wanted.get("variable", "").strip(),
+            key=wanted.get("key", "").strip(),
+        )
+
+    async def _save(self, wanted: Mapping[str, Any]) -> dict[str, object]:
+        """Writes the configuration. Raises ConfigError."""
+        answers = await self._answers(wanted)
+        change = await asyncio.to_thread(self._write, answers)
+        if not change.is_empty:
+            self.parts.settings = change.applied_to(self.parts.settings)
+            self._saved = True
+        assert self.parts.file is not None
+        return {
+            "changed": shown_values(change),
+            "file": str(self.parts.file.path),
+            "private": change.private,
+            "restart": self._saved,
+            "missing": await asyncio.to_thread(missing_models, self.parts.settings),
+            "overridden": overridden(change.values, self.parts.origin),
+        }
+
+    def _write(self, answers: Answers) -> Change:
+        """Changes the file; reads and writes the disk. Raises ConfigError."""
+        file = self.parts.file
+        assert file is not None
+        change = change_of(answers, file.settings())
+        if not change.is_empty:
+            file.change(change.values, change.endpoint, private=change.private)
+        return change
+
+    async def _tested(self, request: Request, send: Send, wanted: Mapping[str, Any]) -> None:
+        """Asks the service for its models, and a question if the model is known. Raises ApiError."""
+        key = wanted.get("key", "").strip()
+        async with self._one():
+            try:
+                answers = await self._answers(wanted)
+                found = await self._models(answers)
+                body: dict[str, object] = {"models": list(found), "model": "", "problem": "", "first_token_ms": None}
+                if model := answers.model or _default_model(answers, found):
+                    body |= {"model": model, **await self._asked(replace(answers, model=model))}
+            except ConfigError as error:
+                raise ApiError(400, "setup_refused", without_key(str(error), key)) from error
+        await respond(request, JSONResponse(body), send)
+
+    async def _models(self, answers: Answers) -> tuple[str, ...]:
+        who = answers.answerer
+        if who is None or not who.url:
+            return () if who is None else who.models
+        key = answers.key or self.parts.environ.get(answers.variable) or None
+        return who.models if who.kind == "server" else await models_of(who.name, who.url, key)
+
+    async def _asked(self, answers: Answers) -> dict[str, object]:
+        """Asks one short question. Raises ConfigError."""
+        endpoint = endpoint_of(answers, self.parts.settings)
+        if endpoint is None or endpoint.kind == "local":
+            return {}
+        if endpoint.api_key_env and not self.parts.environ.get(endpoint.api_key_env):
+            name = endpoint.api_key_env
+            return {"problem": f"{name} is not set where the server runs: set it, then restart the server"}
+        await self.state.give_way()
+        problem, first_token_ms = await problem_of(endpoint, self.parts.settings, self.parts.environ, answers.key)
+        return {"problem": problem, "first_token_ms": None if problem else round(first_token_ms)}
+
+
+def setup_routes(setup: PageSetup, answered: Callable[[str, Handler], ASGIApp]) -> list[BaseRoute]:
+    """Returns the routes. `answered`: makes the endpoint for a method and a handler."""
+    return [
+        Route(SETUP_PATH, answered("GET", setup.get)),
+        Route(SETUP_TEST_PATH, answered("POST", setup.test)),
+        Route(SETUP_SAVE_PATH, answered("POST", setup.save)),
+    ]
+
+
+def _default_model(answers: Answers, found: Sequence[str]) -> str:
+    """Returns the model that is asked if none was chosen; "" if there are several and none is usual."""
+    usual = () if answers.answerer is None else answers.answerer.models
+    return next((one for one in usual if one in found), found[0] if len(found) == 1 else "")
+
+
+async def not_offered(_request: Request) -> JSONResponse:
+    """Answers GET /v1/repartee/setup on a server without the set-up."""
+    return JSONResponse({"offered": False}, headers=FRESH)

@@ -1,0 +1,140 @@
+/** The first steps: a dialog that opens once in each browser, and again on request. */
+
+import { byId, makeElement } from "../view/dom.js";
+import { AnswererStep } from "./answerer-step.js";
+import { KeepStep } from "./keep-step.js";
+import { MicrophoneStep } from "./microphone-step.js";
+import { ServerError, setupOffer } from "./server.js";
+import { rememberShown, wasShown } from "./storage.js";
+import { VoiceStep } from "./voice-step.js";
+
+/**
+ * @typedef {object} FirstRunContext what the steps share
+ * @property {{writable: boolean}} offer see GET /v1/repartee/setup
+ * @property {{get: (name: string) => any, set: (name: string, value: any) => void}} choices of this browser; undefined is the server's
+ * @property {(saved: object) => void} report the answer of POST /v1/repartee/setup/save
+ */
+
+export class FirstRun {
+  /** @param {FirstRunContext["choices"]} choices */
+  constructor(choices) {
+    this._choices = choices;
+    this._dialog = byId("first-run");
+    this._steps = [];
+    this._at = 0;
+    this._dialog.addEventListener("keydown", (event) => event.stopPropagation()); // no shortcuts of the page
+    this._dialog.addEventListener("cancel", (event) => {
+      if (!this._steps[this._at]) return;
+      event.preventDefault();
+      this._leave();
+    });
+    this._dialog.addEventListener("close", () => this._closed());
+    const again = this._makeButton("First steps", "first-run-again small", () => {
+      byId("settings-open").click(); // closes the settings
+      this.open();
+    });
+    byId("settings").append(again);
+    if (!wasShown()) this.open({ unasked: true });
+  }
+
+  /** @param {{unasked?: boolean}} how `unasked`: it opens by itself, so it stays closed where it cannot help */
+  async open({ unasked = false } = {}) {
+    const offer = await setupOffer();
+    if (this._dialog.open || (unasked && (!offer?.authorized || document.body.dataset.phase !== "idle"))) return;
+    this._saved = null;
+    this._changed = [];
+    const context = { choices: this._choices, offer: offer ?? { writable: false }, report: (saved) => this._report(saved) };
+    this._steps = [new VoiceStep(context), new MicrophoneStep(), new AnswererStep(context), new KeepStep()];
+    this._build();
+    this._dialog.showModal();
+    this._show(0);
+  }
+
+  _report(saved) {
+    this._saved = saved;
+    this._changed.push(...saved.changed);
+  }
+
+  _build() {
+    this._heading = makeElement("h2", { id: "first-run-title", tabindex: "-1" });
+    this._progress = makeElement("p", { class: "progress" });
+    this._body = makeElement("div", { class: "body" });
+    this._error = makeElement("p", { class: "error", role: "alert" });
+    this._all = this._makeButton("Skip all", "quiet", () => this._leave());
+    this._back = this._makeButton("Back", "quiet", () => this._show(this._at - 1));
+    this._skip = this._makeButton("Skip", "quiet", () => this._show(this._at + 1));
+    this._next = this._makeButton("Next", "primary", () => this._goOn());
+    const form = makeElement("form", { method: "dialog", novalidate: "" }, this._progress, this._heading, this._body, this._error, makeElement("div", { class: "row" }, this._all, this._back, this._skip, this._next));
+    form.onsubmit = (event) => {
+      event.preventDefault(); // Enter in a field
+      this._goOn();
+    };
+    this._dialog.replaceChildren(form);
+    this._dialog.removeAttribute("aria-label");
+    this._dialog.setAttribute("aria-labelledby", "first-run-title");
+  }
+
+  _makeButton(text, kind, onclick) {
+    const button = makeElement("button", { type: "button", class: kind, text });
+    button.onclick = onclick;
+    return button;
+  }
+
+  _show(at) {
+    this._steps[this._at]?.hide();
+    this._at = at;
+    this._error.textContent = "";
+    const step = this._steps[at];
+    const isLast = step === undefined;
+    this._progress.textContent = isLast ? "Done" : `First steps · ${at + 1} of ${this._steps.length}`;
+    this._heading.textContent = isLast ? "Ready" : step.title;
+    this._body.replaceChildren(isLast ? this._makeSummary() : step.element);
+    this._all.hidden = this._skip.hidden = isLast;
+    this._back.hidden = at === 0;
+    this._next.textContent = isLast ? "Close" : "Next";
+    this._heading.focus();
+    step?.show();
+  }
+
+  async _goOn() {
+    const step = this._steps[this._at];
+    if (!step) return this._dialog.close();
+    if (this._next.disabled) return;
+    this._error.textContent = "";
+    this._next.disabled = true;
+    try {
+      await step.next();
+      if (this._dialog.open && this._steps[this._at] === step) this._show(this._at + 1);
+    } catch (error) {
+      if (!(error instanceof ServerError)) throw error;
+      this._error.textContent = error.message;
+    } finally {
+      this._next.disabled = false;
+    }
+  }
+
+  _makeSummary() {
+    const lines = [makeElement("p", { text: "Press Start conversation and speak, or type. You can open these steps again from the settings." })];
+    const saved = this._saved;
+    if (saved && this._changed.length) {
+      const changed = this._changed.map((text) => makeElement("li", {}, makeElement("code", { text })));
+      lines.push(makeElement("p", { text: `Written to ${saved.file}${saved.private ? ", readable by you only" : ""}:` }), makeElement("ul", {}, ...changed));
+    }
+    if (saved?.restart) lines.push(makeElement("p", { class: "restart", text: "The server uses this after a restart: stop and start repartee serve." }));
+    for (const name of saved?.overridden ?? []) lines.push(makeElement("p", { text: `But the environment variable ${name} is set and replaces it.` }));
+    if (saved?.missing.length) lines.push(makeElement("p", { text: "Still missing:" }), makeElement("ul", {}, ...saved.missing.map((text) => makeElement("li", { text }))));
+    return makeElement("div", { class: "step" }, ...lines);
+  }
+
+  /** Closes the dialog; what was written is said first. */
+  _leave() {
+    if (this._changed.length) this._show(this._steps.length);
+    else this._dialog.close();
+  }
+
+  _closed() {
+    this._steps[this._at]?.hide();
+    this._dialog.replaceChildren();
+    rememberShown();
+  }
+}

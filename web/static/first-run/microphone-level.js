@@ -1,0 +1,59 @@
+/** Judges a microphone by its levels. */
+
+// As in assistant/commands/first_run/microphone.py, but for the peak of clipped sound.
+export const SILENT_DBFS = -60;
+export const QUIET_DBFS = -45;
+const CLIPPED_PEAK = 0.99;
+
+/** @param {Float32Array} samples @returns {{dbfs: number, peak: number}} level and highest sample */
+export function levelOf(samples) {
+  let sum = 0;
+  let peak = 0;
+  for (const sample of samples) {
+    sum += sample * sample;
+    peak = Math.max(peak, Math.abs(sample));
+  }
+  return { dbfs: 10 * Math.log10(sum / Math.max(1, samples.length)), peak };
+}
+
+/** @typedef {"silent" | "quiet" | "clipped" | "fine"} Verdict */
+
+const WORDS = {
+  silent: "No signal: the microphone is muted, or it is the wrong one. Unmute it, or choose another above.",
+  quiet: "Too quiet: raise the microphone's level, or move nearer.",
+  clipped: "Clipped: your voice is too loud. Lower the microphone's level.",
+  fine: "Fine: the microphone hears you well.",
+};
+
+/**
+ * @param {number} loudestDbfs -Infinity if there was no sound
+ * @param {number} peak the highest sample, 1 is full scale
+ * @returns {{verdict: Verdict, text: string}}
+ */
+export function judge(loudestDbfs, peak) {
+  let verdict = "fine";
+  if (!(loudestDbfs > SILENT_DBFS)) verdict = "silent";
+  else if (peak >= CLIPPED_PEAK) verdict = "clipped";
+  else if (loudestDbfs < QUIET_DBFS) verdict = "quiet";
+  return { verdict, text: WORDS[verdict] };
+}
+
+/** @param {number} dbfs @returns {number} 0..1 from silence to full scale */
+export function shareOf(dbfs) {
+  return Math.max(0, Math.min(1, 1 - dbfs / SILENT_DBFS));
+}
+
+/** @param {DOMException} error of getUserMedia @returns {string} what is wrong, and the remedy */
+export function refusalText(error) {
+  switch (error.name) {
+    case "NotAllowedError":
+      return "The browser does not allow the microphone. Allow it beside the address, then check again.";
+    case "NotFoundError":
+    case "OverconstrainedError":
+      return "No microphone was found. Connect one and check again, or go on: you can type.";
+    case "NotReadableError":
+      return "Another program uses the microphone. Close it, then check again.";
+    default:
+      return `The microphone cannot be opened (${error.name}). You can go on and type.`;
+  }
+}

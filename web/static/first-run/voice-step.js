@@ -1,0 +1,129 @@
+/** Step 1: hear the voices and choose one, with the language. */
+
+import { makeElement } from "../view/dom.js";
+import { ServerError, serverSettings, setup, voiceSample } from "./server.js";
+
+export class VoiceStep {
+  title = "Language and voice";
+
+  /** @param {import("./first-run.js").FirstRunContext} context */
+  constructor(context) {
+    this._context = context;
+    this._language = makeElement("select", { id: "first-run-language" });
+    this._voices = makeElement("div", { class: "choices", role: "radiogroup", "aria-label": "Voice" });
+    this._note = makeElement("p", { class: "hint" });
+    this._status = makeElement("p", { class: "status", role: "status" });
+    this._audio = null; // AudioContext, made by the first press of Listen
+    this._source = null;
+    this._settings = null;
+    this._language.onchange = () => this._drawVoices();
+    this.element = makeElement(
+      "div",
+      { class: "step" },
+      makeElement("label", { class: "field" }, makeElement("span", { text: "Language" }), this._language),
+      this._voices,
+      this._note,
+      this._status,
+    );
+  }
+
+  async show() {
+    if (this._settings) return;
+    this._status.textContent = "Waiting for the server's voices …";
+    try {
+      this._settings = await serverSettings();
+      this._status.textContent = "";
+    } catch (error) {
+      if (!(error instanceof ServerError)) throw error;
+      this._status.textContent = error.message;
+      return;
+    }
+    const { language } = this._settings;
+    const chosen = this._context.choices.get("language") ?? language.default;
+    this._language.replaceChildren(...language.choices.map(({ code, name }) => makeElement("option", { value: code, text: name })));
+    this._language.value = language.choices.some(({ code }) => code === chosen) ? chosen : language.default;
+    this._drawVoices();
+  }
+
+  hide() {
+    this._stop();
+    this._audio?.close();
+    this._audio = null;
+  }
+
+  /** Keeps the choice in this browser, and from this machine also in the configuration. @throws {ServerError} */
+  async next() {
+    const voice = this._chosen();
+    if (!this._settings || !voice) return;
+    const language = this._language.value;
+    const { language: ownLanguage, voice: ownVoice } = this._settings;
+    const isOwn = language === ownLanguage.default;
+    this._context.choices.set("language", isOwn ? undefined : language);
+    this._context.choices.set("voice", isOwn && voice === ownVoice.default ? undefined : voice);
+    if (this._context.offer.writable) this._context.report(await setup("save", { language, voice }));
+  }
+
+  _chosen() {
+    return this._voices.querySelector("input:checked")?.value ?? "";
+  }
+
+  _drawVoices() {
+    const { voice, language } = this._settings;
+    const spoken = this._language.value;
+    const voices = voice.choices.filter((one) => !one.language || one.language === spoken);
+    if (!voices.length) voices.push({ name: voice.default, language: spoken });
+    const before = this._context.choices.get("voice") ?? voice.default;
+    const chosen = voices.some(({ name }) => name === before) ? before : voices[0].name;
+    this._voices.replaceChildren(...voices.map(({ name }) => this._row(name, name === chosen)));
+    const better = voice.not_installed?.[spoken];
+    const skills = ["en", "de", "fr", "es"].includes(spoken) ? "" : "The built-in skills do not know this language: a language model has to answer. ";
+    const command = better ? `A better voice: run repartee models pull ${better} where the server runs. ` : "";
+    this._note.textContent = skills + command + (language.why_one ? `One language only: ${language.why_one}.` : "");
+  }
+
+  _row(name, checked) {
+    const input = makeElement("input", { type: "radio", name: "first-run-voice", value: name });
+    input.checked = checked;
+    const listen = makeElement("button", { type: "button", class: "small", text: "Listen", "aria-label": `Listen to ${labelOf(name)}` });
+    listen.onclick = () => this._listen(name, input, listen);
+    return makeElement("div", { class: "choice" }, makeElement("label", {}, input, makeElement("span", { text: labelOf(name) })), listen);
+  }
+
+  async _listen(name, input, button) {
+    this._stop();
+    input.checked = true;
+    this._audio ??= new AudioContext();
+    const audio = this._audio;
+    this._status.textContent = "";
+    button.classList.add("busy");
+    try {
+      const sound = await audio.decodeAudioData(await voiceSample(name, this._language.value));
+      if (this._audio !== audio) return; // the step was left meanwhile
+      this._stop();
+      this._source = audio.createBufferSource();
+      this._source.buffer = sound;
+      this._source.connect(audio.destination);
+      this._source.start();
+    } catch (error) {
+      this._status.textContent = error instanceof ServerError ? error.message : "This voice cannot be played in this browser.";
+    } finally {
+      button.classList.remove("busy");
+    }
+  }
+
+  _stop() {
+    this._source?.stop();
+    this._source = null;
+  }
+}
+
+/** @param {string} name as "en_US-joe-medium" @returns {string} as "Joe (US, medium)" */
+export function labelOf(name) {
+  const found = /^[a-z]{2,3}_([A-Z]{2})-(\w+)-(x_low|low|medium|high)$/.exec(name);
+  if (found) return `${capitals(found[2])} (${found[1]}, ${found[3].replace("_", " ")})`;
+  return name === "espeak-ng" ? "espeak-ng (sounds like a robot)" : name;
+}
+
+function capitals(name) {
+  return name.split("_").map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join(" ");
+}
