@@ -13,6 +13,7 @@ from typer.main import get_group
 
 from assistant.commands.cache import cache
 from assistant.commands.completion import COMPLETE, completion
+from assistant.commands.conversations import conversations
 from assistant.commands.engine_bench.cli import bench
 from assistant.commands.first_run.cli import init
 from assistant.commands.llm_endpoints.cli import endpoints
@@ -300,6 +301,7 @@ app.add_typer(models, name="models")
 app.add_typer(bench, name="bench")
 app.add_typer(endpoints, name="endpoints")
 app.add_typer(cache, name="cache")
+app.add_typer(conversations, name="conversations")
 app.add_typer(trace, name="trace")
 app.add_typer(service, name="service")
 

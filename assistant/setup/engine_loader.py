@@ -139,7 +139,7 @@ class EngineLoader:
         vad, spare = self._make_vads()
         say = partial(_said, build.pronunciations(self.settings), self.settings.assistant.language)
         asked = self._model
-        on_answer_heard: Callable[[Sequence[Message]], None] = _ignored
+        on_answer_heard: Callable[[Sequence[Message]], None] = lambda _messages: None  # there is no cache
         if self._model is not None and self._cache is not None:
             asked = cached = answer_cache.cached(self.settings, self._model, self._cache)
             on_answer_heard = cached.heard
@@ -524,10 +524,6 @@ async def close_engine(engine: Closable, report: Callable[[str], None]) -> None:
             await engine.aclose()
     except TimeoutError:
         report(f"{engine.name} did not stop within {CLOSE_TIMEOUT_S:g} s and was abandoned")
-
-
-def _ignored(_messages: Sequence[Message]) -> None:
-    """Does nothing with an answer that was heard: there is no cache."""
 
 
 def _said(pronunciations: Pronunciations, language: str, text: str) -> str:

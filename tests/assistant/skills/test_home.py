@@ -200,7 +200,7 @@ DOWNSTAIRS = {
         (
             "en",
             "set the volume of the tv to 20 percent",
-            "Tv at twenty percent.",
+            "Living room TV at twenty percent.",
             ["volume_set media_player.living_room_tv volume_level=0.2"],
         ),
         ("en", "turn everything off downstairs", "Everything downstairs off.", DOWNSTAIRS["en"]),

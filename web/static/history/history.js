@@ -102,7 +102,7 @@ export class ConversationHistory {
 
   /** Where the server is to keep the running conversation; null: nowhere. */
   _keeping() {
-    if (keepChoice() !== "server") return null;
+    if (keepChoice() !== "server" || this._record.deleted) return null;
     const { id, place } = this._record;
     return { browser: browserSecret(), ...(id && place === "server" && { id }) };
   }
@@ -117,8 +117,9 @@ export class ConversationHistory {
 
   _deleted(id) {
     if (this._record && (this._record.id === id || id === null)) {
-      Object.assign(this._record, { id: "", place: "" });
+      Object.assign(this._record, { id: "", place: "", deleted: true });
       if (this._session) this._session.setKeeping(null);
+      writeRecord(this._record);
     }
   }
 
@@ -144,7 +145,7 @@ export class ConversationHistory {
     if (!this._session) return;
     const record = this._record;
     record.messages = messagesOf(this._session.conversation.items);
-    if (keepChoice() === "browser" && record.messages.length) this._keepInBrowser(record);
+    if (keepChoice() === "browser" && !record.deleted && record.messages.length) this._keepInBrowser(record);
     writeRecord(record);
   }
 
