@@ -229,7 +229,7 @@ def test_service_is_tested_with_one_question(browser: Browser, setup: Setup) -> 
 
 def test_other_machine_sees_the_command_instead(browser: Browser, setup: Setup) -> None:
     def as_by_a_proxy(route: Route, request: Request) -> None:
-        route.continue_(headers={**request.headers, "x-forwarded-for": "203.0.113.7"})
+        route.continue_(headers={**request.headers, "x-forwarded-host": "voice.example"})
 
     context = browser.new_context()
     context.route("**/v1/repartee/setup", as_by_a_proxy)
