@@ -25,7 +25,8 @@ from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from web.app import STATIC, content_security_policy
+from web.app import STATIC, PageFiles, content_security_policy
+from web.shell import ServiceWorker
 
 RATE_HZ = 24_000
 LOUD = 0.01 * 32768  # -40 dBFS
@@ -125,8 +126,9 @@ class SessionState:
 class Server:
     """Records what the page sent, and holds the script."""
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script: Script, static: Path = STATIC) -> None:
         self.script = script
+        self._static = static
         self.audio_chunks: list[Pcm] = []
         self.events: list[Event] = []
         self.connections = 0
@@ -135,10 +137,13 @@ class Server:
         self.port = 0
         routes = [
             Route("/", self._page),
+            Route("/service-worker.js", ServiceWorker(static).answer),
+            Route("/healthz", self._healthz),
             Route("/v1/realtime", self._http_request),
+            Route("/v1/repartee/setup", self._setup),
             Route("/v1/repartee/settings", self._settings),
             WebSocketRoute("/v1/realtime", self._run_session),
-            Mount("/static", StaticFiles(directory=STATIC)),
+            Mount("/static", PageFiles(directory=static)),
             Mount("/test", StaticFiles(directory=PAGE_MODULES, check_dir=False)),
         ]
         self.app = Starlette(routes=routes)
@@ -153,9 +158,17 @@ class Server:
     def received_audio(self) -> Pcm:
         return np.concatenate(self.audio_chunks) if self.audio_chunks else np.zeros(0, np.int16)
 
+    async def _setup(self, _request: Request) -> Response:
+        return JSONResponse({"offered": False})
+
     async def _page(self, _request: Request) -> Response:
         policy = content_security_policy(f"127.0.0.1:{self.port}")
-        return FileResponse(STATIC / "index.html", headers={"Content-Security-Policy": policy})
+        return FileResponse(
+            self._static / "index.html", headers={"Content-Security-Policy": policy, "Cache-Control": "no-cache"}
+        )
+
+    async def _healthz(self, _request: Request) -> Response:
+        return JSONResponse({"status": "alive"})
 
     async def _http_request(self, request: Request) -> Response:
         if self.script.token and request.headers.get("authorization") != f"Bearer {self.script.token}":
@@ -384,9 +397,9 @@ class Connection:
 
 
 @contextmanager
-def serving(script: Script, port: int = 0) -> Iterator[Server]:
-    """Runs the server in a separate thread, on a free port of loopback."""
-    scripted = Server(script)
+def serving(script: Script, port: int = 0, static: Path = STATIC) -> Iterator[Server]:
+    """Runs the server in a separate thread, on a free port of loopback. `static`: the folder of the page's files."""
+    scripted = Server(script, static)
     config = uvicorn.Config(scripted.app, "127.0.0.1", port, log_level="error", ws="websockets-sansio", lifespan="off")
     config.ws_per_message_deflate = False
     server = uvicorn.Server(config)

@@ -18,7 +18,7 @@ REALTIME_PATHS = ("/v1/realtime", "/v1/realtime/")
 CALLS_PATH = "/v1/realtime/calls"
 
 SETUP_PATH = "/v1/repartee/setup"
-OPEN_PATHS = frozenset({"/", "/favicon.ico", "/healthz", "/readyz", SETUP_PATH})
+OPEN_PATHS = frozenset({"/", "/favicon.ico", "/healthz", "/readyz", "/service-worker.js", SETUP_PATH})
 OPEN_FOLDER = "/static/"
 """Paths served without a token: static files, health checks, and whether there is a first set-up (the endpoint tells no
 more without the token)."""

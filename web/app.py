@@ -40,6 +40,8 @@ from web.page_api.setup import not_offered
 from web.phone.caller_access import CallerAccess
 from web.phone.endpoint import PHONE_PATHS, PhoneEndpoint
 from web.session_acceptor import SessionAcceptor, pass_config
+from web.shell import PATH as SERVICE_WORKER
+from web.shell import ServiceWorker
 from web.trace_stream import PATH as TRACES
 from web.trace_stream import TraceStream
 from web.webrtc.cross_origin import is_preflight, preflight_answer, with_origin
@@ -86,8 +88,9 @@ def make_app(
     # Systems map these extensions differently, and with `nosniff` a browser refuses scripts of the wrong type.
     mimetypes.add_type("text/javascript", ".js")
     mimetypes.add_type("text/css", ".css")
+    mimetypes.add_type("application/manifest+json", ".webmanifest")
 
-    files = _Static(directory=static, check_dir=False)
+    files = PageFiles(directory=static, check_dir=False)
 
     async def page(request: HttpRequest) -> Response:
         return await files.get_response("index.html", request.scope)
@@ -120,6 +123,7 @@ def make_app(
         realtime += [WebSocketRoute(path, phone), Route(path, no_socket, methods=_METHODS)]
     routes: list[BaseRoute] = [
         Route("/", page),
+        Route(SERVICE_WORKER, ServiceWorker(static).answer),
         Route("/healthz", healthz),
         Route("/readyz", readyz),
         Route("/metrics", figures),
@@ -213,7 +217,7 @@ def content_security_policy(host: str) -> str:
     )
 
 
-class _Static(StaticFiles):
+class PageFiles(StaticFiles):
     """Serves files that browsers revalidate each time: file names have no version, and a page must not mix versions."""
 
     def file_response(

@@ -43,6 +43,7 @@ def session_offer(
         no_noise_reduction=no_noise_reduction,
         no_logprobs="" if recognizer in _RECOGNIZERS_WITH_PROBABILITIES else no_logprobs,
         no_threshold="" if vad in _VADS_WITH_THRESHOLD else no_threshold,
+        wake_window_s=settings.talk.listen_s,
         options=options or EngineOptions(),
         voice=voice,
     )

@@ -5,7 +5,8 @@ from dataclasses import asdict, replace
 from assistant.history.history import History
 from assistant.pipeline.session import Session
 from assistant.skills.timers import Timers
-from assistant.turns.settings import TurnSettings
+from assistant.turns.settings import InterruptedBy, TurnSettings
+from assistant.turns.wake_phrase import WakePhrase
 from audio.stt import Recognizer, TokenRecognizer
 from audio.vad import DEFAULT_THRESHOLD, AdjustableVad
 from web.client_settings import reply_options, turn_settings
@@ -22,7 +23,12 @@ def apply_settings(session: Session, base: TurnSettings, profile: Profile, confi
         profile: The server's setting turn.profile.
         config: The client's settings.
     """
-    session.turns.settings = turn_settings(base, profile, config)
+    gate = session.wake_phrase
+    gate.phrase = _wake_phrase(config)
+    settings = turn_settings(base, profile, config)
+    if not gate.interruptible and settings.interrupted_by is InterruptedBy.VOICE:
+        settings = replace(settings, interrupted_by=InterruptedBy.WAKE_PHRASE)
+    session.turns.settings = settings
     session.history.instructions = config.instructions
     _truncate(session.history, config)
     session.reply_options = reply_options(config)
@@ -37,6 +43,12 @@ def apply_settings(session: Session, base: TurnSettings, profile: Profile, confi
     detection, vad = config.turn_detection, session.engines.vad
     if isinstance(vad, AdjustableVad):
         vad.set_threshold(detection.threshold if isinstance(detection, ServerVad) else DEFAULT_THRESHOLD)
+
+
+def _wake_phrase(config: SessionConfig) -> WakePhrase | None:
+    """Returns the client's wake phrase. Speech that the client itself ends is addressed to the assistant."""
+    phrase = config.extensions.wake_phrase
+    return None if phrase is None or config.turn_detection is None or config.kind != "realtime" else WakePhrase(phrase)
 
 
 def _truncate(history: History, config: SessionConfig) -> None:

@@ -28,6 +28,7 @@ class HomeWords:
 
     Attributes:
         kinds: Maps a word to the kind of devices it means: "lamp" to light.
+        sorts: Groups of words for the same sort of device: "tv", "television".
         plural: Words that mean all devices of their kind: "lights".
         every: Words that mean all devices: "everything".
         everywhere: Words for the whole home, which limit nothing.
@@ -38,6 +39,7 @@ class HomeWords:
     """
 
     kinds: Mapping[str, Kind]
+    sorts: tuple[frozenset[str], ...]
     plural: frozenset[str]
     every: frozenset[str]
     everywhere: frozenset[str]
@@ -131,7 +133,7 @@ class HomeIndex:
         every = every or (not others and bool(rest) and not meant)  # "turn off the house"
         if not others and (place is not None or meant or every):
             wanted = meant & set(kinds) if meant else set((everything if every else ()) or default)
-            group = tuple(named.device for named in here if named.device.kind in wanted)
+            group = self._of_sort(rest, [named for named in here if named.device.kind in wanted])
             one = place is None and not every and not together
             if group and one and not any(word in self.words.plural for word in rest):
                 return Found(group, by_name=True) if len(group) == 1 else Unclear(_names(group))
@@ -171,6 +173,12 @@ class HomeIndex:
         if kind is None and len(word) > _MIN_FUZZY_CHARS:
             kind = next((k for known, k in self.words.kinds.items() if likeness(word, known) >= 0.85), None)
         return kind
+
+    def _of_sort(self, words: Words, among: Sequence[_Named]) -> tuple[Device, ...]:
+        """Returns the devices of the sort that is named, such as the TV among the players; all if none is named."""
+        wanted = {word for sort in self.words.sorts if sort & set(words) for word in sort}
+        found = [named for named in among if wanted & {*named.words, named.device.attributes.get("device_class")}]
+        return tuple(named.device for named in found or among)
 
     def _name(self, device: Device) -> _Named:
         words = self._plain(device.name)

@@ -30,8 +30,8 @@ from assistant.models.needs import (
 )
 from assistant.models.whisper_choice import whisper_choice
 from assistant.setup.llm_clients import model_of
-from assistant.setup.services import service_skills
-from assistant.setup.services import tools as tools  # noqa: PLC0414 - for engine_loader.py
+from assistant.setup.services import service_skills as service_skills  # noqa: PLC0414 - for engine_loader.py
+from assistant.setup.services import tools as tools  # noqa: PLC0414 - likewise
 from assistant.skills import Running
 from assistant.skills.effects import SkillEffects
 from assistant.support.cpu import cores, piper_threads, whisper_threads
@@ -182,14 +182,11 @@ def pronunciations(settings: Settings) -> Pronunciations:
 # ---- language models ----
 
 
-def skills(settings: Settings | None = None, environ: Mapping[str, str] | None = None) -> "Skills":
-    """Returns the built-in skills, without their tables loaded; with `settings` also the home and the weather.
-
-    Raises EngineLoadError if the token of the home is missing.
-    """
+def skills() -> "Skills":
+    """Returns the built-in skills, without their tables loaded."""
     from assistant.skills.skills import Skills
 
-    return Skills() if settings is None else Skills(service_skills(settings, environ or {}))
+    return Skills()
 
 
 def answering(settings: Settings, skills: "Skills", model: ChatModel | None, effects: SkillEffects) -> ChatModel:

@@ -108,7 +108,8 @@ class EngineLoader:
                 "nothing can answer: skills.enabled is false and there is no [[llm.endpoints]]; enable the skills or "
                 "add an endpoint."
             )
-        skills = build.skills(self.settings, self.environ)
+        skills = build.skills()
+        skills.services = build.service_skills(self.settings, self.environ)
         await self._with_timeout("skills", asyncio.to_thread(skills.load, self.settings.assistant.language))
         return skills
 
@@ -138,7 +139,7 @@ class EngineLoader:
         vad, spare = self._make_vads()
         say = partial(_said, build.pronunciations(self.settings), self.settings.assistant.language)
         asked = self._model
-        on_answer_heard: Callable[[Sequence[Message]], None] = _ignored
+        on_answer_heard: Callable[[Sequence[Message]], None] = lambda _messages: None  # there is no cache
         if self._model is not None and self._cache is not None:
             asked = cached = answer_cache.cached(self.settings, self._model, self._cache)
             on_answer_heard = cached.heard
@@ -155,7 +156,7 @@ class EngineLoader:
             self._end_of_turn_model,
             self._is_known_sentence,
             build.warming(model, self._model),
-            build.tools(self.settings, self._model, self._tools, effects),
+            build.tools(self.settings, self._model, self._tools, self._skills, effects),
             self._listening_sound,
             on_answer_heard,
             self._model if self.settings.llm.summary else None,
@@ -523,10 +524,6 @@ async def close_engine(engine: Closable, report: Callable[[str], None]) -> None:
             await engine.aclose()
     except TimeoutError:
         report(f"{engine.name} did not stop within {CLOSE_TIMEOUT_S:g} s and was abandoned")
-
-
-def _ignored(_messages: Sequence[Message]) -> None:
-    """Does nothing with an answer that was heard: there is no cache."""
 
 
 def _said(pronunciations: Pronunciations, language: str, text: str) -> str:

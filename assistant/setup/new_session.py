@@ -22,6 +22,7 @@ from assistant.turns.turn_taking import TurnTaking
 from assistant.turns.wake_phrase import WakePhraseGate
 from audio.microphone import Microphone
 from audio.speaker import RemoteSpeaker, Speaker
+from audio.units import samples_of_s
 
 
 def session(
@@ -79,7 +80,7 @@ def session(
         exports=export is not None,
     )
     gate, push_to_talk = (
-        wake_phrase_gate(settings) if loader.talks else WakePhraseGate(),
+        wake_phrase_gate(settings) if loader.talks else WakePhraseGate(window=samples_of_s(talk.listen_s)),
         loader.talks and talk.mode == "push-to-talk",
     )
     turns = turn_settings(settings, engines.recognizer.name)

@@ -1,6 +1,11 @@
 /** The page: connects the view with the session. */
 
+import { InstalledApp } from "./app/installed-app.js";
+import { MediaKeys } from "./app/media-keys.js";
+import { chosenPhrase, wakeChoice } from "./app/wake-choice.js";
 import { AudioIO, WorkletLoadError } from "./audio/audio-io.js";
+import { FirstRun } from "./first-run/first-run.js";
+import { ConversationHistory } from "./history/history.js";
 import { MicrophoneStream } from "./session/microphone-stream.js";
 import { browserProblem } from "./session/problems.js";
 import { RealtimeConnection } from "./session/realtime-connection.js";
@@ -54,9 +59,23 @@ class Page {
       sendText: (text) => this._sendText(text),
       changeMicrophone: () => this._microphone?.open(),
       changeTransport: () => this._changeTransport(),
-      pushToTalk: (on) => this._session?.setPushToTalk(on),
+      pushToTalk: (on) => {
+        if (on) this._wake.turnOff();
+        this._session?.setPushToTalk(on);
+      },
       volume: (loudness) => this._audio && (this._audio.output.volume = loudness),
     });
+    this._history = new ConversationHistory({
+      stop: () => this._stop(),
+      show: (conversation) => this._showPast(conversation),
+      changed: () => this._drawPhase(),
+      note: (text) => this._notices.note(text),
+    });
+    this._firstRun = new FirstRun(this._settings.choices);
+    this._wake = wakeChoice({ onChange: (phrase) => this._wakePhraseChanged(phrase) });
+    byId("push-to-talk").closest("label").after(this._wake.element);
+    this._mediaKeys = new MediaKeys({ mute: () => this._mute(), interrupt: () => this._interruptReply(), end: () => this._stop() });
+    new InstalledApp({ isBusy: () => this._session !== null || this._starting !== null, onReachable: (reachable) => this._reachable(reachable) });
     this._wasHidden = false;
     followVisibleArea();
     document.addEventListener("visibilitychange", () => this._visibilityChanged());
@@ -125,6 +144,7 @@ class Page {
     this._turns.startConversation();
     this._session = new RealtimeSession(this._audio, connection, this._turns);
     this._session.pushToTalk.enabled = preferences().pushToTalk;
+    this._session.setWakePhrase(chosenPhrase());
     this._session.muted = this._typed;
     this._settings.startSession();
     this._session.withChoices = (session) => this._settings.withChoices(session);
@@ -132,6 +152,7 @@ class Page {
     this._userLevel.clear();
     this._replyLevel.clear();
     this._watchSession(this._session);
+    this._history.attach(this._session);
     this._exposeForTests();
     this._session.start();
   }
@@ -160,9 +181,16 @@ class Page {
     for (const name of SESSION_PROBLEMS) this._notices.remove(name);
     session?.end();
     if (session) this._transcript.draw();
+    this._history.detach();
     microphone?.close();
     this._drawPhase();
     await audio?.close();
+  }
+
+  /** Shows a conversation that does not run. */
+  _showPast(conversation) {
+    this._transcript.start(conversation);
+    this._transcript.draw();
   }
 
   // Events -----------------------------------------------------------------------------------------------------
@@ -206,7 +234,7 @@ class Page {
   }
 
   _turnChanged(turn) {
-    if (turn.leaves_s === null && turn.trace === null) {
+    if (turn.leaves_s === null && turn.trace === null && !turn.failed) {
       this._turnPanel.selectNewest();
       this._notices.remove("reply-failed");
       this._replyLevel.clear();
@@ -253,6 +281,24 @@ class Page {
     }
     this._notices.note("Not sent: there is no connection. Your text stays in the input; send it again later.");
     return false;
+  }
+
+  /** Stops a reply that is made or played; returns whether there was one. */
+  _interruptReply() {
+    const running = ["thinking", "speaking"].includes(this._phase);
+    if (running) this._session.interrupt();
+    return running;
+  }
+
+  _wakePhraseChanged(phrase) {
+    if (phrase && byId("push-to-talk").checked) byId("push-to-talk").click(); // one of the two
+    this._session?.setWakePhrase(phrase);
+    this._drawPhase();
+  }
+
+  _reachable(reachable) {
+    if (reachable) this._notices.remove("unreachable");
+    else if (!this._session) this._notices.problem("unreachable");
   }
 
   _sendQueuedText() {
@@ -311,21 +357,29 @@ class Page {
     const muted = this._session?.muted ?? false;
     const pushToTalk = this._session?.pushToTalk.enabled ?? preferences().pushToTalk;
     const held = this._session?.pushToTalk.keyDown ?? false;
-    const state = { phase, muted, microphoneOpen: this._microphone?.isOpen ?? false, typed: this._typed, pushToTalk, held };
+    const state = { phase, muted, microphoneOpen: this._microphone?.isOpen ?? false, typed: this._typed, pushToTalk, held, awaitedPhrase: this._awaitedPhrase() };
     const text = phaseText(state);
+    this._drawnPhrase = state.awaitedPhrase;
     document.body.dataset.phase = phase;
     document.body.classList.toggle("muted", muted);
     if (byId("phase").textContent !== text) byId("phase").textContent = text;
     const announcement = byId("phase-announcement");
     if (!NOT_ANNOUNCED.has(phase) && announcement.textContent !== text) announcement.textContent = text;
     document.title = phase === "idle" ? "Repartee" : `${text} · Repartee`;
+    const running = this._session !== null || this._starting !== null;
+    this._mediaKeys.draw({ running, muted });
     if (byId("empty").textContent !== hintText(state)) byId("empty").textContent = hintText(state);
-    this._controls.draw({ running: this._session !== null || this._starting !== null, muted, pushToTalk, held, phase });
+    this._controls.draw({ running, muted, pushToTalk, held, phase, continues: this._history.continues });
+  }
+
+  _awaitedPhrase() {
+    return this._session ? this._session.awaitedPhrase : chosenPhrase();
   }
 
   /** Draws what moves, once per animation frame. Not called while the page is in the background. */
   _drawFrame() {
     this._session?.replyPlayback.highlightWords();
+    if (this._session && this._session.awaitedPhrase !== this._drawnPhrase) this._drawPhase(); // the time after a reply is over
     const waitingMs = this._session?.waitingMs ?? null;
     if (waitingMs !== null) {
       this._timeline.showWaiting(waitingMs, this._turns.all.at(-1).typed_s !== null ? "Enter" : "the end of your speech");

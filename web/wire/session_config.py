@@ -107,6 +107,7 @@ class Extensions:
         listening_sounds: Whether it plays listening sounds, which belong to no response.
         reloads: Whether it may resume the conversation after it has left, as a page does that is reloaded.
         markup: Whether it shows Markdown: it gets repartee.markup.
+        wake_phrase: Words that address the assistant; other speech is ignored. None: all speech is answered.
     """
 
     events: bool = False
@@ -117,6 +118,7 @@ class Extensions:
     listening_sounds: bool = False
     reloads: bool = False
     markup: bool = False
+    wake_phrase: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +250,7 @@ class SessionOffer:
         no_noise_reduction: Why there is no noise reduction; "" if there is.
         no_logprobs: Why transcripts have no probabilities; "" if they have.
         no_threshold: Why the VAD has no threshold; "" if it has.
+        wake_window_s: Time after a reply in which speech needs no wake phrase (setting talk.listen_s).
         options: The engines that a client may choose.
         voice: Name of the server's own voice.
     """
@@ -258,5 +261,6 @@ class SessionOffer:
     no_noise_reduction: str = ""
     no_logprobs: str = ""
     no_threshold: str = ""
+    wake_window_s: float = 8.0
     options: EngineOptions = field(default_factory=EngineOptions)
     voice: str = ""

@@ -54,6 +54,7 @@ from web.wire.transcription_fields import (
     transcription_field,
 )
 from web.wire.turn_detection_fields import turn_detection
+from web.wire.wake_field import WAKE_PHRASE
 
 MAX_TOOLS = 128
 MAX_TOOLS_CHARS = 256_000
@@ -222,13 +223,15 @@ def _session(kind: SessionKind, spoken: str, offer: SessionOffer) -> dict[str, F
 
 
 _FLAGS = ("events", "duck", "playout", "listening_sounds", "told", "reloads", "markup")
-_DECLARED = (*_FLAGS, "interrupt_after_ms")
+_SENT = ("version", "resume_token", "resumed", "heard_ms", "language", "engines", "wake_window_s")
+_DECLARED = (*_FLAGS, "interrupt_after_ms", "wake_phrase")
 _REPARTEE = {
     **{name: Field(flag) for name in _FLAGS},
     "interrupt_after_ms": Field(whole(*INTERRUPT_AFTER_MS), null=True),
+    "wake_phrase": WAKE_PHRASE,
     "conversation": Field(keeping, null=True),
     # Fields that the server sends: a client may send back the session object that it got.
-    **{name: Field(anything) for name in ("version", "resume_token", "resumed", "heard_ms", "language", "engines")},
+    **{name: Field(anything) for name in _SENT},
 }
 _RESPONSE_OUTPUT = {"format": Field(_format), "voice": Field(_voice)}
 _RESPONSE = {

@@ -80,6 +80,7 @@ def session_object(session: SessionDescription, config: SessionConfig) -> JsonOb
             "heard_ms": round(session.heard_ms, 1),
             "language": language,
             "engines": [_engine(engine) for engine in service.engines],
+            "wake_window_s": service.offer.wake_window_s,
             "endpoint": config.endpoint or None,
             "words": config.words,
             **asdict(config.extensions),

@@ -29,6 +29,10 @@ export class Conversation {
     this.items = [];
     /** @type {Set<Item>} items that changed or were removed since the set was last cleared */
     this.changed = new Set();
+    /** Whether speech has to be addressed to the assistant: until its words arrive, it is not shown. */
+    this.needsAddress = false;
+    /** Whether the current speech may be meant for somebody else. */
+    this.awaitsAddress = false;
   }
 
   /** @param {string} id @returns {Item | undefined} */
@@ -107,6 +111,11 @@ export class Conversation {
     }
   }
 
+  /** Removes all items, because the server sends them again. */
+  clear() {
+    for (const item of [...this.items]) this.remove(item.id);
+  }
+
   /** Returns the item of this id, created if it is new, after writing `fields` into it. */
   put(id, fields) {
     let item = this.item(id);
@@ -165,11 +174,13 @@ const EVENT_HANDLERS = {
   "input_audio_buffer.speech_started": (conversation, { item_id }) => {
     const text = conversation.item(PENDING)?.text ?? "";
     conversation.remove(PENDING);
-    conversation.put(item_id, { text, inProgress: true });
+    conversation.awaitsAddress = conversation.needsAddress && !text;
+    if (!conversation.awaitsAddress) conversation.put(item_id, { text, inProgress: true });
   },
   "repartee.partial": (conversation, { item_id, text, rough }) => {
     const item = conversation.item(item_id) ?? conversation.items.findLast((one) => one.role === "user" && one.inProgress);
-    if (!item || item.inProgress) conversation.put(item?.id ?? PENDING, { text, lowConfidence: rough, inProgress: true });
+    conversation.awaitsAddress &&= !text;
+    if (!item || item.inProgress) conversation.put(item?.id ?? (conversation.needsAddress ? item_id : null) ?? PENDING, { text, lowConfidence: rough, inProgress: true });
   },
   "input_audio_buffer.speech_stopped": (conversation, { item_id }) => {
     if (conversation.item(item_id)?.inProgress) conversation.put(item_id, { speechStopped: true });
@@ -242,12 +253,13 @@ function addItem(conversation, item, previous) {
     conversation.remove(PENDING);
     const known = conversation.item(item.id);
     const inProgress = (item.content ?? []).some((part) => part.transcript === null); // its transcript follows
-    conversation.put(item.id, { role: "user", spoken: !typed, inProgress, speechStopped: false, text: text || known?.text || "" });
+    conversation.put(item.id, { role: "user", spoken: known?.spoken ?? !typed, inProgress, speechStopped: false, text: text || known?.text || "" });
     if (!known) moveAfter(conversation, item.id, previous);
   } else if (item.role === "assistant") {
     if (!conversation.item(item.id)) {
       const put = conversation.put(item.id, { role: "assistant", text, words: splitWords(text) });
       put.played = put.words.length; // from a history, which contains only what was heard
+      put.interrupted = item.status === "incomplete";
     }
     moveAfter(conversation, item.id, previous); // to the place where its response began
   }

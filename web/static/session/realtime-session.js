@@ -2,6 +2,7 @@
 
 import { CaptureTimeline } from "../audio/capture-timeline.js";
 import { fromBase64 } from "../audio/pcm.js";
+import { putMessage } from "../history/messages.js";
 import { TurnLog } from "../timing/turn-log.js";
 import { endsConnection } from "./close-reasons.js";
 import { Conversation } from "./conversation.js";
@@ -13,8 +14,9 @@ import { ReplyPlayback } from "./reply-playback.js";
  *
  * Events: `phase`; `items` (conversation.changed is not empty); `turn` (detail: the Turn); `session` (detail: the
  * server's session object); `notice` (detail: one sentence); `other-language` (detail: code of the language that was
- * heard); `input-level` and `output-level` (detail: {level}, dBFS);
- * `problem` (detail: {problem, message}), `resolved` (detail: the name of a problem that is over), `ended`.
+ * heard); `kept` (detail: {id, kept}: whether the server keeps the conversation); `input-level` and `output-level`
+ * (detail: {level}, dBFS); `problem` (detail: {problem, message}), `resolved` (detail: the name of a problem that is
+ * over), `ended`.
  */
 export class RealtimeSession extends EventTarget {
   /**
@@ -30,12 +32,17 @@ export class RealtimeSession extends EventTarget {
     this.conversation = new Conversation();
     this.pushToTalk = new PushToTalk();
     this.muted = false;
+    this._wakePhrase = ""; // empty: all speech is answered
+    this._wakeUntilS = -Infinity; // context time up to which no wake phrase is needed
+    this._wakeWindowS = 0;
     this.withChoices = (session) => session; // adds what the user has chosen in the settings
     this._releasedS = null; // context time at which the push-to-talk key was released last
     this._captureTimeline = connection.timeline ?? new CaptureTimeline(audio.context.sampleRate);
     this._open = false; // the server has created or resumed the session on this connection
     this._wasOpen = false; // it did so on this or an earlier connection
     this._resumeToken = null;
+    /** @type {{browser: string, id?: string} | null} where the server keeps the conversation; null: it does not */
+    this.keeping = null;
     this._turnDetection = undefined; // the server's default
     this._response = null; // id of the reply in progress
     this._stoppedResponse = null; // id of the reply that the user stopped
@@ -46,7 +53,10 @@ export class RealtimeSession extends EventTarget {
     this._requestAgain = false; // another reply must be requested when that one has begun
     this._typedS = null; // context time at which the text of the latest request was entered
     this._connectionProblem = "lost"; // why there is no connection, as far as the server has said
-    this.replyPlayback = new ReplyPlayback(audio, connection, turns, this.conversation, (type, detail) => this._emit(type, detail));
+    this.replyPlayback = new ReplyPlayback(audio, connection, turns, this.conversation, (type, detail) => {
+      if (type === "phase") this._wakeUntilS = audio.context.currentTime + this._wakeWindowS; // a reply has begun or ended
+      this._emit(type, detail);
+    });
     this._subscribe();
   }
 
@@ -54,7 +64,7 @@ export class RealtimeSession extends EventTarget {
   get phase() {
     if (!this._open) return this._wasOpen ? "reconnecting" : "connecting";
     if (this.replyPlayback.playing) return "speaking";
-    if (this._userSpeaking || this.pushToTalk.keyDown) return "hearing";
+    if ((this._userSpeaking && !this.conversation.awaitsAddress) || this.pushToTalk.keyDown) return "hearing";
     return this._awaitingReply || this._response ? "thinking" : "listening";
   }
 
@@ -64,6 +74,28 @@ export class RealtimeSession extends EventTarget {
     const from = turn?.released_s ?? turn?.captured_s ?? turn?.typed_s ?? null;
     if (this.phase !== "thinking" || from === null || turn.leaves_s !== null) return null;
     return (this.audio.context.currentTime - from) * 1000;
+  }
+
+  /** Resumes a session of this page before it was reloaded, if the server still has it. Call it before `start`. */
+  resumeFrom(token) {
+    this._resumeToken = token;
+  }
+
+  /** @param {{browser: string, id?: string} | null} keeping see the attribute; takes effect at once */
+  setKeeping(keeping) {
+    this.keeping = keeping;
+    if (this._open) this._sendSessionUpdate();
+  }
+
+  /** Continues a conversation whose messages only this browser has. @param {import("../history/messages.js").Message[]} messages */
+  addPast(messages) {
+    messages.forEach((message, n) => {
+      const id = `past_${n + 1}`;
+      putMessage(this.conversation, id, message);
+      const content = [{ type: message.role === "user" ? "input_text" : "output_text", text: message.text }];
+      this.connection.send({ type: "conversation.item.create", item: { id, type: "message", role: message.role, content } });
+    });
+    this._emit("items");
   }
 
   /** Connects; everything else follows from events. */
@@ -110,6 +142,21 @@ export class RealtimeSession extends EventTarget {
     this.pushToTalk.enabled = on;
     if (this._open) this._sendSessionUpdate();
     this._emit("phase");
+  }
+
+  /** @param {string} phrase words that address the assistant; empty: all speech is answered */
+  setWakePhrase(phrase) {
+    const changed = phrase !== this._wakePhrase;
+    this._wakePhrase = phrase;
+    this.conversation.needsAddress = phrase !== "";
+    if (changed && this._open) this._sendSessionUpdate();
+    this._emit("phase");
+  }
+
+  /** The wake phrase that is waited for; empty if speech is answered without one now. */
+  get awaitedPhrase() {
+    const isOpen = this.replyPlayback.playing !== null || this.audio.context.currentTime <= this._wakeUntilS;
+    return this.pushToTalk.enabled || isOpen ? "" : this._wakePhrase;
   }
 
   /** Sends the settings again, because the user has changed them. @returns {boolean} whether a conversation got them */
@@ -184,9 +231,12 @@ export class RealtimeSession extends EventTarget {
     if (this._wasOpen && !resumed) {
       this.audio.output.reset();
       this.turns.startConversation();
-      this.conversation.startAnother();
       this._response = this._stoppedResponse = null;
-      this._emit("problem", { problem: "not-kept", message: "" });
+      if (this.keeping?.id) this.conversation.clear(); // the server keeps it and sends it again
+      else {
+        this.conversation.startAnother();
+        this._emit("problem", { problem: "not-kept", message: "" });
+      }
     }
     if (resumed) this.conversation.resumed();
     if (resumed) this._captureTimeline.dropAfter(session.repartee.heard_ms);
@@ -206,14 +256,22 @@ export class RealtimeSession extends EventTarget {
 
   _sessionUpdated(session) {
     this._resumeToken = session.repartee?.resume_token ?? this._resumeToken;
+    this._wakeWindowS = session.repartee?.wake_window_s ?? 0;
     this._emit("session", session);
   }
 
   _sendSessionUpdate() {
     const turnDetection = this.pushToTalk.enabled ? null : this._turnDetection;
-    const session = { type: "realtime", repartee: { duck: true, playout: true, listening_sounds: true, markup: true } };
+    const session = { type: "realtime", repartee: { duck: true, playout: true, listening_sounds: true, markup: true, reloads: true, conversation: this.keeping } };
+    if (this._wakePhrase || this._wakeSent) session.repartee.wake_phrase = this._wakePhrase || null;
+    this._wakeSent ||= this._wakePhrase !== "";
     if (turnDetection !== undefined) session.audio = { input: { turn_detection: turnDetection } };
     this.connection.send({ type: "session.update", session: this.withChoices(session) });
+  }
+
+  _conversationKept({ id, kept }) {
+    if (kept && this.keeping) this.keeping = { ...this.keeping, id };
+    this._emit("kept", { id, kept });
   }
 
   _speechStarted() {
@@ -333,6 +391,8 @@ const ACTIVE_RESPONSE = "conversation_already_has_active_response";
 /** Errors of cancelling a reply that has just ended by itself; not shown to the user. */
 const IGNORED_ERRORS = new Set(["response_cancel_not_active"]);
 
+const CALLED_WINDOW_S = 5; // after the wake phrase alone; at least this long
+
 const NO_WORDS = "No words were recognized. Please say it again.";
 
 const SERVER_EVENTS = {
@@ -347,9 +407,10 @@ const SERVER_EVENTS = {
   "input_audio_buffer.committed": (client, { repartee }) => {
     if (repartee) client.turns.speechEnded(repartee.audio_end_ms, repartee.invented_ms, client.pushToTalk.enabled ? client._releasedS : null); // a turn that this page ended
   },
-  "repartee.nothing_said": (client) => {
+  "repartee.nothing_said": (client, event) => {
     client._userSpeaking = client._awaitingReply = false;
     client.turns.expectUntimedReply();
+    if (event.why === "called") client._wakeUntilS = client.audio.context.currentTime + Math.max(client._wakeWindowS, CALLED_WINDOW_S);
     if (!client.pushToTalk.enabled) return;
     client._requestIsEmpty = client._replyRequested; // the requested reply has nothing to answer
     client._emit("notice", NO_WORDS);
@@ -365,6 +426,7 @@ const SERVER_EVENTS = {
   "repartee.listening_sound": (client, { audio }) => client.audio.output.playSound(fromBase64(audio)),
   "repartee.listening_sound_stopped": (client) => client.audio.output.stopSound(),
   "repartee.trace": (client, event) => client._addTrace(event),
+  "repartee.conversation": (client, event) => client._conversationKept(event),
   "repartee.notice": (client, { text, language }) => (language ? client._emit("other-language", language) : client._emit("notice", text)),
   "error": (client, { error }) => client._handleError(error),
 };

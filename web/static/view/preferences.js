@@ -10,6 +10,9 @@ const DEFAULTS = {
   noiseSuppression: true,
   autoGainControl: true,
   pushToTalk: false,
+  wake: false, // whether a wake phrase is needed
+  wakePhrase: "hey computer",
+  wakeConsent: "", // host to which all speech may be sent
   transport: "auto",
   panelsOpen: false, // whether the panels with the details of the latency are open
 };

@@ -8,6 +8,7 @@
  * @property {boolean} typed whether the conversation was started by typing: no microphone was asked for
  * @property {boolean} pushToTalk
  * @property {boolean} held whether the push-to-talk key is down
+ * @property {string} [awaitedPhrase] words without which speech is not answered now
  */
 
 const PHASES = {
@@ -24,18 +25,18 @@ const PHASES = {
 const WAITING = new Set(["listening", "hearing"]);
 
 /** @param {PageState} state @returns {string} the state in a few words */
-export function phaseText({ phase, muted, microphoneOpen, typed, pushToTalk, held }) {
+export function phaseText({ phase, muted, microphoneOpen, typed, pushToTalk, held, awaitedPhrase }) {
   if (!WAITING.has(phase)) return PHASES[phase];
   if (typed && !microphoneOpen) return "Microphone off: you can type";
   if (muted) return "Muted";
   if (!microphoneOpen) return "No microphone: you can type";
-  if (!pushToTalk) return PHASES[phase];
+  if (!pushToTalk) return phase === "listening" && awaitedPhrase ? `Waiting for “${awaitedPhrase}”` : PHASES[phase];
   return held ? "Microphone open: speak, then release" : "Microphone closed: hold to talk";
 }
 
 /** @param {PageState} state @returns {string} what to do in a conversation without a word yet; "" while it connects */
-export function hintText({ phase, muted, microphoneOpen, pushToTalk }) {
-  const speak = pushToTalk ? "hold the button or the space bar while you speak" : "speak";
+export function hintText({ phase, muted, microphoneOpen, pushToTalk, awaitedPhrase }) {
+  const speak = awaitedPhrase ? `say “${awaitedPhrase}” and what you want` : pushToTalk ? "hold the button or the space bar while you speak" : "speak";
   if (phase === "idle") return `Press Start conversation and ${speak}, or type a message.`;
   if (!WAITING.has(phase)) return "";
   if (muted || !microphoneOpen) return "Type a message.";

@@ -1,0 +1,76 @@
+/** The choice of the wake phrase, and the question whether all speech may be sent to a server on another machine. */
+
+import { DEFAULT_PHRASE, needsConsent, wakePhrase } from "../session/wake-mode.js";
+import { makeElement } from "../view/dom.js";
+import { preferences, setPreferences } from "../view/preferences.js";
+
+/** @returns {string} the phrase in use; empty if all speech is answered */
+export function chosenPhrase() {
+  const { wake, wakePhrase: phrase, wakeConsent } = preferences();
+  return wake && !needsConsent(location.hostname, wakeConsent) ? wakePhrase(phrase) ?? DEFAULT_PHRASE : "";
+}
+
+/**
+ * Returns the switch and the field of the wake phrase.
+ * @param {object} page
+ * @param {(phrase: string) => void} page.onChange called with the phrase, or with "" when the mode ends
+ * @returns {{element: HTMLElement, turnOff: () => void}}
+ */
+export function wakeChoice({ onChange }) {
+  const enabled = makeElement("input", { type: "checkbox", role: "switch", id: "wake" });
+  const field = makeElement("input", { type: "text", id: "wake-phrase", maxlength: "60", autocomplete: "off", spellcheck: "false", "aria-describedby": "wake-hint" });
+  const hint = makeElement("p", { class: "hint", id: "wake-hint" });
+  const label = makeElement("label", { class: "field" }, makeElement("span", { text: "Wake phrase" }), field);
+  const name = makeElement("span", { text: "Wait for a wake phrase" });
+  name.append(makeElement("small", { text: "while the page is open, only speech that begins with it is answered" }));
+  const element = makeElement("div", { class: "wake-choice" }, makeElement("label", { class: "switch" }, enabled, name), label, hint);
+
+  const draw = () => {
+    label.hidden = hint.hidden = !enabled.checked;
+    const valid = wakePhrase(field.value) !== null;
+    field.setAttribute("aria-invalid", String(!valid));
+    hint.textContent = valid ? "Two or more words are recognized best. After a reply, no wake phrase is needed for a few seconds." : "Use one to five words without punctuation, such as hey computer.";
+  };
+  const set = (on) => {
+    enabled.checked = on;
+    setPreferences({ wake: on });
+    draw();
+    onChange(chosenPhrase());
+  };
+  enabled.checked = chosenPhrase() !== "";
+  field.value = preferences().wakePhrase;
+  enabled.onchange = async () => {
+    if (!enabled.checked) return set(false);
+    const agreed = !needsConsent(location.hostname, preferences().wakeConsent) || (await askForConsent(wakePhrase(field.value) ?? DEFAULT_PHRASE));
+    if (agreed) setPreferences({ wakeConsent: location.hostname });
+    set(agreed);
+  };
+  field.oninput = draw;
+  field.onchange = () => {
+    if (wakePhrase(field.value) === null) return;
+    setPreferences({ wakePhrase: wakePhrase(field.value) });
+    onChange(chosenPhrase());
+  };
+  draw();
+  return { element, turnOff: () => enabled.checked && set(false) };
+}
+
+/** @returns {Promise<boolean>} whether the user agrees */
+function askForConsent(phrase) {
+  const agree = makeElement("button", { class: "primary", value: "agree", text: "Send all speech" });
+  const cancel = makeElement("button", { class: "quiet", value: "", text: "Cancel" });
+  const title = makeElement("h2", { id: "wake-consent-title", text: `All speech is sent to ${location.host}` });
+  const explained = makeElement("p", {
+    text: `To notice “${phrase}”, the page sends everything that its microphone hears to this server, as long as a conversation runs and the microphone is not muted. `
+      + "The server recognizes the words there. It does not show or keep speech without the wake phrase, and sends it to no language model.",
+  });
+  const dialog = makeElement("dialog", { id: "wake-consent", "aria-labelledby": "wake-consent-title" }, makeElement("form", { method: "dialog" }, title, explained, makeElement("div", { class: "row" }, cancel, agree)));
+  document.body.append(dialog);
+  return new Promise((resolve) => {
+    dialog.onclose = () => {
+      dialog.remove();
+      resolve(dialog.returnValue === "agree");
+    };
+    dialog.showModal();
+  });
+}
