@@ -162,8 +162,10 @@ def test_microphone_is_judged_in_words(browser: Browser, setup: Setup) -> None:
         assert page.locator("#first-run .check").is_enabled()
 
 
-def test_refused_microphone_gives_the_remedy(setup: Setup) -> None:
-    with chromium(allowed=False) as browser, opened(browser, setup) as page:
+def test_refused_microphone_gives_the_remedy(browser: Browser, setup: Setup) -> None:
+    with opened(browser, setup) as page:
+        refuse = "async () => { throw new DOMException('', 'NotAllowedError') }"
+        page.evaluate(f"() => {{ navigator.mediaDevices.getUserMedia = {refuse} }}")
         go_to(page, 2)
         page.click("#first-run .check")
         page.wait_for_selector("#first-run .status[data-verdict=silent]")
@@ -175,7 +177,7 @@ def test_who_answers_is_written_with_a_key_only_on_request(browser: Browser, set
         go_to(page, 3)
         page.click("#first-run label:has-text('Groq, a cloud: its key is in GROQ_API_KEY')")
         assert page.inner_text("#first-run .details .hint") == "GROQ_API_KEY is set."
-        page.click("#first-run label:has-text('Mistral')")
+        page.click("#first-run label:has-text('Mistral, a cloud')")
         page.fill("#first-run input[type=password]", KEY)
         press(page, "Next")
         page.wait_for_selector("#first-run :text('4 of 4')")
@@ -183,7 +185,7 @@ def test_who_answers_is_written_with_a_key_only_on_request(browser: Browser, set
         assert (endpoint.name, endpoint.api_key_env) == ("mistral", "MISTRAL_API_KEY")
         assert KEY not in setup.file.read_text(encoding="utf-8")
         press(page, "Back")
-        page.click("#first-run label:has-text('Mistral')")
+        page.click("#first-run label:has-text('Mistral, a cloud')")
         page.fill("#first-run input[type=password]", KEY)
         page.check("#first-run .check-line input")
         press(page, "Next")
@@ -254,7 +256,7 @@ def test_conversations_are_kept_only_on_request(browser: Browser, setup: Setup) 
 def test_everything_can_be_reached_on_a_phone(browser: Browser, setup: Setup, size: tuple[int, int]) -> None:
     with opened(browser, setup, size=size) as page:
         go_to(page, 3)
-        page.click("#first-run label:has-text('Mistral')")
+        page.click("#first-run label:has-text('Mistral, a cloud')")
         page.locator("#first-run button:has-text('Test it')").scroll_into_view_if_needed()
         for part in ("#first-run button:has-text('Test it')", "#first-run .row .primary"):
             box = page.locator(part).bounding_box()
