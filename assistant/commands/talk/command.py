@@ -240,8 +240,7 @@ class _LocalConversation:
         )
         if cards.notice:
             self._trouble(cards.notice)
-        if "output" in cards.lacking:
-            session.reply_options = replace(session.reply_options, spoken=False)
+        session.reply_options = replace(session.reply_options, spoken="output" not in cards.lacking, markup=True)
         if engines.listening_sound is not None and cards.sound_output is None:
             self._trouble(NO_LISTENING_SOUNDS)
         if self.memory is not None:
