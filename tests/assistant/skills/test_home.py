@@ -437,3 +437,26 @@ def test_speech_has_the_home_read_again() -> None:
     home = QuietHome(recorded())
     Skills([HomeSkill(home)]).refresh()
     assert home.refreshed == 1
+
+
+@text_cases(
+    ("code", "request_", "said", "calls"),
+    [
+        ("en", "turn on the light", "the floor lamp", ["turn_on light.floor_lamp"]),
+        ("en", "dim the lamp to 20 percent", "the bedroom one", []),
+        ("en", "turn on the light", "Kitchen light, please.", ["turn_on light.kitchen"]),
+        ("en", "turn on the light", "tell me a story", []),
+        ("de", "Mach das Licht an", "Die Leselampe", ["turn_on light.read"]),
+        ("fr", "Allume la lumière", "le lampadaire", ["turn_on light.floor"]),
+        ("es", "Enciende la luz", "la lámpara de lectura", ["turn_on light.read"]),
+    ],
+    columns=(0, 2),
+)
+def test_answer_to_the_question_which_device_is_understood(
+    code: str, request_: str, said: str, calls: list[str]
+) -> None:
+    question = ask(code, request_)
+    assert question is not None
+    answer = ask(code, said, last_reply=question.text, last_request=request_)
+    assert calls_of(answer) == calls
+    assert calls_of(ask(code, said, last_reply="Hello.", last_request=request_)) == []
