@@ -2,11 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 
 from assistant.home import HomePort
 from assistant.skills import SkillAnswer, SkillContext
-from assistant.skills.home_requests import either
+from assistant.skills.home_requests import degrees, either, measured
 from assistant.skills.language import Language, load_language
 from assistant.skills.sentences import SentenceTemplates, TemplateMatch
 from assistant.skills.skills import Match
@@ -138,7 +137,7 @@ class _Question:
         """Returns the fields of this moment, and of the wind."""
         metric = self.service.settings.units == "metric"
         fields = {
-            "degrees": self._number(forecast.now.degrees),
+            "degrees": degrees(self.language, round(forecast.now.degrees)),
             "felt": self._number(forecast.now.felt),
             "wind": self._number(day.wind),
             "wind_unit": self.language.piece("weather_kmh" if metric else "weather_mph"),
@@ -152,7 +151,7 @@ class _Question:
         return self.language.piece(names[at]) if at in names else self.language.phrases.weekday(day.date.weekday())
 
     def _number(self, value: float) -> str:
-        return self.language.number(Fraction(round(value)))
+        return measured(self.language, round(value))
 
     def _say(self, answer: str, **fields: str) -> SkillAnswer:
         return SkillAnswer(self.language.say(answer, of=None, **fields), SKILL)

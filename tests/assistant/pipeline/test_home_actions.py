@@ -9,6 +9,7 @@ from simulation import Simulation, Utterance
 
 from assistant.events import Problem
 from assistant.home import HomeFault, HomeState, ServiceCall
+from assistant.pipeline.engines import ReplyOptions
 from assistant.skills import FAULT, HomeAction, SkillEffect
 from assistant.skills.pending_action import CONFIRM_S
 from assistant.turns.settings import TurnSettings
@@ -154,3 +155,10 @@ def test_without_a_home_nothing_is_done() -> None:
     simulation.skill_effects.home = None
     assert simulation.run().chunks == [SAID]
     assert not home.calls
+
+
+def test_quick_failure_replaces_a_reply_that_is_only_shown() -> None:
+    simulation = home_simulation(StubHome(fault="unreachable"))
+    simulation.at(0, lambda: setattr(simulation.session, "reply_options", ReplyOptions(spoken=False)))
+    result = simulation.run()
+    assert (result.chunks, result.records[0].outcome) == ([UNREACHABLE], "failed")
