@@ -30,8 +30,6 @@ from assistant.models.needs import (
 )
 from assistant.models.whisper_choice import whisper_choice
 from assistant.setup.llm_clients import model_of
-from assistant.setup.services import service_skills as service_skills  # noqa: PLC0414 - for engine_loader.py
-from assistant.setup.services import tools as tools  # noqa: PLC0414 - likewise
 from assistant.skills import Running
 from assistant.skills.effects import SkillEffects
 from assistant.support.cpu import cores, piper_threads, whisper_threads
