@@ -4,8 +4,7 @@ import time
 from pathlib import Path
 
 import pytest
-from click.testing import Result
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from assistant.commands.cli import app
 from assistant.history.items import ItemId, UserMessage

@@ -67,7 +67,7 @@ def test_conversation_switches_a_light_at_the_commit() -> None:
         async with service_server() as served:
             settings = Settings(home=HomeSection(url=served.url))
             skills = build.skills()
-            skills.services = build.service_skills(settings, ENVIRON)
+            skills.services = service_skills(settings, ENVIRON)
             skills.load("en")
             effects = SkillEffects(lambda _messages: None, lambda: datetime.now(UTC))
             chat = build.answering(settings, skills, None, effects)

@@ -20,17 +20,19 @@ from llm.errors import LlmBroken
 NOW = datetime(2026, 11, 26, 17, 45, tzinfo=UTC)
 
 
-def service_of(served: ServiceServer, place: str = "Paris", units: str = "metric") -> WeatherService:
+def service_of(
+    served: ServiceServer, place: str = "Paris", units: str = "metric", timeout_s: float = 20.0
+) -> WeatherService:
     settings = WeatherSection(
         enabled=True,
         place=place,
         units=units,  # type: ignore[arg-type]
         forecast_url=f"{served.url}/v1/forecast",
         geocoding_url=f"{served.url}/v1/search",
-        timeout_s=0.5,
+        timeout_s=timeout_s,
     )
     return WeatherService(
-        settings, JsonHttp(settings.forecast_url, 0.5, max_bytes=99_999), JsonHttp(settings.geocoding_url, 0.5)
+        settings, JsonHttp(settings.forecast_url, timeout_s, max_bytes=99_999), JsonHttp(settings.geocoding_url, 20.0)
     )
 
 
@@ -45,12 +47,17 @@ async def ask(skills: Skills, said: str, code: str, model: ChatModel | None = No
 
 
 def answers(
-    *said: str, code: str = "en", place: str = "Paris", units: str = "metric", faults: dict[str, Reply] | None = None
+    *said: str,
+    code: str = "en",
+    place: str = "Paris",
+    units: str = "metric",
+    faults: dict[str, Reply] | None = None,
+    timeout_s: float = 20.0,
 ) -> list[str]:
     async def main() -> list[str]:
         async with service_server() as served:
             served.faults |= faults or {}
-            skills = Skills([WeatherSkill(service_of(served, place, units))])
+            skills = Skills([WeatherSkill(service_of(served, place, units, timeout_s))])
             try:
                 events = [await ask(skills, one, code) for one in said]
             finally:
@@ -148,13 +155,13 @@ def test_wind_is_in_the_configured_units() -> None:
     [
         ("The weather service answers with an error.", Reply(b"oops", 500)),
         ("The weather service answers with an error.", Reply(b"{}")),
-        ("The weather service does not answer.", Reply(b"{}", after_s=2)),
+        ("The weather service does not answer.", Reply(b"{}", after_s=30)),
     ],
     columns=(0, 1),
 )
 def test_fault_of_the_service_fails_the_turn(text: str, reply: Reply) -> None:
     with pytest.raises(LlmBroken) as error:
-        answers("what's the weather", faults={"/v1/forecast": reply})
+        answers("what's the weather", faults={"/v1/forecast": reply}, timeout_s=0.5 if reply.after_s else 20.0)
     assert error.value.spoken == text
     assert "Paris" not in str(error.value)
 
@@ -173,6 +180,36 @@ def test_without_network_the_turn_fails_with_a_clear_sentence() -> None:
     with pytest.raises(LlmBroken) as error:
         asyncio.run(main())
     assert error.value.spoken == "I can't reach the weather service. Please check the internet connection."
+
+
+@text_cases(
+    ("code", "request_", "said", "text"),
+    [
+        (
+            "en",
+            "will it rain tomorrow",
+            "In Paris.",
+            "No, probably not. Tomorrow in Paris: twelve percent chance of rain.",
+        ),
+        ("de", "Wie wird das Wetter?", "Springfield", "Welchen Ort meinst du: Springfield, Missouri"),
+        ("en", "will it rain tomorrow", "tell me another long story", "I have no language model connected."),
+    ],
+    columns=(0, 2),
+)
+def test_answer_to_the_question_for_a_place_is_understood(code: str, request_: str, said: str, text: str) -> None:
+    async def main() -> str:
+        async with service_server() as served:
+            skills = Skills([WeatherSkill(service_of(served, place=""))])
+            chat = SkillsChat(skills, lambda: NOW, code)
+            await chat.load()
+            first = [Message("user", request_)]
+            asked = text_of([event async for event in chat.stream(first)])
+            messages = [*first, Message("assistant", asked), Message("user", said)]
+            answer = text_of([event async for event in chat.stream(messages)])
+            await skills.aclose()
+            return answer
+
+    assert asyncio.run(main()).startswith(text)
 
 
 class NeverAsked:

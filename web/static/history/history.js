@@ -7,7 +7,7 @@
 
 import { BrowserStore } from "./browser-store.js";
 import { HistoryPanel } from "./history-panel.js";
-import { browserSecret, hasSecret, keepChoice, keeping } from "./keeping.js";
+import { browserSecret, hasSecret, KEEP_CHANGED, keepChoice } from "./keeping.js";
 import { conversationOf, messagesOf, titleOf } from "./messages.js";
 import { ServerStore } from "./server-store.js";
 import { claim, newRecord, readRecord, writeRecord } from "./tab-record.js";
@@ -38,7 +38,7 @@ export class ConversationHistory {
       deleted: (id) => this._deleted(id),
       runningId: () => (this._session ? this._record.id : ""),
     });
-    keeping.addEventListener("change", () => this._choiceChanged());
+    addEventListener(KEEP_CHANGED, () => this._choiceChanged());
     addEventListener("pagehide", () => this._save());
     Promise.resolve().then(() => this._restore()); // once the page is complete
   }
