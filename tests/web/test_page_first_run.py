@@ -5,9 +5,11 @@ from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import llm_server
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from page_browser import chromium, wait_until
 from page_server import Running, page_server, speech, write_microphone_wav
 from playwright.sync_api import Browser, Page, Request, Route
@@ -272,6 +274,29 @@ def test_everything_can_be_reached_on_a_phone(browser: Browser, setup: Setup, si
             assert box["y"] + box["height"] <= size[1]
             assert box["height"] >= 44
         assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+
+
+@pytest.mark.parametrize("scheme", ["dark", "light"])
+def test_axe_finds_nothing_in_any_step(browser: Browser, setup: Setup, scheme: Literal["dark", "light"]) -> None:
+    def violations(state: str) -> list[str]:
+        found = Axe().run(page).response["violations"]
+        return [f"{state}: {one['id']}: {node['html']}" for one in found for node in one["nodes"]]
+
+    with opened(browser, setup) as page:
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        page.wait_for_selector("#first-run .choice")
+        found = violations("voice")
+        press(page, "Skip")
+        found += violations("microphone")
+        press(page, "Skip")
+        page.click("#first-run label:has-text('Mistral, a cloud')")
+        page.fill("#first-run input[type=password]", KEY)
+        found += violations("who answers")
+        press(page, "Skip")
+        found += violations("conversations")
+        press(page, "Skip")
+        found += violations("summary")
+    assert found == []
 
 
 def test_shortcuts_of_the_page_do_not_work_behind_it(browser: Browser, setup: Setup) -> None:
