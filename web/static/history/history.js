@@ -151,7 +151,7 @@ export class ConversationHistory {
     const record = this._record;
     if (this._begun) record.messages = messagesOf(this._session.conversation.items);
     if (keepChoice() === "browser" && !record.deleted && record.messages.length) this._keepInBrowser(record);
-    writeRecord(record);
+    writeRecord(record.messages.length || record.token ? record : null);
   }
 
   async _keepInBrowser(record) {
