@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -198,14 +198,19 @@ def test_who_answers_is_written_with_a_key_only_on_request(browser: Browser, set
         assert KEY not in page.content()
 
 
-def test_service_is_tested_with_one_question(browser: Browser, setup: Setup) -> None:
-    async def serve_in_server_loop() -> str:
-        serving = llm_server.serving(llm_server.answer("one"))
-        service = await serving.__aenter__()
-        service.models = llm_server.status(200, {"object": "list", "data": [{"id": "small"}]})
-        return service.url
+async def _end(service: AbstractAsyncContextManager[llm_server.Server]) -> None:
+    await service.__aexit__(None, None, None)
 
-    url = asyncio.run_coroutine_threadsafe(serve_in_server_loop(), setup.server.loop).result(10)
+
+def test_service_is_tested_with_one_question(browser: Browser, setup: Setup) -> None:
+    service = llm_server.serving(llm_server.answer("one"))
+
+    async def begin() -> str:
+        server = await service.__aenter__()
+        server.models = llm_server.status(200, {"object": "list", "data": [{"id": "small"}]})
+        return server.url
+
+    url = asyncio.run_coroutine_threadsafe(begin(), setup.server.loop).result(10)
     with opened(browser, setup) as page:
         go_to(page, 3)
         page.click("#first-run label:has-text('by its address')")
@@ -218,12 +223,13 @@ def test_service_is_tested_with_one_question(browser: Browser, setup: Setup) -> 
         press(page, "Next")
         page.wait_for_selector("#first-run .error:has-text('must begin with http')")
         assert step(page) == "First steps · 3 of 4"
+    asyncio.run_coroutine_threadsafe(_end(service), setup.server.loop).result(10)
     assert not setup.file.exists()
 
 
 def test_other_machine_sees_the_command_instead(browser: Browser, setup: Setup) -> None:
     def as_by_a_proxy(route: Route, request: Request) -> None:
-        route.continue_(headers={**request.headers, "x-forwarded-for": "203.0.113.7"})
+        route.continue_(headers={**request.headers, "x-forwarded-host": "voice.example"})
 
     context = browser.new_context()
     context.route("**/v1/repartee/setup", as_by_a_proxy)
