@@ -111,6 +111,23 @@ install_packages() {
     esac
 }
 
+# Firefox and WebKit, in which the page is also tested: 110 MB. BROWSERS=no: none. Apart from the packages above, because
+# not every system has these names.
+install_browsers() {
+    case ${BROWSERS:-} in no | No | NO | 0) return 0 ;; esac
+    [ "$kind" = dev ] && [ "$(uname -s)" = Linux ] || return 0
+    command -v firefox-esr >/dev/null && command -v WebKitWebDriver >/dev/null && command -v Xvfb >/dev/null && return 0
+    wanted="firefox-esr webkit2gtk-driver xvfb"
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+        say "installing $wanted with apt-get (110 MB; BROWSERS=no skips it)"
+        { DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $wanted || {
+            apt-get update -qq &&
+                DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $wanted
+        }; } >/dev/null 2>&1 9>&- && return 0
+    fi
+    say "the tests of the page in Firefox and WebKit are skipped; to run them: sudo apt-get install $wanted"
+}
+
 # Quick to give up, unless the user's own pip settings say how patient to be.
 pip_install() {
     PIP_DEFAULT_TIMEOUT=${PIP_DEFAULT_TIMEOUT:-15} "$venv/bin/python" -m pip install --retries 2 \
@@ -176,6 +193,7 @@ fi
 
 began=$(date +%s)
 install_packages
+install_browsers
 if [ -e "$venv" ] && ! is_usable; then
     say "$venv is broken, moved or of another Python: making it anew"
     rm -rf "$venv"

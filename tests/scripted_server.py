@@ -8,10 +8,11 @@ import base64
 import json
 import threading
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +33,7 @@ LOUD = 0.01 * 32768  # -40 dBFS
 PAGE_MODULES = Path(__file__).parent / "web" / "page_modules"
 Pcm = npt.NDArray[np.int16]
 
-SETTINGS = {
+SETTINGS: Mapping[str, Any] = {
     "language": {"default": "en", "configured": False, "choices": [{"code": "en", "name": "English"}], "why_one": ""},
     "voice": {
         "default": "amy",
@@ -86,6 +87,7 @@ class Script:
         token: Token that clients must send.
         language: Language of the conversation.
         frozen: Whether nothing is read or sent, as by a stopped process.
+        settings: The answer to GET /v1/repartee/settings; None: 404.
     """
 
     replies: Sequence[Reply]
@@ -98,6 +100,7 @@ class Script:
     token: str = ""
     language: str = "en"
     frozen: bool = False
+    settings: Mapping[str, Any] | None = field(default_factory=lambda: SETTINGS)
 
 
 @dataclass
@@ -137,6 +140,7 @@ class Server:
             Route("/service-worker.js", ServiceWorker(static).answer),
             Route("/healthz", self._healthz),
             Route("/v1/realtime", self._http_request),
+            Route("/v1/repartee/setup", self._setup),
             Route("/v1/repartee/settings", self._settings),
             WebSocketRoute("/v1/realtime", self._run_session),
             Mount("/static", PageFiles(directory=static)),
@@ -154,6 +158,9 @@ class Server:
     def received_audio(self) -> Pcm:
         return np.concatenate(self.audio_chunks) if self.audio_chunks else np.zeros(0, np.int16)
 
+    async def _setup(self, _request: Request) -> Response:
+        return JSONResponse({"offered": False})
+
     async def _page(self, _request: Request) -> Response:
         policy = content_security_policy(f"127.0.0.1:{self.port}")
         return FileResponse(
@@ -169,7 +176,8 @@ class Server:
         return Response(status_code=404)
 
     async def _settings(self, _request: Request) -> Response:
-        return JSONResponse(SETTINGS)
+        settings = self.script.settings
+        return Response(status_code=404) if settings is None else JSONResponse(settings)
 
     async def _run_session(self, websocket: WebSocket) -> None:
         wanted = f"openai-insecure-api-key.{self.script.token}"

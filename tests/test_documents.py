@@ -16,7 +16,13 @@ from assistant.config.settings import DEFAULTS, SECTIONS
 from assistant.replay.findings import KEYS
 
 ROOT = Path(__file__).parent.parent
-PAGES = (ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "bench" / "README.md", *sorted(ROOT.glob("docs/**/*.md")))
+PAGES = (
+    ROOT / "README.md",
+    ROOT / "CHANGELOG.md",
+    ROOT / "bench" / "README.md",
+    ROOT / "examples" / "README.md",
+    *sorted(ROOT.glob("docs/**/*.md")),
+)
 EACH_PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
 
@@ -40,6 +46,8 @@ def test_links_have_targets(page: Path) -> None:
 
 def test_readme_links_to_every_page() -> None:
     readme = PAGES[0].read_text(encoding="utf-8")
+    assert len(readme.splitlines()) < 120
+    assert "(examples/README.md)" in readme
     assert [page.name for page in PAGES if page.parent.name == "docs" and f"(docs/{page.name})" not in readme] == []
 
 

@@ -153,7 +153,7 @@ def test_two_simultaneous_setups_install_once(copy: Path) -> None:
 
 def test_nothing_installs_foreign_pypi_package_of_same_name() -> None:
     """An extra is installed from the clone; both texts about it use the same words."""
-    tops = ("assistant", "audio", "bench", "deploy", "docs", "llm", "tests", "web")
+    tops = ("assistant", "audio", "bench", "deploy", "docs", "examples", "llm", "tests", "web")
     texts = [file for top in tops for file in (ROOT / top).rglob("*") if file.suffix in {".md", ".py", ".sh", ".js"}]
     by_name = re.compile(r"""install\s+['"]?repartee\b""")
     texts += [ROOT / "Makefile", *ROOT.glob("*.md"), *ROOT.glob("*.toml")]
@@ -176,7 +176,9 @@ def test_extra_is_installed_with_the_tool_that_installed_the_program(
     assert audio.extra.installing("mcp") == llm.extra.installing("mcp") == f"run `{command}` in Repartee's folder"
 
 
-_FILE = re.compile(r"(?<![\w/.-])(?:assistant|audio|llm|web|bench|tests|deploy)/(?:[\w-]+/)*[\w-]+\.(?:py|json|sh)\b")
+_FILE = re.compile(
+    r"(?<![\w/.-])(?:assistant|audio|llm|web|bench|examples|tests|deploy)/(?:[\w-]+/)*[\w-]+\.(?:py|json|sh)\b"
+)
 
 
 def files_named(text: str) -> set[str]:
@@ -184,7 +186,7 @@ def files_named(text: str) -> set[str]:
 
 
 def test_files_named_in_documents_and_docstrings_exist() -> None:
-    pages = [*ROOT.glob("docs/**/*.md"), ROOT / "README.md", ROOT / "bench" / "README.md"]
+    pages = [*ROOT.glob("docs/**/*.md"), *(ROOT / top / "README.md" for top in (".", "bench", "examples"))]
     sources = [file for top in ("assistant", "audio", "llm", "web", "bench") for file in ROOT.glob(f"{top}/**/*.py")]
     named = {(file.name, name) for file in (*pages, *sources) for name in files_named(file.read_text(encoding="utf-8"))}
     assert len(named) > 50

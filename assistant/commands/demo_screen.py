@@ -19,8 +19,9 @@ from assistant.events import (
     UserTurnCommitted,
 )
 from assistant.trace.latency import Stage
+from assistant.trace.latency_summary import TurnLatency, latency_summary
 from assistant.trace.record import FAILED, TurnRecord
-from assistant.trace.waterfall import BAND_MS, NOT_COUNTED, REFUSAL, SHORT_NAMES, nearest_rank, segments, verdict
+from assistant.trace.waterfall import BAND_MS, NOT_COUNTED, REFUSAL, SHORT_NAMES, segments, verdict
 from assistant.turns.events import ReplyId
 
 if TYPE_CHECKING:
@@ -180,21 +181,18 @@ def summary(
             language model's was shown before the conversation.
     """
     records = list(records)
-    latencies = [record.counted_latency_ms for record in records if record.counted_latency_ms is not None]
-    failed_turns = sum(record.failed for record in records)
+    found = latency_summary(map(TurnLatency.of, records))
     refused = sum(record.refused and not record.failed for record in records)
-    turns = "turn" if len(latencies) == 1 else "turns"
-    if latencies:
-        p50, p95 = nearest_rank(latencies, 50), nearest_rank(latencies, 95)
-        inside = sum(BAND_MS[0] <= latency <= BAND_MS[1] for latency in latencies)
+    if (latencies := found.answered) is not None:
+        turns = "turn" if latencies.turns == 1 else "turns"
         console.print(
             Text.assemble(
                 "response latency  ",
-                (f"p50 {p50:.0f} ms  p95 {p95:.0f} ms", "bold"),
-                f"  over {len(latencies)} {turns}, {inside} of them within 200–500 ms",
-                f" (p95 {verdict(p95)})" if inside < len(latencies) else "",
+                (f"p50 {latencies.p50_ms:.0f} ms  p95 {latencies.p95_ms:.0f} ms", "bold"),
+                f"  over {latencies.turns} {turns}, {latencies.within} of them within 200–500 ms",
+                f" (p95 {verdict(latencies.p95_ms)})" if latencies.within < latencies.turns else "",
                 f"; {refused} of them refused" if refused else "",
-                f"; {failed_turns} more failed" if failed_turns else "",
+                f"; {found.failed} more failed" if found.failed else "",
             ),
             soft_wrap=True,
         )
@@ -209,10 +207,9 @@ def summary(
     else:
         of_what = ": no words were recognized" if whole else ""
         console.print(f"no turn was answered{of_what}")
-    heard = [(record.failed, record.response_latency_ms) for record in records]
-    if apologies := [ms for failed, ms in heard if failed and ms is not None]:
-        p50, p95 = nearest_rank(apologies, 50), nearest_rank(apologies, 95)
-        times = f"p50 {p50:.0f} ms  p95 {p95:.0f} ms" if len(apologies) > 1 else f"after {p50:.0f} ms"
+    if (apologies := found.apologies) is not None:
+        p50, p95 = apologies.p50_ms, apologies.p95_ms
+        times = f"p50 {p50:.0f} ms  p95 {p95:.0f} ms" if apologies.turns > 1 else f"after {p50:.0f} ms"
         console.print(f"failed turns      apology {times}, not counted above", highlight=False)
     if not verbose:
         for engine in chosen:

@@ -32,7 +32,7 @@ from assistant.turns.events import (
 )
 from assistant.turns.wake_phrase import WakePhraseGate
 from audio.frame import Frame
-from audio.stt import UNKNOWN_LANGUAGE, SegmentId, Transcript
+from audio.stt import UNKNOWN_LANGUAGE, LanguageDetector, SegmentId, Transcript
 from audio.units import Samples
 from audio.vad import CERTAIN_SPEECH, LIKELY_SPEECH, Vad, VadResult
 
@@ -255,13 +255,19 @@ class AudioInput:
 
     def _hint_language(self, effect: CloseSegment, now_s: float) -> None:
         """Tells the user, once in a conversation, that poorly recognized speech may be in another language."""
-        other, hint = self._other_language, self.context.settings.language_hint
-        if self._language_hinted or not self.addressed or other is None or other[0] != effect.segment or hint is None:
+        hint = self.context.settings.language_hint
+        if self._language_hinted or not self.addressed or hint is None:
+            return
+        recognizer, other = self.context.engines.recognizer, ""
+        if self._other_language is not None and self._other_language[0] == effect.segment:
+            other = self._other_language[1]
+        elif isinstance(recognizer, LanguageDetector):
+            other = recognizer.other_language  # of this segment, or on a slow machine of the one before
+        if not other:
             return
         self._language_hinted = True
-        self.context.recorder.event(effect.turn, "language", now_s, other[1])
-        language = "" if other[1] == UNKNOWN_LANGUAGE else other[1]
-        self.context.on_event(Problem(hint(other[1]), language=language))
+        self.context.recorder.event(effect.turn, "language", now_s, other)
+        self.context.on_event(Problem(hint(other), language="" if other == UNKNOWN_LANGUAGE else other))
 
     def _cancel_overlap_task(self) -> None:
         """Cancels a pending overlap transcription."""

@@ -71,7 +71,7 @@ class PlayoutTiming:
         self._blocks.clear()
         audible_s = left_s + (audible_from - start) / REPLY_RATE_HZ
         self._set_audible(audible_s)
-        self._span("playout", self._ready_s(audible_s), audible_s, self._predecessors)
+        self._span("playout", self._ready_s(audible_s), audible_s, self.predecessors)
 
     def on_client_latency(self, audible_s: float, device_s: float) -> None:
         """Records the playout that the client has measured. `device_s`: the part spent in its buffer and audio device.
@@ -84,7 +84,7 @@ class PlayoutTiming:
             return
         self._set_audible(audible_s)
         arrived_s = audible_s - device_s
-        self._span("transport", min(self._ready_s(arrived_s), arrived_s), arrived_s, self._predecessors)
+        self._span("transport", min(self._ready_s(arrived_s), arrived_s), arrived_s, self.predecessors)
         self._span("playout", arrived_s, audible_s, ("transport",))
 
     def _set_audible(self, audible_at_s: float) -> None:
@@ -100,13 +100,14 @@ class PlayoutTiming:
         self.trace.event("unheard", asyncio.get_running_loop().time(), f"attempt {self.attempt}")
 
     @property
-    def _predecessors(self) -> tuple[str, ...]:
+    def predecessors(self) -> tuple[str, ...]:
+        """Names of the spans so far that the first audio waits for."""
         waits = (name for name in (HOME_WAIT, RESUME_WAIT) if self.trace.end_of(self.attempt, name) is not None)
         return ("tts", "commit", *waits)
 
     def _ready_s(self, otherwise_s: float) -> float:
         """Returns when the first audio was ready to be played."""
-        ready = [self.trace.end_of(self.attempt, name) for name in self._predecessors]
+        ready = [self.trace.end_of(self.attempt, name) for name in self.predecessors]
         return max((end_s for end_s in ready if end_s is not None), default=otherwise_s)
 
     def _span(self, stage: Stage, start_s: float, end_s: float, waited_for: tuple[str, ...]) -> None:

@@ -21,7 +21,7 @@ from assistant.skills.pending_action import PendingAction
 from assistant.text.chunker import Chunker, TextChunk
 from assistant.text.normalization.alignment import align
 from assistant.tools.rounds import ApprovalNeeded, ReplyEvent, ResultsDelivered, ToolsCalled, ToolsReturned
-from assistant.trace.latency import AUDIO_READY, HOME_WAIT, RESUME_WAIT, Span
+from assistant.trace.latency import HOME_WAIT, RESUME_WAIT, Span
 from assistant.turns.events import ReplyId
 from audio.errors import TtsError
 from audio.level import amplified
@@ -422,12 +422,12 @@ class Reply:
 
     async def _hold_first_audio(self) -> None:
         """Holds the first audio while the user may be resuming."""
-        loop = asyncio.get_running_loop()
+        loop, after = asyncio.get_running_loop(), self._playout.predecessors
         began_s = loop.time()
         with suppress(TimeoutError):
             async with asyncio.timeout(MAX_HOLD_S):
                 await self.released.wait()
-        self.trace.span(self.id.attempt, Span(RESUME_WAIT, "endpoint_wait", began_s, loop.time(), AUDIO_READY))
+        self.trace.span(self.id.attempt, Span(RESUME_WAIT, "endpoint_wait", began_s, loop.time(), after))
 
     def _record_first_audio(self) -> None:
         if not self.spoken_transcript.text and self._synthesis_began_s is not None:

@@ -10,8 +10,9 @@ from audio.errors import EngineLoadError
 from llm.chat import ChatModel
 
 if TYPE_CHECKING:
-    from assistant.skills.skills import ServiceSkill
+    from assistant.skills.skills import ServiceSkill, Skills
     from assistant.tools.mcp_tools import McpTools
+    from assistant.weather.service import WeatherService
 
 
 class Closable(Protocol):
@@ -37,7 +38,9 @@ def service_skills(settings: Settings, environ: Mapping[str, str]) -> "list[Serv
         if settings.home.url:
             found.append(_home(settings, environ))
         if settings.weather.enabled:
-            found.append(_weather(settings))
+            from assistant.skills.weather import WeatherSkill
+
+            found.append(WeatherSkill(weather_service(settings)))
     except ValueError as error:
         raise EngineLoadError(str(error)) from error
     return found
@@ -70,23 +73,25 @@ def _home(settings: Settings, environ: Mapping[str, str]) -> "ServiceSkill":
     return skill
 
 
-def _weather(settings: Settings) -> "ServiceSkill":
-    from assistant.skills.weather import WeatherSkill
+def weather_service(settings: Settings) -> "WeatherService":
+    """Returns the configured service. Raises ValueError if a proxy is invalid."""
     from assistant.support.json_http import JsonHttp
     from assistant.weather.service import WeatherService
 
     weather = settings.weather
-    return WeatherSkill(
-        WeatherService(
-            weather,
-            JsonHttp(weather.forecast_url, weather.timeout_s, max_bytes=256 << 10),
-            JsonHttp(weather.geocoding_url, weather.timeout_s, max_bytes=256 << 10),
-        )
+    return WeatherService(
+        weather,
+        JsonHttp(weather.forecast_url, weather.timeout_s, max_bytes=256 << 10),
+        JsonHttp(weather.geocoding_url, weather.timeout_s, max_bytes=256 << 10),
     )
 
 
 def tools(
-    settings: Settings, model: ChatModel | None, servers: "McpTools | None", effects: SkillEffects | None = None
+    settings: Settings,
+    model: ChatModel | None,
+    servers: "McpTools | None",
+    skills: "Skills | None" = None,
+    effects: SkillEffects | None = None,
 ) -> Tools | None:
     """Returns the tools of one conversation: of the servers, home, weather and documents; None for none.
 
@@ -95,6 +100,8 @@ def tools(
     if model is None or not any(endpoint.takes_functions for endpoint in settings.llm.endpoints):
         return servers
     found: list[Tools] = [] if servers is None else [servers]
+    if skills is not None and effects is not None and skills.has_services:
+        found += _service_tools(settings, skills, effects)
     if settings.documents.allowed_folders:
         from assistant.documents.tool import DocumentTools
 
@@ -104,3 +111,14 @@ def tools(
     from assistant.tools.joined import JoinedTools
 
     return JoinedTools(found)
+
+
+def _service_tools(settings: Settings, skills: "Skills", effects: SkillEffects) -> list[Tools]:
+    """Returns the tools for the services that the skills use."""
+    from assistant.skills.weather import WeatherSkill
+    from assistant.tools.home_tools import HomeTools
+    from assistant.tools.weather_tools import WeatherTools
+
+    found: list[Tools] = [] if skills.home is None else [HomeTools(lambda: effects.home)]
+    weather = (service.service for service in skills.services if isinstance(service, WeatherSkill))
+    return [*found, *(WeatherTools(service, settings.assistant.language) for service in weather)]

@@ -4,7 +4,15 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import replace
 
 from assistant.pipeline.engines import Engines
-from audio.stt import RecognitionStream, Recognizer, SegmentId, TokenProbability, TokenRecognizer, Transcript
+from audio.stt import (
+    LanguageDetector,
+    RecognitionStream,
+    Recognizer,
+    SegmentId,
+    TokenProbability,
+    TokenRecognizer,
+    Transcript,
+)
 from audio.tts import Chunk, Voice
 from llm.chat import PLAIN, ChatEvent, ChatModel, ChatOptions, Message
 
@@ -55,7 +63,7 @@ class SwitchedEngines:
 
 
 class _SwitchedRecognizer:
-    """Implements `Recognizer` and `TokenRecognizer`."""
+    """Implements `Recognizer`, `TokenRecognizer` and `LanguageDetector`."""
 
     def __init__(self, current: Callable[[], Recognizer]) -> None:
         self._current = current
@@ -90,6 +98,11 @@ class _SwitchedRecognizer:
     def tokens_of(self, text: str) -> tuple[TokenProbability, ...] | None:
         recognizer = self._current()
         return recognizer.tokens_of(text) if isinstance(recognizer, TokenRecognizer) else None
+
+    @property
+    def other_language(self) -> str:
+        recognizer = self._current()
+        return recognizer.other_language if isinstance(recognizer, LanguageDetector) else ""
 
     def reset(self) -> bool:
         return self._current().reset()

@@ -16,6 +16,7 @@ def home_words(language: Language, wording: Wording) -> HomeWords:
     kinds = {word: cast("Kind", kind) for kind, names in data["kinds"].items() for word in folder.all(names)}
     return HomeWords(
         kinds,
+        tuple(frozenset(folder.all(words)) for words in data["sorts"]),
         frozenset(folder.all(data["plural"])),
         frozenset(folder.all(data["every"])),
         frozenset(folder.all(data["everywhere"])),

@@ -65,6 +65,10 @@ class ServiceSkill(Protocol):
         """Returns the reply if the skill understands all of `text`. `code`: a language that was loaded."""
         ...
 
+    def follow_up(self, text: str, context: SkillContext, code: str) -> Match | None:
+        """Returns the reply if `text` answers a question that the skill has asked with its last reply."""
+        ...
+
     @property
     def home(self) -> HomePort | None:
         """The home that it uses; None for another service."""
@@ -123,8 +127,8 @@ class Skills:
     name = "skills"
 
     def __init__(self, services: Sequence[ServiceSkill] = ()) -> None:
-        """`services`: asked in this order for what no other skill can do."""
-        self._services = services
+        """`services`: asked in this order for what no other skill can do; public for the tools that use them, too."""
+        self.services = services
         self._tables: dict[str, _Tables] = {}
         # The same words are matched twice in a row: by the router, then by the answer.
         self._latest: tuple[tuple[object, ...], Match | None] | None = None
@@ -132,21 +136,21 @@ class Skills:
     @property
     def home(self) -> HomePort | None:
         """The home; None without one."""
-        return next((service.home for service in self._services if service.home is not None), None)
+        return next((service.home for service in self.services if service.home is not None), None)
 
     @property
     def has_services(self) -> bool:
         """Whether there is a service."""
-        return bool(self._services)
+        return bool(self.services)
 
     def refresh(self) -> None:
         """Has the services read again what may have changed."""
-        for service in self._services:
+        for service in self.services:
             service.refresh()
 
     async def aclose(self) -> None:
         """Ends the connections of the services."""
-        for service in self._services:
+        for service in self.services:
             await service.aclose()
 
     def load(self, language: str = "en") -> None:
@@ -164,7 +168,7 @@ class Skills:
         tables = _Tables(speaking, sentences, {**_reply_binders(speaking, zones), **_effect_binders(speaking)})
         for text in sentences.wording.warm_up:
             tables.match(text)
-        for service in self._services:
+        for service in self.services:
             service.load(code)
         self._tables[code] = tables
 
@@ -176,13 +180,13 @@ class Skills:
         code = base_language(language)
         if code is None:
             return None
-        key = (code, text, *(service.version for service in self._services))
+        key = (code, text, *(service.version for service in self.services))
         latest = self._latest  # read once, because another thread may replace it
         if latest is not None and latest[0] == key:
             return latest[1]
         match = self._tables_of(code).match(text)
         if match is None or match.missing:
-            match = next((m for service in self._services if (m := service.match(text, code)) is not None), match)
+            match = next((m for service in self.services if (m := service.match(text, code)) is not None), match)
         self._latest = (key, match)
         return match
 
@@ -192,6 +196,10 @@ class Skills:
         Raises RuntimeError before `load` of that language.
         """
         match = self.match(text, context.language)
+        if (match is None or match.missing) and context.last_request and context.last_reply:
+            code = base_language(context.language) or "en"
+            found = (service.follow_up(text, context, code) for service in self.services)
+            match = next((follow_up for follow_up in found if follow_up is not None), match)
         if match is not None and match.at_home and not context.at_home:
             match = self._tables_of(base_language(context.language) or "en").match(text)
         if match is None:

@@ -36,9 +36,6 @@ RESUME_WAIT = "look"
 HOME_WAIT = "home"
 """Name of a `queue` span: the first audio is ready and waits for the home to confirm what it says."""
 
-AUDIO_READY = ("tts", "commit", HOME_WAIT)
-"""Names of the spans after which the first audio may play, unless the user may be resuming."""
-
 STAGES: tuple[Stage, ...] = get_args(Stage)
 """All stages, in the same order."""
 

@@ -91,6 +91,16 @@ class TokenRecognizer(Protocol):
         ...
 
 
+@runtime_checkable
+class LanguageDetector(Protocol):
+    """A recognizer that notices that the user speaks another language than it was told."""
+
+    @property
+    def other_language(self) -> str:
+        """Code of the language in which the user seems to speak; "" for none. Known shortly after a transcript."""
+        ...
+
+
 class RecognitionStream(Protocol):
     """The decoding of one speech segment."""
 

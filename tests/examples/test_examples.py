@@ -102,6 +102,7 @@ def test_tool_is_called_by_the_model(tmp_path: Path) -> None:
     assert '"content":"milk"' in requests[3]
 
 
+@pytest.mark.real_time
 def test_caller_is_answered_through_the_webhook(tmp_path: Path) -> None:
     async def main() -> str:
         async with session_server(real_engines(tmp_path / "traces"), token=TOKEN) as server:
@@ -151,6 +152,7 @@ def opened_example(folder: Path, *, allowed: bool = True) -> Iterator[Any]:
             assert errors == []
 
 
+@pytest.mark.real_time
 def test_page_of_another_origin_asks_in_writing_and_speaks(tmp_path: Path) -> None:
     with opened_example(tmp_path) as page:
         page.get_by_label("Say it in writing").fill("what is two plus two")
@@ -163,6 +165,7 @@ def test_page_of_another_origin_asks_in_writing_and_speaks(tmp_path: Path) -> No
         expect(page.get_by_role("listitem").nth(3)).to_contain_text("Repartee:", timeout=20_000)
 
 
+@pytest.mark.real_time
 def test_page_of_an_origin_that_is_not_allowed_is_refused(tmp_path: Path) -> None:
     with opened_example(tmp_path, allowed=False) as page:
         page.get_by_label("Say it in writing").fill("hello")

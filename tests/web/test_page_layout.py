@@ -102,8 +102,8 @@ def test_settings_do_not_scroll_the_transcript(talked: Page, size: tuple[int, in
     page = talked
     page.set_viewport_size(size_of(size))
     page.evaluate("() => new Promise((done) => { transcript.onscrollend = done; transcript.scrollTop = 100; })")
-    for _ in range(2):
-        page.click("#settings-open")
+    for button in ("#settings-open", "#settings-close"):
+        page.click(button)
         assert page.evaluate("[transcript.scrollTop, document.body.scrollTop, scrollY]") == [100, 0, 0]
     assert page.is_hidden("#settings")
     page.evaluate("() => new Promise((done) => { transcript.onscrollend = done; transcript.scrollTop = 1e6; })")

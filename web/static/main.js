@@ -4,6 +4,8 @@ import { InstalledApp } from "./app/installed-app.js";
 import { MediaKeys } from "./app/media-keys.js";
 import { chosenPhrase, wakeChoice } from "./app/wake-choice.js";
 import { AudioIO, WorkletLoadError } from "./audio/audio-io.js";
+import { FirstRun } from "./first-run/first-run.js";
+import { ConversationHistory } from "./history/history.js";
 import { MicrophoneStream } from "./session/microphone-stream.js";
 import { browserProblem } from "./session/problems.js";
 import { RealtimeConnection } from "./session/realtime-connection.js";
@@ -63,6 +65,13 @@ class Page {
       },
       volume: (loudness) => this._audio && (this._audio.output.volume = loudness),
     });
+    this._history = new ConversationHistory({
+      stop: () => this._stop(),
+      show: (conversation) => this._showPast(conversation),
+      changed: () => this._drawPhase(),
+      note: (text) => this._notices.note(text),
+    });
+    this._firstRun = new FirstRun(this._settings.choices);
     this._wake = wakeChoice({ onChange: (phrase) => this._wakePhraseChanged(phrase) });
     byId("push-to-talk").closest("label").after(this._wake.element);
     this._mediaKeys = new MediaKeys({ mute: () => this._mute(), interrupt: () => this._interruptReply(), end: () => this._stop() });
@@ -143,6 +152,7 @@ class Page {
     this._userLevel.clear();
     this._replyLevel.clear();
     this._watchSession(this._session);
+    this._history.attach(this._session);
     this._exposeForTests();
     this._session.start();
   }
@@ -171,9 +181,16 @@ class Page {
     for (const name of SESSION_PROBLEMS) this._notices.remove(name);
     session?.end();
     if (session) this._transcript.draw();
+    this._history.detach();
     microphone?.close();
     this._drawPhase();
     await audio?.close();
+  }
+
+  /** Shows a conversation that does not run. */
+  _showPast(conversation) {
+    this._transcript.start(conversation);
+    this._transcript.draw();
   }
 
   // Events -----------------------------------------------------------------------------------------------------
@@ -217,7 +234,7 @@ class Page {
   }
 
   _turnChanged(turn) {
-    if (turn.leaves_s === null && turn.trace === null) {
+    if (turn.leaves_s === null && turn.trace === null && !turn.failed) {
       this._turnPanel.selectNewest();
       this._notices.remove("reply-failed");
       this._replyLevel.clear();
@@ -352,7 +369,7 @@ class Page {
     const running = this._session !== null || this._starting !== null;
     this._mediaKeys.draw({ running, muted });
     if (byId("empty").textContent !== hintText(state)) byId("empty").textContent = hintText(state);
-    this._controls.draw({ running, muted, pushToTalk, held, phase });
+    this._controls.draw({ running, muted, pushToTalk, held, phase, continues: this._history.continues });
   }
 
   _awaitedPhrase() {

@@ -65,8 +65,8 @@ def main() -> None:
 def examine(what: str, config: str | None, overrides: list[str]) -> Found:
     """Runs a check.
 
-    `what` is "imports MODULE ...", "devices", "servers", "endpoint INDEX", "tools INDEX", "times", "conversation" or
-    "STAGE ENGINE".
+    `what` is "imports MODULE ...", "devices", "servers", "endpoint INDEX", "tools INDEX", "service NAME", "times",
+    "conversation" or "STAGE ENGINE".
     """
     kind, *names = what.split()
     if kind == "servers":
@@ -78,8 +78,8 @@ def examine(what: str, config: str | None, overrides: list[str]) -> Found:
     settings = load_settings(None if config is None else Path(config), os.environ, overrides).settings
     if whole := {"conversation": _conversation, "times": _times}.get(kind):
         return _run(whole(settings))
-    if look := {"endpoint": _endpoint, "tools": _tools}.get(kind):
-        return _run(look(settings, int(names[0])))
+    if look := {"endpoint": _endpoint, "tools": _tools, "service": _service}.get(kind):
+        return _run(look(settings, names[0]))
     measured = _run(_measure(settings, cast("Stage", kind), names[0]))
     return {**asdict(measured), "threads": _os_threads()}
 
@@ -131,18 +131,24 @@ async def _servers() -> Found:
     return {"servers": [asdict(server) for server in await discover()]}
 
 
-async def _endpoint(settings: Settings, index: int) -> Found:
+async def _endpoint(settings: Settings, index: str) -> Found:
     from assistant.commands.doctor.endpoints import probe
     from assistant.setup import build
 
     settings, _ = build.with_local_model(settings)
-    return asdict(await probe(settings, settings.llm.endpoints[index], os.environ))
+    return asdict(await probe(settings, settings.llm.endpoints[int(index)], os.environ))
 
 
-async def _tools(settings: Settings, index: int) -> Found:
+async def _tools(settings: Settings, index: str) -> Found:
     from assistant.commands.doctor.tools import probe
 
-    return asdict(await probe(settings.tools.servers[index], os.environ))
+    return asdict(await probe(settings.tools.servers[int(index)], os.environ))
+
+
+async def _service(settings: Settings, name: str) -> Found:
+    from assistant.commands.doctor.services import probe
+
+    return asdict(await probe(settings, os.environ, name))
 
 
 async def _imports(modules: list[str]) -> Found:

@@ -17,6 +17,7 @@ from assistant.commands.doctor.process import ProbeResult, ProbeRunner
 from assistant.commands.doctor.report import DoctorReport, refused_json
 from assistant.commands.doctor.screen import show
 from assistant.commands.doctor.servers import endpoints_section, servers_of, servers_section
+from assistant.commands.doctor.services import services_section
 from assistant.commands.doctor.tools import tools_section
 from assistant.config.loading import ConfigError, Loaded, load_settings
 from assistant.config.settings import Settings
@@ -37,6 +38,7 @@ They are measured once for each machine. A model whose measurement is unfinished
 ENDPOINT_LIMIT_S = 16.0
 TOOLS_LIMIT_S = 14.0
 SERVERS_LIMIT_S = 3.0
+SERVICE_LIMIT_S = 12.0
 AT_ONCE = 4
 """Endpoints and tool servers checked concurrently."""
 
@@ -96,7 +98,7 @@ async def examine(
         sound = tasks.create_task(devices(runner), name="devices")
         packages = await versions(runner)
         speech = await engines(runner, settings)
-    servers, answers, tools = network.result()
+    servers, answers, tools, services = network.result()
     seen = servers_of(servers)
     return DoctorReport(
         program_version(),
@@ -110,6 +112,7 @@ async def examine(
             servers_section(servers),
             endpoints_section(settings.llm.endpoints, answers, seen, skills=settings.skills.enabled),
             tools_section(settings.tools.servers, tools, settings.llm.endpoints),
+            services_section(settings, services),
             configuration(loaded, environ),
         ),
     )
@@ -126,8 +129,10 @@ async def _measure_whisper(runner: ProbeRunner, settings: Settings, show_measuri
         await runner.examine("times", MEASURE_LIMIT_S)
 
 
-async def _network(runner: ProbeRunner, settings: Settings) -> tuple[ProbeResult, list[ProbeResult], list[ProbeResult]]:
-    """Checks the local servers, each endpoint and each tool server."""
+async def _network(
+    runner: ProbeRunner, settings: Settings
+) -> tuple[ProbeResult, list[ProbeResult], list[ProbeResult], dict[str, ProbeResult]]:
+    """Checks the local servers, each endpoint, each tool server, the home and the weather."""
     turns = asyncio.Semaphore(AT_ONCE)
 
     async def ask(what: str, limit_s: float) -> ProbeResult:
@@ -144,4 +149,13 @@ async def _network(runner: ProbeRunner, settings: Settings) -> tuple[ProbeResult
             tasks.create_task(ask(f"tools {index}", TOOLS_LIMIT_S), name=f"tools {index}")
             for index in range(len(settings.tools.servers))
         ]
-    return servers.result(), [task.result() for task in endpoints], [task.result() for task in tools]
+        used = {"home": bool(settings.home.url), "weather": settings.weather.enabled}
+        services = {
+            name: tasks.create_task(ask(f"service {name}", SERVICE_LIMIT_S), name=name) for name in used if used[name]
+        }
+    return (
+        servers.result(),
+        [task.result() for task in endpoints],
+        [task.result() for task in tools],
+        {name: task.result() for name, task in services.items()},
+    )

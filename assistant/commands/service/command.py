@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,7 @@ from assistant.support.paths import at_home, config_folder, data_folder
 COMMAND_TIMEOUT_S = 60.0
 """Longest time in s of one command of the service manager. Stopping waits for turns in progress."""
 
+RETRY_S = 1.0
 LOG_LINES = 50
 TOKEN = "REPARTEE_TOKEN"  # noqa: S105 - its name
 
@@ -111,9 +113,11 @@ def address_of(settings: Settings) -> str:
 
 
 def wanted_variables(settings: Settings) -> list[str]:
-    """Returns the names of the keys that endpoints and tools need, and the token if other machines may connect."""
+    """Returns the names of the keys that the settings name, and the token if other machines may connect."""
     names = [name for endpoint in settings.llm.endpoints for name in endpoint.variables]
     names += [name for server in settings.tools.servers for name in server.variables]
+    if settings.home.url:
+        names.append(settings.home.token_env)
     if settings.server.host not in {"127.0.0.1", "localhost", "::1"}:
         names.append(TOKEN)
     return list(dict.fromkeys(names))
@@ -150,7 +154,7 @@ class Service:
             write_whole(Path(plan.file), plan.content)
         except OSError as error:
             raise ServiceError(f"{plan.file} cannot be written ({error.strerror}); correct its folder") from error
-        self._run(plan.install)
+        self.run_steps(plan.install)
         self._say(f"installed: {plan.file}")
         self._say(f"keys     : {job.environment_file}{' (new, only you can read it)' if created else ''}")
         if lacking := missing(wanted, there):
@@ -181,14 +185,14 @@ class Service:
     def start(self) -> None:
         """Starts it, again if it runs. Raises ServiceError."""
         self._check_installed()
-        self._run(self._plan.stop)
-        self._run(self._plan.start)
+        self.run_steps(self._plan.stop)
+        self.run_steps(self._plan.start)
         self.status()
 
     def stop(self) -> None:
         """Stops it until the next login. Raises ServiceError."""
         self._check_installed()
-        self._run(self._plan.stop)
+        self.run_steps(self._plan.stop)
         self._say("stopped; it starts again at the next login")
 
     def remove(self) -> None:
@@ -197,12 +201,12 @@ class Service:
         if self._content() is None:
             self._say("not installed; nothing to remove")
             return
-        self._run(self._plan.remove)
+        self.run_steps(self._plan.remove)
         try:
             Path(self._plan.file).unlink(missing_ok=True)
         except OSError as error:
             raise ServiceError(f"{self._plan.file} cannot be deleted ({error.strerror}); delete it yourself") from error
-        self._run(self._plan.removed)
+        self.run_steps(self._plan.removed)
         self._say(f"removed: {self._plan.file}")
         if self._job.environment_file_path.exists():
             self._say(f"kept, because it may hold keys: {self._job.environment_file}")
@@ -244,9 +248,15 @@ class Service:
         if self._output(self._plan.available) is None:
             raise ServiceError(self._plan.remedy)
 
-    def _run(self, steps: Sequence[Step]) -> None:
+    def run_steps(self, steps: Sequence[Step]) -> None:
+        """Runs commands of the service manager. Raises ServiceError at the first that fails and may not."""
         for step in steps:
             done = _done(step)
+            for _ in range(step.tries - 1):
+                if done is None or done.returncode == 0:
+                    break
+                time.sleep(RETRY_S)
+                done = _done(step)
             if not step.may_fail and (done is None or done.returncode):
                 said = "" if done is None else (done.stderr or done.stdout).strip().splitlines()[-1:]
                 why = f" ({said[0]})" if said else ""

@@ -32,7 +32,8 @@ def launchd_plan(job: ServiceJob, home: PurePath, user: int) -> ServicePlan:
     """Returns the plan. `user`: the user's number."""
     domain = f"gui/{user}"
     target, file = f"{domain}/{_label(job)}", home / "Library" / "LaunchAgents" / f"{_label(job)}.plist"
-    load = Step(("launchctl", "bootstrap", domain, str(file)))
+    # Unloading ends after `bootout` has returned; until then `bootstrap` fails.
+    load = Step(("launchctl", "bootstrap", domain, str(file)), tries=20)
     unload = Step(("launchctl", "bootout", target), may_fail=True)
     return ServicePlan(
         system="launchd",

@@ -50,10 +50,17 @@ class ServiceJob:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A command to run. `may_fail`: its failure does not matter, for example because nothing runs yet."""
+    """A command to run.
+
+    Attributes:
+        argv: Program and arguments.
+        may_fail: Whether its failure does not matter, for example because nothing runs yet.
+        tries: How often it is run at most, a second apart, until it succeeds.
+    """
 
     argv: tuple[str, ...]
     may_fail: bool = False
+    tries: int = 1
 
 
 @dataclass(frozen=True, slots=True)

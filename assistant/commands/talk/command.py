@@ -259,6 +259,7 @@ class _LocalConversation:
                 writers.append(tasks.create_task(self.memory.run(), name="memory"))
             if self.timers is not None:
                 writers.append(tasks.create_task(self.timers.run(), name="timers"))
+                await self.timers.wait_for_first_reading()
             try:
                 async with asyncio.TaskGroup() as talking:
                     talking.create_task(self._announce(session, cards), name="ready")

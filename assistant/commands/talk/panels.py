@@ -7,8 +7,9 @@ from textual.content import Content
 from assistant.commands.talk.controls import Floor, Status
 from assistant.commands.talk.letters import big
 from assistant.commands.talk.text import printable
-from assistant.commands.talk.view import Entry, Latencies, View
+from assistant.commands.talk.view import Entry, View
 from assistant.trace.latency import Stage
+from assistant.trace.latency_summary import LatencySummary
 from assistant.trace.record import TurnRecord
 from assistant.trace.waterfall import BAND_MS, SHORT_NAMES, segments, verdict_on
 
@@ -155,28 +156,43 @@ def headline(record: TurnRecord) -> Content:
     )
 
 
-def running(latencies: Latencies) -> list[Content]:
-    """Returns the percentiles so far, and the number of turns within the band."""
+def running(summary: LatencySummary) -> list[Content]:
+    """Returns the percentiles so far, the number of turns within the band, and the failed turns."""
+    failed = failures(summary)
+    latencies = summary.answered
+    if latencies is None:
+        return failed
     of = f"{latencies.turns} turn" + ("s" if latencies.turns != 1 else "")
     percentiles = Content.assemble(
         ("p50 ", "$soft"), (f"{latencies.p50_ms:.0f} ms", "bold"),
         ("  p95 ", "$soft"), (f"{latencies.p95_ms:.0f} ms", "bold"),
     )  # fmt: skip
-    return [percentiles, Content.styled(f"{latencies.within} of {of} within 200–500 ms", "$soft")]
+    return [percentiles, Content.styled(f"{latencies.within} of {of} within 200–500 ms", "$soft"), *failed]
+
+
+def failures(summary: LatencySummary) -> list[Content]:
+    """Returns the number of failed turns, and when their apology was heard; nothing if none failed."""
+    if not summary.failed:
+        return []
+    said = f"{summary.failed} more failed" if summary.answered is not None else f"{summary.failed} failed"
+    if (apologies := summary.apologies) is not None:
+        said += f", apology after {apologies.p50_ms:.0f} ms"
+    return [Content.styled(said, "$late")]
 
 
 def latency(view: View, cells: int, colours: Mapping[Stage, str] | None, *, brief: bool) -> Content:
     """Returns the latencies of the last turn and of all turns; `brief` for a narrow screen."""
-    if view.last is None or view.latencies is None:
-        return Content.styled("no turn has been answered yet", "$soft")
+    if view.last is None:
+        nothing = Content.styled("no turn has been answered yet", "$soft")
+        return Content("\n").join([nothing, *failures(view.latencies)])
     bar = waterfall(view.last, cells, colours)
     names = legend(view.last, cells, colours)
-    percentiles, within = running(view.latencies)
+    so_far = running(view.latencies)
     if brief:
-        lines = [Content.assemble(headline(view.last), _GAP, percentiles, _GAP, within), bar, *names]
+        lines = [Content(_GAP).join([headline(view.last), *so_far]), bar, *names]
     else:
         under = band(view.last, cells)
-        lines = [headline(view.last), bar, *([under] if under else []), *names, Content(""), percentiles, within]
+        lines = [headline(view.last), bar, *([under] if under else []), *names, Content(""), *so_far]
     return Content("\n").join(lines)
 
 

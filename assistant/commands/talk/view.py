@@ -26,8 +26,8 @@ from assistant.events import (
     UserTurnCommitted,
     WordsTimed,
 )
+from assistant.trace.latency_summary import LatencySummary, TurnLatency, latency_summary
 from assistant.trace.record import FAILED, TurnRecord
-from assistant.trace.waterfall import BAND_MS, nearest_rank
 from assistant.turns.events import ReplyId
 
 if TYPE_CHECKING:
@@ -73,16 +73,6 @@ class Entry:
     unheard_from: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Latencies:
-    """Response latencies so far: number of turns, number within the band, and percentiles."""
-
-    turns: int
-    within: int
-    p50_ms: float
-    p95_ms: float
-
-
 class View:
     """Everything that the screen shows.
 
@@ -90,7 +80,7 @@ class View:
         entries: The transcript.
         chosen: The engines loaded so far.
         last: The last turn with a known latency.
-        latencies: None before the first.
+        latencies: Percentiles of the last turns; those that failed are on their own.
         troubles: Number of problems.
         trouble_at: Time of the last problem as text; "" before any.
         status: The last status; None before.
@@ -101,12 +91,12 @@ class View:
         self.entries: deque[Entry] = deque(maxlen=MAX_ENTRIES)
         self.chosen: tuple[EngineChoice, ...] = ()
         self.last: TurnRecord | None = None
-        self.latencies: Latencies | None = None
+        self.latencies = LatencySummary()
         self.troubles = 0
         self.trouble_at = ""
         self.status: Status | None = None
         self._keys = count()
-        self._latencies_ms: deque[float] = deque(maxlen=MAX_LATENCIES)
+        self._turn_latencies: deque[TurnLatency] = deque(maxlen=MAX_LATENCIES)
         self._interim = ""  # words that arrived before the start of their speech was reported
         self._speech_key: int | None = None  # entry of the current speaker
         self._last_turn: tuple[int, int] | None = None  # the last committed turn, and its entry
@@ -302,12 +292,10 @@ class View:
     def _finish(self, record: TurnRecord, at: str) -> None:
         if record.response_latency_ms is not None:
             self.last = record
-        if record.counted_latency_ms is not None:
-            self._latencies_ms.append(record.counted_latency_ms)
-            values = list(self._latencies_ms)
-            within = sum(BAND_MS[0] <= value <= BAND_MS[1] for value in values)
-            self.latencies = Latencies(len(values), within, nearest_rank(values, 50), nearest_rank(values, 95))
-        elif record.response_latency_ms is None and record.outcome in FAILED:
+        if record.failed or record.response_latency_ms is not None:
+            self._turn_latencies.append(TurnLatency.of(record))
+            self.latencies = latency_summary(self._turn_latencies)
+        if record.response_latency_ms is None and record.outcome in FAILED:
             self._trouble(f"turn {record.turn} {record.outcome}: no reply was heard", at)
 
     def _trouble(self, what: str, at: str) -> None:

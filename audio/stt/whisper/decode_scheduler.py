@@ -3,7 +3,8 @@
 import asyncio
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 from audio.errors import SttError
@@ -34,6 +35,14 @@ WITHOUT_RETRY: frozenset[Kind] = EARLY | {"soon"}
 """Decodes that are not repeated in the full window when a check fails, because another decode will follow."""
 
 
+LANGUAGE_CHECKS = 6
+"""Transcripts of a conversation whose language is detected, unless one is in the expected language: each 40 ms."""
+
+SURE_OF_LANGUAGE = 0.9
+"""Probability from which fluent words count as spoken in another language. The model `base` gives English at least 0.89
+for nine English recordings, and German 0.996 for a German sentence that it translates into fluent English."""
+
+
 @dataclass(frozen=True, slots=True)
 class Decode:
     """A span of audio to decode.
@@ -62,6 +71,8 @@ class ConversationShare:
         background: Whether it is no conversation: its segments are decoded when no conversation needs the model, only
             on request, and a running decode is aborted for a conversation.
         tokens: The tokens of its last transcripts.
+        language_checks: How many more transcripts are checked for another language. None once one was in `language`.
+        other_language: Code of the language in which the user seems to speak instead; "" for none.
     """
 
     language: str | None
@@ -69,6 +80,8 @@ class ConversationShare:
     took_s: float = 0.0
     background: bool = False
     tokens: RecentTokens = field(default_factory=RecentTokens)
+    language_checks: int = LANGUAGE_CHECKS
+    other_language: str = ""
 
 
 class DecodeClient(Protocol):
@@ -283,9 +296,10 @@ class DecodeScheduler:
                 if share.language is None and decoded.language_sure:
                     share.language = decoded.language
                 try:
-                    client.on_decoded(decode, decoded, loop.time() - began_s)
+                    client.on_decoded(decode, _without_encoding(decoded), loop.time() - began_s)
                 finally:  # serve the others even if a listener raises
                     self.serve()
+                self._check_language(pool, share, decoded)
 
         def failed(error: Exception) -> None:
             alarm.cancel()
@@ -302,6 +316,26 @@ class DecodeScheduler:
             )
         except SttError as error:
             failed(error)
+
+    def _check_language(self, pool: ModelWorkers, share: ConversationShare, decoded: Decoded) -> None:
+        """Detects the language of a transcript behind the waiting decodes, for the first transcripts of a conversation.
+
+        Fluent words can be a translation: "Wir testen das" decoded as English is "We test that".
+        """
+        encoded = decoded.encoded
+        if encoded is None or share.background or share.language_checks <= 0:
+            return
+        share.language_checks -= 1
+
+        def detected(found: tuple[str, float]) -> None:
+            language, probability = found
+            if language == share.language:
+                share.language_checks = 0
+            elif probability >= SURE_OF_LANGUAGE:
+                share.other_language = language
+
+        with suppress(SttError):  # the model is closed, or it hangs, which the next decode reports
+            pool.thread.submit(lambda: pool.model.detect_language(encoded), detected, lambda _error: None)
 
     def _end(self, running: _Running) -> bool:
         """Removes a running decode. Returns False if it was removed before: an abandoned model may still return."""
@@ -331,6 +365,11 @@ class DecodeScheduler:
         if pool is not None:
             pool.thread.give_up()
         return pool
+
+
+def _without_encoding(decoded: Decoded) -> Decoded:
+    """Returns the result without the encoder's output, which takes 3 MB."""
+    return decoded if decoded.encoded is None else replace(decoded, encoded=None)
 
 
 def _result(

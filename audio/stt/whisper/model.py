@@ -5,7 +5,7 @@ only as much as there is audio (docs/lab/stt.md). Everything here blocks: it run
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
@@ -123,6 +123,7 @@ class Decoded:
         other_language: See `Transcript`.
         first_word: The result of `LoadedWhisper.first_word`, which has no text.
         tokens: The tokens of the text, if they were requested and the text was not changed.
+        encoded: The encoder's output of a long segment whose language may be checked; see `detect_language`.
     """
 
     text: str
@@ -134,6 +135,7 @@ class Decoded:
     other_language: str = ""
     first_word: FirstWord | None = None
     tokens: tuple[TokenProbability, ...] = ()
+    encoded: "ctranslate2.StorageView | None" = field(default=None, compare=False, repr=False)
 
 
 class LoadedWhisper:
@@ -239,7 +241,11 @@ class LoadedWhisper:
         if improbable and language is not None and len(pcm) >= _OTHER_LANGUAGE_S * MIC_RATE_HZ:
             other = self._other_language(language, encoded)
         tokens = evidence.tokens if text == evidence.text else ()
-        return Decoded(text, reason, spoken, sure, punctuation, suspect and not retry, other, tokens=tokens)
+        long = self.multilingual and language is not None and len(pcm) >= _OTHER_LANGUAGE_S * MIC_RATE_HZ
+        kept = encoded if long and text and not improbable else None
+        return Decoded(
+            text, reason, spoken, sure, punctuation, suspect and not retry, other, tokens=tokens, encoded=kept
+        )
 
     def first_word(self, pcm: Pcm, language: str) -> Decoded:
         """Returns what the first word of the audio may be, from one step of the decoder after a short encoder window.
@@ -332,10 +338,11 @@ class LoadedWhisper:
     ) -> tuple[DecodeResult, str, float]:
         probability = 1.0
         if language is None:
-            language, probability = self._detect(encoded)
+            language, probability = self.detect_language(encoded)
         return self.generate(encoded, language, samples, with_tokens=with_tokens), language, probability
 
-    def _detect(self, encoded: "ctranslate2.StorageView") -> tuple[str, float]:
+    def detect_language(self, encoded: "ctranslate2.StorageView") -> tuple[str, float]:
+        """Returns the likeliest language and its probability. Costs one step of the decoder."""
         if not self.multilingual:
             return "en", 1.0
         token, probability = self._model.model.detect_language(encoded)[0][0]
@@ -345,7 +352,7 @@ class LoadedWhisper:
         """Returns the language that is more likely than this one, or "". Costs one step of the decoder."""
         if not self.multilingual:
             return UNKNOWN_LANGUAGE
-        found, probability = self._detect(encoded)
+        found, probability = self.detect_language(encoded)
         return found if found != language and probability >= _DETECT_PROBABILITY else ""
 
     def _prompt(self, tokenizer: "Tokenizer") -> list[int]:

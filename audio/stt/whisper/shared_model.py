@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from audio.errors import EngineLoadError, SttError
 from audio.stt import SegmentId, TokenProbability, Transcript
-from audio.stt.whisper.decode_scheduler import ConversationShare, DecodeScheduler, ModelWorkers
+from audio.stt.whisper.decode_scheduler import LANGUAGE_CHECKS, ConversationShare, DecodeScheduler, ModelWorkers
 from audio.stt.whisper.model import LoadedWhisper, WhisperSettings
 from audio.stt.whisper.stream import WhisperStream
 from audio.stt.whisper.worker_threads import WhisperThread
@@ -204,9 +204,15 @@ class SharedWhisperRecognizer:
         """See `TokenRecognizer`."""
         return self._share.tokens.of(text)
 
+    @property
+    def other_language(self) -> str:
+        """See `LanguageDetector`."""
+        return self._share.other_language
+
     def reset(self) -> bool:
         """See `Recognizer.reset`. A language set to automatic is detected again."""
         self._drop()
+        self._share.language_checks, self._share.other_language = LANGUAGE_CHECKS, ""
         self._share.language = self._language
         return self._shared.works
 

@@ -28,6 +28,7 @@ export class CaptureTimeline {
   reset() {
     /** @type {Run[]} */
     this._runs = [];
+    this._before_ms = 0; // audio that this page sent before it was reloaded
   }
 
   /**
@@ -41,7 +42,7 @@ export class CaptureTimeline {
       last.samples += samples;
       return;
     }
-    this._runs.push({ sent_ms: last ? endMs(last) : 0, frame, samples });
+    this._runs.push({ sent_ms: last ? endMs(last) : this._before_ms, frame, samples });
     if (this._runs.length > MAX_RUNS) this._runs.shift();
   }
 
@@ -52,7 +53,8 @@ export class CaptureTimeline {
   dropAfter(receivedMs) {
     while (this._runs.length > 1 && this._runs.at(-1).sent_ms >= receivedMs) this._runs.pop();
     const last = this._runs.at(-1);
-    if (last) last.samples = Math.min(last.samples, Math.max(0, Math.round(((receivedMs - last.sent_ms) * WIRE_RATE_HZ) / 1000)));
+    if (!last) this._before_ms = receivedMs;
+    else last.samples = Math.min(last.samples, Math.max(0, Math.round(((receivedMs - last.sent_ms) * WIRE_RATE_HZ) / 1000)));
   }
 
   /**

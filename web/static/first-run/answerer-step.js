@@ -11,6 +11,7 @@ export class AnswererStep {
     this._context = context;
     this._choices = makeElement("div", { class: "choices", role: "radiogroup", "aria-label": "Who answers" });
     this._status = makeElement("p", { class: "status", role: "status" });
+    this._waiting = makeElement("p", { class: "status", role: "status" });
     this._tests = 0; // number of the latest test
     this._url = field("Address, such as https://api.example.com/v1", { type: "url", autocomplete: "off", spellcheck: "false" });
     this._variable = field("Environment variable that holds the key, where the server runs", { type: "text", autocomplete: "off", spellcheck: "false", placeholder: "none: no key needed" });
@@ -23,24 +24,28 @@ export class AnswererStep {
     this._test = makeElement("button", { type: "button", class: "small", text: "Test it with one question" });
     this._test.onclick = () => this._runTest();
     this._hint = makeElement("p", { class: "hint" });
-    this._details = makeElement("div", { class: "details" }, this._url, this._variable, this._key, this._storeLabel, this._model, this._models, this._hint, this._test);
+    this._details = makeElement("div", { class: "details" }, this._url, this._variable, this._key, this._storeLabel, this._model, this._models, this._hint, this._test, this._status);
     this._read = makeElement("div", { class: "read-only" });
-    this._choices.onchange = () => this._drawDetails();
+    this._choices.onchange = ({ target }) => {
+      if (target.type === "radio") this._drawDetails(); // the details are inside
+    };
     inputOf(this._key).oninput = () => this._drawKey();
-    this.element = makeElement("div", { class: "step" }, this._read, this._choices, this._details, this._status);
+    this.element = makeElement("div", { class: "step" }, this._read, this._waiting, this._choices);
   }
 
   async show() {
-    this._status.textContent = "Looking for language models …";
+    const before = this._choices.querySelector("input:checked")?.value;
+    this._waiting.textContent = this._offer ? "" : "Looking for language models …";
     const offer = (await setupOffer()) ?? this._context.offer;
     this._offer = offer;
     const { writable } = offer;
     this._read.hidden = writable;
-    this._choices.hidden = this._details.hidden = !writable;
-    this._status.textContent = "";
+    this._choices.hidden = !writable;
+    this._waiting.textContent = "";
     if (!writable) return this._drawReadOnly(offer);
     this._storeText.textContent = `Store the key in ${offer.file}; only you can read that file then`;
-    this._choices.replaceChildren(...offer.answerers.map((one) => row(one, one.name === offer.default)));
+    const chosen = offer.answerers.some(({ name }) => name === before) ? before : offer.default;
+    this._choices.replaceChildren(...offer.answerers.map((one) => row(one, one.name === chosen)));
     this._drawDetails();
   }
 
@@ -78,7 +83,11 @@ export class AnswererStep {
     return this._offer?.answerers.find((one) => one.name === name);
   }
 
+  /** @throws {ServerError} if something is missing */
   _wanted(who) {
+    if (who.kind === "url" && !/^https?:\/\/./.test(this._value(this._url))) {
+      throw new ServerError("The address must begin with http:// or https://.");
+    }
     const needsDetails = who.kind === "cloud" || who.kind === "url";
     return {
       answerer: who.name,
@@ -94,7 +103,8 @@ export class AnswererStep {
     this._status.textContent = "";
     delete this._status.dataset.verdict;
     const isService = who.kind === "cloud" || who.kind === "url";
-    this._details.hidden = !["server", "cloud", "url", "download"].includes(who.kind);
+    if (["server", "cloud", "url", "download"].includes(who.kind)) this._choices.querySelector(".choice:has(:checked)").after(this._details);
+    else this._details.remove();
     this._url.hidden = who.kind !== "url";
     for (const one of [this._variable, this._key]) one.hidden = !isService;
     this._model.hidden = this._test.hidden = who.kind === "download";

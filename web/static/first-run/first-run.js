@@ -11,20 +11,29 @@ import { VoiceStep } from "./voice-step.js";
 /**
  * @typedef {object} FirstRunContext what the steps share
  * @property {{writable: boolean}} offer see GET /v1/repartee/setup
- * @property {() => {language: string, voice: string}} browserSettings what this browser has chosen; "" for nothing
- * @property {(chosen: {language: string, voice: string}) => void} chooseForBrowser
+ * @property {{get: (name: string) => any, set: (name: string, value: any) => void}} choices of this browser; undefined is the server's
  * @property {(saved: object) => void} report the answer of POST /v1/repartee/setup/save
  */
 
 export class FirstRun {
-  /** @param {{browserSettings: FirstRunContext["browserSettings"], chooseForBrowser: FirstRunContext["chooseForBrowser"]}} settings */
-  constructor(settings) {
-    this._settings = settings;
+  /** @param {FirstRunContext["choices"]} choices */
+  constructor(choices) {
+    this._choices = choices;
     this._dialog = byId("first-run");
     this._steps = [];
     this._at = 0;
     this._dialog.addEventListener("keydown", (event) => event.stopPropagation()); // no shortcuts of the page
+    this._dialog.addEventListener("cancel", (event) => {
+      if (!this._steps[this._at]) return;
+      event.preventDefault();
+      this._leave();
+    });
     this._dialog.addEventListener("close", () => this._closed());
+    const again = this._makeButton("First steps", "first-run-again small", () => {
+      byId("settings-open").click(); // closes the settings
+      this.open();
+    });
+    byId("settings").append(again);
     if (!wasShown()) this.open({ unasked: true });
   }
 
@@ -34,7 +43,7 @@ export class FirstRun {
     if (this._dialog.open || (unasked && (!offer?.authorized || document.body.dataset.phase !== "idle"))) return;
     this._saved = null;
     this._changed = [];
-    const context = { ...this._settings, offer: offer ?? { writable: false }, report: (saved) => this._report(saved) };
+    const context = { choices: this._choices, offer: offer ?? { writable: false }, report: (saved) => this._report(saved) };
     this._steps = [new VoiceStep(context), new MicrophoneStep(), new AnswererStep(context), new KeepStep()];
     this._build();
     this._dialog.showModal();
@@ -42,8 +51,8 @@ export class FirstRun {
   }
 
   _report(saved) {
-    this._saved = saved;
-    this._changed.push(...saved.changed);
+    this._saved = { ...saved, private: saved.private || Boolean(this._saved?.private) };
+    this._changed = [...new Set([...this._changed, ...saved.changed])];
   }
 
   _build() {
@@ -51,7 +60,7 @@ export class FirstRun {
     this._progress = makeElement("p", { class: "progress" });
     this._body = makeElement("div", { class: "body" });
     this._error = makeElement("p", { class: "error", role: "alert" });
-    this._all = this._makeButton("Skip all", "quiet", () => this._dialog.close());
+    this._all = this._makeButton("Skip all", "quiet", () => this._leave());
     this._back = this._makeButton("Back", "quiet", () => this._show(this._at - 1));
     this._skip = this._makeButton("Skip", "quiet", () => this._show(this._at + 1));
     this._next = this._makeButton("Next", "primary", () => this._goOn());
@@ -115,6 +124,12 @@ export class FirstRun {
     for (const name of saved?.overridden ?? []) lines.push(makeElement("p", { text: `But the environment variable ${name} is set and replaces it.` }));
     if (saved?.missing.length) lines.push(makeElement("p", { text: "Still missing:" }), makeElement("ul", {}, ...saved.missing.map((text) => makeElement("li", { text }))));
     return makeElement("div", { class: "step" }, ...lines);
+  }
+
+  /** Closes the dialog; what was written is said first. */
+  _leave() {
+    if (this._changed.length) this._show(this._steps.length);
+    else this._dialog.close();
   }
 
   _closed() {

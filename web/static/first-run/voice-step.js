@@ -39,7 +39,7 @@ export class VoiceStep {
       return;
     }
     const { language } = this._settings;
-    const chosen = this._context.browserSettings().language || language.default;
+    const chosen = this._context.choices.get("language") ?? language.default;
     this._language.replaceChildren(...language.choices.map(({ code, name }) => makeElement("option", { value: code, text: name })));
     this._language.value = language.choices.some(({ code }) => code === chosen) ? chosen : language.default;
     this._drawVoices();
@@ -56,7 +56,10 @@ export class VoiceStep {
     const voice = this._chosen();
     if (!this._settings || !voice) return;
     const language = this._language.value;
-    this._context.chooseForBrowser({ language, voice });
+    const { language: ownLanguage, voice: ownVoice } = this._settings;
+    const isOwn = language === ownLanguage.default;
+    this._context.choices.set("language", isOwn ? undefined : language);
+    this._context.choices.set("voice", isOwn && voice === ownVoice.default ? undefined : voice);
     if (this._context.offer.writable) this._context.report(await setup("save", { language, voice }));
   }
 
@@ -69,7 +72,7 @@ export class VoiceStep {
     const spoken = this._language.value;
     const voices = voice.choices.filter((one) => !one.language || one.language === spoken);
     if (!voices.length) voices.push({ name: voice.default, language: spoken });
-    const before = this._context.browserSettings().voice || voice.default;
+    const before = this._context.choices.get("voice") ?? voice.default;
     const chosen = voices.some(({ name }) => name === before) ? before : voices[0].name;
     this._voices.replaceChildren(...voices.map(({ name }) => this._row(name, name === chosen)));
     const better = voice.not_installed?.[spoken];

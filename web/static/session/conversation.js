@@ -111,6 +111,11 @@ export class Conversation {
     }
   }
 
+  /** Removes all items, because the server sends them again. */
+  clear() {
+    for (const item of [...this.items]) this.remove(item.id);
+  }
+
   /** Returns the item of this id, created if it is new, after writing `fields` into it. */
   put(id, fields) {
     let item = this.item(id);
@@ -248,12 +253,13 @@ function addItem(conversation, item, previous) {
     conversation.remove(PENDING);
     const known = conversation.item(item.id);
     const inProgress = (item.content ?? []).some((part) => part.transcript === null); // its transcript follows
-    conversation.put(item.id, { role: "user", spoken: !typed, inProgress, speechStopped: false, text: text || known?.text || "" });
+    conversation.put(item.id, { role: "user", spoken: known?.spoken ?? !typed, inProgress, speechStopped: false, text: text || known?.text || "" });
     if (!known) moveAfter(conversation, item.id, previous);
   } else if (item.role === "assistant") {
     if (!conversation.item(item.id)) {
       const put = conversation.put(item.id, { role: "assistant", text, words: splitWords(text) });
       put.played = put.words.length; // from a history, which contains only what was heard
+      put.interrupted = item.status === "incomplete";
     }
     moveAfter(conversation, item.id, previous); // to the place where its response began
   }

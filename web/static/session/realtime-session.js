@@ -2,6 +2,7 @@
 
 import { CaptureTimeline } from "../audio/capture-timeline.js";
 import { fromBase64 } from "../audio/pcm.js";
+import { putMessage } from "../history/messages.js";
 import { TurnLog } from "../timing/turn-log.js";
 import { endsConnection } from "./close-reasons.js";
 import { Conversation } from "./conversation.js";
@@ -13,8 +14,9 @@ import { ReplyPlayback } from "./reply-playback.js";
  *
  * Events: `phase`; `items` (conversation.changed is not empty); `turn` (detail: the Turn); `session` (detail: the
  * server's session object); `notice` (detail: one sentence); `other-language` (detail: code of the language that was
- * heard); `input-level` and `output-level` (detail: {level}, dBFS);
- * `problem` (detail: {problem, message}), `resolved` (detail: the name of a problem that is over), `ended`.
+ * heard); `kept` (detail: {id, kept}: whether the server keeps the conversation); `input-level` and `output-level`
+ * (detail: {level}, dBFS); `problem` (detail: {problem, message}), `resolved` (detail: the name of a problem that is
+ * over), `ended`.
  */
 export class RealtimeSession extends EventTarget {
   /**
@@ -39,6 +41,8 @@ export class RealtimeSession extends EventTarget {
     this._open = false; // the server has created or resumed the session on this connection
     this._wasOpen = false; // it did so on this or an earlier connection
     this._resumeToken = null;
+    /** @type {{browser: string, id?: string} | null} where the server keeps the conversation; null: it does not */
+    this.keeping = null;
     this._turnDetection = undefined; // the server's default
     this._response = null; // id of the reply in progress
     this._stoppedResponse = null; // id of the reply that the user stopped
@@ -70,6 +74,28 @@ export class RealtimeSession extends EventTarget {
     const from = turn?.released_s ?? turn?.captured_s ?? turn?.typed_s ?? null;
     if (this.phase !== "thinking" || from === null || turn.leaves_s !== null) return null;
     return (this.audio.context.currentTime - from) * 1000;
+  }
+
+  /** Resumes a session of this page before it was reloaded, if the server still has it. Call it before `start`. */
+  resumeFrom(token) {
+    this._resumeToken = token;
+  }
+
+  /** @param {{browser: string, id?: string} | null} keeping see the attribute; takes effect at once */
+  setKeeping(keeping) {
+    this.keeping = keeping;
+    if (this._open) this._sendSessionUpdate();
+  }
+
+  /** Continues a conversation whose messages only this browser has. @param {import("../history/messages.js").Message[]} messages */
+  addPast(messages) {
+    messages.forEach((message, n) => {
+      const id = `past_${n + 1}`;
+      putMessage(this.conversation, id, message);
+      const content = [{ type: message.role === "user" ? "input_text" : "output_text", text: message.text }];
+      this.connection.send({ type: "conversation.item.create", item: { id, type: "message", role: message.role, content } });
+    });
+    this._emit("items");
   }
 
   /** Connects; everything else follows from events. */
@@ -205,9 +231,12 @@ export class RealtimeSession extends EventTarget {
     if (this._wasOpen && !resumed) {
       this.audio.output.reset();
       this.turns.startConversation();
-      this.conversation.startAnother();
       this._response = this._stoppedResponse = null;
-      this._emit("problem", { problem: "not-kept", message: "" });
+      if (this.keeping?.id) this.conversation.clear(); // the server keeps it and sends it again
+      else {
+        this.conversation.startAnother();
+        this._emit("problem", { problem: "not-kept", message: "" });
+      }
     }
     if (resumed) this.conversation.resumed();
     if (resumed) this._captureTimeline.dropAfter(session.repartee.heard_ms);
@@ -233,11 +262,16 @@ export class RealtimeSession extends EventTarget {
 
   _sendSessionUpdate() {
     const turnDetection = this.pushToTalk.enabled ? null : this._turnDetection;
-    const session = { type: "realtime", repartee: { duck: true, playout: true, listening_sounds: true, markup: true } };
+    const session = { type: "realtime", repartee: { duck: true, playout: true, listening_sounds: true, markup: true, reloads: true, conversation: this.keeping } };
     if (this._wakePhrase || this._wakeSent) session.repartee.wake_phrase = this._wakePhrase || null;
     this._wakeSent ||= this._wakePhrase !== "";
     if (turnDetection !== undefined) session.audio = { input: { turn_detection: turnDetection } };
     this.connection.send({ type: "session.update", session: this.withChoices(session) });
+  }
+
+  _conversationKept({ id, kept }) {
+    if (kept && this.keeping) this.keeping = { ...this.keeping, id };
+    this._emit("kept", { id, kept });
   }
 
   _speechStarted() {
@@ -392,6 +426,7 @@ const SERVER_EVENTS = {
   "repartee.listening_sound": (client, { audio }) => client.audio.output.playSound(fromBase64(audio)),
   "repartee.listening_sound_stopped": (client) => client.audio.output.stopSound(),
   "repartee.trace": (client, event) => client._addTrace(event),
+  "repartee.conversation": (client, event) => client._conversationKept(event),
   "repartee.notice": (client, { text, language }) => (language ? client._emit("other-language", language) : client._emit("notice", text)),
   "error": (client, { error }) => client._handleError(error),
 };

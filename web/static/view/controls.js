@@ -52,9 +52,9 @@ export class Controls {
     addEventListener("blur", () => actions.releaseKey()); // the key may be released in another window
   }
 
-  /** @param {{running: boolean, muted: boolean, pushToTalk: boolean, held: boolean, phase: string}} state */
-  draw({ running, muted, pushToTalk, held, phase }) {
-    byId("start-label").replaceChildren(running ? "End" : "Start", makeElement("span", { class: "more", text: " conversation" }));
+  /** @param {{running: boolean, muted: boolean, pushToTalk: boolean, held: boolean, phase: string, continues: boolean}} state `continues`: the next start continues the conversation shown */
+  draw({ running, muted, pushToTalk, held, phase, continues }) {
+    byId("start-label").replaceChildren(running ? "End" : continues ? "Continue" : "Start", makeElement("span", { class: "more", text: " conversation" }));
     byId("start").classList.toggle("running", running);
     setEnabled("mute", running);
     setEnabled("interrupt", running && ["speaking", "thinking"].includes(phase));
@@ -173,7 +173,7 @@ export class Controls {
     byId("settings").hidden = !open;
     byId("settings-open").setAttribute("aria-expanded", String(open));
     const options = { preventScroll: true }; // the panel is visible at every scroll position
-    if (open) (byId("settings").querySelector("select:enabled") ?? byId("settings-close")).focus(options);
+    if (open) byId("settings-close").focus(options);
     else if (byId("settings").contains(document.activeElement) || document.activeElement === document.body) byId("settings-open").focus(options);
   }
 

@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 from program import repartee
+from rich.console import Console
 
+from assistant.commands.service import command
+from assistant.commands.service.command import Service, Wish
 from assistant.commands.service.environment_file import parsed, read_environment
-from assistant.commands.service.plan import ServiceError
+from assistant.commands.service.plan import ServiceError, Step
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the commands of systemd")
 
@@ -208,6 +211,18 @@ def test_run_gives_a_command_the_variables_of_the_file(home: Path) -> None:
     assert "9000" in shown
     assert stat.S_IMODE(log.stat().st_mode) == 0o600
     assert service(home, "run", "--", "config", "--set=x=1").returncode == 2
+
+
+def test_command_that_needs_time_is_repeated(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "RETRY_S", 0.01)
+    later = home / "later"
+    later.write_text(f'#!/bin/sh\necho x >> "{home}/tries"\n[ $(wc -l < "{home}/tries") -ge 3 ]\n')
+    later.chmod(0o755)
+    one = Service(Wish(), {"HOME": str(home)}, Console())
+    one.run_steps([Step((str(later),), tries=5)])
+    assert (home / "tries").read_text().count("x") == 3
+    with pytest.raises(ServiceError, match=r"^systemd refused"):
+        one.run_steps([Step(("false",), tries=2)])
 
 
 def test_environment_file_is_parsed() -> None:

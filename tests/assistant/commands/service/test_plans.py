@@ -168,6 +168,7 @@ def test_launchd_commands_are_exactly_these() -> None:
     assert [argv(steps) for steps in (plan.install, plan.start)] == [[unload, load]] * 2
     assert [argv(steps) for steps in (plan.remove, plan.stop)] == [[unload]] * 2
     assert argv([plan.query]) == ["launchctl print gui/501/local.repartee"]
+    assert [step.tries for step in plan.start] == [1, 20]  # the agent is unloaded only after `bootout` has returned
 
 
 TASK = """\

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from assistant.commands.talk.controls import Floor
 from assistant.commands.talk.letters import big
-from assistant.commands.talk.panels import headline
+from assistant.commands.talk.panels import headline, latency, running
 from assistant.commands.talk.view import MAX_ENTRIES, Entry, View
 from assistant.events import (
     ChunkSpoken,
@@ -25,6 +25,7 @@ from assistant.events import (
     UserTurnCommitted,
 )
 from assistant.history.items import ItemId
+from assistant.trace.latency_summary import Latencies, LatencySummary
 from assistant.turns.events import Origin, ReplyId
 from bench.talk_picture import ENGINES, STATUS, WORD_MS, exchange, placed, record
 
@@ -161,9 +162,7 @@ def test_text_reply_is_joined_from_its_pieces() -> None:
 
 def test_running_latency_is_computed() -> None:
     view = told(*[TurnFinished(record(turn, {"endpoint_wait": ms})) for turn, ms in enumerate((250.0, 450.0, 700.0))])
-    assert view.latencies is not None
-    assert (view.latencies.turns, view.latencies.within) == (3, 2)
-    assert (view.latencies.p50_ms, view.latencies.p95_ms) == (450.0, 700.0)
+    assert view.latencies == LatencySummary(Latencies(3, 2, 450.0, 700.0))
     assert view.last is not None
     assert view.last.response_latency_ms == 700.0
 
@@ -171,8 +170,10 @@ def test_running_latency_is_computed() -> None:
 def test_failed_turn_is_not_in_the_running_latency() -> None:
     failed = replace(record(2, {"endpoint_wait": 300.0}), error="the endpoint failed")
     view = told(TurnFinished(record(1, {"endpoint_wait": 450.0})), TurnFinished(failed))
-    assert view.latencies is not None
-    assert (view.latencies.turns, view.latencies.within) == (1, 1)
+    assert view.latencies == LatencySummary(Latencies(1, 1, 450.0, 450.0), 1, Latencies(1, 1, 300.0, 300.0))
+    assert [line.plain for line in running(view.latencies)] == [
+        "p50 450 ms  p95 450 ms", "1 of 1 turn within 200–500 ms", "1 more failed, apology after 300 ms",
+    ]  # fmt: skip
     assert view.last == failed
     assert "failed, not counted" in headline(failed).plain
     assert "✓" not in headline(failed).plain
@@ -181,7 +182,16 @@ def test_failed_turn_is_not_in_the_running_latency() -> None:
 def test_failed_turn_is_reported_but_not_one_without_words() -> None:
     view = told(TurnFinished(record(3, {}, "failed")), TurnFinished(record(4, {}, "no words")))
     assert plain(view) == [("problem", "turn 3 failed: no reply was heard", "")]
-    assert (view.troubles, view.trouble_at, view.latencies) == (1, AT, None)
+    assert (view.troubles, view.trouble_at, view.latencies) == (1, AT, LatencySummary(failed=1))
+    assert latency(view, 60, None, brief=False).plain == "no turn has been answered yet\n1 failed"
+
+
+@pytest.mark.parametrize("brief", [True, False])
+def test_screen_has_no_percentiles_of_failed_turns_only(brief: bool) -> None:
+    view = told(TurnFinished(replace(record(1, {"endpoint_wait": 300.0}), error="the endpoint failed")))
+    shown = latency(view, 60, None, brief=brief).plain
+    assert "1 failed, apology after 300 ms" in shown
+    assert "p50" not in shown
 
 
 def test_fallback_is_reported_once() -> None:

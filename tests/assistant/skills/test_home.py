@@ -1,0 +1,485 @@
+"""Requests to a home are understood in every language, by the names of the home, however a recognizer writes them."""
+
+import asyncio
+import json
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+import pytest
+from service_server import recording
+from text_cases import text_cases
+
+from assistant.config.home_settings import HomeSection
+from assistant.home import Device, HomeFault, HomeState, ServiceCall
+from assistant.home.states import home_state
+from assistant.skills import HomeAction, SkillAnswer, SkillContext
+from assistant.skills.home import HomeSkill
+from assistant.skills.language import LANGUAGES, read_yaml
+from assistant.skills.skills import Skills
+
+NOW = datetime(2026, 11, 20, 22, 43, tzinfo=UTC)
+ALL = HomeSection(allow="lock garage").used_kinds
+
+# entity, name and area in German, French and Spanish; the English home is the recorded one
+HOMES: dict[str, list[tuple[str, str, str, str]]] = {
+    "de": [
+        ("light.kitchen", "Küchenlicht", "off", "Küche"),
+        ("light.floor", "Stehlampe", "on", "Wohnzimmer"),
+        ("light.read", "Leselampe", "off", "Wohnzimmer"),
+        ("climate.living", "Heizung", "heat", "Wohnzimmer"),
+        ("sensor.bed", "Schlafzimmer Temperatur", "19.4", "Schlafzimmer"),
+        ("scene.movie", "Filmabend", "unknown", ""),
+        ("media_player.tv", "Fernseher", "playing", "Wohnzimmer"),
+        ("switch.coffee", "Kaffeemaschine", "off", "Küche"),
+        ("cover.blinds", "Rollladen", "open", "Küche"),
+    ],
+    "fr": [
+        ("light.kitchen", "Plafonnier cuisine", "off", "Cuisine"),
+        ("light.floor", "Lampadaire", "on", "Salon"),
+        ("light.read", "Lampe de lecture", "off", "Salon"),
+        ("climate.living", "Chauffage salon", "heat", "Salon"),
+        ("sensor.bed", "Température chambre", "19.4", "Chambre"),
+        ("scene.movie", "Soirée film", "unknown", ""),
+        ("media_player.tv", "Télévision", "playing", "Salon"),
+        ("switch.coffee", "Cafetière", "off", "Cuisine"),
+        ("cover.blinds", "Volets", "open", "Cuisine"),
+    ],
+    "es": [
+        ("light.kitchen", "Luz de la cocina", "off", "Cocina"),
+        ("light.floor", "Lámpara de pie", "on", "Salón"),
+        ("light.read", "Lámpara de lectura", "off", "Salón"),
+        ("climate.living", "Calefacción", "heat", "Salón"),
+        ("sensor.bed", "Temperatura dormitorio", "19.4", "Dormitorio"),
+        ("scene.movie", "Noche de cine", "unknown", ""),
+        ("media_player.tv", "Televisor", "playing", "Salón"),
+        ("switch.coffee", "Cafetera", "off", "Cocina"),
+        ("cover.blinds", "Persiana", "open", "Cocina"),
+    ],
+}
+FLOORS = {
+    "de": [("Erdgeschoss", ["Küche", "Wohnzimmer"]), ("Obergeschoss", ["Schlafzimmer"])],
+    "fr": [("Rez-de-chaussée", ["Cuisine", "Salon"]), ("Étage", ["Chambre"])],
+    "es": [("Planta baja", ["Cocina", "Salón"]), ("Planta alta", ["Dormitorio"])],
+}
+ATTRIBUTES: dict[str, dict[str, object]] = {
+    "climate": {"current_temperature": 20.5, "temperature": 20, "min_temp": 7, "max_temp": 30},
+    "sensor": {"device_class": "temperature"},
+}
+
+
+@dataclass
+class QuietHome:
+    """A home whose devices are known and that is never called."""
+
+    state: HomeState | None
+    fault: HomeFault | None = None
+    kinds: frozenset[str] = HomeSection().used_kinds
+    refreshed: int = 0
+
+    def act(self, *_calls: object) -> "asyncio.Task[HomeFault | None]":
+        raise AssertionError("only a committed turn acts")
+
+    def refresh_soon(self) -> None:
+        self.refreshed += 1
+
+    async def aclose(self) -> None:
+        pass
+
+
+def recorded(kinds: frozenset[str] = HomeSection().used_kinds) -> HomeState:
+    found = home_state(json.loads(recording("home_states")), json.loads(recording("home_places")), kinds)
+    assert found is not None
+    return found
+
+
+def home_of(code: str) -> HomeState:
+    if code == "en":
+        return recorded()
+    states = [
+        {
+            "entity_id": entity,
+            "state": state,
+            "attributes": {"friendly_name": name, **ATTRIBUTES.get(entity.partition(".")[0], {})},
+        }
+        for entity, name, state, _area in HOMES[code]
+    ]
+    areas = dict.fromkeys(area for *_, area in HOMES[code] if area)
+    places = {
+        "areas": [{"name": area, "entities": [one[0] for one in HOMES[code] if one[3] == area]} for area in areas],
+        "floors": [{"name": floor, "areas": on_it} for floor, on_it in FLOORS[code]],
+    }
+    found = home_state(states, places, HomeSection().used_kinds)
+    assert found is not None
+    return found
+
+
+LOADED: dict[str, tuple[Skills, QuietHome]] = {}
+
+
+def ask(code: str, said: str, **context: object) -> SkillAnswer | None:
+    if code not in LOADED:
+        home = QuietHome(home_of(code))
+        LOADED[code] = Skills([HomeSkill(home)]), home
+        LOADED[code][0].load(code)
+    return LOADED[code][0].answer(said, SkillContext(NOW, language=code, **context))  # type: ignore[arg-type]
+
+
+def ask_home(home: QuietHome, said: str, code: str = "en") -> SkillAnswer | None:
+    skills = Skills([HomeSkill(home)])
+    skills.load(code)
+    return skills.answer(said, SkillContext(NOW, language=code))
+
+
+def calls_of(answer: SkillAnswer | None) -> list[str]:
+    """Returns the calls as "turn_on light.a light.b brightness_pct=30"."""
+    if answer is None or not isinstance(answer.effect, HomeAction):
+        return []
+    return [
+        " ".join([call.service, *call.targets, *(f"{name}={value}" for name, value in call.data)])
+        for call in answer.effect.calls
+    ]
+
+
+DOWNSTAIRS = {
+    code: ["turn_off light.kitchen light.floor light.read", "turn_off media_player.tv", "turn_off switch.coffee"]
+    for code in HOMES
+} | {
+    "en": [
+        "turn_off light.kitchen light.floor_lamp light.living_room_reading",
+        "turn_off switch.coffee",
+        "turn_off media_player.living_room_tv media_player.kitchen",
+    ]
+}
+
+
+@text_cases(
+    ("code", "said", "text", "calls"),
+    [
+        ("en", "Turn on the kitchen light.", "Kitchen light on.", ["turn_on light.kitchen"]),
+        ("en", "turn the kitchen lights on, please", "Kitchen light on.", ["turn_on light.kitchen"]),
+        ("en", "turn on the kichen light", "Kitchen light on.", ["turn_on light.kitchen"]),
+        ("en", "KITCHEN LIGHT ON", "Kitchen light on.", ["turn_on light.kitchen"]),
+        ("en", "turn on the floorlamp", "Floor lamp on.", ["turn_on light.floor_lamp"]),
+        (
+            "en",
+            "dim the living room to 30 percent",
+            "Living room at thirty percent.",
+            ["turn_on light.floor_lamp light.living_room_reading brightness_pct=30"],
+        ),
+        (
+            "en",
+            "set the floor lamp to fifty percent",
+            "Floor lamp at fifty percent.",
+            ["turn_on light.floor_lamp brightness_pct=50"],
+        ),
+        ("en", "set the floor lamp to 0%", "Floor lamp at zero percent.", ["turn_off light.floor_lamp"]),
+        (
+            "en",
+            "set the living room heating to twenty-one degrees",
+            "Living room heating set to twenty-one degrees.",
+            ["set_temperature climate.living_room temperature=21.0"],
+        ),
+        (
+            "en",
+            "set the temperature in the bedroom to 18.5 degrees",
+            "Bedroom set to eighteen point five degrees.",
+            ["set_temperature climate.bedroom temperature=18.5"],
+        ),
+        (
+            "en",
+            "turn up the heating in the bedroom",
+            "Heating in the bedroom set to nineteen degrees.",
+            ["set_temperature climate.bedroom temperature=19.0"],
+        ),
+        ("en", "what's the temperature in the bedroom", "Nineteen point four degrees.", []),
+        ("en", "how warm is it in the living room", "Twenty point five degrees.", []),
+        ("en", "start movie night", "Movie night started.", ["turn_on scene.movie_night"]),
+        ("en", "run good morning", "Good morning started.", ["turn_on script.good_morning"]),
+        ("en", "pause the music", "Paused.", ["media_pause media_player.living_room_tv"]),
+        ("en", "next song", "Next one.", ["media_next_track media_player.living_room_tv"]),
+        (
+            "en",
+            "set the volume of the tv to 20 percent",
+            "Living room TV at twenty percent.",
+            ["volume_set media_player.living_room_tv volume_level=0.2"],
+        ),
+        ("en", "turn everything off downstairs", "Everything downstairs off.", DOWNSTAIRS["en"]),
+        ("en", "close the blinds", "Blinds closing.", ["close_cover cover.kitchen_blinds"]),
+        (
+            "en",
+            "set the floor lamp to warm white",
+            "Floor lamp in warm white.",
+            ["turn_on light.floor_lamp color_temp_kelvin=2700"],
+        ),
+        ("en", "is the kitchen light on", "No.", []),
+        ("en", "is the floor lamp on?", "Yes.", []),
+        ("de", "Mach das Licht in der Küche an", "Licht in der Küche an.", ["turn_on light.kitchen"]),
+        ("de", "Schalte das Küchenlicht an.", "Küchenlicht an.", ["turn_on light.kitchen"]),
+        (
+            "de",
+            "Dimme das Wohnzimmer auf 30 Prozent",
+            "Wohnzimmer auf dreißig Prozent.",
+            ["turn_on light.floor light.read brightness_pct=30"],
+        ),
+        (
+            "de",
+            "Stell die Heizung auf einundzwanzig Grad",
+            "Heizung auf einundzwanzig Grad gestellt.",
+            ["set_temperature climate.living temperature=21.0"],
+        ),
+        ("de", "Wie warm ist es im Schlafzimmer?", "Neunzehn Komma vier Grad.", []),
+        ("de", "Starte Filmabend", "Filmabend gestartet.", ["turn_on scene.movie"]),
+        ("de", "Pausiere die Musik", "Pausiert.", ["media_pause media_player.tv"]),
+        ("de", "Mach unten alles aus", "Unten alles aus.", DOWNSTAIRS["de"]),
+        ("de", "Mach die Kaffemaschine an", "Kaffeemaschine an.", ["turn_on switch.coffee"]),
+        ("de", "Wohnzimmerlampen aus", "Wohnzimmerlampen aus.", ["turn_off light.floor light.read"]),
+        ("de", "Ist das Küchenlicht an?", "Nein.", []),
+        ("fr", "Allume la lumière de la cuisine", "Allumé : lumière de la cuisine.", ["turn_on light.kitchen"]),
+        (
+            "fr",
+            "Tamise le salon à 30 %",
+            "Salon à trente pour cent.",
+            ["turn_on light.floor light.read brightness_pct=30"],
+        ),
+        (
+            "fr",
+            "Mets le chauffage à vingt et un degrés",
+            "Chauffage à vingt et un degrés.",
+            ["set_temperature climate.living temperature=21.0"],
+        ),
+        ("fr", "Quelle est la température dans la chambre ?", "Dix-neuf virgule quatre degrés.", []),
+        ("fr", "Lance soirée film", "Lancé : Soirée film.", ["turn_on scene.movie"]),
+        ("fr", "Mets la musique en pause", "En pause.", ["media_pause media_player.tv"]),
+        ("fr", "Éteins tout en bas", "Éteint : tout en bas.", DOWNSTAIRS["fr"]),
+        ("fr", "allume la cafetiere", "Allumé : Cafetière.", ["turn_on switch.coffee"]),
+        ("es", "Enciende la luz de la cocina", "Encendido: Luz de la cocina.", ["turn_on light.kitchen"]),
+        (
+            "es",
+            "Pon el salón al 30 por ciento",
+            "Salón al treinta por ciento.",
+            ["turn_on light.floor light.read brightness_pct=30"],
+        ),
+        (
+            "es",
+            "Pon la calefacción a veinte grados",
+            "Calefacción a veinte grados.",
+            ["set_temperature climate.living temperature=20.0"],
+        ),
+        ("es", "¿Qué temperatura hace en el dormitorio?", "Diecinueve coma cuatro grados.", []),
+        ("es", "Activa noche de cine", "Activado: Noche de cine.", ["turn_on scene.movie"]),
+        ("es", "Pausa la música", "En pausa.", ["media_pause media_player.tv"]),
+        ("es", "Apaga todo abajo", "Apagado: todo abajo.", DOWNSTAIRS["es"]),
+        ("es", "¿Está encendida la lámpara de pie?", "Sí.", []),
+    ],
+    columns=(0, 1),
+)
+def test_request_is_understood(code: str, said: str, text: str, calls: list[str]) -> None:
+    answer = ask(code, said)
+    assert answer is not None
+    assert (answer.text, calls_of(answer)) == (text, calls)
+    assert (answer.skill, answer.missing, answer.failed) == ("home", False, False)
+
+
+@text_cases(
+    ("said", "text"),
+    [
+        (
+            "turn on the light",
+            "Which one do you mean: Kitchen light, Floor lamp, Reading lamp, or another one?",
+        ),
+        ("set the thermostat to 21", "Which one do you mean: Living room heating or Bedroom heating?"),
+        ("turn on the attic light", "Attic light is not reachable."),
+        ("set the living room heating to 40 degrees", "Living room heating can be set to between seven and thirty."),
+        ("dim the living room to 130 percent", "Living room can be set to between zero and one hundred."),
+        ("play the music", "Nothing is playing."),
+        (
+            "unlock the front door",
+            "I am not allowed to do that: front door. To allow it, set home.allow in the configuration.",
+        ),
+        (
+            "open the garage door",
+            "I am not allowed to do that: garage door. To allow it, set home.allow in the configuration.",
+        ),
+    ],
+    columns=(0,),
+)
+def test_request_that_cannot_be_done_says_why(said: str, text: str) -> None:
+    answer = ask("en", said)
+    assert answer is not None
+    assert (answer.text, calls_of(answer)) == (text, [])
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "turn it off",
+        "what is the temperature in paris",
+        "play despacito",
+        "is it possible",
+        "is the earth round",
+        "tell me a story about a dragon",
+        "start a conversation about lights",
+        "the party is on",
+        "what's going on",
+        "open a bottle of wine",
+    ],
+)
+def test_other_sentence_is_not_for_the_home(said: str) -> None:
+    answer = ask("en", said)
+    assert answer is None or answer.missing or answer.skill != "home"
+    assert calls_of(answer) == []
+
+
+def test_unknown_device_is_left_to_a_language_model() -> None:
+    answer = ask("en", "turn on the flux capacitor")
+    assert answer is not None
+    assert (answer.text, answer.missing) == ("I don't find flux capacitor in your home.", True)
+
+
+def test_unknown_device_does_not_count_as_a_complete_sentence() -> None:
+    ask("en", "hello")
+    skills, _ = LOADED["en"]
+    unknown, known = skills.match("turn on the sofa"), skills.match("turn on the kitchen light")
+    assert unknown is not None
+    assert known is not None
+    assert (unknown.open_ended, known.open_ended) == (True, False)
+
+
+def test_allowed_lock_and_garage_are_used() -> None:
+    home = QuietHome(recorded(ALL), kinds=ALL)
+    assert calls_of(ask_home(home, "unlock the front door")) == ["unlock lock.front_door"]
+    assert calls_of(ask_home(home, "open the garage door")) == ["open_cover cover.garage"]
+    answer = ask_home(home, "is the front door locked")
+    assert answer is not None
+    assert answer.text == "Yes."
+
+
+def test_everything_off_never_means_locks_heating_or_garage() -> None:
+    home = QuietHome(recorded(ALL), kinds=ALL)
+    called = " ".join(calls_of(ask_home(home, "turn everything off")))
+    assert "light.floor_lamp" in called
+    assert not any(domain in called for domain in ("lock.", "climate.", "cover.", "scene."))
+
+
+def test_only_what_changes_is_undone() -> None:
+    answer = ask("en", "turn on the living room lights")
+    assert answer is not None
+    assert isinstance(answer.effect, HomeAction)
+    assert answer.effect.undo == (ServiceCall("light", "turn_off", ("light.living_room_reading",)),)
+
+
+def test_telephone_caller_has_no_home() -> None:
+    answer = ask("en", "turn on the kitchen light", at_home=False)
+    assert answer is not None
+    assert answer.missing
+    assert answer.effect is None
+
+
+@pytest.mark.parametrize(
+    ("fault", "text"),
+    [
+        ("unreachable", "I can't reach your home."),
+        ("unauthorized", "Your home does not accept my token. Please check it."),
+        ("not_found", "Your home refuses that."),
+        (None, "Your home does not answer."),
+    ],
+)
+def test_home_that_was_never_read_is_a_failure(fault: HomeFault | None, text: str) -> None:
+    home = QuietHome(None, fault)
+    answer = ask_home(home, "turn on the kitchen light")
+    assert answer is not None
+    assert (answer.text, answer.failed) == (text, True)
+    assert ask_home(home, "turn it off") is None
+
+
+def test_names_are_read_again_after_a_change() -> None:
+    home = QuietHome(recorded())
+    skills = Skills([HomeSkill(home)])
+    skills.load()
+    context = SkillContext(NOW)
+    said = "turn on the sofa light"
+    first = skills.answer(said, context)
+    assert first is not None
+    assert first.missing
+    assert home.state is not None
+    added = Device("light.sofa", "Sofa light", "off", "light")
+    home.state = replace(home.state, devices=(*home.state.devices, added), names_key=1)
+    assert calls_of(skills.answer(said, context)) == ["turn_on light.sofa"]
+
+
+def test_same_names_in_two_areas_are_asked_with_the_area() -> None:
+    devices = [Device(f"light.{area}", "Lamp", "off", "light", area) for area in ("Hall", "Office")]
+    home = QuietHome(HomeState(tuple(devices), ("Hall", "Office"), (), 2))
+    answer = ask_home(home, "turn on the lamp")
+    assert answer is not None
+    assert answer.text == "Which one do you mean: Lamp (Hall) or Lamp (Office)?"
+    assert calls_of(ask_home(home, "turn on the lamp in the office")) == ["turn_on light.Office"]
+
+
+def test_names_with_numbers_and_braces_are_found() -> None:
+    devices = (Device("light.one", "Lamp 1", "off", "light"), Device("light.two", "Lamp 2 {x}", "off", "light"))
+    home = QuietHome(HomeState(devices, (), (), 3))
+    assert calls_of(ask_home(home, "turn on lamp one")) == ["turn_on light.one"]
+    answer = ask_home(home, "turn on lamp two x")
+    assert calls_of(answer) == ["turn_on light.two"]
+    assert answer is not None
+    assert answer.text == "Lamp 2 {x} on."
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_languages_have_the_same_home_and_weather_intents(code: str) -> None:
+    for name in ("home", "weather"):
+        assert set(read_yaml(code, name)["intents"]) == set(read_yaml("en", name)["intents"])
+    assert set(read_yaml(code, "home_words")) == set(read_yaml("en", "home_words"))
+
+
+def test_speech_has_the_home_read_again() -> None:
+    home = QuietHome(recorded())
+    Skills([HomeSkill(home)]).refresh()
+    assert home.refreshed == 1
+
+
+@text_cases(
+    ("code", "request_", "said", "calls"),
+    [
+        ("en", "turn on the light", "the floor lamp", ["turn_on light.floor_lamp"]),
+        ("en", "dim the lamp to 20 percent", "the bedroom one", []),
+        ("en", "turn on the light", "Kitchen light, please.", ["turn_on light.kitchen"]),
+        ("en", "turn on the light", "tell me a story", []),
+        ("de", "Mach das Licht an", "Die Leselampe", ["turn_on light.read"]),
+        ("fr", "Allume la lumière", "le lampadaire", ["turn_on light.floor"]),
+        ("es", "Enciende la luz", "la lámpara de lectura", ["turn_on light.read"]),
+    ],
+    columns=(0, 2),
+)
+def test_answer_to_the_question_which_device_is_understood(
+    code: str, request_: str, said: str, calls: list[str]
+) -> None:
+    question = ask(code, request_)
+    assert question is not None
+    answer = ask(code, said, last_reply=question.text, last_request=request_)
+    assert calls_of(answer) == calls
+    assert calls_of(ask(code, said, last_reply="Hello.", last_request=request_)) == []
+
+
+@text_cases(
+    ("code", "said", "text"),
+    [
+        ("es", "pon la calefacción a 21 grados", "Calefacción a veintiún grados."),
+        ("es", "pon la calefacción a 21,5 grados", "Calefacción a veintiuno coma cinco grados."),
+        ("de", "stell die Heizung auf 21 Grad", "Heizung auf einundzwanzig Grad gestellt."),
+    ],
+    columns=(0, 1),
+)
+def test_temperature_agrees_with_its_number(code: str, said: str, text: str) -> None:
+    answer = ask(code, said)
+    assert answer is not None
+    assert answer.text == text
+
+
+@pytest.mark.parametrize(("state", "text"), [("1.0", "One degree."), ("-1", "Minus one degrees."), ("?", None)])
+def test_one_degree_is_singular(state: str, text: str | None) -> None:
+    shed = Device("sensor.shed", "Shed", state, "sensor", attributes={"device_class": "temperature"})
+    answer = ask_home(QuietHome(HomeState((shed,), (), (), 5)), "how cold is it in the shed")
+    assert answer is not None
+    assert answer.text == (text or "Shed has no thermometer.")

@@ -1,0 +1,88 @@
+/** The conversations that are kept in this browser only, in IndexedDB. */
+
+import { asJson, asMarkdown, folded } from "./messages.js";
+
+const DATABASE = "repartee";
+const CONVERSATIONS = "conversations";
+const MAX_CONVERSATIONS = 200; // beyond it the oldest are deleted
+const SNIPPET_CHARS = 120;
+const BLOCKED = "This browser stores nothing for this page. Allow storage for it, or keep conversations on the server.";
+
+export class BrowserStore {
+  place = "browser";
+  offered = true;
+
+  async list(query) {
+    const terms = folded(query).split(/\s+/).filter(Boolean);
+    const found = [];
+    for (const kept of (await this._all()).reverse()) {
+      const message = kept.messages.find(({ text }) => terms.every((term) => folded(text).includes(term)));
+      if (message || !terms.length) found.push({ ...kept, turns: kept.messages.filter(({ role }) => role === "user").length, found: terms.length ? snippet(message.text, terms[0]) : "" });
+    }
+    return { found, more: false };
+  }
+
+  async one(id) {
+    const kept = await this._use("readonly", (store) => store.get(id));
+    if (!kept) throw new Error("This conversation was deleted.");
+    return kept;
+  }
+
+  /** @param {"markdown" | "json"} format @returns {Promise<Blob>} */
+  async exported(id, format) {
+    const kept = await this.one(id);
+    return new Blob([format === "json" ? asJson(kept) : asMarkdown(kept)], { type: format === "json" ? "application/json" : "text/markdown" });
+  }
+
+  /** @param {import("./messages.js").Kept} kept stored in place of an earlier version of it */
+  async put(kept) {
+    await this._use("readwrite", (store) => store.put({ ...kept, changed_s: Date.parse(kept.changed_at) / 1000 }));
+    const all = await this._all();
+    for (const { id } of all.slice(0, -MAX_CONVERSATIONS)) await this.delete(id);
+  }
+
+  async delete(id) {
+    await this._use("readwrite", (store) => store.delete(id));
+  }
+
+  async deleteAll() {
+    await this._use("readwrite", (store) => store.clear());
+  }
+
+  /** @returns {Promise<import("./messages.js").Kept[]>} the oldest first */
+  async _all() {
+    return (await this._use("readonly", (store) => store.getAll())).sort((one, other) => one.changed_s - other.changed_s);
+  }
+
+  async _use(mode, act) {
+    this._database ??= open();
+    let database;
+    try {
+      database = await this._database;
+    } catch {
+      this._database = null;
+      throw new Error(BLOCKED);
+    }
+    return new Promise((resolve, reject) => {
+      const transaction = database.transaction(CONVERSATIONS, mode);
+      const request = act(transaction.objectStore(CONVERSATIONS));
+      transaction.oncomplete = () => resolve(request.result);
+      transaction.onabort = transaction.onerror = () => reject(new Error(BLOCKED));
+    });
+  }
+}
+
+function open() {
+  return new Promise((resolve, reject) => {
+    const request = indexedDB.open(DATABASE, 1);
+    request.onupgradeneeded = () => request.result.createObjectStore(CONVERSATIONS, { keyPath: "id" });
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = request.onblocked = () => reject(new Error(BLOCKED));
+  });
+}
+
+function snippet(text, term) {
+  const at = Math.max(0, folded(text).indexOf(term) - SNIPPET_CHARS / 3);
+  const begin = at ? text.lastIndexOf(" ", at) + 1 : 0;
+  return `${begin ? "…" : ""}${text.slice(begin, begin + SNIPPET_CHARS)}${begin + SNIPPET_CHARS < text.length ? "…" : ""}`;
+}

@@ -1,0 +1,58 @@
+/** The conversations that the server keeps for this browser. */
+
+import { storedToken } from "../view/preferences.js";
+import { browserSecret } from "./keeping.js";
+
+const TIMEOUT_MS = 8000;
+
+export class ServerStore {
+  place = "server";
+
+  /** @param {URL} url of /v1/repartee/conversations */
+  constructor(url) {
+    this._url = url;
+    /** Whether the server keeps conversations; null: not known yet. */
+    this.offered = null;
+  }
+
+  /** @param {string} query "" for the newest @param {number | null} before `changed_s` of the last one in the list so far */
+  async list(query, before = null) {
+    const { data, has_more, keeps } = await (await this._fetch("", { query, ...(before !== null && { before: String(before) }) })).json();
+    this.offered = keeps;
+    return { found: data, more: has_more };
+  }
+
+  async one(id) {
+    return (await this._fetch(`/${id}`)).json();
+  }
+
+  /** @param {"markdown" | "json"} format @returns {Promise<Blob>} */
+  async exported(id, format) {
+    return (await this._fetch(`/${id}/export`, { format })).blob();
+  }
+
+  async delete(id) {
+    await this._fetch(`/${id}`, {}, "DELETE");
+  }
+
+  async deleteAll() {
+    await this._fetch("", {}, "DELETE");
+  }
+
+  async _fetch(path, query = {}, method = "GET") {
+    const url = new URL(this._url.href + path);
+    for (const [name, value] of Object.entries(query)) if (value) url.searchParams.set(name, value);
+    const headers = { "Repartee-Browser": browserSecret() };
+    if (storedToken()) headers.Authorization = `Bearer ${storedToken()}`;
+    let response;
+    try {
+      response = await fetch(url, { method, headers, cache: "no-store", signal: AbortSignal.timeout(TIMEOUT_MS) });
+    } catch {
+      throw new Error("The server cannot be reached. Check that it runs, then try again.");
+    }
+    if (response.ok) return response;
+    const message = (await response.json().catch(() => null))?.error?.message;
+    if (response.status === 401) throw new Error("This server requires its token: start a conversation and enter it, then try again.");
+    throw new Error(message ? `${message[0].toUpperCase()}${message.slice(1)}` : `The server answered ${response.status}.`);
+  }
+}
