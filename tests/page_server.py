@@ -3,7 +3,7 @@
 import asyncio
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,8 @@ from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
 from assistant.storage.conversation_file import ConversationFile
+from web.access_control import AccessControl
+from web.page_api.setup import SetupParts
 
 RATE_HZ = 16_000
 PAGE_MODULES = Path(__file__).parent / "web" / "page_modules"
@@ -90,6 +92,7 @@ def page_server(
     answers: Sequence[str] = (),
     transcripts: Sequence[str] = ("what time is it",),
     conversations: ConversationFile | None = None,
+    make_setup: Callable[[AccessControl], SetupParts] | None = None,
 ) -> Iterator[Running]:
     """Runs a server with real engines and scripted transcripts.
 
@@ -108,7 +111,9 @@ def page_server(
             engine_loader = real_engines(traces, url, *also, transcripts=transcripts)
             origins = engine_loader.settings.server.origins
             server = await stack.enter_async_context(
-                session_server(engine_loader, allowed_origins=origins, conversations=conversations)
+                session_server(
+                    engine_loader, allowed_origins=origins, conversations=conversations, make_setup=make_setup
+                )
             )
             app = server.server.config.app
             assert isinstance(app, Starlette)

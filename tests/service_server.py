@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
+from assistant.home.names import folded
+
 RECORDINGS = Path(__file__).parent / "service_recordings"
 TOKEN = "ey.test-token.x"
 
@@ -86,7 +88,7 @@ class ServiceServer:
         if request.path.startswith("/api/"):
             return self._home(request)
         if request.path == "/v1/search":
-            name = request.query["name"].casefold()
+            name = folded(request.query["name"])
             known = {"paris", "springfield"}
             return Reply(recording(f"weather_{name}" if name in known else "weather_none"))
         return Reply(recording("weather_forecast")) if request.path == "/v1/forecast" else Reply(status=404)

@@ -6,6 +6,7 @@ Until a client asks, nothing of its conversation is written.
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -28,6 +29,9 @@ _log = logging.getLogger(__name__)
 
 MAX_CONTINUED = 500
 """Items of a kept conversation that the history gets; older ones stay in the file."""
+
+SETTLE_TIMEOUT_S = 5.0
+"""Longest wait of a client's next command for a kept conversation to be read."""
 
 NOT_OFFERED = "This server keeps no conversations (server.keep_conversations). Nothing was stored."
 GONE = "The conversation is no longer kept. This is a new one, without the text above."
@@ -55,15 +59,13 @@ class ConversationKeeper:
     _store: ConversationStore | None = None
     _names: set[str] = field(default_factory=set)  # of the running conversation
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
+    _ready: asyncio.Event = field(default_factory=asyncio.Event)  # no kept conversation is being read
+
+    def __post_init__(self) -> None:
+        self._ready.set()
 
     def configure(self, wanted: Keeping | None) -> None:
         """Begins, changes or ends the keeping as the client wants. Takes effect in `run`."""
-        if wanted is not None and self.file is None:
-            if wanted != self._wanted:
-                self.realtime.conversation_kept("", kept=False)
-                self.report(Problem(NOT_OFFERED, private=True))
-            self._wanted = wanted
-            return
         if wanted == self._wanted or (wanted and self._wanted and self._is_same(wanted, self._wanted)):
             return
         self._wanted = wanted
@@ -72,7 +74,15 @@ class ConversationKeeper:
             self._store = None
         if wanted is None:
             self.realtime.conversation_kept("", kept=False)
+        elif wanted.conversation:
+            self._ready.clear()
         self._changed.set()
+
+    async def settle(self) -> None:
+        """Waits until the kept conversation is in the history: what the client sends next follows it."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(SETTLE_TIMEOUT_S):
+                await self._ready.wait()
 
     def _is_same(self, wanted: Keeping, before: Keeping) -> bool:
         """Returns whether the running conversation is meant: by its id, or by none."""
@@ -91,6 +101,7 @@ class ConversationKeeper:
             store = None if self._wanted is None else await self._open(self._wanted)
             if self._changed.is_set():
                 continue
+            self._ready.set()
             self._store = store
             if store is None:
                 await self._changed.wait()
@@ -103,6 +114,8 @@ class ConversationKeeper:
     async def _open(self, wanted: Keeping) -> ConversationStore | None:
         """Returns the store of a new conversation, or of a kept one after adding its items to the history."""
         if self.file is None:
+            self.realtime.conversation_kept("", kept=False)
+            self.report(Problem(NOT_OFFERED, private=True))
             return None
         owner, kept = owner_of_browser(wanted.browser), None
         if wanted.conversation:

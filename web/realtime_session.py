@@ -261,6 +261,7 @@ class RealtimeSession:
             case UpdateSession():
                 ends_replies = command.config.kind != self._config.kind
                 self.configure(command.config)
+                await self.keeper.settle()
                 if ends_replies:  # it becomes a transcription session, and the greeting may be playing
                     self.session.cancel_reply(including_request=True)
                 self.realtime.session_updated(command, voice=command.config.chosen_voice or self.voice)

@@ -13,6 +13,7 @@ from typer.main import get_group
 
 from assistant.commands.cache import cache
 from assistant.commands.completion import COMPLETE, completion
+from assistant.commands.conversations import conversations
 from assistant.commands.engine_bench.cli import bench
 from assistant.commands.first_run.cli import init
 from assistant.commands.llm_endpoints.cli import endpoints
@@ -117,6 +118,7 @@ def serve(  # noqa: PLR0917 - each is an option of the command
     overrides: Overrides = None,
 ) -> None:
     """Start the server: talk from a web page, or from any client of the OpenAI Realtime protocol."""
+    from assistant.commands.first_run.hint import show_hint
     from assistant.commands.llm_endpoints.local_search import with_llm_choice
     from assistant.config.sources import Option
     from assistant.support.console import terminal
@@ -124,6 +126,7 @@ def serve(  # noqa: PLR0917 - each is an option of the command
 
     async def run() -> None:
         console = terminal()
+        show_hint(console, config, os.environ, [llm, overrides])
         chosen = await with_llm_choice(loaded, llm, console)
         await run_server(chosen, os.environ, console, insecure=insecure, config=config)
 
@@ -200,8 +203,10 @@ def talk(  # noqa: PLR0917 - each is an option of the command
         return
     if tls_fingerprint is not None or tls_ca is not None:
         raise ConfigError(["--tls-fingerprint and --tls-ca: add --server wss://…"])
+    from assistant.commands.first_run.hint import show_hint
     from assistant.commands.talk.command import talk as run_talk
 
+    show_hint(console, config, os.environ, [llm, overrides, wanted])
     asyncio.run(run_talk(loaded, os.environ, console, plain=plain, llm=llm, resume=wanted))
 
 
@@ -296,6 +301,7 @@ app.add_typer(models, name="models")
 app.add_typer(bench, name="bench")
 app.add_typer(endpoints, name="endpoints")
 app.add_typer(cache, name="cache")
+app.add_typer(conversations, name="conversations")
 app.add_typer(trace, name="trace")
 app.add_typer(service, name="service")
 

@@ -5,6 +5,7 @@ Words are compared without case, accents, articles and plural endings, and with 
 device's name.
 """
 
+import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,8 +19,11 @@ MAX_ASKED = 3
 """Devices named when the assistant asks which one is meant."""
 _CLOSE = 0.75
 """Likeness of two words from which one may be the other, misspelt."""
+_NO_DIGIT = re.compile(r"\D*")
 _ENDINGS = ("s", "n", "e", "en", "es", "er", "x")
 _MIN_FUZZY_CHARS = 4
+_MAX_LONGER = 2
+"""Letters by which two alike words differ in length at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +73,23 @@ class Unclear:
     names: tuple[str, ...]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Named:
-    """A device and the words of its name, without the kind's words."""
+    """A device and its words.
+
+    Attributes:
+        device: The device.
+        words: The words of its name.
+        joined: The same as one word.
+        beside: The words of its area and floor.
+        has_kind: Whether its name says what kind it is.
+    """
 
     device: Device
     words: Words
     joined: str
+    beside: Words
+    has_kind: bool
 
 
 @dataclass(slots=True)
@@ -86,10 +100,14 @@ class HomeIndex:
     words: HomeWords
     fold: Callable[[str], Words]
     _named: list[_Named] = field(init=False)
+    _vocabulary: dict[int, set[str]] = field(default_factory=dict)  # all words of names and places, by length
     _places: dict[Words, str] = field(init=False)  # all names of an area or floor, and the name in the home
 
     def __post_init__(self) -> None:
-        self._named = [self._name(device) for device in self.state.devices]
+        plain = lru_cache(maxsize=None)(self._plain)
+        self._named = [self._name(device, (*plain(device.area), *plain(device.floor))) for device in self.state.devices]
+        for word in {word for named in self._named for word in (*named.words, *named.beside)}:
+            self._vocabulary.setdefault(len(word), set()).add(word)
         self._places = {}
         for floor in self.state.floors:
             own = self._plain(floor)
@@ -180,9 +198,15 @@ class HomeIndex:
         found = [named for named in among if wanted & {*named.words, named.device.attributes.get("device_class")}]
         return tuple(named.device for named in found or among)
 
-    def _name(self, device: Device) -> _Named:
+    def _name(self, device: Device, beside: Words) -> _Named:
         words = self._plain(device.name)
-        return _Named(device, words, "".join(words))
+        return _Named(device, words, "".join(words), beside, any(map(self._kind, words)))
+
+    def _alike(self, word: str) -> dict[str, float]:
+        """Returns the words of names and places that may be `word`, and how alike they are."""
+        lengths = range(len(word) - _MAX_LONGER, len(word) + _MAX_LONGER + 1)
+        others = (other for length in lengths for other in self._vocabulary.get(length, ()))
+        return {other: alike for other in others if (alike := likeness(word, other)) >= _CLOSE}
 
     def _place(self, words: Words) -> tuple[str | None, Words]:
         """Returns the place among the words, and the other words."""
@@ -200,32 +224,30 @@ class HomeIndex:
 
     def _by_part(self, words: Words, meant: set[Kind], among: Iterable[_Named]) -> list[_Named]:
         """Returns the devices whose name, area and kind explain all words: the best of them, several if equal."""
+        alike = {word: self._alike(word) for word in words}
+        kinds = {word: self._kind(word) for word in words}
         best, found = 0.0, []
         for named in among:
-            device = named.device
-            if meant and device.kind not in meant and not any(self._kind(word) for word in named.words):
+            if meant and named.device.kind not in meant and not named.has_kind:
                 continue
-            beside = (*self._plain(device.area), *self._plain(device.floor)) if device.area else ()
-            score = 0.0
-            for word in words:
-                own = max((likeness(word, part) for part in named.words), default=0.0)
-                if own < _CLOSE and (self._kind(word) == device.kind or _in(word, beside)):
-                    continue
-                if own < _CLOSE:
-                    score = 0.0
-                    break
-                score += own
-            if score:
-                score -= 0.01 * len(named.words)  # the name with the fewest other words
+            score = self._score(named, alike, kinds)
             if score > best + 1e-6:
                 best, found = score, [named]
             elif score and score > best - 1e-6:
                 found.append(named)
         return found
 
-
-def _in(word: str, words: Words) -> bool:
-    return any(likeness(word, other) >= _CLOSE for other in words)
+    def _score(
+        self, named: _Named, alike: Mapping[str, Mapping[str, float]], kinds: Mapping[str, Kind | None]
+    ) -> float:
+        """Returns how well a device's name fits the words; 0 if a word is not explained."""
+        score = 0.0
+        for word, others in alike.items():
+            own = max((others.get(part, 0.0) for part in named.words), default=0.0)
+            if not own and kinds[word] != named.device.kind and not any(part in others for part in named.beside):
+                return 0.0
+            score += own
+        return score and score - 0.01 * len(named.words)  # the name with the fewest other words
 
 
 def _same_name(words: Words, among: Sequence[_Named]) -> list[_Named]:
@@ -233,8 +255,12 @@ def _same_name(words: Words, among: Sequence[_Named]) -> list[_Named]:
     joined = "".join(words)
     if not joined:
         return []
+    if exact := [named for named in among if named.joined == joined]:
+        return exact
     best, found = 0.88, []
     for named in among:
+        if abs(len(named.joined) - len(joined)) > _MAX_LONGER:
+            continue
         alike = likeness(joined, named.joined)
         if alike > best + 1e-6:
             best, found = alike, [named]
@@ -271,9 +297,11 @@ def likeness(one: str, other: str) -> float:
     short, long = sorted((one, other), key=len)
     if len(short) >= 3 and any(long == short + ending for ending in _ENDINGS):
         return 0.95
-    if len(short) < _MIN_FUZZY_CHARS or len(long) - len(short) > 2 or any(map(str.isdigit, one + other)):
-        return 0.0
     allowed = 1 if len(long) < 8 else 2
+    if len(short) < _MIN_FUZZY_CHARS or len(long) - len(short) > allowed or not _NO_DIGIT.fullmatch(one + other):
+        return 0.0
+    if len(set(one) ^ set(other)) > 2 * allowed:  # each change concerns two letters at most
+        return 0.0
     distance = _distance(one, other, allowed)
     return 0.0 if distance > allowed else 1 - distance / len(long)
 

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from assistant.config.words import unknown, with_known_names
 from assistant.models.catalogue import (
+    CHAT_MODELS,
     MODELS,
     SMART_TURN,
     VOICE_OF_LANGUAGE,
@@ -314,3 +315,15 @@ def _missing_file(path: Path, kind: Kind) -> str:
         return next(iter(whisper_folder.lacking(path)), "")
     wanted = [path, path.with_name(f"{path.name}.json")] if kind == "piper" else [path]
     return next((file.name for file in wanted if not _is_complete_file(file, None)), "")
+
+
+def without_language(language: str) -> str:
+    """Returns why the downloaded language models do not answer in a language, and what to do; "" if one of them does.
+
+    Also "" if none is downloaded.
+    """
+    there = [model for model in CHAT_MODELS if installed(model) is not None]
+    if not there or any(model.covers(language) for model in there):
+        return ""
+    other = next(model.name for model in CHAT_MODELS if model.covers(language))
+    return f'{there[-1].name} does not know the language "{language}"; get another: repartee models pull {other}'

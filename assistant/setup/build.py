@@ -27,11 +27,10 @@ from assistant.models.needs import (
     lacking_model,
     missing,
     size_text,
+    without_language,
 )
 from assistant.models.whisper_choice import whisper_choice
 from assistant.setup.llm_clients import model_of
-from assistant.setup.services import service_skills as service_skills  # noqa: PLC0414 - for engine_loader.py
-from assistant.setup.services import tools as tools  # noqa: PLC0414 - likewise
 from assistant.skills import Running
 from assistant.skills.effects import SkillEffects
 from assistant.support.cpu import cores, piper_threads, whisper_threads
@@ -242,15 +241,13 @@ def local_endpoint(settings: Settings) -> tuple[EndpointSection | None, str]:
     from llm.local.memory import available_bytes
     from llm.local.process import missing_extra
 
-    wanted, reason = settings.llm.local_model, ""
+    wanted, language = settings.llm.local_model, settings.assistant.language
     if wanted == "off":
         return None, ""
     if wanted != "auto":
         return EndpointSection(name=LOCAL_NAME, kind="local", model=wanted), "as configured in llm.local_model"
-    free_bytes = available_bytes()
-    for model in reversed(CHAT_MODELS):
-        if installed(model) is None or not model.covers(settings.assistant.language):
-            continue
+    free_bytes, reason = available_bytes(), without_language(language)
+    for model in (one for one in reversed(CHAT_MODELS) if installed(one) and one.covers(language)):
         if missing_extra():
             return None, f"{model.name} {missing_extra()}"
         if free_bytes is None or free_bytes >= (model.memory_mb or 0) * 1e6:

@@ -18,6 +18,7 @@ from assistant.pipeline.engines import Engines
 from assistant.setup import build
 from assistant.setup.engine_loader import EngineLoader, close_engine
 from assistant.setup.engine_options import ESPEAK, EngineOptions, base_of, engine_options, settings_in, voice_in_use
+from assistant.setup.llm_clients import clients_of
 from assistant.skills import SkillEffect
 from assistant.text.normalization.reading import spoken
 from audio.errors import EngineLoadError
@@ -119,11 +120,7 @@ class EngineChoices:
 
     def model_named(self, endpoint: str) -> ChatModel:
         """Returns the client of an endpoint. Raises EngineLoadError if it is not in use."""
-        from llm.routing.router import Router  # noqa: PLC0415 - only servers with several endpoints have it
-
-        model = self.loader.language_model
-        clients: Sequence[ChatModel] = model.models if isinstance(model, Router) else () if model is None else (model,)
-        for client in clients:
+        for client in clients_of(self.loader.language_model):
             if client.name == endpoint:
                 return client
         raise EngineLoadError(f"the endpoint {endpoint} is not in use on this server; choose another one.")

@@ -24,10 +24,9 @@ from assistant.pipeline.engines import EngineChoice, Engines
 from assistant.pipeline.listening_sounds import ListeningSound
 from assistant.pipeline.no_recognizer import NoRecognizer, typed_text_only
 from assistant.pipeline.no_voice import NoVoice
-from assistant.setup import answer_cache, build
+from assistant.setup import answer_cache, build, services
 from assistant.setup.derived_settings import knows_grammar, needs
 from assistant.setup.listening_sound import make_listening_sound
-from assistant.setup.services import Closable
 from assistant.setup.whisper_timing import measure_unmeasured
 from assistant.skills.effects import ConversationTimers, SkillEffects
 from assistant.skills.timers import Timers
@@ -109,7 +108,7 @@ class EngineLoader:
                 "add an endpoint."
             )
         skills = build.skills()
-        skills.services = build.service_skills(self.settings, self.environ)
+        skills.services = services.service_skills(self.settings, self.environ)
         await self._with_timeout("skills", asyncio.to_thread(skills.load, self.settings.assistant.language))
         return skills
 
@@ -124,8 +123,8 @@ class EngineLoader:
             self._end_of_turn_model = await self._make_end_of_turn_model()
             await self._make_recognizer()  # loads the shared model; the recognizer itself costs nothing
         except BaseException:
-            await skills.aclose()
-            await self.aclose()
+            for opened in (skills, self):
+                await opened.aclose()
             raise
         self._skills = skills
         spoken("1", language=self.settings.assistant.language)  # compiles its regular expressions: up to 0.16 s
@@ -156,7 +155,7 @@ class EngineLoader:
             self._end_of_turn_model,
             self._is_known_sentence,
             build.warming(model, self._model),
-            build.tools(self.settings, self._model, self._tools, self._skills, effects),
+            services.tools(self.settings, self._model, self._tools, self._skills, effects),
             self._listening_sound,
             on_answer_heard,
             self._model if self.settings.llm.summary else None,
@@ -517,7 +516,7 @@ class EngineLoader:
             self.chosen.append(EngineChoice(stage, name, detail, why, fallback, (_now_s() - began_s) * 1000))
 
 
-async def close_engine(engine: Closable, report: Callable[[str], None]) -> None:
+async def close_engine(engine: services.Closable, report: Callable[[str], None]) -> None:
     """Closes an engine with a time limit."""
     try:
         async with asyncio.timeout(CLOSE_TIMEOUT_S):

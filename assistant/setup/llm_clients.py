@@ -85,6 +85,15 @@ def model_of(
         raise ValueError(f"llm endpoint {endpoint.name!r}: {error}") from error
 
 
+def clients_of(model: ChatModel | None) -> Sequence[ChatModel]:
+    """Returns the clients behind the language model of a conversation: one for each endpoint."""
+    if model is None:
+        return ()
+    from llm.routing.router import Router  # noqa: PLC0415
+
+    return model.models if isinstance(model, Router) else (model,)
+
+
 def headers_of(endpoint: EndpointSection, environ: Mapping[str, str]) -> dict[str, str]:
     """Returns the endpoint's own headers as they are sent. Raises ValueError for a variable that is not set."""
     try:

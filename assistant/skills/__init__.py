@@ -194,6 +194,7 @@ class SkillContext:
         running: The timers and alarms that are set.
         rng: Random number generator for coins and dice.
         at_home: Whether the speaker may use the home. A telephone caller may not.
+        last_request: What the user said before the last reply, to which a question back refers; None at first.
     """
 
     now: datetime
@@ -202,6 +203,7 @@ class SkillContext:
     running: Running = Running()
     rng: random.Random = field(default_factory=random.Random)
     at_home: bool = True
+    last_request: str | None = None
 
     def __post_init__(self) -> None:
         """Raises ValueError if `now` has no time zone, which the time in other places needs."""

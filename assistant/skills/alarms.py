@@ -179,9 +179,15 @@ def cancel_alarms(found: TemplateMatch, language: Language) -> Reply:
         return lambda _context: language.say("no_time_of_day")
     day = find_day(found)
     asked_for = found.values.get("all")
+    specific = day.is_named or asked_for is not None
 
     def reply(context: SkillContext) -> str | AnswerWithEffect:
         alarms = context.running.alarms
+        rung = context.running.rung.set_to if context.running.rung is not None else None
+        if isinstance(rung, SetAlarm) and rung.weekdays and rung.about is None and clock is None and not specific:
+            # "Stop the alarm" after it has rung is not about the next days.
+            moment = say_moment(language, rung.at, context.now, rung.weekdays)
+            return language.say("alarm_rings_again", moment=moment)
         if not alarms:
             return language.say("no_alarm")
         all_alarms = alarms

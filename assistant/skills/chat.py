@@ -101,7 +101,8 @@ class SkillQuery:
 
     def _context(self, messages: Sequence[Message]) -> SkillContext:
         said = _last_content(messages, "assistant")
-        return SkillContext(self._now(), said, self._language, self._running(), self._rng, self._at_home())
+        before = _last_content(messages[:-1], "user")
+        return SkillContext(self._now(), said, self._language, self._running(), self._rng, self._at_home(), before)
 
 
 class SkillsChat:

@@ -109,9 +109,7 @@ class HomeSkill:
     def match(self, text: str, code: str) -> Match | None:
         """See `ServiceSkill`."""
         tables, unknown = self._tables[code], None
-        matches = [(_said(found), found) for found in tables.sentences.find_all(text)]
-        matches.sort(key=lambda match: (match[1].intent not in _QUESTIONS, len(match[0].split())))
-        for said, found in matches:
+        for said, found in _matches(tables, text):
             if said and all(word in tables.words.pronouns for word in tables.fold(said)):
                 return None  # "turn it off": only a language model may know what it is
             match = self._match(tables, found, said, text)
@@ -119,6 +117,14 @@ class HomeSkill:
                 return match
             unknown = unknown or match
         return unknown
+
+    def follow_up(self, text: str, context: SkillContext, code: str) -> Match | None:
+        """See `ServiceSkill`: "the floor lamp", after "Which one do you mean?"."""
+        tables, question = self._tables[code], str(load_language(code).answers["home_which"]).partition("{")[0]
+        if not (context.last_reply or "").startswith(question):
+            return None
+        matches = (self._match(tables, found, text, text) for _, found in _matches(tables, context.last_request or ""))
+        return next((match for match in matches if match is not None and not match.open_ended), None)
 
     def _match(self, tables: _Tables, found: TemplateMatch, said: str, text: str) -> Match | None:
         state = self.home.state
@@ -170,6 +176,12 @@ class HomeSkill:
         while len(words) > 1 and all(word in tables.words.small for word in tables.fold(words[0])):
             words.pop(0)
         return " ".join(words)
+
+
+def _matches(tables: _Tables, text: str) -> list[tuple[str, TemplateMatch]]:
+    """Returns the templates that match, each with its words for the devices: questions first, then fewest words."""
+    matches = [(_said(found), found) for found in tables.sentences.find_all(text)]
+    return sorted(matches, key=lambda match: (match[1].intent not in _QUESTIONS, len(match[0].split())))
 
 
 def _said(found: TemplateMatch) -> str:

@@ -93,7 +93,9 @@ class HomeRequest:
             if not low <= value <= high:
                 return self.say("home_bounds", low=self._number(low), high=self._number(high))
             return self.do(
-                "home_degrees_set", _calls(devices, "set_temperature", temperature=value), number=self._number(value)
+                "home_degrees_set",
+                _calls(devices, "set_temperature", temperature=value),
+                degrees=degrees(self.language, value),
             )
         if len(kinds) != 1 or not (set_percent := _PERCENT.get(next(iter(kinds)))):
             return None
@@ -128,7 +130,7 @@ class HomeRequest:
             for device in known
             for call in _calls([device], "set_temperature", temperature=_number(device, "temperature", 0.0) + by)
         ]
-        return self.do("home_degrees_set", calls, number=self._number(target))
+        return self.do("home_degrees_set", calls, degrees=degrees(self.language, target))
 
     def color(self, devices: Sequence[Device]) -> SkillAnswer:
         """Sets the colour of lights."""
@@ -159,7 +161,7 @@ class HomeRequest:
             value = device.state if device.kind == "sensor" else device.attributes.get("current_temperature")
             try:
                 shown = round(float(value if value is not None else "nan"), 1)
-                return self.say("home_degrees", number=self._number(shown))
+                return self.say("home_degrees", degrees=degrees(self.language, shown))
             except (ValueError, OverflowError):
                 continue
         return self.say("home_no_temperature")
@@ -171,7 +173,20 @@ class HomeRequest:
         return self.say("home_yes" if (any(states) if wants_on else not any(states)) else "home_no")
 
     def _number(self, value: float) -> str:
-        return self.language.number(Fraction(str(value)))
+        return measured(self.language, value)
+
+
+def degrees(language: Language, value: float) -> str:
+    """Returns a temperature: "one degree", "twenty-one point five degrees"."""
+    return language.piece("degrees", of=1 if value == 1 else 0, number=measured(language, value))
+
+
+def measured(language: Language, value: float) -> str:
+    """Returns a number before a unit: in Spanish "veintiún", not "veintiuno"."""
+    said = language.number(Fraction(str(value)))
+    if language.code == "es" and value == int(value) and said.endswith("uno"):
+        return said.removesuffix("uno") + ("ún" if said.endswith("iuno") else "un")
+    return said
 
 
 def either(language: Language, names: list[str]) -> str:

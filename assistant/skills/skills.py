@@ -65,6 +65,10 @@ class ServiceSkill(Protocol):
         """Returns the reply if the skill understands all of `text`. `code`: a language that was loaded."""
         ...
 
+    def follow_up(self, text: str, context: SkillContext, code: str) -> Match | None:
+        """Returns the reply if `text` answers a question that the skill has asked with its last reply."""
+        ...
+
     @property
     def home(self) -> HomePort | None:
         """The home that it uses; None for another service."""
@@ -192,6 +196,10 @@ class Skills:
         Raises RuntimeError before `load` of that language.
         """
         match = self.match(text, context.language)
+        if (match is None or match.missing) and context.last_request and context.last_reply:
+            code = base_language(context.language) or "en"
+            found = (service.follow_up(text, context, code) for service in self.services)
+            match = next((follow_up for follow_up in found if follow_up is not None), match)
         if match is not None and match.at_home and not context.at_home:
             match = self._tables_of(base_language(context.language) or "en").match(text)
         if match is None:

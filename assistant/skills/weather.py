@@ -1,12 +1,11 @@
 """The weather: now, today and the next days, at the configured place or at one that the user names."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from fractions import Fraction
+from dataclasses import dataclass, field, replace
 
 from assistant.home import HomePort
 from assistant.skills import SkillAnswer, SkillContext
-from assistant.skills.home_requests import either
+from assistant.skills.home_requests import degrees, either, measured
 from assistant.skills.language import Language, load_language
 from assistant.skills.sentences import SentenceTemplates, TemplateMatch
 from assistant.skills.skills import Match
@@ -16,6 +15,11 @@ from assistant.weather.answers import meant
 from assistant.weather.service import WeatherService
 
 SKILL = "weather"
+
+MAX_PLACE_WORDS = 3
+"""Longest answer to the question for a place, in words; a longer one is another sentence."""
+
+_BEFORE_PLACE = frozenset(("in", "for", "für", "à", "en", "pour", "para"))
 
 LIKELY_PERCENT, UNLIKELY_PERCENT = 50, 25
 """Probability of rain from which the answer is "yes"; below which it is "no"."""
@@ -57,12 +61,28 @@ class WeatherSkill:
 
     def match(self, text: str, code: str) -> Match | None:
         """See `ServiceSkill`."""
-        language, sentences = self._tables[code]
-        matches = list(sentences.find_all(text))
-        if not matches:
+        found = self._find(text, code)
+        return None if found is None else self._reply(found, self._tables[code][0])
+
+    def follow_up(self, text: str, context: SkillContext, code: str) -> Match | None:
+        """See `ServiceSkill`: "Paris", after "For which place?"."""
+        language = self._tables[code][0]
+        words = text.strip(" .!?").split()
+        if len(words) > 1 and words[0].lower() in _BEFORE_PLACE:
+            words = words[1:]
+        if not 0 < len(words) <= MAX_PLACE_WORDS or not _asks_for_place(context.last_reply or "", language):
             return None
-        # "the weather in Paris on Saturday": the match whose place has the fewest words leaves the day out of it
-        found = min(matches, key=lambda match: len(match.values.get("place", "").split()))
+        found = self._find(context.last_request or "", code)
+        if found is None:
+            return None
+        return self._reply(replace(found, values={**found.values, "place": " ".join(words)}), language)
+
+    def _find(self, text: str, code: str) -> TemplateMatch | None:
+        """Returns the match whose place has the fewest words: the day is no part of it."""
+        matches = self._tables[code][1].find_all(text)
+        return min(matches, key=lambda match: len(match.values.get("place", "").split()), default=None)
+
+    def _reply(self, found: TemplateMatch, language: Language) -> Match:
         question = _Question(self.service, language, found)
 
         def reply(_context: SkillContext) -> SkillAnswer:
@@ -117,7 +137,7 @@ class _Question:
         """Returns the fields of this moment, and of the wind."""
         metric = self.service.settings.units == "metric"
         fields = {
-            "degrees": self._number(forecast.now.degrees),
+            "degrees": degrees(self.language, round(forecast.now.degrees)),
             "felt": self._number(forecast.now.felt),
             "wind": self._number(day.wind),
             "wind_unit": self.language.piece("weather_kmh" if metric else "weather_mph"),
@@ -131,10 +151,16 @@ class _Question:
         return self.language.piece(names[at]) if at in names else self.language.phrases.weekday(day.date.weekday())
 
     def _number(self, value: float) -> str:
-        return self.language.number(Fraction(round(value)))
+        return measured(self.language, round(value))
 
     def _say(self, answer: str, **fields: str) -> SkillAnswer:
         return SkillAnswer(self.language.say(answer, of=None, **fields), SKILL)
+
+
+def _asks_for_place(said: str, language: Language) -> bool:
+    """Returns whether these words of the assistant ask for a place."""
+    which, where, unknown = (str(language.answers[f"weather_{name}"]) for name in ("which", "where", "no_place"))
+    return said.startswith(which.partition("{")[0]) or said == where or said.endswith(unknown.rpartition("}")[2])
 
 
 def _full_name(place: Place) -> str:

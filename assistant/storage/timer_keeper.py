@@ -5,6 +5,7 @@ One task accesses the file, in a thread, so that no conversation waits for the d
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from assistant.skills.stored_timers import Pending
@@ -15,6 +16,9 @@ READ_EVERY_S = 1.0
 """How often changes of other processes are read."""
 
 LAST_WRITE_TIMEOUT_S = 5.0
+
+FIRST_READ_TIMEOUT_S = 1.0
+"""Longest wait for the first reading. A slow disk must not delay a conversation further."""
 
 
 @dataclass(slots=True)
@@ -33,6 +37,7 @@ class TimerKeeper:
     _wakeup: asyncio.Event = field(default_factory=asyncio.Event)
     _in_flight: tuple["asyncio.Future[Exchanged]", Pending] | None = None
     _reported: bool = False
+    _tried: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def run(self) -> None:
         """Writes and reads until it is cancelled, then writes the rest."""
@@ -44,6 +49,7 @@ class TimerKeeper:
                 self.timers.tick(loop.time())
                 if self.timers.stored:
                     await self._exchange()
+                self._tried.set()
                 try:
                     async with asyncio.timeout(READ_EVERY_S):
                         await self._wakeup.wait()
@@ -51,6 +57,12 @@ class TimerKeeper:
                     continue
         finally:
             await self._finish()
+
+    async def wait_for_first_reading(self) -> None:
+        """Waits until the stored timers are known, or for `FIRST_READ_TIMEOUT_S`, so that they can be asked for."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(FIRST_READ_TIMEOUT_S):
+                await self._tried.wait()
 
     async def _exchange(self) -> None:
         """Writes what is pending and reads what has changed, or completes the exchange in progress."""

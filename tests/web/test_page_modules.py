@@ -23,7 +23,7 @@ def page() -> Iterator[Page]:
         yield page
 
 
-@pytest.mark.parametrize("module", ["audio", "player", "rich-text", "session", "timing"])
+@pytest.mark.parametrize("module", ["audio", "first-run", "player", "rich-text", "session", "timing"])
 def test_module_checks_pass(page: Page, module: str) -> None:
     result: dict[str, Any] = page.evaluate(f"import('/test/{module}.js').then((checks) => checks.default())")
     assert result["failures"] == []

@@ -13,7 +13,7 @@ from scripted_server import SETTINGS, Reply, Script, Server, serving
 
 pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(180)]
 
-DETECTION = {"input": {"turn_detection": {"type": "semantic_vad"}}}
+DETECTION = {"input": {"turn_detection": {"type": "semantic_vad", "eagerness": "auto"}}}
 
 OFFERED = {
     **SETTINGS,

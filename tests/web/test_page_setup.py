@@ -267,7 +267,7 @@ def test_headers_of_other_places_are_told_apart(headers: list[tuple[str, str]]) 
 
 def test_two_requests_at_a_time_are_too_many(tmp_path: Path) -> None:
     async def test(asker: Asker) -> None:
-        async with llm_server.serving([llm_server.Wait(1.0), llm_server.Close()]) as server:
+        async with llm_server.serving((llm_server.Wait(1.0), llm_server.Close())) as server:
             server.models = llm_server.status(200, MODELS)
             body = {"answerer": "url", "url": server.url, "model": "m"}
             codes = [

@@ -94,7 +94,7 @@ def test_every_panel_can_be_reached(running: Page, size: tuple[int, int]) -> Non
     page = running
     page.set_viewport_size({"width": size[0], "height": size[1]})
     page.click("#settings-open")
-    for part in ("#microphone", "#push-to-talk", "#autoGainControl", "#settings .hint >> nth=1"):
+    for part in ("#microphone", "#push-to-talk", "#autoGainControl", "#settings .hint >> nth=-1"):
         assert scrolled_into_sight(page, part), part
     page.keyboard.press("Escape")
     page.evaluate("scrollTo(0, 0)")
@@ -203,10 +203,10 @@ def test_settings_open_and_close_without_scrolling(running: Page, size: tuple[in
         assert box["y"] >= 0
         assert box["x"] + box["width"] <= size[0]
         assert box["height"] >= min(100, size[1] / 4)
-        assert page.evaluate("document.activeElement.id") == "microphone"
+        assert page.evaluate("document.activeElement.id") == "settings-close"
         assert page.evaluate("[scrollY, document.documentElement.scrollHeight]") == before
         if way == "button":
-            page.click("#settings-open")
+            page.click("#settings-close")
         else:
             page.keyboard.press("Escape")
         assert page.is_hidden("#settings")

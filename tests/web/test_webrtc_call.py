@@ -15,6 +15,9 @@ from starlette.types import Message
 from starlette.websockets import WebSocket
 from wire_client import SERVICE
 
+from assistant.config.home_settings import HomeSection
+from assistant.home.connection import HomeConnection
+from assistant.support.json_http import JsonHttp
 from web.http_api.errors import ApiError
 from web.session_acceptor import pass_config
 from web.session_offer import engines_for
@@ -82,18 +85,19 @@ def test_event_longer_than_the_client_takes_does_not_end_the_session(longest: in
 
 
 @pytest.mark.parametrize("secret", [None, SessionConfig(instructions="Be brief.")])
-def test_only_the_call_of_a_client_secret_has_timers_of_its_own(secret: SessionConfig | None) -> None:
+def test_only_the_call_of_a_client_secret_has_own_timers_and_no_home(secret: SessionConfig | None) -> None:
     scope: dict[str, Any] = {"type": "http", "state": {}}
     pass_config(scope, secret)
     shown = _scope_of(scope, SessionConfig())
     engines = engines_of(SequenceRecognizer(()), SequenceModel(()), ScriptedVoice())
-    timers = engines.skill_effects.timers
+    timers, home = engines.skill_effects.timers, HomeConnection(HomeSection(), JsonHttp("http://127.0.0.1:9", 1.0))
+    engines.skill_effects.home = home
 
     async def unused(*_: Any) -> Any:
         raise AssertionError
 
-    kept = engines_for(engines, SessionConfig(), WebSocket(shown, unused, unused)).skill_effects.timers
-    assert (kept is timers) == (secret is None)
+    kept = engines_for(engines, SessionConfig(), WebSocket(shown, unused, unused)).skill_effects
+    assert (kept.timers is timers) == (kept.home is home) == (secret is None)
 
 
 # ---- a data channel whose client sends parts of messages without an end ----

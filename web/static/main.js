@@ -23,6 +23,7 @@ import { LevelBars } from "./view/level-bars.js";
 import { Notices } from "./view/notices.js";
 import { microphoneSettings, preferences, storedToken, storeToken } from "./view/preferences.js";
 import { hintText, phaseText } from "./view/state-texts.js";
+import { askForToken } from "./view/token-dialog.js";
 import { TranscriptView } from "./view/transcript-view.js";
 import { TurnPanel } from "./view/turn-panel.js";
 import { followVisibleArea } from "./view/visible-area.js";
@@ -335,19 +336,10 @@ class Page {
 
   /** @param {string} refused why the last token was refused; "" if there was none */
   _askForToken(refused = "") {
-    const dialog = byId("token-dialog");
-    if (dialog.open) return;
-    byId("token-refused").textContent = refused;
-    dialog.returnValue = "";
-    byId("token-cancel").onclick = () => dialog.close("");
-    dialog.onclose = () => {
-      if (dialog.returnValue !== "use") return;
-      storeToken(byId("token").value.trim());
-      byId("token").value = "";
+    askForToken(refused, () => {
       this._notices.remove("token");
       this._start();
-    };
-    dialog.showModal();
+    });
   }
 
   // Drawing ----------------------------------------------------------------------------------------------------

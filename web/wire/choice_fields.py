@@ -54,7 +54,7 @@ def choice_fields(offer: SessionOffer) -> dict[str, Field]:
         if not options.endpoints:
             raise not_supported(path, NO_CHOICE)
         found: str = IDENTIFIER(value, path)
-        names = [one.name for one in options.endpoints]
+        names = tuple(one.name for one in options.endpoints)
         if found not in names:
             raise wrong_value(path, "is not an endpoint of this server", listed(names))
         return found

@@ -7,7 +7,7 @@ client does not know, or that is over, are ignored.
 import binascii
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import assert_never
+from typing import Any, assert_never
 
 from assistant.events import (
     ChunkSpoken,
@@ -171,10 +171,10 @@ class Realtime:
         config = replace(command.config, voice=voice or command.config.voice)
         self._outbox.add("session.updated", {"session": session_object(self._session, config)})
 
-    def choice_failed(self, error: ProtocolError, used: Mapping[str, str]) -> None:
+    def choice_failed(self, error: ProtocolError, used: Mapping[str, Any]) -> None:
         """Reports that chosen engines cannot be used. `used`: the fields of `SessionConfig` that apply instead."""
         self.report(error)
-        self._reader.config = replace(self.config, **used)  # type: ignore[arg-type] - texts only
+        self._reader.config = replace(self.config, **used)
         self._outbox.add("session.updated", {"session": session_object(self._session, self.config)})
 
     def input_cleared(self) -> None:

@@ -11,8 +11,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from assistant.commands.engine_bench.clips import Clip, clip_of, read_labels
-from assistant.commands.engine_bench.meter import RecognitionTiming, SynthesisTiming, real_time_factor, recognize, speak
+from assistant.commands.engine_bench.clips import Clip, clip_of
+from assistant.commands.engine_bench.default_set import labels_of
+from assistant.commands.engine_bench.meter import (
+    RecognitionTiming,
+    SynthesisTiming,
+    real_time_factor,
+    recognize,
+    speak,
+    transcribe,
+)
 from assistant.commands.engine_bench.words import WordErrors, word_errors
 from assistant.config.loading import ConfigError, load_settings
 from assistant.config.settings import Settings
@@ -68,7 +76,8 @@ class BenchRow:
         wait: Recognizer: from the last frame to the final transcript. Voice: from the call to the first audio.
         first_partial: From the first speech to the first interim words.
         real_time_factor: Seconds of work per second of audio, without other load.
-        words: Word errors.
+        words: Word errors of the recordings as they are.
+        words_in_noise: Word errors of those with noise added.
     """
 
     stage: Literal["stt", "tts"]
@@ -80,6 +89,7 @@ class BenchRow:
     first_partial: MedianAndP95 | None = None
     real_time_factor: float | None = None
     words: WordErrors | None = None
+    words_in_noise: WordErrors | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +109,7 @@ class Bench:
         environ: As for `load_settings`.
         config: As for `load_settings`.
         overrides: As for `load_settings`.
-        manifest: None: the shipped conversation.
+        manifest: None: the default set.
         stt: Recognizers and Whisper models by name; if `tts` is empty too, empty means all.
         tts: Voices; likewise.
         rounds: How often every clip is recognized and every text synthesized.
@@ -128,7 +138,7 @@ class BenchReport:
 
     Attributes:
         rows: One for each variant, also for those not measured.
-        clips: Number of recordings.
+        clips: Number of recordings, those with noise included.
         speech_s: Duration of their speech.
         asked_after_ms: From the labelled end of speech to the request for the transcript.
         machine: One line.
@@ -150,7 +160,7 @@ async def measure(bench: Bench, tell: Callable[[str], None]) -> BenchReport:
     wanted = list(variants(settings, bench))
     clips = []
     if any(variant.row.stage == "stt" for variant in wanted):
-        labels = read_labels(bench.manifest)
+        labels = labels_of(bench.manifest)
         clips = [await clip_of(label, before_ms=turn.pre_roll_ms, after_ms=after_ms) for label in labels]
     rows = []
     for number, variant in enumerate(wanted, start=1):
@@ -252,7 +262,9 @@ def _sensible(row: BenchRow, place: Path | None) -> BenchRow:
     """Removes figures without meaning. `place`: folder of the model, if any."""
     if place is not None and (place / RANDOM_WEIGHTS).exists():
         # Interim words are those on which two decodes agree; with random weights that is chance.
-        return replace(row, words=None, first_partial=None, note=_joined("random weights", row.note))
+        return replace(
+            row, words=None, words_in_noise=None, first_partial=None, note=_joined("random weights", row.note)
+        )
     if row.words is None or not row.words.said:
         return replace(row, words=None, note=_joined("no transcripts", row.note))
     return row
@@ -266,7 +278,8 @@ async def _recognizer(row: BenchRow, settings: Settings, clips: Sequence[Clip], 
     loop = asyncio.get_running_loop()
     engine, began_s = transcriber(settings, row.engine), loop.time()
     factors: list[float] = []
-    heard: list[tuple[Clip, RecognitionTiming]] = []
+    heard: list[RecognitionTiming] = []
+    said: list[tuple[Clip, str]] = []
     lost: list[SttError] = []
     try:
         async with asyncio.timeout(LOAD_TIMEOUT_S):
@@ -274,8 +287,12 @@ async def _recognizer(row: BenchRow, settings: Settings, clips: Sequence[Clip], 
         load_ms = (loop.time() - began_s) * 1000
         for number, clip in enumerate(clip for _ in range(rounds) for clip in clips):
             try:
-                factors.append(await real_time_factor(engine, clip.pcm, SegmentId(2 * number)))
-                heard.append((clip, await recognize(engine, clip.pcm, clip.onset, SegmentId(2 * number + 1))))
+                if clip.label.timed:
+                    factors.append(await real_time_factor(engine, clip.pcm, SegmentId(2 * number)))
+                    heard.append(await recognize(engine, clip.pcm, clip.onset, SegmentId(2 * number + 1)))
+                    said.append((clip, heard[-1].words.text))
+                else:
+                    said.append((clip, await transcribe(engine, clip.pcm, SegmentId(2 * number))))
             except SttError as error:  # as in a conversation: the transcript is lost and the engine is loaded again
                 lost.append(error)
                 async with asyncio.timeout(LOAD_TIMEOUT_S):
@@ -285,21 +302,22 @@ async def _recognizer(row: BenchRow, settings: Settings, clips: Sequence[Clip], 
     if not heard:
         raise lost[0]
     note = f"{len(lost)} of {rounds * len(clips)} recordings lost: {lost[0]}" if lost else ""
-    return _heard_row(replace(row, load_ms=load_ms, note=note), factors, heard, settings.assistant.language)
-
-
-def _heard_row(
-    row: BenchRow, factors: list[float], heard: list[tuple[Clip, RecognitionTiming]], language: str
-) -> BenchRow:
-    pairs = [(clip.label.transcript, one.words.text) for clip, one in heard if clip.label.transcript is not None]
-    partials_ms = [one.first_partial_ms for _, one in heard if one.first_partial_ms is not None]
+    language, noisy = settings.assistant.language, [one for one in said if one[0].label.noise is not None]
     return replace(
         row,
-        wait=_span([one.final_ms for _, one in heard]),
-        first_partial=_span(partials_ms),
+        load_ms=load_ms,
+        note=note,
+        wait=_span([one.final_ms for one in heard]),
+        first_partial=_span([one.first_partial_ms for one in heard if one.first_partial_ms is not None]),
         real_time_factor=nearest_rank(factors, 50),
-        words=word_errors(pairs, language),
+        words=_errors([one for one in said if one[0].label.noise is None], language),
+        words_in_noise=_errors(noisy, language) if noisy else None,
     )
+
+
+def _errors(said: list[tuple[Clip, str]], language: str) -> WordErrors:
+    pairs = ((clip.label.transcript, text) for clip, text in said if clip.label.transcript is not None)
+    return word_errors(pairs, language)
 
 
 async def _voice(row: BenchRow, engine: Voice, rounds: int) -> BenchRow:

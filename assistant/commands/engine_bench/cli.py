@@ -9,7 +9,7 @@ import typer
 
 from assistant.commands.options import Config, Overrides, settings_of, with_home
 
-Window = Literal["adaptive", "full", "dynamic"]
+Window = Literal["adaptive", "full", "dynamic", "all"]
 
 bench = typer.Typer(help="Measure engines on this machine.", no_args_is_help=True)
 
@@ -26,7 +26,7 @@ def engines(  # noqa: PLR0917 - each is an option of the command
         typer.Option(
             parser=with_home,
             metavar="FILE",
-            help="Labels of recordings as JSON lines; default: the demo's recording.",
+            help="Labels of recordings as JSON lines; default: the demo's turns, free and read speech, and noise.",
         ),
     ] = None,
     stt: Annotated[
@@ -39,7 +39,10 @@ def engines(  # noqa: PLR0917 - each is an option of the command
     ] = None,
     window: Annotated[
         Window | None,
-        typer.Option(metavar="NAME", help="Only this encoder window of Whisper: adaptive, full or dynamic."),
+        typer.Option(
+            metavar="NAME",
+            help="Encoder window of Whisper: adaptive, full, dynamic or all; default: the configured one.",
+        ),
     ] = None,
     threads: Annotated[
         int | None,
@@ -65,7 +68,7 @@ def engines(  # noqa: PLR0917 - each is an option of the command
     from assistant.support.console import terminal, write_json
     from assistant.support.plots import why_no_plots
 
-    settings_of(config, overrides)  # reports errors and ignored files before the measurement
+    settings = settings_of(config, overrides).settings  # reports errors and ignored files before the measurement
     progress = terminal(stderr=True)
     wanted = Bench(
         os.environ,
@@ -75,7 +78,7 @@ def engines(  # noqa: PLR0917 - each is an option of the command
         stt or [],
         tts or [],
         rounds,
-        windows=(window,) if window else WINDOWS,
+        windows=WINDOWS if window == "all" else (window or settings.stt.encoder_window,),
         threads=(threads,) if threads else THREADS,
     )
     with progress.status("reading the recordings") as status:

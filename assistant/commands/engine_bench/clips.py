@@ -1,20 +1,24 @@
 """Cuts labelled recordings into the speech segments that turn taking would hand to a recognizer."""
 
 import json
-from collections.abc import Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
 
 from audio.errors import AudioFileError
-from audio.recording import open_recording
+from audio.recording import Recording, open_recording
 from audio.units import Pcm, Samples, samples_of_ms, samples_of_s
 from audio.wav import WavMicrophone
 
-SHIPPED = "recordings/conversation"
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """Noise that is added to a recording: from its file, so many decibels below the speech."""
+
+    file: Path
+    snr_db: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,8 @@ class Label:
         start_s: Start of its first speech, from the beginning of the recording.
         end_s: End of its last speech.
         transcript: What is said; None if unknown.
+        noise: Noise to add; None for none.
+        timed: Whether it is recognized in real time. Otherwise only its word errors count.
     """
 
     name: str
@@ -34,6 +40,8 @@ class Label:
     start_s: float
     end_s: float
     transcript: str | None
+    noise: Noise | None = None
+    timed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +59,14 @@ class Clip:
     onset: Samples
 
 
-def read_labels(manifest: Path | None) -> list[Label]:
-    """Reads the labels of a manifest (None: of the shipped conversation). Skips lines without speech.
+def read_labels(manifest: Path) -> list[Label]:
+    """Reads the labels of a manifest. Skips lines without speech.
 
     A manifest has one JSON object a line: `file` (relative to the manifest), `speech_start_s` and `speech_end_s`, and
     if known `id` and `transcript`.
 
     Raises AudioFileError with the line that cannot be used, and the reason.
     """
-    if manifest is None:
-        return list(_shipped())
     try:
         lines = manifest.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeError) as error:
@@ -95,14 +101,33 @@ async def clip_of(label: Label, *, before_ms: float, after_ms: float) -> Clip:
         raise AudioFileError(
             f"{label.file} is {recording.duration_s:.1f} s long, but its label ends at {label.end_s:.1f} s: correct it."
         )
-    microphone = WavMicrophone(recording, tail_s=after_ms / 1000 + 0.1, realtime=False)
-    async with aclosing(microphone.frames()) as frames:
-        # the microphone reuses its buffers
-        sound = np.concatenate([frame.pcm.copy() async for frame in frames])[microphone.leading_silence :]
+    sound = await _sound(recording, after_ms / 1000 + 0.1)
     speech = samples_of_s(label.start_s)
     start = max(0, speech - samples_of_ms(before_ms))
-    end = samples_of_s(label.end_s) + samples_of_ms(after_ms)
-    return Clip(label, sound[start:end], Samples(speech - start))
+    end = samples_of_s(label.end_s)
+    pcm = sound[start : end + samples_of_ms(after_ms)]
+    if label.noise is not None:
+        noise = await _sound(open_recording(label.noise.file), 0.0)
+        pcm = with_noise(pcm, _rms(sound[speech:end]), noise, label.noise.snr_db)
+    return Clip(label, pcm, Samples(speech - start))
+
+
+def with_noise(pcm: Pcm, speech_rms: float, noise: Pcm, snr_db: float) -> Pcm:
+    """Adds noise so many decibels below the speech, from the noise's beginning, again and again if it is short."""
+    gain = speech_rms / max(1.0, _rms(noise)) * 10 ** (-snr_db / 20)
+    mixed: Pcm = np.clip(np.rint(pcm + gain * np.resize(noise, len(pcm))), -32_768, 32_767).astype(np.int16)
+    return mixed
+
+
+def _rms(pcm: Pcm) -> float:
+    return float(np.sqrt(np.mean(np.square(pcm, dtype=np.float64)))) if len(pcm) else 0.0
+
+
+async def _sound(recording: Recording, tail_s: float) -> Pcm:
+    microphone = WavMicrophone(recording, tail_s=tail_s, realtime=False)
+    async with aclosing(microphone.frames()) as frames:
+        # the microphone reuses its buffers
+        return np.concatenate([frame.pcm.copy() async for frame in frames])[microphone.leading_silence :]
 
 
 def _label(line: object, manifest: Path) -> Label | None:
@@ -118,11 +143,3 @@ def _label(line: object, manifest: Path) -> Label | None:
     return Label(
         str(line.get("id", file)), manifest.parent / file, start_s, end_s, str(transcript) if transcript else None
     )
-
-
-def _shipped() -> Iterator[Label]:
-    package = files("assistant")
-    turns = json.loads((package / f"{SHIPPED}.json").read_text(encoding="utf-8"))
-    for number, turn in enumerate(turns, start=1):
-        file = Path(str(package / f"{SHIPPED}.wav"))
-        yield Label(f"turn {number}", file, turn["start_s"], turn["end_s"], turn["words"])

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from assistant.commands.engine_bench.bench import BenchReport, BenchRow, MedianAndP95
 from assistant.commands.engine_bench.verdict import verdict
+from assistant.commands.engine_bench.words import WordErrors
 from assistant.support.plots import why_no_plots
 from audio.errors import AudioFileError
 
@@ -30,13 +31,17 @@ def tables(report: BenchReport) -> list[Table]:
     speaking = [row for row in report.rows if row.stage == "tts"]
     if hearing:
         heard = f"{report.clips} clip{'s' * (report.clips != 1)}, {report.speech_s:.0f} s of speech"
-        title = f"speech to text: {heard}, transcript requested {report.asked_after_ms} ms after it"
-        table = _table(title, "WER", "final ms\np50 / p95", "interim ms\np50 / p95", "real-time\nfactor", "load ms")
+        title = f"speech to text: {heard}, transcript requested {report.asked_after_ms:g} ms after it"
+        table = _table(
+            title, "WER", "in\nnoise", "final ms\np50 / p95", "interim ms\np50 / p95", "real-\ntime\nfactor", "load\nms"
+        )
         for row in hearing:
-            _add(table, row, _rate(row), _spelled(row.wait), _spelled(row.first_partial))
+            _add(
+                table, row, _rate(row.words), _rate(row.words_in_noise), _spelled(row.wait), _spelled(row.first_partial)
+            )
         found.append(table)
     if speaking:
-        table = _table("text to speech", "first audio ms\np50 / p95", "real-time\nfactor", "load ms")
+        table = _table("text to speech", "first audio ms\np50 / p95", "real-\ntime\nfactor", "load\nms")
         for row in speaking:
             _add(table, row, _spelled(row.wait))
         found.append(table)
@@ -45,7 +50,10 @@ def tables(report: BenchReport) -> list[Table]:
 
 def as_json(report: BenchReport) -> str:
     """Returns the report as JSON, with the word error rate beside its counts, and the verdict."""
-    rows = [asdict(row) | {"wer": None if row.words is None else row.words.rate} for row in report.rows]
+    rows = [
+        asdict(row) | {f"wer{ending}": None if words is None else words.rate for ending, words in _errors_of(row)}
+        for row in report.rows
+    ]
     return json.dumps(asdict(report) | {"rows": rows, "verdict": verdict(report)}, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -68,13 +76,16 @@ def write(report: BenchReport, folder: Path) -> list[Path]:
     return paths
 
 
+def _errors_of(row: BenchRow) -> tuple[tuple[str, WordErrors | None], ...]:
+    return ("", row.words), ("_in_noise", row.words_in_noise)
+
+
 # ---- the table ----
 
 
 def _table(title: str, *headings: str) -> Table:
     table = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("engine", no_wrap=True)
-    table.add_column("setting", overflow="fold")
+    table.add_column("engine and setting", overflow="fold", min_width=18)
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
     return table
@@ -83,13 +94,13 @@ def _table(title: str, *headings: str) -> Table:
 def _add(table: Table, row: BenchRow, *cells: str) -> None:
     factor = _NONE if row.real_time_factor is None else f"{row.real_time_factor:.3f}"
     load = _NONE if row.load_ms is None else f"{row.load_ms:.0f}"
-    # Notes are below the setting: a separate column would be empty in most rows.
-    setting = "\n".join(text for text in (row.setting, row.note) if text)
-    table.add_row(row.engine, setting, *cells, factor, load, style="yellow" if row.wait is None else None)
+    # All in one column, so that the table fits 80 columns.
+    name = "\n".join(text for text in (row.engine, row.setting, row.note) if text)
+    table.add_row(name, *cells, factor, load, style="yellow" if row.wait is None else None)
 
 
-def _rate(row: BenchRow) -> str:
-    return _NONE if row.words is None or row.words.rate is None else f"{row.words.rate:.2f}"
+def _rate(words: WordErrors | None) -> str:
+    return _NONE if words is None or words.rate is None else f"{words.rate:.2f}"
 
 
 def _spelled(span: MedianAndP95 | None) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from assistant.commands.engine_bench.bench import BenchReport, BenchRow
+from assistant.commands.engine_bench.words import WordErrors
 from assistant.trace.waterfall import BAND_MS
 
 MAX_TRANSCRIPT_MS = BAND_MS[1] - BAND_MS[0]
@@ -42,10 +43,10 @@ def _recognizers(rows: Sequence[BenchRow]) -> Iterator[str]:
         yield f"recognizer: {_named(best)} is the fastest (p95 {_p95_ms(best):.0f} ms) of those with {in_time}"
     else:
         yield (
-            f"recognizer: {_named(best)} has the fewest errors (WER {_rate(best):.2f}, p95 {_p95_ms(best):.0f} ms) of "
+            f"recognizer: {_named(best)} has the fewest errors (WER {_spelled(best)}, p95 {_p95_ms(best):.0f} ms) of "
             f"those with {in_time}"
         )
-    said = 0 if best.words is None else best.words.said
+    said = 0 if (counted := _counted(best)) is None else counted.said
     if 0 < said < MIN_WORDS:
         yield f"  {said} words are too few to tell recognizers apart: name more recordings (--manifest)"
 
@@ -65,8 +66,22 @@ def _p95_ms(row: BenchRow) -> float:
     return float("inf") if row.wait is None else row.wait.p95_ms
 
 
+def _counted(row: BenchRow) -> WordErrors | None:
+    """Returns the errors of all recordings, those in noise included."""
+    if row.words is None or row.words_in_noise is None:
+        return row.words
+    noisy = row.words_in_noise
+    return WordErrors(row.words.errors + noisy.errors, row.words.said + noisy.said)
+
+
 def _rate(row: BenchRow) -> float:
-    return 1.0 if row.words is None or row.words.rate is None else row.words.rate
+    counted = _counted(row)
+    return 1.0 if counted is None or counted.rate is None else counted.rate
+
+
+def _spelled(row: BenchRow) -> str:
+    rates = [words.rate for words in (row.words, row.words_in_noise) if words is not None and words.rate is not None]
+    return ", in noise ".join(f"{rate:.2f}" for rate in rates)
 
 
 def _named(row: BenchRow) -> str:

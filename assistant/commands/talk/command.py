@@ -240,8 +240,7 @@ class _LocalConversation:
         )
         if cards.notice:
             self._trouble(cards.notice)
-        if "output" in cards.lacking:
-            session.reply_options = replace(session.reply_options, spoken=False)
+        session.reply_options = replace(session.reply_options, spoken="output" not in cards.lacking, markup=True)
         if engines.listening_sound is not None and cards.sound_output is None:
             self._trouble(NO_LISTENING_SOUNDS)
         if self.memory is not None:
@@ -260,6 +259,7 @@ class _LocalConversation:
                 writers.append(tasks.create_task(self.memory.run(), name="memory"))
             if self.timers is not None:
                 writers.append(tasks.create_task(self.timers.run(), name="timers"))
+                await self.timers.wait_for_first_reading()
             try:
                 async with asyncio.TaskGroup() as talking:
                     talking.create_task(self._announce(session, cards), name="ready")

@@ -11,11 +11,22 @@ from typing import TYPE_CHECKING, TextIO
 from rich.console import Console
 
 from assistant.commands.demo_screen import summary
+from assistant.commands.talk.blocks import ReplyBlocks
 from assistant.commands.talk.controls import NOT_YET, Controls, Status
 from assistant.commands.talk.pipe import LineWriter, lines_of, standard_input
 from assistant.commands.talk.resumed import Resumed
 from assistant.commands.talk.text import printable
-from assistant.events import ChunkSpoken, Problem, ReplyStopped, SessionEvent, TurnFinished, UserTurnCommitted
+from assistant.events import (
+    ChunkSpoken,
+    MarkupWritten,
+    Problem,
+    ReplySent,
+    ReplyStarted,
+    ReplyStopped,
+    SessionEvent,
+    TurnFinished,
+    UserTurnCommitted,
+)
 from assistant.history.items import UserMessage
 from assistant.trace.record import TurnRecord
 from assistant.trace.waterfall import SHORT_NAMES, segments, verdict_on
@@ -102,6 +113,7 @@ class TalkPlain:
         self._ends = ends_with_input if ends_with_input is not None else bool(self._typed and self._typed.isatty())
         self._note = note
         self._start_s = start_s
+        self._blocks, self._spoken = ReplyBlocks(), True  # code and tables of the reply; whether it is spoken
         self._held_back: list[str] | None = []  # lines of the start; None once they are written
         self._began = False
         self._over = asyncio.Event()
@@ -118,7 +130,15 @@ class TalkPlain:
         match event:
             case UserTurnCommitted() if event.text and not _is_printed(event):
                 self._print("you", f"{event.text} (roughly)" if event.low_confidence else event.text)
+            case ReplyStarted():
+                self._blocks, self._spoken = ReplyBlocks(), event.spoken
+            case MarkupWritten():
+                self._blocks.add(event.text)
+            case ReplySent():
+                self._print_blocks()
             case ChunkSpoken():
+                if not self._spoken:
+                    self._blocks.add(event.text)
                 self._print("repartee", event.text)
             case ReplyStopped() if event.reason == "unheard":
                 self._print("repartee", f'(heard: "{event.heard}")' if event.heard else "(not heard)")
@@ -203,6 +223,14 @@ class TalkPlain:
             sys.stderr.write(f"repartee: {self._note}\n")
         for line in held:
             self._out.write(line)
+
+    def _print_blocks(self) -> None:
+        """Prints the code and the tables of the reply."""
+        for block in self._blocks.blocks():
+            self._write(f"{block.title}:")
+            for line in block.lines:
+                self._write(f"    {line}")
+        self._blocks = ReplyBlocks()
 
     def _print(self, label: str, text: str) -> None:
         self._write(f"{label}: {printable(text)}")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING, Literal
 
+from assistant.commands.talk.blocks import ReplyBlocks
 from assistant.commands.talk.controls import Status
 from assistant.commands.talk.resumed import Resumed
 from assistant.commands.talk.text import printable
@@ -13,6 +14,7 @@ from assistant.commands.talk.words import HighlightedWord, ReplyWords
 from assistant.events import (
     ChunkSpoken,
     InterimWords,
+    MarkupWritten,
     Problem,
     ReplySent,
     ReplyStarted,
@@ -51,7 +53,7 @@ class Entry:
     Attributes:
         key: Constant while the entry changes.
         who: Speaker; "resumed", "fallback", "measuring" and "problem" are messages of the program.
-        text: Safe for a terminal.
+        text: Safe for a terminal. Only code and tables have several lines.
         at: Time as text; only for messages of the program.
         mark: Note such as "interrupted"; else "".
         settled: Whether it is final; interim words are not.
@@ -103,6 +105,7 @@ class View:
         self._spoken = True
         self._words = ReplyWords()
         self._passages: list[int] = []  # entries of the reply
+        self._blocks = ReplyBlocks()  # its code and tables, until they are shown
         # the highlighted word, and the number of passages at that time
         self._highlighted: tuple[HighlightedWord | None, int] = (None, 0)
 
@@ -119,22 +122,14 @@ class View:
                 self._remove_speech()
             case UserTurnCommitted():
                 self._commit(event)
-            case ReplyStarted():
-                self._begin_reply(event.reply, spoken=event.spoken)
-            case ChunkSpoken():
-                self._add_chunk(event)
-            case WordsTimed() if event.reply == self._reply:
-                self._words.place(event.words)
-            case ReplySent() if event.reply == self._reply and event.incomplete:
-                self._mark_reply(f"stopped early: {printable(event.incomplete, MAX_CHARS)}")
-            case ReplyStopped() if event.reply == self._reply:
-                self._stop_reply(event)
+            case ReplyStarted() | ChunkSpoken() | WordsTimed() | MarkupWritten() | ReplySent() | ReplyStopped():
+                self._apply_reply(event)
             case TurnFinished():
                 self._finish(event.record, at)
             case Problem():
                 self._trouble(event.text, at)
             case _:
-                pass  # an event of another reply, or without effect on the screen
+                pass  # without effect on the screen
 
     def set_status(self, status: Status) -> None:
         """Applies the current status."""
@@ -210,14 +205,44 @@ class View:
 
     # Reply ---------------------------------------------------------------------------------------------------
 
+    def _apply_reply(
+        self, event: ReplyStarted | ChunkSpoken | WordsTimed | MarkupWritten | ReplySent | ReplyStopped
+    ) -> None:
+        match event:
+            case ReplyStarted():
+                self._begin_reply(event.reply, spoken=event.spoken)
+            case ChunkSpoken():
+                self._add_chunk(event)
+            case WordsTimed() if event.reply == self._reply:
+                self._words.place(event.words)
+            case MarkupWritten() if event.reply == self._reply:
+                self._blocks.add(event.text)
+            case ReplySent() if event.reply == self._reply:
+                if event.incomplete:
+                    self._mark_reply(f"stopped early: {printable(event.incomplete, MAX_CHARS)}")
+                self._show_blocks()
+            case ReplyStopped() if event.reply == self._reply:
+                self._stop_reply(event)
+            case _:
+                pass  # of another reply
+
     def _begin_reply(self, reply: ReplyId, *, spoken: bool) -> None:
         self._highlight(None)
         self._reply, self._spoken = reply, spoken
-        self._words, self._passages = ReplyWords(), []
+        self._words, self._passages, self._blocks = ReplyWords(), [], ReplyBlocks()
+
+    def _show_blocks(self) -> None:
+        """Appends the code and the tables of the reply, once."""
+        for block in self._blocks.blocks():
+            text = "\n".join((f"{block.title}:", *(f"  {line}" for line in block.lines)))
+            self._append(Entry(next(self._keys), "repartee", text, first=False))
+        self._blocks = ReplyBlocks()
 
     def _add_chunk(self, event: ChunkSpoken) -> None:
         if event.reply != self._reply:
             self._begin_reply(event.reply, spoken=True)
+        if not self._spoken:
+            self._blocks.add(event.text)
         self._words.add(event.text, spaced=self._spoken)
         texts = self._words.passages
         if self._passages:
@@ -258,6 +283,7 @@ class View:
                 if index >= passage:
                     self._change(key, unheard_from=at if index == passage else 0)
             self._mark_reply("not heard" if event.reason == "unheard" else "interrupted")
+            self._show_blocks()
         # Later parts of the reply are neither shown nor highlighted.
         self._words, self._passages, self._reply = ReplyWords(), [], None
 

@@ -13,7 +13,7 @@ from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.settings import LlmSection, Settings
 from assistant.config.tool_settings import ToolsSection
 from assistant.documents.tool import NAME, DocumentTools
-from assistant.setup import build
+from assistant.setup import services
 from assistant.tools import ToolError
 from assistant.tools.joined import JoinedTools
 
@@ -84,14 +84,14 @@ def test_number_of_parts_fits_the_result(folder: Path) -> None:
 
 def test_tool_exists_only_with_folders_and_an_endpoint_that_takes_functions(folder: Path) -> None:
     model, settings = PartModel(), settings_of(folder)
-    tools = build.tools(settings, model, None)
+    tools = services.tools(settings, model, None)
     assert tools is not None
     assert [function.name for function in tools.functions] == [NAME]
     assert json.loads(tools.functions[0].parameters)["required"] == ["names"]
-    assert build.tools(Settings(llm=settings.llm), model, None) is None
-    assert build.tools(settings, None, None) is None
+    assert services.tools(Settings(llm=settings.llm), model, None) is None
+    assert services.tools(settings, None, None) is None
     only = Settings(llm=LlmSection(endpoints=(WITHOUT_FUNCTIONS,)), documents=settings.documents)
-    assert build.tools(only, model, None) is None
+    assert services.tools(only, model, None) is None
 
 
 def test_tool_stands_beside_those_of_servers(folder: Path) -> None:

@@ -9,7 +9,7 @@ from service_server import TOKEN, Reply, ServiceServer, service_server
 from text_cases import text_cases
 
 from assistant.config.home_settings import HomeSection
-from assistant.home import ServiceCall
+from assistant.home import HomeState, ServiceCall
 from assistant.home.connection import MAX_ACTIONS, HomeConnection
 from assistant.support.json_http import JsonHttp
 
@@ -184,7 +184,11 @@ def test_background_reading_repeats_and_ends() -> None:
     async def test(served: ServiceServer) -> None:
         async with connected(served) as home:
             loop, prepared = asyncio.get_running_loop(), asyncio.Event()
-            home.on_state = lambda _state: loop.call_soon_threadsafe(prepared.set) and None
+
+            def prepare(_state: HomeState) -> None:
+                loop.call_soon_threadsafe(prepared.set)
+
+            home.on_state = prepare
             home.start()
             async with asyncio.timeout(5):
                 await prepared.wait()

@@ -397,3 +397,14 @@ def test_full_list_has_every_model_once() -> None:
 )
 def test_sizes_are_rounded(size_mb: float, text: str) -> None:
     assert size_text(size_mb) == text
+
+
+@pytest.mark.parametrize("language", ["en", "de", "fr"])
+@pytest.mark.parametrize("model", ["tiny.en", "base.en", "tiny", "base", "small"])
+def test_advice_never_names_a_setting_that_is_so_already(language: str, model: str) -> None:
+    (need, *_) = needed(language=language, stt_model=model, tts_engine="espeak-ng", voice="")
+    assert need.model is not None
+    for advice in (missing(need), lacking_model(need)):
+        assert f'stt.model = "{model}"' not in advice
+        fetches_it = advice.endswith(f"repartee models pull {model}")
+        assert fetches_it == need.model.covers(language), advice

@@ -9,6 +9,7 @@ from simulation import Simulation, Utterance
 
 from assistant.events import Problem
 from assistant.home import HomeFault, HomeState, ServiceCall
+from assistant.pipeline.engines import ReplyOptions
 from assistant.skills import FAULT, HomeAction, SkillEffect
 from assistant.skills.pending_action import CONFIRM_S
 from assistant.turns.settings import TurnSettings
@@ -87,7 +88,8 @@ def test_quick_home_is_confirmed_before_the_answer() -> None:
     assert [call for _, call in home.calls] == list(LIGHT_ON)
     assert (result.chunks, record.outcome) == ([SAID], "answered")
     (wait,) = [span for span in record.spans if span.name == "home"]
-    assert (wait.stage, wait.end_ms - wait.start_ms) == ("queue", pytest.approx(50, abs=20))
+    assert wait.stage == "queue"
+    assert wait.end_ms - wait.start_ms == pytest.approx(50, abs=20)
 
 
 def test_home_costs_no_more_than_its_own_time() -> None:
@@ -154,3 +156,10 @@ def test_without_a_home_nothing_is_done() -> None:
     simulation.skill_effects.home = None
     assert simulation.run().chunks == [SAID]
     assert not home.calls
+
+
+def test_quick_failure_replaces_a_reply_that_is_only_shown() -> None:
+    simulation = home_simulation(StubHome(fault="unreachable"))
+    simulation.at(0, lambda: setattr(simulation.session, "reply_options", ReplyOptions(spoken=False)))
+    result = simulation.run()
+    assert (result.chunks, result.records[0].outcome) == ([UNREACHABLE], "failed")

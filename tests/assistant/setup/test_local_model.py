@@ -105,7 +105,8 @@ def test_setting_that_names_no_model_is_an_error(wanted: str, why: str) -> None:
 def test_model_for_another_language_is_not_used() -> None:
     install("gemma-3-1b-it")
     german = replace(DEFAULTS, assistant=replace(DEFAULTS.assistant, language="de"))
-    assert build.local_endpoint(german) == (None, "")
+    why = 'gemma-3-1b-it does not know the language "de"; get another: repartee models pull qwen3-0.6b'
+    assert build.local_endpoint(german) == (None, why)
     assert build.local_endpoint(DEFAULTS)[0] is not None
 
 

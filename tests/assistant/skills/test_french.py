@@ -284,9 +284,20 @@ UNDERSTOOD: tuple[tuple[str, str, dict[str, str], str], ...] = (
     ("Laisse tomber", "never_mind", {}, "D'accord."),
     ("Merci", "thanks", {}, "De rien."),
     ("Bonjour", "greeting", {}, "Bonjour. Je vous écoute."),
-    ("Allume la lumière", "lights", {}, "Je ne peux pas commander les lumières : aucune maison n'est connectée."),
+    (
+        "Allume la lumière",
+        "lights",
+        {},
+        "Je ne peux pas commander les lumières : aucune maison n'est connectée. "
+        "Le réglage home.url connecte Home Assistant.",
+    ),
     ("Mets de la musique", "music", {}, "Je ne sais pas encore jouer de la musique."),
-    ("Quel temps fait-il demain ?", "weather", {}, "Je ne connais pas la météo : aucun service n'est connecté."),
+    (
+        "Quel temps fait-il demain ?",
+        "weather",
+        {},
+        "Je ne connais pas la météo : aucun service n'est connecté. Le réglage weather.enabled en connecte un.",
+    ),
     ("Trois au carré", "arithmetic", {"a": "3"}, "Ça fait neuf."),
     ("Deux au cube", "arithmetic", {"a": "2"}, "Ça fait huit."),
     ("Racine cubique de vingt-sept", "arithmetic", {"a": "27"}, "Ça fait trois."),
@@ -313,7 +324,8 @@ UNDERSTOOD: tuple[tuple[str, str, dict[str, str], str], ...] = (
         "Ferme les volets",
         "devices",
         {"cover": "volets"},
-        "Je ne peux pas commander d'appareils : aucune maison n'est connectée.",
+        "Je ne peux pas commander d'appareils : aucune maison n'est connectée. "
+        "Le réglage home.url connecte Home Assistant.",
     ),
     ("Qui es-tu ?", "identity", {}, "Je suis Repartee, un assistant vocal. Je suis un programme, pas une personne."),
     ("Comment ça va ?", "well_being", {}, "Tout est prêt. Comment puis-je aider ?"),

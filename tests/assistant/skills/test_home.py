@@ -200,7 +200,7 @@ DOWNSTAIRS = {
         (
             "en",
             "set the volume of the tv to 20 percent",
-            "Tv at twenty percent.",
+            "Living room TV at twenty percent.",
             ["volume_set media_player.living_room_tv volume_level=0.2"],
         ),
         ("en", "turn everything off downstairs", "Everything downstairs off.", DOWNSTAIRS["en"]),
@@ -437,3 +437,49 @@ def test_speech_has_the_home_read_again() -> None:
     home = QuietHome(recorded())
     Skills([HomeSkill(home)]).refresh()
     assert home.refreshed == 1
+
+
+@text_cases(
+    ("code", "request_", "said", "calls"),
+    [
+        ("en", "turn on the light", "the floor lamp", ["turn_on light.floor_lamp"]),
+        ("en", "dim the lamp to 20 percent", "the bedroom one", []),
+        ("en", "turn on the light", "Kitchen light, please.", ["turn_on light.kitchen"]),
+        ("en", "turn on the light", "tell me a story", []),
+        ("de", "Mach das Licht an", "Die Leselampe", ["turn_on light.read"]),
+        ("fr", "Allume la lumière", "le lampadaire", ["turn_on light.floor"]),
+        ("es", "Enciende la luz", "la lámpara de lectura", ["turn_on light.read"]),
+    ],
+    columns=(0, 2),
+)
+def test_answer_to_the_question_which_device_is_understood(
+    code: str, request_: str, said: str, calls: list[str]
+) -> None:
+    question = ask(code, request_)
+    assert question is not None
+    answer = ask(code, said, last_reply=question.text, last_request=request_)
+    assert calls_of(answer) == calls
+    assert calls_of(ask(code, said, last_reply="Hello.", last_request=request_)) == []
+
+
+@text_cases(
+    ("code", "said", "text"),
+    [
+        ("es", "pon la calefacción a 21 grados", "Calefacción a veintiún grados."),
+        ("es", "pon la calefacción a 21,5 grados", "Calefacción a veintiuno coma cinco grados."),
+        ("de", "stell die Heizung auf 21 Grad", "Heizung auf einundzwanzig Grad gestellt."),
+    ],
+    columns=(0, 1),
+)
+def test_temperature_agrees_with_its_number(code: str, said: str, text: str) -> None:
+    answer = ask(code, said)
+    assert answer is not None
+    assert answer.text == text
+
+
+@pytest.mark.parametrize(("state", "text"), [("1.0", "One degree."), ("-1", "Minus one degrees."), ("?", None)])
+def test_one_degree_is_singular(state: str, text: str | None) -> None:
+    shed = Device("sensor.shed", "Shed", state, "sensor", attributes={"device_class": "temperature"})
+    answer = ask_home(QuietHome(HomeState((shed,), (), (), 5)), "how cold is it in the shed")
+    assert answer is not None
+    assert answer.text == (text or "Shed has no thermometer.")

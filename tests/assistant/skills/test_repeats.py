@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from loaded_skills import loaded_skills
 from text_cases import text_cases
 
-from assistant.skills import AlarmState, CancelAlarms, Running, SetAlarm, SkillAnswer, SkillContext
+from assistant.skills import AlarmState, CancelAlarms, Rung, Running, SetAlarm, SkillAnswer, SkillContext
 from assistant.skills.language import load_language
 from assistant.skills.repeats import latest_occurrence, next_occurrence
 from assistant.skills.skills import Skills
@@ -186,6 +186,28 @@ def test_alarm_that_rings_on_more_days_is_not_cancelled_by_one_of_them(skills: S
         "There is no alarm for that time. You have three alarms for seven AM every Monday, eight AM every weekday, and "
         "nine AM on Thursday."
     )
+
+
+@text_cases(
+    ("code", "said"),
+    [
+        ("en", "stop the alarm"),
+        ("en", "cancel the alarm"),
+        ("de", "Schalte den Wecker aus"),
+        ("fr", "Arrête l'alarme"),
+        ("es", "Apaga la alarma"),
+    ],
+    columns=(0, 1),
+)
+def test_repeating_alarm_that_has_just_rung_is_not_cancelled_for_good(skills: Skills, code: str, said: str) -> None:
+    rung = Rung(2, SetAlarm(WORKDAYS.at, "It's eight AM.", weekdays=WORK))
+    answer = skills.answer(said, SkillContext(NOW, language=code, running=Running(alarms=(WORKDAYS,), rung=rung)))
+    assert answer is not None
+    assert answer.effect is None
+    assert load_language(code).phrases.repeated(WORKDAYS.at.time(), WORK) in answer.text
+    named = skills.answer("cancel the weekday alarm", SkillContext(NOW, running=Running(alarms=(WORKDAYS,), rung=rung)))
+    assert named is not None
+    assert named.effect == CancelAlarms((2,))
 
 
 @text_cases(

@@ -314,7 +314,11 @@ UNDERSTOOD: dict[tuple[str, str], tuple[str, ...]] = {
         "that's enough",
         "shut up",
     ),
-    ("lights", "I can't switch lights: no home is connected to me."): (
+    (
+        "lights",
+        "I can't switch lights: no home is connected to me. "
+        "To connect Home Assistant, set home.url in the configuration.",
+    ): (
         "turn on the lights",
         "turn the lights off",
         "Turn on the lamp.",
@@ -326,7 +330,11 @@ UNDERSTOOD: dict[tuple[str, str], tuple[str, ...]] = {
         "make the lights blue",
         "lights off",
     ),
-    ("devices", "I can't control devices: no home is connected to me."): (
+    (
+        "devices",
+        "I can't control devices: no home is connected to me. "
+        "To connect Home Assistant, set home.url in the configuration.",
+    ): (
         "turn on the tv",
         "turn off the heating",
         "close the blinds",
@@ -633,7 +641,11 @@ UNDERSTOOD: dict[tuple[str, str], tuple[str, ...]] = {
         "what's on my calendar today",
         "do I have any appointments today",
     ),
-    ("weather", "I can't tell the weather: no weather service is connected to me."): (
+    (
+        "weather",
+        "I can't tell the weather: no weather service is connected to me. "
+        "To connect one, set weather.enabled in the configuration.",
+    ): (
         "what's the weather",
         "What's the weather like today?",
         "how is the weather",

@@ -212,3 +212,22 @@ async def test_changes_that_cannot_be_written_at_the_end_are_reported(path: Path
         running.begin("tea")
     other.close()
     assert running.problems[-1] == f"{path}: the last changes of timers and alarms are not stored."
+
+
+@on_a_loop
+async def test_stored_timers_are_known_after_the_first_reading(tmp_path: Path) -> None:
+    path = tmp_path / "timers.sqlite3"
+    async with kept(path) as running:
+        running.begin("pasta")
+        await until_stored(path, "pasta")
+    async with kept(path) as running:
+        assert running.names == set()
+        await running.keeper.wait_for_first_reading()
+        assert running.names == {"pasta"}
+
+
+@on_a_loop
+async def test_first_reading_is_not_waited_for_without_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timer_keeper, "FIRST_READ_TIMEOUT_S", 0.01)
+    timers = SharedTimers(lambda: NOON, say_missed, lambda: "key")
+    await TimerKeeper(timers, TimerFile(tmp_path / "t", NOON.timestamp), lambda _text: None).wait_for_first_reading()

@@ -65,6 +65,7 @@ function askForConsent(phrase) {
       + "The server recognizes the words there. It does not show or keep speech without the wake phrase, and sends it to no language model.",
   });
   const dialog = makeElement("dialog", { id: "wake-consent", "aria-labelledby": "wake-consent-title" }, makeElement("form", { method: "dialog" }, title, explained, makeElement("div", { class: "row" }, cancel, agree)));
+  dialog.onkeydown = (event) => event.stopPropagation(); // Escape must not close the settings below it
   document.body.append(dialog);
   return new Promise((resolve) => {
     dialog.onclose = () => {

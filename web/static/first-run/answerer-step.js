@@ -26,7 +26,9 @@ export class AnswererStep {
     this._hint = makeElement("p", { class: "hint" });
     this._details = makeElement("div", { class: "details" }, this._url, this._variable, this._key, this._storeLabel, this._model, this._models, this._hint, this._test, this._status);
     this._read = makeElement("div", { class: "read-only" });
-    this._choices.onchange = () => this._drawDetails();
+    this._choices.onchange = ({ target }) => {
+      if (target.type === "radio") this._drawDetails(); // the details are inside
+    };
     inputOf(this._key).oninput = () => this._drawKey();
     this.element = makeElement("div", { class: "step" }, this._read, this._waiting, this._choices);
   }
@@ -81,7 +83,11 @@ export class AnswererStep {
     return this._offer?.answerers.find((one) => one.name === name);
   }
 
+  /** @throws {ServerError} if something is missing */
   _wanted(who) {
+    if (who.kind === "url" && !/^https?:\/\/./.test(this._value(this._url))) {
+      throw new ServerError("The address must begin with http:// or https://.");
+    }
     const needsDetails = who.kind === "cloud" || who.kind === "url";
     return {
       answerer: who.name,

@@ -51,8 +51,8 @@ export class FirstRun {
   }
 
   _report(saved) {
-    this._saved = saved;
-    this._changed.push(...saved.changed);
+    this._saved = { ...saved, private: saved.private || Boolean(this._saved?.private) };
+    this._changed = [...new Set([...this._changed, ...saved.changed])];
   }
 
   _build() {

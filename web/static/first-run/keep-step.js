@@ -1,7 +1,7 @@
 /** Step 4: whether conversations are kept. */
 
+import { keepChoice, setKeepChoice } from "../history/keeping.js";
 import { makeElement } from "../view/dom.js";
-import { keepConversations, keptWhere } from "./storage.js";
 
 const PLACES = [
   ["no", "Do not keep them: they end with this page"],
@@ -18,7 +18,7 @@ export class KeepStep {
   }
 
   show() {
-    const chosen = keptWhere() || "no";
+    const chosen = keepChoice();
     this._choices.replaceChildren(
       ...PLACES.map(([value, text]) => {
         const input = makeElement("input", { type: "radio", name: "first-run-keep", value });
@@ -31,6 +31,6 @@ export class KeepStep {
   hide() {}
 
   async next() {
-    keepConversations(this._choices.querySelector("input:checked").value);
+    setKeepChoice(this._choices.querySelector("input:checked").value);
   }
 }

@@ -4,6 +4,8 @@
 export const SILENT_DBFS = -60;
 export const QUIET_DBFS = -45;
 const CLIPPED_PEAK = 0.99;
+const CLIPPED_SHARE = 0.2; // of the windows with speech
+const LASTS = 3; // windows, 150 ms
 
 /** @param {Float32Array} samples @returns {{dbfs: number, peak: number}} level and highest sample */
 export function levelOf(samples) {
@@ -26,15 +28,19 @@ const WORDS = {
 };
 
 /**
- * @param {number} loudestDbfs -Infinity if there was no sound
- * @param {number} peak the highest sample, 1 is full scale
+ * A click, or the first moment of the browser's automatic gain control, does not decide: only what lasts counts.
+ * @param {{dbfs: number, peak: number}[]} levels of consecutive windows of the sound
  * @returns {{verdict: Verdict, text: string}}
  */
-export function judge(loudestDbfs, peak) {
+export function judge(levels) {
+  const sorted = levels.map(({ dbfs }) => dbfs).sort((a, b) => b - a);
+  const loudest = sorted[Math.min(LASTS, sorted.length) - 1] ?? -Infinity;
+  const loud = levels.filter(({ dbfs }) => dbfs > QUIET_DBFS).length;
+  const clipped = levels.filter(({ peak }) => peak >= CLIPPED_PEAK).length;
   let verdict = "fine";
-  if (!(loudestDbfs > SILENT_DBFS)) verdict = "silent";
-  else if (peak >= CLIPPED_PEAK) verdict = "clipped";
-  else if (loudestDbfs < QUIET_DBFS) verdict = "quiet";
+  if (!(loudest > SILENT_DBFS)) verdict = "silent";
+  else if (clipped >= Math.max(LASTS, loud * CLIPPED_SHARE)) verdict = "clipped";
+  else if (loudest < QUIET_DBFS) verdict = "quiet";
   return { verdict, text: WORDS[verdict] };
 }
 

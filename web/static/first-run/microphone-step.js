@@ -82,18 +82,15 @@ export class MicrophoneStep {
     audio.createMediaStreamSource(stream).connect(analyser);
     const samples = new Float32Array(WINDOW);
     const until = performance.now() + CHECK_MS;
-    let loudest = -Infinity;
-    let highest = 0;
+    const levels = [];
     while (performance.now() < until) {
       await new Promise((resolve) => setTimeout(resolve, EVERY_MS));
       if (isStopped()) return;
       analyser.getFloatTimeDomainData(samples);
-      const { dbfs, peak } = levelOf(samples);
-      loudest = Math.max(loudest, dbfs);
-      highest = Math.max(highest, peak);
-      this._draw(dbfs);
+      levels.push(levelOf(samples));
+      this._draw(levels.at(-1).dbfs);
     }
-    const { verdict, text } = judge(loudest, highest);
+    const { verdict, text } = judge(levels);
     this._verdict(verdict, text);
     this._button.textContent = "Check again";
   }

@@ -9,7 +9,7 @@ const NARROW = "(max-width: 699.9px)"; // as in history.css: the panel covers th
 const SEARCH_AFTER_MS = 250;
 const PLACES = {
   server: ["On the server", "Only this browser finds them again. Who runs the server could read them."],
-  browser: ["In this browser only", "They never leave this device."],
+  browser: ["In this browser only", "They are stored on this device, and nowhere else."],
   no: ["Nowhere", "They are gone when you close the tab."],
 };
 
@@ -47,6 +47,7 @@ export class HistoryPanel {
     this._button.setAttribute("aria-expanded", "true");
     if (matchMedia(NARROW).matches) history.pushState({ panel: "history" }, ""); // so that "back" closes it
     this._setCovered(matchMedia(NARROW).matches);
+    this._search.value = "";
     this._showList();
     this._drawChoice();
     this._title.focus();
@@ -116,9 +117,12 @@ export class HistoryPanel {
     this._overview.hidden = false;
     this._detail.hidden = true;
     this._load();
-    const opened = this._list.querySelector(`[data-id="${CSS.escape(this._opened ?? "")}"]`);
-    (opened ?? this._title).focus();
+    (this._rowOf(this._opened) ?? this._title).focus();
     this._opened = null;
+  }
+
+  _rowOf(id) {
+    return [...this._list.querySelectorAll(".kept-row")].find((row) => row.dataset.id === id);
   }
 
   /** @param {boolean} older whether to add to the list */
@@ -136,8 +140,10 @@ export class HistoryPanel {
     const fromServer = lists.find(({ store }) => store.place === "server");
     this._oldest = fromServer?.found.at(-1)?.changed_s ?? null;
     this._more.hidden = !fromServer?.more || Boolean(query);
+    const focused = this._list.contains(document.activeElement) ? document.activeElement.dataset.id : null;
     if (!older) this._list.replaceChildren();
     this._list.append(...found.map(({ kept, store }) => this._row(kept, store)));
+    if (focused !== null) (this._rowOf(focused) ?? this._title).focus(); // its row was replaced or is gone
     const count = this._list.childElementCount;
     const none = query ? "Nothing was found." : keepChoice() === "no" ? "No conversations are kept. Choose below where to keep them." : "No conversations yet.";
     this._status.textContent = failed || (count ? (query ? `${count} found` : "") : none);
@@ -150,7 +156,7 @@ export class HistoryPanel {
     const turns = kept.turns === 1 ? "1 turn" : `${kept.turns} turns`;
     const where = store.place === "browser" ? " · this browser" : "";
     const running = kept.id === this._actions.runningId() ? " · running" : "";
-    const row = makeElement("button", { type: "button", class: "row", "data-id": kept.id },
+    const row = makeElement("button", { type: "button", class: "kept-row", "data-id": kept.id },
       makeElement("span", { class: "name", dir: "auto", text: kept.title || "Without words of yours" }),
       makeElement("small", { text: `${dateText(kept.changed_at)} · ${turns}${where}${running}` }));
     if (kept.found) row.append(makeElement("small", { class: "found", dir: "auto", text: kept.found }));
@@ -183,7 +189,7 @@ export class HistoryPanel {
       made.onclick = act;
       return made;
     };
-    const running = id(kept) === this._actions.runningId();
+    const running = kept.id === this._actions.runningId();
     const go = button("Continue", () => {
       this._actions.continue(kept, store.place);
       this.close();
@@ -222,8 +228,6 @@ export class HistoryPanel {
     }
   }
 }
-
-const id = (kept) => kept.id;
 
 /** Returns the messages as a list. @param {import("./messages.js").Message[]} messages */
 function transcript(messages) {

@@ -7,7 +7,7 @@
 
 import { BrowserStore } from "./browser-store.js";
 import { HistoryPanel } from "./history-panel.js";
-import { browserSecret, hasSecret, keepChoice, keeping } from "./keeping.js";
+import { browserSecret, hasSecret, KEEP_CHANGED, keepChoice } from "./keeping.js";
 import { conversationOf, messagesOf, titleOf } from "./messages.js";
 import { ServerStore } from "./server-store.js";
 import { claim, newRecord, readRecord, writeRecord } from "./tab-record.js";
@@ -38,7 +38,7 @@ export class ConversationHistory {
       deleted: (id) => this._deleted(id),
       runningId: () => (this._session ? this._record.id : ""),
     });
-    keeping.addEventListener("change", () => this._choiceChanged());
+    addEventListener(KEEP_CHANGED, () => this._choiceChanged());
     addEventListener("pagehide", () => this._save());
     Promise.resolve().then(() => this._restore()); // once the page is complete
   }
@@ -102,7 +102,7 @@ export class ConversationHistory {
 
   /** Where the server is to keep the running conversation; null: nowhere. */
   _keeping() {
-    if (keepChoice() !== "server") return null;
+    if (keepChoice() !== "server" || this._record.deleted) return null;
     const { id, place } = this._record;
     return { browser: browserSecret(), ...(id && place === "server" && { id }) };
   }
@@ -117,8 +117,9 @@ export class ConversationHistory {
 
   _deleted(id) {
     if (this._record && (this._record.id === id || id === null)) {
-      Object.assign(this._record, { id: "", place: "" });
+      Object.assign(this._record, { id: "", place: "", deleted: true });
       if (this._session) this._session.setKeeping(null);
+      writeRecord(this._record);
     }
   }
 
@@ -144,7 +145,7 @@ export class ConversationHistory {
     if (!this._session) return;
     const record = this._record;
     record.messages = messagesOf(this._session.conversation.items);
-    if (keepChoice() === "browser" && record.messages.length) this._keepInBrowser(record);
+    if (keepChoice() === "browser" && !record.deleted && record.messages.length) this._keepInBrowser(record);
     writeRecord(record);
   }
 

@@ -7,8 +7,8 @@ const SECRET_KEY = "repartee.browser";
 
 const CHOICES = ["server", "browser", "no"];
 
-/** Event: `change` when the user has chosen. */
-export const keeping = new EventTarget();
+/** Event on window when the user has chosen, here, in the settings or at the first run. */
+export const KEEP_CHANGED = "repartee:keep";
 
 let secret = ""; // for this page, if the browser stores nothing
 
@@ -26,7 +26,7 @@ export function keepChosen() {
 /** @param {KeepChoice} choice takes effect at once, also for a running conversation */
 export function setKeepChoice(choice) {
   write(CHOICE_KEY, choice);
-  keeping.dispatchEvent(new Event("change"));
+  window.dispatchEvent(new CustomEvent(KEEP_CHANGED, { detail: choice }));
 }
 
 /** @returns {boolean} whether the server may have conversations of this browser */

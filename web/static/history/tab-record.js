@@ -9,13 +9,14 @@ const KEY = "repartee.tab";
  * @property {string} token resumes the session at the server; "" if there is none
  * @property {string} id under which it is kept; "" if it is not
  * @property {"server" | "browser" | ""} place where it is kept
+ * @property {boolean} deleted whether the user has deleted it, so that it is not kept again
  * @property {string} began_at ISO 8601
  * @property {import("./messages.js").Message[]} messages
  */
 
 /** @returns {TabRecord} of a new conversation */
 export function newRecord() {
-  return { key: crypto.getRandomValues(new Uint32Array(4)).join("-"), running: true, token: "", id: "", place: "", began_at: new Date().toISOString(), messages: [] };
+  return { key: crypto.getRandomValues(new Uint32Array(4)).join("-"), running: true, token: "", id: "", place: "", deleted: false, began_at: new Date().toISOString(), messages: [] };
 }
 
 /** @returns {TabRecord | null} */

@@ -173,7 +173,7 @@ export class Controls {
     byId("settings").hidden = !open;
     byId("settings-open").setAttribute("aria-expanded", String(open));
     const options = { preventScroll: true }; // the panel is visible at every scroll position
-    if (open) (byId("settings").querySelector("select:enabled") ?? byId("settings-close")).focus(options);
+    if (open) byId("settings-close").focus(options);
     else if (byId("settings").contains(document.activeElement) || document.activeElement === document.body) byId("settings-open").focus(options);
   }
 

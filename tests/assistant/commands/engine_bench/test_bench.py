@@ -27,7 +27,8 @@ from assistant.commands.engine_bench.bench import (
     variants,
 )
 from assistant.commands.engine_bench.cli import engines
-from assistant.commands.engine_bench.clips import Label
+from assistant.commands.engine_bench.clips import Label, Noise
+from assistant.commands.engine_bench.words import WordErrors
 from assistant.config.loading import ConfigError, load_settings
 from assistant.config.settings import Settings
 from audio.errors import EngineLoadError, SttError
@@ -126,7 +127,7 @@ def no_models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def one_clip(monkeypatch: pytest.MonkeyPatch) -> Label:
     """Replaces the shipped conversation."""
     label = Label("clip", RECORDINGS / "rhasspy3_what-time-is-it.wav", 1.0, 1.2, "what time is it")
-    monkeypatch.setattr(engine_bench, "read_labels", lambda _manifest: [label])
+    monkeypatch.setattr(engine_bench, "labels_of", lambda _manifest: [label])
     return label
 
 
@@ -252,8 +253,21 @@ def test_recognizer_is_measured_in_real_time(monkeypatch: pytest.MonkeyPatch) ->
     assert sum(at_pace) == samples_of_ms(660)
 
 
+def test_recording_that_is_not_timed_counts_word_errors_only(monkeypatch: pytest.MonkeyPatch, one_clip: Label) -> None:
+    noise = Noise(RECORDINGS / "koala_noise.wav", 10.0)
+    labels = [one_clip, replace(one_clip, timed=False), replace(one_clip, timed=False, noise=noise, transcript="no")]
+    monkeypatch.setattr(engine_bench, "labels_of", lambda _manifest: labels)
+    engine = FakeRecognizer()
+    row = heard(monkeypatch, engine)
+    assert row.words == WordErrors(0, 8)
+    assert row.words_in_noise == WordErrors(4, 1)
+    assert len(engine.hearings) == 4, "two of the timed recording, and one of each other"
+    assert sum(engine.hearings[-1].lengths) == samples_of_ms(660)
+    assert len(engine.hearings[-1].lengths) < 10
+
+
 def test_clip_without_transcript_has_times_only(monkeypatch: pytest.MonkeyPatch, one_clip: Label) -> None:
-    monkeypatch.setattr(engine_bench, "read_labels", lambda _manifest: [replace(one_clip, transcript=None)])
+    monkeypatch.setattr(engine_bench, "labels_of", lambda _manifest: [replace(one_clip, transcript=None)])
     row = heard(monkeypatch, FakeRecognizer())
     assert row.wait is not None
     assert (row.words, row.note) == (None, "no transcripts")
@@ -360,7 +374,7 @@ def test_command_measures_real_engines_and_writes_results(tmp_path: Path) -> Non
     (tmp_path / "manifest.jsonl").write_text(json.dumps(label))
     names = ("--stt", str(model), "--stt", "tiny", "--tts", "espeak-ng", "--tts", str(voice))
     done = subprocess.run(
-        [str(REPARTEE), "bench", "engines", "--manifest", "manifest.jsonl", *names, "--json"],
+        [str(REPARTEE), "bench", "engines", "--manifest", "manifest.jsonl", "--window", "all", *names, "--json"],
         cwd=tmp_path,
         env={**os.environ, **NO_MODELS},
         capture_output=True,

@@ -3,13 +3,14 @@
 import asyncio
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import soundfile
 
-from assistant.commands.engine_bench.clips import Clip, clip_of, read_labels
+from assistant.commands.engine_bench.clips import Clip, Label, Noise, clip_of, read_labels, with_noise
 from audio.errors import AudioFileError
 from audio.units import FRAME_SAMPLES, samples_of_ms
 
@@ -35,12 +36,26 @@ def cut(folder: Path, line: dict[str, object], *, before_ms: float = 300, after_
     return asyncio.run(clip_of(label, before_ms=before_ms, after_ms=after_ms))
 
 
-def test_shipped_conversation_has_five_turns() -> None:
-    labels = read_labels(None)
-    assert [label.transcript for label in labels][:2] == ["what time is it", "turn on the lamp"]
-    assert len(labels) == 5
-    assert labels[-1].transcript is None
-    assert all(label.file.is_file() for label in labels)
+def test_noise_is_added_at_its_level(tmp_path: Path) -> None:
+    recorded(tmp_path)
+    rng = np.random.default_rng(1)
+    soundfile.write(tmp_path / "noise.wav", 0.01 * rng.standard_normal(4000), 16_000)
+    label = Label("tone", tmp_path / "tone.wav", 0.5, 1.5, None)
+    noise = Noise(tmp_path / "noise.wav", 10.0)
+    quiet = asyncio.run(clip_of(label, before_ms=300, after_ms=400))
+    noisy = asyncio.run(clip_of(replace(label, noise=noise), before_ms=300, after_ms=400))
+    added = noisy.pcm.astype(float) - quiet.pcm
+    speech = quiet.pcm[quiet.onset : quiet.onset + 16_000].astype(float)
+    assert 10 * np.log10(np.mean(speech**2) / np.mean(added**2)) == pytest.approx(10, abs=0.3)
+    assert noisy.onset == quiet.onset
+    again = asyncio.run(clip_of(replace(label, noise=noise), before_ms=300, after_ms=400))
+    assert np.array_equal(again.pcm, noisy.pcm)
+
+
+def test_silent_noise_and_loud_speech_do_not_overflow() -> None:
+    loud = np.full(100, 32_000, np.int16)
+    assert with_noise(loud, 32_000.0, np.zeros(10, np.int16), 10.0).tolist() == loud.tolist()
+    assert with_noise(loud, 32_000.0, np.full(10, 100, np.int16), 0.0).max() == 32_767
 
 
 def test_recordings_of_the_tests_can_be_read() -> None:

@@ -47,6 +47,18 @@ def test_table_has_rows_without_figures_too() -> None:
     assert "missing: repartee models pull" in text
 
 
+def test_tables_fit_80_columns() -> None:
+    long = replace(HEARD, setting="large-v3-turbo, adaptive, 2 threads", words_in_noise=WordErrors(30, 80))
+    console = Console(width=80)
+    with console.capture() as capture:
+        for table in tables(report(replace(long, wait=MedianAndP95(2584.0, 14_800.0)), MISSING, SPOKEN)):
+            console.print(table)
+    shown = capture.get()
+    assert max(map(len, shown.splitlines())) <= 80
+    for cell in ("faster-whisper", "2584 / 14800", "0.38", "0.25", "311 / 350", "0.214"):
+        assert cell in shown
+
+
 def test_stage_that_was_not_measured_has_no_table() -> None:
     assert "text to speech" not in shown(HEARD)
     assert "speech to text" not in shown(SPOKEN)
@@ -57,6 +69,8 @@ def test_json_has_the_rate_and_its_counts() -> None:
     assert found["rows"][0]["wer"] == 0.25
     assert found["rows"][0]["words"] == {"errors": 3, "said": 12}
     assert found["rows"][1]["wer"] is None
+    noisy = json.loads(as_json(report(replace(HEARD, words_in_noise=WordErrors(6, 12)))))["rows"][0]
+    assert (noisy["wer"], noisy["wer_in_noise"]) == (0.25, 0.5)
     assert found["asked_after_ms"] == 400
 
 

@@ -1,6 +1,7 @@
 """The measurement of engines ends in a verdict."""
 
 import json
+from dataclasses import replace
 
 from assistant.commands.engine_bench.bench import BenchReport, BenchRow, MedianAndP95
 from assistant.commands.engine_bench.report import as_json
@@ -29,6 +30,14 @@ def test_most_accurate_recognizer_that_is_in_time_is_chosen() -> None:
     assert line == (
         "recognizer: faster-whisper base.en has the fewest errors (WER 0.05, p95 240 ms) of those with the transcript "
         "within 300 ms at p95; 1 of 3 settings are slower"
+    )
+
+
+def test_errors_in_noise_count_too() -> None:
+    first = replace(heard("tiny.en", 90, 4), words_in_noise=WordErrors(30, 100))
+    (line,) = judged(first, replace(heard("base", 240, 5), words_in_noise=WordErrors(14, 100)))
+    assert line.startswith(
+        "recognizer: faster-whisper base has the fewest errors (WER 0.03, in noise 0.14, p95 240 ms) of those with"
     )
 
 

@@ -13,9 +13,9 @@ import pytest
 from synthetic_whisper import loud, quiet, scripted_whisper, seconds_of
 
 from audio.errors import EngineLoadError, SttError
-from audio.stt import SegmentId, Transcript
+from audio.stt import LanguageDetector, SegmentId, Transcript
 from audio.stt.whisper import decode_scheduler, shared_model
-from audio.stt.whisper.decode_scheduler import ConversationShare, Decode, DecodeScheduler
+from audio.stt.whisper.decode_scheduler import LANGUAGE_CHECKS, ConversationShare, Decode, DecodeScheduler
 from audio.stt.whisper.hallucination_filter import DecodeResult
 from audio.stt.whisper.model import Decoded, LoadedWhisper, WhisperSettings
 from audio.stt.whisper.shared_model import SharedWhisper, SharedWhisperRecognizer
@@ -646,6 +646,47 @@ def test_language_is_detected_per_conversation(tmp_path: Path) -> None:
             long.say(1)
         await shared.aclose()
         assert not long.recognizer.reset()
+
+    run_scene(shared, scene)
+
+
+@pytest.mark.parametrize(
+    ("spoken", "seconds", "other", "checks"),
+    [("de", 2.5, "de", LANGUAGE_CHECKS - 1), ("en", 2.5, "", 0), ("de", 1.5, "", LANGUAGE_CHECKS)],
+    ids=["another language", "expected language", "too short"],
+)
+def test_fluent_words_in_another_language_are_noticed(
+    tmp_path: Path, spoken: str, seconds: float, other: str, checks: int
+) -> None:
+    words = "wie spät ist es jetzt gerade hier".split()
+    shared = sharing(scripted_whisper(tmp_path / "model", words, probability=0.99, language=spoken))
+
+    async def scene() -> None:
+        person = Conversation(shared, 1)
+        person.say(seconds)
+        assert await person.words()
+        async with asyncio.timeout(10):
+            while person.recognizer._share.language_checks != checks or person.recognizer.other_language != other:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        assert isinstance(person.recognizer, LanguageDetector)
+        assert person.recognizer.reset()
+        assert person.recognizer.other_language == "", "another conversation begins"
+        await shared.aclose()
+
+    run_scene(shared, scene)
+
+
+def test_recognizer_of_another_language_shares_the_model(tmp_path: Path, monitor: DecodeMonitor) -> None:
+    shared = sharing(scripted_whisper(tmp_path / "model", ["wie", "spät"], language="de"))
+
+    async def scene() -> None:
+        german = shared.transcriber(language="de-AT")
+        assert german.detail.endswith(", de")
+        assert german.reset()
+        assert german.detail.endswith(", de"), "its language stays"
+        assert shared.multilingual
+        assert monitor.loadings == 1
+        await shared.aclose()
 
     run_scene(shared, scene)
 

@@ -1,0 +1,279 @@
+"""The first steps of the page: shown once, each can be skipped, and what they leave in browser and configuration."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import llm_server
+import pytest
+from page_browser import chromium, wait_until
+from page_server import Running, page_server, speech, write_microphone_wav
+from playwright.sync_api import Browser, Page, Request, Route
+from session_server import settings_for
+
+from assistant.config.edit import ConfigFile
+from assistant.config.loading import load_settings
+from assistant.config.settings import Settings
+from web.access_control import AccessControl
+from web.page_api.setup import SetupParts
+
+pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(180)]
+
+KEY = "sk-verysecret-123"
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A server that offers the first steps, and the file that they change."""
+
+    server: Running
+    file: Path
+
+    @property
+    def settings(self) -> Settings:
+        return load_settings(self.file if self.file.exists() else None, {}, ()).settings
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    spoken = [speech("rhasspy3_what-time-is-it")] * 20
+    with chromium(write_microphone_wav(tmp_path_factory.mktemp("sound") / "microphone.wav", *spoken)) as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Setup, SetupParts]]:
+    """One server for all tests: loading its engines takes most of the time."""
+    folder = tmp_path_factory.mktemp("setup")
+    file = folder / "mine" / "config.toml"
+    made: list[SetupParts] = []
+
+    def parts(access_control: AccessControl) -> SetupParts:
+        own = ConfigFile(file, creates_folder=True)
+        environ = {"GROQ_API_KEY": "set"}
+        made.append(SetupParts(own, settings_for(folder), {}, environ, access_control, ports=()))
+        return made[0]
+
+    with page_server(folder / "traces", make_setup=parts) as server:
+        yield Setup(server, file), made[0]
+
+
+@pytest.fixture
+def setup(shared: tuple[Setup, SetupParts]) -> Setup:
+    setup, parts = shared
+    setup.file.unlink(missing_ok=True)
+    parts.settings = settings_for(setup.file.parent)
+    return setup
+
+
+@contextmanager
+def opened(browser: Browser, setup: Setup, *, size: tuple[int, int] = (1280, 800)) -> Iterator[Page]:
+    context = browser.new_context(viewport={"width": size[0], "height": size[1]})
+    page = context.new_page()
+    console: list[str] = []
+    page.on("console", lambda message: console.append(message.text))
+    page.on("pageerror", lambda error: console.append(str(error)))
+    page.goto(setup.server.url)
+    page.wait_for_selector("#first-run[open]")
+    yield page
+    context.close()
+    assert console == []
+
+
+def step(page: Page) -> str:
+    return page.inner_text("#first-run .progress")
+
+
+def press(page: Page, name: str) -> None:
+    page.click(f"#first-run .row button:text-is('{name}')")
+
+
+def go_to(page: Page, number: int) -> None:
+    """Skips to a step."""
+    for _ in range(number - 1):
+        press(page, "Skip")
+    assert step(page) == f"First steps · {number} of 4"
+
+
+def stored(page: Page, key: str) -> str | None:
+    value: str | None = page.evaluate("(key) => localStorage.getItem(key)", key)
+    return value
+
+
+def test_it_is_shown_once_and_again_on_request(browser: Browser, setup: Setup) -> None:
+    with opened(browser, setup) as page:
+        assert page.evaluate("document.activeElement.id") == "first-run-title"
+        page.keyboard.press("Escape")
+        page.wait_for_selector("#first-run:not([open])", state="attached")
+        page.reload()
+        page.wait_for_load_state("networkidle")
+        assert page.locator("#first-run[open]").count() == 0
+        page.click("#settings-open")
+        page.click(".first-run-again")
+        page.wait_for_selector("#first-run[open]")
+        press(page, "Skip all")
+        page.wait_for_selector("#first-run:not([open])", state="attached")
+    assert not setup.file.exists()
+
+
+def test_every_step_can_be_skipped_and_taken_back(browser: Browser, setup: Setup) -> None:
+    with opened(browser, setup) as page:
+        for number in range(1, 5):
+            assert step(page) == f"First steps · {number} of 4"
+            press(page, "Skip")
+        assert step(page) == "Done"
+        press(page, "Back")
+        assert step(page) == "First steps · 4 of 4"
+        press(page, "Skip")
+        press(page, "Close")
+        assert stored(page, "repartee.keep") is None
+    assert not setup.file.exists()
+
+
+def test_voice_can_be_heard_and_is_kept_in_browser_and_configuration(browser: Browser, setup: Setup) -> None:
+    with opened(browser, setup) as page:
+        page.wait_for_selector("#first-run .choice")
+        with page.expect_response("**/v1/repartee/voice-sample?*") as heard:
+            page.click("#first-run .choice button")
+        assert heard.value.headers["content-type"] == "audio/wav"
+        options = page.locator("#first-run-language option").all_inner_texts()
+        if "German" in options:  # with a recognizer for several languages
+            page.select_option("#first-run-language", "de")
+        press(page, "Next")
+        page.wait_for_selector("#first-run :text('2 of 4')")
+        if "German" in options:
+            assert setup.settings.assistant.language == "de"
+            assert '"language":"de"' in (stored(page, "repartee.settings") or "")
+            press(page, "Skip all")
+            assert "after a restart" in page.inner_text("#first-run .restart")
+
+
+def test_microphone_is_judged_in_words(browser: Browser, setup: Setup) -> None:
+    with opened(browser, setup) as page:
+        go_to(page, 2)
+        page.click("#first-run .check")
+        meter = page.locator("#first-run [role=meter]")
+        wait_until(page, lambda: int(meter.get_attribute("aria-valuenow") or 0) > 10, "a level")
+        verdict = page.locator("#first-run .status[data-verdict=fine]")
+        verdict.wait_for(timeout=20_000)
+        assert verdict.inner_text() == "Fine: the microphone hears you well."
+        assert page.locator("#first-run .check").is_enabled()
+
+
+def test_refused_microphone_gives_the_remedy(browser: Browser, setup: Setup) -> None:
+    with opened(browser, setup) as page:
+        refuse = "async () => { throw new DOMException('', 'NotAllowedError') }"
+        page.evaluate(f"() => {{ navigator.mediaDevices.getUserMedia = {refuse} }}")
+        go_to(page, 2)
+        page.click("#first-run .check")
+        page.wait_for_selector("#first-run .status[data-verdict=silent]")
+        assert "Allow it beside the address" in page.inner_text("#first-run .status")
+
+
+def test_who_answers_is_written_with_a_key_only_on_request(browser: Browser, setup: Setup) -> None:
+    with opened(browser, setup) as page:
+        go_to(page, 3)
+        page.click("#first-run label:has-text('Groq, a cloud: its key is in GROQ_API_KEY')")
+        assert page.inner_text("#first-run .details .hint") == "GROQ_API_KEY is set."
+        page.click("#first-run label:has-text('Mistral, a cloud')")
+        page.fill("#first-run input[type=password]", KEY)
+        press(page, "Next")
+        page.wait_for_selector("#first-run :text('4 of 4')")
+        (endpoint,) = setup.settings.llm.endpoints
+        assert (endpoint.name, endpoint.api_key_env) == ("mistral", "MISTRAL_API_KEY")
+        assert KEY not in setup.file.read_text(encoding="utf-8")
+        press(page, "Back")
+        page.click("#first-run label:has-text('Mistral, a cloud')")
+        page.fill("#first-run input[type=password]", KEY)
+        page.check("#first-run .check-line input")
+        press(page, "Next")
+        page.wait_for_selector("#first-run :text('4 of 4')")
+        assert setup.settings.llm.endpoints[0].headers.values == {"Authorization": f"Bearer {KEY}"}
+        press(page, "Next")
+        shown = page.inner_text("#first-run .body")
+        assert f"Written to {setup.file}, readable by you only:" in shown
+        assert "The server uses this after a restart: stop and start repartee serve." in shown
+        assert KEY not in page.content()
+
+
+def test_service_is_tested_with_one_question(browser: Browser, setup: Setup) -> None:
+    async def serve_in_server_loop() -> str:
+        serving = llm_server.serving(llm_server.answer("one"))
+        service = await serving.__aenter__()
+        service.models = llm_server.status(200, {"object": "list", "data": [{"id": "small"}]})
+        return service.url
+
+    url = asyncio.run_coroutine_threadsafe(serve_in_server_loop(), setup.server.loop).result(10)
+    with opened(browser, setup) as page:
+        go_to(page, 3)
+        page.click("#first-run label:has-text('by its address')")
+        page.fill("#first-run input[type=url]", url)
+        page.click("#first-run button:has-text('Test it')")
+        page.wait_for_selector("#first-run .status[data-verdict=fine]")
+        assert page.inner_text("#first-run .details .status").startswith("It answers: first words after ")
+        assert page.input_value("#first-run input[list]") == "small"
+        page.fill("#first-run input[type=url]", "nonsense")
+        press(page, "Next")
+        page.wait_for_selector("#first-run .error:has-text('must begin with http')")
+        assert step(page) == "First steps · 3 of 4"
+    assert not setup.file.exists()
+
+
+def test_other_machine_sees_the_command_instead(browser: Browser, setup: Setup) -> None:
+    def as_by_a_proxy(route: Route, request: Request) -> None:
+        route.continue_(headers={**request.headers, "x-forwarded-for": "203.0.113.7"})
+
+    context = browser.new_context()
+    context.route("**/v1/repartee/setup", as_by_a_proxy)
+    page = context.new_page()
+    page.goto(setup.server.url)
+    page.wait_for_selector("#first-run[open]")
+    page.wait_for_selector("#first-run .choice")
+    press(page, "Next")
+    press(page, "Skip")
+    assert page.inner_text("#first-run pre") == "repartee init"
+    wait_until(page, lambda: "skills answer" in page.inner_text("#first-run .read-only"), "who answers")
+    assert page.locator("#first-run .choices").is_hidden()
+    press(page, "Next")
+    assert step(page) == "First steps · 4 of 4"
+    context.close()
+    assert not setup.file.exists()
+
+
+def test_conversations_are_kept_only_on_request(browser: Browser, setup: Setup) -> None:
+    with opened(browser, setup) as page:
+        go_to(page, 4)
+        assert page.input_value("#first-run input:checked") == "no"
+        page.click("#first-run label:has-text('In this browser only')")
+        press(page, "Next")
+        assert step(page) == "Done"
+        assert stored(page, "repartee.keep") == "browser"
+
+
+@pytest.mark.parametrize("size", [(320, 480), (390, 844), (844, 390)], ids=lambda size: f"{size[0]}x{size[1]}")
+def test_everything_can_be_reached_on_a_phone(browser: Browser, setup: Setup, size: tuple[int, int]) -> None:
+    with opened(browser, setup, size=size) as page:
+        go_to(page, 3)
+        page.click("#first-run label:has-text('Mistral, a cloud')")
+        page.locator("#first-run button:has-text('Test it')").scroll_into_view_if_needed()
+        for part in ("#first-run button:has-text('Test it')", "#first-run .row .primary"):
+            box = page.locator(part).bounding_box()
+            assert box is not None
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= size[0]
+            assert box["y"] + box["height"] <= size[1]
+            assert box["height"] >= 44
+        assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+
+
+def test_shortcuts_of_the_page_do_not_work_behind_it(browser: Browser, setup: Setup) -> None:
+    with opened(browser, setup) as page:
+        page.keyboard.press("m")
+        assert page.get_attribute("#mute", "aria-pressed") == "false"
+        for _ in range(12):
+            page.keyboard.press("Tab")
+            assert page.evaluate(
+                "document.activeElement === document.body || document.activeElement.closest('#first-run') !== null"
+            )

@@ -1,0 +1,254 @@
+"""The page keeps conversations: on the server, in the browser, or nowhere; reload, continue, search, export, delete."""
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from page_browser import chromium, wait_until
+from page_server import Running, page_server
+from playwright.sync_api import Browser, Page
+
+from assistant.storage.conversation_file import ConversationFile
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+
+Choice = Literal["server", "browser", "no"]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("kept")
+
+
+@pytest.fixture(scope="module")
+def server(folder: Path) -> Iterator[Running]:
+    file = ConversationFile(folder / "c.sqlite3", time.time)
+    with page_server(folder / "traces", "server.resume_s=30", conversations=file) as server:
+        yield server
+
+
+@pytest.fixture
+def page(browser: Browser, server: Running) -> Iterator[Page]:
+    context = browser.new_context(accept_downloads=True)
+    page = context.new_page()
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(server.url)
+    yield page
+    context.close()
+    assert errors == []
+
+
+def choose(page: Page, choice: Choice) -> None:
+    page.click("#history-open")
+    page.check(f"#history input[value={choice}]")
+    page.keyboard.press("Escape")
+    page.wait_for_selector("#history", state="hidden")
+
+
+def shown(page: Page) -> list[str]:
+    return [text.strip() for text in page.locator("#transcript .item .text").all_inner_texts()]
+
+
+def say(page: Page, text: str) -> None:
+    """Types a message and waits until its reply was heard and is kept."""
+    page.fill("#text-input", text)
+    page.press("#text-input", "Enter")
+    wait_until(page, lambda: shown(page)[-2:-1] == [text], "a reply")
+    page.wait_for_selector("body[data-phase=speaking]", timeout=20_000)
+    page.wait_for_selector("body[data-phase=listening]", timeout=20_000)
+    wait_until(page, lambda: tab_record(page)["messages"][-2:-1] == [tab_message(text)], "the copy of the tab")
+
+
+def tab_message(text: str) -> dict[str, object]:
+    return {"role": "user", "text": text, "spoken": False, "complete": True}
+
+
+def listed(page: Page) -> list[str]:
+    """Opens the panel and returns the titles."""
+    page.click("#history-open")
+    wait_until(page, lambda: page.locator("#history .keep").is_visible(), "the panel")
+    page.wait_for_timeout(500)
+    return page.locator("#history .name").all_inner_texts()
+
+
+def tab_record(page: Page) -> dict[str, Any]:
+    record: dict[str, Any] = json.loads(page.evaluate("sessionStorage.getItem('repartee.tab')"))
+    return record
+
+
+def end(page: Page) -> None:
+    page.click("#start")
+    page.wait_for_selector("body[data-phase=idle]")
+
+
+@pytest.mark.parametrize("choice", ["server", "browser", "no"])
+def test_reload_continues_the_running_conversation(page: Page, choice: Choice) -> None:
+    choose(page, choice)
+    say(page, "what is two plus three")
+    before, token = shown(page), tab_record(page)["token"]
+    page.reload()
+    wait_until(page, lambda: shown(page) == before, "the transcript")
+    assert page.inner_text("#start-label") == "Continue conversation"
+    say(page, "what is three plus three")
+    assert shown(page)[:3] == [*before, "what is three plus three"]
+    assert tab_record(page)["token"] == token
+    if choice != "no":
+        assert listed(page) == ["what is two plus three"]
+
+
+@pytest.mark.parametrize("choice", ["server", "browser"])
+def test_conversation_is_found_read_and_continued(page: Page, choice: Choice) -> None:
+    choose(page, choice)
+    say(page, "what is two plus four")
+    end(page)
+    say(page, "what is nine minus two")
+    end(page)
+    assert listed(page) == ["what is nine minus two", "what is two plus four"]
+    page.fill("#history input[type=search]", "PLUS")
+    wait_until(
+        page, lambda: page.locator("#history .name").all_inner_texts() == ["what is two plus four"], "the search"
+    )
+    page.click("#history .kept-row")
+    page.wait_for_selector("#history .messages")
+    assert page.locator("#history .messages .item").count() == 2
+    page.click("#history .actions button.primary")
+    assert page.evaluate("document.activeElement.id") == "start"
+    assert shown(page)[0] == "what is two plus four"
+    say(page, "what is two plus five")
+    assert [shown(page)[0], shown(page)[2]] == ["what is two plus four", "what is two plus five"]
+    end(page)
+    assert listed(page) == ["what is two plus four", "what is nine minus two"]
+    assert "2 turns" in page.locator("#history .kept-row").first.inner_text()
+
+
+@pytest.mark.parametrize("choice", ["server", "browser"])
+def test_conversation_is_exported_and_deleted(page: Page, choice: Choice) -> None:
+    choose(page, choice)
+    say(page, "what is two plus six")
+    end(page)
+    say(page, "what is two plus seven")
+    end(page)
+    listed(page)
+    page.click("#history .kept-row >> nth=1")
+    page.wait_for_selector("#history .messages")
+    with page.expect_download() as saved:
+        page.click("text=Save as Markdown")
+    text = Path(saved.value.path()).read_text()
+    assert text.startswith("# what is two plus six\n")
+    assert "**Repartee:** " in text
+    with page.expect_download() as saved:
+        page.click("text=Save as JSON")
+    messages = json.loads(Path(saved.value.path()).read_text())["messages"]
+    assert messages[0] == {"role": "user", "text": "what is two plus six", "spoken": False, "complete": True}
+    page.click("#history .actions .danger")
+    page.click("text=Really delete?")
+    wait_until(page, lambda: page.locator("#history .name").all_inner_texts() == ["what is two plus seven"], "one left")
+    page.click("#history .keep-choice .danger")
+    page.click("text=Really delete all of them?")
+    wait_until(page, lambda: page.locator("#history .name").count() == 0, "none left")
+    assert "No conversations yet" in page.inner_text("#history [role=status]")
+
+
+def test_nothing_is_kept_without_consent(page: Page, folder: Path) -> None:
+    say(page, "what is twelve plus thirteen")
+    end(page)
+    assert listed(page) == []
+    assert "Choose below" in page.inner_text("#history [role=status]")
+    content = b"".join(path.read_bytes() for path in folder.glob("c.sqlite3*"))
+    assert b"twelve plus thirteen" not in content
+    assert page.evaluate("localStorage.getItem('repartee.browser')") is None
+
+
+def test_other_browser_does_not_see_it(page: Page, browser: Browser, server: Running) -> None:
+    choose(page, "server")
+    say(page, "what is two plus eight")
+    context = browser.new_context()
+    other = context.new_page()
+    other.goto(server.url)
+    choose(other, "server")
+    assert listed(other) == []
+    context.close()
+    tab = page.context.new_page()
+    tab.goto(server.url)
+    assert listed(tab) == ["what is two plus eight"]
+
+
+def test_duplicated_tab_does_not_take_over_the_session(page: Page, server: Running) -> None:
+    say(page, "what is two plus nine")
+    record = page.evaluate("sessionStorage.getItem('repartee.tab')")
+    tab = page.context.new_page()
+    tab.add_init_script(f"sessionStorage.setItem('repartee.tab', {json.dumps(record)})")
+    tab.goto(server.url)
+    tab.wait_for_timeout(500)
+    assert tab.inner_text("#start-label") == "Start conversation"
+    assert shown(tab) == []
+
+
+def test_new_conversation_clears_the_transcript(page: Page) -> None:
+    choose(page, "browser")
+    say(page, "what is two plus ten")
+    page.click("#history-open")
+    page.click("text=New conversation")
+    wait_until(page, lambda: shown(page) == [], "an empty transcript")
+    assert page.inner_text("#start-label") == "Start conversation"
+    say(page, "what is two plus eleven")
+    assert shown(page)[0] == "what is two plus eleven"
+
+
+@pytest.mark.parametrize("choice", ["server", "browser"])
+def test_deleting_the_running_conversation_ends_its_keeping(page: Page, choice: Choice) -> None:
+    choose(page, choice)
+    say(page, "what is two plus twelve")
+    listed(page)
+    page.click("#history .kept-row")
+    page.click("#history .actions .danger")
+    page.click("text=Really delete?")
+    wait_until(page, lambda: page.locator("#history .name").count() == 0, "none left")
+    page.keyboard.press("Escape")
+    say(page, "what is two plus thirteen")
+    page.reload()
+    wait_until(page, lambda: len(shown(page)) == 4, "the transcript")
+    say(page, "what is two plus fourteen")
+    assert listed(page) == []
+
+
+def test_panel_covers_a_phone_and_closes_by_escape_and_back(page: Page) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    for close in (
+        lambda: page.keyboard.press("Escape"),
+        page.go_back,
+        lambda: page.click("#history [aria-label^=Close]"),
+    ):
+        page.click("#history-open")
+        box = page.locator("#history").bounding_box()
+        assert box == {"x": 0, "y": 0, "width": 390, "height": 844}
+        assert page.evaluate("document.querySelector('main').inert")
+        close()
+        page.wait_for_selector("#history", state="hidden")
+        assert page.evaluate("document.activeElement.id") == "history-open"
+        assert not page.evaluate("document.querySelector('main').inert")
+    page.set_viewport_size({"width": 1280, "height": 800})
+
+
+def test_damaged_storage_of_the_tab_is_ignored(page: Page) -> None:
+    for text in (
+        "{",
+        '"text"',
+        "null",
+        '{"messages": 7}',
+        '{"messages": [{"role": "x"}], "running": true, "key": "k"}',
+    ):
+        page.evaluate("(text) => sessionStorage.setItem('repartee.tab', text)", text)
+        page.reload()
+        page.wait_for_timeout(200)
+        assert page.inner_text("#start-label").endswith("conversation")
