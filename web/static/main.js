@@ -7,7 +7,7 @@ import { AudioIO, WorkletLoadError } from "./audio/audio-io.js";
 import { FirstRun } from "./first-run/first-run.js";
 import { ConversationHistory } from "./history/history.js";
 import { MicrophoneStream } from "./session/microphone-stream.js";
-import { browserProblem } from "./session/problems.js";
+import { browserProblem, SESSION_PROBLEMS } from "./session/problems.js";
 import { RealtimeConnection } from "./session/realtime-connection.js";
 import { RealtimeSession } from "./session/realtime-session.js";
 import { chooseTransport } from "./session/transport.js";
@@ -30,11 +30,6 @@ import { followVisibleArea } from "./view/visible-area.js";
 
 /** Phases that are not announced to screen readers, because the announcement would disturb the conversation. */
 const NOT_ANNOUNCED = new Set(["hearing", "thinking", "speaking"]);
-
-/** Problems that do not apply to a stopped page. */
-const SESSION_PROBLEMS = [
-  "lost", "slow", "full", "loading", "restarting", "not-kept", "suspended", "reply-failed", "unplugged", "denied", "busy", "no-microphone",
-];
 
 class Page {
   constructor() {
