@@ -8,6 +8,7 @@ import { endsConnection } from "./close-reasons.js";
 import { Conversation } from "./conversation.js";
 import { PushToTalk } from "./push-to-talk.js";
 import { ReplyPlayback } from "./reply-playback.js";
+import { ACTIVE_RESPONSE, COMMIT_EMPTY, CONNECTION_PROBLEMS, IGNORED_ERRORS, NO_WORDS, SERVER_EVENTS } from "./server-events.js";
 
 /**
  * @typedef {"connecting" | "reconnecting" | "listening" | "hearing" | "thinking" | "speaking"} Phase
@@ -378,55 +379,3 @@ export class RealtimeSession extends EventTarget {
     this.dispatchEvent(new CustomEvent(type, { detail }));
   }
 }
-
-/** Problems about a missing connection; one is shown at a time. */
-const CONNECTION_PROBLEMS = ["lost", "full", "loading", "restarting"];
-
-/** Error code for a committed turn without audio. */
-const COMMIT_EMPTY = "input_audio_buffer_commit_empty";
-
-/** Error code if another reply is in progress. */
-const ACTIVE_RESPONSE = "conversation_already_has_active_response";
-
-/** Errors of cancelling a reply that has just ended by itself; not shown to the user. */
-const IGNORED_ERRORS = new Set(["response_cancel_not_active"]);
-
-const CALLED_WINDOW_S = 5; // after the wake phrase alone; at least this long
-
-const NO_WORDS = "No words were recognized. Please say it again.";
-
-const SERVER_EVENTS = {
-  "session.created": (client, { session }) => client._sessionCreated(session),
-  "session.updated": (client, { session }) => client._sessionUpdated(session),
-  "input_audio_buffer.speech_started": (client) => client._speechStarted(),
-  "input_audio_buffer.speech_stopped": (client, { audio_end_ms, repartee }) => {
-    client._userSpeaking = false;
-    client._awaitingReply = true;
-    client.turns.speechEnded(audio_end_ms, repartee.invented_ms);
-  },
-  "input_audio_buffer.committed": (client, { repartee }) => {
-    if (repartee) client.turns.speechEnded(repartee.audio_end_ms, repartee.invented_ms, client.pushToTalk.enabled ? client._releasedS : null); // a turn that this page ended
-  },
-  "repartee.nothing_said": (client, event) => {
-    client._userSpeaking = client._awaitingReply = false;
-    client.turns.expectUntimedReply();
-    if (event.why === "called") client._wakeUntilS = client.audio.context.currentTime + Math.max(client._wakeWindowS, CALLED_WINDOW_S);
-    if (!client.pushToTalk.enabled) return;
-    client._requestIsEmpty = client._replyRequested; // the requested reply has nothing to answer
-    client._emit("notice", NO_WORDS);
-  },
-  "response.created": (client, { response }) => client._responseCreated(response.id),
-  "response.output_audio.delta": (client, { response_id, delta }) => client._playAudio(response_id, delta),
-  "response.output_audio.done": (client, { response_id }) => client.audio.output.end(response_id),
-  "response.done": (client, { response }) => client._responseDone(response),
-  "conversation.item.truncated": (client, { item_id }) => client._itemTruncated(item_id),
-  "output_audio_buffer.cleared": (client) => client.audio.output.flush(),
-  "repartee.duck": (client) => client.audio.output.duck(true),
-  "repartee.unduck": (client) => client.audio.output.duck(false),
-  "repartee.listening_sound": (client, { audio }) => client.audio.output.playSound(fromBase64(audio)),
-  "repartee.listening_sound_stopped": (client) => client.audio.output.stopSound(),
-  "repartee.trace": (client, event) => client._addTrace(event),
-  "repartee.conversation": (client, event) => client._conversationKept(event),
-  "repartee.notice": (client, { text, language }) => (language ? client._emit("other-language", language) : client._emit("notice", text)),
-  "error": (client, { error }) => client._handleError(error),
-};

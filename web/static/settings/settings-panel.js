@@ -21,8 +21,7 @@ const INSTRUCTIONS_AFTER_MS = 600; // pause in typing after which they are sent
 /** Returns "Joe (US)" for en_US-joe-medium. */
 export function voiceLabel(name) {
   const parts = /^[a-z]{2,3}_([A-Z]{2})-(.+)-[a-z_]+$/.exec(name);
-  if (parts) return `${parts[2].split("_").map((word) => word[0].toUpperCase() + word.slice(1)).join(" ")} (${parts[1]})`;
-  return name === "espeak-ng" ? "espeak-ng, a robot" : name;
+  return parts ? `${parts[2].split("_").map((word) => word[0].toUpperCase() + word.slice(1)).join(" ")} (${parts[1]})` : name;
 }
 
 function shortened(text) {
@@ -235,7 +234,8 @@ export class SettingsPanel {
     voice.control.disabled = !others.length;
     const better = notInstalled?.[this._language()];
     const more = better ? ` A better voice for this language: repartee models pull ${better}` : "";
-    voice.draw(this._serverValue("voice", voiceLabel(own)) + more, this._differs("voice"));
+    const now = foreign && !this._differs("voice") ? `Now: ${voiceLabel(this._voices()[0] ?? own)}.` : this._serverValue("voice", voiceLabel(own));
+    voice.draw(now + more, this._differs("voice"));
   }
 
   _drawEndpoint() {
