@@ -130,7 +130,7 @@ def test_long_content_scrolls_in_its_block(browser: Browser, server: Server, wid
     fits = "[...document.querySelectorAll('.rich > *')].every((one) => one.getBoundingClientRect().right <= innerWidth)"
     assert page.evaluate(fits)
     scrolls = "(({scrollWidth, clientWidth}) => scrollWidth > clientWidth)(document.querySelector('.rich pre'))"
-    assert page.evaluate(scrolls) == (width < 700)
+    assert page.evaluate(scrolls)
     page.context.close()
 
 
