@@ -9,6 +9,7 @@ import { Conversation } from "./conversation.js";
 import { PushToTalk } from "./push-to-talk.js";
 import { ReplyPlayback } from "./reply-playback.js";
 import { ACTIVE_RESPONSE, COMMIT_EMPTY, CONNECTION_PROBLEMS, IGNORED_ERRORS, NO_WORDS, SERVER_EVENTS } from "./server-events.js";
+import { WakeMode } from "./wake-mode.js";
 
 /**
  * @typedef {"connecting" | "reconnecting" | "listening" | "hearing" | "thinking" | "speaking"} Phase
@@ -33,9 +34,7 @@ export class RealtimeSession extends EventTarget {
     this.conversation = new Conversation();
     this.pushToTalk = new PushToTalk();
     this.muted = false;
-    this._wakePhrase = ""; // empty: all speech is answered
-    this._wakeUntilS = -Infinity; // context time up to which no wake phrase is needed
-    this._wakeWindowS = 0;
+    this.wake = new WakeMode(() => audio.context.currentTime);
     this.withChoices = (session) => session; // adds what the user has chosen in the settings
     this._releasedS = null; // context time at which the push-to-talk key was released last
     this._captureTimeline = connection.timeline ?? new CaptureTimeline(audio.context.sampleRate);
@@ -55,7 +54,7 @@ export class RealtimeSession extends EventTarget {
     this._typedS = null; // context time at which the text of the latest request was entered
     this._connectionProblem = "lost"; // why there is no connection, as far as the server has said
     this.replyPlayback = new ReplyPlayback(audio, connection, turns, this.conversation, (type, detail) => {
-      if (type === "phase") this._wakeUntilS = audio.context.currentTime + this._wakeWindowS; // a reply has begun or ended
+      if (type === "phase") this.wake.replied();
       this._emit(type, detail);
     });
     this._subscribe();
@@ -147,8 +146,8 @@ export class RealtimeSession extends EventTarget {
 
   /** @param {string} phrase words that address the assistant; empty: all speech is answered */
   setWakePhrase(phrase) {
-    const changed = phrase !== this._wakePhrase;
-    this._wakePhrase = phrase;
+    const changed = phrase !== this.wake.phrase;
+    this.wake.phrase = phrase;
     this.conversation.needsAddress = phrase !== "";
     if (changed && this._open) this._sendSessionUpdate();
     this._emit("phase");
@@ -156,8 +155,7 @@ export class RealtimeSession extends EventTarget {
 
   /** The wake phrase that is waited for; empty if speech is answered without one now. */
   get awaitedPhrase() {
-    const isOpen = this.replyPlayback.playing !== null || this.audio.context.currentTime <= this._wakeUntilS;
-    return this.pushToTalk.enabled || isOpen ? "" : this._wakePhrase;
+    return this.pushToTalk.enabled || this.replyPlayback.playing !== null ? "" : this.wake.awaited;
   }
 
   /** Sends the settings again, because the user has changed them. @returns {boolean} whether a conversation got them */
@@ -257,15 +255,14 @@ export class RealtimeSession extends EventTarget {
 
   _sessionUpdated(session) {
     this._resumeToken = session.repartee?.resume_token ?? this._resumeToken;
-    this._wakeWindowS = session.repartee?.wake_window_s ?? 0;
+    this.wake.windowS = session.repartee?.wake_window_s ?? 0;
     this._emit("session", session);
   }
 
   _sendSessionUpdate() {
     const turnDetection = this.pushToTalk.enabled ? null : this._turnDetection;
     const session = { type: "realtime", repartee: { duck: true, playout: true, listening_sounds: true, markup: true, reloads: true, conversation: this.keeping } };
-    if (this._wakePhrase || this._wakeSent) session.repartee.wake_phrase = this._wakePhrase || null;
-    this._wakeSent ||= this._wakePhrase !== "";
+    Object.assign(session.repartee, this.wake.fields());
     if (turnDetection !== undefined) session.audio = { input: { turn_detection: turnDetection } };
     this.connection.send({ type: "session.update", session: this.withChoices(session) });
   }

@@ -14,7 +14,6 @@ export const ACTIVE_RESPONSE = "conversation_already_has_active_response";
 /** Errors of cancelling a reply that has just ended by itself; not shown to the user. */
 export const IGNORED_ERRORS = new Set(["response_cancel_not_active"]);
 
-const CALLED_WINDOW_S = 5; // after the wake phrase alone; at least this long
 
 export const NO_WORDS = "No words were recognized. Please say it again.";
 
@@ -34,7 +33,7 @@ export const SERVER_EVENTS = {
   "repartee.nothing_said": (client, event) => {
     client._userSpeaking = client._awaitingReply = false;
     client.turns.expectUntimedReply();
-    if (event.why === "called") client._wakeUntilS = client.audio.context.currentTime + Math.max(client._wakeWindowS, CALLED_WINDOW_S);
+    if (event.why === "called") client.wake.called();
     if (!client.pushToTalk.enabled) return;
     client._requestIsEmpty = client._replyRequested; // the requested reply has nothing to answer
     client._emit("notice", NO_WORDS);
