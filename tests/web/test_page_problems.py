@@ -197,6 +197,7 @@ def test_only_the_latest_microphone_settings_are_requested(page: Page, server: S
     page.click("#noiseSuppression")
     wait_until(page, lambda: page.evaluate("requests.length") == 2, "it is requested again")
     page.click("#autoGainControl")
+    page.keyboard.press("Escape")
     page.click("#theme")
     page.evaluate("grant()")
     wait_until(page, lambda: page.evaluate("requests.length") == 3, "it is requested with the latest settings")
