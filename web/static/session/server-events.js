@@ -14,7 +14,6 @@ export const ACTIVE_RESPONSE = "conversation_already_has_active_response";
 /** Errors of cancelling a reply that has just ended by itself; not shown to the user. */
 export const IGNORED_ERRORS = new Set(["response_cancel_not_active"]);
 
-
 export const NO_WORDS = "No words were recognized. Please say it again.";
 
 /** What the session does on each event of the server. @type {Record<string, (client: import("./realtime-session.js").RealtimeSession, event: object) => void>} */
