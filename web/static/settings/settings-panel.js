@@ -57,18 +57,6 @@ export class SettingsPanel {
     if (control.offsetParent) control.focus();
   }
 
-  /**
-   * Chooses several settings at once. A value that is the server's own is no choice.
-   * @param {Record<string, string>} values
-   */
-  choose(values) {
-    const foreign = values.language !== undefined && values.language !== this.server?.language.default;
-    for (const [name, value] of Object.entries(values)) {
-      const own = value === this.server?.[name]?.default && !(name === "voice" && foreign);
-      this.choices.set(name, own || !value ? undefined : value);
-    }
-  }
-
   /** Returns the English name of a language. */
   nameOf(code) {
     return this.server?.language.choices.find((one) => one.code === code)?.name ?? code;
