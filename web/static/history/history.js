@@ -54,7 +54,6 @@ export class ConversationHistory {
     this._record = continued ?? newRecord();
     if (!continued) claim(this._record.key);
     this._session = session;
-    session.conversation.remember(continued?.messages ?? []);
     if (continued?.token) session.resumeFrom(continued.token);
     session.keeping = this._keeping();
     const on = (type, handle) => session.addEventListener(type, ({ detail }) => this._session === session && handle(detail));

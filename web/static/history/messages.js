@@ -13,7 +13,6 @@ const MAX_TITLE = 80;
  * @property {string} text of a reply only what was heard
  * @property {boolean} spoken
  * @property {boolean} complete false for a reply that was not heard to its end
- * @property {string} [markup] a reply as the model wrote it, with its Markdown, if that is not its text
  *
  * @typedef {object} Kept a conversation
  * @property {string} id
@@ -30,10 +29,9 @@ export function messagesOf(items) {
   for (const item of items.slice(-2 * MAX_MESSAGES).reverse()) {
     const text = (item.role === "assistant" ? item.words.slice(0, item.played).join("") : item.text).trim();
     if (!["user", "assistant"].includes(item.role) || item.inProgress || !text) continue;
-    const markup = item.markup && item.markup !== text ? { markup: item.markup } : {};
-    chars += text.length + (item.markup ?? "").length;
+    chars += text.length;
     if (messages.length >= MAX_MESSAGES || chars > MAX_CHARS) break;
-    messages.push({ role: item.role, text, spoken: item.spoken, complete: item.role === "user" || item.played === item.words.length, ...markup });
+    messages.push({ role: item.role, text, spoken: item.spoken, complete: item.role === "user" || item.played === item.words.length });
   }
   return messages.reverse();
 }
@@ -46,8 +44,8 @@ export function conversationOf(messages) {
 }
 
 /** Adds a message of the past under an id. */
-export function putMessage(conversation, id, { role, text, spoken, complete, markup = "" }) {
-  const item = conversation.put(id, { role, text, spoken, markup });
+export function putMessage(conversation, id, { role, text, spoken, complete }) {
+  const item = conversation.put(id, { role, text, spoken });
   if (role !== "assistant") return;
   item.words = splitWords(text);
   item.played = item.words.length;

@@ -33,18 +33,6 @@ export class Conversation {
     this.needsAddress = false;
     /** Whether the current speech may be meant for somebody else. */
     this.awaitsAddress = false;
-    /** @type {Map<string, string>} replies as the model wrote them, by what was heard: the server sends only that again */
-    this._markups = new Map();
-  }
-
-  /** Notes how replies were written that the server will send again. @param {{text: string, markup?: string}[]} messages */
-  remember(messages) {
-    for (const { text, markup } of messages) if (markup) this._markups.set(sameText(text), markup);
-  }
-
-  /** Returns a reply as the model wrote it; "" if that is not known. @param {string} text what was heard */
-  markupOf(text) {
-    return this._markups.get(sameText(text)) ?? "";
   }
 
   /** @param {string} id @returns {Item | undefined} */
@@ -125,7 +113,6 @@ export class Conversation {
 
   /** Removes all items, because the server sends them again. */
   clear() {
-    this.remember(this.items.map(({ words, played, markup }) => ({ text: words.slice(0, played).join(""), markup })));
     for (const item of [...this.items]) this.remove(item.id);
   }
 
@@ -251,10 +238,6 @@ const EVENT_HANDLERS = {
   },
 };
 
-function sameText(text) {
-  return text.replace(/\s+/g, " ").trim();
-}
-
 function appendText(conversation, { item_id, delta }) {
   const item = conversation.item(item_id);
   if (!item) return;
@@ -274,7 +257,7 @@ function addItem(conversation, item, previous) {
     if (!known) moveAfter(conversation, item.id, previous);
   } else if (item.role === "assistant") {
     if (!conversation.item(item.id)) {
-      const put = conversation.put(item.id, { role: "assistant", text, markup: conversation.markupOf(text), words: splitWords(text) });
+      const put = conversation.put(item.id, { role: "assistant", text, words: splitWords(text) });
       put.played = put.words.length; // from a history, which contains only what was heard
       put.interrupted = item.status === "incomplete";
     }
