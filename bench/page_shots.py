@@ -79,6 +79,7 @@ def serving(folder: Path, settings: list[str]) -> Iterator[str]:
 
 def take(page: Page, url: str, out: Path, settings: Sequence[str] = ()) -> None:
     """Holds the conversation and takes a screenshot of each state."""
+    page.add_init_script("localStorage.setItem('repartee.first-run', 'done')")
     page.goto(url)
     page.click("#start")
     page.wait_for_selector("body[data-phase=listening]", timeout=WITHIN_MS)

@@ -47,6 +47,7 @@ class EnginePool:
         try:
             await self.engine_loader.open()
             self._ready.append(await self.engine_loader.engines())
+            await self.choices.refresh()
         except Exception:
             self._failed = True
             raise

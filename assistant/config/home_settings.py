@@ -85,7 +85,7 @@ class WeatherSection(ConfigSection):
     """Weather from Open-Meteo, which needs no key; it is asked for the place that the user names."""
 
     enabled: Annotated[
-        bool, KeyInfo("Whether the weather is asked on the internet. The service learns the place, nothing else.")
+        bool, KeyInfo("Whether the weather is asked on the internet. The service learns the place that the user names.")
     ] = False
     place: Annotated[
         str,

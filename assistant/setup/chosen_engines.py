@@ -36,7 +36,7 @@ LOAD_TIMEOUT_S = 30.0
 """Time limit for loading what a client has chosen."""
 
 OPTIONS_KEPT_S = 10.0
-"""Age until which the list of options is used again: listing them reads the disk."""
+"""Age until which `refresh` uses the list of options again."""
 
 
 EffectOf = Callable[[Sequence[Message]], SkillEffect | None]
@@ -100,17 +100,20 @@ class EngineChoices:
     _whisper: "SharedWhisper | None" = None  # for other languages, if the server's own knows only one
     _loading: asyncio.Lock = field(default_factory=asyncio.Lock)
     _options: EngineOptions | None = None
-    _options_at_s: float = 0.0
+    _listed_at_s: float = 0.0
 
     def options(self) -> EngineOptions:
-        """Returns what clients may choose. A model that was downloaded meanwhile is listed some seconds later."""
+        """Returns what clients may choose, as it was last listed."""
+        if self._options is None:
+            self._options = self._list_options()
+        return self._options
+
+    async def refresh(self) -> EngineOptions:
+        """Lists again what clients may choose, some seconds after the last time: models may have been downloaded."""
         now_s = asyncio.get_running_loop().time()
-        if self._options is None or now_s > self._options_at_s + OPTIONS_KEPT_S:
-            shared = self.loader.shared_whisper
-            self._options = engine_options(
-                self.loader.settings, multilingual=shared is not None and shared.multilingual
-            )
-            self._options_at_s = now_s
+        if self._options is None or now_s > self._listed_at_s + OPTIONS_KEPT_S:
+            self._listed_at_s = now_s
+            self._options = await asyncio.to_thread(self._list_options)
         return self._options
 
     @property
@@ -172,6 +175,10 @@ class EngineChoices:
             self._whisper = None
 
     # ---- private ----
+
+    def _list_options(self) -> EngineOptions:
+        shared = self.loader.shared_whisper
+        return engine_options(self.loader.settings, multilingual=shared is not None and shared.multilingual)
 
     async def _load(self, first: Engines, wish: EngineWish, settings: Settings) -> ChosenEngines:
         engines, effects = first, first.skill_effects

@@ -88,7 +88,7 @@ def test_icons_have_the_sizes_that_the_manifest_names() -> None:
             with Image.open(io.BytesIO(content)) as image:
                 assert "x".join(map(str, image.size)) == icon["sizes"]
     with Image.open(STATIC / "app" / "icon-maskable-512.png") as image:
-        assert image.convert("RGBA").getextrema()[3] == (255, 255)  # opaque up to its edges
+        assert image.convert("RGBA").getchannel("A").getextrema() == (255, 255)  # opaque up to its edges
 
 
 # ---- service worker ----

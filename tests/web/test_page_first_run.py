@@ -2,12 +2,14 @@
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import llm_server
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from page_browser import chromium, wait_until
 from page_server import Running, page_server, speech, write_microphone_wav
 from playwright.sync_api import Browser, Page, Request, Route
@@ -198,14 +200,19 @@ def test_who_answers_is_written_with_a_key_only_on_request(browser: Browser, set
         assert KEY not in page.content()
 
 
-def test_service_is_tested_with_one_question(browser: Browser, setup: Setup) -> None:
-    async def serve_in_server_loop() -> str:
-        serving = llm_server.serving(llm_server.answer("one"))
-        service = await serving.__aenter__()
-        service.models = llm_server.status(200, {"object": "list", "data": [{"id": "small"}]})
-        return service.url
+async def _end(service: AbstractAsyncContextManager[llm_server.Server]) -> None:
+    await service.__aexit__(None, None, None)
 
-    url = asyncio.run_coroutine_threadsafe(serve_in_server_loop(), setup.server.loop).result(10)
+
+def test_service_is_tested_with_one_question(browser: Browser, setup: Setup) -> None:
+    service = llm_server.serving(llm_server.answer("one"))
+
+    async def begin() -> str:
+        server = await service.__aenter__()
+        server.models = llm_server.status(200, {"object": "list", "data": [{"id": "small"}]})
+        return server.url
+
+    url = asyncio.run_coroutine_threadsafe(begin(), setup.server.loop).result(10)
     with opened(browser, setup) as page:
         go_to(page, 3)
         page.click("#first-run label:has-text('by its address')")
@@ -218,12 +225,13 @@ def test_service_is_tested_with_one_question(browser: Browser, setup: Setup) -> 
         press(page, "Next")
         page.wait_for_selector("#first-run .error:has-text('must begin with http')")
         assert step(page) == "First steps · 3 of 4"
+    asyncio.run_coroutine_threadsafe(_end(service), setup.server.loop).result(10)
     assert not setup.file.exists()
 
 
 def test_other_machine_sees_the_command_instead(browser: Browser, setup: Setup) -> None:
     def as_by_a_proxy(route: Route, request: Request) -> None:
-        route.continue_(headers={**request.headers, "x-forwarded-for": "203.0.113.7"})
+        route.continue_(headers={**request.headers, "x-forwarded-host": "voice.example"})
 
     context = browser.new_context()
     context.route("**/v1/repartee/setup", as_by_a_proxy)
@@ -266,6 +274,29 @@ def test_everything_can_be_reached_on_a_phone(browser: Browser, setup: Setup, si
             assert box["y"] + box["height"] <= size[1]
             assert box["height"] >= 44
         assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+
+
+@pytest.mark.parametrize("scheme", ["dark", "light"])
+def test_axe_finds_nothing_in_any_step(browser: Browser, setup: Setup, scheme: Literal["dark", "light"]) -> None:
+    def violations(state: str) -> list[str]:
+        found = Axe().run(page).response["violations"]
+        return [f"{state}: {one['id']}: {node['html']}" for one in found for node in one["nodes"]]
+
+    with opened(browser, setup) as page:
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        page.wait_for_selector("#first-run .choice")
+        found = violations("voice")
+        press(page, "Skip")
+        found += violations("microphone")
+        press(page, "Skip")
+        page.click("#first-run label:has-text('Mistral, a cloud')")
+        page.fill("#first-run input[type=password]", KEY)
+        found += violations("who answers")
+        press(page, "Skip")
+        found += violations("conversations")
+        press(page, "Skip")
+        found += violations("summary")
+    assert found == []
 
 
 def test_shortcuts_of_the_page_do_not_work_behind_it(browser: Browser, setup: Setup) -> None:

@@ -183,6 +183,22 @@ def test_other_browser_does_not_see_it(page: Page, browser: Browser, server: Run
     assert listed(tab) == ["what is two plus eight"]
 
 
+def test_reload_without_a_server_keeps_the_transcript(page: Page) -> None:
+    say(page, "what is two plus fifteen")
+    before = shown(page)
+    page.reload()
+    wait_until(page, lambda: shown(page) == before, "the transcript")
+    page.context.set_offline(True)
+    page.click("#start")
+    page.wait_for_timeout(1000)
+    page.click("#start")
+    wait_until(page, lambda: shown(page) == before, "the transcript")
+    assert page.inner_text("#start-label") == "Continue conversation"
+    page.context.set_offline(False)
+    say(page, "what is two plus sixteen")
+    assert shown(page)[0] == "what is two plus fifteen"
+
+
 def test_duplicated_tab_does_not_take_over_the_session(page: Page, server: Running) -> None:
     say(page, "what is two plus nine")
     record = page.evaluate("sessionStorage.getItem('repartee.tab')")

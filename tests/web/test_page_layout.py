@@ -101,12 +101,16 @@ def test_newest_reply_is_in_view_and_nothing_is_covered(talked: Page, size: tupl
 def test_settings_do_not_scroll_the_transcript(talked: Page, size: tuple[int, int]) -> None:
     page = talked
     page.set_viewport_size(size_of(size))
-    page.evaluate("() => new Promise((done) => { transcript.onscrollend = done; transcript.scrollTop = 100; })")
+    scroll = """(top) => new Promise((done) => {
+        transcript.scrollTop = top;
+        requestAnimationFrame(() => requestAnimationFrame(done)); // the scroll event comes with the next frame
+    })"""
+    page.evaluate(scroll, 100)
     for button in ("#settings-open", "#settings-close"):
         page.click(button)
         assert page.evaluate("[transcript.scrollTop, document.body.scrollTop, scrollY]") == [100, 0, 0]
     assert page.is_hidden("#settings")
-    page.evaluate("() => new Promise((done) => { transcript.onscrollend = done; transcript.scrollTop = 1e6; })")
+    page.evaluate(scroll, 1_000_000)
 
 
 def test_software_keyboard_covers_nothing(talked: Page) -> None:

@@ -158,7 +158,7 @@ def test_session_of_a_form_is_checked_against_what_the_server_offers() -> None:
     assert config_of_form(SessionConfig(), form, offering).instructions == "Be kind."
     with pytest.raises(ApiError):
         config_of_form(SessionConfig(), form, SERVICE)
-    with pytest.raises(ApiError, match="'p', which is not in server.prompts") as refused:
+    with pytest.raises(ApiError, match=r"'p', which is not in server\.prompts") as refused:
         config_of_form(SessionConfig(), '{"prompt": {"id": "p"}}', offering)
     assert "plain" not in str(refused.value), "the names of prompts are told to nobody"
 

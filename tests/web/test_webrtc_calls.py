@@ -28,6 +28,7 @@ from audio.units import REPLY_RATE_HZ, Pcm
 from web.http_api import bodies
 from web.webrtc import call as webrtc_call
 from web.webrtc import calls as webrtc_calls
+from web.webrtc.candidates import with_checked_candidates
 
 LONG = " ".join(["word"] * 40) + "."
 """8 s."""
@@ -321,6 +322,35 @@ def test_offers_that_arrive_slowly_do_not_block_calls(tmp_path: Path, monkeypatc
                 pass
             assert b" 408 " in await reader.readline()
             writer.close()
+
+    run(main)
+
+
+def test_addresses_of_an_offer_are_filtered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    filtered: list[tuple[bool, str]] = []
+
+    def note(sdp: str, *, is_local: bool) -> str:
+        filtered.append((is_local, with_checked_candidates(sdp, is_local=is_local)))
+        return filtered[-1][1]
+
+    monkeypatch.setattr(webrtc_calls, "with_checked_candidates", note)
+
+    async def main() -> None:
+        async with session_server(loader(tmp_path)) as server:
+            caller = await offered()
+            last = "a=end-of-candidates"
+            sdp = caller.peer.localDescription.sdp.replace(
+                last, f"a=candidate:1 1 udp 1 169.254.169.254 5000 typ host\r\n{last}"
+            )
+            assert "169.254.169.254" in sdp
+            async with httpx.AsyncClient(trust_env=False, timeout=20) as http:
+                answer = await http.post(f"{server.openai}/realtime/calls", content=sdp, headers=SDP)
+            assert answer.status_code == 201
+            ((is_local, checked),) = filtered
+            assert is_local
+            assert "169.254.169.254" not in checked
+            assert "a=candidate:" in checked
+            await caller.peer.close()
 
     run(main)
 

@@ -37,7 +37,7 @@ class PageSettings:
         """Answers GET /v1/repartee/settings."""
         self.state.check()
         loader = self.choices.loader
-        settings, options = loader.settings, self.choices.options()
+        settings, options = loader.settings, await self.choices.refresh()
         reachable = await self.reachability.of(settings.llm.endpoints)
         offered = [offered_endpoint(endpoint) for endpoint in settings.llm.endpoints]
         body = {

@@ -7,7 +7,7 @@ import { AudioIO, WorkletLoadError } from "./audio/audio-io.js";
 import { FirstRun } from "./first-run/first-run.js";
 import { ConversationHistory } from "./history/history.js";
 import { MicrophoneStream } from "./session/microphone-stream.js";
-import { browserProblem } from "./session/problems.js";
+import { browserProblem, SESSION_PROBLEMS } from "./session/problems.js";
 import { RealtimeConnection } from "./session/realtime-connection.js";
 import { RealtimeSession } from "./session/realtime-session.js";
 import { chooseTransport } from "./session/transport.js";
@@ -23,17 +23,13 @@ import { LevelBars } from "./view/level-bars.js";
 import { Notices } from "./view/notices.js";
 import { microphoneSettings, preferences, storedToken, storeToken } from "./view/preferences.js";
 import { hintText, phaseText } from "./view/state-texts.js";
+import { askForToken } from "./view/token-dialog.js";
 import { TranscriptView } from "./view/transcript-view.js";
 import { TurnPanel } from "./view/turn-panel.js";
 import { followVisibleArea } from "./view/visible-area.js";
 
 /** Phases that are not announced to screen readers, because the announcement would disturb the conversation. */
 const NOT_ANNOUNCED = new Set(["hearing", "thinking", "speaking"]);
-
-/** Problems that do not apply to a stopped page. */
-const SESSION_PROBLEMS = [
-  "lost", "slow", "full", "loading", "restarting", "not-kept", "suspended", "reply-failed", "unplugged", "denied", "busy", "no-microphone",
-];
 
 class Page {
   constructor() {
@@ -335,19 +331,10 @@ class Page {
 
   /** @param {string} refused why the last token was refused; "" if there was none */
   _askForToken(refused = "") {
-    const dialog = byId("token-dialog");
-    if (dialog.open) return;
-    byId("token-refused").textContent = refused;
-    dialog.returnValue = "";
-    byId("token-cancel").onclick = () => dialog.close("");
-    dialog.onclose = () => {
-      if (dialog.returnValue !== "use") return;
-      storeToken(byId("token").value.trim());
-      byId("token").value = "";
+    askForToken(refused, () => {
       this._notices.remove("token");
       this._start();
-    };
-    dialog.showModal();
+    });
   }
 
   // Drawing ----------------------------------------------------------------------------------------------------

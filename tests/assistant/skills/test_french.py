@@ -288,15 +288,14 @@ UNDERSTOOD: tuple[tuple[str, str, dict[str, str], str], ...] = (
         "Allume la lumière",
         "lights",
         {},
-        "Je ne peux pas commander les lumières : aucune maison n'est connectée. "
-        "Le réglage home.url connecte Home Assistant.",
+        "Aucune maison n'est connectée. Le réglage home.url en connecte une.",
     ),
     ("Mets de la musique", "music", {}, "Je ne sais pas encore jouer de la musique."),
     (
         "Quel temps fait-il demain ?",
         "weather",
         {},
-        "Je ne connais pas la météo : aucun service n'est connecté. Le réglage weather.enabled en connecte un.",
+        "Aucun service météo n'est connecté. Le réglage weather.enabled en connecte un.",
     ),
     ("Trois au carré", "arithmetic", {"a": "3"}, "Ça fait neuf."),
     ("Deux au cube", "arithmetic", {"a": "2"}, "Ça fait huit."),
@@ -324,8 +323,7 @@ UNDERSTOOD: tuple[tuple[str, str, dict[str, str], str], ...] = (
         "Ferme les volets",
         "devices",
         {"cover": "volets"},
-        "Je ne peux pas commander d'appareils : aucune maison n'est connectée. "
-        "Le réglage home.url connecte Home Assistant.",
+        "Aucune maison n'est connectée. Le réglage home.url en connecte une.",
     ),
     ("Qui es-tu ?", "identity", {}, "Je suis Repartee, un assistant vocal. Je suis un programme, pas une personne."),
     ("Comment ça va ?", "well_being", {}, "Tout est prêt. Comment puis-je aider ?"),

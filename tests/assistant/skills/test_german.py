@@ -283,16 +283,14 @@ UNDERSTOOD: tuple[tuple[str, str, dict[str, str], str], ...] = (
         "Mach das Licht an",
         "lights",
         {},
-        "Licht kann ich nicht schalten: es ist kein Zuhause angeschlossen. "
-        "Die Einstellung home.url schließt Home Assistant an.",
+        "Es ist kein Zuhause angeschlossen. Die Einstellung home.url schließt eines an.",
     ),
     ("Spiel Musik", "music", {}, "Musik kann ich noch nicht spielen."),
     (
         "Wie wird das Wetter morgen?",
         "weather",
         {},
-        "Das Wetter kenne ich nicht: es ist kein Wetterdienst angeschlossen. "
-        "Die Einstellung weather.enabled schließt einen an.",
+        "Es ist kein Wetterdienst angeschlossen. Die Einstellung weather.enabled schließt einen an.",
     ),
     ("Drei zum Quadrat", "arithmetic", {"a": "3"}, "Das ergibt neun."),
     ("Die dritte Wurzel aus siebenundzwanzig", "arithmetic", {"a": "27"}, "Das ergibt drei."),
@@ -323,8 +321,7 @@ UNDERSTOOD: tuple[tuple[str, str, dict[str, str], str], ...] = (
         "Mach die Rollläden zu",
         "devices",
         {"cover": "rollläden"},
-        "Geräte kann ich nicht steuern: es ist kein Zuhause angeschlossen. "
-        "Die Einstellung home.url schließt Home Assistant an.",
+        "Es ist kein Zuhause angeschlossen. Die Einstellung home.url schließt eines an.",
     ),
     ("Wer bist du?", "identity", {}, "Ich bin Repartee, ein Sprachassistent. Ich bin ein Programm und kein Mensch."),
     ("Hallo", "greeting", {}, "Hallo. Ich höre zu."),

@@ -316,8 +316,7 @@ UNDERSTOOD: dict[tuple[str, str], tuple[str, ...]] = {
     ),
     (
         "lights",
-        "I can't switch lights: no home is connected to me. "
-        "To connect Home Assistant, set home.url in the configuration.",
+        "No home is connected to me: set home.url.",
     ): (
         "turn on the lights",
         "turn the lights off",
@@ -332,8 +331,7 @@ UNDERSTOOD: dict[tuple[str, str], tuple[str, ...]] = {
     ),
     (
         "devices",
-        "I can't control devices: no home is connected to me. "
-        "To connect Home Assistant, set home.url in the configuration.",
+        "No home is connected to me: set home.url.",
     ): (
         "turn on the tv",
         "turn off the heating",
@@ -643,8 +641,7 @@ UNDERSTOOD: dict[tuple[str, str], tuple[str, ...]] = {
     ),
     (
         "weather",
-        "I can't tell the weather: no weather service is connected to me. "
-        "To connect one, set weather.enabled in the configuration.",
+        "No weather service is connected to me. To connect one, set weather.enabled.",
     ): (
         "what's the weather",
         "What's the weather like today?",

@@ -3,6 +3,7 @@ import { webAddress } from "/static/rich-text/addresses.js";
 import { heardWith, letters } from "/static/rich-text/heard-units.js";
 import { parseMarkdown } from "/static/rich-text/markdown.js";
 import { splitWords, wordStarts } from "/static/session/word-timing.js";
+import { WakeMode, needsConsent, wakePhrase } from "/static/session/wake-mode.js";
 import { run, same } from "./check.js";
 
 /** Short form of a tree: tags and text. */
@@ -203,6 +204,24 @@ export default () => run({
     if (words.length < 3 || words.join("") !== "こんにちは世界。元気ですか") throw new Error(JSON.stringify(words));
     const starts = wordStarts(words, [{ text: "こんにちは世界。元気ですか", start_ms: 0, end_ms: 1200 }]);
     same(starts.every((one, n) => one >= 0 && one < 1200 && (n === 0 || one > starts[n - 1])), true, JSON.stringify(starts));
+  },
+  "no wake phrase is needed right after a reply and after the phrase alone"() {
+    let now = 0;
+    const wake = new WakeMode(() => now);
+    same([wake.awaited, wake.fields()], ["", {}]);
+    Object.assign(wake, { phrase: "hey computer", windowS: 8 });
+    same([wake.awaited, wake.fields()], ["hey computer", { wake_phrase: "hey computer" }]);
+    wake.replied();
+    same([(now = 8) && wake.awaited, (now = 8.1) && wake.awaited], ["", "hey computer"]);
+    wake.windowS = 0;
+    wake.called();
+    same([(now = 13) && wake.awaited, (now = 14) && wake.awaited], ["", "hey computer"]);
+    wake.phrase = "";
+    same(wake.fields(), { wake_phrase: null });
+  },
+  "a wake phrase has one to five words, and other machines need consent"() {
+    same([" Hey  Computer ", "a b c d e", "a b c d e f", "hey, you", "", "привет дом"].map(wakePhrase), ["Hey Computer", "a b c d e", null, null, null, "привет дом"]);
+    same([["localhost", ""], ["127.0.0.1", ""], ["home.example", ""], ["home.example", "home.example"]].map((one) => needsConsent(...one)), [false, false, true, false]);
   },
   "the copy button copies the code"() {
     const { element } = shown({ source: "```py\nprint(1)\n```" });

@@ -56,8 +56,8 @@ export class AnswererStep {
 
   /** Writes the choice. @throws {ServerError} */
   async next() {
-    const who = this._chosen();
-    if (!this._offer?.writable || !who) return;
+    const who = this._offer?.writable ? this._chosen() : null;
+    if (!who) return;
     const key = this._store.checked ? this._value(this._key) : "";
     this._context.report(await setup("save", { ...this._wanted(who), key }));
   }
@@ -80,7 +80,7 @@ export class AnswererStep {
 
   _chosen() {
     const name = this._choices.querySelector("input:checked")?.value;
-    return this._offer?.answerers.find((one) => one.name === name);
+    return this._offer.answerers.find((one) => one.name === name);
   }
 
   /** @throws {ServerError} if something is missing */

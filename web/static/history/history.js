@@ -27,7 +27,7 @@ export class ConversationHistory {
     this._page = page;
     this._session = null;
     this._record = null; // of the running conversation, or of the one that the next start continues
-    this._shown = null; // messages of the conversation that is shown and has ended
+    this._begun = false; // whether the server has created or resumed the running session
     this._saveTimer = 0;
     this._server = new ServerStore(new URL("v1/repartee/conversations", document.baseURI));
     this._browser = new BrowserStore();
@@ -57,11 +57,11 @@ export class ConversationHistory {
     if (continued?.token) session.resumeFrom(continued.token);
     session.keeping = this._keeping();
     const on = (type, handle) => session.addEventListener(type, ({ detail }) => this._session === session && handle(detail));
-    let begun = false;
+    this._begun = false;
     on("session", ({ repartee }) => {
       this._record.token = repartee?.resume_token ?? "";
-      if (!begun && continued && !repartee?.resumed && !session.keeping?.id) session.addPast(continued.messages);
-      begun = true;
+      if (!this._begun && continued && !repartee?.resumed && !session.keeping?.id) session.addPast(continued.messages);
+      this._begun = true;
       this._saveSoon();
     });
     on("kept", ({ id, kept }) => {
@@ -75,6 +75,11 @@ export class ConversationHistory {
   /** The conversation has ended. */
   detach() {
     if (!this._session) return;
+    if (!this._begun && this._record.messages.length) { // the server did not answer: what is to be continued stays
+      this._session = null;
+      this._page.show(conversationOf(this._record.messages));
+      return;
+    }
     this._record.running = false;
     this._record.token = "";
     this._save();
@@ -144,9 +149,9 @@ export class ConversationHistory {
     this._saveTimer = 0;
     if (!this._session) return;
     const record = this._record;
-    record.messages = messagesOf(this._session.conversation.items);
+    if (this._begun) record.messages = messagesOf(this._session.conversation.items);
     if (keepChoice() === "browser" && !record.deleted && record.messages.length) this._keepInBrowser(record);
-    writeRecord(record);
+    writeRecord(record.messages.length || record.token ? record : null);
   }
 
   async _keepInBrowser(record) {

@@ -121,6 +121,11 @@ export const PROBLEMS = {
   },
 };
 
+/** Problems that do not apply to a stopped page. */
+export const SESSION_PROBLEMS = [
+  "lost", "slow", "full", "loading", "restarting", "not-kept", "suspended", "reply-failed", "unplugged", "denied", "busy", "no-microphone",
+];
+
 const BY_EXCEPTION = {
   NotAllowedError: "denied",
   SecurityError: "denied",

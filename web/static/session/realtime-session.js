@@ -8,6 +8,8 @@ import { endsConnection } from "./close-reasons.js";
 import { Conversation } from "./conversation.js";
 import { PushToTalk } from "./push-to-talk.js";
 import { ReplyPlayback } from "./reply-playback.js";
+import { ACTIVE_RESPONSE, COMMIT_EMPTY, CONNECTION_PROBLEMS, IGNORED_ERRORS, NO_WORDS, SERVER_EVENTS } from "./server-events.js";
+import { WakeMode } from "./wake-mode.js";
 
 /**
  * @typedef {"connecting" | "reconnecting" | "listening" | "hearing" | "thinking" | "speaking"} Phase
@@ -32,9 +34,7 @@ export class RealtimeSession extends EventTarget {
     this.conversation = new Conversation();
     this.pushToTalk = new PushToTalk();
     this.muted = false;
-    this._wakePhrase = ""; // empty: all speech is answered
-    this._wakeUntilS = -Infinity; // context time up to which no wake phrase is needed
-    this._wakeWindowS = 0;
+    this.wake = new WakeMode(() => audio.context.currentTime);
     this.withChoices = (session) => session; // adds what the user has chosen in the settings
     this._releasedS = null; // context time at which the push-to-talk key was released last
     this._captureTimeline = connection.timeline ?? new CaptureTimeline(audio.context.sampleRate);
@@ -54,7 +54,7 @@ export class RealtimeSession extends EventTarget {
     this._typedS = null; // context time at which the text of the latest request was entered
     this._connectionProblem = "lost"; // why there is no connection, as far as the server has said
     this.replyPlayback = new ReplyPlayback(audio, connection, turns, this.conversation, (type, detail) => {
-      if (type === "phase") this._wakeUntilS = audio.context.currentTime + this._wakeWindowS; // a reply has begun or ended
+      if (type === "phase") this.wake.replied();
       this._emit(type, detail);
     });
     this._subscribe();
@@ -146,8 +146,8 @@ export class RealtimeSession extends EventTarget {
 
   /** @param {string} phrase words that address the assistant; empty: all speech is answered */
   setWakePhrase(phrase) {
-    const changed = phrase !== this._wakePhrase;
-    this._wakePhrase = phrase;
+    const changed = phrase !== this.wake.phrase;
+    this.wake.phrase = phrase;
     this.conversation.needsAddress = phrase !== "";
     if (changed && this._open) this._sendSessionUpdate();
     this._emit("phase");
@@ -155,8 +155,7 @@ export class RealtimeSession extends EventTarget {
 
   /** The wake phrase that is waited for; empty if speech is answered without one now. */
   get awaitedPhrase() {
-    const isOpen = this.replyPlayback.playing !== null || this.audio.context.currentTime <= this._wakeUntilS;
-    return this.pushToTalk.enabled || isOpen ? "" : this._wakePhrase;
+    return this.pushToTalk.enabled || this.replyPlayback.playing !== null ? "" : this.wake.awaited;
   }
 
   /** Sends the settings again, because the user has changed them. @returns {boolean} whether a conversation got them */
@@ -256,15 +255,14 @@ export class RealtimeSession extends EventTarget {
 
   _sessionUpdated(session) {
     this._resumeToken = session.repartee?.resume_token ?? this._resumeToken;
-    this._wakeWindowS = session.repartee?.wake_window_s ?? 0;
+    this.wake.windowS = session.repartee?.wake_window_s ?? 0;
     this._emit("session", session);
   }
 
   _sendSessionUpdate() {
     const turnDetection = this.pushToTalk.enabled ? null : this._turnDetection;
     const session = { type: "realtime", repartee: { duck: true, playout: true, listening_sounds: true, markup: true, reloads: true, conversation: this.keeping } };
-    if (this._wakePhrase || this._wakeSent) session.repartee.wake_phrase = this._wakePhrase || null;
-    this._wakeSent ||= this._wakePhrase !== "";
+    Object.assign(session.repartee, this.wake.fields());
     if (turnDetection !== undefined) session.audio = { input: { turn_detection: turnDetection } };
     this.connection.send({ type: "session.update", session: this.withChoices(session) });
   }
@@ -378,55 +376,3 @@ export class RealtimeSession extends EventTarget {
     this.dispatchEvent(new CustomEvent(type, { detail }));
   }
 }
-
-/** Problems about a missing connection; one is shown at a time. */
-const CONNECTION_PROBLEMS = ["lost", "full", "loading", "restarting"];
-
-/** Error code for a committed turn without audio. */
-const COMMIT_EMPTY = "input_audio_buffer_commit_empty";
-
-/** Error code if another reply is in progress. */
-const ACTIVE_RESPONSE = "conversation_already_has_active_response";
-
-/** Errors of cancelling a reply that has just ended by itself; not shown to the user. */
-const IGNORED_ERRORS = new Set(["response_cancel_not_active"]);
-
-const CALLED_WINDOW_S = 5; // after the wake phrase alone; at least this long
-
-const NO_WORDS = "No words were recognized. Please say it again.";
-
-const SERVER_EVENTS = {
-  "session.created": (client, { session }) => client._sessionCreated(session),
-  "session.updated": (client, { session }) => client._sessionUpdated(session),
-  "input_audio_buffer.speech_started": (client) => client._speechStarted(),
-  "input_audio_buffer.speech_stopped": (client, { audio_end_ms, repartee }) => {
-    client._userSpeaking = false;
-    client._awaitingReply = true;
-    client.turns.speechEnded(audio_end_ms, repartee.invented_ms);
-  },
-  "input_audio_buffer.committed": (client, { repartee }) => {
-    if (repartee) client.turns.speechEnded(repartee.audio_end_ms, repartee.invented_ms, client.pushToTalk.enabled ? client._releasedS : null); // a turn that this page ended
-  },
-  "repartee.nothing_said": (client, event) => {
-    client._userSpeaking = client._awaitingReply = false;
-    client.turns.expectUntimedReply();
-    if (event.why === "called") client._wakeUntilS = client.audio.context.currentTime + Math.max(client._wakeWindowS, CALLED_WINDOW_S);
-    if (!client.pushToTalk.enabled) return;
-    client._requestIsEmpty = client._replyRequested; // the requested reply has nothing to answer
-    client._emit("notice", NO_WORDS);
-  },
-  "response.created": (client, { response }) => client._responseCreated(response.id),
-  "response.output_audio.delta": (client, { response_id, delta }) => client._playAudio(response_id, delta),
-  "response.output_audio.done": (client, { response_id }) => client.audio.output.end(response_id),
-  "response.done": (client, { response }) => client._responseDone(response),
-  "conversation.item.truncated": (client, { item_id }) => client._itemTruncated(item_id),
-  "output_audio_buffer.cleared": (client) => client.audio.output.flush(),
-  "repartee.duck": (client) => client.audio.output.duck(true),
-  "repartee.unduck": (client) => client.audio.output.duck(false),
-  "repartee.listening_sound": (client, { audio }) => client.audio.output.playSound(fromBase64(audio)),
-  "repartee.listening_sound_stopped": (client) => client.audio.output.stopSound(),
-  "repartee.trace": (client, event) => client._addTrace(event),
-  "repartee.conversation": (client, event) => client._conversationKept(event),
-  "repartee.notice": (client, { text, language }) => (language ? client._emit("other-language", language) : client._emit("notice", text)),
-  "error": (client, { error }) => client._handleError(error),
-};

@@ -1,9 +1,45 @@
-/** The wake phrase: which words are sent as one, and whether the user has to agree first. Pure. */
+/** The wake phrase: which words are one, whether the user has to agree first, and when it is needed. Pure. */
 
 export const DEFAULT_PHRASE = "hey computer";
 
 const FORM = /^[\p{L}\p{N}][\p{L}\p{N}\p{M}'’-]*(?: [\p{L}\p{N}\p{M}'’-]+){0,4}$/u; // as the server checks it
 const MAX_CHARS = 60;
+const CALLED_WINDOW_S = 5; // after the phrase alone; at least this long
+
+/** The wake phrase of a session, and up to when speech needs none. */
+export class WakeMode {
+  /** @param {() => number} now returns the time in s */
+  constructor(now) {
+    this._now = now;
+    this._untilS = -Infinity;
+    this._sent = false;
+    /** Words that address the assistant; empty: all speech is answered. */
+    this.phrase = "";
+    /** Seconds after a reply in which speech needs no phrase. */
+    this.windowS = 0;
+  }
+
+  /** The phrase that speech needs now; empty if it needs none. */
+  get awaited() {
+    return this._now() <= this._untilS ? "" : this.phrase;
+  }
+
+  /** Notes that a reply has begun or ended. */
+  replied() {
+    this._untilS = this._now() + this.windowS;
+  }
+
+  /** Notes that the phrase was said alone. */
+  called() {
+    this._untilS = this._now() + Math.max(this.windowS, CALLED_WINDOW_S);
+  }
+
+  /** Returns the fields of a session.update. */
+  fields() {
+    this._sent ||= this.phrase !== "";
+    return this._sent ? { wake_phrase: this.phrase || null } : {};
+  }
+}
 
 /** @param {string} text @returns {string | null} the phrase with single spaces; null if it is none */
 export function wakePhrase(text) {

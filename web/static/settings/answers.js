@@ -18,7 +18,7 @@ export function whoAnswers(server, endpoint) {
 }
 
 function described(text, reachable) {
-  return { text, problem: reachable === false ? "cannot be reached" : "" };
+  return { text, problem: reachable === false ? "unreachable" : "" };
 }
 
 export class Answers {

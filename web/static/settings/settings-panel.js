@@ -21,8 +21,7 @@ const INSTRUCTIONS_AFTER_MS = 600; // pause in typing after which they are sent
 /** Returns "Joe (US)" for en_US-joe-medium. */
 export function voiceLabel(name) {
   const parts = /^[a-z]{2,3}_([A-Z]{2})-(.+)-[a-z_]+$/.exec(name);
-  if (parts) return `${parts[2].split("_").map((word) => word[0].toUpperCase() + word.slice(1)).join(" ")} (${parts[1]})`;
-  return name === "espeak-ng" ? "espeak-ng, a robot" : name;
+  return parts ? `${parts[2].split("_").map((word) => word[0].toUpperCase() + word.slice(1)).join(" ")} (${parts[1]})` : name;
 }
 
 function shortened(text) {
@@ -56,18 +55,6 @@ export class SettingsPanel {
     if (byId("settings").hidden) byId("settings-open").click();
     const control = byId(`setting-${name}`);
     if (control.offsetParent) control.focus();
-  }
-
-  /**
-   * Chooses several settings at once. A value that is the server's own is no choice.
-   * @param {Record<string, string>} values
-   */
-  choose(values) {
-    const foreign = values.language !== undefined && values.language !== this.server?.language.default;
-    for (const [name, value] of Object.entries(values)) {
-      const own = value === this.server?.[name]?.default && !(name === "voice" && foreign);
-      this.choices.set(name, own || !value ? undefined : value);
-    }
   }
 
   /** Returns the English name of a language. */
@@ -235,7 +222,8 @@ export class SettingsPanel {
     voice.control.disabled = !others.length;
     const better = notInstalled?.[this._language()];
     const more = better ? ` A better voice for this language: repartee models pull ${better}` : "";
-    voice.draw(this._serverValue("voice", voiceLabel(own)) + more, this._differs("voice"));
+    const now = foreign && !this._differs("voice") ? `Now: ${voiceLabel(this._voices()[0] ?? own)}.` : this._serverValue("voice", voiceLabel(own));
+    voice.draw(now + more, this._differs("voice"));
   }
 
   _drawEndpoint() {

@@ -1,0 +1,54 @@
+/** The events of the server that concern the session, and the error codes and problems that it knows. */
+
+import { fromBase64 } from "../audio/pcm.js";
+
+/** Problems about a missing connection; one is shown at a time. */
+export const CONNECTION_PROBLEMS = ["lost", "full", "loading", "restarting"];
+
+/** Error code for a committed turn without audio. */
+export const COMMIT_EMPTY = "input_audio_buffer_commit_empty";
+
+/** Error code if another reply is in progress. */
+export const ACTIVE_RESPONSE = "conversation_already_has_active_response";
+
+/** Errors of cancelling a reply that has just ended by itself; not shown to the user. */
+export const IGNORED_ERRORS = new Set(["response_cancel_not_active"]);
+
+export const NO_WORDS = "No words were recognized. Please say it again.";
+
+/** What the session does on each event of the server. @type {Record<string, (client: import("./realtime-session.js").RealtimeSession, event: object) => void>} */
+export const SERVER_EVENTS = {
+  "session.created": (client, { session }) => client._sessionCreated(session),
+  "session.updated": (client, { session }) => client._sessionUpdated(session),
+  "input_audio_buffer.speech_started": (client) => client._speechStarted(),
+  "input_audio_buffer.speech_stopped": (client, { audio_end_ms, repartee }) => {
+    client._userSpeaking = false;
+    client._awaitingReply = true;
+    client.turns.speechEnded(audio_end_ms, repartee.invented_ms);
+  },
+  "input_audio_buffer.committed": (client, { repartee }) => {
+    if (repartee) client.turns.speechEnded(repartee.audio_end_ms, repartee.invented_ms, client.pushToTalk.enabled ? client._releasedS : null); // a turn that this page ended
+  },
+  "repartee.nothing_said": (client, event) => {
+    client._userSpeaking = client._awaitingReply = false;
+    client.turns.expectUntimedReply();
+    if (event.why === "called") client.wake.called();
+    if (!client.pushToTalk.enabled) return;
+    client._requestIsEmpty = client._replyRequested; // the requested reply has nothing to answer
+    client._emit("notice", NO_WORDS);
+  },
+  "response.created": (client, { response }) => client._responseCreated(response.id),
+  "response.output_audio.delta": (client, { response_id, delta }) => client._playAudio(response_id, delta),
+  "response.output_audio.done": (client, { response_id }) => client.audio.output.end(response_id),
+  "response.done": (client, { response }) => client._responseDone(response),
+  "conversation.item.truncated": (client, { item_id }) => client._itemTruncated(item_id),
+  "output_audio_buffer.cleared": (client) => client.audio.output.flush(),
+  "repartee.duck": (client) => client.audio.output.duck(true),
+  "repartee.unduck": (client) => client.audio.output.duck(false),
+  "repartee.listening_sound": (client, { audio }) => client.audio.output.playSound(fromBase64(audio)),
+  "repartee.listening_sound_stopped": (client) => client.audio.output.stopSound(),
+  "repartee.trace": (client, event) => client._addTrace(event),
+  "repartee.conversation": (client, event) => client._conversationKept(event),
+  "repartee.notice": (client, { text, language }) => (language ? client._emit("other-language", language) : client._emit("notice", text)),
+  "error": (client, { error }) => client._handleError(error),
+};
