@@ -98,11 +98,16 @@ def test_every_panel_can_be_reached(running: Page, size: tuple[int, int]) -> Non
         assert scrolled_into_sight(page, part), part
     page.keyboard.press("Escape")
     page.evaluate("scrollTo(0, 0)")
+    narrow = size[0] < 700  # the engines are in the panels
+    if narrow:
+        page.click("#strip")
     page.click("#engines summary")
     for part in ("#engines-list dt >> nth=0", "#engines-list small >> nth=3"):
         assert scrolled_into_sight(page, part), part
     assert page.evaluate("document.documentElement.scrollWidth") == size[0]
     page.click("#engines summary")
+    if narrow:
+        page.click("#strip")
     page.evaluate("scrollTo(0, 0)")
 
 

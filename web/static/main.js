@@ -16,7 +16,7 @@ import { SettingsPanel } from "./settings/settings-panel.js";
 import { TurnLog } from "./timing/turn-log.js";
 import { Controls } from "./view/controls.js";
 import { byId } from "./view/dom.js";
-import { drawEngines } from "./view/engines.js";
+import { drawEngines, placeEngines } from "./view/engines.js";
 import { LatencyStrip } from "./view/latency-strip.js";
 import { LatencyTimeline } from "./view/latency-timeline.js";
 import { LevelBars } from "./view/level-bars.js";
@@ -74,6 +74,7 @@ class Page {
     new InstalledApp({ isBusy: () => this._session !== null || this._starting !== null, onReachable: (reachable) => this._reachable(reachable) });
     this._wasHidden = false;
     followVisibleArea();
+    placeEngines();
     document.addEventListener("visibilitychange", () => this._visibilityChanged());
     addEventListener("online", () => this._phase === "reconnecting" && this._session.connection.connect());
     this._turnPanel.draw();
@@ -209,7 +210,7 @@ class Page {
     on("items", () => this._transcript.draw());
     on("turn", (turn) => this._turnChanged(turn));
     on("session", ({ repartee }) => {
-      drawEngines(repartee?.engines);
+      drawEngines(repartee?.engines, this._settings.skillsAnswer);
       for (const id of ["transcript", "text-input"]) byId(id).lang = repartee?.language ?? "";
       this._sendQueuedText();
     });
@@ -344,7 +345,7 @@ class Page {
     const muted = this._session?.muted ?? false;
     const pushToTalk = this._session?.pushToTalk.enabled ?? preferences().pushToTalk;
     const held = this._session?.pushToTalk.keyDown ?? false;
-    const state = { phase, muted, microphoneOpen: this._microphone?.isOpen ?? false, typed: this._typed, pushToTalk, held, awaitedPhrase: this._awaitedPhrase() };
+    const state = { phase, muted, microphoneOpen: this._microphone?.isOpen ?? false, typed: this._typed, pushToTalk, held, awaitedPhrase: this._awaitedPhrase(), continues: this._history.continues, ended: this._transcript.hasLines };
     const text = phaseText(state);
     this._drawnPhrase = state.awaitedPhrase;
     document.body.dataset.phase = phase;

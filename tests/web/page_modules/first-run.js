@@ -1,7 +1,7 @@
 /** Checks of the first steps: the verdict on the microphone, and the names of voices. */
 
 import { judge, levelOf, refusalText, shareOf } from "/static/first-run/microphone-level.js";
-import { labelOf } from "/static/first-run/voice-step.js";
+import { voiceName } from "/static/settings/voice-name.js";
 import { near, run, same } from "./check.js";
 
 const windows = (count, dbfs, peak = 0.1) => Array.from({ length: count }, () => ({ dbfs, peak }));
@@ -25,5 +25,5 @@ export default () =>
     "every verdict has words": () => same([-Infinity, -50, -20].map((dbfs) => judge(windows(9, dbfs)).text.endsWith(".")), [true, true, true]),
     "share of the level": () => same([shareOf(-Infinity), shareOf(-60), shareOf(-30), shareOf(3)], [0, 0, 0.5, 1]),
     "a refusal names the remedy": () => same(/Allow it/.test(refusalText({ name: "NotAllowedError" })), true),
-    "voices have names": () => same(["en_US-joe-medium", "en_GB-southern_english_female-low", "espeak-ng", "x"].map(labelOf), ["Joe (US, medium)", "Southern English Female (GB, low)", "espeak-ng (sounds like a robot)", "x"]),
+    "voices have names": () => same(["en_US-joe-medium", "en_GB-southern_english_female-low", "espeak-ng", "x"].map(voiceName), ["Joe (US, medium)", "Southern English Female (GB, low)", "espeak-ng (sounds like a robot)", "x"]),
   });

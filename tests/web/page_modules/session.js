@@ -51,6 +51,7 @@ export default () => run({
     same(said({ pushToTalk: true, held: true, phase: "hearing" }), "Microphone open: speak, then release");
     same(said({ typed: true, muted: true, microphoneOpen: false }), "Microphone off: you can type");
     same([said({ phase: "speaking", pushToTalk: true }), said({ phase: "idle" })], ["Repartee is speaking", "Not started"]);
+    same([said({ phase: "idle", ended: true }), said({ phase: "idle", ended: true, continues: true })], ["Ended", "Paused"]);
     same([hintText(state), hintText({ ...state, muted: true }), hintText({ ...state, phase: "connecting" })], ["Speak, or type a message.", "Type a message.", ""]);
   },
   "a failure is noted with a reply that has words"() {

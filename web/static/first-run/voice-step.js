@@ -1,5 +1,6 @@
 /** Step 1: hear the voices and choose one, with the language. */
 
+import { voiceName } from "../settings/voice-name.js";
 import { makeElement } from "../view/dom.js";
 import { ServerError, serverSettings, setup, voiceSample } from "./server.js";
 
@@ -84,9 +85,9 @@ export class VoiceStep {
   _row(name, checked) {
     const input = makeElement("input", { type: "radio", name: "first-run-voice", value: name });
     input.checked = checked;
-    const listen = makeElement("button", { type: "button", class: "small", text: "Listen", "aria-label": `Listen to ${labelOf(name)}` });
+    const listen = makeElement("button", { type: "button", class: "small", text: "Listen", "aria-label": `Listen to ${voiceName(name)}` });
     listen.onclick = () => this._listen(name, input, listen);
-    return makeElement("div", { class: "choice" }, makeElement("label", {}, input, makeElement("span", { text: labelOf(name) })), listen);
+    return makeElement("div", { class: "choice" }, makeElement("label", {}, input, makeElement("span", { text: voiceName(name) })), listen);
   }
 
   async _listen(name, input, button) {
@@ -115,15 +116,4 @@ export class VoiceStep {
     this._source?.stop();
     this._source = null;
   }
-}
-
-/** @param {string} name as "en_US-joe-medium" @returns {string} as "Joe (US, medium)" */
-export function labelOf(name) {
-  const found = /^[a-z]{2,3}_([A-Z]{2})-(\w+)-(x_low|low|medium|high)$/.exec(name);
-  if (found) return `${capitals(found[2])} (${found[1]}, ${found[3].replace("_", " ")})`;
-  return name === "espeak-ng" ? "espeak-ng (sounds like a robot)" : name;
-}
-
-function capitals(name) {
-  return name.split("_").map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join(" ");
 }

@@ -2,16 +2,11 @@
 
 import { RichText } from "../rich-text/rich-text.js";
 import { byId, makeElement } from "../view/dom.js";
-import { keepChoice, setKeepChoice } from "./keeping.js";
+import { keepChoice, PLACES, setKeepChoice } from "./keeping.js";
 import { conversationOf } from "./messages.js";
 
 const NARROW = "(max-width: 699.9px)"; // as in history.css: the panel covers the screen
 const SEARCH_AFTER_MS = 250;
-const PLACES = {
-  server: ["On the server", "Only this browser finds them again. Who runs the server could read them."],
-  browser: ["In this browser only", "They are stored on this device, and nowhere else."],
-  no: ["Nowhere", "They are gone when you close the tab."],
-};
 
 /**
  * @typedef {object} PanelActions

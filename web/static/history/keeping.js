@@ -5,7 +5,14 @@ const SECRET_KEY = "repartee.browser";
 
 /** @typedef {"server" | "browser" | "no"} KeepChoice on the server, in this browser only, or nowhere */
 
-const CHOICES = ["server", "browser", "no"];
+/** Names of the choices on screen, each with what it means. @type {Record<KeepChoice, [string, string]>} */
+export const PLACES = {
+  server: ["On the server", "Only this browser finds them again. Who runs the server could read them."],
+  browser: ["In this browser only", "They are stored on this device, and nowhere else."],
+  no: ["Nowhere", "They are gone when you close the tab."],
+};
+
+const CHOICES = Object.keys(PLACES);
 
 /** Event on window when the user has chosen, here, in the settings or at the first run. */
 export const KEEP_CHANGED = "repartee:keep";

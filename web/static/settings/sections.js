@@ -1,12 +1,8 @@
 /** The sections of the settings whose values are this page's own: microphone, connection, keys, keeping. */
 
+import { keepChoice, PLACES, setKeepChoice } from "../history/keeping.js";
 import { makeElement } from "../view/dom.js";
 import { makeField, makeSwitch } from "./rows.js";
-
-const KEEP_KEY = "repartee.keep";
-
-/** Event on window when the user has chosen where conversations are kept; other parts of the page may listen. */
-export const KEEP_CHANGED = "repartee:keep";
 
 export function soundRows() {
   return [
@@ -21,38 +17,25 @@ export function soundRows() {
 
 export function pushToTalkSwitch() {
   const row = makeSwitch("push-to-talk", "Push to talk");
-  row.querySelector("span").append(makeElement("small", { text: "hold " }, makeElement("kbd", { text: "space" }), " while you speak"));
+  row.querySelector("span").append(makeElement("small", { text: "hold the button or " }, makeElement("kbd", { text: "space" }), " while you speak"));
   return row;
 }
 
 export function keysHint() {
   const keys = [["M", " mute · "], ["space", " hold to talk · "], ["Esc", " interrupt the reply"]];
-  return makeElement("p", { class: "hint" }, ...keys.flatMap(([key, text]) => [makeElement("kbd", { text: key }), text]));
+  return makeElement("p", { class: "hint keys-hint" }, ...keys.flatMap(([key, text]) => [makeElement("kbd", { text: key }), text]));
 }
 
 /** Where conversations are kept. Reads and writes the storage that the history uses. */
 export function keepField() {
-  const field = makeField("setting-keep", "Keep conversations", { no: "No", browser: "In this browser", server: "On the server" });
+  const names = Object.fromEntries(Object.entries(PLACES).map(([place, [name]]) => [place, name]));
+  const field = makeField("setting-keep", "Keep conversations", names);
   const select = field.querySelector("select");
-  const draw = () => (select.value = storedKeep());
+  const draw = () => (select.value = keepChoice());
   draw();
   select.onchange = () => {
-    try {
-      localStorage.setItem(KEEP_KEY, select.value);
-    } catch {
-      // Storage is blocked: nothing is kept.
-    }
-    window.dispatchEvent(new CustomEvent(KEEP_CHANGED, { detail: select.value }));
+    setKeepChoice(select.value);
     draw();
   };
   return { field, draw };
-}
-
-function storedKeep() {
-  try {
-    const kept = localStorage.getItem(KEEP_KEY);
-    return ["browser", "server"].includes(kept) ? kept : "no";
-  } catch {
-    return "no";
-  }
 }

@@ -8,6 +8,7 @@ import { makeGroup, Row, setOptions } from "./rows.js";
 import { keepField, keysHint, pushToTalkSwitch, soundRows } from "./sections.js";
 import { fetchSettings } from "./server-settings.js";
 import { merged, sessionFields, withProfile } from "./session-fields.js";
+import { voiceName } from "./voice-name.js";
 import { VoiceSample } from "./voice-sample.js";
 
 const PROFILES = {
@@ -17,12 +18,6 @@ const PROFILES = {
   patient: "Patient: lets you pause longest",
 };
 const INSTRUCTIONS_AFTER_MS = 600; // pause in typing after which they are sent
-
-/** Returns "Joe (US)" for en_US-joe-medium. */
-export function voiceLabel(name) {
-  const parts = /^[a-z]{2,3}_([A-Z]{2})-(.+)-[a-z_]+$/.exec(name);
-  return parts ? `${parts[2].split("_").map((word) => word[0].toUpperCase() + word.slice(1)).join(" ")} (${parts[1]})` : name;
-}
 
 function shortened(text) {
   return text.length > 60 ? `${text.slice(0, 59).trimEnd()}…` : text;
@@ -55,6 +50,12 @@ export class SettingsPanel {
     if (byId("settings").hidden) byId("settings-open").click();
     const control = byId(`setting-${name}`);
     if (control.offsetParent) control.focus();
+    else control.closest(".settings-group").scrollIntoView(); // not shown: there is nothing to choose
+  }
+
+  /** Whether built-in skills answer because no language model is configured: nothing has failed. */
+  get skillsAnswer() {
+    return this.server?.answers.kind === "skills" && !this.server.answers.problem;
   }
 
   /** Returns the English name of a language. */
@@ -215,14 +216,14 @@ export class SettingsPanel {
   _drawVoice() {
     const { default: own, not_installed: notInstalled } = this.server.voice;
     const foreign = this._language() !== this.server.language.default;
-    const first = foreign ? "Best for this language" : `${voiceLabel(own)} (server)`;
-    const others = this._voices().filter((name) => foreign || name !== own).map((name) => ({ value: name, text: voiceLabel(name) }));
+    const first = foreign ? "Best for this language" : `${voiceName(own)} (server)`;
+    const others = this._voices().filter((name) => foreign || name !== own).map((name) => ({ value: name, text: voiceName(name) }));
     const { voice } = this._rows;
     setOptions(voice.control, [{ value: "", text: first }, ...others], this.choices.get("voice"));
     voice.control.disabled = !others.length;
     const better = notInstalled?.[this._language()];
     const more = better ? ` A better voice for this language: repartee models pull ${better}` : "";
-    const now = foreign && !this._differs("voice") ? `Now: ${voiceLabel(this._voices()[0] ?? own)}.` : this._serverValue("voice", voiceLabel(own));
+    const now = foreign && !this._differs("voice") ? `Now: ${voiceName(this._voices()[0] ?? own)}.` : this._serverValue("voice", voiceName(own));
     voice.draw(now + more, this._differs("voice"));
   }
 
@@ -237,7 +238,7 @@ export class SettingsPanel {
     this._noEndpoint.hidden = kind !== "skills";
     this._noEndpoint.textContent = this.server.answers.problem
       ? `Built-in skills answer, without a language model: ${this.server.answers.problem}`
-      : "Built-in skills answer: time, timers, sums and more. For free conversation, the server needs a language model: repartee models pull qwen3-0.6b";
+      : "Built-in skills answer: time, timers, sums and more. For free conversation, choose a language model in the first steps, or run: repartee models pull qwen3-0.6b";
     endpoint.draw(this._serverValue("endpoint", kind === "models" ? "the fastest that answers" : name), this._differs("endpoint"));
   }
 

@@ -56,6 +56,7 @@ export class Controls {
   draw({ running, muted, pushToTalk, held, phase, continues }) {
     byId("start-label").replaceChildren(running ? "End" : continues ? "Continue" : "Start", makeElement("span", { class: "more", text: " conversation" }));
     byId("start").classList.toggle("running", running);
+    byId("start").classList.toggle("continues", continues);
     setEnabled("mute", running);
     setEnabled("interrupt", running && ["speaking", "thinking"].includes(phase));
     byId("mute").setAttribute("aria-pressed", String(muted));
@@ -97,10 +98,6 @@ export class Controls {
     byId("start").onclick = toggle;
     byId("mute").onclick = mute;
     byId("interrupt").onclick = () => isEnabled("interrupt") && interrupt();
-    byId("fallback-engines").onclick = () => {
-      byId("engines").open = true;
-      byId("engines").querySelector("summary").focus();
-    };
     byId("hold").onpointerdown = (event) => {
       byId("hold").setPointerCapture(event.pointerId);
       pressKey();

@@ -2,6 +2,8 @@
 
 import { byId, makeElement } from "./dom.js";
 
+const NARROW = matchMedia("(max-width: 699.9px)"); // as in layout.css: the engines are in the panels
+
 const TASKS = {
   vad: "detects speech",
   turn: "detects the end of a turn",
@@ -11,15 +13,32 @@ const TASKS = {
   tts: "speaks the reply",
 };
 const STAGE_ORDER = Object.keys(TASKS);
-const IN_SUMMARY = new Set(["stt", "llm", "tts"]); // shown in the line at the top; the others only in the list
+const IN_SUMMARY = new Set(["stt", "tts"]); // shown in the header, beside who answers; the others only in the list
 
-/** @param {{stage: string, name: string, detail: string, why: string, fallback: boolean}[]} engines */
-export function drawEngines(engines = []) {
-  engines = [...engines].sort((a, b) => STAGE_ORDER.indexOf(a.stage) - STAGE_ORDER.indexOf(b.stage));
+/** Puts the engines into the header if there is room, otherwise into the panels. */
+export function placeEngines() {
+  const place = () => (NARROW.matches ? byId("panels").append(byId("engines")) : byId("theme").before(byId("engines")));
+  NARROW.onchange = place;
+  place();
+  byId("fallback-engines").onclick = () => {
+    if (NARROW.matches && byId("panels").hidden) byId("strip").click();
+    byId("engines").open = true;
+    byId("engines").querySelector("summary").focus();
+  };
+}
+
+/**
+ * @param {{stage: string, name: string, detail: string, why: string, fallback: boolean}[]} engines
+ * @param {boolean} skillsAnswer whether built-in skills answer because no language model is configured, which is no fallback
+ */
+export function drawEngines(engines = [], skillsAnswer = false) {
+  engines = engines.map((one) => ({ ...one, fallback: one.fallback && !(skillsAnswer && one.stage === "llm") }));
+  engines.sort((a, b) => STAGE_ORDER.indexOf(a.stage) - STAGE_ORDER.indexOf(b.stage));
   const fallbacks = engines.filter(({ fallback }) => fallback).map(({ name }) => name);
   byId("engines").hidden = !engines.length;
   byId("engines").classList.toggle("fallback", fallbacks.length > 0);
-  byId("engines-short").textContent = engines.filter(({ stage }) => IN_SUMMARY.has(stage)).map(({ name }) => name).join(" · ");
+  const short = engines.filter(({ stage }) => IN_SUMMARY.has(stage)).map(({ name }) => name).join(" · ");
+  byId("engines-short").replaceChildren(makeElement("span", { class: "label", text: "Engines: " }), short);
   byId("fallback-engines").hidden = !fallbacks.length;
   byId("fallback-engines").textContent = `Fallback: ${fallbacks.join(", ")}`;
   byId("engines-list").replaceChildren(...engines.flatMap(({ stage, name, detail, why, fallback }) => [

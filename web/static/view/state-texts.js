@@ -8,6 +8,8 @@
  * @property {boolean} typed whether the conversation was started by typing: no microphone was asked for
  * @property {boolean} pushToTalk
  * @property {boolean} held whether the push-to-talk key is down
+ * @property {boolean} [continues] whether the next start continues the conversation that is shown
+ * @property {boolean} [ended] whether a conversation that has ended is shown
  * @property {string} [awaitedPhrase] words without which speech is not answered now
  */
 
@@ -25,7 +27,8 @@ const PHASES = {
 const WAITING = new Set(["listening", "hearing"]);
 
 /** @param {PageState} state @returns {string} the state in a few words */
-export function phaseText({ phase, muted, microphoneOpen, typed, pushToTalk, held, awaitedPhrase }) {
+export function phaseText({ phase, muted, microphoneOpen, typed, pushToTalk, held, awaitedPhrase, continues, ended }) {
+  if (phase === "idle") return continues ? "Paused" : ended ? "Ended" : PHASES.idle;
   if (!WAITING.has(phase)) return PHASES[phase];
   if (typed && !microphoneOpen) return "Microphone off: you can type";
   if (muted) return "Muted";

@@ -42,6 +42,10 @@ export class TranscriptView {
     this._scrollToEnd();
   }
 
+  get hasLines() {
+    return this._conversation !== undefined && this._conversation.items.length > 0;
+  }
+
   _scrollToEnd() {
     if (this._atEnd) byId("transcript").scrollTop = byId("transcript").scrollHeight;
   }
