@@ -20,6 +20,7 @@ export function placeEngines() {
   const place = () => (NARROW.matches ? byId("panels").append(byId("engines")) : byId("theme").before(byId("engines")));
   NARROW.onchange = place;
   place();
+  byId("engines").ontoggle = () => NARROW.matches && byId("engines").open && byId("engines").scrollIntoView();
   byId("fallback-engines").onclick = () => {
     if (NARROW.matches && byId("panels").hidden) byId("strip").click();
     byId("engines").open = true;
