@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import urllib.request
 import zipfile
 from collections.abc import Mapping
@@ -14,6 +15,9 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("assistant", "audio", "llm", "web")
+HATCH = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]
+ADDED: Mapping[str, str] = HATCH["build"]["targets"]["wheel"]["force-include"]
+"""Files from outside of the packages, and their names in the wheel."""
 
 pytestmark = pytest.mark.slow
 
@@ -26,8 +30,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy.mkdir()
     for package in PACKAGES:
         shutil.copytree(ROOT / package, copy / package, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE", "config.toml"):
-        shutil.copy(ROOT / name, copy)
+    for name in ("pyproject.toml", "README.md", "LICENSE", *ADDED):
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, copy / name)
     built = [sys.executable, "-m", "hatchling", "build", "--target=wheel", "--directory", str(folder / "dist")]
     subprocess.run(built, cwd=copy, check=True, capture_output=True)
     (file,) = (folder / "dist").glob("*.whl")
@@ -69,7 +74,7 @@ def test_wheel_has_every_file_of_its_packages(wheel: Path) -> None:
         if file.is_file() and file.suffix != ".pyc"
     }
     assert wanted - names == set()
-    for name in ("assistant/config.toml", "assistant/recordings/conversation.wav", "web/static/index.html"):
+    for name in (*ADDED.values(), "assistant/recordings/conversation.wav", "web/static/index.html"):
         assert name in names
     others = {name.partition("/")[0] for name in names - wanted}
     assert others == {"assistant", next(name for name in others if name.endswith(".dist-info"))}

@@ -122,6 +122,12 @@ class ClientItems:
                 self._deleted_by_server.append(item)
         else:
             self._sounds.cut(item, event.heard_ms)
+            self._report_heard(item)
+
+    def _report_heard(self, item: ItemId) -> None:
+        found = self.session().history.find(item)
+        if isinstance(found, AssistantMessage):
+            self.realtime.reply_heard(found)
 
     # ---- create ----
 
@@ -230,6 +236,7 @@ class ClientItems:
         self._stop_reply(command.item_id)
         history.truncate(command.item_id, reply_samples_of_ms(command.audio_end_ms))
         self._sounds.cut(command.item_id, command.audio_end_ms)
+        self._report_heard(command.item_id)
         self.realtime.item_truncated(command.item_id, command.audio_end_ms)
 
     def _stop_reply(self, item: ItemId) -> None:

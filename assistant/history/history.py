@@ -215,7 +215,7 @@ class History:
             return ""
         words = transcript.answer_heard(audio_end, unheard)
         whole = complete and transcript.all_heard(audio_end, unheard)
-        self._replace(item, AssistantMessage(item, words, complete=whole, tool_uses=self._tool_uses_of(item)))
+        self._replace(item, transcript.message(item, words, self._tool_uses_of(item), complete=whole))
         return transcript.text_heard(audio_end, unheard)
 
     def truncate(self, item: ItemId, audio_end: ReplySamples) -> str | None:
@@ -225,7 +225,7 @@ class History:
             return None
         transcript.cut(audio_end)
         words = transcript.answer
-        self._replace(item, AssistantMessage(item, words, complete=False, tool_uses=self._tool_uses_of(item)))
+        self._replace(item, transcript.message(item, words, self._tool_uses_of(item), complete=False))
         return words
 
     def length(self, item: ItemId) -> ReplySamples | None:
@@ -388,7 +388,7 @@ def _messages_of(  # noqa: PLR0912 - one case for each kind of item
             case SystemMessage():
                 messages.append(Message("system", item.text))
             case AssistantMessage():
-                messages += answer_messages(item.text, item.tool_uses)
+                messages += answer_messages(item.written, item.tool_uses)
             case FunctionCallItem():
                 if not at or not isinstance(items[at - 1], FunctionCallItem):  # else added with the call before it
                     messages += _called_messages(_calls_from(items[at:]), returned)

@@ -77,7 +77,7 @@ class ToolUse:
     Attributes:
         call: The call.
         output: What the tool returned.
-        at: How many characters of the reply came before the call.
+        at: How many characters of the reply, as the LLM wrote it, came before the call.
         round: Number of the LLM response that made the call. Calls of one response were made at once.
         number: Position of the call in that response. Outputs may have come in another order.
     """
@@ -98,12 +98,19 @@ class AssistantMessage:
         text: The words.
         complete: Whether the whole reply was heard.
         tool_uses: Calls of the assistant's own tools, in order.
+        markup: The same as the LLM wrote it, with its Markdown; "" if that is unknown or the same as `text`.
     """
 
     id: ItemId
     text: str
     complete: bool = True
     tool_uses: tuple[ToolUse, ...] = ()
+    markup: str = ""
+
+    @property
+    def written(self) -> str:
+        """The words as the LLM wrote them."""
+        return self.markup or self.text
 
 
 @dataclass(frozen=True, slots=True)

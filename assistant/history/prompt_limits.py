@@ -120,7 +120,7 @@ def tokens_of(item: Item) -> int:
             return _tokens(item.text)
         case AssistantMessage():
             used = sum(_tokens(one.call.name + one.call.arguments) + _tokens(one.output) for one in item.tool_uses)
-            return used + _tokens(item.text)
+            return used + _tokens(item.written)
         case FunctionCallItem():
             return _tokens(item.name + item.arguments)
         case FunctionOutput():

@@ -8,6 +8,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from assistant.history.items import AssistantMessage, ItemId, ToolUse
+from assistant.history.written_reply import WrittenReply
 from audio.tts import WordMark
 from audio.units import ReplySamples, ms_of_reply_samples
 
@@ -30,8 +32,13 @@ class TimedWord:
 
 @dataclass(slots=True)
 class SpokenTranscript:
-    """The words of one reply and their positions in the audio. It grows while the reply is made."""
+    """The words of one reply and their positions in the audio. It grows while the reply is made.
 
+    Attributes:
+        written: The reply as the LLM wrote it, where the user sees its Markdown; None where they do not.
+    """
+
+    written: WrittenReply | None = None
     _text: str = ""
     _sound_starts: list[int] = field(default_factory=list)  # of each word, in samples
     _sound_ends: list[int] = field(default_factory=list)  # of each word, in samples
@@ -124,6 +131,11 @@ class SpokenTranscript:
         """Returns the same as `text_heard`, but without a notice of the program at the beginning."""
         first = bisect_right(self._text_ends, self._notice_end) if self._notice_end else 0
         return self._words_between(first, self.words_heard(played), unheard)
+
+    def message(self, item: ItemId, words: str, used: tuple[ToolUse, ...], *, complete: bool) -> AssistantMessage:
+        """Returns the item of the reply with these heard words, and the calls of tools during it."""
+        markup = "" if self.written is None else self.written.heard(words)
+        return AssistantMessage(item, words, complete, used, "" if markup == words else markup)
 
     def _words_between(self, first: int, end: int, unheard: Sequence[Stretch]) -> str:
         """Returns the text of the words from number `first` to before `end`, without those not played."""

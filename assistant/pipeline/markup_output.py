@@ -9,6 +9,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from assistant.events import ChunkSpoken, MarkupWritten, SessionEvent
+from assistant.history.written_reply import WrittenReply
 from assistant.tools.rounds import ReplyEvent, ToolsCalled
 from assistant.turns.events import ReplyId
 from llm.chat import Token
@@ -27,10 +28,12 @@ class MarkupOutput:
     Attributes:
         reply: Turn and attempt.
         on_event: Receives the reply's events and, before the first words and after them, the text.
+        written: Keeps the text for the history.
     """
 
     reply: ReplyId
     on_event: Callable[[SessionEvent], None]
+    written: WrittenReply
     _pending: str = ""
     _chars: int = 0  # added so far
     _started: bool = False  # the first words were reported
@@ -46,6 +49,7 @@ class MarkupOutput:
     def add_paragraph(self, text: str) -> None:
         """Adds a paragraph that is not part of the model's text, such as an apology."""
         self.add(f"\n\n{text}\n\n" if self._chars else f"{text}\n\n")
+        self.written.add_paragraph(text)
 
     def forward(self, event: SessionEvent) -> None:
         """Passes an event of the reply on. With its words comes the text so far."""
@@ -61,8 +65,10 @@ class MarkupOutput:
                 match event:
                     case Token(text):
                         self.add(text)
-                    case ToolsCalled() if self._chars:
-                        self.add("\n\n")
+                        self.written.add(text)
+                    case ToolsCalled():
+                        self.add("\n\n" if self._chars else "")
+                        self.written.end_answer()
                 yield event
         if self._started:
             self._report()

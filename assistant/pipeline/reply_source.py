@@ -6,6 +6,7 @@ from functools import partial
 
 from assistant.events import FunctionCalled
 from assistant.history.history import History
+from assistant.history.written_reply import WrittenReply
 from assistant.pipeline.delegated_calls import DelegatedCalls
 from assistant.pipeline.engines import ReplyOptions
 from assistant.pipeline.full_history import refused_reply
@@ -51,12 +52,12 @@ class ReplySource:
         """Returns the events of the reply to `messages`. Where markup is shown, the reply also reports its text."""
         notes = block_notes(self.context.settings.language, shown=reply_options.markup)
         reply.new_chunker = partial(Chunker, notes=notes)
-        events = self._events(effect, messages, reply_options, reply)
         if not (reply_options.markup and reply_options.spoken):
-            return events
-        output = MarkupOutput(reply.id, reply.on_event)
+            return self._events(effect, messages, reply_options, reply)
+        reply.spoken_transcript.written = written = WrittenReply(notes)
+        output = MarkupOutput(reply.id, reply.on_event, written)
         reply.on_event, reply.show_paragraph = output.forward, output.add_paragraph
-        return output.reading(events)
+        return output.reading(self._events(effect, messages, reply_options, reply))
 
     def _events(
         self, effect: PrepareReply, messages: tuple[Message, ...], reply_options: ReplyOptions, reply: Reply
@@ -67,7 +68,7 @@ class ReplySource:
             return literal_reply(effect.text, by="itself")
         if (excess := self.history.excess(effect.new_text)) is not None:
             return refused_reply(excess)
-        engines = self.context.engines
+        engines, written = self.context.engines, reply.spoken_transcript.written
         options = replace(reply_options.options, traceparent=self.context.recorder.traceparent(effect.reply))
         client = self._client_calls(reply, reply_options)
         said = messages[-1].content if messages and messages[-1].role == "user" else ""  # spoken or typed
@@ -83,7 +84,7 @@ class ReplySource:
             engines.tools or NoTools(),
             self.context.settings.tools,
             reply.gate,
-            written=lambda: reply.answer_text,
+            written=lambda: reply.answer_text if written is None else written.text,
             remember=lambda used: self.history.add_tool_call(reply.id, used),
             waiting=lambda waited_s: self.on_tool_wait(reply, waited_s),
             client=client,

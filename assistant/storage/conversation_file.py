@@ -180,7 +180,8 @@ class ConversationFile:
     def _append(self, database: sqlite3.Connection, number: int, items: Sequence[Item]) -> int:
         for item in items:
             if not isinstance(item, McpItem):
-                words = item.text if isinstance(item, UserMessage | AssistantMessage) else ""
+                words = item.text if isinstance(item, UserMessage) else ""
+                words = item.written if isinstance(item, AssistantMessage) else words
                 database.execute(
                     "INSERT INTO items (conversation, line, words) VALUES (?, ?, ?)",
                     (number, item_lines([item]), folded(words)),

@@ -3,6 +3,7 @@
     {"conversation":1,"began_at":"2026-01-31T09:30:00+00:00","continues":""}
     {"said":"what time is it","id":"item_1","spoken":true}
     {"answered":"Half past ten.","id":"item_2"}
+    {"answered":"Here is the code.","id":"item_3","markup":"```python\\nprint(1)\\n```"}
 
 The first key names the kind of the line. Fields with their default value are left out. Only whole lines are appended. A
 line that a crash left incomplete, or that cannot be parsed, is skipped and counted; other lines do not depend on it.
@@ -118,6 +119,8 @@ def _item_to_json(item: PlainItem) -> dict[str, object]:
             non_default: dict[str, object] = {} if item.complete else {"complete": False}
             if item.tool_uses:
                 non_default["used"] = [_tool_use_to_json(used) for used in item.tool_uses]
+            if item.markup:
+                non_default["markup"] = item.markup
             return {"answered": item.text, "id": item.id, **non_default}
         case SystemMessage():
             return {"instructed": item.text, "id": item.id}
@@ -162,7 +165,8 @@ def _item(fields: object) -> Item:
             if not isinstance(used, list):
                 raise TypeError("what was used is a list")
             complete = _flag(fields, "complete", default=True)
-            return AssistantMessage(item, _text(fields, kind), complete, tuple(_tool_use(one) for one in used))
+            markup = _text(fields, "markup") if "markup" in fields else ""
+            return AssistantMessage(item, _text(fields, kind), complete, tuple(map(_tool_use, used)), markup)
         case "instructed":
             return SystemMessage(item, _text(fields, kind))
         case "called":

@@ -63,6 +63,11 @@ class Speakable:
             "&": formulas.ampersand,
         }
 
+    @property
+    def pending(self) -> int:
+        """Length of the text that was added and whose rule waits for more."""
+        return len(self._pending)
+
     def feed(self, token: str) -> str:
         """Adds a token and returns the text that can be spoken so far."""
         self._pending += visible(token)

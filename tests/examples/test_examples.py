@@ -73,6 +73,7 @@ def calling(name: str, arguments: str) -> Script:
     return (HEAD, chunk(event(role="assistant", tool_calls=[call]) + event(finish="tool_calls") + DONE), LAST_CHUNK)
 
 
+@pytest.mark.real_time  # the model's call must not come before the tool has started
 def test_tool_is_called_by_the_model(tmp_path: Path) -> None:
     shopping = tmp_path / "shopping.txt"
     command = f"'{sys.executable}' '{EXAMPLES / 'tool.py'}' '{shopping}'"

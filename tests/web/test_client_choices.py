@@ -1,10 +1,13 @@
 """What a client may choose for its conversation: language, voice, LLM endpoint, words in the trace."""
 
 import asyncio
+import io
+import wave
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import httpx
 import llm_server
 import pytest
 from scripted_engines import SequenceRecognizer
@@ -19,6 +22,7 @@ from assistant.setup.engine_options import ESPEAK, OfferedVoice
 from audio.errors import EngineLoadError
 from audio.stt import Recognizer
 from audio.tts import Voice
+from web.page_api import settings, voice_sample
 
 pytestmark = [pytest.mark.slow, pytest.mark.calm, pytest.mark.timeout(120)]
 
@@ -200,6 +204,52 @@ def test_client_decides_whether_its_words_are_recorded(tmp_path: Path, allowed: 
             await asyncio.sleep(1.5)
             (record,) = server.records()
             assert (record["words"] is not None) == allowed
+
+    asyncio.run(main())
+
+
+async def get(server: SessionServer, path: str, token: str = "") -> httpx.Response:
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{server.port}", headers=headers, timeout=30) as http:
+        return await http.get(path)
+
+
+def test_settings_route_tells_choices_and_who_answers_but_no_address(tmp_path: Path) -> None:
+    async def main() -> None:
+        endpoint = '{name = "near", kind = "openai", url = "http://127.0.0.1:9/v1?key=secret", model = "m"}'
+        loader = real_engines(tmp_path, "", f"llm.endpoints=[{endpoint}]", "turn.profile=patient")
+        async with session_server(loader, "a-token-of-16-chars") as server:
+            assert (await get(server, settings.PATH)).status_code == 401
+            answer = await get(server, settings.PATH, "a-token-of-16-chars")
+            assert answer.status_code == 200
+            assert "secret" not in answer.text
+            assert "127.0.0.1" not in answer.text
+            body = answer.json()
+            assert body["answers"] == {
+                "kind": "model", "name": "m", "here": True, "reachable": False, "problem": "",
+            }  # fmt: skip
+            assert body["profile"]["default"] == "patient"
+            assert body["profile"]["configured"]
+            assert {"code": "de", "name": "German"} in body["language"]["choices"]
+            assert [one["name"] for one in body["voice"]["choices"]] == [one.name for one in VOICES]
+            assert body["voice"]["default"] == ESPEAK
+            assert body["endpoint"]["choices"] == [{"name": "near", "model": "m", "here": True, "reachable": False}]
+            assert body["words"] == {"default": False, "configured": False, "may_record": False}
+
+    asyncio.run(main())
+
+
+def test_voice_sample_is_a_wav_and_refuses_wrong_values_by_name(tmp_path: Path, installed: list[str]) -> None:
+    async def main() -> None:
+        async with session_server(real_engines(tmp_path)) as server:
+            answer = await get(server, f"{voice_sample.PATH}?voice=de_DE-anna-medium&language=de&speed=1.2")
+            assert answer.headers["content-type"] == "audio/wav"
+            with wave.open(io.BytesIO(answer.content)) as file:
+                assert file.getnframes() > 0.5 * file.getframerate()
+            assert installed == ["de_DE-anna-medium de"]
+            for query in ("voice=de_DE-anna-medium", "language=tlh", "speed=9", "speed=nan"):
+                answer = await get(server, f"{voice_sample.PATH}?{query}")
+                assert (answer.status_code, answer.json()["error"]["param"]) == (400, query.partition("=")[0])
 
     asyncio.run(main())
 

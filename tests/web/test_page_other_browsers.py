@@ -11,7 +11,7 @@ from other_browsers import BrowserPage, firefox, webkit
 from scripted_server import Reply, Script, Server, serving
 from virtual_card import virtual_card
 
-pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.alone, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.alone, pytest.mark.timeout(300)]
 
 Opened = Callable[..., AbstractContextManager[BrowserPage]]
 

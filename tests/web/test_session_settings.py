@@ -162,7 +162,7 @@ def test_named_prompt_becomes_the_instructions() -> None:
 @pytest.mark.parametrize(
     ("prompt", "code", "param", "text"),
     [
-        ({"id": "sales"}, "invalid_value", "session.prompt.id", "'plain', 'support'"),
+        ({"id": "sales"}, "invalid_value", "session.prompt.id", "not in server.prompts"),
         ({"id": "support"}, "missing_required_parameter", "session.prompt.variables.company", "prompt 'support' needs"),
         ({"id": "plain", "version": "2"}, "not_supported", "session.prompt.version", "no versions"),
         ({"id": "support", "variables": {"company": {"type": "input_image"}}}, "not_supported",

@@ -329,10 +329,15 @@ def mcp_servers(client: Client) -> None:
     client.tell(McpCallStarted(None, approved), McpCallEnded(None, replace(approved, failure=failure)))
 
 
+def kept(client: Client) -> None:
+    client.do(lambda wire: wire.conversation_kept("conv_1", kept=True))
+    client.do(lambda wire: wire.conversation_kept("", kept=False))
+
+
 SCENES: tuple[Callable[[Client], None], ...] = (
     spoken_turn, interrupted_mid_reply, interrupted_after_it_was_sent, went_on, text_only, function_call, nothing_said,
     manual, greeting, failed, incomplete, telephone, lost_words, items, loudness, listening_sound,
-    idle_timeout, mcp_servers,
+    idle_timeout, mcp_servers, kept,
 )  # fmt: skip
 
 

@@ -10,13 +10,18 @@ _UNSAFE = {ord(char): None for char in map(chr, (*range(9), *range(11, 32), 127)
 
 
 def message_objects(kept: KeptConversation) -> list[dict[str, object]]:
-    """Returns what was said. Of a reply that was not heard to its end, only the words heard; `complete` is false."""
+    """Returns what was said. Of a reply that was not heard to its end, only the words heard; `complete` is false.
+
+    A reply that was written in another form than it was spoken also has `markup`.
+    """
     messages: list[dict[str, object]] = []
     for item in kept.items:
         if isinstance(item, UserMessage) and item.text:
             messages.append({"role": "user", "text": item.text, "spoken": item.spoken, "complete": True})
         elif isinstance(item, AssistantMessage) and item.text:
-            messages.append({"role": "assistant", "text": item.text, "spoken": True, "complete": item.complete})
+            markup = {"markup": item.markup} if item.markup else {}
+            message = {"role": "assistant", "text": item.text, "spoken": True, "complete": item.complete}
+            messages.append({**message, **markup})
     return messages
 
 
@@ -32,6 +37,13 @@ def as_markdown(kept: KeptConversation) -> str:
     lines = [f"# {kept.title or 'Conversation'}", f"Began {kept.began_at}." if kept.began_at else ""]
     for message in message_objects(kept):
         who = "You" if message["role"] == "user" else "Repartee"
-        note = "" if message["complete"] else " *(interrupted)*"
-        lines.append(f"**{who}:** {str(message['text']).translate(_UNSAFE)}{note}")
+        note = "" if message["complete"] else "*(interrupted)*"
+        text = str(message.get("markup", message["text"])).translate(_UNSAFE)
+        begin, end = ("\n\n", "\n\n") if _has_blocks(text) else (" ", " ")
+        lines.append(f"**{who}:**{begin}{text}{end + note if note else ''}")
     return "\n\n".join(filter(None, lines)) + "\n"
+
+
+def _has_blocks(text: str) -> bool:
+    """Returns whether a text has several lines, so that it does not follow a name on the same line."""
+    return "\n" in text.strip()

@@ -10,7 +10,11 @@ Detection = dict[str, object] | None
 
 
 def update_session(
-    detection: Detection, interrupt_after_ms: float | None = None, *, listening_sounds: bool = False
+    detection: Detection,
+    interrupt_after_ms: float | None = None,
+    *,
+    listening_sounds: bool = False,
+    markup: bool = False,
 ) -> str:
     """Declares this client's extensions and sets turn detection.
 
@@ -18,8 +22,9 @@ def update_session(
         detection: The object the server sent, or None.
         interrupt_after_ms: Shortest speech that may interrupt; None: the server's setting.
         listening_sounds: Whether listening sounds are played.
+        markup: Whether code and tables are shown.
     """
-    repartee: dict[str, object] = {"duck": True, "playout": True}
+    repartee: dict[str, object] = {"duck": True, "playout": True, **({"markup": True} if markup else {})}
     if interrupt_after_ms is not None:
         repartee["interrupt_after_ms"] = round(interrupt_after_ms)
     if listening_sounds:

@@ -133,7 +133,8 @@ class RemoteConversation:
         self.hearing = self.awaiting = False
         self._greeting = resumed
         detection = session.get("audio", {}).get("input", {}).get("turn_detection")
-        yield SessionOpened(resumed, float(ours["heard_ms"]), detection, tuple(_chosen(ours["engines"])))
+        engines = tuple(_chosen(ours["engines"]))
+        yield SessionOpened(resumed, float(ours["heard_ms"]), detection, engines, markup="markup" in ours)
 
     # ---- the user ----
 
@@ -277,6 +278,7 @@ _READERS: Mapping[str, _Read] = {
     "response.done": lambda talk, event: talk.replies.done(event),
     "output_audio_buffer.cleared": lambda _talk, _event: (StopPlayback(),),
     "repartee.partial": RemoteConversation._partial,
+    "repartee.markup": lambda talk, event: talk.replies.written(event),
     "repartee.words": lambda talk, event: talk.replies.placed(event),
     "repartee.duck": lambda _talk, _event: (Ducking(lower=True),),
     "repartee.unduck": lambda _talk, _event: (Ducking(lower=False),),

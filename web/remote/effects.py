@@ -18,12 +18,14 @@ class SessionOpened:
         heard_ms: Length of the audio that the server has received.
         detection: The server's default turn detection.
         engines: The engines of the server.
+        markup: Whether the server can send replies as the language model wrote them.
     """
 
     resumed: bool
     heard_ms: float
     detection: Detection
     engines: tuple[EngineChoice, ...]
+    markup: bool = True
 
 
 @dataclass(frozen=True, slots=True)

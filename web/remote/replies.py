@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from assistant.events import ChunkSpoken, ReplySent, ReplyStarted, ReplyStopped, WordsTimed
+from assistant.events import ChunkSpoken, MarkupWritten, ReplySent, ReplyStarted, ReplyStopped, WordsTimed
 from assistant.history.items import ItemId
 from assistant.history.spoken_transcript import TimedWord
 from assistant.turns.events import ReplyId
@@ -36,6 +36,8 @@ class _Reply:
     lost: bool = False  # the connection broke within it, and the new one has not mentioned it yet
     known_chars: int = 0  # a new connection sends it again from its start: this much is known already
     known_words: int = 0
+    markup_chars: int = 0
+    known_markup: int = 0
 
     def heard(self, until_ms: float) -> str:
         """Returns its words up to this time."""
@@ -106,6 +108,7 @@ class Replies:
         known = self._replies.get(name)
         if known is not None and not known.cut:
             known.lost, known.known_chars, known.known_words = False, len(known.text), len(known.placed)
+            known.known_markup = known.markup_chars
             return
         self._replies.pop(name, None)
         self._replies[name] = _Reply(name, why="client" if name == self._silenced else "voice")
@@ -129,6 +132,18 @@ class Replies:
         reply.text += piece
         if piece.strip():
             yield ChunkSpoken(reply.id, piece.strip())
+
+    def written(self, event: Event) -> Iterator[Effect]:
+        """Handles a piece of a reply's text as the language model wrote it."""
+        reply = self._of(event)
+        if reply is None:
+            return
+        piece = str(event["delta"])
+        new = piece[reply.known_markup :]
+        reply.known_markup = max(0, reply.known_markup - len(piece))
+        reply.markup_chars += len(new)
+        if new:
+            yield MarkupWritten(reply.id, new)
 
     def placed(self, event: Event) -> Iterator[Effect]:
         """Handles the times of a reply's words."""

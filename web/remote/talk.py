@@ -367,8 +367,8 @@ class RemoteTalk:
         self._greeting = True
         self._resampler.flush()
         detection = None if self.push_to_talk else greeted.detection
-        sounds = self.sound_output is not None
-        self.wire.send(say.update_session(detection, self.interrupt_after_ms, listening_sounds=sounds))
+        shows = {"listening_sounds": self.sound_output is not None, "markup": greeted.markup}
+        self.wire.send(say.update_session(detection, self.interrupt_after_ms, **shows))
         if self._clear_pending and greeted.resumed:
             self.forget()
         self._clear_pending = False

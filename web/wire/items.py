@@ -122,7 +122,7 @@ def _created_message(value: JsonObject, path: str, rules: ContentRules, refusals
 
 
 def item_object(  # noqa: PLR0911 - one case for each kind of item
-    item: Item, *, transcribed: bool, written: bool = False, images: bool = False
+    item: Item, *, transcribed: bool, written: bool = False, images: bool = False, markup: bool = False
 ) -> JsonObject:
     """Builds the JSON object of an item.
 
@@ -131,6 +131,7 @@ def item_object(  # noqa: PLR0911 - one case for each kind of item
         transcribed: Whether the client wants transcripts of the user's speech.
         written: Whether an assistant message is text and not audio.
         images: Whether images are included, unless they are too large together.
+        markup: Whether a reply has its Markdown, too.
     """
     match item:
         case UserMessage(item_id) if item.parts:
@@ -143,9 +144,9 @@ def item_object(  # noqa: PLR0911 - one case for each kind of item
         case SystemMessage(item_id, words):
             return message_object(item_id, "system", {"type": "input_text", "text": words})
         case AssistantMessage(item_id, words, complete):
-            return message_object(
-                item_id, "assistant", answer_part(words, spoken=not written), "completed" if complete else "incomplete"
-            )
+            status, extension = "completed" if complete else "incomplete", {"repartee": {"markup": item.markup}}
+            answered = message_object(item_id, "assistant", answer_part(words, spoken=not written), status)
+            return {**answered, **(extension if markup and item.markup else {})}
         case FunctionCallItem(item_id, call_id, name, arguments):
             return call_object(item_id, call_id, name, arguments)
         case FunctionOutput(item_id, call_id, output):

@@ -30,7 +30,7 @@ from assistant.events import (
     UserTurnCommitted,
     WordsTimed,
 )
-from assistant.history.items import ROOT, Item, ItemId
+from assistant.history.items import ROOT, AssistantMessage, Item, ItemId
 from assistant.turns.events import ReplyId
 from audio.units import Pcm
 from web.wire.commands import (
@@ -238,6 +238,11 @@ class Realtime:
         cut = {"item_id": item_id, "content_index": 0, "audio_end_ms": audio_end_ms}
         self._outbox.add("conversation.item.truncated", cut)
 
+    def reply_heard(self, item: AssistantMessage) -> None:
+        """Tells a client that shows Markdown which of a stopped reply was heard."""
+        if self._shows_markup:
+            self._tell_extension("repartee.heard", {"item_id": item.id, "markup": item.markup})
+
     def output_cleared(self, command: ClearOutput, reply: ReplyId | None) -> None:
         """Confirms that unplayed audio of the reply was dropped; None: nothing was playing."""
         if reply is None:
@@ -354,7 +359,16 @@ class Realtime:
         self._outbox.add("conversation.item.done", fields)
 
     def _shown(self, item: Item) -> JsonObject:
-        return item_object(item, transcribed=self.config.transcription, written=self._order.is_written(item.id))
+        return item_object(
+            item,
+            transcribed=self.config.transcription,
+            written=self._order.is_written(item.id),
+            markup=self._shows_markup,
+        )
+
+    @property
+    def _shows_markup(self) -> bool:
+        return self.config.extensions.markup and self.config.extensions.events
 
     def _tell_loudness(self, kind: ExtensionType, reply: ReplyId) -> None:
         if self.config.extensions.duck:

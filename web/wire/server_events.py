@@ -55,6 +55,7 @@ RealtimeType = Literal[
 ExtensionType = Literal[
     "repartee.conversation",
     "repartee.duck",
+    "repartee.heard",
     "repartee.listening_sound",
     "repartee.listening_sound_stopped",
     "repartee.markup",

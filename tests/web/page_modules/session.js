@@ -3,6 +3,7 @@ import { Conversation } from "/static/session/conversation.js";
 import { PushToTalk } from "/static/session/push-to-talk.js";
 import { ConnectionMonitor } from "/static/session/connection-monitor.js";
 import { browserProblem, microphoneProblem, PROBLEMS } from "/static/session/problems.js";
+import { conversationOf, messagesOf } from "/static/history/messages.js";
 import { splitWords, wordStarts } from "/static/session/word-timing.js";
 import { chooseTransport } from "/static/session/transport.js";
 import { TrackTimeline } from "/static/audio/track-timeline.js";
@@ -168,6 +169,19 @@ export default () => run({
     conversation.handleEvent({ type: "response.output_text.delta", response_id: "r", item_id: "a", delta: "Hello there" });
     same(conversation.items.map(({ role, text, spoken, played }) => [role, text, spoken, played]),
       [["user", "hi", false, 0], ["call", "lamp", true, 0], ["assistant", "Hello there", false, 2]]);
+  },
+  "a reply keeps its Markdown when it is kept, and when the server sends it again"() {
+    const conversation = spoken();
+    conversation.handleEvent({ type: "repartee.markup", item_id: "a", delta: "It's **ten** past four." });
+    conversation.markPlayed("resp_1_1", 10_000);
+    conversation.handleEvent({ type: "response.done", response: { id: "resp_1_1" } });
+    const messages = messagesOf(conversation.items);
+    same(messages.map(({ text, markup }) => [text, markup]), [["what time is it", undefined], ["It's ten past four.", "It's **ten** past four."]]);
+    same(conversationOf(messages).items[1].markup, "It's **ten** past four.");
+    const resumed = new Conversation();
+    const item = { id: "b", role: "assistant", content: [{ transcript: "It's ten past four." }], repartee: { markup: "It's **ten** past four." } };
+    resumed.handleEvent({ type: "conversation.item.added", previous_item_id: null, item });
+    same(resumed.item("b").markup, "It's **ten** past four.");
   },
   "items of the history are shown as played, once"() {
     const conversation = spoken();

@@ -16,8 +16,8 @@ export class BrowserStore {
     const terms = folded(query).split(/\s+/).filter(Boolean);
     const found = [];
     for (const kept of (await this._all()).reverse()) {
-      const message = kept.messages.find(({ text }) => terms.every((term) => folded(text).includes(term)));
-      if (message || !terms.length) found.push({ ...kept, turns: kept.messages.filter(({ role }) => role === "user").length, found: terms.length ? snippet(message.text, terms[0]) : "" });
+      const message = kept.messages.find(({ text, markup }) => terms.every((term) => folded(markup || text).includes(term)));
+      if (message || !terms.length) found.push({ ...kept, turns: kept.messages.filter(({ role }) => role === "user").length, found: terms.length ? snippet(message.markup || message.text, terms[0]) : "" });
     }
     return { found, more: false };
   }

@@ -228,7 +228,7 @@ export class HistoryPanel {
 function transcript(messages) {
   const lines = conversationOf(messages).items.map((item) => {
     const text = makeElement("div", { class: "text", dir: "auto" });
-    if (item.role === "assistant") new RichText(text).draw({ ...item, source: item.text, open: false, interrupted: item.interrupted });
+    if (item.role === "assistant") new RichText(text).draw({ ...item, source: item.markup || item.text, open: false, interrupted: item.interrupted });
     else text.textContent = item.text;
     const line = makeElement("li", { class: `item ${item.role}` }, makeElement("span", { class: "who", text: item.role === "user" ? "You" : "Repartee" }), text);
     if (item.interrupted) line.append(makeElement("span", { class: "note", text: "interrupted" }));

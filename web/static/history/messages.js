@@ -13,6 +13,7 @@ const MAX_TITLE = 80;
  * @property {string} text of a reply only what was heard
  * @property {boolean} spoken
  * @property {boolean} complete false for a reply that was not heard to its end
+ * @property {string} [markup] the same with its Markdown, where that is known
  *
  * @typedef {object} Kept a conversation
  * @property {string} id
@@ -29,9 +30,11 @@ export function messagesOf(items) {
   for (const item of items.slice(-2 * MAX_MESSAGES).reverse()) {
     const text = (item.role === "assistant" ? item.words.slice(0, item.played).join("") : item.text).trim();
     if (!["user", "assistant"].includes(item.role) || item.inProgress || !text) continue;
-    chars += text.length;
+    const complete = item.role === "user" || (item.played === item.words.length && !item.interrupted);
+    const markup = item.heard ?? (complete ? item.markup : "");
+    chars += text.length + markup.length;
     if (messages.length >= MAX_MESSAGES || chars > MAX_CHARS) break;
-    messages.push({ role: item.role, text, spoken: item.spoken, complete: item.role === "user" || item.played === item.words.length });
+    messages.push({ role: item.role, text, spoken: item.spoken, complete, ...(markup && { markup }) });
   }
   return messages.reverse();
 }
@@ -44,8 +47,8 @@ export function conversationOf(messages) {
 }
 
 /** Adds a message of the past under an id. */
-export function putMessage(conversation, id, { role, text, spoken, complete }) {
-  const item = conversation.put(id, { role, text, spoken });
+export function putMessage(conversation, id, { role, text, spoken, complete, markup = "" }) {
+  const item = conversation.put(id, { role, text, spoken, markup, heard: markup });
   if (role !== "assistant") return;
   item.words = splitWords(text);
   item.played = item.words.length;
@@ -65,7 +68,11 @@ export function folded(text) {
 
 /** @param {Kept} kept */
 export function asMarkdown({ title, began_at, messages }) {
-  const said = messages.map(({ role, text, complete }) => `**${role === "user" ? "You" : "Repartee"}:** ${text}${complete ? "" : " *(interrupted)*"}`);
+  const said = messages.map(({ role, text, markup, complete }) => {
+    const written = markup || text;
+    const space = written.trim().includes("\n") ? "\n\n" : " ";
+    return `**${role === "user" ? "You" : "Repartee"}:**${space}${written}${complete ? "" : `${space}*(interrupted)*`}`;
+  });
   return [`# ${title || "Conversation"}`, `Began ${began_at}.`, ...said].join("\n\n") + "\n";
 }
 

@@ -8,6 +8,7 @@ import { splitWords, wordStarts } from "./word-timing.js";
  * @property {"user" | "assistant" | "call"} role
  * @property {string} text
  * @property {string} markup a reply's text as the model wrote it, with its Markdown; empty where that is not known
+ * @property {string | null} heard the part of it that was heard, of a reply that was stopped or is from a history
  * @property {boolean} inProgress whether more text may come
  * @property {boolean} speechStopped whether the speech is over and its transcript is still to come
  * @property {boolean} incomplete whether the conversation ended within it
@@ -121,7 +122,7 @@ export class Conversation {
     let item = this.item(id);
     if (!item) {
       item = {
-        id, role: "user", text: "", markup: "", inProgress: false, speechStopped: false, incomplete: false, lowConfidence: false, spoken: true, words: [],
+        id, role: "user", text: "", markup: "", heard: null, inProgress: false, speechStopped: false, incomplete: false, lowConfidence: false, spoken: true, words: [],
         played: 0, interrupted: false, cut: false, failure: "", response: null, wordTimes: [], starts_ms: [],
       };
       this.items.push(item);
@@ -204,7 +205,7 @@ const EVENT_HANDLERS = {
   "conversation.item.deleted": (conversation, { item_id }) => conversation.remove(item_id),
   "response.output_item.added": (conversation, { item, response_id }) => {
     // A new connection sends a reply in progress again from its beginning.
-    const started = { text: "", markup: "", wordTimes: [], inProgress: true, response: response_id };
+    const started = { text: "", markup: "", heard: null, wordTimes: [], inProgress: true, response: response_id };
     if (item.type === "message") conversation.put(item.id, { role: "assistant", ...started });
     else if (item.type === "function_call") conversation.put(item.id, { role: "call", text: item.name, inProgress: true });
   },
@@ -216,6 +217,9 @@ const EVENT_HANDLERS = {
   "repartee.markup": (conversation, { item_id, delta }) => {
     const item = conversation.item(item_id);
     if (item) conversation.put(item_id, { markup: item.markup + delta });
+  },
+  "repartee.heard": (conversation, { item_id, markup }) => {
+    if (conversation.item(item_id)) conversation.put(item_id, { heard: markup });
   },
   "repartee.words": (conversation, { item_id, words }) => {
     const item = conversation.item(item_id);
@@ -257,7 +261,8 @@ function addItem(conversation, item, previous) {
     if (!known) moveAfter(conversation, item.id, previous);
   } else if (item.role === "assistant") {
     if (!conversation.item(item.id)) {
-      const put = conversation.put(item.id, { role: "assistant", text, words: splitWords(text) });
+      const markup = item.repartee?.markup ?? "";
+      const put = conversation.put(item.id, { role: "assistant", text, markup, heard: markup, words: splitWords(text) });
       put.played = put.words.length; // from a history, which contains only what was heard
       put.interrupted = item.status === "incomplete";
     }

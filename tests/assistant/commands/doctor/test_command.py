@@ -124,6 +124,7 @@ def test_doctor_checks_this_machine_and_changes_nothing(tmp_path: Path) -> None:
         "servers",
         "endpoints",
         "tools",
+        "services",
         "configuration",
     ]
     lines = {line["name"]: line for line in found["sections"]["engines"]}
