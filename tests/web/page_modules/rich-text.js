@@ -183,6 +183,16 @@ export default () => run({
     same(heardWith([{ letters: "a", block: false }], [], true), [0]);
     same(heardWith([], ["x"], true), []);
   },
+  "a word of the sentence for a block is not found in the text behind the block"() {
+    const source = "Look:\n\n```python\nx\n```\n\n| city |\n|---|\n| Rome |\n\nThat is all, my friend.";
+    const words = splitWords("Look: Here is the Python code. Here is a table: city. That is all, my friend.");
+    const before = words.findIndex((word) => word.trim() === "That");
+    for (const spoken of [words, words.slice(0, before), words.slice(0, before - 3)]) {
+      const view = shown({ source, words: spoken, played: before - 3, open: spoken !== words });
+      same(lit(view.element).includes("That") || lit(view.element).includes("is"), false, spoken.join(""));
+    }
+    same(lit(shown({ source, words, played: before + 2 }).element).slice(-2), ["That", "is"]);
+  },
   "an address is spoken by its host"() {
     const view = shown({ source: "See https://www.example.org/a/long/path now", words: splitWords("See example.org now"), played: 2 });
     same(lit(view.element), ["See", "https://www.example.org/a/long/path"]);

@@ -33,7 +33,7 @@ export function heardWith(units, words, complete) {
   for (let n = 0; n < spoken.length; n++) {
     if (!spoken[n]) continue;
     const start = inside || matches(units, unit, 0, spoken[n]) ? { unit, inside } : null;
-    const from = start && matches(units, start.unit, start.inside, spoken[n]) ? start : ahead(units, unit, spoken, n);
+    const from = start && matches(units, start.unit, start.inside, spoken[n]) ? start : ahead(units, unit, spoken, n, complete);
     if (!from) continue;
     const end = matches(units, from.unit, from.inside, spoken[n]);
     for (let k = from.unit; k <= Math.min(end.unit, units.length - 1); k++) {
@@ -61,16 +61,34 @@ function matches(units, unit, inside, word) {
   return null;
 }
 
-/** Looks for a spoken word further on. A short word counts only if the next one follows it. */
-function ahead(units, unit, spoken, n) {
+/**
+ * Looks for a spoken word further on. A short word counts only if the next one follows it. Behind a block the next two
+ * have to follow: the sentence that was spoken in place of the block has words that the text behind it may have, too.
+ */
+function ahead(units, unit, spoken, n, complete) {
+  let behindBlock = false;
   for (let k = unit; k < Math.min(units.length, unit + LOOK_AHEAD); k++) {
+    behindBlock ||= units[k].block;
     if (!units[k].letters) continue;
     const end = matches(units, k, 0, spoken[n]);
     if (!end) continue;
-    const next = spoken.slice(n + 1).find(Boolean);
-    if (spoken[n].length >= LONG_WORD || next === undefined || matches(units, end.unit, end.inside, next)) return { unit: k, inside: 0 };
+    const found = behindBlock ? follow(units, end, spoken, n + 1, 2, complete) : spoken[n].length >= LONG_WORD || follow(units, end, spoken, n + 1, 1, true);
+    if (found) return { unit: k, inside: 0 };
   }
   return null;
+}
+
+/** Whether the next `count` spoken words follow in the units. @param {boolean} enough whether fewer are, if no more were spoken */
+function follow(units, end, spoken, from, count, enough) {
+  let at = end;
+  for (let n = from, left = count; left; n++) {
+    if (n >= spoken.length) return enough;
+    if (!spoken[n]) continue;
+    at = matches(units, at.unit, at.inside, spoken[n]);
+    if (!at) return false;
+    left--;
+  }
+  return true;
 }
 
 /** Gives units that were not spoken as shown the words that were spoken in their place. */
@@ -87,10 +105,13 @@ function filled(units, found, words, complete) {
     while (end < units.length && found[end] === null) end++;
     const last = end === units.length;
     const next = last ? words : found[end];
+    let behindBlock = false; // how many words its sentence has is not known
     for (let k = at, word = before + 1; k < end; k++) {
-      if (word < next) out[k] = units[k].letters || units[k].block ? word++ : Math.max(before, 0);
+      if (last && !complete && behindBlock && units[k].letters) out[k] = Infinity;
+      else if (word < next) out[k] = units[k].letters || units[k].block ? word++ : Math.max(before, 0);
       else if (!last || complete) out[k] = next > before + 1 ? next - 1 : Math.max(before, 0);
       else out[k] = units[k].letters || units[k].block ? Infinity : Math.max(before, 0);
+      behindBlock ||= units[k].block;
     }
     at = end;
   }
