@@ -4,7 +4,7 @@ import { keepChoice, setKeepChoice } from "../history/keeping.js";
 import { makeElement } from "../view/dom.js";
 
 const PLACES = [
-  ["no", "Do not keep them: they end with this page"],
+  ["no", "Nowhere: they are gone when you close the tab"],
   ["browser", "In this browser only"],
   ["server", "On the server, so that you find them again in this browser later"],
 ];

@@ -8,7 +8,7 @@ import { conversationOf } from "./messages.js";
 const NARROW = "(max-width: 699.9px)"; // as in history.css: the panel covers the screen
 const SEARCH_AFTER_MS = 250;
 const PLACES = {
-  server: ["On the server", "Only this browser finds them again. Who runs the server could read them."],
+  server: ["On the server", "Only this browser finds them again. Whoever runs the server can read them."],
   browser: ["In this browser only", "They are stored on this device, and nowhere else."],
   no: ["Nowhere", "They are gone when you close the tab."],
 };
@@ -157,7 +157,7 @@ export class HistoryPanel {
     const where = store.place === "browser" ? " · this browser" : "";
     const running = kept.id === this._actions.runningId() ? " · running" : "";
     const row = makeElement("button", { type: "button", class: "kept-row", "data-id": kept.id },
-      makeElement("span", { class: "name", dir: "auto", text: kept.title || "Without words of yours" }),
+      makeElement("span", { class: "name", dir: "auto", text: kept.title || "Nothing said by you" }),
       makeElement("small", { text: `${dateText(kept.changed_at)} · ${turns}${where}${running}` }));
     if (kept.found) row.append(makeElement("small", { class: "found", dir: "auto", text: kept.found }));
     row.onclick = () => this._open(kept.id, store);
@@ -209,7 +209,7 @@ export class HistoryPanel {
     const buttons = makeElement("div", { class: "actions", role: "group", "aria-label": "This conversation" },
       go, button("Save as Markdown", () => save("markdown", "md")), button("Save as JSON", () => save("json", "json")), remove);
     this._detail.replaceChildren(back,
-      makeElement("h3", { dir: "auto", text: kept.title || "Without words of yours" }),
+      makeElement("h3", { dir: "auto", text: kept.title || "Nothing said by you" }),
       makeElement("p", { class: "hint", text: `Began ${dateText(kept.began_at)}` }),
       buttons, error, transcript(kept.messages));
     back.focus();

@@ -1,4 +1,4 @@
-/** Where the conversations of this browser are kept, and who this browser is to the server. */
+/** Where the conversations of this browser are kept, and the secret with which the server knows this browser. */
 
 const CHOICE_KEY = "repartee.keep";
 const SECRET_KEY = "repartee.browser";
@@ -7,7 +7,7 @@ const SECRET_KEY = "repartee.browser";
 
 const CHOICES = ["server", "browser", "no"];
 
-/** Event on window when the user has chosen, here, in the settings or at the first run. */
+/** Event on window when the user has chosen, here, in the settings or in the first steps. */
 export const KEEP_CHANGED = "repartee:keep";
 
 let secret = ""; // for this page, if the browser stores nothing

@@ -32,7 +32,7 @@ export function keysHint() {
 
 /** Where conversations are kept. Reads and writes the storage that the history uses. */
 export function keepField() {
-  const field = makeField("setting-keep", "Keep conversations", { no: "No", browser: "In this browser", server: "On the server" });
+  const field = makeField("setting-keep", "Keep conversations", { no: "Nowhere", browser: "In this browser only", server: "On the server" });
   const select = field.querySelector("select");
   const draw = () => (select.value = storedKeep());
   draw();
