@@ -1,4 +1,4 @@
-"""Implements `repartee init`: the first set-up in the terminal. It writes the user's configuration at the end."""
+"""Implements `repartee init`: the first steps in the terminal. It writes the user's configuration at the end."""
 
 import asyncio
 import getpass
@@ -60,7 +60,7 @@ def init(
     prompts: Prompts | None = None,
     ports: Sequence[int] = PORTS,
 ) -> None:
-    """Runs the set-up.
+    """Runs the first steps.
 
     Args:
         options: Answers given in advance.
@@ -93,7 +93,7 @@ def init(
 
 @dataclass(slots=True)
 class _Setup:
-    """One run of the set-up. Without `prompts` it asks nothing."""
+    """Runs the first steps once. Without `prompts` it asks nothing."""
 
     options: InitOptions
     file: ConfigFile
@@ -232,7 +232,7 @@ class _Setup:
         self._heading("4 of 4  Conversations")
         try:
             current = self.loaded.settings.talk.remember
-            question = "Keep your conversations in files on this machine, to continue them with `talk --resume`?"
+            question = "Keep your conversations on this machine, to continue them with `talk --resume`?"
             return replace(answers, remember=self.prompts.confirm(question, default=current))
         except Skipped:
             return answers

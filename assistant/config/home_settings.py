@@ -89,7 +89,7 @@ class WeatherSection(ConfigSection):
     ] = False
     place: Annotated[
         str,
-        KeyInfo("Place whose weather is told if the user names none, as in Graz or Paris, Texas; empty: it is asked."),
+        KeyInfo("Place of the weather if the user names none, as in Graz or Paris, Texas; empty: the assistant asks."),
     ] = ""
     units: Annotated[
         WeatherUnits, KeyInfo("metric: degrees Celsius and km/h; us: degrees Fahrenheit and miles per hour.")

@@ -185,7 +185,7 @@ def test_request_without_a_valid_secret_is_refused(tmp_path: Path, browser: str)
 @pytest.mark.parametrize(
     "name", ["..", "%2e%2e", "..%2f..%2fetc%2fpasswd", "x" * 65, "a%00b", "%27%20OR%201=1", "no-such-one"]
 )
-def test_path_games_find_nothing(tmp_path: Path, name: str) -> None:
+def test_path_traversal_finds_nothing(tmp_path: Path, name: str) -> None:
     async def main() -> None:
         async with keeping(tmp_path) as server:
             for method in ("GET", "DELETE"):

@@ -1,4 +1,4 @@
-"""`repartee service` with a service manager that only notes its commands."""
+"""`repartee service` with a service manager that only records its commands."""
 
 import stat
 import subprocess
