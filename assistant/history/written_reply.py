@@ -167,7 +167,10 @@ class _Spoken:
         reached = bisect_left(counts, count)
         if counts[reached] != count:  # in the middle of a link, a formula or the sentence of a block
             before = reached - 1
-            return f"{self.written[: places[before]].rstrip()} {heard.after(counts[before])}".strip()
+            written = self.written[: places[before]].rstrip()
+            rest = self.written[len(written) :]
+            space = rest[: len(rest) - len(rest.lstrip())] or " "  # a block's sentence begins in the line of the block
+            return f"{written}{space}{heard.after(counts[before])}".strip()
         word_end = _rest_of_word(self.written, places[reached])
         silent_until = places[bisect_right(counts, count) - 1]
         next_word = len(self.written) - len(self.written[silent_until:].lstrip())

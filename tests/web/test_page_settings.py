@@ -137,7 +137,7 @@ def test_voice_of_another_language_is_not_kept(page: Page) -> None:
     page.select_option("#setting-language", "")
     assert page.input_value("#setting-voice") == ""
     texts = page.locator("#setting-voice option").all_text_contents()
-    assert texts == ["Amy (US, medium) (server)", "espeak-ng (sounds like a robot)"]
+    assert texts == ["Amy (US, medium) (server)", "espeak-ng (robotic)"]
 
 
 def test_header_says_who_answers_and_follows_the_choice(page: Page) -> None:

@@ -25,5 +25,5 @@ export default () =>
     "every verdict has words": () => same([-Infinity, -50, -20].map((dbfs) => judge(windows(9, dbfs)).text.endsWith(".")), [true, true, true]),
     "share of the level": () => same([shareOf(-Infinity), shareOf(-60), shareOf(-30), shareOf(3)], [0, 0, 0.5, 1]),
     "a refusal names the remedy": () => same(/Allow it/.test(refusalText({ name: "NotAllowedError" })), true),
-    "voices have names": () => same(["en_US-joe-medium", "en_GB-southern_english_female-low", "espeak-ng", "x"].map(voiceName), ["Joe (US, medium)", "Southern English Female (GB, low)", "espeak-ng (sounds like a robot)", "x"]),
+    "voices have names": () => same(["en_US-joe-medium", "en_GB-southern_english_female-low", "espeak-ng", "x"].map(voiceName), ["Joe (US, medium)", "Southern English Female (GB, low)", "espeak-ng (robotic)", "x"]),
   });

@@ -27,7 +27,7 @@ export function renderBlock(block, units) {
     case "list": return renderList(block, units);
     case "table": return asUnit(renderTable(block), units);
     case "code": return asUnit(renderCode(block), units);
-    case "formula": return asUnit(makeElement("pre", { class: "rich-formula", dir: "ltr", translate: "no", tabindex: "0", role: "region", "aria-label": "Formula", text: block.text }), units);
+    case "formula": return asUnit(makeElement("pre", { class: "rich-formula", dir: "ltr", translate: "no", tabindex: "0", role: "group", "aria-label": "Formula", text: block.text }), units);
     default: return paragraph("p", block.children, units);
   }
 }
@@ -118,14 +118,14 @@ function renderTable({ align, head, rows }) {
   const filled = head.some((cell) => cell.length);
   const table = makeElement("table", {}, ...(filled ? [makeElement("thead", {}, row(head, "th"))] : []), makeElement("tbody", {}, ...rows.map((cells) => row(cells, "td"))));
   for (const cell of table.querySelectorAll("th:empty")) cell.replaceWith(makeElement("td"));
-  return makeElement("div", { class: "rich-table", tabindex: "0", role: "region", "aria-label": "Table" }, table);
+  return makeElement("div", { class: "rich-table", tabindex: "0", role: "group", "aria-label": "Table" }, table);
 }
 
 function renderCode({ language, text }) {
   const copy = makeElement("button", { class: "quiet small", type: "button", text: "Copy" });
   copy.onclick = () => copyText(text, copy);
   const bar = makeElement("div", { class: "rich-code-bar", lang: "en" }, makeElement("span", { text: language || "code" }), copy);
-  const code = makeElement("pre", { tabindex: "0", role: "region", "aria-label": language ? `Code: ${language}` : "Code" }, makeElement("code", { text }));
+  const code = makeElement("pre", { tabindex: "0", role: "group", "aria-label": language ? `Code: ${language}` : "Code" }, makeElement("code", { text }));
   return makeElement("div", { class: "rich-code", dir: "ltr", translate: "no" }, bar, code);
 }
 

@@ -4,7 +4,7 @@
 export function voiceName(name) {
   const found = /^[a-z]{2,3}_([A-Z]{2})-(\w+)-(x_low|low|medium|high)$/.exec(name);
   if (found) return `${capitals(found[2])} (${found[1]}, ${found[3].replace("_", " ")})`;
-  return name === "espeak-ng" ? "espeak-ng (sounds like a robot)" : name;
+  return name === "espeak-ng" ? "espeak-ng (robotic)" : name;
 }
 
 function capitals(name) {
