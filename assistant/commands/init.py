@@ -107,7 +107,7 @@ class _Setup:
     def run(self) -> None:
         """Asks, shows what changes, writes it and says what is next. Raises ConfigError."""
         if self.prompts is not None:
-            self._say("Set up Repartee: four short questions. Enter takes the answer in brackets, s skips a question,")
+            self._say("First steps: four short questions. Enter takes the answer in brackets, s skips a question,")
             self._say("Ctrl-C ends without a change. You can run it again at any time.")
         answers = self._voice(Answers())
         self._microphone()

@@ -36,7 +36,7 @@ class Asker:
         return f"http://127.0.0.1:{self.server.port}"
 
     async def ask(self, method: str, path: str, body: Any = None, **headers: str) -> httpx.Response:
-        """`headers`: with _ for -; empty ones are left out."""
+        """Sends a request. `headers`: with _ for -; empty ones are left out."""
         sent = {"sec-fetch-site": "same-origin"}
         if method == "POST":
             sent |= {"origin": self.origin, "content-type": "application/json"}

@@ -24,7 +24,7 @@ SAID = "Kitchen light on."
 
 @dataclass
 class StubHome:
-    """A home that takes its time, and may fail."""
+    """A home that answers after a delay, and may fail."""
 
     after_s: float = 0.05
     fault: HomeFault | None = None

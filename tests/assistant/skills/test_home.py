@@ -69,7 +69,7 @@ ATTRIBUTES: dict[str, dict[str, object]] = {
 
 @dataclass
 class QuietHome:
-    """A home whose devices are known and that is never called."""
+    """A home with known devices that does nothing."""
 
     state: HomeState | None
     fault: HomeFault | None = None

@@ -22,7 +22,7 @@ EVERY_DAY = tuple(range(7))
 
 
 def daily(hour: int) -> SetAlarm:
-    """An alarm that rings every day."""
+    """Returns an alarm that rings every day."""
     return replace(alarm(hour), weekdays=EVERY_DAY)
 
 
