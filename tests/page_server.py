@@ -106,7 +106,7 @@ def page_server(
             url, also = "", assignments
             if answers:
                 also = ("skills.before_llm=false", *assignments)
-                scripts = [llm_server.answer(*(f"{word} " for word in text.split())) for text in answers]
+                scripts = [llm_server.answer(*(f"{word} " for word in text.split(" "))) for text in answers]
                 url = (await stack.enter_async_context(llm_server.serving(*scripts, by_turn=True))).url
             engine_loader = real_engines(traces, url, *also, transcripts=transcripts)
             origins = engine_loader.settings.server.origins

@@ -1,4 +1,4 @@
-"""A local server that replays the answers of Home Assistant and Open-Meteo, and their faults (service_recordings/)."""
+"""A local server that answers as Home Assistant and Open-Meteo do (service_recordings/), with their faults."""
 
 import asyncio
 import json
@@ -15,7 +15,7 @@ TOKEN = "ey.test-token.x"
 
 
 def recording(name: str) -> bytes:
-    """Returns a recorded answer."""
+    """Returns an answer of the folder service_recordings/."""
     return (RECORDINGS / f"{name}.json").read_bytes()
 
 
@@ -61,7 +61,7 @@ class ServiceServer:
     """Answers as a home and as a weather service.
 
     Attributes:
-        faults: Answers in place of the recorded ones, by the beginning of the path.
+        faults: Answers in place of the usual ones, by the beginning of the path.
         requests: The requests so far.
         url: Its address.
     """

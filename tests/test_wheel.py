@@ -49,7 +49,7 @@ def installed(wheel: Path) -> Path:
 
 
 def environment(site: Path, home: Path) -> Mapping[str, str]:
-    """The packages come from this environment, the program only from the wheel; the user is new."""
+    """Returns environment variables: packages of this environment, the program of the wheel only, a new user."""
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "HF_HUB_CACHE") if name in os.environ}
     return kept | {"HOME": str(home), "PYTHONPATH": str(site), "PYTHONSAFEPATH": "1", "COLUMNS": "200"}
 

@@ -20,8 +20,8 @@ CALLS_PATH = "/v1/realtime/calls"
 SETUP_PATH = "/v1/repartee/setup"
 OPEN_PATHS = frozenset({"/", "/favicon.ico", "/healthz", "/readyz", "/service-worker.js", SETUP_PATH})
 OPEN_FOLDER = "/static/"
-"""Paths served without a token: static files, health checks, and whether there is a first set-up (the endpoint tells no
-more without the token)."""
+"""Paths served without a token: static files, health checks, and whether the first steps are offered (the endpoint
+tells no more without the token)."""
 
 TOKEN_LATER_PATHS = frozenset({"/v1/phone", "/v1/phone/"})
 """Paths whose clients cannot set a header: without a key they send the token in their first message instead."""

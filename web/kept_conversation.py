@@ -35,7 +35,7 @@ SETTLE_TIMEOUT_S = 5.0
 
 NOT_OFFERED = "This server keeps no conversations (server.keep_conversations). Nothing was stored."
 GONE = "The conversation is no longer kept. This is a new one, without the text above."
-REMEDY = "choose in the history not to keep conversations"
+REMEDY = "choose Nowhere under Keep conversations"
 
 
 @dataclass(slots=True)

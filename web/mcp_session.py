@@ -160,7 +160,7 @@ class McpSession:
         self.changed()
 
     def _may_connect(self) -> bool:
-        """Counts a new connection. A client that changes its headers again and again must not have many made."""
+        """Counts a new connection; returns whether it may be made. It limits clients that keep changing headers."""
         return self.rates.allows("mcp_servers", self._id) and self.rates.allows("mcp_servers_of_all", "")
 
     async def _when_listed(self, lists: Sequence[asyncio.Event], then: Callable[[], None]) -> None:

@@ -42,7 +42,7 @@ class ReplyInProgress:
         return event
 
     def again(self) -> Iterator[SessionEvent]:
-        """Yields its events so far, but for its audio and its end."""
+        """Yields its events so far, except its audio and its end."""
         if self.started is None:
             return
         yield self.started

@@ -97,7 +97,7 @@ class SessionChoices:
             self._task = None
 
     def _failed(self, wish: EngineWish, error: EngineLoadError) -> None:
-        """Stays with what is in use, and says so."""
+        """Keeps the engines in use, and reports the error to the client."""
         used, param = self._used, VOICE
         if wish.language != used.language:
             param = LANGUAGE

@@ -170,7 +170,7 @@ def talk(  # noqa: PLR0917 - each is an option of the command
         str | None, typer.Option(metavar="FILE", help="With --server wss://…: accept certificates of this authority.")
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Continue a stored conversation: NAME, or the latest one.")
+        bool, typer.Option("--resume", help="Continue a kept conversation: NAME, or the latest one.")
     ] = False,
     llm: Llm = None,
     config: Config = None,

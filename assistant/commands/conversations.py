@@ -1,4 +1,4 @@
-"""The commands `repartee conversations ...`: list, show and delete the conversations that `repartee talk` keeps."""
+"""The commands `repartee conversations ...`: list and delete the conversations that `repartee talk` keeps."""
 
 import os
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ MAX_LISTED = 1000
 
 
 def _file() -> "ConversationFile":
-    """Returns the file, after importing what earlier versions kept. Raises ConfigError if it cannot be used."""
+    """Returns the file, after importing earlier versions' conversations. Raises ConfigError if it cannot be used."""
     from assistant.config.loading import ConfigError
     from assistant.storage.conversation_database import ConversationFileError
     from assistant.storage.conversation_file import ConversationFile
@@ -44,12 +44,12 @@ def list_all() -> None:
     for one in found:
         typer.echo(f"{one.id}  {one.turns:>4} turn{'' if one.turns == 1 else 's'}  {one.title}")
     if not found:
-        typer.echo("none is kept; to keep them: repartee talk --set talk.remember=true")
+        typer.echo("no conversation is kept; to keep them: repartee talk --set talk.remember=true")
 
 
 @conversations.command()
 def delete(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="The conversation's whole name.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="The conversation's full name.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Delete all of them.")] = False,
 ) -> None:
     """Delete one conversation, or all."""

@@ -1,4 +1,4 @@
-"""Implements `repartee init`: the first set-up in the terminal. It writes the user's configuration at the end."""
+"""Implements `repartee init`: the first steps in the terminal. It writes the user's configuration at the end."""
 
 import asyncio
 import getpass
@@ -60,7 +60,7 @@ def init(
     prompts: Prompts | None = None,
     ports: Sequence[int] = PORTS,
 ) -> None:
-    """Runs the set-up.
+    """Runs the first steps.
 
     Args:
         options: Answers given in advance.
@@ -93,7 +93,7 @@ def init(
 
 @dataclass(slots=True)
 class _Setup:
-    """One run of the set-up. Without `prompts` it asks nothing."""
+    """Runs the first steps once. Without `prompts` it asks nothing."""
 
     options: InitOptions
     file: ConfigFile
@@ -107,7 +107,7 @@ class _Setup:
     def run(self) -> None:
         """Asks, shows what changes, writes it and says what is next. Raises ConfigError."""
         if self.prompts is not None:
-            self._say("Set up Repartee: four short questions. Enter takes the answer in brackets, s skips a question,")
+            self._say("First steps: four short questions. Enter takes the answer in brackets, s skips a question,")
             self._say("Ctrl-C ends without a change. You can run it again at any time.")
         answers = self._voice(Answers())
         self._microphone()
@@ -232,7 +232,7 @@ class _Setup:
         self._heading("4 of 4  Conversations")
         try:
             current = self.loaded.settings.talk.remember
-            question = "Keep your conversations in files on this machine, to continue them with `talk --resume`?"
+            question = "Keep your conversations on this machine, to continue them with `talk --resume`?"
             return replace(answers, remember=self.prompts.confirm(question, default=current))
         except Skipped:
             return answers

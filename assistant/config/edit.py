@@ -179,7 +179,7 @@ def _with_endpoints(settings: Settings, endpoints: tuple[EndpointSection, ...]) 
 
 
 def _with_setting(settings: Settings, dotted: str, value: Value) -> Settings:
-    """Raises ValueError if the value is not allowed."""
+    """Returns the text with the setting changed. Raises ValueError if the value is not allowed."""
     section, _, name = dotted.partition(".")
     changed: dict[str, Any] = {section: replace(getattr(settings, section), **{name: value})}
     return replace(settings, **changed)

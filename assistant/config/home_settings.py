@@ -41,12 +41,14 @@ class HomeSection(ConfigSection):
     ] = "HOME_ASSISTANT_TOKEN"  # noqa: S105 - its name
     areas: Annotated[
         str,
-        KeyInfo("Areas and floors whose devices are used, as in Home Assistant, separated by commas; empty: all."),
+        KeyInfo(
+            "Areas and floors whose devices are used, named as in Home Assistant, separated by commas; empty: all."
+        ),
     ] = ""
     kinds: Annotated[
         str,
         KeyInfo(
-            f"Kinds of devices that are used, separated by blanks, of {', '.join(KINDS)}; empty: all of these.",
+            "Kinds of devices that are used; empty: all of these.",
             pattern=rf"\s*({'|'.join(KINDS)})?(\s+({'|'.join(KINDS)}))*\s*",
             form=f"some of {', '.join(KINDS)}, separated by blanks, or empty",
         ),
@@ -54,7 +56,7 @@ class HomeSection(ConfigSection):
     allow: Annotated[
         str,
         KeyInfo(
-            "Kinds of devices that are used only if they are named here, because a wrong word could open the house.",
+            "Kinds of devices that are used only if they are named here, because a misheard word could open the house.",
             pattern=rf"\s*({'|'.join(GUARDED)})?(\s+({'|'.join(GUARDED)}))*\s*",
             form=f"some of {', '.join(GUARDED)}, separated by blanks, or empty",
         ),
@@ -82,14 +84,14 @@ class HomeSection(ConfigSection):
 
 @dataclass(frozen=True, slots=True)
 class WeatherSection(ConfigSection):
-    """Weather from Open-Meteo, which needs no key; it is asked for the place that the user names."""
+    """Weather from the internet service Open-Meteo, which needs no key."""
 
     enabled: Annotated[
-        bool, KeyInfo("Whether the weather is asked on the internet. The service learns the place that the user names.")
+        bool, KeyInfo("Whether Open-Meteo is asked for the weather. It learns the place that the user names.")
     ] = False
     place: Annotated[
         str,
-        KeyInfo("Place whose weather is told if the user names none, as in Graz or Paris, Texas; empty: it is asked."),
+        KeyInfo("Place of the weather if the user names none, as in Graz or Paris, Texas; empty: the assistant asks."),
     ] = ""
     units: Annotated[
         WeatherUnits, KeyInfo("metric: degrees Celsius and km/h; us: degrees Fahrenheit and miles per hour.")
@@ -110,9 +112,9 @@ class WeatherSection(ConfigSection):
         ),
     ] = "https://geocoding-api.open-meteo.com/v1/search"
     timeout_s: Annotated[float, KeyInfo("Longest wait for an answer of the service.", unit="s", low=0.5, high=30)] = 4.0
-    cache_minutes: Annotated[float, KeyInfo("How long an answer is used again.", unit="minutes", low=1, high=120)] = (
-        10.0
-    )
+    cache_minutes: Annotated[
+        float, KeyInfo("Time for which an answer is used again.", unit="minutes", low=1, high=120)
+    ] = 10.0
 
     def __post_init__(self) -> None:
         """Raises ValueError with the key and the allowed values."""

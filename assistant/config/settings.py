@@ -356,9 +356,9 @@ class CacheSection(ConfigSection):
             "server for several processes."
         ),
     ] = "sqlite"
-    file: Annotated[
-        str, KeyInfo("File of the store sqlite; empty: answers.sqlite3 beside the stored conversations.")
-    ] = ""
+    file: Annotated[str, KeyInfo("File of the store sqlite; empty: answers.sqlite3 beside the kept conversations.")] = (
+        ""
+    )
     redis_url: Annotated[
         str,
         KeyInfo(
@@ -403,7 +403,7 @@ class TtsSection(ConfigSection):
         str, KeyInfo("The engine's name of the voice; empty: the default voice of the conversation's language.")
     ] = ""
     speaker: Annotated[int, KeyInfo("Number of the speaker, for piper voices with several.", low=0, high=10000)] = 0
-    speed: Annotated[float, KeyInfo("Speaking rate; 1 is the voice's normal rate.", low=0.5, high=2)] = 1.0
+    speed: Annotated[float, KeyInfo("Speed of the voice; 1 is its normal speed.", low=0.5, high=2)] = 1.0
     volume_dbfs: Annotated[float, KeyInfo("Loudness of the synthesized speech.", unit="dBFS", low=-60, high=0)] = -20.0
     timeout_s: Annotated[
         float, KeyInfo("Longest wait for the first audio of a sentence.", unit="s", low=0.1, high=60)

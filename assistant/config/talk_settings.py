@@ -58,6 +58,6 @@ class TalkSection(ConfigSection):
     ] = 8.0
     remember: Annotated[
         bool,
-        KeyInfo("Whether conversations are stored so that they can be resumed; the file contains what was said."),
+        KeyInfo("Whether conversations are kept so that they can be continued; the file contains what was said."),
     ] = False
     ready_sound: Annotated[bool, KeyInfo("Whether a short sound signals that the assistant listens.")] = True

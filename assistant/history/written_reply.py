@@ -19,6 +19,7 @@ MAX_CHARS = 200_000
 _WORD = re.compile(r"\s*\S+|\s+")
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _REST_OF_WORD = re.compile(r"\S*")
+_OPEN_LINK = re.compile(r"!?\[([^\[\]\n]*)\Z")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
@@ -175,7 +176,8 @@ class _Spoken:
         silent_until = places[bisect_right(counts, count) - 1]
         next_word = len(self.written) - len(self.written[silent_until:].lstrip())
         next_line = self.written.rfind("\n", 0, next_word) + 1
-        return _with_closed_fence(self.written[: max(word_end, next_line)].strip())
+        kept = _with_closed_fence(self.written[: max(word_end, next_line)].strip())
+        return kept if next_line >= word_end else _without_open_marks(kept)
 
     def _read(self, pieces: re.Pattern[str]) -> tuple[list[int], list[int], str]:
         """Converts the text piece by piece. Returns letters spoken and place reached after each, and all letters."""
@@ -218,3 +220,14 @@ def _with_closed_fence(text: str) -> str:
         elif line.strip().startswith(fence[:3]):
             fence = ""
     return f"{text}\n{fence}" if fence else text
+
+
+def _without_open_marks(text: str) -> str:
+    """Removes the marks of emphasis, code or a link that begin in the last paragraph and whose end was cut off."""
+    above, gap, last = text.rpartition("\n\n")
+    last = _OPEN_LINK.sub(r"\1", last)
+    for mark in ("**", "__", "`"):
+        if last.count(mark) % 2:
+            before, _, after = last.rpartition(mark)
+            last = before + after
+    return above + gap + last

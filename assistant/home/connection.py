@@ -118,7 +118,7 @@ class HomeConnection:
         return found
 
     async def _read_places(self, now_s: float) -> None:
-        """Reads areas and floors. The token of a user who is no administrator cannot; names alone are then used."""
+        """Reads areas and floors. Only an administrator's token may; without one, devices have names only."""
         try:
             self._places = places_of(await self.http.post("/api/template", {"template": AREAS_TEMPLATE}))
         except ServiceFault as fault:

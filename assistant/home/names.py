@@ -18,12 +18,12 @@ Words = tuple[str, ...]
 MAX_ASKED = 3
 """Devices named when the assistant asks which one is meant."""
 _CLOSE = 0.75
-"""Likeness of two words from which one may be the other, misspelt."""
+"""Likeness from which one word may be a misspelling of the other."""
 _NO_DIGIT = re.compile(r"\D*")
 _ENDINGS = ("s", "n", "e", "en", "es", "er", "x")
 _MIN_FUZZY_CHARS = 4
 _MAX_LONGER = 2
-"""Letters by which two alike words differ in length at most."""
+"""Largest difference in length of two like words, in letters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Unclear:
-    """The words fit several devices of which one is meant: the names to ask with."""
+    """The words mean one device but fit several: the names for the question."""
 
     names: tuple[str, ...]
 

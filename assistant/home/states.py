@@ -23,6 +23,10 @@ AREAS_TEMPLATE = """\
 {{ {"areas": found.areas, "floors": found.floors} | to_json }}"""
 """Template that Home Assistant fills in: its REST API has no other way to the areas."""
 
+_JOINERS = "\u200c\u200d"  # parts of words in Persian and Hindi, and of emoji
+_LARGEST = 1e9
+"""Largest number of an attribute: JSON has numbers that no float has, and infinity."""
+
 _ATTRIBUTES = (
     *("brightness", "temperature", "current_temperature", "unit_of_measurement", "device_class"),
     *("volume_level", "min_temp", "max_temp"),
@@ -67,18 +71,30 @@ def _device(entry: object, area_of: Mapping[str, str], floor_of: Mapping[str, st
     domain, _, local = entity_id.partition(".")
     if domain not in DOMAINS or not local.replace("_", "").isalnum() or len(entity_id) > 255:
         return None
-    name = attributes.get("friendly_name")
-    name = name if isinstance(name, str) and name.strip() else local.replace("_", " ")
-    kept = {
-        key: value
-        for key in _ATTRIBUTES
-        if isinstance(value := attributes.get(key), int | float | str) and not isinstance(value, bool)
-    }
+    name = _clean(attributes.get("friendly_name")) or local.replace("_", " ")[:MAX_NAME_CHARS]
+    kept = {key: value for key in _ATTRIBUTES if (value := _attribute(attributes.get(key))) is not None}
     kind: Kind = "garage" if domain == "cover" and kept.get("device_class") in OPENINGS else DOMAINS[domain]
     area = area_of.get(entity_id, "")
-    return Device(
-        entity_id, name.strip()[:MAX_NAME_CHARS], state[:MAX_NAME_CHARS], kind, area, floor_of.get(area, ""), kept
-    )
+    return Device(entity_id, name, _clean(state), kind, area, floor_of.get(area, ""), kept)
+
+
+def _clean(text: object) -> str:
+    """Returns a name or state on one line, of printable characters; "" for anything but a text.
+
+    Anybody who may name a device could otherwise write lines into a list for a language model, or codes to a terminal.
+    """
+    if not isinstance(text, str):
+        return ""
+    plain = "".join(char if char.isprintable() or char in _JOINERS else " " for char in text[: 4 * MAX_NAME_CHARS])
+    return " ".join(plain.split())[:MAX_NAME_CHARS].rstrip()
+
+
+def _attribute(value: object) -> float | str | None:
+    """Returns a finite number or a short text; None for anything else."""
+    if isinstance(value, str):
+        return _clean(value)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and -_LARGEST <= value <= _LARGEST
+    return cast("float", value) if is_number else None
 
 
 def _places(places: object) -> tuple[dict[str, str], dict[str, str], tuple[str, ...], tuple[str, ...]]:
@@ -92,17 +108,17 @@ def _places(places: object) -> tuple[dict[str, str], dict[str, str], tuple[str, 
         area_of |= dict.fromkeys(entities, name)
     for name, on_floor in _named_lists(found.get("floors"), "areas"):
         floors.append(name)
-        floor_of |= dict.fromkeys(on_floor, name)
+        floor_of |= dict.fromkeys(map(_clean, on_floor), name)
     return area_of, floor_of, tuple(areas), tuple(floors)
 
 
 def _named_lists(entries: object, key: str) -> list[tuple[str, list[str]]]:
     named = []
     for entry in entries[:MAX_PLACES] if isinstance(entries, list) else ():
-        if isinstance(entry, dict) and isinstance(name := entry.get("name"), str) and name.strip():
+        if isinstance(entry, dict) and (name := _clean(entry.get("name"))):
             members = entry.get(key)
             listed = [one for one in members if isinstance(one, str)] if isinstance(members, list) else []
-            named.append((name.strip()[:MAX_NAME_CHARS], listed[:MAX_DEVICES]))
+            named.append((name, listed[:MAX_DEVICES]))
     return named
 
 

@@ -117,7 +117,7 @@ class ReplyOptions:
 
     Attributes:
         spoken: Whether replies are synthesized; else they are sent as text only.
-        speed: Speech rate; 1 is the voice's own.
+        speed: Speed of the voice; 1 is its own.
         options: Options of the LLM request.
         instructions: Instructions of this reply, instead of the conversation's; None: the conversation's.
         context: Items that the LLM sees instead of the history; None: the history.

@@ -86,7 +86,7 @@ class Reply:
         normalize_text: Converts written to spoken text.
         answered_by: Name of the LLM endpoint or skill that answers.
         spoken: Whether the reply is synthesized; else its text is shown as it arrives.
-        speed: Returns the speech rate, 1 being the voice's own; called for every chunk.
+        speed: Returns the speed, 1 being the voice's own; called for every chunk.
         gain_db: Gain of the reply's audio; known at the commit.
         fallback_notice: Spoken before the answer of a fallback; "" if it was said before.
         new_chunker: Returns what cuts the text into chunks.

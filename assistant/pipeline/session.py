@@ -95,7 +95,7 @@ class Session:
         recorder: Collects the trace of each turn.
         settings: Time limits of the stages.
         on_event: Receives every session event, for the terminal or the client (`assistant/events.py`).
-        reply_options: Speech rate, LLM options and instructions of the replies. A client may replace them at any time.
+        reply_options: Speed, LLM options and instructions of the replies. A client may replace them at any time.
         wake_phrase: Decides whether speech is addressed to the assistant.
         push_to_talk: Push-to-talk key; None where the microphone is always open.
         sound_output: Plays listening sounds; None: nothing does.

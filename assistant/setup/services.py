@@ -95,7 +95,7 @@ def tools(
 ) -> Tools | None:
     """Returns the tools of one conversation: of the servers, home, weather and documents; None for none.
 
-    Those besides the servers' exist only if an endpoint takes functions. Documents are read only in allowed folders.
+    Home, weather and documents need an LLM endpoint that takes functions. Documents are read only in allowed folders.
     """
     if model is None or not any(endpoint.takes_functions for endpoint in settings.llm.endpoints):
         return servers

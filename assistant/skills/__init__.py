@@ -194,7 +194,7 @@ class SkillContext:
         running: The timers and alarms that are set.
         rng: Random number generator for coins and dice.
         at_home: Whether the speaker may use the home. A telephone caller may not.
-        last_request: What the user said before the last reply, to which a question back refers; None at first.
+        last_request: What the user said before the last reply, about which that reply may ask; None at first.
     """
 
     now: datetime

@@ -151,7 +151,7 @@ class HomeSkill:
         return None if answer is None else _match_of(answer)
 
     def _unread(self, tables: _Tables, said: str) -> Match | None:
-        """Returns that the home is not reached, if the words are certainly about one."""
+        """Returns the answer that the home is not reached, if the words are certainly about one."""
         if not any(word in tables.words.kinds or word in tables.words.every for word in tables.fold(said)):
             return None
         fault = self.home.fault or "late"
@@ -159,7 +159,7 @@ class HomeSkill:
         return _match_of(SkillAnswer(text, SKILL, failed=True))
 
     def _unknown(self, tables: _Tables, request: HomeRequest, said: str, kinds: Sequence[Kind]) -> Match | None:
-        """Returns that the device may not be used, or is not in this home."""
+        """Returns the answer that the device may not be used, or is not in this home."""
         meant = {tables.words.kinds.get(word) for word in tables.fold(said)}
         if {"lock", "garage"} & meant & set(kinds) - self.home.kinds:
             return _match_of(request.say("home_guarded"))

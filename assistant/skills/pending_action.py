@@ -85,9 +85,9 @@ class HomeActions:
         return pending if wanted is not None else None
 
     def retract(self) -> None:
-        """The turn of the latest action was retracted: the user goes on, and the next turn decides about the action."""
+        """Notes that the turn of the latest action was retracted: the next turn decides about the action."""
         if self._latest is not None:
-            self._latest.awaited = True  # nobody is to hear of it meanwhile
+            self._latest.awaited = True  # its failure is not announced meanwhile
             self._retracted, self._retracted_s = self._latest, asyncio.get_running_loop().time()
 
     def take_failures(self) -> tuple[str, ...]:

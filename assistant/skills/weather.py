@@ -22,7 +22,7 @@ MAX_PLACE_WORDS = 3
 _BEFORE_PLACE = frozenset(("in", "for", "für", "à", "en", "pour", "para"))
 
 LIKELY_PERCENT, UNLIKELY_PERCENT = 50, 25
-"""Probability of rain from which the answer is "yes"; below which it is "no"."""
+"""Probability of rain in percent: from the first on the answer is "yes", below the second "no"."""
 
 
 @dataclass(slots=True)

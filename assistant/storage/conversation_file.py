@@ -252,8 +252,9 @@ class ConversationFile:
     def _check_size(self, database: sqlite3.Connection, owner: str) -> None:
         if owner == TERMINAL:
             return
-        (pages,), (size,) = (database.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "page_size"))
-        if pages * size > MAX_FILE_BYTES:
+        names = ("page_count", "freelist_count", "page_size")
+        pages, free, size = (int(database.execute(f"PRAGMA {name}").fetchone()[0]) for name in names)
+        if (pages - free) * size > MAX_FILE_BYTES:  # deletion leaves free pages, which are used again
             reason = f"it has reached {MAX_FILE_BYTES >> 30} GB: delete old conversations"
             raise ConversationFileError(self.path, reason, lasting=False)
 

@@ -242,7 +242,12 @@ def _set_aside(database: sqlite3.Connection, row_ids: list[int]) -> None:
     with database:
         database.execute("BEGIN IMMEDIATE")
         database.execute(_SET_ASIDE)
-        database.execute(f"INSERT INTO damaged SELECT * FROM timers WHERE rowid IN ({marks})", row_ids)  # noqa: S608
+        # A file of an earlier version may have the table with fewer columns.
+        columns = ", ".join(str(column[1]) for column in database.execute("PRAGMA table_info(damaged)"))
+        database.execute(
+            f"INSERT INTO damaged ({columns}) SELECT {columns} FROM timers WHERE rowid IN ({marks})",  # noqa: S608
+            row_ids,
+        )
         database.execute(f"DELETE FROM timers WHERE rowid IN ({marks})", row_ids)  # noqa: S608
 
 

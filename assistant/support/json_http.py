@@ -5,6 +5,7 @@ import json
 import logging
 import ssl
 from collections.abc import Mapping
+from contextvars import ContextVar
 from typing import Literal
 
 import httpx
@@ -12,8 +13,18 @@ import httpx
 from llm.environment import certificates_for, proxy_for
 from llm.http.encoding import PLAIN, refuse_compressed_async
 
-for _name in ("httpx", "httpcore"):  # they log whole addresses, which contain the places that users name
-    logging.getLogger(_name).setLevel(logging.WARNING)
+_asking = ContextVar("_asking", default=False)  # whether the current task asks a service
+
+
+class _NoAddresses(logging.Filter):
+    """Removes the log records of httpx about services: their addresses contain the places that users name."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Returns whether a record is logged."""
+        return not _asking.get()
+
+
+logging.getLogger("httpx").addFilter(_NoAddresses())
 
 FaultKind = Literal["unreachable", "late", "unauthorized", "not_found", "refused", "broken"]
 """What is wrong: no connection; no answer in time; a wrong token; nothing at that address; another status from 400 to
@@ -42,7 +53,7 @@ class ServiceFault(Exception):
 
 
 def _no_certificates() -> ssl.SSLContext:
-    """Returns a context that trusts nobody, for plain HTTP: to load certificates takes a third of a second."""
+    """Returns a TLS context without certificates, for plain HTTP: loading certificates takes 0.3 s."""
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
@@ -57,7 +68,7 @@ class JsonHttp:
     """
 
     def __init__(self, base: str, timeout_s: float, *, token: str = "", max_bytes: int = MAX_BYTES) -> None:
-        """Opens no connection. Raises ValueError if a proxy of the environment is invalid."""
+        """Prepares the client; opens no connection. Raises ValueError if a proxy of the environment is invalid."""
         self._base = base.rstrip("/")
         self._timeout_s = timeout_s
         self._max_bytes = max_bytes
@@ -85,6 +96,7 @@ class JsonHttp:
         await self._client.aclose()
 
     async def _ask(self, method: str, path: str, query: Mapping[str, str] | None, body: object) -> object:
+        asking = _asking.set(True)
         try:
             async with asyncio.timeout(self._timeout_s):
                 data = await self._read(method, path, query, body)
@@ -98,6 +110,8 @@ class JsonHttp:
             raise ServiceFault("broken", "sends a compressed answer") from None
         except httpx.HTTPError:
             raise ServiceFault("unreachable", "broke the connection off") from None
+        finally:
+            _asking.reset(asking)
         try:
             return await asyncio.to_thread(json.loads, data) if len(data) > _IN_THREAD_BYTES else json.loads(data)
         except (ValueError, RecursionError):

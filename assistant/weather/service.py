@@ -1,4 +1,4 @@
-"""Asks Open-Meteo for places and forecasts. Answers are kept for some minutes, and asked once at the same time."""
+"""Asks Open-Meteo for places and forecasts. Uses answers again for some minutes, and joins equal requests."""
 
 import asyncio
 import logging

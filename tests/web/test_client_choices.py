@@ -31,7 +31,7 @@ VOICES = (OfferedVoice("de_DE-anna-medium", "de"), OfferedVoice("en_US-amy-mediu
 
 @pytest.fixture(autouse=True)
 def installed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Two Piper voices and a multilingual recognizer seem to be installed. Returns the voices that were loaded."""
+    """Pretends that two Piper voices and a multilingual recognizer are installed. Returns the loaded voices."""
     loaded: list[str] = []
 
     def voice(name: str, settings: Settings) -> Voice:

@@ -219,7 +219,7 @@ def test_same_servers_are_not_listed_again_and_others_are_left() -> None:
     assert harness.model.options[0].functions == ()
 
 
-def test_servers_that_change_their_headers_again_and_again_are_not_all_connected(
+def test_servers_whose_headers_keep_changing_are_limited(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(rate_limits.RATES, "mcp_servers", Rate(3, 0.1))

@@ -28,8 +28,10 @@ PATH = "/v1/repartee/conversations"
 
 
 @asynccontextmanager
-async def keeping(folder: Path, *, offered: bool = True, token: str | None = None) -> AsyncGenerator[SessionServer]:
-    loader = ScriptedEngineLoader(settings_for(folder / "traces", "server.resume_s=0"), {}, answers=("Ten.", "May."))
+async def keeping(
+    folder: Path, *, offered: bool = True, token: str | None = None, answers: tuple[str, ...] = ("Ten.", "May.")
+) -> AsyncGenerator[SessionServer]:
+    loader = ScriptedEngineLoader(settings_for(folder / "traces", "server.resume_s=0"), {}, answers=answers)
     file = ConversationFile(folder / "c.sqlite3", time.time, timeout_s=0.2) if offered else None
     async with session_server(loader, token, conversations=file) as server:
         yield server
@@ -98,6 +100,35 @@ def test_conversation_is_kept_listed_and_continued(tmp_path: Path) -> None:
             assert [message["text"] for message in one["messages"]] == [
                 "set a pasta timer", "Ten.", "and the date", "Ten.",
             ]  # fmt: skip
+
+    run(main)
+
+
+def test_markdown_of_a_reply_is_kept_sent_again_and_exported(tmp_path: Path) -> None:
+    written = "Look:\n\n```py\nx = 1\n```"
+
+    async def main() -> None:
+        async with keeping(tmp_path, answers=(written, "May.")) as server:
+            async with connected_client(server) as client:
+                await client.send("session.update", session={"type": "realtime", "repartee": {"markup": True}})
+                kept = await keep(client, {"browser": MINE})
+                await exchange(client, "write code")
+            await eventually(lambda: rows(tmp_path) == 2)
+            one, text = await call(server, f"{PATH}/{kept['id']}"), await call(server, f"{PATH}/{kept['id']}/export")
+            answered = one.json()["messages"][1]
+            assert (answered["text"], answered["markup"]) == ("Look: Here is the Python code.", written)
+            assert f"**Repartee:**\n\n{written}\n" in text.text
+            assert len((await call(server, PATH, query="x = 1")).json()["data"]) == 1
+            for markup in (True, False):
+                async with connected_client(server) as client:
+                    await client.send("session.update", session={"type": "realtime", "repartee": {"markup": markup}})
+                    await keep(client, {"browser": MINE, "id": kept["id"]})
+                    item = client.events_of("conversation.item.added")[1]["item"]
+                    assert item["content"][0]["transcript"] == "Look: Here is the Python code."
+                    assert item.get("repartee") == ({"markup": written} if markup else None)
+                    if markup:
+                        await exchange(client, "change the second line")
+                        assert "'Look:\\n\\n```py\\nx = 1\\n```'" in model_requests(server)[-1]
 
     run(main)
 
@@ -185,7 +216,7 @@ def test_request_without_a_valid_secret_is_refused(tmp_path: Path, browser: str)
 @pytest.mark.parametrize(
     "name", ["..", "%2e%2e", "..%2f..%2fetc%2fpasswd", "x" * 65, "a%00b", "%27%20OR%201=1", "no-such-one"]
 )
-def test_path_games_find_nothing(tmp_path: Path, name: str) -> None:
+def test_path_traversal_finds_nothing(tmp_path: Path, name: str) -> None:
     async def main() -> None:
         async with keeping(tmp_path) as server:
             for method in ("GET", "DELETE"):

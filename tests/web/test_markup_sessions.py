@@ -47,3 +47,58 @@ def test_reconnected_client_gets_the_markup_of_the_reply_again() -> None:
     harness = run_scene(scene, SessionHarness((f"**{LONG}**",)))
     written = [event["delta"] for event in harness.events("repartee.markup")]
     assert "".join(written).startswith("**" + LONG[:20])
+
+
+CODE = "```py\nx = 1\nprint(x)\n```"
+
+
+def last_prompt(harness: SessionHarness) -> str:
+    """Returns what the model saw of its first answer when it was asked for the second."""
+    (answered,) = [message for message in harness.model.asked[-1] if message.role == "assistant"]
+    return answered.content
+
+
+def test_model_sees_its_code_in_the_next_prompt() -> None:
+    async def scene(harness: SessionHarness) -> None:
+        await harness.update(repartee={"markup": True})
+        for _ in range(2):
+            await harness.speak()
+            await harness.until("response.done")
+            await asyncio.sleep(5)
+
+    harness = run_scene(scene, SessionHarness((f"**Look**:\n\n{CODE}\n\nDone.", "Good.")))
+    assert last_prompt(harness) == f"**Look**:\n\n{CODE}\n\nDone."
+    said = harness.events("response.output_audio_transcript.done")[0]["transcript"]
+    assert said == "Look: Here is the Python code. Done."
+
+
+def test_model_sees_the_spoken_form_where_the_user_has_seen_no_more() -> None:
+    async def scene(harness: SessionHarness) -> None:
+        for _ in range(2):
+            await harness.speak()
+            await harness.until("response.done")
+            await asyncio.sleep(5)
+
+    harness = run_scene(scene, SessionHarness((f"**Look**:\n\n{CODE}\n\nDone.", "Good.")))
+    assert last_prompt(harness) == "Look: I'll leave out the code. Done."
+
+
+def test_interrupted_reply_keeps_the_code_whose_sentence_was_heard() -> None:
+    async def scene(harness: SessionHarness) -> None:
+        await harness.update(repartee={"markup": True})
+        await harness.speak()
+        await harness.until("repartee.words")
+        item = harness.events("response.output_item.added")[0]["item"]["id"]
+        last = [words["words"][-1] for words in harness.events("repartee.words")]
+        code_ends_ms = round(max(word["end_ms"] for word in last if word["text"].startswith("code")))
+        await harness.send("conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=code_ends_ms + 50)
+        await asyncio.sleep(1)
+        await harness.send("conversation.item.retrieve", item_id=item)
+        await harness.speak()
+        await asyncio.sleep(3)
+
+    harness = run_scene(scene, SessionHarness((f"{CODE}\n\n**{LONG}**.", "Good.")))
+    assert last_prompt(harness) == CODE
+    assert harness.events("repartee.heard")[-1]["markup"] == CODE
+    (retrieved,) = harness.events("conversation.item.retrieved")
+    assert retrieved["item"]["content"][0]["transcript"] == "Here is the Python code."

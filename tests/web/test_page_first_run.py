@@ -47,7 +47,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Setup, SetupParts]]:
-    """One server for all tests: loading its engines takes most of the time."""
+    """Runs one server for all tests, because loading its engines takes most of the time."""
     folder = tmp_path_factory.mktemp("setup")
     file = folder / "mine" / "config.toml"
     made: list[SetupParts] = []

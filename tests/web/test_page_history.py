@@ -268,3 +268,30 @@ def test_damaged_storage_of_the_tab_is_ignored(page: Page) -> None:
         page.reload()
         page.wait_for_timeout(200)
         assert page.inner_text("#start-label").endswith("conversation")
+
+
+@pytest.mark.parametrize("choice", ["server", "browser"])
+def test_reopened_conversation_shows_code(browser: Browser, tmp_path: Path, choice: Choice) -> None:
+    code = "def f(n):\n    return n"
+    answers = (f"Here **you** are:\n\n```python\n{code}\n```\n\nDone.", "It is changed.")
+    file = ConversationFile(tmp_path / "c.sqlite3", time.time)
+    with page_server(tmp_path / "traces", "server.resume_s=0", answers=answers, conversations=file) as server:
+        page = browser.new_context(accept_downloads=True).new_page()
+        page.goto(server.url)
+        choose(page, choice)
+        say(page, "write a function")
+        end(page)
+        assert page.inner_text("#transcript .rich pre code").strip() == code
+        page.reload()
+        wait_until(page, lambda: page.locator("#transcript .rich pre").count() == 1, "the code in the tab")
+        listed(page)
+        page.click("#history .kept-row")
+        page.wait_for_selector("#history .messages .rich pre")
+        with page.expect_download() as saved:
+            page.click("text=Save as Markdown")
+        assert f"```python\n{code}\n```" in Path(saved.value.path()).read_text()
+        page.click("#history .actions button.primary")
+        wait_until(page, lambda: page.locator("#transcript .rich pre").count() == 1, "the code")
+        say(page, "change its second line")
+        assert page.inner_text("#transcript .rich pre code").strip() == code
+        page.context.close()

@@ -1,4 +1,4 @@
-"""The page at five sizes: the conversation comes first, nothing is covered, and axe finds nothing in any state."""
+"""The page at six sizes: the conversation comes first, nothing is covered, and axe finds nothing in any state."""
 
 from collections.abc import Iterator
 from typing import Any, Literal
@@ -226,7 +226,7 @@ def test_push_to_talk_says_when_the_microphone_is_closed(browser: Browser, serve
     context.close()
 
 
-def test_controls_have_names_one_can_see(page: Page) -> None:
+def test_controls_have_visible_names(page: Page) -> None:
     labels = [" ".join(page.inner_text(one).split()) for one in ("#start", "#interrupt")]
     assert labels == ["Start conversation", "Interrupt"]
     write(page, "are you there")

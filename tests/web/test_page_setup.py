@@ -1,4 +1,4 @@
-"""The first set-up over HTTP: what it tells, what it writes, and everybody who may not."""
+"""The first steps over HTTP: what they report and write, and who may not use them."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -36,7 +36,7 @@ class Asker:
         return f"http://127.0.0.1:{self.server.port}"
 
     async def ask(self, method: str, path: str, body: Any = None, **headers: str) -> httpx.Response:
-        """`headers`: with _ for -; empty ones are left out."""
+        """Sends a request. `headers`: with _ for -; empty ones are left out."""
         sent = {"sec-fetch-site": "same-origin"}
         if method == "POST":
             sent |= {"origin": self.origin, "content-type": "application/json"}
@@ -54,7 +54,7 @@ def _dashed(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def served(folder: Path, test: Callable[[Asker], Awaitable[None]], *, token: str | None = None, **environ: str) -> None:
-    """Runs a test against a running server that offers the set-up."""
+    """Runs a test against a running server that offers the first steps."""
     file = folder / "mine" / "config.toml"
 
     def parts(access_control: AccessControl) -> SetupParts:
@@ -69,7 +69,7 @@ def served(folder: Path, test: Callable[[Asker], Awaitable[None]], *, token: str
     asyncio.run(main())
 
 
-def test_set_up_tells_who_can_answer_and_never_a_key(tmp_path: Path) -> None:
+def test_first_steps_report_who_can_answer_but_no_key(tmp_path: Path) -> None:
     async def test(asker: Asker) -> None:
         answer = await asker.ask("GET", SETUP)
         found = answer.json()
@@ -176,7 +176,7 @@ def test_wrong_answers_change_nothing(tmp_path: Path, body: object, status: int,
     served(tmp_path, test)
 
 
-# ---- who may not ----
+# ---- refused clients ----
 
 ATTACKS = {
     "form of another page": {"origin": "https://evil.example", "content_type": "text/plain"},
@@ -196,7 +196,7 @@ ATTACKS = {
 
 @pytest.mark.parametrize("headers", ATTACKS.values(), ids=ATTACKS)
 @pytest.mark.parametrize("path", [SAVE, TEST])
-def test_nobody_else_may_change_or_test(tmp_path: Path, path: str, headers: dict[str, str]) -> None:
+def test_other_machine_proxy_or_page_may_not_change_or_test(tmp_path: Path, path: str, headers: dict[str, str]) -> None:
     async def test(asker: Asker) -> None:
         answer = await asker.ask("POST", path, {"language": "de", "answerer": "skills"}, **headers)
         assert answer.status_code == 403
@@ -228,7 +228,7 @@ def test_client_behind_a_proxy_gets_the_command_and_no_details(tmp_path: Path, t
     served(tmp_path, test, token=token)
 
 
-def test_without_the_token_nothing_is_told_or_done(tmp_path: Path) -> None:
+def test_client_without_the_token_learns_and_changes_nothing(tmp_path: Path) -> None:
     async def test(asker: Asker) -> None:
         for authorization in ("", "Bearer wrong-token-of-16-characters"):
             found = await asker.ask("GET", SETUP, authorization=authorization)
@@ -240,7 +240,7 @@ def test_without_the_token_nothing_is_told_or_done(tmp_path: Path) -> None:
     served(tmp_path, test, token=TOKEN)
 
 
-def test_other_machine_with_the_token_may_not() -> None:
+def test_other_machine_is_refused_even_with_the_token() -> None:
     headers = [("host", "localhost:8765"), ("content-type", "application/json")]
     assert why_not_same_machine("127.0.0.1", "http", headers, changes=True) == ""
     assert why_not_same_machine("::1", "http", [("host", "[::1]:8765")]) == ""
@@ -261,11 +261,11 @@ def test_other_machine_with_the_token_may_not() -> None:
         [("host", "localhost"), ("x-forwarded-anything", "")],
     ],
 )
-def test_headers_of_other_places_are_told_apart(headers: list[tuple[str, str]]) -> None:
+def test_requests_of_other_pages_and_hosts_are_recognized(headers: list[tuple[str, str]]) -> None:
     assert why_not_same_machine("127.0.0.1", "http", headers)
 
 
-def test_two_requests_at_a_time_are_too_many(tmp_path: Path) -> None:
+def test_second_request_at_the_same_time_is_refused(tmp_path: Path) -> None:
     async def test(asker: Asker) -> None:
         async with llm_server.serving((llm_server.Wait(1.0), llm_server.Close())) as server:
             server.models = llm_server.status(200, MODELS)
@@ -278,7 +278,7 @@ def test_two_requests_at_a_time_are_too_many(tmp_path: Path) -> None:
     served(tmp_path, test)
 
 
-def test_server_without_the_set_up_says_so(tmp_path: Path) -> None:
+def test_server_without_first_steps_says_so(tmp_path: Path) -> None:
     async def main() -> None:
         async with session_server(ScriptedEngineLoader(settings_for(tmp_path), {})) as server:
             asker = Asker(server, tmp_path / "none")

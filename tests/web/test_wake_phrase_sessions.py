@@ -67,7 +67,7 @@ def test_phrase_alone_opens_the_window() -> None:
     assert len(harness.done) == 1
 
 
-def test_null_ends_the_mode() -> None:
+def test_null_switches_the_wake_phrase_off() -> None:
     async def scene(harness: SessionHarness) -> None:
         await harness.update(repartee=PHRASE)
         await harness.update(repartee={"duck": True})  # fields that are left out keep their values

@@ -199,7 +199,7 @@ def test_answer_asks_for_redundant_frames() -> None:
     assert "useinbandfec=1" in answer
 
 
-# ---- responses outside of the conversation ----
+# ---- out-of-band responses ----
 
 
 def play(bridge: CallBridge, response: str, ms: int, level: int) -> None:
@@ -222,7 +222,7 @@ def done(bridge: CallBridge, response: str) -> None:
     bridge.on_event(text("response.done", response={"id": response, "status": "completed"}))
 
 
-def test_response_outside_of_the_conversation_waits_until_the_reply_is_over() -> None:
+def test_out_of_band_response_waits_until_the_reply_is_over() -> None:
     bridge = CallBridge()
     begin_beside(bridge)
     play(bridge, "r", 40, 1)
@@ -234,7 +234,7 @@ def test_response_outside_of_the_conversation_waits_until_the_reply_is_over() ->
     assert frames(bridge, 4) == [1, 2, 2, 0]
 
 
-def test_reply_goes_before_sound_outside_of_the_conversation_that_plays() -> None:
+def test_reply_pauses_an_out_of_band_response() -> None:
     bridge = CallBridge()
     begin_beside(bridge)
     play(bridge, "o", 100, 2)
@@ -247,7 +247,7 @@ def test_reply_goes_before_sound_outside_of_the_conversation_that_plays() -> Non
     assert starts == ["o", "r"]
 
 
-def test_sound_outside_of_the_conversation_that_waits_is_limited() -> None:
+def test_waiting_sound_of_out_of_band_responses_is_limited() -> None:
     bridge = CallBridge()
     begin_beside(bridge)
     play(bridge, "r", 20, 1)

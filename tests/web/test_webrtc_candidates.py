@@ -19,7 +19,7 @@ def kept(*lines: str, is_local: bool = False) -> str:
 
 
 @pytest.mark.parametrize("host", ["192.168.1.20", "10.0.0.1", "203.0.114.9", "100.64.1.1", "2001:db9::1", "fd12::1"])
-def test_addresses_of_homes_and_the_internet_are_checked(host: str) -> None:
+def test_private_and_public_addresses_are_checked(host: str) -> None:
     assert kept(candidate(host)) == candidate(host)
 
 
@@ -57,5 +57,5 @@ def test_malformed_candidate_is_left_to_be_refused() -> None:
     assert kept("a=candidate:nonsense\r\n") == "a=candidate:nonsense\r\n"
 
 
-def test_mapped_address_counts_as_what_it_is() -> None:
+def test_ipv4_mapped_address_counts_as_ipv4() -> None:
     assert not may_be_checked(ipaddress.ip_address("::ffff:0.0.0.0"), is_local=True)

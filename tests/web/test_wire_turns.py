@@ -284,6 +284,14 @@ def items(client: Client) -> None:
     client.do(lambda wire: wire.output_cleared(clear, REPLY))
 
 
+def kept_with_markup(client: Client) -> None:
+    client.send({"type": "session.update", "session": {"repartee": {"markup": True}}})
+    client.do(lambda wire: wire.conversation_kept("c1", kept=True))
+    answered = AssistantMessage(ASSISTANT, "Here is the code.", markup="```\nx\n```")
+    client.do(lambda wire: wire.items_restored((HEARD, answered)))
+    client.do(lambda wire: wire.reply_heard(answered))
+
+
 def loudness(client: Client) -> None:
     client.send({"type": "session.update", "session": {"repartee": {"duck": True}}})
     asked(client)
@@ -337,11 +345,11 @@ def kept(client: Client) -> None:
 SCENES: tuple[Callable[[Client], None], ...] = (
     spoken_turn, interrupted_mid_reply, interrupted_after_it_was_sent, went_on, text_only, function_call, nothing_said,
     manual, greeting, failed, incomplete, telephone, lost_words, items, loudness, listening_sound,
-    idle_timeout, mcp_servers, kept,
+    idle_timeout, mcp_servers, kept, kept_with_markup,
 )  # fmt: skip
 
 
-DECLARING = (loudness, listening_sound)
+DECLARING = (loudness, listening_sound, kept_with_markup)
 """Scenes in which the client declares extensions."""
 
 GOLDEN_FILE = Path(__file__).with_name("wire_turns.txt")

@@ -79,7 +79,7 @@ def api_routes(
     """Returns the routes.
 
     Without audio requests (0) there are no audio endpoints, without `calls` no WebRTC calls, without `setup` no first
-    set-up on the page.
+    steps on the page.
     """
 
     def answered(method: str, handle: Handler) -> ApiEndpoint:

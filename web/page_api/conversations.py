@@ -145,7 +145,7 @@ class KeptConversations:
         try:
             return await asyncio.get_running_loop().run_in_executor(self._thread, call)
         except ConversationFileError as error:
-            raise ApiError(503, "conversations_unavailable", f"{error.text}. Ask who runs the server.") from error
+            raise ApiError(503, "conversations_unavailable", f"{error.text}. Tell whoever runs the server.") from error
         finally:
             self._waiting -= 1
 

@@ -1,4 +1,4 @@
-"""The first set-up on the page: who can answer, and changes of the configuration from this machine only.
+"""The first steps on the page: who can answer, and changes of the configuration from this machine only.
 
     GET  /v1/repartee/setup        whether this server offers it, and for whom
     POST /v1/repartee/setup/test   asks a service for its models, and one short question
@@ -66,7 +66,7 @@ _SAVE: Table = {
 
 @dataclass(slots=True)
 class SetupParts:
-    """What the set-up changes.
+    """What the first steps change.
 
     Attributes:
         file: The configuration file; None: there is none that could be written.
@@ -166,7 +166,7 @@ class PageSetup:
     def _one(self) -> asyncio.Lock:
         """Returns the lock of the only request that is worked on. Raises ApiError if there is one."""
         if self._busy.locked():
-            raise ApiError.busy("another request for the set-up is in progress; try again in a moment", 2)
+            raise ApiError.busy("another request of the first steps is in progress; try again in a moment", 2)
         return self._busy
 
     async def _answerers(self) -> list[Answerer]:
@@ -302,5 +302,5 @@ def _default_model(answers: Answers, found: Sequence[str]) -> str:
 
 
 async def not_offered(_request: Request) -> JSONResponse:
-    """Answers GET /v1/repartee/setup on a server without the set-up."""
+    """Answers GET /v1/repartee/setup on a server without the first steps."""
     return JSONResponse({"offered": False}, headers=FRESH)

@@ -288,7 +288,7 @@ class Page {
   }
 
   _wakePhraseChanged(phrase) {
-    if (phrase && byId("push-to-talk").checked) byId("push-to-talk").click(); // one of the two
+    if (phrase && byId("push-to-talk").checked) byId("push-to-talk").click(); // push-to-talk and the wake phrase exclude each other
     this._session?.setWakePhrase(phrase);
     this._drawPhase();
   }

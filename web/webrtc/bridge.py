@@ -31,7 +31,7 @@ _INTERRUPTED = frozenset({"cancelled", "failed"})
 """Statuses of a response whose rest must not be played."""
 
 _MOST_BESIDE = 32
-"""Responses outside of the conversation that are known: more than can be in progress."""
+"""Out-of-band responses that are known: more than can be in progress."""
 
 _DELTA = '{"type":"response.output_audio.delta"'
 
@@ -60,7 +60,7 @@ class CallBridge:
         self.resumable = False
         self.began = False
         self.refused: tuple[str, str] | None = None
-        self._beside: deque[str] = deque(maxlen=_MOST_BESIDE)  # responses outside of the conversation
+        self._beside: deque[str] = deque(maxlen=_MOST_BESIDE)  # out-of-band responses
         self._cleared: str | None = None  # the response whose sound was dropped last
         self._played_ms: dict[str, float] = {}
 

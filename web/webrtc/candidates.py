@@ -16,7 +16,7 @@ FIRST_PORT = 1024
 _METADATA = frozenset(
     map(ipaddress.ip_address, ("100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254"))
 )
-"""Addresses at which clouds tell a machine its secrets, besides the link-local 169.254.169.254."""
+"""Addresses of the metadata services of clouds, besides the link-local 169.254.169.254."""
 
 _PREFIX = "a=candidate:"
 

@@ -1,6 +1,6 @@
 """The replies' sound on its way to the client: frames of 20 ms, and what was played when. Pure.
 
-The sound of responses outside of the conversation waits until no reply has sound to send. A reply that begins
+The sound of out-of-band responses waits until no reply has sound to send. A reply that begins
 meanwhile goes first: the other sound pauses and goes on after it, so that the two never mix.
 
 The client plays each frame as it comes, a little later than it was sent. So what is sent is what is heard: an
@@ -17,7 +17,7 @@ from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples, ms_of_reply_samples
 from web.webrtc.opus import FRAME_SAMPLES
 
 MAX_BESIDE_S = 120.0
-"""Sound of responses outside of the conversation that may wait. Beyond it, the one that makes more is dropped."""
+"""Sound of out-of-band responses that may wait. The response that exceeds it is dropped."""
 
 REPORT_EVERY_FRAMES = 5
 """Playback is reported every 100 ms, and at the first and the last frame of a reply."""
@@ -25,7 +25,7 @@ REPORT_EVERY_FRAMES = 5
 
 @dataclass(slots=True, eq=False)
 class _Reply:
-    """A reply that is not sent completely. `sent`: samples. `beside`: outside of the conversation."""
+    """A reply that is not sent completely. `sent`: samples. `beside`: whether it is an out-of-band response."""
 
     response_id: str
     item_id: str
@@ -63,7 +63,7 @@ class OutgoingAudio:
         self._reports: deque[tuple[float, Playout]] = deque()
 
     def push(self, response_id: str, item_id: str, pcm: Pcm, *, beside: bool = False) -> bool:
-        """Appends sound of a reply: int16 (n,) at 24 kHz. `beside`: of a response outside of the conversation.
+        """Appends sound of a reply: int16 (n,) at 24 kHz. `beside`: of an out-of-band response.
 
         Returns False if too much of those waits; nothing is appended then.
         """

@@ -102,8 +102,7 @@ class Extensions:
         playout: Whether it reports what it has played.
         told: Whether it gets turn records with all inputs of turn taking, to replay the decisions.
         interrupt_after_ms: Shortest speech that may interrupt a reply, if more than the setting
-            turn.interrupt_after_ms:
-            residual echo can look like speech for a moment. None: the server's setting.
+            turn.interrupt_after_ms: residual echo can look like speech for a moment. None: the server's setting.
         listening_sounds: Whether it plays listening sounds, which belong to no response.
         reloads: Whether it may resume the conversation after it has left, as a page does that is reloaded.
         markup: Whether it shows Markdown: it gets repartee.markup.
@@ -188,7 +187,7 @@ class SessionConfig:
         turn_detection: None: the client commits its turns itself.
         transcription: Whether the client wants transcripts.
         voice: The voice in use.
-        speed: Speaking rate; 1 is the voice's own.
+        speed: Speed of the voice; 1 is its own.
         tool_choice: "auto", "none", "required", or the name of the function that must be called.
         kind: "transcription": the session has transcripts only, no replies.
         transcription_delay: How long a transcription session waits before it sends words that may still change.

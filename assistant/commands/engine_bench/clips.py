@@ -15,7 +15,7 @@ from audio.wav import WavMicrophone
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """Noise that is added to a recording: from its file, so many decibels below the speech."""
+    """Noise from a file that is added to a recording, `snr_db` decibels below the speech."""
 
     file: Path
     snr_db: float
@@ -113,7 +113,7 @@ async def clip_of(label: Label, *, before_ms: float, after_ms: float) -> Clip:
 
 
 def with_noise(pcm: Pcm, speech_rms: float, noise: Pcm, snr_db: float) -> Pcm:
-    """Adds noise so many decibels below the speech, from the noise's beginning, again and again if it is short."""
+    """Adds noise `snr_db` decibels below the speech; short noise is repeated. Returns int16 as long as `pcm`."""
     gain = speech_rms / max(1.0, _rms(noise)) * 10 ** (-snr_db / 20)
     mixed: Pcm = np.clip(np.rint(pcm + gain * np.resize(noise, len(pcm))), -32_768, 32_767).astype(np.int16)
     return mixed

@@ -16,10 +16,10 @@ CONVERSATION = "recordings/conversation"
 MANIFEST = "recordings/engines.jsonl"
 
 SNR_DB = 10.0
-"""Level of the voice above the noise, both as the root mean square of the labelled speech."""
+"""Level of the voice above the noise in dB, both as root mean square, during the labelled speech."""
 
 NOISES = ("tests/recordings/blanket_fireplace.wav", "tests/recordings/koala_noise.wav")
-"""They take turns."""
+"""Recordings of noise; the recordings of speech use them alternately."""
 
 
 def labels_of(manifest: Path | None) -> list[Label]:
@@ -50,6 +50,6 @@ def default_labels() -> Iterator[Label]:
 
 
 def recording(package: Path, name: str) -> Path:
-    """Returns a recording: in an installed package it is beside the demo's, in a checkout where the tests have it."""
+    """Returns the path of a recording: beside the demo's in an installed package, among the tests' in a checkout."""
     installed = package / "recordings" / "engines" / Path(name).name
     return installed if installed.exists() else package.parent / name

@@ -16,7 +16,8 @@ AT_ONCE_S = 4.0
 
 
 FAST = 8
-"""Speed of recordings of which only the words count. Recognizers take sound while they decode, so no word is lost."""
+"""Times real time at which a recording is fed if only its words count. Recognizers accept sound while they decode, so
+no word is lost."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ def init(  # noqa: PLR0917 - each is an option of the command
         str | None, typer.Option(metavar="VARIABLE", help="Environment variable that holds its key.")
     ] = None,
     remember: Annotated[
-        bool | None, typer.Option("--remember/--no-remember", help="Whether `talk` keeps conversations in files.")
+        bool | None, typer.Option("--remember/--no-remember", help="Whether `talk` keeps conversations.")
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Ask nothing: take what is found.")] = False,
     config: Config = None,

@@ -1,4 +1,4 @@
-"""The line that points newcomers to `repartee init`."""
+"""Points new users to `repartee init`, in one line."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Languages and installed voices that the first set-up offers. Reads the disk."""
+"""Languages and installed voices that the first steps offer. Reads the disk."""
 
 import re
 from collections.abc import Mapping, Sequence

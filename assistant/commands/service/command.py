@@ -1,4 +1,4 @@
-"""Installs, asks, starts, stops and removes the service."""
+"""Installs, queries, starts, stops and removes the service."""
 
 import getpass
 import os
@@ -127,7 +127,7 @@ class Service:
     """One service of this user. Prints to a console what it did."""
 
     def __init__(self, wish: Wish, environ: Mapping[str, str], console: Console) -> None:
-        """Raises HomeError, ServiceError."""
+        """Describes the service for this machine's service manager. Raises HomeError, ServiceError."""
         self._job = job_of(wish, environ)
         self._plan = plan_of(self._job, environ)
         self._flag = " --talk" if wish.talk else ""

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 
 class ServiceError(Exception):
-    """The service cannot be installed, asked or removed. The text is one sentence with the remedy."""
+    """The service cannot be installed, queried or removed. The text is one sentence with the remedy."""
 
 
 @dataclass(frozen=True, slots=True)

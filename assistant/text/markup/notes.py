@@ -1,6 +1,6 @@
 """The short form in which code and tables are spoken: a sentence that says what there is.
 
-It is said as soon as the block begins, so that it delays nothing; how long the block is, is not known yet then.
+It is spoken as soon as the block begins, so that it delays nothing. The length of the block is not known then.
 """
 
 from dataclasses import dataclass
@@ -78,7 +78,7 @@ _SHOWN = {
 def block_notes(language: str, *, shown: bool) -> BlockNotes:
     """Returns the sentences in a language; English where there are none.
 
-    `shown`: the user sees the blocks on a screen. Otherwise tables are read aloud, as nothing else tells what they say.
+    `shown`: the user sees the blocks on a screen. Otherwise tables are read aloud.
     """
     known = language.lower().replace("_", "-").split("-")[0]
     if shown:

@@ -28,7 +28,7 @@ def said(text: str) -> list[UserMessage]:
 
 
 def test_own_conversations_are_listed_and_deleted(file: ConversationFile) -> None:
-    assert "none is kept" in run("list").output
+    assert "no conversation is kept" in run("list").output
     file.create(TERMINAL, "one", "", said("what time is it"))
     file.create(TERMINAL, "two", "", said("and the date"))
     file.create(owner_of_browser("b" * 40), "three", "", said("a secret of the page"))

@@ -1,4 +1,4 @@
-"""`repartee init`: the first set-up in the terminal."""
+"""`repartee init`: the first steps in the terminal."""
 
 import asyncio
 import os
@@ -82,7 +82,7 @@ def test_enter_at_every_question_changes_nothing(file: Path) -> None:
         "Voice",
         "Press Enter and say a sentence; it takes 4 s: ",
         "Who answers",
-        "Keep your conversations in files on this machine, to continue them with `talk --resume`?",
+        "Keep your conversations on this machine, to continue them with `talk --resume`?",
     ]
 
 
@@ -124,7 +124,7 @@ def test_end_of_input_changes_nothing(file: Path, answers: list[str]) -> None:
 async def _with_service(
     file: Path, typist: Typist, *, options: InitOptions | None = None
 ) -> tuple[Settings, list[str]]:
-    """Runs the set-up beside a service; "URL" in an answer is its address. Returns the keys that it was sent."""
+    """Runs the first steps beside a service; "URL" in an answer is its address. Returns the keys that it was sent."""
     async with llm_server.serving(llm_server.answer("one ", "two")) as server:
         server.models = llm_server.status(200, MODELS)
         typist.answers = [answer.replace("URL", server.url) for answer in typist.answers]

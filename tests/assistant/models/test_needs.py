@@ -401,7 +401,7 @@ def test_sizes_are_rounded(size_mb: float, text: str) -> None:
 
 @pytest.mark.parametrize("language", ["en", "de", "fr"])
 @pytest.mark.parametrize("model", ["tiny.en", "base.en", "tiny", "base", "small"])
-def test_advice_never_names_a_setting_that_is_so_already(language: str, model: str) -> None:
+def test_advice_names_no_setting_that_already_has_the_value(language: str, model: str) -> None:
     (need, *_) = needed(language=language, stt_model=model, tts_engine="espeak-ng", voice="")
     assert need.model is not None
     for advice in (missing(need), lacking_model(need)):

@@ -24,7 +24,7 @@ SAID = "Kitchen light on."
 
 @dataclass
 class StubHome:
-    """A home that takes its time, and may fail."""
+    """A home that answers after a delay, and may fail."""
 
     after_s: float = 0.05
     fault: HomeFault | None = None
@@ -134,7 +134,7 @@ def test_dropped_attempt_does_not_act() -> None:
     assert [call for _, call in home.calls] == list(LAMP_ON)
 
 
-def test_user_who_goes_on_has_the_first_action_undone() -> None:
+def test_first_action_is_undone_if_the_user_goes_on_with_another() -> None:
     home = StubHome(after_s=0.4)
     utterances = [Utterance(1000, 1800, "turn on the light"), Utterance(2300, 2900, "in the bedroom")]
     result = home_simulation(home, *utterances).run()

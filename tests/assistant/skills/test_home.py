@@ -20,7 +20,7 @@ from assistant.skills.skills import Skills
 NOW = datetime(2026, 11, 20, 22, 43, tzinfo=UTC)
 ALL = HomeSection(allow="lock garage").used_kinds
 
-# entity, name and area in German, French and Spanish; the English home is the recorded one
+# entity, name and area in German, French and Spanish; the English home is that of tests/service_recordings
 HOMES: dict[str, list[tuple[str, str, str, str]]] = {
     "de": [
         ("light.kitchen", "Küchenlicht", "off", "Küche"),
@@ -69,7 +69,7 @@ ATTRIBUTES: dict[str, dict[str, object]] = {
 
 @dataclass
 class QuietHome:
-    """A home whose devices are known and that is never called."""
+    """A home with known devices that does nothing."""
 
     state: HomeState | None
     fault: HomeFault | None = None
@@ -433,7 +433,7 @@ def test_languages_have_the_same_home_and_weather_intents(code: str) -> None:
     assert set(read_yaml(code, "home_words")) == set(read_yaml("en", "home_words"))
 
 
-def test_speech_has_the_home_read_again() -> None:
+def test_home_is_read_again_when_the_user_begins_to_speak() -> None:
     home = QuietHome(recorded())
     Skills([HomeSkill(home)]).refresh()
     assert home.refreshed == 1

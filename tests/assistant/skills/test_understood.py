@@ -316,7 +316,7 @@ UNDERSTOOD: dict[tuple[str, str], tuple[str, ...]] = {
     ),
     (
         "lights",
-        "No home is connected to me: set home.url.",
+        "No home is connected to me. To connect one, set home.url.",
     ): (
         "turn on the lights",
         "turn the lights off",
@@ -331,7 +331,7 @@ UNDERSTOOD: dict[tuple[str, str], tuple[str, ...]] = {
     ),
     (
         "devices",
-        "No home is connected to me: set home.url.",
+        "No home is connected to me. To connect one, set home.url.",
     ): (
         "turn on the tv",
         "turn off the heating",

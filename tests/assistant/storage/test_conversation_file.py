@@ -165,6 +165,15 @@ def test_full_file_takes_nothing_more_from_browsers(file: ConversationFile, monk
     file.create(TERMINAL, "talk", BEGAN, exchange("the user's own"))
 
 
+def test_file_takes_more_after_a_deletion(file: ConversationFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conversation_file, "MAX_FILE_BYTES", 150_000)
+    file.create(MINE, "one", BEGAN, exchange("x" * 200_000))
+    with pytest.raises(ConversationFileError):
+        file.create(OTHER, "two", BEGAN, exchange("y"))
+    file.delete(MINE, "one")
+    file.create(OTHER, "two", BEGAN, exchange("y"))
+
+
 def test_title_is_short_and_printable(file: ConversationFile) -> None:
     greeting = AssistantMessage(ItemId("item_1"), "Hello.")
     place = file.create(MINE, "one", BEGAN, [greeting])

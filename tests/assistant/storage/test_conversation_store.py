@@ -1,4 +1,4 @@
-"""Tests of stored conversations: on disk, after a crash, with a full disk, and resumed."""
+"""Tests of kept conversations: on disk, after a crash, with a full disk, and resumed."""
 
 import asyncio
 import errno

@@ -30,6 +30,7 @@ ITEMS: st.SearchStrategy[Item] = st.one_of(
         TEXTS,
         st.booleans(),
         st.lists(st.builds(ToolUse, CALLS, TEXTS, st.integers(0, 999)), max_size=2).map(tuple),
+        TEXTS,
     ),
     st.builds(FunctionCallItem, IDS, TEXTS, TEXTS, TEXTS),
     st.builds(FunctionOutput, IDS, TEXTS, TEXTS),

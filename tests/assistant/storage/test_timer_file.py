@@ -22,7 +22,7 @@ EVERY_DAY = tuple(range(7))
 
 
 def daily(hour: int) -> SetAlarm:
-    """An alarm that rings every day."""
+    """Returns an alarm that rings every day."""
     return replace(alarm(hour), weekdays=EVERY_DAY)
 
 
@@ -368,6 +368,23 @@ def test_file_of_the_first_version_is_read(path: Path) -> None:
     assert [one.weekdays for one in desk.timers.running(world.now_s).alarms] == [(), EVERY_DAY]
     world.wait(3600)
     assert desk.hear() == ("x",)
+
+
+def test_entry_is_set_aside_beside_those_of_the_first_version(path: Path) -> None:
+    path.parent.mkdir()
+    columns = (
+        "key TEXT PRIMARY KEY, length_s REAL, name TEXT, due_at REAL, left_s REAL, local_time TEXT, "
+        "fold INTEGER NOT NULL, announcement TEXT NOT NULL, claimed_at REAL"
+    )
+    with sqlite3.connect(path) as database:
+        database.execute(f"CREATE TABLE timers ({columns})")
+        database.execute("CREATE TABLE damaged AS SELECT * FROM timers WHERE false")
+        database.execute("INSERT INTO timers VALUES ('a', NULL, NULL, NULL, NULL, 'never', 0, 'x', NULL)")
+        database.execute("PRAGMA user_version = 1")
+    database.close()
+    file = TimerFile(path, World().wall_s)
+    assert file.exchange(Pending()).damaged == 1
+    file.close()
 
 
 # ---- alarms that ring again ----

@@ -113,7 +113,7 @@ def test_failure_is_told_to_the_model() -> None:
     run_home(test)
 
 
-def test_stranger_has_no_home_tools() -> None:
+def test_user_who_may_not_use_the_home_has_no_home_tools() -> None:
     tools = HomeTools(lambda: None)
     assert tools.functions == ()
     with pytest.raises(ToolError):

@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import date
 
+import httpx
 import pytest
 from service_server import Reply, ServiceServer, recording, service_server
 from text_cases import text_cases
@@ -76,6 +77,19 @@ def test_places_are_in_the_language_and_ambiguous_ones_are_told_apart() -> None:
             assert [place.region for place in meant(springfield)] == ["Missouri", "Massachusetts", "Illinois"]
 
     run(test)
+
+
+def test_place_is_in_no_log_line(caplog: pytest.LogCaptureFixture) -> None:
+    async def test(served: ServiceServer) -> None:
+        async with asked(served) as service:
+            await service.places("springfield", "en")
+        async with httpx.AsyncClient() as other:
+            await other.get(f"{served.url}/other")
+
+    with caplog.at_level("DEBUG"):
+        run(test)
+    assert "springfield" not in caplog.text
+    assert "HTTP Request: GET" in caplog.text, "requests to others are logged"
 
 
 def test_region_after_the_place_is_asked_with_a_comma() -> None:

@@ -17,6 +17,7 @@ from assistant.commands.talk.view import View
 from assistant.events import (
     ChunkSpoken,
     InterimWords,
+    MarkupWritten,
     Problem,
     ReplySent,
     ReplyStarted,
@@ -32,6 +33,7 @@ from assistant.history.spoken_transcript import TimedWord
 from assistant.turns.events import AbandonReason, ReplyId
 from audio.speaker import WavSpeaker
 from web.remote.address import address_of
+from web.remote.commands import update_session
 from web.remote.conversation import RemoteConversation, UnsupportedServerError
 from web.remote.effects import Ducking, Effect, SessionOpened, Sound, SoundEnded, SpeechEnded, StopPlayback
 from web.remote.talk import RemoteTalk
@@ -242,6 +244,24 @@ def test_resent_reply_is_shown_once() -> None:
     assert kinds(effects) == ["SessionOpened"]
     effects = line.tell(ReplyStarted(REPLY, ANSWER, True), ChunkSpoken(REPLY, "It's noon."), WordsTimed(REPLY, WORDS))
     assert effects == [ChunkSpoken(REPLY, "noon."), WordsTimed(REPLY, WORDS[1:])]
+
+
+def test_resent_markdown_is_passed_on_once() -> None:
+    line = ConnectedPair()
+    asked(line)
+    line.tell(ChunkSpoken(REPLY, "Here is the code."))
+    assert line.tell(MarkupWritten(REPLY, "```\nx")) == [MarkupWritten(REPLY, "```\nx")]
+    line.again([UserMessage(USER, "what time is it", spoken=True)])
+    effects = line.tell(ReplyStarted(REPLY, ANSWER, True), MarkupWritten(REPLY, "```\nx = 1\n```"))
+    assert effects == [MarkupWritten(REPLY, " = 1\n```")]
+
+
+def test_markdown_is_asked_of_servers_that_have_it() -> None:
+    (greeted,) = ConnectedPair().greeting
+    assert isinstance(greeted, SessionOpened)
+    assert greeted.markup
+    assert json.loads(update_session(None, markup=True))["session"]["repartee"]["markup"] is True
+    assert "markup" not in json.loads(update_session(None))["session"]["repartee"]
 
 
 def test_resent_complete_reply_is_shown_once() -> None:

@@ -24,7 +24,7 @@ export class InstalledApp {
     navigator.serviceWorker.register(script, { updateViaCache: "none" }).catch(() => {});
   }
 
-  /** Checks whether the server can be reached, and again until it can. Then a page from the store makes place for the server's. */
+  /** Checks whether the server can be reached, until it can. Then replaces a page from the store by the server's. */
   async _check(first = false) {
     let reached = false;
     try {

@@ -3,7 +3,7 @@
  *
  * It stores the files of the page, and nothing else: no request to the server's interface passes through it. While the
  * server can be reached, the page and all its files come from the server. If it cannot, the page comes from the store and
- * names its files by addresses that only the store has, so that files of two versions never meet.
+ * names its files by addresses that only the store has, so that files of two versions are never mixed.
  */
 
 const STORE = `repartee-shell-${SHELL.version}`;

@@ -56,7 +56,7 @@ async function request(path, { headers, ...options } = {}) {
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
   } catch {
-    throw new ServerError("The server does not answer. Start it again, then go on.");
+    throw new ServerError("The server cannot be reached. Check that it runs, then try again.");
   }
 }
 

@@ -152,7 +152,7 @@ export class HistoryPanel {
     const where = store.place === "browser" ? " · this browser" : "";
     const running = kept.id === this._actions.runningId() ? " · running" : "";
     const row = makeElement("button", { type: "button", class: "kept-row", "data-id": kept.id },
-      makeElement("span", { class: "name", dir: "auto", text: kept.title || "Without words of yours" }),
+      makeElement("span", { class: "name", dir: "auto", text: kept.title || "Nothing said by you" }),
       makeElement("small", { text: `${dateText(kept.changed_at)} · ${turns}${where}${running}` }));
     if (kept.found) row.append(makeElement("small", { class: "found", dir: "auto", text: kept.found }));
     row.onclick = () => this._open(kept.id, store);
@@ -204,7 +204,7 @@ export class HistoryPanel {
     const buttons = makeElement("div", { class: "actions", role: "group", "aria-label": "This conversation" },
       go, button("Save as Markdown", () => save("markdown", "md")), button("Save as JSON", () => save("json", "json")), remove);
     this._detail.replaceChildren(back,
-      makeElement("h3", { dir: "auto", text: kept.title || "Without words of yours" }),
+      makeElement("h3", { dir: "auto", text: kept.title || "Nothing said by you" }),
       makeElement("p", { class: "hint", text: `Began ${dateText(kept.began_at)}` }),
       buttons, error, transcript(kept.messages));
     back.focus();

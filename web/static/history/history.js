@@ -1,7 +1,7 @@
 /**
  * Keeps the conversations: follows the running one, continues an earlier one, and survives a reload of the page.
  *
- * The server keeps a conversation by itself once the session says so. Here are the copy of this tab, the conversations
+ * The server keeps a conversation once the session asks for it. This module has the copy of this tab, the conversations
  * that only this browser keeps, and the panel that shows them all.
  */
 
@@ -75,7 +75,7 @@ export class ConversationHistory {
   /** The conversation has ended. */
   detach() {
     if (!this._session) return;
-    if (!this._begun && this._record.messages.length) { // the server did not answer: what is to be continued stays
+    if (!this._begun && this._record.messages.length) { // the server did not answer: the conversation to be continued stays
       this._session = null;
       this._page.show(conversationOf(this._record.messages));
       return;
@@ -134,7 +134,7 @@ export class ConversationHistory {
     const record = readRecord();
     if (!record?.messages) return;
     if (record.running && !(await claim(record.key))) return; // a duplicated tab: the conversation runs in the other one
-    if (this._session || this._record) return; // the user was faster
+    if (this._session || this._record) return; // the user has started a conversation meanwhile
     if (record.messages.length) this._page.show(conversationOf(record.messages));
     if (record.running) this._record = record;
     this._page.changed();

@@ -1,4 +1,4 @@
-/** Where the conversations of this browser are kept, and who this browser is to the server. */
+/** Where the conversations of this browser are kept, and the secret with which the server knows this browser. */
 
 const CHOICE_KEY = "repartee.keep";
 const SECRET_KEY = "repartee.browser";
@@ -7,14 +7,14 @@ const SECRET_KEY = "repartee.browser";
 
 /** Names of the choices on screen, each with what it means. @type {Record<KeepChoice, [string, string]>} */
 export const PLACES = {
-  server: ["On the server", "Only this browser finds them again. Who runs the server could read them."],
+  server: ["On the server", "Only this browser finds them again. Whoever runs the server can read them."],
   browser: ["In this browser only", "They are stored on this device, and nowhere else."],
   no: ["Nowhere", "They are gone when you close the tab."],
 };
 
 const CHOICES = Object.keys(PLACES);
 
-/** Event on window when the user has chosen, here, in the settings or at the first run. */
+/** Event on window when the user has chosen, here, in the settings or in the first steps. */
 export const KEEP_CHANGED = "repartee:keep";
 
 let secret = ""; // for this page, if the browser stores nothing

@@ -5,7 +5,7 @@ const KEY = "repartee.tab";
 /**
  * @typedef {object} TabRecord
  * @property {string} key unique for each conversation
- * @property {boolean} running whether it had not been ended
+ * @property {boolean} running whether it has not ended
  * @property {string} token resumes the session at the server; "" if there is none
  * @property {string} id under which it is kept; "" if it is not
  * @property {"server" | "browser" | ""} place where it is kept

@@ -91,7 +91,7 @@ function follow(units, end, spoken, from, count, enough) {
   return true;
 }
 
-/** Gives units that were not spoken as shown the words that were spoken in their place. */
+/** Assigns the spoken words to the units that were not spoken as shown. */
 function filled(units, found, words, complete) {
   const out = new Array(units.length);
   let before = -1; // the spoken word of the last unit that has one

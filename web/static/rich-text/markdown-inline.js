@@ -171,7 +171,7 @@ class InlineParser {
   _pushLink(target, label) {
     const address = webAddress(target);
     const children = parseInline(label || target, false, this._depth + 1);
-    // An address that is not of the web is not followed. It is not shown either: the label is what was meant.
+    // An address that is not http or https is neither followed nor shown; the label is.
     if (address) this._push({ type: "link", ...address, address: false, children });
     else for (const node of children) this._push(node);
   }

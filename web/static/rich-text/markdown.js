@@ -2,7 +2,7 @@
  * Parses the Markdown of a reply into a tree. Pure.
  *
  * A subset of CommonMark with GitHub's tables, task lists and "~~": paragraphs, headings with "#", quotes, lists within
- * lists, fenced code, rules, tables, formulas between "$$" or "\[ \]". Not in it: HTML (tags are left out), code by indentation, headings that
+ * lists, fenced code, rules, tables, formulas between "$$" or "\[ \]". Not supported: HTML (tags are left out), code by indentation, headings that
  * are underlined, addresses given elsewhere ("[text][1]"), images (they become links). A line break is kept as it is.
  *
  * Any text can be parsed. A text that is still being written can, too: what is not closed yet counts as closed at its end.

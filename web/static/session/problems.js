@@ -36,7 +36,7 @@ export const PROBLEMS = {
   "insecure": {
     what: "Browsers allow a microphone only on secure pages, and this page was loaded over plain HTTP.",
     remedy: "On the server's own machine, open http://localhost:8765. On another machine, first run "
-      + "ssh -L 8765:localhost:8765 HOST, then open http://localhost:8765 there. Or put HTTPS in front of the server.",
+      + "ssh -L 8765:localhost:8765 HOST, then open http://localhost:8765 there. Or start the server with --tls-self-signed.",
   },
   "no-worklet": {
     what: "This browser has no AudioWorklet, so the page can neither record nor play sound.",

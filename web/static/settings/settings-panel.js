@@ -136,7 +136,7 @@ export class SettingsPanel {
     this._rows = {
       language: row("language", "Language", select("language")),
       voice: row("voice", "Voice", select("voice"), [listen]),
-      speed: row("speed", "Speaking rate", speed, [this._speedText]),
+      speed: row("speed", "Speed", speed, [this._speedText]),
       endpoint: row("endpoint", "Language model", select("endpoint")),
       instructions: row("instructions", "Instructions", instructions),
       profile: row("profile", "End of your turn", select("profile")),
@@ -192,7 +192,7 @@ export class SettingsPanel {
     for (const { control } of Object.values(this._rows)) control.disabled = !this.server;
     byId("voice-listen").disabled = !this.server;
     if (!this.server) {
-      for (const row of Object.values(this._rows)) row.draw("The server has not told its value yet.", false);
+      for (const row of Object.values(this._rows)) row.draw("The server's value is not known yet.", false);
       this._noEndpoint.hidden = true;
       return;
     }

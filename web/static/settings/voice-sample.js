@@ -41,7 +41,7 @@ export class VoiceSample {
       source.start();
     } catch (error) {
       if (this._playing !== playing) return;
-      this._status.textContent = error.name === "TimeoutError" || error instanceof TypeError ? "The server could not be reached. Try again." : error.message;
+      this._status.textContent = error.name === "TimeoutError" || error instanceof TypeError ? "The server cannot be reached. Check that it runs, then try again." : error.message;
       this.stop();
     }
   }

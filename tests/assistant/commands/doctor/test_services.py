@@ -54,7 +54,7 @@ def test_missing_or_unusable_token_is_fatal(token: str) -> None:
     assert not token or token not in str(found)
 
 
-def test_weather_that_answers() -> None:
+def test_weather_that_answers_is_reported() -> None:
     assert (probed("weather").text, probed("weather", v1_forecast=Reply(b"", 500)).failure) == (
         "it answers",
         "answers with an error (HTTP 500)",

@@ -118,13 +118,13 @@ def test_key_is_named_by_its_variable_or_stored_on_request() -> None:
 
 
 @pytest.mark.parametrize("key", ["a b", "a\nb", "ключ", "x" * 600, "${HOME}"])
-def test_key_that_is_none_is_refused_without_being_shown(key: str) -> None:
+def test_malformed_key_is_refused_without_being_shown(key: str) -> None:
     with pytest.raises(ConfigError, match=r"^the key contains characters that no key has; copy it again$"):
         change(Answers(answerer=CLOUD, key=key))
 
 
 @pytest.mark.parametrize("variable", ["REPARTEE_TOKEN", "path", "A=B", "A B", "1A"])
-def test_only_names_of_keys_are_taken_as_variables(variable: str) -> None:
+def test_name_of_the_environment_variable_is_checked(variable: str) -> None:
     with pytest.raises(ConfigError, match=r"^the environment variable of the key must have a name of capitals"):
         change(Answers(answerer=CLOUD, variable=variable))
 

@@ -22,11 +22,11 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "repartee" / "config.toml"
 
 
-def test_newcomer_is_told_of_init(home: Path) -> None:
+def test_new_user_is_pointed_to_init(home: Path) -> None:
     assert shown(None, None, []) == HINT
 
 
-def test_nobody_else_is_told(home: Path) -> None:
+def test_hint_is_not_shown_with_a_configuration_an_option_or_a_pipe(home: Path) -> None:
     assert shown(terminal=False) == ""
     assert shown(None, "auto") == ""
     assert shown(None, ["turn.profile=eager"]) == ""

@@ -1,4 +1,4 @@
-"""Languages and voices that the first set-up offers."""
+"""Languages and voices that the first steps offer."""
 
 import asyncio
 import wave
@@ -35,7 +35,7 @@ def voices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_without_a_download_espeak_is_the_only_voice(voices: Path) -> None:
     (only,) = installed_voices("de-AT")
     assert (only.name, only.is_only) == (ESPEAK, True)
-    # A voice that is downloaded later is used without another set-up.
+    # A voice that is downloaded later is used without running the first steps again.
     assert only.values("de") == {"tts.engine": "auto", "tts.voice": ""}
     assert more_voices("de") == [GERMAN]
     assert languages("nl") == ["nl", "en", "de", "fr", "es"]

@@ -1,4 +1,4 @@
-"""`repartee service` with a service manager that only notes its commands."""
+"""`repartee service` with a service manager that only records its commands."""
 
 import stat
 import subprocess
@@ -40,7 +40,7 @@ api_key_env = "CLOUD_KEY"
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A home folder with a space and an umlaut, and a `systemctl`."""
+    """Makes a home folder with a space and an umlaut in its name, and a `systemctl`."""
     home = tmp_path / "jörg b"
     (home / "bin").mkdir(parents=True)
     for name in ("systemctl", "journalctl"):
