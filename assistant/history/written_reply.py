@@ -169,8 +169,8 @@ class _Spoken:
         if counts[reached] != count:  # in the middle of a link, a formula or the sentence of a block
             before = reached - 1
             written = self.written[: places[before]].rstrip()
-            rest = self.written[len(written) :]
-            space = rest[: len(rest) - len(rest.lstrip())] or " "  # a block's sentence begins in the line of the block
+            is_block = written.rpartition("\n")[2].lstrip().startswith(("```", "~~~", "|"))
+            space = "\n\n" if is_block else " "  # nothing may stand in the last line of a block
             return f"{written}{space}{heard.after(counts[before])}".strip()
         word_end = _rest_of_word(self.written, places[reached])
         silent_until = places[bisect_right(counts, count) - 1]
