@@ -192,6 +192,7 @@ export default () => run({
       same(lit(view.element).includes("That") || lit(view.element).includes("is"), false, spoken.join(""));
     }
     same(lit(shown({ source, words, played: before + 2 }).element).slice(-2), ["That", "is"]);
+    same([2, 5, 7].map((played) => lit(shown({ source, words, played }).element).filter((one) => one === "#").length), [1, 1, 2]);
   },
   "an address is spoken by its host"() {
     const view = shown({ source: "See https://www.example.org/a/long/path now", words: splitWords("See example.org now"), played: 2 });

@@ -6,6 +6,7 @@
  */
 
 const LOOK_AHEAD = 40; // shown units in which a spoken word is looked for: more than a sentence that was left out
+const SENTENCE_END = /[.!?…。！？]\s*$/;
 const LONG_WORD = 7; // letters of a word that is found without a look at the next one
 
 /**
@@ -41,7 +42,8 @@ export function heardWith(units, words, complete) {
     }
     ({ unit, inside } = end);
   }
-  return filled(units, found, spoken.length, complete);
+  const begins = words.map((_, n) => n > 0 && SENTENCE_END.test(words[n - 1]));
+  return filled(units, found, begins, complete);
 }
 
 /** Returns where a spoken word ends that begins in a unit after some of its letters; null if it is not there. */
@@ -92,7 +94,7 @@ function follow(units, end, spoken, from, count, enough) {
 }
 
 /** Assigns the spoken words to the units that were not spoken as shown. */
-function filled(units, found, words, complete) {
+function filled(units, found, begins, complete) {
   const out = new Array(units.length);
   let before = -1; // the spoken word of the last unit that has one
   let at = 0;
@@ -104,9 +106,13 @@ function filled(units, found, words, complete) {
     let end = at;
     while (end < units.length && found[end] === null) end++;
     const last = end === units.length;
-    const next = last ? words : found[end];
+    const next = last ? begins.length : found[end];
     let behindBlock = false; // how many words its sentence has is not known
     for (let k = at, word = before + 1; k < end; k++) {
+      if (behindBlock && units[k].block) { // it has a sentence of its own
+        const sentence = begins.indexOf(true, word);
+        if (sentence >= 0 && sentence < next) word = sentence;
+      }
       if (last && !complete && behindBlock && units[k].letters) out[k] = Infinity;
       else if (word < next) out[k] = units[k].letters || units[k].block ? word++ : Math.max(before, 0);
       else if (!last || complete) out[k] = next > before + 1 ? next - 1 : Math.max(before, 0);
