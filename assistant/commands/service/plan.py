@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from types import MappingProxyType
 
-
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
