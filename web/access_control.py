@@ -23,6 +23,10 @@ OPEN_FOLDER = "/static/"
 """Paths served without a token: static files, health checks, and whether the first steps are offered (the endpoint
 tells no more without the token)."""
 
+_INTERFACE = "/v1/"
+_OWN_SITES = frozenset({"same-origin", "none"})
+"""Values of Sec-Fetch-Site for requests of the server's own page, and for addresses that the user has typed."""
+
 TOKEN_LATER_PATHS = frozenset({"/v1/phone", "/v1/phone/"})
 """Paths whose clients cannot set a header: without a key they send the token in their first message instead."""
 
@@ -50,6 +54,7 @@ class Request:
         subprotocols: The subprotocols that a WebSocket client offers.
         peer: The client's IP address, as reported by a trusted proxy if there is one; None if unknown.
         secret_is_valid: Whether the client secret among the keys is valid; None if there is none.
+        sites: All Sec-Fetch-Site headers: how the site of the page that a browser shows is related to this server.
     """
 
     path: str
@@ -60,6 +65,7 @@ class Request:
     subprotocols: tuple[str, ...] = ()
     peer: str | None = None
     secret_is_valid: bool | None = None
+    sites: tuple[str, ...] = ()
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -148,7 +154,11 @@ class AccessControl:
 
     def _origin(self, request: Request) -> Refusal | None:
         if not request.origins:
-            return None  # not a browser: browsers always send the origin of a WebSocket
+            # Not a browser: browsers always send the origin of a WebSocket. They send none with an image or a sound in
+            # a page, which must not make this server work for a page that cannot read the answer.
+            if request.path.startswith(_INTERFACE) and any(site not in _OWN_SITES for site in request.sites):
+                return Refusal(403, "foreign_origin", "pages of other servers may not use this server")
+            return None
         if len(request.origins) > 1:
             return Refusal(400, "bad_origin", "a request may have only one Origin header")
         origin = _normal_origin(request.origins[0])

@@ -338,5 +338,6 @@ def _request_of(scope: Scope) -> Request:
         origins=tuple(headers.getlist("origin")),
         authorizations=tuple(headers.getlist("authorization")),
         subprotocols=tuple(scope.get("subprotocols", ())),
+        sites=tuple(headers.getlist("sec-fetch-site")),
         peer=client[0] if client else None,
     )

@@ -109,6 +109,15 @@ def test_foreign_origin_is_refused(origin: str) -> None:
     assert (refusal.status, refusal.code) == (403, "foreign_origin")
 
 
+@pytest.mark.parametrize("site", ["cross-site", "same-site", "same-origin, cross-site"])
+def test_page_of_another_server_cannot_embed_the_interface(site: str) -> None:
+    sample = replace(HERE, path="/v1/repartee/voice-sample", origins=())
+    assert verdict(keeper(), sample, sites=(site,)) == "foreign_origin"
+    assert verdict(keeper(), sample, sites=("same-origin",)) == ""
+    assert verdict(keeper(), sample, sites=("none",)) == ""
+    assert verdict(keeper(), replace(sample, path="/"), sites=(site,)) == ""  # a link to the page
+
+
 def test_only_configured_foreign_origins_pass() -> None:
     access_control = keeper(allowed_origins=("https://app.example:443",))
     assert verdict(access_control, origins=("https://app.example",)) == ""

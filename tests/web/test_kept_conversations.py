@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager, closing, suppress
@@ -20,8 +21,11 @@ from session_server import (
     settings_for,
 )
 
-from assistant.storage.conversation_file import ConversationFile
+from assistant.history.items import ItemId, UserMessage
+from assistant.storage.conversation_file import ConversationFile, KeptConversation, owner_of_browser
 from web.kept_conversation import GONE, NOT_OFFERED
+from web.page_api import conversation_export, conversations
+from web.page_api.conversation_export import message_objects
 
 MINE, OTHER = "a" * 40, "b" * 40
 PATH = "/v1/repartee/conversations"
@@ -271,6 +275,35 @@ def test_search_export_and_delete(tmp_path: Path) -> None:
             assert (await call(server, path, MINE, "DELETE")).status_code == 404
             assert (await call(server, PATH, MINE, "DELETE")).json() == {"deleted": 1}
             assert rows(tmp_path) == 0
+
+    run(main)
+
+
+def test_conversation_is_read_and_written_outside_the_event_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[threading.Thread] = []
+
+    def made(kept: KeptConversation) -> list[dict[str, object]]:
+        threads.append(threading.current_thread())
+        return message_objects(kept)
+
+    monkeypatch.setattr(conversations, "message_objects", made)
+    monkeypatch.setattr(conversation_export, "message_objects", made)
+
+    async def main() -> None:
+        async with keeping(tmp_path) as server:
+            with closing(ConversationFile(tmp_path / "c.sqlite3", time.time)) as file:
+                said = UserMessage(ItemId("item_1"), "half a pair: \ud83d", spoken=True)
+                file.create(owner_of_browser(MINE), "one", "2026-01-31T09:30:00+00:00", [said])
+            path = f"{PATH}/one"
+            assert (await call(server, path)).json()["messages"][0]["text"] == said.text
+            for form in ("json", "markdown"):
+                answer = await call(server, f"{path}/export", format=form)
+                assert answer.status_code == 200
+                assert "half a pair: ?" in answer.text
+        assert len(threads) == 3
+        assert threading.main_thread() not in threads
 
     run(main)
 

@@ -4,6 +4,7 @@ A browser sends its secret in the header `Repartee-Browser`, and gets nothing of
 """
 
 import asyncio
+import json
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -100,22 +101,14 @@ class KeptConversations:
 
     async def one(self, request: Request, send: Send) -> None:
         """Answers GET of one conversation: its messages."""
-        kept = await self._found(request)
-        described = {"id": kept.id, "title": kept.title, "began_at": kept.began_at, "changed_at": _iso(kept.changed_s)}
-        await respond(request, JSONResponse({**described, "messages": message_objects(kept)}), send)
+        await respond(request, await self._found(request, _described), send)
 
     async def export(self, request: Request, send: Send) -> None:
         """Answers GET of an export, as a file to save."""
         form = request.query_params.get("format", "markdown")
         if form not in {"markdown", "json"}:
             raise ApiError(400, "invalid_value", "format is markdown or json", "format")
-        kept = await self._found(request)
-        text, kind, end = as_markdown(kept), "text/markdown", "md"
-        if form == "json":
-            text, kind, end = as_json(kept), "application/json", "json"
-        saved = f'attachment; filename="conversation-{kept.id}.{end}"'
-        encoded = text.encode(errors="replace")
-        await respond(request, Response(encoded, media_type=kind, headers={"Content-Disposition": saved}), send)
+        await respond(request, await self._found(request, _json_file if form == "json" else _markdown_file), send)
 
     async def delete(self, request: Request, send: Send) -> None:
         """Answers DELETE of one conversation."""
@@ -130,12 +123,18 @@ class KeptConversations:
         deleted = [] if self.file is None else await self._call(partial(self.file.delete, owner, None))
         await respond(request, JSONResponse({"deleted": len(deleted)}), send)
 
-    async def _found(self, request: Request) -> KeptConversation:
-        owner, name = _owner(request), _name(request)
-        kept = None if self.file is None else await self._call(partial(self.file.load, owner, name))
-        if kept is None:
+    async def _found(self, request: Request, made: Callable[[KeptConversation], Response]) -> Response:
+        """Returns what `made` makes of the wanted conversation, in the thread: it may be long. Raises ApiError."""
+        owner, name, file = _owner(request), _name(request), self.file
+
+        def answer() -> Response | None:
+            kept = None if file is None else file.load(owner, name)
+            return None if kept is None else made(kept)
+
+        response = None if file is None else await self._call(answer)
+        if response is None:
             raise _not_found()
-        return kept
+        return response
 
     async def _call(self, call: Callable[[], Result]) -> Result:
         """Uses the file in the thread. Raises ApiError."""
@@ -180,6 +179,25 @@ def _number(request: Request, name: str, default: Result, low: float, high: floa
     if not low <= number <= high:
         raise ApiError(400, "invalid_value", f"{name} is a number from {low:g} to {high:g}", name)
     return int(number) if name == "limit" else number  # type: ignore[return-value]
+
+
+def _described(kept: KeptConversation) -> Response:
+    described = {"id": kept.id, "title": kept.title, "began_at": kept.began_at, "changed_at": _iso(kept.changed_s)}
+    # Escaped: a recognizer or LLM may return half a surrogate pair, which UTF-8 cannot encode.
+    return Response(json.dumps({**described, "messages": message_objects(kept)}), media_type="application/json")
+
+
+def _json_file(kept: KeptConversation) -> Response:
+    return _saved(as_json(kept), "application/json", f"conversation-{kept.id}.json")
+
+
+def _markdown_file(kept: KeptConversation) -> Response:
+    return _saved(as_markdown(kept), "text/markdown", f"conversation-{kept.id}.md")
+
+
+def _saved(text: str, kind: str, name: str) -> Response:
+    saved = f'attachment; filename="{name}"'
+    return Response(text.encode(errors="replace"), media_type=kind, headers={"Content-Disposition": saved})
 
 
 def _summaries(found: Sequence[Summary]) -> list[dict[str, object]]:

@@ -1,9 +1,12 @@
 """What a service manager runs, and the file and commands with which it does. Pure."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from types import MappingProxyType
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 class ServiceError(Exception):
@@ -31,6 +34,16 @@ class ServiceJob:
     environment_file: PurePath
     log: PurePath
     variables: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    def __post_init__(self) -> None:
+        """Raises ServiceError for a control character: in a unit, a line break would begin another instruction."""
+        paths = map(str, (self.program, self.folder, self.environment_file, self.log))
+        for word in (*self.arguments, *paths, *self.variables.values()):
+            if _CONTROL.search(word):
+                shown = word.encode("unicode_escape").decode()
+                raise ServiceError(
+                    f'"{shown}" has a line break or another control character; write it into config.toml'
+                )
 
     @property
     def description(self) -> str:

@@ -143,6 +143,23 @@ def test_index_is_made_anew_after_a_program_without_fts5(
     assert ids(file.search(MINE, "the", 9)) == ["three"]
 
 
+def test_search_fills_the_index_in_steps_and_finds_all(file: ConversationFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not conversation_search.has_index():
+        pytest.skip("this SQLite has no FTS5 with trigrams")
+    monkeypatch.setattr(conversation_search, "MAX_FILL_CHARS", 50)
+    names = [f"c{number}" for number in range(6)]
+    for name in names:
+        file.create(MINE, name, BEGAN, exchange(f"the pasta timer of {name}"))
+    for indexed in (4, 8, 12, 12):
+        assert ids(file.search(MINE, "pasta", 9)) == names[::-1]
+        with closing(sqlite3.connect(file.path)) as database:
+            assert database.execute("SELECT max(indexed) FROM index_state").fetchone() == (indexed,)
+    file.delete(MINE, "c1")
+    assert ids(file.search(MINE, "pasta", 9)) == ["c5", "c4", "c3", "c2", "c0"]
+    with closing(sqlite3.connect(file.path)) as database:
+        database.execute("INSERT INTO word_index (word_index, rank) VALUES ('integrity-check', 1)")
+
+
 def test_old_and_too_many_conversations_of_browsers_are_deleted(tmp_path: Path) -> None:
     clock = Clock()
     file = ConversationFile(tmp_path / "c.sqlite3", clock, Retention(max_age_s=86400, max_conversations=3))

@@ -135,6 +135,12 @@ export default () => run({
     }
     if (performance.now() - began > 8000) throw new Error(`took ${performance.now() - began} ms`);
   },
+  "addresses that begin at every place are parsed in time"() {
+    const began = performance.now();
+    for (const piece of ["www.", "http://a", "http://(", "www.a)))) "]) parseMarkdown(piece.repeat(40_000 / piece.length));
+    parseMarkdown(`http://a${")".repeat(40_000)}`);
+    if (performance.now() - began > 5000) throw new Error(`took ${performance.now() - began} ms`);
+  },
   "nothing that a model writes becomes markup"() {
     const attacks = [
       "<img src=x onerror=alert(1)>", "<script>alert(1)</script>", "[x](javascript:alert(1))", "[x](JaVaScRiPt:alert(1))", "[x](data:text/html,<script>1</script>)",

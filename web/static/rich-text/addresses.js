@@ -1,7 +1,7 @@
 /** Recognizes addresses of web pages. Pure. */
 
-const BARE = /(?:https?:\/\/|www\.)[^\s<>"`\\^{}|\u2e80-\uffff]+/iy;
 const MAX_CHARS = 2000;
+const BARE = new RegExp(`(?:https?://|www\\.)[^\\s<>"\`\\\\^{}|\\u2e80-\\uffff]{1,${MAX_CHARS}}`, "iy");
 
 /**
  * Returns an address that may be opened: http and https only.
@@ -27,17 +27,17 @@ export function webAddress(text) {
 export function bareAddress(text, at) {
   BARE.lastIndex = at;
   let found = BARE.exec(text)?.[0] ?? "";
-  for (;;) {
-    const last = found.at(-1);
-    if (".,;:!?'*_~".includes(last ?? " ")) found = found.slice(0, -1);
-    else if ((last === ")" && !balanced(found, "(", ")")) || (last === "]" && !balanced(found, "[", "]"))) found = found.slice(0, -1);
-    else break;
-    if (!found) break;
+  const unopened = { ")": excess(found, "(", ")"), "]": excess(found, "[", "]") };
+  for (let last = found.at(-1); last !== undefined; last = found.at(-1)) {
+    if (unopened[last] > 0) unopened[last]--;
+    else if (!".,;:!?'*_~".includes(last)) break;
+    found = found.slice(0, -1);
   }
   const address = found.length > 7 ? webAddress(found) : null;
   return address && { text: found, address };
 }
 
-function balanced(text, open, closed) {
-  return text.split(open).length >= text.split(closed).length;
+/** Returns how many closing brackets have no opening one. */
+function excess(text, open, closed) {
+  return text.split(closed).length - text.split(open).length;
 }

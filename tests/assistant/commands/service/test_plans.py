@@ -13,7 +13,7 @@ import pytest
 
 from assistant.commands.service import launchd, systemd, windows_task
 from assistant.commands.service.launchd import launchd_plan
-from assistant.commands.service.plan import ServiceJob, ServicePlan, Step
+from assistant.commands.service.plan import ServiceError, ServiceJob, ServicePlan, Step
 from assistant.commands.service.systemd import systemd_plan
 from assistant.commands.service.windows_task import windows_plan
 
@@ -85,6 +85,14 @@ WantedBy=default.target
 
 def test_systemd_unit_is_exactly_this() -> None:
     assert systemd.unit(linux()) == UNIT
+
+
+@pytest.mark.parametrize("word", ["a\nExecStartPre=/bin/rm", "a\r\nb", "a\x1bb", "a\x00b"])
+def test_control_character_is_refused(word: str) -> None:
+    with pytest.raises(ServiceError, match=r"line break.*config\.toml"):
+        linux(("serve", f"--set=assistant.instructions={word}"))
+    with pytest.raises(ServiceError):
+        linux(home=f"/home/{word}")
 
 
 def test_systemd_commands_are_exactly_these() -> None:
