@@ -57,7 +57,7 @@ async def call(url: str, token: str, said: bytes) -> bytes:
                             to_play += base64.b64decode(message["media"]["payload"])
                         elif message["event"] == "clear":  # the caller interrupted
                             to_play.clear()
-                        elif message["event"] == "mark":  # goes back when all before it was heard
+                        elif message["event"] == "mark":  # is sent back when everything before it was heard
                             marks.append((len(heard) + len(to_play), message["mark"]))
             except TimeoutError:
                 heard += to_play[:FRAME_BYTES]

@@ -156,7 +156,7 @@ def opened_example(folder: Path, *, allowed: bool = True) -> Iterator[Any]:
 @pytest.mark.real_time
 def test_page_of_another_origin_asks_in_writing_and_speaks(tmp_path: Path) -> None:
     with opened_example(tmp_path) as page:
-        page.get_by_label("Say it in writing").fill("what is two plus two")
+        page.get_by_label("Type a message").fill("what is two plus two")
         page.get_by_role("button", name="Send").click()
         expect(page.get_by_role("status")).to_have_text("Connected", timeout=20_000)
         expect(page.get_by_role("listitem").nth(1)).to_contain_text("Repartee:", timeout=20_000)
@@ -169,7 +169,7 @@ def test_page_of_another_origin_asks_in_writing_and_speaks(tmp_path: Path) -> No
 @pytest.mark.real_time
 def test_page_of_an_origin_that_is_not_allowed_is_refused(tmp_path: Path) -> None:
     with opened_example(tmp_path, allowed=False) as page:
-        page.get_by_label("Say it in writing").fill("hello")
+        page.get_by_label("Type a message").fill("hello")
         page.get_by_role("button", name="Send").click()
         expect(page.get_by_role("status")).to_contain_text("Not connected")
         page.wait_for_timeout(500)
