@@ -240,7 +240,11 @@ class EngineChoices:
         if key not in self._voices:
             await self._make_room()
             voice = _voice(name, settings)
-            await voice.load()
+            try:
+                await voice.load()
+            except BaseException:  # otherwise it goes on loading, and nobody would ever release it
+                await close_engine(voice, lambda _what: None)
+                raise
             self._voices[key] = _SharedVoice(voice)
         self._voices.move_to_end(key)
         self._voices[key].users += 1

@@ -4,7 +4,7 @@ import asyncio
 import io
 import wave
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -266,6 +266,36 @@ def test_voices_that_are_not_in_use_make_room(tmp_path: Path, installed: list[st
             assert len(installed) == MAX_VOICES + 2
             async with choices.voice("en_US-v5-low", "en"):
                 assert len(installed) == MAX_VOICES + 2  # it was still loaded
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_voice_is_closed_if_nobody_waits_for_its_loading(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: bool
+) -> None:
+    closed: list[Voice] = []
+
+    class SlowVoice(ScriptedVoice):
+        async def load(self) -> None:
+            if fails:
+                raise EngineLoadError("its file is damaged.")
+            await asyncio.Event().wait()
+
+        async def aclose(self) -> None:
+            closed.append(self)
+
+    monkeypatch.setattr(chosen_engines, "_voice", lambda _name, _settings: SlowVoice())
+
+    async def main() -> None:
+        async with session_server(real_engines(tmp_path)) as server:
+            async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{server.port}", timeout=3) as http:
+                with suppress(httpx.ReadTimeout):  # the client leaves
+                    await http.get(f"{voice_sample.PATH}?voice=de_DE-anna-medium&language=de")
+            async with asyncio.timeout(5):
+                while not closed:  # noqa: ASYNC110
+                    await asyncio.sleep(0.02)
+            assert not server.connections.engine_pool.choices._voices
 
     asyncio.run(main())
 
