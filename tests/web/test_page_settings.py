@@ -233,5 +233,5 @@ def test_listen_plays_the_voice_of_the_server(browser: Browser, real: Running) -
     page.route("**/v1/repartee/voice-sample**", lambda route: route.abort())
     page.click("#voice-listen")
     page.wait_for_selector("#settings-voice .error:not(:empty)")
-    assert "could not be reached" in page.inner_text("#settings-voice .error")
+    assert "cannot be reached" in page.inner_text("#settings-voice .error")
     page.close()
