@@ -176,6 +176,20 @@ def test_wrong_answers_change_nothing(tmp_path: Path, body: object, status: int,
     served(tmp_path, test)
 
 
+@pytest.mark.parametrize("path", [TEST, SAVE])
+@pytest.mark.parametrize(
+    "who", [{"answerer": "url", "url": "http://127.0.0.1:9/v1"}, {"answerer": "groq"}], ids=["own address", "cloud"]
+)
+def test_key_of_the_environment_goes_to_its_own_service_only(tmp_path: Path, path: str, who: dict[str, str]) -> None:
+    async def test(asker: Asker) -> None:
+        answer = await asker.ask("POST", path, {**who, "variable": "AWS_SECRET_ACCESS_KEY", "model": "m"})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (400, "setup_refused")
+        assert "repartee endpoints add" in answer.json()["error"]["message"]
+        assert not asker.file.exists()
+
+    served(tmp_path, test, AWS_SECRET_ACCESS_KEY=KEY)
+
+
 # ---- refused clients ----
 
 ATTACKS = {

@@ -43,6 +43,9 @@ from web.page_api.same_machine import why_not_same_machine
 from web.wire.fields import IDENTIFIER, Field, FieldError, Table, checked, text
 
 COMMAND = "repartee init"
+_FOREIGN_KEY = (
+    "the key in {} is only sent to the service that it belongs to: paste the key, or run `repartee endpoints add`"
+)
 
 FOUND_FOR_S = 2.0
 """Age until which the servers that were found are used again."""
@@ -217,12 +220,15 @@ class PageSetup:
             voice = next((one for one in voices if one.name == name), None)
             if voice is None:
                 raise ConfigError(["this voice is not installed for this language"])
+        answerer, variable = await self._chosen(wanted), wanted.get("variable", "").strip()
+        if self.parts.environ.get(variable) and (answerer is None or variable != answerer.variable):
+            raise ConfigError([_FOREIGN_KEY.format(variable)])
         return Answers(
             language=language,
             voice=voice,
-            answerer=await self._chosen(wanted),
+            answerer=answerer,
             model=wanted.get("model", "").strip(),
-            variable=wanted.get("variable", "").strip(),
+            variable=variable,
             key=wanted.get("key", "").strip(),
         )
 
