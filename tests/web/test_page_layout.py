@@ -31,9 +31,10 @@ def size_of(size: tuple[int, int]) -> ViewportSize:
 
 def write(page: Page, text: str) -> None:
     """Types a text and waits for the end of its reply."""
+    replies = page.locator(".item.assistant").count()
     page.fill("#text-input", text)
     page.press("#text-input", "Enter")
-    page.wait_for_selector("body[data-phase=speaking]")
+    page.locator(".item.assistant").nth(replies).wait_for()
     page.wait_for_selector("body[data-phase=listening]")
 
 
