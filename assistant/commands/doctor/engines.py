@@ -124,6 +124,12 @@ def conversation_finding(conversation: ProbeResult) -> CheckResult:
     names = [f"{item['stage']} {item['name']}" for item in chosen]
     load_ms = sum(_number(item.get("load_ms")) or 0.0 for item in chosen)
     facts: dict[str, Fact] = {"engines": names}
+    if conversation.no_result:
+        text = f"not checked: {conversation.error.removeprefix('not checked: ')}"
+        remedy = "run `repartee doctor` again when this machine is less busy"
+        return CheckResult(
+            "warn", "all engines", text, None, remedy, essential=True, checked=False, cells=NO_CELLS, facts=facts
+        )
     if error := conversation.error or str(conversation.found.get("error", "")):
         remedy = _remedy_of(error)
         return CheckResult("fail", "all engines", error, remedy=remedy, essential=True, cells=NO_CELLS, facts=facts)

@@ -26,12 +26,19 @@ class ProbeResult:
     Attributes:
         found: Its data; empty if it failed.
         error: One line; "" on success.
-        unfinished: Whether it was aborted for lack of time, without a result.
+        unfinished: Whether it was aborted because the time for all checks ended, without a result.
+        timed_out: Whether its own time limit ended it, without a result.
     """
 
     found: Mapping[str, object]
     error: str = ""
     unfinished: bool = False
+    timed_out: bool = False
+
+    @property
+    def no_result(self) -> bool:
+        """Whether a time limit ended the check. Nothing is then known about what it checks."""
+        return self.unfinished or self.timed_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +73,9 @@ class ProbeRunner:
             return answer
         if given_s < limit_s:
             return ProbeResult({}, f"not finished: only {given_s:.1f} s were left", unfinished=True)
-        return ProbeResult({}, f"no answer within {limit_s:g} s: it hangs, or this machine is very busy")
+        return ProbeResult(
+            {}, f"no answer within {limit_s:g} s: it hangs, or this machine is very busy", timed_out=True
+        )
 
 
 async def _ask(command: Sequence[str], order: Mapping[str, object]) -> ProbeResult:

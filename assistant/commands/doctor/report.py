@@ -26,6 +26,7 @@ class CheckResult:
         ms: Duration, if useful; its meaning depends on the section.
         remedy: What to do; "" if nothing.
         essential: Whether a failure prevents conversations.
+        checked: False if the check took too long, so that its result is not known.
         cells: Values for the columns of the section, instead of `ms`.
         facts: Values for programs.
     """
@@ -36,6 +37,7 @@ class CheckResult:
     ms: float | None = None
     remedy: str = ""
     essential: bool = False
+    checked: bool = True
     cells: tuple[str, ...] = ()
     facts: Mapping[str, Fact] = field(default_factory=lambda: NOTHING)
 
@@ -78,26 +80,34 @@ class DoctorReport:
     @property
     def essential(self) -> tuple[CheckResult, ...]:
         """Failures that prevent a conversation."""
-        return tuple(
-            finding
-            for section in self.sections
-            for finding in section.findings
-            if finding.essential and finding.level == "fail"
-        )
+        return tuple(finding for finding in self._essential_ones() if finding.level == "fail")
+
+    @property
+    def unchecked(self) -> tuple[CheckResult, ...]:
+        """Essential checks without a result, because their time ran out."""
+        return tuple(finding for finding in self._essential_ones() if not finding.checked)
+
+    def _essential_ones(self) -> tuple[CheckResult, ...]:
+        return tuple(finding for section in self.sections for finding in section.findings if finding.essential)
 
     @property
     def ready(self) -> bool:
-        """Whether a conversation can be held."""
-        return not self.essential
+        """Whether a conversation can be held, as far as was checked."""
+        return not self.essential and not self.unchecked
 
     @property
     def exit_code(self) -> int:
-        """0: a conversation can be held; 1: something essential is missing."""
-        return 0 if self.ready else 1
+        """0: nothing essential is known to be missing; 1: something is."""
+        return 1 if self.essential else 0
 
     @property
     def verdict(self) -> str:
         """One sentence."""
+        if not self.essential and self.unchecked:
+            what = self.unchecked[0]
+            return (
+                f"Not checked: the check took too long; a conversation may still be possible. {what.name}: {what.text}"
+            )
         if self.ready:
             better = " The remedies above improve it." if self.remedies else ""
             return f"Ready: a conversation can be held.{better}"

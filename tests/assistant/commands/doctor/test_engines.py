@@ -91,6 +91,18 @@ def test_failing_conversation_is_essential() -> None:
     assert chosen_of(ProbeResult(CHOSEN))["stt"]["no recognizer"].fallback
 
 
+def test_slow_check_of_the_conversation_is_no_failure() -> None:
+    for answer in (
+        ProbeResult({}, "no answer within 12 s: it hangs, or this machine is very busy", timed_out=True),
+        ProbeResult({}, "not finished: only 2.0 s were left", unfinished=True),
+        ProbeResult({}, "not checked: no time was left", unfinished=True),
+    ):
+        late = conversation_finding(answer)
+        assert (late.level, late.essential, late.checked) == ("warn", True, False)
+        assert late.text == f"not checked: {answer.error.removeprefix('not checked: ')}"
+        assert late.remedy == "run `repartee doctor` again when this machine is less busy"
+
+
 def test_missing_recognizer_is_a_warning_with_its_remedy() -> None:
     found = conversation_finding(ProbeResult(CHOSEN))
     assert (found.level, found.essential, found.remedy) == ("warn", False, "pull x")

@@ -23,6 +23,15 @@ def test_only_failed_essential_checks_prevent_a_conversation() -> None:
     assert "voice: voice is so" in bad.verdict
 
 
+def test_check_that_took_too_long_says_nothing_about_conversations() -> None:
+    late = CheckResult("warn", "engines", "not checked: no answer within 12 s", essential=True, checked=False)
+    unknown = report(finding("ok"), late)
+    assert (unknown.ready, unknown.exit_code) == (False, 0)
+    assert unknown.verdict.startswith("Not checked: the check took too long; a conversation may still be possible.")
+    bad = report(late, finding("fail", "voice", essential=True))
+    assert (bad.exit_code, bad.verdict.split(":")[0]) == (1, "Not ready")
+
+
 def test_remedies_start_with_essential_ones_and_are_unique() -> None:
     told = report(
         finding("warn", "w", remedy="warm"),
