@@ -9,9 +9,10 @@ import typer
 if TYPE_CHECKING:
     from assistant.storage.conversation_file import ConversationFile
 
-conversations = typer.Typer(help="List and delete the conversations that `talk` keeps.", no_args_is_help=True)
+conversations = typer.Typer(help="List and delete the conversations that `talk` keeps.")
 
 MAX_LISTED = 1000
+OF_BROWSERS = "conversations of browsers are listed in the page; those that this machine's server keeps are in {path}"
 
 
 def _file() -> "ConversationFile":
@@ -35,16 +36,25 @@ def _file() -> "ConversationFile":
     return file
 
 
+@conversations.callback(invoke_without_command=True)
+def conversations_group(context: typer.Context) -> None:
+    """List and delete the conversations that `talk` keeps."""
+    if context.invoked_subcommand is None:
+        list_all()
+
+
 @conversations.command("list")
 def list_all() -> None:
     """List the kept conversations, the newest first."""
     from assistant.storage.conversation_file import TERMINAL
 
-    found = _file().summaries(TERMINAL, MAX_LISTED)
+    file = _file()
+    found = file.summaries(TERMINAL, MAX_LISTED)
     for one in found:
         typer.echo(f"{one.id}  {one.turns:>4} turn{'' if one.turns == 1 else 's'}  {one.title}")
     if not found:
         typer.echo("no conversation is kept; to keep them: repartee talk --set talk.remember=true")
+    typer.echo(OF_BROWSERS.format(path=file.path), err=True)
 
 
 @conversations.command()

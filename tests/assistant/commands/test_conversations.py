@@ -28,11 +28,11 @@ def said(text: str) -> list[UserMessage]:
 
 
 def test_own_conversations_are_listed_and_deleted(file: ConversationFile) -> None:
-    assert "no conversation is kept" in run("list").output
+    assert "no conversation is kept" in run("list").stdout
     file.create(TERMINAL, "one", "", said("what time is it"))
     file.create(TERMINAL, "two", "", said("and the date"))
     file.create(owner_of_browser("b" * 40), "three", "", said("a secret of the page"))
-    assert run("list").output.splitlines() == ["two     1 turn  and the date", "one     1 turn  what time is it"]
+    assert run("list").stdout.splitlines() == ["two     1 turn  and the date", "one     1 turn  what time is it"]
     assert run("delete", "one").output == "1 conversation deleted\n"
     for wrong in (["one"], ["three"], [], ["two", "--all"]):
         assert run("delete", *wrong).exit_code != 0
@@ -40,11 +40,21 @@ def test_own_conversations_are_listed_and_deleted(file: ConversationFile) -> Non
     assert len(file.summaries(owner_of_browser("b" * 40), 9)) == 1
 
 
+def test_place_of_browsers_conversations_is_named(file: ConversationFile) -> None:
+    file.create(TERMINAL, "one", "", said("what time is it"))
+    for listed in (run("list"), run()):
+        assert (listed.exit_code, listed.stdout) == (0, "one     1 turn  what time is it\n")
+        assert listed.stderr == (
+            "conversations of browsers are listed in the page; those that this machine's server keeps are in "
+            f"{file.path}\n"
+        )
+
+
 def test_imported_file_is_deleted_with_its_conversation(file: ConversationFile) -> None:
     folder = file.path.parent
     folder.mkdir(parents=True)
     (folder / "old.jsonl").write_bytes(heading_line(Heading("")) + item_lines(said("long ago")))
-    assert run("list").output == "old     1 turn  long ago\n"
+    assert run("list").stdout == "old     1 turn  long ago\n"
     assert (folder / "old.jsonl.imported").exists()
     run("delete", "old")
     assert not list(folder.glob("old*"))
