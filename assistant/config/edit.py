@@ -46,7 +46,8 @@ class ConfigFile:
         """Appends an endpoint. Raises ConfigError if its name is taken or the file cannot be changed."""
         before = self.settings()
         if endpoint.name in _names(before.llm.endpoints):
-            remedy = f"give another NAME, or `repartee endpoints remove {endpoint.name}` first"
+            removal = f"`repartee endpoints remove {endpoint.name}`"
+            remedy = f"to replace it, {removal}, then add it again; to keep it, give another NAME"
             raise ConfigError([f'{self.path}: the endpoint "{endpoint.name}" already exists; {remedy}'])
         expected = _with_endpoints(before, (*before.llm.endpoints, endpoint))
         self._replace(with_table(self._text(), endpoint), expected)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+from urllib.parse import urlsplit
 
 from assistant.commands.first_run.answerers import KEY_VARIABLE, Answerer, LocalEndpoint
 from assistant.commands.first_run.voices import VoiceOption
@@ -133,7 +134,7 @@ def endpoint_of(answers: Answers, own: Settings) -> EndpointSection | None:
         )
     if not model:
         raise ConfigError([f"{who.url} lists no models: name one"])
-    name = _free_name("cloud" if who.kind == "url" else who.name, own, who.url)
+    name = _free_name(_host(who.url) if who.kind == "url" else who.name, own, who.url)
     if not answers.key:
         return _section(name=name, url=who.url, model=model, api_key_env=answers.variable)
     if len(answers.key) > MAX_KEY_CHARS or not answers.key.isascii() or not answers.key.isprintable():
@@ -157,6 +158,14 @@ def overridden(values: Mapping[str, Value], origin: Mapping[str, str]) -> list[s
     prefix = "environment "
     found = [origin.get(key, "") for key in values]
     return [one.removeprefix(prefix) for one in found if one.startswith(prefix)]
+
+
+def _host(url: str) -> str:
+    """Returns the host of an address, as the name of its endpoint."""
+    try:
+        return urlsplit(url).hostname or "server"
+    except ValueError:  # an invalid address; the endpoint's check reports it
+        return "server"
 
 
 def _free_name(name: str, own: Settings, url: str) -> str:

@@ -24,6 +24,7 @@ from llm.listing import ask
 
 ASK_TIMEOUT_S = 3.0
 VARIABLE = "REPARTEE_LLM_ENDPOINTS"
+RESTART = "if `repartee serve` or `repartee talk` runs, restart it: both read endpoints at their start"
 MANY = 20
 """Maximum number of models named in an error; a cloud service lists hundreds."""
 
@@ -86,7 +87,8 @@ async def _write(
     await asyncio.to_thread(file.add, endpoint)
     _print(console, f"{'created' if new else 'added to'} {file.path}: {_description(endpoint)}")
     _next_after_add(file, endpoint, config, environ, console)
-    following = f"repartee demo{config_option(config)}"
+    _print(console, RESTART)
+    following = f"repartee talk{config_option(config)}"
     if not answers:  # the endpoint was not verified
         following = f"repartee endpoints{config_option(config)}, to see whether it answers"
     _print(console, f"next: {following}")
@@ -99,6 +101,7 @@ def remove(name: str, config: Path | None, environ: Mapping[str, str], console: 
     _print(console, f"removed from {file.path}: {_description(endpoint)}")
     rest = [other.name for other in file.settings().llm.endpoints]
     _print(console, f"left: {', '.join(rest)}" if rest else "no endpoint is left: the built-in skills answer")
+    _print(console, RESTART)
     _warn_of_variable(environ, console)
 
 
@@ -116,7 +119,8 @@ def _check_free(name: str, file: ConfigFile, config: Path | None) -> None:
     if name in RESERVED:
         raise ConfigError([f'"{name}" is reserved for --llm; give the endpoint another NAME'])
     if name in [endpoint.name for endpoint in file.settings().llm.endpoints]:
-        remedy = f"give another NAME, or `repartee endpoints remove {shlex.quote(name)}{config_option(config)}` first"
+        removal = f"`repartee endpoints remove {shlex.quote(name)}{config_option(config)}`"
+        remedy = f"to replace it, {removal}, then add it again; to keep it, give another NAME"
         raise ConfigError([f'{file.path}: the endpoint "{name}" already exists; {remedy}'])
 
 
@@ -228,7 +232,7 @@ def _next_after_add(
 ) -> None:
     count = len(file.settings().llm.endpoints)
     if count > 1:
-        alone = f"`repartee demo --llm {shlex.quote(endpoint.name)}{config_option(config)}` uses this one alone"
+        alone = f"`repartee talk --llm {shlex.quote(endpoint.name)}{config_option(config)}` uses this one alone"
         _print(console, f"it is the last of {count} endpoints; {alone}")
     for name in endpoint.variables:
         if not environ.get(name):

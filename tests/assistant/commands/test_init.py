@@ -136,7 +136,7 @@ def test_service_is_asked_for_its_models_and_one_question(file: Path) -> None:
     typist = Typist(["s", "s", "6", "URL", "", "large", "s"])
     found, keys = asyncio.run(_with_service(file, typist))
     (endpoint,) = found.llm.endpoints
-    assert (endpoint.name, endpoint.model, endpoint.api_key_env) == ("cloud", "large", "")
+    assert (endpoint.name, endpoint.model, endpoint.api_key_env) == ("127.0.0.1", "large", "")
     assert keys == [""]
     assert "Models: small, large" in typist.shown
     assert "It answers: first words after" in typist.shown

@@ -63,7 +63,8 @@ def test_taken_name_is_refused(file: ConfigFile) -> None:
     file.add(NEAR)
     said = refused(file)
     assert said == (
-        f'{file.path}: the endpoint "near" already exists; give another NAME, or `repartee endpoints remove near` first'
+        f'{file.path}: the endpoint "near" already exists; to replace it, `repartee endpoints remove near`, '
+        "then add it again; to keep it, give another NAME"
     )
 
 

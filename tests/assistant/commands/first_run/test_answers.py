@@ -185,3 +185,12 @@ def test_key_is_removed_from_the_words_of_a_service() -> None:
 )
 def test_address_is_recognized(text: str, fits: bool) -> None:
     assert is_address(text) is fits
+
+
+@pytest.mark.parametrize(
+    ("url", "name"), [("http://10.0.0.7:8000/v1", "10.0.0.7"), ("https://llm.example.org/v1", "llm.example.org")]
+)
+def test_own_address_is_named_by_its_host(url: str, name: str) -> None:
+    found = change(Answers(answerer=Answerer("url", "url", "", url, ("m",)))).endpoint
+    assert found is not None
+    assert found.name == name

@@ -10,7 +10,7 @@ import pytest
 from llm_server import Script, serving, status
 from rich.console import Console
 
-from assistant.commands.llm_endpoints.editing import add, remove
+from assistant.commands.llm_endpoints.editing import RESTART, add, remove
 from assistant.commands.llm_endpoints.wanted import NewEndpoint
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.loading import ConfigError, load_settings
@@ -85,7 +85,8 @@ def test_only_server_with_its_only_model_is_added(file: Path) -> None:
     assert said.splitlines() == [
         f"found: Ollama at {url} (llama3.2:latest)",
         f"added to {file}: ollama (llama3.2:latest at {url})",
-        f"next: repartee demo --config {file}",
+        RESTART,
+        f"next: repartee talk --config {file}",
     ]
     assert endpoints(file) == (EndpointSection(name="ollama", url=url, model="llama3.2:latest"),)
     assert file.read_text(encoding="utf-8").startswith("# mine\n[turn]\nprofile = 'eager'\n")
@@ -175,14 +176,15 @@ def test_name_must_be_unique(file: Path) -> None:
     added(NewEndpoint(), file, lists("m"))
     for wanted in (NewEndpoint(), NewEndpoint(name="ollama"), NewEndpoint(name="ollama", url=CLOSED, model="m")):
         said = refused(wanted, file, lists("m"))
-        remedy = f"give another NAME, or `repartee endpoints remove ollama --config {file}` first"
+        removal = f"`repartee endpoints remove ollama --config {file}`"
+        remedy = f"to replace it, {removal}, then add it again; to keep it, give another NAME"
         assert said == f'{file}: the endpoint "ollama" already exists; {remedy}'
 
 
 def test_further_endpoint_explains_how_to_use_it_alone(file: Path) -> None:
     added(NewEndpoint(), file, lists("m"))
     said, _ = added(NewEndpoint(name="my other"), file, lists("n"))
-    alone = f"`repartee demo --llm 'my other' --config {file}` uses this one alone"
+    alone = f"`repartee talk --llm 'my other' --config {file}` uses this one alone"
     assert f"it is the last of 2 endpoints; {alone}" in said
 
 
@@ -342,7 +344,9 @@ def test_removal_is_reported(file: Path) -> None:
     assert screen.getvalue().splitlines() == [
         f"removed from {file}: a (m at {CLOSED})",
         "left: b",
+        RESTART,
         f"removed from {file}: b (m at {CLOSED})",
         "no endpoint is left: the built-in skills answer",
+        RESTART,
     ]
     assert file.read_text(encoding="utf-8") == before
