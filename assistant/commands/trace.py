@@ -52,7 +52,7 @@ def report(
     if as_json and as_csv:
         raise typer.BadParameter("--json and --csv are two forms of one report; choose one.")
     with _errors_as_one_line():
-        formats = commands.ReportFormats(as_json, as_csv, html, page_notes)
+        formats = commands.ReportFormats(as_json, as_csv, html, names_source=not files, notes=page_notes)
         commands.report(_trace_paths(files), formats, commands.screen())
 
 

@@ -16,6 +16,7 @@ from rich.text import Text
 from assistant.support.atomic_file import is_among, write_whole
 from assistant.support.console import REPLACED, terminal, write_json
 from assistant.support.plots import why_no_plots
+from assistant.trace.folder import TRACE_NAME
 from assistant.trace_report.following import follow
 from assistant.trace_report.reading import TraceError, convert_record, distinct, read_records, trace_files
 from assistant.trace_report.scrubbing import scrub
@@ -70,6 +71,8 @@ class ReportFormats:
     as_json: bool = False
     as_csv: bool = False
     html: Path | None = None
+    names_source: bool = False
+    """Whether the tables begin with the folder and the days that were read."""
     notes: "Callable[[Sequence[Path]], PageNotes] | None" = None
     """Returns what the page shows besides the figures, from the trace files."""
 
@@ -98,6 +101,8 @@ def report(paths: Sequence[Path], wanted: ReportFormats, console: Console) -> No
     elif wanted.as_csv:
         sys.stdout.write(trace_report.as_csv(figures))
     else:
+        if wanted.names_source:
+            show_lines([_source(paths, files)], console)
         show_lines(trace_report.headline(figures), console)
         sheets = trace_report.sheets(figures)
         for sheet in sheets:
@@ -173,6 +178,13 @@ def _one_line(line: str) -> Text:
 
 def _named(paths: Sequence[Path]) -> str:
     return ", ".join(map(str, paths))
+
+
+def _source(paths: Sequence[Path], files: Sequence[Path]) -> str:
+    """Returns a line with the folder and the days of its conversations, which their file names begin with."""
+    days = sorted(f"{name[:4]}-{name[4:6]}-{name[6:8]}" for file in files if TRACE_NAME.fullmatch(name := file.name))
+    period = f", {' to '.join(dict.fromkeys([days[0], days[-1]]))} (UTC)" if days else ""
+    return f"read from {', '.join(str(path.absolute()) for path in paths)}{period}"
 
 
 def _check_page(path: Path, files: Sequence[Path]) -> None:

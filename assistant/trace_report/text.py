@@ -23,7 +23,7 @@ def headline(figures: Figures) -> list[str]:
     if figures.failures is not None and figures.failures.count:
         turns += f"; {figures.failures.count:,} of them failed and are not counted below"
     if figures.latency is None or figures.within is None or figures.later is None or figures.sooner is None:
-        return [turns, "none of them has a response latency"]
+        return [turns, "none of them has a response latency (typed turns have none: it counts from the end of speech)"]
     within = f"{spelled_share(figures.within)} within 200–500 ms"
     return [turns, f"{within}, {figures.later.count:,} slower, {figures.sooner.count:,} faster"]
 
@@ -164,13 +164,20 @@ def _people(figures: Figures) -> Iterator[str]:
         ("with an error", figures.failures),
     ):
         if share is not None:
-            yield f"{title:<16}  {spelled_share(share)}"
+            yield f"{title:<16}  {spelled_share(share)}{_other_stops(figures) if title == 'interruptions' else ''}"
     if figures.apologies is not None:
         after = ", ".join(f"p{percent} {_spelled(figures.apologies.percentiles[percent])}" for percent in (50, 95))
         count = number_of(figures.apologies.count, "turn")
         yield f"failed turns      {count} with a sound in place of an answer, after {after} ms; counted nowhere else"
     if figures.refusals is not None and figures.refusals.count:
         yield f"refusals          {spelled_share(figures.refusals)}: no skill and no language model could do it"
+
+
+def _other_stops(figures: Figures) -> str:
+    """Says which interruptions are counted, if other turns have the outcome "interrupted"."""
+    by_voice = figures.interruptions.count if figures.interruptions is not None else 0
+    others = figures.outcomes.get("interrupted", 0) - by_voice
+    return f" by voice; {others:,} more by a key, a client or the end of the conversation" if others > 0 else ""
 
 
 def _speculation(figures: Figures) -> Iterator[str]:

@@ -29,7 +29,21 @@ def test_traces_of_the_configuration_are_read_by_default(tmp_path: Path) -> None
     done = repartee("trace", "report", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     wanted = (RECORDINGS / "demo.report.txt").read_text(encoding="utf-8")
-    assert [line.rstrip() for line in done.stdout.splitlines()] == wanted.splitlines()
+    source, *lines = [line.rstrip() for line in done.stdout.splitlines()]
+    assert source == f"read from {folder}"
+    assert lines == wanted.splitlines()
+
+
+def test_report_of_the_configured_folder_names_its_days(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "traces"
+    folder.mkdir()
+    write_trace(folder / "20261121-143058-a25eaf86.jsonl", demo_records())
+    assert run("report")[1].splitlines()[0] == f"read from {folder}, 2026-11-21 (UTC)"
+    later = [{**record, "conversation": "20261124-090000-a25eaf87"} for record in demo_records()]
+    write_trace(folder / "20261124-090000-a25eaf87.jsonl", later)
+    assert run("report")[1].splitlines()[0] == f"read from {folder}, 2026-11-21 to 2026-11-24 (UTC)"
+    assert "read from" not in run("report", folder)[1]
 
 
 def test_other_commands_do_not_import_trace_code() -> None:

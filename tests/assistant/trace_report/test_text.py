@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from trace_samples import DEMO, demo_records, slower, write_trace
@@ -43,6 +44,15 @@ def test_slowest_turn_is_named() -> None:
     _, slowest = count_turns([DEMO], 2, lambda what: None)
     assert slowest_of(slowest) == ["slowest turn      5 of 20261121-143058-a25eaf86, 285 ms"]
     assert slowest_of([]) == []
+
+
+def test_turns_stopped_without_a_voice_are_counted_apart() -> None:
+    found = count_turns([DEMO], 0, lambda what: None)[0].figures()
+    (alike,) = [line for line in sentences(found) if line.startswith("interruptions")]
+    assert "by voice" not in alike
+    more = replace(found, outcomes={"answered": 2, "interrupted": 3})
+    (line,) = [line for line in sentences(more) if line.startswith("interruptions")]
+    assert line.endswith(") by voice; 2 more by a key, a client or the end of the conversation")
 
 
 def test_tail_of_one_turn_is_singular(tmp_path: Path) -> None:
