@@ -39,7 +39,7 @@ def _check_models(loaded: "Loaded") -> None:
     from assistant.models.needs import unknown_models  # noqa: PLC0415 - as above
 
     settings = loaded.settings
-    if problems := unknown_models(settings.stt.model, settings.llm.local_model):
+    if problems := unknown_models(settings.stt.model, settings.llm.local_model, settings.tts.voice):
         raise ConfigError([f"{loaded.origin[key]}: {problem}" for key, problem in problems.items()])
 
 

@@ -1,6 +1,7 @@
 """Determines which models a configuration needs and which are downloaded. Reads the disk; downloads nothing."""
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,17 +119,30 @@ def needed(
     return needs
 
 
-def unknown_models(stt_model: str, local_model: str) -> dict[str, str]:
-    """Returns the problem with each of `stt.model` and `llm.local_model` that names no model, by setting."""
+_LIKE_PIPER = re.compile("[a-z]{2,3}_[A-Z]{2}-")
+"""Beginning of every Piper voice's name, and of no espeak-ng voice's."""
+
+
+def unknown_models(stt_model: str, local_model: str, voice: str = "") -> dict[str, str]:
+    """Returns the problem with each of `stt.model`, `llm.local_model` and `tts.voice` that names no model, by setting.
+
+    `voice` counts only if it begins as a Piper voice does and is similar to one; espeak-ng's voices are known later.
+    """
     names = (
         (stt_model, Need(stt_model, "whisper", "", "stt.model")),
         (local_model, Need(local_model, "chat", "", LOCAL_MODEL)),
     )
-    return {
+    found = {
         need.key: missing(need).removeprefix("missing: ")
         for name, need in names
         if name not in _OTHER_VALUES[need.key] and not is_path(name) and need.model is None
     }
+    if _LIKE_PIPER.match(voice) and not is_piper_voice(voice):
+        voices = [name for name, model in MODELS.items() if model.kind == "piper"]
+        problem = unknown(voice, voices, f"tts.voice = {voice!r} is not known", dotted=False)
+        if problem.endswith("?"):
+            found["tts.voice"] = problem
+    return found
 
 
 def other_voice(language: str) -> Need | None:

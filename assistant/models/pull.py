@@ -17,6 +17,7 @@ import httpx
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
+from assistant.config.words import unknown
 from assistant.models.catalogue import FALLBACKS, MODELS, HubFile, Model, Wheel, named
 from assistant.models.hub import (
     BusyError,
@@ -67,7 +68,8 @@ def pull(name: str, console: Console) -> Path:
     """
     model = None if is_path(name) else named(name)
     if model is None:
-        raise ModelError(f'"{name}" is not a known model; the known names are {", ".join(MODELS)}.')
+        problem = unknown(name, MODELS, f'"{name}" is not a known model', listed=True, dotted=False)
+        raise ModelError(problem if problem.endswith("?") else f"{problem}.")
     if installed(model) is None:
         try:
             _fetch(model, console)

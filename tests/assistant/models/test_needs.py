@@ -408,3 +408,18 @@ def test_advice_names_no_setting_that_already_has_the_value(language: str, model
         assert f'stt.model = "{model}"' not in advice
         fetches_it = advice.endswith(f"repartee models pull {model}")
         assert fetches_it == need.model.covers(language), advice
+
+
+def test_misspelled_piper_voice_is_known_before_engines_load() -> None:
+    said = "tts.voice = 'de_DE-thorstn' is not known; did you mean de_DE-thorsten-medium?"
+    assert unknown_models("base", "auto", "de_DE-thorstn") == {"tts.voice": said}
+    for voice in (
+        "",
+        "de_DE-thorsten-medium",
+        "en-us",
+        "English (America)",
+        "en+f3",
+        "./de_DE-thorstn.onnx",
+        "xx_XX-y",
+    ):
+        assert unknown_models("base", "auto", voice) == {}

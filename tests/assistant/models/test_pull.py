@@ -402,6 +402,14 @@ def test_unknown_name_is_refused_with_the_known_ones(hub: Hub, name: str) -> Non
     assert hub.asked == []
 
 
+@pytest.mark.parametrize(
+    ("name", "known"), [("de_DE-thorsten-mediun", "de_DE-thorsten-medium"), ("qwen3-0.6", "qwen3-0.6b")]
+)
+def test_misspelled_name_gets_the_similar_one_alone(name: str, known: str, hub: Hub) -> None:
+    assert refused(name) == f'"{name}" is not a known model; did you mean {known}?'
+    assert hub.asked == []
+
+
 def test_need_without_a_model_is_reported(hub: Hub) -> None:
     with pytest.raises(
         ModelError, match=r"text to speech has no model that can be downloaded; missing: tts.voice is empty"
