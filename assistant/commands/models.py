@@ -37,16 +37,24 @@ def list_models(
     # Names are meant to be copied, so they are not wrapped, unless a path or a narrow window needs the room.
     unwrapped = max(len(row.name) for row in found) <= min(MAX_NAME_CHARS, console.width // 3)
     table.add_column("model", overflow="fold", no_wrap=unwrapped)
-    for heading in ("for", "size", "licence", "where"):
+    for heading in ("for", "size", "licence"):
         table.add_column(heading, overflow="fold")
-    remedies = []
+    # A path that would be wrapped stands below the table, so that it can be copied.
+    beside = max((len(row.where) for row in found if row.at_hand), default=0) <= console.width // 3
+    table.add_column("where", overflow="fold")
+    remedies, places = [], []
     for row in found:
         style = None if row.at_hand else "yellow" if row.needed else "dim"
-        where = row.where if row.at_hand else "missing" if row.needed else "not downloaded"
+        where = "missing" if row.needed else "not downloaded"
+        if row.at_hand:
+            where = row.where if beside else "below"
+            places.append(f"{row.name}: {row.where}")
         table.add_row(row.name, row.purpose, row.size, row.licence, where, style=style)
         if row.needed and not row.at_hand:
             remedies.append(f"{row.purpose}: {row.where.removeprefix('missing: ')}")
     console.print(table)
+    if places and not beside:
+        console.print(Text("\n".join(["", *places])), soft_wrap=True)
     if remedies:
         console.print(Text("\n".join(["", *remedies]), style="yellow"), soft_wrap=True)
 

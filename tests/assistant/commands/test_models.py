@@ -43,6 +43,16 @@ def test_remedy_is_one_line(tmp_path: Path) -> None:
     )
 
 
+def test_path_is_not_wrapped(tmp_path: Path) -> None:
+    voice = tmp_path / ("folder" * 8) / "voice.onnx"
+    voice.parent.mkdir()
+    for file in (voice, voice.with_name("voice.onnx.json")):
+        file.write_bytes(b"{}")
+    lines = listed(tmp_path, "--set", f"tts.voice={voice}")
+    assert f"{voice}: {voice}" in lines
+    assert any("text to" in line and line.rstrip().endswith("below") for line in lines)
+
+
 def test_unneeded_model_has_no_remedy(tmp_path: Path) -> None:
     lines = listed(tmp_path, "--all", "--set", "tts.engine=espeak-ng")
     assert lines[-2:] == [
