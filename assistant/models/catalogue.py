@@ -17,7 +17,7 @@ FALLBACKS: Mapping[Kind, str] = MappingProxyType(
         "whisper": "only typed text is answered",
         "piper": "espeak-ng speaks instead",
         "smart-turn": "only silence ends a turn",
-        "chat": "the built-in skills answer alone",
+        "chat": "connected language models answer; without one, the built-in skills alone",
     }
 )
 """Consequence of a missing model, by kind, as a clause."""

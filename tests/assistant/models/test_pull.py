@@ -304,6 +304,12 @@ def test_server_without_ranges_restarts_the_download(hub: Hub) -> None:
     assert "1.3/1.0" not in console.file.getvalue()
 
 
+def test_failed_language_model_names_who_answers(hub: Hub) -> None:
+    hub.cut_after = [0]
+    said = "(until then, connected language models answer; without one, the built-in skills alone)."
+    assert refused("qwen3-0.6b").endswith(said)
+
+
 def test_hub_failing_before_the_download_is_one_sentence(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     hub.cut_after = [0]
     error = refused("small.en")
