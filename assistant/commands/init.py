@@ -13,6 +13,7 @@ from rich.text import Text
 
 from assistant.commands.devices import meter
 from assistant.commands.first_run.answerer_step import AnswererStep
+from assistant.commands.first_run.language_names import language_code, offered_language, unknown_language
 from assistant.commands.first_run.microphone import CHECK_S, judge
 from assistant.commands.first_run.options import InitOptions
 from assistant.commands.first_run.plan import (
@@ -26,7 +27,6 @@ from assistant.commands.first_run.plan import (
 from assistant.commands.first_run.prompts import Prompts, Skipped
 from assistant.commands.first_run.sample import loudest_level, play, sample_of
 from assistant.commands.first_run.voices import (
-    LANGUAGE_CODE,
     SKILL_LANGUAGES,
     VoiceOption,
     base_of,
@@ -39,7 +39,7 @@ from assistant.commands.first_run.voices import (
 from assistant.config.edit import ConfigFile, file_to_edit
 from assistant.config.files import VARIABLE
 from assistant.config.loading import ConfigError, Loaded, load_settings
-from assistant.config.settings import Settings
+from assistant.config.settings import DEFAULTS, Settings
 from assistant.config.words import config_option
 from audio.errors import AudioError
 from audio.noisy_libraries import hushed
@@ -122,11 +122,12 @@ class _Setup:
     def _voice(self, answers: Answers) -> Answers:
         self._heading("1 of 4  Language and voice")
         settings = self.loaded.settings
-        language = self.options.language or settings.assistant.language
-        _check_language(language)
+        language = settings.assistant.language
+        if self.options.language is not None:
+            language = _language_option(self.options.language)
         try:
             if self.prompts is not None and self.options.language is None:
-                language = self._ask_language(self.prompts, language)
+                language = self._ask_language(self.prompts, self._offered_language())
             if base_of(language) not in SKILL_LANGUAGES:
                 self._say(
                     f"The built-in skills do not know {language_name(language)}: a language model has to answer.",
@@ -145,14 +146,25 @@ class _Setup:
         except Skipped:
             return answers
 
+    def _offered_language(self) -> str:
+        """Returns the configured language; without one, that of the user's environment."""
+        language = self.loaded.settings.assistant.language
+        origin = self.loaded.origin["assistant.language"]
+        named = origin != "default" and (self.file.exists or origin.startswith("environment"))  # not the project's file
+        if named or language != DEFAULTS.assistant.language:
+            return language
+        return offered_language(self.environ) or language
+
     def _ask_language(self, prompts: Prompts, current: str) -> str:
         offered = languages(current)
-        self._say("Languages: " + ", ".join(f"{code} {language_name(code)}" for code in offered) + ", or another code")
+        self._say("Languages: " + ", ".join(f"{code} {language_name(code)}" for code in offered) + ", or another one")
         while True:
             typed = prompts.ask("Language", current)
-            if LANGUAGE_CODE.fullmatch(typed):
-                return typed
-            self._say("Type the code of a language, such as en or de.")
+            if typed == current:
+                return current
+            if (code := language_code(typed)) is not None:
+                return code
+            self._say(unknown_language(typed), "yellow")
 
     def _ask_voice(
         self, prompts: Prompts, language: str, voices: Sequence[VoiceOption], current: VoiceOption
@@ -280,9 +292,10 @@ async def _hear(voice: VoiceOption, language: str, device: str) -> None:
     await play(await sample_of(voice, language), device)
 
 
-def _check_language(language: str) -> None:
-    if LANGUAGE_CODE.fullmatch(language) is None:
-        raise ConfigError([f'--language "{language}": must be a language code such as en or de'])
+def _language_option(typed: str) -> str:
+    if (code := language_code(typed)) is None:
+        raise ConfigError([f"--language: {unknown_language(typed)}"])
+    return code
 
 
 def _voice_named(name: str, voices: Sequence[VoiceOption], language: str) -> VoiceOption:

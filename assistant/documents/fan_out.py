@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from assistant.documents import Part
 from assistant.documents.ordered_answers import AnswerEvent, OrderedAnswers
 from assistant.documents.prompts import PART_OPTIONS, part_messages
+from assistant.text.failure_sentences import failure_sentence
 from llm.chat import AnsweringEndpoint, ChatModel, EndpointTried, Finished, PartAnswered, Token
 from llm.errors import SPOKEN_EMPTY, LlmError
 
@@ -167,10 +168,10 @@ class _FanOut:
                         case _:
                             pass  # a part is asked without functions, so that calls are ignored
         except LlmError as error:
-            return error.spoken
+            return failure_sentence(error.spoken, self._language)
         except Exception:  # noqa: BLE001 - a client's programming error fails this part, not the reading
-            return INTERNAL_ERROR
-        return SPOKEN_EMPTY if self._ordered.is_blank(at) else None
+            return failure_sentence(INTERNAL_ERROR, self._language)
+        return failure_sentence(SPOKEN_EMPTY, self._language) if self._ordered.is_blank(at) else None
 
 
 @dataclass(slots=True)

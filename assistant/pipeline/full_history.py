@@ -8,10 +8,10 @@ from llm.errors import LlmRefused
 HISTORY_FULL = "the conversation is longer than the model sees, and its truncation is disabled"
 """Beginning of the error, by which clients of the Realtime protocol get its code."""
 
-_SPOKEN = "This conversation has become too long for me."
+SPOKEN_TOO_LONG = "This conversation has become too long for me."
 
 
 async def refused_reply(excess: str) -> AsyncGenerator[ChatEvent]:
     """Fails as a request does that the model refuses. `excess`: the length of the conversation, and its limit."""
-    raise LlmRefused("history", f"{HISTORY_FULL}: {excess}", spoken=_SPOKEN, retryable=False)
+    raise LlmRefused("history", f"{HISTORY_FULL}: {excess}", spoken=SPOKEN_TOO_LONG, retryable=False)
     yield  # an asynchronous generator, as every answer

@@ -19,6 +19,7 @@ from assistant.pipeline.playout_timing import PlayoutTiming
 from assistant.pipeline.turn_trace import TurnTrace
 from assistant.skills.pending_action import PendingAction
 from assistant.text.chunker import Chunker, TextChunk
+from assistant.text.failure_sentences import failure_sentence
 from assistant.text.normalization.alignment import align
 from assistant.tools.rounds import ApprovalNeeded, ReplyEvent, ResultsDelivered, ToolsCalled, ToolsReturned
 from assistant.trace.latency import HOME_WAIT, RESUME_WAIT, Span
@@ -89,6 +90,7 @@ class Reply:
         speed: Returns the speed, 1 being the voice's own; called for every chunk.
         gain_db: Gain of the reply's audio; known at the commit.
         fallback_notice: Spoken before the answer of a fallback; "" if it was said before.
+        language: The conversation's language, for sentences about a failure.
         new_chunker: Returns what cuts the text into chunks.
         show_paragraph: Receives texts of the reply that do not come from its source.
         fallback: Name of the fallback that answers; "" for none.
@@ -121,6 +123,7 @@ class Reply:
     speed: Callable[[], float] = lambda: 1.0
     gain_db: float = 0.0
     fallback_notice: str = ""
+    language: str = "en"
     show_paragraph: Callable[[str], None] = lambda _text: None
     new_chunker: Callable[[], Chunker] = Chunker
     fallback: str = ""
@@ -238,7 +241,7 @@ class Reply:
                 await self._queue_chunk(chunk)
             if not self.answer_text and not self.calls:
                 self.error = empty_answer_error(self.answered_by, self.finished, has_text=has_text)
-                await self._apologize(EMPTY_ANSWER)
+                await self._apologize(failure_sentence(EMPTY_ANSWER, self.language))
         except LlmError as error:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
@@ -247,7 +250,8 @@ class Reply:
             self.filtered = isinstance(error, LlmFiltered) and has_text
             metrics.failed(loop.time())
             await self._break_off()
-            await self._apologize(f"{ANSWER_BROKE_OFF} {error.spoken}" if self._text_chunks else error.spoken)
+            sentences = (ANSWER_BROKE_OFF, error.spoken) if self._text_chunks else (error.spoken,)
+            await self._apologize(" ".join(failure_sentence(one, self.language) for one in sentences))
         await self._chunks.put(None)
 
     async def _break_off(self) -> None:

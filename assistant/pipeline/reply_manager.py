@@ -185,6 +185,7 @@ class ReplyManager:
             spoken=reply_options.spoken,
             speed=lambda: reply_options.speed * self.context.engines.skill_effects.speed,
             fallback_notice="" if self._fallback_reported else self.context.settings.fallback_notice,
+            language=self.context.settings.language,
             error="speech recognition failed" if effect.transcript_lost else None,
         )
         attempt.transcript_lost = effect.transcript_lost

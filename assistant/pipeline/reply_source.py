@@ -15,6 +15,7 @@ from assistant.pipeline.mcp_calls import McpCalls
 from assistant.pipeline.reply import Reply
 from assistant.pipeline.session_context import SessionContext
 from assistant.text.chunker import Chunker
+from assistant.text.failure_sentences import failure_sentence
 from assistant.text.markup.notes import block_notes
 from assistant.tools.rounds import ApprovalNeeded, Delivery, NoTools, ReplyEvent, ToolRounds, without_made_up
 from assistant.turns.events import PrepareReply, ReplyId
@@ -63,7 +64,7 @@ class ReplySource:
         self, effect: PrepareReply, messages: tuple[Message, ...], reply_options: ReplyOptions, reply: Reply
     ) -> AsyncGenerator[ReplyEvent]:
         if effect.transcript_lost:
-            return literal_reply(RECOGNIZER_FAILED, by="apology")
+            return literal_reply(failure_sentence(RECOGNIZER_FAILED, self.context.settings.language), by="apology")
         if effect.text_is_reply:
             return literal_reply(effect.text, by="itself")
         if (excess := self.history.excess(effect.new_text)) is not None:

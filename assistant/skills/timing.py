@@ -68,7 +68,7 @@ def tell_time_left(found: TemplateMatch, language: Language) -> Reply:
         if isinstance(chosen, str):
             return chosen
         if len(chosen) == 1 == len(context.running.timers):
-            return _time_left_sentence(language, chosen[0])
+            return _time_left_sentence(language, chosen[0], named="name" in found.values)
         spoken = [
             language.piece(
                 "left_on_paused" if timer.paused else "left_on",
@@ -84,10 +84,16 @@ def tell_time_left(found: TemplateMatch, language: Language) -> Reply:
     return reply
 
 
-def _time_left_sentence(language: Language, timer: TimerState) -> str:
+def _time_left_sentence(language: Language, timer: TimerState, *, named: bool) -> str:
+    """Says how long the only timer still runs, with its name. `named`: whether the question names it."""
     parts = duration_parts(rounded_time_left(timer.left_s)[0])
     units = parts[0][0] if len(parts) == 1 else len(parts)
-    sentence = language.say("timer_left", of=units, left=_say_left(language, timer.left_s))
+    left = _say_left(language, timer.left_s)
+    if timer.name is None or named:
+        sentence = language.say("timer_left", of=units, left=left)
+    else:
+        label = timer_label(language, timer.name, timer.length_s)
+        sentence = language.say("timer_left_on", of=units, left=left, timer=label)
     return f"{sentence} {language.say('timer_stands')}" if timer.paused else sentence
 
 

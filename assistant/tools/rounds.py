@@ -22,6 +22,8 @@ from llm.errors import LlmBroken
 MAX_CALLS = 8
 """Calls per round. Of further calls, the model receives the result that they were not run."""
 
+SPOKEN_ENDLESS = "I looked several things up and came to no answer."
+
 TICK_S = 0.1
 """Interval of the progress reports during calls, so that the turn is not considered stuck."""
 
@@ -247,7 +249,7 @@ class ToolRounds:
             self.model.name,
             f"llm endpoint {self.model.name!r} still called tools after {rounds} rounds: raise tools.max_rounds, or "
             "use a model that heeds tool_choice",
-            spoken="I looked several things up and came to no answer.",
+            spoken=SPOKEN_ENDLESS,
             retryable=False,
         )
 

@@ -185,7 +185,7 @@ class HedgedRequest:
             return [*effects, *self._close_all(now_s), Fail(error)]
         if not self._running:
             if not self._may_ask_again(now_s):
-                return [*effects, Fail(_with_first_refusal(self._first_error, error))]
+                return [*effects, Fail(self._with_other_failures(number, error))]
             waits = isinstance(error, LlmRefused) and not final
             self._retry_at_s = now_s + (JITTER_S * self.routing.random_fraction() if waits else 0.0)
             effects += self._ask_again(now_s)
@@ -382,6 +382,23 @@ class HedgedRequest:
     def _endpoint(self, number: int) -> Endpoint:
         return self.routing.endpoints[number]
 
+    def _with_other_failures(self, number: int, last: Exception) -> Exception:
+        """Returns the last error, extended by the first refusal and by the names of the others that were asked.
+
+        Endpoints describe an invalid question differently, so that the first refusal is quoted.
+        """
+        others = [repr(self._endpoint(other).name) for other in self._asked if other != number]
+        first = self._first_error
+        if not others or not isinstance(last, LlmError):
+            return last
+        text = str(last)
+        if first is not last and isinstance(first, LlmRefused):
+            text += f"; earlier, {first}"
+            others = [name for name in others if name != repr(first.endpoint)]
+        if others:
+            text += f"; {', '.join(others)} failed, too"
+        return type(last)(last.endpoint, text, spoken=last.spoken, retryable=last.retryable)
+
     def _too_slow(self) -> LlmError:
         names = ", ".join(repr(self._endpoint(number).name) for number in self._asked)
         text = f"llm endpoints {names} gave no first content token in time"
@@ -391,10 +408,3 @@ class HedgedRequest:
             spoken=SPOKEN_TOO_SLOW,
             retryable=True,
         )
-
-
-def _with_first_refusal(first: Exception, last: Exception) -> Exception:
-    """Returns the last error, extended by the first refusal: endpoints describe an invalid question differently."""
-    if first is last or not isinstance(first, LlmRefused) or not isinstance(last, LlmError):
-        return last
-    return type(last)(last.endpoint, f"{last}; earlier, {first}", spoken=last.spoken, retryable=last.retryable)

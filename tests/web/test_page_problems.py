@@ -85,9 +85,11 @@ def test_failed_reply_without_words_is_a_notice_until_the_next_reply(page: Page,
     dispatch_events(
         page,
         {"type": "response.created", "response": {"id": "resp_7_1"}},
+        {"type": "repartee.notice", "text": "the voice failed"},
         {"type": "response.done", "response": failed},
     )
     words = notice(page, "reply-failed")
+    assert page.locator(".notice.note").count() == 0
     assert "Say or type it again" in words
     assert "the voice failed" in words
     assert page.evaluate("repartee.turns.summary") is None

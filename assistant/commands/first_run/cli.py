@@ -10,7 +10,7 @@ from assistant.commands.options import Config
 
 def init(  # noqa: PLR0917 - each is an option of the command
     language: Annotated[
-        str | None, typer.Option(metavar="CODE", help="Language of the conversation, as in de.")
+        str | None, typer.Option(metavar="CODE", help="Language of the conversation, as in de or German.")
     ] = None,
     voice: Annotated[str | None, typer.Option(metavar="NAME", help="An installed voice.")] = None,
     llm: Annotated[

@@ -98,7 +98,7 @@ def test_answers_are_written_and_comments_stay(file: Path) -> None:
     assert (found.assistant.language, found.talk.remember) == ("de", True)
     text = file.read_text(encoding="utf-8")
     assert text.startswith("# mine\n[turn]\nprofile = 'patient'  # slow\n")
-    assert "Type the code of a language, such as en or de." in typist.shown
+    assert 'the language "nonsense!" is not known; name it as in German, or by its code as in de' in typist.shown
     assert "Type a number from 1 to 1, or Enter." in typist.shown
     assert "Type y for yes or n for no." in typist.shown
     assert f"written to {file}" in typist.shown
@@ -109,6 +109,29 @@ def test_answers_are_written_and_comments_stay(file: Path) -> None:
 def test_language_without_skills_is_pointed_out(file: Path) -> None:
     run(file, typist := Typist(["nl", "", "s", "s", "s"]))
     assert "The built-in skills do not know Dutch: a language model has to answer." in typist.shown
+
+
+@pytest.mark.parametrize("typed", ["Deutsch", "german", "de", "DE"])
+def test_language_is_understood_by_its_name(file: Path, typed: str) -> None:
+    assert run(file, Typist([typed, "", "s", "s", "s"])).assistant.language == "de"
+
+
+def test_misspelled_language_is_asked_again(file: Path) -> None:
+    found = run(file, typist := Typist(["dee", "de", "", "s", "s", "s"]))
+    assert 'the language "dee" is not known; did you mean de (German)?' in typist.shown
+    assert found.assistant.language == "de"
+
+
+def test_language_of_the_environment_is_offered(file: Path) -> None:
+    found = run(file, typist := Typist(["", "", "s", "s", "s"]), LANG="de_DE.UTF-8")
+    assert typist.questions[0] == "Language [de]: "
+    assert found.assistant.language == "de"
+
+
+def test_configured_language_is_offered_before_that_of_the_environment(file: Path) -> None:
+    file.write_text("[assistant]\nlanguage = 'en'\n", encoding="utf-8")
+    run(file, typist := Typist(["", "", "s", "s", "s"]), LANG="de_DE.UTF-8")
+    assert typist.questions[0] == "Language [en]: "
 
 
 @pytest.mark.parametrize("answers", [["de"], ["de", "", "s", "2"]], ids=["early", "late"])
@@ -212,7 +235,7 @@ def test_options_answer_the_questions(file: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"language": "Deutsch"}, r'--language "Deutsch": must be a language code such as en or de'),
+        ({"language": "dee"}, r'--language: the language "dee" is not known; did you mean de \(German\)\?'),
         ({"voice": "x"}, r'--voice "x": the voices of en on this machine are espeak-ng'),
         ({"language": "de", "voice": "de_DE-thorsten-medium"}, "or fetch it: repartee models pull de_DE-thorsten-med"),
         ({"llm": "chatgtp"}, r'--llm "chatgtp": must be auto, an address, or one of local, openai, '),

@@ -23,6 +23,7 @@ from audio.frame import Frame
 from audio.units import Samples, samples_of_ms
 from llm.chat import Message
 from llm.errors import LlmBroken, LlmError, LlmFiltered, LlmUnreachable
+from llm.http.failure import SPOKEN_UNREACHABLE
 
 TIME = Utterance(1000, 1800, "what time is it")
 UNREACHABLE = LlmUnreachable("home", "home: refused", spoken="I can't reach my language model.", retryable=True)
@@ -972,3 +973,35 @@ def test_pending_request_starts_when_the_reply_is_cancelled() -> None:
         len(requested_into_a_reply(cancelled=lambda session: session.cancel_reply(including_request=True)).model.asked)
         == 1
     )
+
+
+@pytest.mark.parametrize(
+    ("replies", "heard"),
+    [
+        (
+            [("It is ten o'clock. And", LlmUnreachable("home", "refused", spoken=SPOKEN_UNREACHABLE, retryable=True))],
+            [
+                "It is ten o'clock.",
+                "Entschuldigung, meine Antwort bricht dort ab. Ich erreiche mein Sprachmodell gerade nicht.",
+            ],
+        ),
+        (
+            [LlmUnreachable("home", "refused", spoken=SPOKEN_UNREACHABLE, retryable=True)],
+            ["Ich erreiche mein Sprachmodell gerade nicht."],
+        ),
+        ([""], ["Mein Sprachmodell hat eine leere Antwort gegeben."]),
+    ],
+    ids=["breaks off", "unreachable", "empty"],
+)
+def test_failure_is_told_in_the_language_of_the_conversation(
+    replies: list[str | LlmError | tuple[str, LlmError] | None], heard: list[str]
+) -> None:
+    result = Simulation([TIME], replies=replies, settings=SessionSettings(language="de")).run()
+    assert result.chunks == heard
+
+
+def test_lost_words_are_regretted_in_the_language_of_the_conversation() -> None:
+    simulation = Simulation([TIME], length_ms=12_000, settings=SessionSettings(language="fr"))
+    simulation.recognizer.load_s = 6.0
+    simulation.at(1500, lambda: setattr(simulation.recognizer, "dead", True))
+    assert simulation.run().chunks[0].startswith("Désolé, je n'ai pas pu entendre.")

@@ -46,6 +46,7 @@ NOW = datetime(2026, 11, 20, 22, 43, 10, tzinfo=UTC)
 LOCAL_NOW = NOW.replace(tzinfo=None)
 OTHERS = tuple(code for code in LANGUAGES if code != "en")
 TEN, EGGS = TimerState(3, None, 600, 262), TimerState(5, "pizza", 300, 59.2)
+PIZZA = TimerState(6, "pizza", 1200, 1100, paused=True)
 LONG = TimerState(8, None, 5400, 3590, paused=True)
 SEVEN = AlarmState(7, LOCAL_NOW.replace(day=21, hour=7, minute=0, second=0))
 EIGHT = AlarmState(9, LOCAL_NOW.replace(day=22, hour=20, minute=15, second=0))
@@ -295,6 +296,32 @@ def test_time_of_day_is_interpreted(skills: Skills, code: str, said: str, hour: 
 )
 def test_requests_with_one_timer(skills: Skills, code: str, said: str, text: str) -> None:
     assert ask(skills, code, said, TEN).text == text
+
+
+@text_cases(
+    ("code", "said", "text"),
+    [
+        ("en", "how much time is left", "About nineteen minutes are left on the timer for pizza. The timer is paused."),
+        (
+            "de",
+            "Welche Timer laufen?",
+            "Noch etwa neunzehn Minuten auf dem Timer für Pizza. Der Timer ist angehalten.",
+        ),
+        (
+            "fr",
+            "Combien de temps reste-t-il ?",
+            "Il reste environ dix-neuf minutes sur le minuteur pizza. Le minuteur est en pause.",
+        ),
+        (
+            "es",
+            "¿Cuánto tiempo queda?",
+            "Quedan aproximadamente diecinueve minutos en el temporizador para pizza. El temporizador está en pausa.",
+        ),
+    ],
+    columns=(0, 1),
+)
+def test_only_timer_is_named_if_it_has_a_name(skills: Skills, code: str, said: str, text: str) -> None:
+    assert ask(skills, code, said, PIZZA).text == text
 
 
 @text_cases(

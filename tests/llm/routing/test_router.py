@@ -184,6 +184,12 @@ def test_first_refusal_is_reported_with_the_last() -> None:
     assert asked.error.spoken == "Nobody there."
 
 
+def test_every_endpoint_that_failed_is_named_once() -> None:
+    near = Scripted("near", error=refused("near"))
+    asked = run_virtual(ask(router_of(near, *(Scripted(name, error=unreachable(name)) for name in ("far", "off")))))
+    assert str(asked.error) == "off: nobody there; earlier, near: refused; 'far' failed, too"
+
+
 def test_content_filter_refusal_is_not_retried() -> None:
     near, far = Scripted("near", error=refused("near", retryable=False)), Scripted("far")
     router = router_of(near, far)
@@ -196,7 +202,7 @@ def test_content_filter_refusal_is_not_retried() -> None:
 def test_at_most_four_endpoints_are_asked() -> None:
     models = [Scripted(f"m{number}", error=unreachable(f"m{number}")) for number in range(6)]
     asked = run_virtual(ask(router_of(*models)))
-    assert str(asked.error) == "m3: nobody there"
+    assert str(asked.error) == "m3: nobody there; 'm0', 'm1', 'm2' failed, too"
     assert [len(model.asked_at_s) for model in models] == [1, 1, 1, 1, 0, 0]
     assert [outcome for _, _, outcome in asked.tried] == ["failed"] * 4
 

@@ -327,6 +327,7 @@ export class RealtimeSession extends EventTarget {
     if (status !== "failed") return;
     const cause = details?.error?.message || "the server gave no reason; its log may have one";
     if (!this.conversation.markFailed(id, cause)) this._emit("problem", { problem: "reply-failed", message: cause });
+    this._emit("resolved", `note ${cause}`); // the server also sent it as a notice; it is shown once
     const turn = this.turns.markFailed(id);
     if (turn) this._emit("turn", turn);
   }

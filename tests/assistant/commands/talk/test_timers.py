@@ -51,7 +51,7 @@ def test_timer_survives_a_kill_and_is_reported_on_the_next_start(card: VirtualCa
         app.until("ready:")
         app.say("what timers do I have")
         app.until("repartee: ")
-        app.until(" are left.")
+        app.until(" are left on the timer for pasta.")
         app.process.kill()
         app.process.wait()
     with closing(sqlite3.connect(timers_file(tmp_path))) as database, database:
