@@ -84,6 +84,7 @@ class TalkControls:
     Attributes:
         on_event: Receives problems.
         typed_early: What was typed before `talker` was set.
+        lacking: Devices that the machine did not have at the start; None until they are known.
     """
 
     mode: Mode
@@ -94,6 +95,7 @@ class TalkControls:
     muted: bool = False
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     typed_early: list[str] = field(default_factory=list)
+    lacking: frozenset[Direction] | None = None
     _actions: "asyncio.Queue[Coroutine[Any, Any, None]]" = field(
         default_factory=lambda: asyncio.Queue(MAX_PENDING_ACTIONS)
     )
@@ -189,6 +191,7 @@ class TalkControls:
             talking=talker is not None and talker.key_held,
             troubles={} if cards is None or talker is None else {**cards.counts(), **talker.counts()},
             played_ms=None if talker is None else talker.played_ms,
+            typing=self.typing,
         )
 
     def quit(self) -> None:
@@ -198,12 +201,21 @@ class TalkControls:
             if self.talker is not None:
                 self.talker.leave()
 
+    @property
+    def typing(self) -> bool:
+        """Whether letters are text, not key commands: there is no microphone, or it is not known yet."""
+        if self.cards is not None:
+            return not self.cards.has_microphone
+        return self.lacking is None or "input" in self.lacking
+
     def _floor(self) -> Floor:
         if self.talker is None or self.cards is None:
             return "starting"
         floor = self.talker.floor
         if floor not in {"listening", "asleep"}:
             return floor
+        if not self.cards.has_microphone:
+            return "typing"
         if self.muted:
             return "muted"
         return "closed" if self.mode == "push-to-talk" and not self.talker.key_held else floor

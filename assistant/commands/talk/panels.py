@@ -22,6 +22,7 @@ FLOOR_STYLES: Mapping[Floor, str] = {
     "muted": "$late",
     "closed": "$soft",
     "asleep": "$soft",
+    "typing": "$reply",
 }
 
 LABEL_CELLS = 11
@@ -57,10 +58,11 @@ def hint(status: Status, floor: Floor) -> str:
     said: dict[Floor, str] = {
         "starting": "the engines are loading",
         "muted": "the microphone is closed; m opens it",
+        "typing": "no microphone: type and press enter; /help lists the commands",
         # A terminal reports only presses, not releases.
         "closed": "the microphone is closed; press space, then speak",
         "asleep": f'say "{printable(status.wake_phrase, 60)}"',
-        "speaking": "escape interrupts, r repeats",
+        "speaking": "escape interrupts" if status.typing else "escape interrupts, r repeats",
         "thinking": "",
     }
     if floor in said:
@@ -249,11 +251,18 @@ def _row(name: str, value: Content, cells: int) -> Content:
 
 def keys(status: Status | None, cells: int) -> Content:
     """Returns the active keys in one line of at most `cells`. Leaves out the least important if it is narrow."""
+    if status is not None and status.typing:
+        return _fitted({"enter": "send", "/help": "commands", "esc": "interrupt", "ctrl+c": "quit"}, cells)
     named = {"m": "open mic" if status is not None and status.muted else "mute", "esc": "interrupt"}
     named |= {"r": "repeat", "t": "type", "d": "devices", "?": "help", "q": "quit"}
     if status is not None and status.mode == "push-to-talk":
         named = {"space": "done" if status.talking else "talk", **named}
-    for missed in ("", "r", "d", "t", "esc"):
+    return _fitted(named, cells)
+
+
+def _fitted(named: dict[str, str], cells: int) -> Content:
+    line = Content("")
+    for missed in ("", "r", "d", "t", "esc", "enter"):
         named.pop(missed, None)
         said = [Content.assemble((key, "bold $reply"), (f" {name}", "$soft")) for key, name in named.items()]
         line = Content("  ").join(said)
