@@ -185,7 +185,7 @@ def failures(summary: LatencySummary) -> list[Content]:
 def latency(view: View, cells: int, colours: Mapping[Stage, str] | None, *, brief: bool) -> Content:
     """Returns the latencies of the last turn and of all turns; `brief` for a narrow screen."""
     if view.last is None:
-        nothing = Content.styled("no turn has been answered yet", "$soft")
+        nothing = Content.styled(_without_latency(view.typed_turns), "$soft")
         return Content("\n").join([nothing, *failures(view.latencies)])
     bar = waterfall(view.last, cells, colours)
     names = legend(view.last, cells, colours)
@@ -196,6 +196,14 @@ def latency(view: View, cells: int, colours: Mapping[Stage, str] | None, *, brie
         under = band(view.last, cells)
         lines = [headline(view.last), bar, *([under] if under else []), *names, Content(""), *so_far]
     return Content("\n").join(lines)
+
+
+def _without_latency(typed_turns: int) -> str:
+    """Returns why no latency is shown."""
+    if not typed_turns:
+        return "no turn has been answered yet"
+    turns = "turn" if typed_turns == 1 else "turns"
+    return f"{typed_turns} typed {turns}; typed turns have no response latency"
 
 
 def engines(view: View, cells: int, *, brief: bool) -> Content:

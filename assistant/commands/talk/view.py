@@ -81,6 +81,7 @@ class View:
         chosen: The engines loaded so far.
         last: The last turn with a known latency.
         latencies: Percentiles of the last turns; those that failed are on their own.
+        typed_turns: Number of answered turns that were typed, which have no response latency.
         troubles: Number of problems.
         trouble_at: Time of the last problem as text; "" before any.
         status: The last status; None before.
@@ -92,6 +93,7 @@ class View:
         self.chosen: tuple[EngineChoice, ...] = ()
         self.last: TurnRecord | None = None
         self.latencies = LatencySummary()
+        self.typed_turns = 0
         self.troubles = 0
         self.trouble_at = ""
         self.status: Status | None = None
@@ -292,6 +294,12 @@ class View:
     def _finish(self, record: TurnRecord, at: str) -> None:
         if record.response_latency_ms is not None:
             self.last = record
+        elif (
+            record.no_latency_reason == "requested"
+            and record.outcome in {"answered", "interrupted"}
+            and not record.failed
+        ):
+            self.typed_turns += 1
         if record.failed or record.response_latency_ms is not None:
             self._turn_latencies.append(TurnLatency.of(record))
             self.latencies = latency_summary(self._turn_latencies)

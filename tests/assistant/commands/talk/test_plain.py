@@ -185,8 +185,8 @@ def test_end_names_only_engines_in_place_of_others() -> None:
     [
         ([], "no turn was answered: no words were recognized"),
         (["no words"], "no turn was answered: no words were recognized"),
-        (["answered"], "1 turn was answered, none with a response latency (requested)"),
-        (["answered", "interrupted"], "2 turns were answered, none with a response latency (requested)"),
+        (["answered"], "1 typed turn was answered; typed turns have no response latency"),
+        (["answered", "interrupted"], "2 typed turns were answered; typed turns have no response latency"),
     ],
     ids=["no turns", "turn without words", "one answered", "two answered"],
 )
