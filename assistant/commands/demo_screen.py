@@ -202,11 +202,11 @@ def summary(
         reasons = {record.no_latency_reason or "not measured" for record in answered}
         turns = "turn was" if len(answered) == 1 else "turns were"
         if reasons == {"requested"}:
-            said = f"{len(answered)} typed {turns} answered; typed turns have no response latency"
+            counted = f"{len(answered)} typed {turns} answered; typed turns have no response latency"
         else:
-            why = ", ".join(sorted("typed" if reason == "requested" else reason for reason in reasons))
-            said = f"{len(answered)} {turns} answered, none with a response latency ({why})"
-        console.print(said, soft_wrap=True)
+            causes = ", ".join(sorted("typed" if reason == "requested" else reason for reason in reasons))
+            counted = f"{len(answered)} {turns} answered, none with a response latency ({causes})"
+        console.print(counted, soft_wrap=True)
     elif failures := sorted({_failure(record) for record in records if record.failed}):
         console.print(f"no turn was answered: {', '.join(failures)}")
     else:
