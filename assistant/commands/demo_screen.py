@@ -199,9 +199,14 @@ def summary(
     elif answered := [
         record for record in records if record.outcome in {"answered", "interrupted"} and not record.failed
     ]:
-        reasons = ", ".join(sorted({record.no_latency_reason or "not measured" for record in answered}))
-        turns = "1 turn was" if len(answered) == 1 else f"{len(answered)} turns were"
-        console.print(f"{turns} answered, none with a response latency ({reasons})", soft_wrap=True)
+        reasons = {record.no_latency_reason or "not measured" for record in answered}
+        turns = "turn was" if len(answered) == 1 else "turns were"
+        if reasons == {"requested"}:
+            counted = f"{len(answered)} typed {turns} answered; typed turns have no response latency"
+        else:
+            causes = ", ".join(sorted("typed" if reason == "requested" else reason for reason in reasons))
+            counted = f"{len(answered)} {turns} answered, none with a response latency ({causes})"
+        console.print(counted, soft_wrap=True)
     elif failures := sorted({_failure(record) for record in records if record.failed}):
         console.print(f"no turn was answered: {', '.join(failures)}")
     else:

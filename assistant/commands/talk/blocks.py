@@ -1,5 +1,7 @@
 """Code and tables of a reply for the terminal: the voice only says that they are there. Pure.
 
+A reply that is not spoken is shown without its markup, with its code, tables and links below it.
+
 The text may contain anything; each line is safe for a terminal and keeps its spaces.
 """
 
@@ -9,6 +11,8 @@ from dataclasses import dataclass, field
 from rich.cells import cell_len
 
 from assistant.commands.talk.text import printable
+from assistant.text.markup.notes import BlockNotes
+from assistant.text.speakable import Speakable
 
 MAX_BLOCKS = 8
 """Blocks of one reply that are shown."""
@@ -21,6 +25,7 @@ MAX_CELLS = 72
 _FENCE = re.compile(r" {0,12}(`{3,}|~{3,})[ \t]*([^`\n]*)")
 _ROW = re.compile(r"[ \t]*\|.*")
 _DELIMITER = re.compile(r"[ \t]*\|[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
+_ADDRESS = re.compile(r"https?://[^\s<>\"'`\[\]]+")
 _CELL_END = re.compile(r"(?<!\\)\|")
 
 
@@ -45,10 +50,14 @@ class ReplyBlocks:
             self._pieces.append(text)
             self._chars += len(text)
 
-    def blocks(self) -> tuple[ShownBlock, ...]:
-        """Returns the blocks so far, in order. Code that is not complete is one too."""
+    def blocks(self, *, links: bool = False) -> tuple[ShownBlock, ...]:
+        """Returns the blocks so far, in order. Code that is not complete is one too.
+
+        `links`: whether the web addresses outside the blocks follow as one more block.
+        """
         lines = "".join(self._pieces).split("\n")
         found: list[ShownBlock] = []
+        addresses: dict[str, None] = {}  # in order, each once
         at = 0
         while at < len(lines) and len(found) < MAX_BLOCKS:
             fence = _FENCE.fullmatch(lines[at].rstrip())
@@ -65,8 +74,41 @@ class ReplyBlocks:
                 )
                 at = end
             else:
+                addresses |= dict.fromkeys(map(_address, _ADDRESS.findall(lines[at])))
                 at += 1
+        if links and addresses:
+            found.append(ShownBlock("links", _shown(list(addresses))))
         return tuple(found)
+
+
+class ReadableText:
+    """Removes markup, code and tables from the text of a reply that is not spoken, as it arrives."""
+
+    def __init__(self) -> None:
+        """Starts a text."""
+        self._speakable = _speakable()
+
+    def add(self, text: str) -> str:
+        """Adds a piece of the text; returns what can be shown."""
+        return self._speakable.feed(text)
+
+    def finish(self) -> str:
+        """Returns the rest of the text, and starts another."""
+        rest, self._speakable = self._speakable.finish(), _speakable()
+        return rest
+
+
+def _speakable() -> Speakable:
+    """Returns a converter that replaces code and tables by nothing."""
+    return Speakable(BlockNotes("", table=" ", table_of=" "))
+
+
+def _address(found: str) -> str:
+    """Returns a web address without the punctuation of its sentence or of its Markdown."""
+    address = found.rstrip(".,;:!?*_")
+    while address.endswith(")") and address.count(")") > address.count("("):
+        address = address[:-1].rstrip(".,;:!?*_")
+    return address
 
 
 def _code_end(lines: list[str], start: int, marks: str) -> int:

@@ -83,6 +83,13 @@ class Cards:
         plays = self.speaker.opened is not None or "output" in self.lacking
         return plays and (self.microphone.opened is not None or self.microphone.muted)
 
+    @property
+    def has_microphone(self) -> bool:
+        """Whether there was a microphone at the start, or one was connected and opened since."""
+        if self.microphone.opened is not None:
+            self._was_open.add("input")
+        return "input" not in self.lacking or "input" in self._was_open
+
     def choices(self) -> Sequence[DeviceChoice]:
         """Returns the devices as last listed."""
         used = {"input": self.microphone.opened, "output": self.speaker.opened}

@@ -295,9 +295,10 @@ class _LocalConversation:
             self.opening.begin(session)
 
     async def _cards(self) -> Cards:
-        return await asyncio.to_thread(
-            open_cards, self.settings.audio, self.settings.speaker.duck_db, self._thread_reporter()
-        )
+        audio, duck_db = self.settings.audio, self.settings.speaker.duck_db
+        cards = await asyncio.to_thread(open_cards, audio, duck_db, self._thread_reporter())
+        self.controls.lacking = cards.lacking
+        return cards
 
     def _thread_reporter(self) -> Callable[[str], None]:
         """Returns a function that reports problems from a thread."""

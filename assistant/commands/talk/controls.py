@@ -6,8 +6,9 @@ from typing import Literal, Protocol
 
 from audio.devices import Direction
 
-Floor = Literal["starting", "listening", "hearing", "thinking", "speaking", "muted", "closed", "asleep"]
-"""State of the conversation in one word. closed: no push-to-talk key is held. asleep: waiting for the wake phrase."""
+Floor = Literal["starting", "listening", "hearing", "thinking", "speaking", "muted", "closed", "asleep", "typing"]
+"""State of the conversation in one word. closed: no push-to-talk key is held. asleep: waiting for the wake phrase.
+typing: there is no microphone."""
 
 NOT_YET = "not open yet"
 """Text for a device while the conversation starts."""
@@ -49,6 +50,7 @@ class Status:
         talking: Push-to-talk: whether speech is currently recorded.
         troubles: Counts by name since the start, such as overflows of the microphone; only those above 0 are shown.
         played_ms: Played part of the current reply in ms; None without a reply.
+        typing: Whether letters are text, not key commands: there is no microphone, or it is not known yet.
     """
 
     floor: Floor
@@ -64,6 +66,7 @@ class Status:
     talking: bool
     troubles: Mapping[str, int]
     played_ms: float | None
+    typing: bool = False
 
 
 class Controls(Protocol):

@@ -1,12 +1,13 @@
 """Dialogs of the screen of `repartee talk`: devices and help."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
+from textual.events import Key
 from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
@@ -27,7 +28,25 @@ HELP = (
     ("d", "choose the microphone and the loudspeaker"),
     ("up, down, page up, page down, home, end", "scroll; end follows the conversation again"),
     ("l", "switch between light and dark"),
+    ("?, f1", "this list; any letter closes it"),
     ("q, ctrl+c", "quit"),
+)
+
+COMMANDS = (
+    ("/mute", "close the microphone device; again to open it, also one that you connect now"),
+    ("/interrupt", "interrupt the reply, as escape does"),
+    ("/repeat", "repeat the last reply"),
+    ("/devices", "choose the microphone and the loudspeaker"),
+    ("/shade", "switch between light and dark"),
+    ("/help", "this list, as f1"),
+    ("/quit", "quit, as ctrl+c"),
+)
+"""What can be typed in the input line. Everything else is said to the assistant."""
+
+TYPING_HELP = (
+    ("letters, enter", "type; enter sends"),
+    ("escape", "empty the input line; if it is empty, interrupt the reply"),
+    ("up, down, page up, page down", "scroll"),
 )
 
 
@@ -74,13 +93,28 @@ def _in_use(choice: DeviceChoice) -> str:
 
 
 class Help(Dialog):
-    """Explains the keys in full sentences."""
+    """Explains the keys in full sentences. A letter closes it and is then passed to `on_letter`."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [("question_mark", "dismiss", "close")]
+    BINDINGS: ClassVar[list[BindingType]] = [("f1", "dismiss", "close")]
+
+    def __init__(self, on_letter: Callable[[str], object], *, typing: bool) -> None:
+        """Explains the keys; `typing`: those of a machine without a microphone."""
+        super().__init__()
+        self._on_letter = on_letter
+        self._lines = (*TYPING_HELP, *COMMANDS) if typing else (*HELP, *COMMANDS)
+
+    def on_key(self, event: Key) -> None:
+        """Closes the help, so that it does not swallow what is typed."""
+        if event.is_printable and event.character is not None:
+            event.stop()
+            event.prevent_default()
+            if self.is_current:  # a fast second letter still arrives here
+                self.dismiss(None)
+            self._on_letter(event.character)
 
     def compose(self) -> ComposeResult:
         """Builds the list of keys."""
-        lines = [Content.assemble((f"{key}\n", "bold $reply"), f"    {what}") for key, what in HELP]
+        lines = [Content.assemble((f"{key}\n", "bold $reply"), f"    {what}") for key, what in self._lines]
         with Vertical() as window:
             window.border_title = "keys: escape closes"
             with VerticalScroll():

@@ -3,6 +3,7 @@
 import asyncio
 import math
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -18,6 +19,13 @@ KEY_TICK_S = 0.02
 MAX_PENDING_ACTIONS = 20
 """Maximum number of pending actions that take time. If there are more, the sound system hangs, which has been
 reported."""
+
+
+REPLY_BEGINS_S = 1.0
+"""Seconds within which the reply to a typed text begins; a server may be that far away."""
+
+REPLY_ENDS_S = 60.0
+"""Seconds after which the next text typed during the start is sent, although the reply to the one before goes on."""
 
 
 class Talker(Protocol):
@@ -83,7 +91,8 @@ class TalkControls:
 
     Attributes:
         on_event: Receives problems.
-        typed_early: What was typed before `talker` was set.
+        typed_early: What was typed during the start and is not sent yet.
+        lacking: Devices that the machine did not have at the start; None until they are known.
     """
 
     mode: Mode
@@ -94,6 +103,8 @@ class TalkControls:
     muted: bool = False
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     typed_early: list[str] = field(default_factory=list)
+    lacking: frozenset[Direction] | None = None
+    _began: asyncio.Event = field(default_factory=asyncio.Event)
     _actions: "asyncio.Queue[Coroutine[Any, Any, None]]" = field(
         default_factory=lambda: asyncio.Queue(MAX_PENDING_ACTIONS)
     )
@@ -103,6 +114,7 @@ class TalkControls:
         async with asyncio.TaskGroup() as tasks:
             if self.mode == "push-to-talk":
                 tasks.create_task(self._follow_key(), name="the talk key")
+            tasks.create_task(self._send_early(), name="what was typed during the start")
             while True:
                 action = await self._actions.get()
                 try:
@@ -133,19 +145,31 @@ class TalkControls:
             self.on_event(Problem("there is no reply to repeat yet"))
 
     def type(self, text: str) -> None:
-        """See `Controls`. What is typed during the start is sent when everything is ready."""
+        """See `Controls`. What is typed during the start is sent when everything is ready, in its order."""
         if not text.strip():
             return
-        if self.talker is not None:
+        if self.talker is not None and not self.typed_early:
             self.talker.type(text.strip())
         elif len(self.typed_early) < MAX_PENDING_ACTIONS:
             self.typed_early.append(text.strip())
+        else:
+            self.on_event(Problem(f"{MAX_PENDING_ACTIONS} texts are waiting already, so the last one was not sent"))
 
     def begin(self) -> None:
-        """Sends what was typed during the start. Called when everything is ready."""
-        texts, self.typed_early = self.typed_early, []
-        for text in texts:
-            self.type(text)
+        """Begins to send what was typed during the start. Called when everything is ready."""
+        self._began.set()
+
+    async def _send_early(self) -> None:
+        """Sends what was typed during the start, each text after the reply to the one before.
+
+        Sent at once, they would be answered together: each interrupts the reply to the one before.
+        """
+        await self._began.wait()
+        while self.typed_early and self.talker is not None:
+            self.talker.type(self.typed_early.pop(0))
+            if self.typed_early:
+                await _wait_while(self.talker, {"listening", "asleep"}, REPLY_BEGINS_S)
+                await _wait_while(self.talker, {"hearing", "thinking", "speaking"}, REPLY_ENDS_S)
 
     def mute(self, on: bool) -> None:
         """See `Controls`. Speech in progress when the microphone closes is not answered."""
@@ -189,6 +213,7 @@ class TalkControls:
             talking=talker is not None and talker.key_held,
             troubles={} if cards is None or talker is None else {**cards.counts(), **talker.counts()},
             played_ms=None if talker is None else talker.played_ms,
+            typing=self.typing,
         )
 
     def quit(self) -> None:
@@ -198,12 +223,21 @@ class TalkControls:
             if self.talker is not None:
                 self.talker.leave()
 
+    @property
+    def typing(self) -> bool:
+        """Whether letters are text, not key commands: there is no microphone, or it is not known yet."""
+        if self.cards is not None:
+            return not self.cards.has_microphone
+        return self.lacking is None or "input" in self.lacking
+
     def _floor(self) -> Floor:
         if self.talker is None or self.cards is None:
             return "starting"
         floor = self.talker.floor
         if floor not in {"listening", "asleep"}:
             return floor
+        if not self.cards.has_microphone:
+            return "typing"
         if self.muted:
             return "muted"
         return "closed" if self.mode == "push-to-talk" and not self.talker.key_held else floor
@@ -214,3 +248,11 @@ class TalkControls:
         except asyncio.QueueFull:
             action.close()
             self.on_event(Problem("the sound system does not answer, so the command was not executed"))
+
+
+async def _wait_while(talker: Talker, floors: set[Floor], limit_s: float) -> None:
+    """Waits while the conversation is in one of these states, `limit_s` at most."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(limit_s):
+            while talker.floor in floors:  # noqa: ASYNC110 - a talker sends no event
+                await asyncio.sleep(KEY_TICK_S)

@@ -22,6 +22,7 @@ _FONT = {
     "S": "·███ █··· ·██· ···█ ███·",
     "T": "███ ·█· ·█· ·█· ·█·",
     "U": "█··█ █··█ █··█ █··█ ·██·",
+    "Y": "█·█ █·█ ·█· ·█· ·█·",
 }
 """Five rows of dots for each letter needed. Two rows of dots are one row of the terminal."""
 

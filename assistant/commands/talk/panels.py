@@ -22,6 +22,7 @@ FLOOR_STYLES: Mapping[Floor, str] = {
     "muted": "$late",
     "closed": "$soft",
     "asleep": "$soft",
+    "typing": "$reply",
 }
 
 LABEL_CELLS = 11
@@ -57,10 +58,11 @@ def hint(status: Status, floor: Floor) -> str:
     said: dict[Floor, str] = {
         "starting": "the engines are loading",
         "muted": "the microphone is closed; m opens it",
+        "typing": "no microphone: type and press enter; /help lists the commands",
         # A terminal reports only presses, not releases.
         "closed": "the microphone is closed; press space, then speak",
         "asleep": f'say "{printable(status.wake_phrase, 60)}"',
-        "speaking": "escape interrupts, r repeats",
+        "speaking": "escape interrupts" if status.typing else "escape interrupts, r repeats",
         "thinking": "",
     }
     if floor in said:
@@ -183,7 +185,7 @@ def failures(summary: LatencySummary) -> list[Content]:
 def latency(view: View, cells: int, colours: Mapping[Stage, str] | None, *, brief: bool) -> Content:
     """Returns the latencies of the last turn and of all turns; `brief` for a narrow screen."""
     if view.last is None:
-        nothing = Content.styled("no turn has been answered yet", "$soft")
+        nothing = Content.styled(_without_latency(view.typed_turns), "$soft")
         return Content("\n").join([nothing, *failures(view.latencies)])
     bar = waterfall(view.last, cells, colours)
     names = legend(view.last, cells, colours)
@@ -194,6 +196,14 @@ def latency(view: View, cells: int, colours: Mapping[Stage, str] | None, *, brie
         under = band(view.last, cells)
         lines = [headline(view.last), bar, *([under] if under else []), *names, Content(""), *so_far]
     return Content("\n").join(lines)
+
+
+def _without_latency(typed_turns: int) -> str:
+    """Returns why no latency is shown."""
+    if not typed_turns:
+        return "no turn has been answered yet"
+    turns = "turn" if typed_turns == 1 else "turns"
+    return f"{typed_turns} typed {turns}; typed turns have no response latency"
 
 
 def engines(view: View, cells: int, *, brief: bool) -> Content:
@@ -249,11 +259,18 @@ def _row(name: str, value: Content, cells: int) -> Content:
 
 def keys(status: Status | None, cells: int) -> Content:
     """Returns the active keys in one line of at most `cells`. Leaves out the least important if it is narrow."""
+    if status is not None and status.typing:
+        return _fitted({"enter": "send", "/help": "commands", "esc": "interrupt", "ctrl+c": "quit"}, cells)
     named = {"m": "open mic" if status is not None and status.muted else "mute", "esc": "interrupt"}
     named |= {"r": "repeat", "t": "type", "d": "devices", "?": "help", "q": "quit"}
     if status is not None and status.mode == "push-to-talk":
         named = {"space": "done" if status.talking else "talk", **named}
-    for missed in ("", "r", "d", "t", "esc"):
+    return _fitted(named, cells)
+
+
+def _fitted(named: dict[str, str], cells: int) -> Content:
+    line = Content("")
+    for missed in ("", "r", "d", "t", "esc", "enter"):
         named.pop(missed, None)
         said = [Content.assemble((key, "bold $reply"), (f" {name}", "$soft")) for key, name in named.items()]
         line = Content("  ").join(said)

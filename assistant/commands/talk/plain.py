@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 from rich.console import Console
 
 from assistant.commands.demo_screen import summary
-from assistant.commands.talk.blocks import ReplyBlocks
+from assistant.commands.talk.blocks import ReadableText, ReplyBlocks
 from assistant.commands.talk.controls import NOT_YET, Controls, Status
 from assistant.commands.talk.pipe import LineWriter, lines_of, standard_input
 from assistant.commands.talk.resumed import Resumed
@@ -114,6 +114,7 @@ class TalkPlain:
         self._note = note
         self._start_s = start_s
         self._blocks, self._spoken = ReplyBlocks(), True  # code and tables of the reply; whether it is spoken
+        self._readable, self._unprinted = ReadableText(), ""  # of a reply that is not spoken
         self._held_back: list[str] | None = []  # lines of the start; None once they are written
         self._began = False
         self._over = asyncio.Event()
@@ -127,6 +128,8 @@ class TalkPlain:
         """Prints one event of the conversation; interim words are not printed."""
         if not isinstance(event, Problem):
             self._begin()
+        if isinstance(event, ReplyStarted | ReplySent | ReplyStopped):
+            self._finish_text()
         match event:
             case UserTurnCommitted() if event.text and not _is_printed(event):
                 self._print("you", f"{event.text} (roughly)" if event.low_confidence else event.text)
@@ -137,9 +140,7 @@ class TalkPlain:
             case ReplySent():
                 self._print_blocks()
             case ChunkSpoken():
-                if not self._spoken:
-                    self._blocks.add(event.text)
-                self._print("repartee", event.text)
+                self._print_chunk(event.text)
             case ReplyStopped() if event.reason == "unheard":
                 self._print("repartee", f'(heard: "{event.heard}")' if event.heard else "(not heard)")
             case ReplyStopped() if event.heard_ms > 0:
@@ -224,9 +225,29 @@ class TalkPlain:
         for line in held:
             self._out.write(line)
 
+    def _print_chunk(self, text: str) -> None:
+        """Prints a chunk of the reply. Of a reply that is not spoken, prints each paragraph when it is complete."""
+        if self._spoken:
+            self._print("repartee", text)
+            return
+        self._blocks.add(text)
+        self._unprinted += self._readable.add(text)
+        *complete, self._unprinted = self._unprinted.split("\n\n")
+        self._print_paragraphs(complete)
+
+    def _finish_text(self) -> None:
+        """Prints the rest of a reply that is not spoken."""
+        rest, self._unprinted = self._unprinted + self._readable.finish(), ""
+        self._print_paragraphs(rest.split("\n\n"))
+
+    def _print_paragraphs(self, paragraphs: Sequence[str]) -> None:
+        for paragraph in paragraphs:
+            if paragraph.strip():
+                self._print("repartee", paragraph)
+
     def _print_blocks(self) -> None:
         """Prints the code and the tables of the reply."""
-        for block in self._blocks.blocks():
+        for block in self._blocks.blocks(links=not self._spoken):
             self._write(f"{block.title}:")
             for line in block.lines:
                 self._write(f"    {line}")

@@ -12,6 +12,7 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
+from textual.events import Key
 from textual.widgets import Input, Static
 
 from assistant.commands.demo_screen import COLOURS
@@ -35,7 +36,7 @@ from assistant.commands.talk.style import (
 )
 from assistant.commands.talk.transcript import TranscriptView
 from assistant.commands.talk.view import View
-from assistant.events import SessionEvent
+from assistant.events import Problem, SessionEvent
 from assistant.trace.latency import Stage
 
 if TYPE_CHECKING:
@@ -59,6 +60,10 @@ SIDE = ("latency", "engines", "sound")
 """Parts of the side panel; on a narrow screen they are below the transcript."""
 
 
+LETTER_ACTIONS = frozenset({"talk", "mute", "interrupt", "repeat", "type", "devices", "help", "shade", "quit_letter"})
+"""Actions of the printable keys. Without a microphone these keys are text."""
+
+
 class TalkScreen(App[None]):
     """Displays a conversation on the terminal. It only shows events and calls the controls.
 
@@ -79,6 +84,7 @@ class TalkScreen(App[None]):
         Binding("t,slash", "type", "type"),
         Binding("d", "devices", "devices"),
         Binding("question_mark", "help", "help"),
+        Binding("f1", "help_key", "help"),
         Binding("l", "shade", "light or dark"),
         Binding("up", "look(1)", "look back"),
         Binding("down", "look(-1)", "look forward"),
@@ -86,7 +92,7 @@ class TalkScreen(App[None]):
         Binding("pagedown", "look(-8)", "look forward"),
         Binding("home", "look_at(False)", "the beginning"),
         Binding("end", "look_at(True)", "the end"),
-        Binding("q", "quit", "quit"),
+        Binding("q", "quit_letter", "quit"),
         Binding("ctrl+c,ctrl+q", "quit", "quit", priority=True),
     ]
 
@@ -120,7 +126,11 @@ class TalkScreen(App[None]):
         }
         self._transcript = TranscriptView()
         self._line = Input(
-            id="line", placeholder="type; enter sends, escape cancels", max_length=LINE_CHARS, disabled=True
+            id="line",
+            placeholder="type; enter sends, escape cancels",
+            max_length=LINE_CHARS,
+            disabled=True,
+            select_on_focus=False,
         )
         for theme in THEMES.values():
             self.register_theme(theme)
@@ -187,6 +197,7 @@ class TalkScreen(App[None]):
     def _poll(self) -> None:
         before, status = self.view.status, self._controls.status()
         self.view.set_status(status)
+        self._open_or_close_line(before, status)
         self._draw_levels(status)
         if before is None or _without_levels(before) != _without_levels(status):
             self._draw()
@@ -234,6 +245,29 @@ class TalkScreen(App[None]):
 
     # Keys ----------------------------------------------------------------------------------------------------
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Disables the printable keys where they are text."""
+        return not (action in LETTER_ACTIONS and self._controls.status().typing)
+
+    def on_key(self, event: Key) -> None:
+        """Begins a text with a letter that came before the input line was open, if letters are text."""
+        if self._controls.status().typing and event.is_printable and len(self.screen_stack) == 1:
+            self._begin_text(event.character or "")
+
+    def _begin_text(self, letter: str) -> None:
+        if self._controls.status().typing or not self._line.disabled:
+            self.action_type()
+            self._line.insert_text_at_cursor(letter)
+        elif letter in {"t", "/"}:  # the help was open, which this key has closed
+            self.action_type()
+
+    def _open_or_close_line(self, before: Status | None, status: Status) -> None:
+        """Keeps the input line open without a microphone. When there is one, closes it unless a text was begun."""
+        if self._loaded and status.typing and self._line.disabled:
+            self.action_type()
+        elif before is not None and before.typing and not status.typing and not self._line.value:
+            self._close_line()
+
     def action_talk(self) -> None:
         """Starts or ends push-to-talk."""
         status = self._controls.status()
@@ -258,7 +292,7 @@ class TalkScreen(App[None]):
 
     def action_leave(self) -> None:
         """Closes the input line; if it is not open, stops the reply."""
-        if self._line.disabled:
+        if self._line.disabled or (self._controls.status().typing and not self._line.value):
             self._controls.interrupt()
         else:
             self._close_line()
@@ -276,7 +310,9 @@ class TalkScreen(App[None]):
         """Sends the line to the assistant; closes an empty one."""
         text = event.value.strip()
         self._close_line()
-        if text:
+        if text.startswith("/"):
+            self._execute(text)
+        elif text:
             self.view.typed(text)
             self._transcript.look_at(end=True)
             self._controls.type(text)
@@ -284,8 +320,28 @@ class TalkScreen(App[None]):
 
     def _close_line(self) -> None:
         self._line.clear()
+        if self._controls.status().typing:
+            return
         self._line.disabled, self._line.display = True, False
         self.set_focus(None)
+
+    def _execute(self, command: str) -> None:
+        """Executes a typed command."""
+        actions: Mapping[str, Callable[[], None]] = {
+            "/mute": self.action_mute,
+            "/interrupt": self.action_interrupt,
+            "/repeat": self.action_repeat,
+            "/devices": self.action_devices,
+            "/shade": self.action_shade,
+            "/help": self.action_help,
+        }
+        if command == "/quit":
+            self._controls.quit()
+            self.exit()
+        elif command in actions:
+            actions[command]()
+        else:
+            self.show(Problem(f"there is no command {command}; /help lists the commands"))
 
     def action_devices(self) -> None:
         """Opens the list of devices."""
@@ -297,7 +353,11 @@ class TalkScreen(App[None]):
 
     def action_help(self) -> None:
         """Opens the help."""
-        self.push_screen(Help())
+        self.push_screen(Help(self._begin_text, typing=self._controls.status().typing))
+
+    def action_help_key(self) -> None:
+        """Opens the help with a key that is never text."""
+        self.action_help()
 
     def action_shade(self) -> None:
         """Switches between light and dark, unless colours are off."""
@@ -318,6 +378,10 @@ class TalkScreen(App[None]):
         """Ends the conversation and closes the screen."""
         self._controls.quit()
         self.exit()
+
+    async def action_quit_letter(self) -> None:
+        """Ends the conversation with a letter."""
+        await self.action_quit()
 
     def _now_s(self) -> float:
         return asyncio.get_running_loop().time()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING, Literal
 
-from assistant.commands.talk.blocks import ReplyBlocks
+from assistant.commands.talk.blocks import ReadableText, ReplyBlocks
 from assistant.commands.talk.controls import Status
 from assistant.commands.talk.resumed import Resumed
 from assistant.commands.talk.text import printable
@@ -81,6 +81,7 @@ class View:
         chosen: The engines loaded so far.
         last: The last turn with a known latency.
         latencies: Percentiles of the last turns; those that failed are on their own.
+        typed_turns: Number of answered turns that were typed, which have no response latency.
         troubles: Number of problems.
         trouble_at: Time of the last problem as text; "" before any.
         status: The last status; None before.
@@ -92,6 +93,7 @@ class View:
         self.chosen: tuple[EngineChoice, ...] = ()
         self.last: TurnRecord | None = None
         self.latencies = LatencySummary()
+        self.typed_turns = 0
         self.troubles = 0
         self.trouble_at = ""
         self.status: Status | None = None
@@ -106,6 +108,7 @@ class View:
         self._words = ReplyWords()
         self._passages: list[int] = []  # entries of the reply
         self._blocks = ReplyBlocks()  # its code and tables, until they are shown
+        self._readable = ReadableText()  # its text, if it is not spoken
         # the highlighted word, and the number of passages at that time
         self._highlighted: tuple[HighlightedWord | None, int] = (None, 0)
 
@@ -218,6 +221,7 @@ class View:
             case MarkupWritten() if event.reply == self._reply:
                 self._blocks.add(event.text)
             case ReplySent() if event.reply == self._reply:
+                self._finish_text()
                 if event.incomplete:
                     self._mark_reply(f"stopped early: {printable(event.incomplete, MAX_CHARS)}")
                 self._show_blocks()
@@ -230,10 +234,11 @@ class View:
         self._highlight(None)
         self._reply, self._spoken = reply, spoken
         self._words, self._passages, self._blocks = ReplyWords(), [], ReplyBlocks()
+        self._readable = ReadableText()
 
     def _show_blocks(self) -> None:
         """Appends the code and the tables of the reply, once."""
-        for block in self._blocks.blocks():
+        for block in self._blocks.blocks(links=not self._spoken):
             text = "\n".join((f"{block.title}:", *(f"  {line}" for line in block.lines)))
             self._append(Entry(next(self._keys), "repartee", text, first=False))
         self._blocks = ReplyBlocks()
@@ -241,9 +246,19 @@ class View:
     def _add_chunk(self, event: ChunkSpoken) -> None:
         if event.reply != self._reply:
             self._begin_reply(event.reply, spoken=True)
-        if not self._spoken:
+        if self._spoken:
+            self._add_text(event.text)
+        else:
             self._blocks.add(event.text)
-        self._words.add(event.text, spaced=self._spoken)
+            self._add_text(self._readable.add(event.text))
+
+    def _finish_text(self) -> None:
+        """Shows the rest of a reply that is not spoken."""
+        if not self._spoken and (rest := self._readable.finish()):
+            self._add_text(rest)
+
+    def _add_text(self, added: str) -> None:
+        self._words.add(added, spaced=self._spoken)
         texts = self._words.passages
         if self._passages:
             self._change(self._passages[-1], text=texts[len(self._passages) - 1])
@@ -274,13 +289,14 @@ class View:
 
     def _stop_reply(self, event: ReplyStopped) -> None:
         self._highlight(None)
+        self._finish_text()
         if not event.heard and event.reason == "went on":
             for key in self._passages:  # nothing of it was played
                 self._remove(key)
         else:
             passage, at = self._words.unheard_position(event.heard)
             for index, key in enumerate(self._passages):
-                if index >= passage:
+                if self._spoken and index >= passage:  # shown text counts as heard
                     self._change(key, unheard_from=at if index == passage else 0)
             self._mark_reply("not heard" if event.reason == "unheard" else "interrupted")
             self._show_blocks()
@@ -292,6 +308,12 @@ class View:
     def _finish(self, record: TurnRecord, at: str) -> None:
         if record.response_latency_ms is not None:
             self.last = record
+        elif (
+            record.no_latency_reason == "requested"
+            and record.outcome in {"answered", "interrupted"}
+            and not record.failed
+        ):
+            self.typed_turns += 1
         if record.failed or record.response_latency_ms is not None:
             self._turn_latencies.append(TurnLatency.of(record))
             self.latencies = latency_summary(self._turn_latencies)

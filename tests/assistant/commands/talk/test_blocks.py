@@ -66,6 +66,16 @@ def test_any_text_is_safe(text: str) -> None:
         assert all(line.isprintable() for line in (block.title, *block.lines))
 
 
+def test_links_follow_the_blocks_each_once() -> None:
+    blocks = ReplyBlocks()
+    blocks.add("[Goethe](https://a.example/Goethe_(poet)) or [x](https://b.example/x). See https://b.example/x.\n")
+    blocks.add("```\nhttps://c.example\n```\n")
+    assert blocks.blocks() == (ShownBlock("code", ("https://c.example",)),)
+    assert blocks.blocks(links=True)[1:] == (
+        ShownBlock("links", ("https://a.example/Goethe_(poet)", "https://b.example/x")),
+    )
+
+
 # ---- on the screen ----
 
 
@@ -93,3 +103,30 @@ def test_blocks_follow_the_words_of_the_reply() -> None:
 def test_blocks_of_an_interrupted_reply_are_shown() -> None:
     stopped = ReplyStopped(REPLY, "Here", 100.0, "voice")
     assert shown(*SAID, stopped) == ["Here is the Python code. Done.", "code (python):\n  print(1)"]
+
+
+WRITTEN = (
+    "Sure! A **short** answer:\n\n1. The *first* point.\n2. `code` in text.\n\n```python\nprint(1)\n```\n\n"
+    "| a | b |\n|---|---|\n| 1 | 2 |\n\nMore: [this page](https://example.org)."
+)
+READABLE = ["Sure! A short answer:", "1. The first point.", "2. code in text.", "More: this page."]
+BELOW = ["code (python):", "print(1)", "table:", "a  b", "─  ─", "1  2", "links:", "https://example.org"]
+
+
+def test_reply_that_is_not_spoken_is_shown_without_markup_and_its_code_once() -> None:
+    view = View()
+    view.apply(ReplyStarted(REPLY, ItemId("a"), spoken=False), "12:00")
+    for char in WRITTEN:
+        view.apply(ChunkSpoken(REPLY, char), "12:00")
+    view.apply(ReplySent(REPLY, WRITTEN, None, None, None, None), "12:00")
+    text, *below = [entry.text for entry in view.entries]
+    assert text == " ".join(READABLE)
+    assert [line.strip() for block in below for line in block.splitlines()] == BELOW
+
+
+def test_stopped_reply_that_is_not_spoken_shows_all_that_was_written() -> None:
+    view = View()
+    view.apply(ReplyStarted(REPLY, ItemId("a"), spoken=False), "12:00")
+    view.apply(ChunkSpoken(REPLY, "A **short** an"), "12:00")
+    view.apply(ReplyStopped(REPLY, "A **short** an", 0.0, "client"), "12:00")
+    assert [(entry.text, entry.unheard_from) for entry in view.entries] == [("A short an", None)]

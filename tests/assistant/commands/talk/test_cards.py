@@ -47,6 +47,21 @@ def test_without_any_device_replies_are_text(monkeypatch: pytest.MonkeyPatch) ->
     assert found.ready
 
 
+def test_without_a_microphone_letters_are_text_until_one_opens(monkeypatch: pytest.MonkeyPatch) -> None:
+    talker: Any = SimpleNamespace(floor="listening", key_held=False, endpoint="", played_ms=None, counts=dict)
+    found = opened(monkeypatch)
+    controls = TalkControls("open", "", muted=True)
+    assert controls.status().typing  # not known yet
+    controls.lacking = frozenset({"output"})
+    assert not controls.status().typing
+    controls.cards, controls.talker = found, talker
+    assert (controls.status().typing, controls.status().floor) == (True, "typing")
+    controls.muted = False  # `/mute`, but there is still none
+    assert (controls.status().typing, controls.status().floor) == (True, "typing")
+    found._was_open.add("input")
+    assert (controls.status().typing, controls.status().floor) == (False, "listening")
+
+
 def test_named_device_that_is_missing_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DeviceError, match='no microphone is called "studio"'):
         opened(monkeypatch, MICROPHONE, LOUDSPEAKER, name="studio")

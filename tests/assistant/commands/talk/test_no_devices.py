@@ -14,9 +14,13 @@ def test_typed_text_is_answered_in_text(tmp_path: Path) -> None:
         pytest.skip("this machine has a sound card")
     with talking(tmp_path, {**os.environ, "PULSE_SERVER": "unix:/nonexistent"}) as app:
         app.say("what is two plus two")  # before everything is ready
-        app.until("repartee: ", within_s=100)
+        app.say("what is two plus three")
+        app.until("repartee: ", within_s=100, count=2)
         app.say("/quit")
         app.ends_within_s(30)
     assert any("no microphone was found" in line and "replies are shown as text" in line for line in app.lines)
-    assert [line for line in app.lines if line.startswith("repartee: ")] == ["repartee: That's four."]
-    assert [record["outcome"] for record in app.records()] == ["answered"]
+    assert [line for line in app.lines if line.startswith("repartee: ")] == [
+        "repartee: That's four.",
+        "repartee: That's five.",
+    ]
+    assert [record["outcome"] for record in app.records()] == ["answered", "answered"]

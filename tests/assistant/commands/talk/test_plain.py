@@ -15,7 +15,16 @@ from assistant.commands.talk.controls import NOT_YET, Status
 from assistant.commands.talk.pipe import LINE_CHARS, MAX_LINES, LineWriter, lines_of
 from assistant.commands.talk.plain import TalkPlain, screen_problem
 from assistant.commands.talk.resumed import Resumed
-from assistant.events import ChunkSpoken, InterimWords, Problem, ReplyStopped, TurnFinished, UserTurnCommitted
+from assistant.events import (
+    ChunkSpoken,
+    InterimWords,
+    Problem,
+    ReplySent,
+    ReplyStarted,
+    ReplyStopped,
+    TurnFinished,
+    UserTurnCommitted,
+)
 from assistant.history.items import ItemId, UserMessage
 from assistant.trace.record import Outcome
 from assistant.turns.events import ReplyId
@@ -95,6 +104,26 @@ def test_text_is_made_printable_and_interim_words_omitted() -> None:
     printed, _ = talked("", converse)
     assert printed[:3] == ["you: [2Jhi there (roughly)", "repartee: [bold]a[/]", "repartee: (interrupted)"]
     assert printed[3:5] == ['repartee: (heard: "a")', "repartee: (not heard)"]
+
+
+def test_reply_that_is_not_spoken_is_printed_in_paragraphs_without_markup() -> None:
+    def converse(plain: TalkPlain) -> None:
+        plain.show(ReplyStarted(ReplyId(1, 1), ItemId("a"), spoken=False))
+        for char in WRITTEN:
+            plain.show(ChunkSpoken(ReplyId(1, 1), char))
+        plain.show(ReplySent(ReplyId(1, 1), WRITTEN, None, None, None, None))
+
+    printed, _ = talked("", converse)
+    lines = [line.strip() for line in printed]
+    assert lines[: len(READABLE) + len(BELOW)] == [*(f"repartee: {text}" for text in READABLE), *BELOW]
+
+
+WRITTEN = (
+    "Sure! A **short** answer:\n\n1. The *first* point.\n\n```python\nprint(1)\n```\n\n"
+    "More: [this page](https://example.org)."
+)
+READABLE = ["Sure! A short answer:", "1. The first point.", "More: this page."]
+BELOW = ["code (python):", "print(1)", "links:", "https://example.org"]
 
 
 def test_commands_call_the_controls() -> None:
@@ -185,8 +214,8 @@ def test_end_names_only_engines_in_place_of_others() -> None:
     [
         ([], "no turn was answered: no words were recognized"),
         (["no words"], "no turn was answered: no words were recognized"),
-        (["answered"], "1 turn was answered, none with a response latency (requested)"),
-        (["answered", "interrupted"], "2 turns were answered, none with a response latency (requested)"),
+        (["answered"], "1 typed turn was answered; typed turns have no response latency"),
+        (["answered", "interrupted"], "2 typed turns were answered; typed turns have no response latency"),
     ],
     ids=["no turns", "turn without words", "one answered", "two answered"],
 )

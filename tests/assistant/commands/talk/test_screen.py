@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Input
+from textual.widgets import Input, Static
 
 from assistant.commands.talk.controls import Status
+from assistant.commands.talk.dialogs import Help
 from assistant.commands.talk.held_key import REPEATS_WITHIN_S
 from assistant.commands.talk.letters import big
 from assistant.commands.talk.screen import STAGE_COLOURS, TalkScreen
@@ -24,6 +25,7 @@ from bench.talk_picture import CONVERSATION, ENGINES, STATUS, WORD_MS, ScriptedC
 
 Use = Callable[[TalkScreen, Pilot[None], ScriptedControls], Coroutine[Any, Any, None]]
 
+TYPING = replace(STATUS, floor="typing", typing=True, muted=True, input="none was found")
 TALKING = replace(STATUS, mode="push-to-talk")
 NASTY = "\x1b[2J\x1b[31mred [bold]not markup[/bold] \u202eשלום עולם 日本語 " + "漢字" * 40 + " e" + "\u0301" * 30
 
@@ -254,6 +256,7 @@ def test_hints_are_shown_as_text() -> None:
             "press space again": replace(TALKING, floor="hearing", talking=True),
             "the microphone is closed; press space, then speak": replace(TALKING, floor="closed"),
             'say "hey computer"': replace(STATUS, floor="asleep", mode="wake", wake_phrase="hey computer"),
+            "no microphone: type and press enter; /help lists the commands": TYPING,
             "m opens it": replace(STATUS, floor="muted", muted=True),
         }
         for words, status in said.items():
@@ -329,6 +332,86 @@ def test_typed_words_are_shown_at_once() -> None:
         await pilot.pause(0.15)
         assert any("hey  (typed)" in line for line in lines(screen))
         assert screen.query_one(Input).value == ""
+
+    with_screen(use)
+
+
+@pytest.mark.parametrize(
+    ("keys", "done"),
+    [
+        (["q", "space", "m", "question_mark", "d", "enter", "r", "enter"], [("type", "q m?d"), ("type", "r")]),
+        (["slash", *"mute", "enter"], [("mute", False)]),
+        (["slash", *"repeat", "enter", *"hi", "enter"], [("repeat",), ("type", "hi")]),
+        (["slash", *"quit", "enter"], [("quit",)]),
+        (["slash", *"nothing", "enter"], []),
+        ([*"hi", "escape", "enter"], []),
+        (["escape"], [("interrupt",)]),
+        (["f1", *"quit", "enter"], [("type", "quit")]),
+        (["slash", *"help", "enter", "f1", *"hi", "enter"], [("type", "hi")]),
+        ([*"hi", "ctrl+c"], [("quit",)]),
+    ],
+    ids=[
+        "letters are text",
+        "mute",
+        "repeat, then text",
+        "quit",
+        "unknown command",
+        "escape empties the line",
+        "escape interrupts",
+        "help does not swallow text",
+        "help opens and closes",
+        "ctrl-c",
+    ],
+)
+def test_without_a_microphone_letters_are_text(keys: list[str], done: list[tuple[object, ...]]) -> None:
+    assert pressing(*keys, status=TYPING) == done
+
+
+def test_without_a_microphone_letters_are_text_while_engines_load() -> None:
+    async def run() -> None:
+        controls = ScriptedControls(replace(STATUS, floor="starting", typing=True))
+        screen = TalkScreen(controls, clock=lambda: "14:10:07", environ={})
+        async with screen.run_test(size=(120, 40)) as pilot:
+            await pilot.press("r", "q", "question_mark", "enter")
+            assert controls.done == [("type", "rq?")]
+
+    asyncio.run(run())
+
+
+def test_input_line_follows_the_microphone() -> None:
+    async def use(screen: TalkScreen, pilot: Pilot[None], controls: ScriptedControls) -> None:
+        assert screen.query_one(Input).has_focus
+        assert "/help commands" in "\n".join(lines(screen))
+        controls.now = STATUS
+        await pilot.pause(0.25)
+        await pilot.press("r")
+        assert controls.done == [("repeat",)]
+
+    with_screen(use, TYPING)
+
+
+@pytest.mark.parametrize(
+    ("keys", "done"),
+    [
+        (["t", *"why", "question_mark", "enter"], [("type", "why?")]),
+        (["question_mark", "t", *"hi", "enter"], [("type", "hi")]),
+        (["question_mark", "m", "r"], [("repeat",)]),
+        (["t", "slash", *"mute", "enter", "m"], [("mute", True), ("mute", True)]),
+    ],
+    ids=["question mark in a text", "t in the help", "other letter in the help", "command"],
+)
+def test_help_and_commands_with_a_microphone(keys: list[str], done: list[tuple[object, ...]]) -> None:
+    assert pressing(*keys) == done
+
+
+def test_help_lists_keys_and_commands() -> None:
+    async def use(screen: TalkScreen, pilot: Pilot[None], _controls: ScriptedControls) -> None:
+        await pilot.press("question_mark")
+        await pilot.pause(0.1)
+        assert isinstance(screen.screen, Help)
+        shown = str(screen.screen.query_one(Static).render())
+        assert "/mute" in shown
+        assert "push-to-talk" in shown
 
     with_screen(use)
 

@@ -186,6 +186,14 @@ def test_failed_turn_is_reported_but_not_one_without_words() -> None:
     assert latency(view, 60, None, brief=False).plain == "no turn has been answered yet\n1 failed"
 
 
+def test_typed_turns_are_counted_where_the_latency_would_be() -> None:
+    typed = replace(record(1, {}), no_latency_reason="requested")
+    view = told(TurnFinished(typed))
+    assert latency(view, 60, None, brief=False).plain == "1 typed turn; typed turns have no response latency"
+    view = told(TurnFinished(typed), TurnFinished(replace(typed, turn=2)))
+    assert latency(view, 60, None, brief=True).plain == "2 typed turns; typed turns have no response latency"
+
+
 @pytest.mark.parametrize("brief", [True, False])
 def test_screen_has_no_percentiles_of_failed_turns_only(brief: bool) -> None:
     view = told(TurnFinished(replace(record(1, {"endpoint_wait": 300.0}), error="the endpoint failed")))
