@@ -193,11 +193,27 @@ def test_who_answers_is_written_with_a_key_only_on_request(browser: Browser, set
         press(page, "Next")
         page.wait_for_selector("#first-run :text('4 of 4')")
         assert setup.settings.llm.endpoints[0].headers.values == {"Authorization": f"Bearer {KEY}"}
-        press(page, "Next")
+        press(page, "Done")
+        assert page.inner_text("#first-run-title") != "Ready"
         shown = page.inner_text("#first-run .body")
         assert f"Written to {setup.file}, readable by you only:" in shown
         assert "The server uses this after a restart: stop and start repartee serve." in shown
+        assert "Then press Start conversation" in shown
         assert KEY not in page.content()
+
+
+def test_steps_that_are_opened_again_still_ask_for_the_restart(browser: Browser, setup: Setup) -> None:
+    with opened(browser, setup) as page:
+        go_to(page, 3)
+        page.click("#first-run label:has-text('Groq, a cloud: its key is in GROQ_API_KEY')")
+        press(page, "Next")
+        page.wait_for_selector("#first-run :text('4 of 4')")
+        page.reload()
+        page.wait_for_selector("#first-run[open]")
+        go_to(page, 4)
+        press(page, "Skip")
+        assert page.inner_text("#first-run-title") == "One more step"
+        assert "after a restart" in page.inner_text("#first-run .restart")
 
 
 async def _end(service: AbstractAsyncContextManager[llm_server.Server]) -> None:
@@ -255,7 +271,7 @@ def test_conversations_are_kept_only_on_request(browser: Browser, setup: Setup) 
         go_to(page, 4)
         assert page.input_value("#first-run input:checked") == "no"
         page.click("#first-run label:has-text('In this browser only')")
-        press(page, "Next")
+        press(page, "Done")
         assert step(page) == "Done"
         assert stored(page, "repartee.keep") == "browser"
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from page_browser import chromium, wait_until
 from playwright.sync_api import Browser, Page
-from scripted_server import Reply, Script, Server, serving
+from scripted_server import SETTINGS, Reply, Script, Server, serving
 
 pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(180)]
 
@@ -125,7 +125,10 @@ def test_start_without_server_shows_notice_and_cleans_up(page: Page) -> None:
         page.goto(server.url)
     for attempt in (1, 2):
         page.click("#start")
-        assert "could not be reached" in notice(page, "unreachable")
+        words = notice(page, "unreachable")
+        assert "could not be reached" in words
+        assert "then try again." in words
+        assert "worklet" not in words
         wait_until(page, lambda: page.get_attribute("body", "data-phase") == "idle", "an end of the start")
         assert page.evaluate("made.map((context) => context.state)") == ["closed"] * attempt
     assert page.locator(".notice").count() == 1
@@ -133,6 +136,32 @@ def test_start_without_server_shows_notice_and_cleans_up(page: Page) -> None:
         page.click(".notice[data-problem=unreachable] button.small >> nth=0")
         page.wait_for_selector("body[data-phase=listening]")
     assert page.locator(".notice[data-problem=unreachable]").count() == 0
+
+
+def test_conversation_stays_while_the_server_loads_and_the_wait_is_no_latency(page: Page, server: Server) -> None:
+    server.script.settings = {**SETTINGS, "answers": {**SETTINGS["answers"], "name": "first", "kind": "model"}}
+    open_and_start(page, server)
+    page.wait_for_selector("body[data-phase=listening]")
+    page.fill("#text-input", "are you there")
+    page.press("#text-input", "Enter")
+    page.wait_for_selector("body[data-phase=speaking]")
+    wait_until(page, lambda: "as you wish" in page.inner_text("#transcript"), "the reply")
+    server.script.close_with = ("server_loading", 1013)
+    server.script.settings = {**SETTINGS, "answers": {**SETTINGS["answers"], "name": "second", "kind": "model"}}
+    page.reload()
+    wait_until(page, lambda: page.inner_text("#start-label") == "Continue conversation", "the conversation")
+    before = page.inner_text("#transcript")
+    assert "are you there" in before
+    page.fill("#text-input", "and now")
+    page.press("#text-input", "Enter")
+    notice(page, "loading")
+    assert page.inner_text("#transcript") == before
+    server.script.settings = {**SETTINGS, "answers": {**SETTINGS["answers"], "name": "third", "kind": "model"}}
+    server.script.close_with = None
+    wait_until(page, lambda: "and now" in page.inner_text("#transcript"), "the message")
+    wait_until(page, lambda: page.evaluate("repartee.turns.all.at(-1)?.leaves_s > 0"), "a reply")
+    assert page.evaluate("repartee.turns.all.at(-1).typed_ms") is None
+    wait_until(page, lambda: "third" in page.inner_text("#answers .name"), "the new settings")
 
 
 def test_missing_audio_support_is_shown_until_next_start(page: Page, server: Server) -> None:
@@ -416,7 +445,7 @@ def test_restarting_server_shows_one_notice_at_a_time(page: Page) -> None:
     assert shown() == ["restarting"]
     script.close_with = ("server_loading", 1013)
     with serving(script, server.port):
-        notice(page, "loading")
+        assert notice(page, "loading").count("still loading its engines") == 1
         assert shown() == ["loading"]
         script.close_with = None
         page.wait_for_selector("body[data-phase=listening]")

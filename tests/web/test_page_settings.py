@@ -89,6 +89,14 @@ def test_without_choices_nothing_new_is_sent(page: Page, server: Server) -> None
     assert not {"endpoint", "words"} & set(session["repartee"])
 
 
+def test_nothing_stands_under_a_setting_that_is_the_servers(page: Page) -> None:
+    page.click("#settings-open")
+    assert page.is_hidden("[data-setting=speed] .setting-server")
+    page.fill("#setting-speed", "1.2")
+    assert page.is_visible("[data-setting=speed] .setting-server")
+    assert note_of(page, "speed") == "Your choice. Server: 1×."
+
+
 def test_choices_are_sent_and_stay_after_a_reload(page: Page, server: Server) -> None:
     page.click("#settings-open")
     page.select_option("#setting-language", "de")
@@ -138,6 +146,24 @@ def test_voice_of_another_language_is_not_kept(page: Page) -> None:
     assert page.input_value("#setting-voice") == ""
     texts = page.locator("#setting-voice option").all_text_contents()
     assert texts == ["Amy (US, medium) (server)", "espeak-ng (robotic)"]
+
+
+@pytest.mark.parametrize("configured", [False, True], ids=["auto", "configured"])
+def test_only_voice_of_a_language_is_no_fallback(page: Page, server: Server, configured: bool) -> None:
+    voice = {"default": "espeak-ng", "configured": configured, "choices": [{"name": "espeak-ng", "language": ""}]}
+    server.script.settings = {**OFFERED, "voice": {**voice, "not_installed": {}}}
+    page.reload()
+    page.wait_for_selector("#answers:not([hidden])")
+    assert page.locator("#setting-voice option").all_text_contents() == ["espeak-ng (robotic)"]
+    fallback = """async () => {
+        const { drawEngines } = await import("/static/view/engines.js");
+        const { SettingsPanel } = await import("/static/settings/settings-panel.js");
+        const server = await (await fetch("/v1/repartee/settings")).json();
+        const settings = Object.create(SettingsPanel.prototype, { server: { value: server } });
+        drawEngines([{ stage: "tts", name: "espeak-ng", detail: "", why: "", fallback: true }], settings);
+        return !document.getElementById("fallback-engines").hidden;
+    }"""
+    assert page.evaluate(fallback) is configured
 
 
 def test_header_says_who_answers_and_follows_the_choice(page: Page) -> None:

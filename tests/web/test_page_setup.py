@@ -1,6 +1,7 @@
 """The first steps over HTTP: what they report and write, and who may not use them."""
 
 import asyncio
+import socket
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,6 +98,7 @@ def test_answers_are_written_and_need_a_restart(tmp_path: Path) -> None:
         assert saved["changed"] == ['assistant.language = "de"', "LLM endpoint openai: m at https://api.openai.com/v1"]
         assert (saved["restart"], saved["private"], saved["file"]) == (True, False, str(asker.file))
         assert any("repartee models pull" in line for line in saved["missing"])
+        assert not any("text to speech" in line for line in saved["missing"])  # espeak-ng was chosen
         settings = asker.settings()
         assert settings.assistant.language == "de"
         assert settings.llm.endpoints[0].api_key_env == "OPENAI_API_KEY"
@@ -138,6 +140,17 @@ def test_service_is_asked_with_the_key_and_its_answer_is_cleaned(tmp_path: Path)
             assert refused.json()["problem"]
             assert KEY not in refused.text
         assert not asker.file.exists()
+
+    served(tmp_path, test)
+
+
+def test_address_where_nothing_listens_is_reported(tmp_path: Path) -> None:
+    async def test(asker: Asker) -> None:
+        with socket.socket() as unused:
+            unused.bind(("127.0.0.1", 0))
+            url = f"http://127.0.0.1:{unused.getsockname()[1]}/v1"
+            found = (await asker.ask("POST", TEST, {"answerer": "url", "url": url})).json()
+        assert found["problem"] == f"nothing answers at {url}: start the server, or check the address"
 
     served(tmp_path, test)
 

@@ -28,8 +28,8 @@ from assistant.commands.first_run.plan import (
     overridden,
     shown_values,
 )
-from assistant.commands.first_run.service import is_address, models_of, problem_of, without_key
-from assistant.commands.first_run.voices import LANGUAGE_CODE, installed_voices
+from assistant.commands.first_run.service import is_address, listed_models, problem_of, without_key
+from assistant.commands.first_run.voices import ESPEAK, LANGUAGE_CODE, installed_voices
 from assistant.config.edit import ConfigFile, file_to_edit
 from assistant.config.loading import ConfigError, Loaded
 from assistant.config.settings import Settings
@@ -43,6 +43,7 @@ from web.page_api.same_machine import why_not_same_machine
 from web.wire.fields import IDENTIFIER, Field, FieldError, Table, checked, text
 
 COMMAND = "repartee init"
+VOICE_PURPOSE = "text to speech"  # as in `assistant.models.needs.needed`
 _FOREIGN_KEY = (
     "the key in {} is only sent to the service that it belongs to: paste the key, or run `repartee endpoints add`"
 )
@@ -120,6 +121,7 @@ class PageSetup:
     _found: Sequence[FoundServer] = ()
     _found_at_s: float | None = None
     _saved: bool = False
+    _chose_espeak: bool = False  # so no other voice is missing
     _busy: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def get(self, request: Request, send: Send) -> None:
@@ -236,6 +238,8 @@ class PageSetup:
         """Writes the configuration. Raises ConfigError."""
         answers = await self._answers(wanted)
         change = await asyncio.to_thread(self._write, answers)
+        if answers.voice is not None:
+            self._chose_espeak = answers.voice.engine == ESPEAK
         if not change.is_empty:
             self.parts.settings = change.applied_to(self.parts.settings)
             self._saved = True
@@ -245,9 +249,14 @@ class PageSetup:
             "file": str(self.parts.file.path),
             "private": change.private,
             "restart": self._saved,
-            "missing": await asyncio.to_thread(missing_models, self.parts.settings),
+            "missing": await asyncio.to_thread(self._missing),
             "overridden": overridden(change.values, self.parts.origin),
         }
+
+    def _missing(self) -> list[str]:
+        """Returns what is left to download; reads the disk. A voice that was chosen needs no other."""
+        missing = missing_models(self.parts.settings)
+        return [one for one in missing if not (self._chose_espeak and one.startswith(f"{VOICE_PURPOSE}: "))]
 
     def _write(self, answers: Answers) -> Change:
         """Changes the file; reads and writes the disk. Raises ConfigError."""
@@ -264,20 +273,23 @@ class PageSetup:
         async with self._one():
             try:
                 answers = await self._answers(wanted)
-                found = await self._models(answers)
+                found, problem = await self._models(answers)
                 body: dict[str, object] = {"models": list(found), "model": "", "problem": "", "first_token_ms": None}
                 if model := answers.model or _default_model(answers, found):
                     body |= {"model": model, **await self._asked(replace(answers, model=model))}
+                elif problem:
+                    body["problem"] = without_key(problem, key)
             except ConfigError as error:
                 raise ApiError(400, "setup_refused", without_key(str(error), key)) from error
         await respond(request, JSONResponse(body), send)
 
-    async def _models(self, answers: Answers) -> tuple[str, ...]:
+    async def _models(self, answers: Answers) -> tuple[tuple[str, ...], str]:
+        """Returns the models to choose from, and why the service does not answer; "" if that is not known."""
         who = answers.answerer
         if who is None or not who.url:
-            return () if who is None else who.models
+            return () if who is None else who.models, ""
         key = answers.key or self.parts.environ.get(answers.variable) or None
-        return who.models if who.kind == "server" else await models_of(who.name, who.url, key)
+        return (who.models, "") if who.kind == "server" else await listed_models(who.name, who.url, key)
 
     async def _asked(self, answers: Answers) -> dict[str, object]:
         """Asks one short question. Raises ConfigError."""

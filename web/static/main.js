@@ -35,8 +35,11 @@ class Page {
   constructor() {
     this._audio = this._microphone = this._session = null;
     this._transcript = new TranscriptView();
+    this._connections = 0; // attempts: after each, the server may be another
+    this._serverOf = 0; // the attempt whose server's settings were read
     this._starting = null; // a unique object for every start
     this._typed = false; // whether the conversation was started by typing, so that no microphone was asked for
+    this._showsPast = false; // whether the conversation to be continued is shown until the server answers
     this._queuedText = null; // typed before there is a connection
     this._turns = new TurnLog();
     this._notices = new Notices((action) => this._runAction(action));
@@ -100,7 +103,8 @@ class Page {
       await this._open(isCurrent);
     } catch (error) {
       if (!isCurrent()) return;
-      this._notices.problem(error instanceof WorkletLoadError ? "unreachable" : "no-sound", error.message);
+      if (error instanceof WorkletLoadError) this._notices.problem("unreachable");
+      else this._notices.problem("no-sound", error.message);
       await this._stop();
     } finally {
       if (isCurrent()) this._starting = null;
@@ -143,9 +147,11 @@ class Page {
     this._session.pushToTalk.enabled = preferences().pushToTalk;
     this._session.setWakePhrase(chosenPhrase());
     this._session.muted = this._typed;
+    this._connections++;
     this._settings.startSession();
     this._session.withChoices = (session) => this._settings.withChoices(session);
-    this._transcript.start(this._session.conversation);
+    this._showsPast ||= this._history.continues && this._transcript.hasLines;
+    if (!this._showsPast) this._transcript.start(this._session.conversation);
     this._userLevel.clear();
     this._replyLevel.clear();
     this._watchSession(this._session);
@@ -174,7 +180,7 @@ class Page {
   async _stop() {
     const { _session: session, _microphone: microphone, _audio: audio } = this;
     this._session = this._microphone = this._audio = this._starting = this._queuedText = null;
-    this._typed = false;
+    this._typed = this._showsPast = false;
     for (const name of SESSION_PROBLEMS) this._notices.remove(name);
     session?.end();
     if (session) this._transcript.draw();
@@ -210,7 +216,12 @@ class Page {
     on("items", () => this._transcript.draw());
     on("turn", (turn) => this._turnChanged(turn));
     on("session", ({ repartee }) => {
-      drawEngines(repartee?.engines, this._settings.skillsAnswer);
+      if (this._showsPast) {
+        this._showsPast = false;
+        this._transcript.start(session.conversation);
+        this._transcript.draw();
+      }
+      this._drawEngines(repartee?.engines);
       for (const id of ["transcript", "text-input"]) byId(id).lang = repartee?.language ?? "";
       this._sendQueuedText();
     });
@@ -221,6 +232,16 @@ class Page {
     on("ended", () => this._stop());
     on("input-level", ({ level }) => this._addInputLevel(level));
     on("output-level", ({ level }) => this._replyLevel.add(level));
+  }
+
+  /** Draws the engines, and again with the settings of a server that may have been restarted. */
+  async _drawEngines(engines) {
+    const draw = () => drawEngines(engines, this._settings);
+    draw();
+    if (this._serverOf === this._connections) return;
+    this._serverOf = this._connections;
+    await this._settings.load();
+    draw();
   }
 
   _addInputLevel(level) {
@@ -247,6 +268,8 @@ class Page {
       storeToken("");
       this._askForToken(refused);
     }
+    if (this._queuedText) this._queuedText.enteredMs = null; // the wait for the server is no latency
+    this._connections++;
     this._notices.problem(problem, message);
   }
 

@@ -6,7 +6,7 @@ from assistant.commands.llm_endpoints.probe import measure_endpoint
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.keys import has_host
 from assistant.config.settings import Settings
-from llm.errors import LlmError
+from llm.errors import LlmError, LlmUnreachable
 from llm.listing import ask
 
 ASK_TIMEOUT_S = 3.0
@@ -15,11 +15,18 @@ _MIN_KEY_CHARS = 4
 
 async def models_of(name: str, url: str, key: str | None) -> tuple[str, ...]:
     """Returns the chat models that a service lists; none if it does not."""
+    return (await listed_models(name, url, key))[0]
+
+
+async def listed_models(name: str, url: str, key: str | None) -> tuple[tuple[str, ...], str]:
+    """Returns the chat models that a service lists, and why it does not answer; "" if it does."""
     try:
         listing = await ask(name, url, api_key=key, timeout_s=ASK_TIMEOUT_S)
+    except LlmUnreachable:
+        return (), f"nothing answers at {url}: start the server, or check the address"
     except (LlmError, ValueError):
-        return ()
-    return () if listing.models is None else listing.models.chat
+        return (), ""
+    return (() if listing.models is None else listing.models.chat), ""
 
 
 async def problem_of(

@@ -43,6 +43,7 @@ export class FirstRun {
     if (this._dialog.open || (unasked && (!offer?.authorized || document.body.dataset.phase !== "idle"))) return;
     this._saved = null;
     this._changed = [];
+    this._awaitsRestart = Boolean(offer?.restart); // something was saved before, and the server still runs
     const context = { choices: this._choices, offer: offer ?? { writable: false }, report: (saved) => this._report(saved) };
     this._steps = [new VoiceStep(context), new MicrophoneStep(), new AnswererStep(context), new KeepStep()];
     this._build();
@@ -87,11 +88,11 @@ export class FirstRun {
     const step = this._steps[at];
     const isLast = step === undefined;
     this._progress.textContent = isLast ? "Done" : `First steps · ${at + 1} of ${this._steps.length}`;
-    this._heading.textContent = isLast ? "Ready" : step.title;
+    this._heading.textContent = isLast ? this._summaryTitle : step.title;
     this._body.replaceChildren(isLast ? this._makeSummary() : step.element);
     this._all.hidden = this._skip.hidden = isLast;
     this._back.hidden = at === 0;
-    this._next.textContent = isLast ? "Close" : "Next";
+    this._next.textContent = isLast ? "Close" : at === this._steps.length - 1 ? "Done" : "Next";
     this._heading.focus();
     step?.show();
   }
@@ -113,16 +114,27 @@ export class FirstRun {
     }
   }
 
+  get _needsRestart() {
+    return this._saved?.restart ?? this._awaitsRestart;
+  }
+
+  get _summaryTitle() {
+    const left = (this._needsRestart ? 1 : 0) + (this._saved?.missing.length ?? 0);
+    return left === 0 ? "Ready" : left === 1 ? "One more step" : `${left} more steps`;
+  }
+
   _makeSummary() {
-    const lines = [makeElement("p", { text: "Press Start conversation and speak, or type. You can open these steps again from the settings." })];
+    const lines = [];
     const saved = this._saved;
     if (saved && this._changed.length) {
       const changed = this._changed.map((text) => makeElement("li", {}, makeElement("code", { text })));
       lines.push(makeElement("p", { text: `Written to ${saved.file}${saved.private ? ", readable by you only" : ""}:` }), makeElement("ul", {}, ...changed));
     }
-    if (saved?.restart) lines.push(makeElement("p", { class: "restart", text: "The server uses this after a restart: stop and start repartee serve." }));
     for (const name of saved?.overridden ?? []) lines.push(makeElement("p", { text: `But the environment variable ${name} is set and replaces it.` }));
-    if (saved?.missing.length) lines.push(makeElement("p", { text: "Still missing:" }), makeElement("ul", {}, ...saved.missing.map((text) => makeElement("li", { text }))));
+    if (saved?.missing.length) lines.push(makeElement("p", { text: "Still missing where the server runs:" }), makeElement("ul", {}, ...saved.missing.map((text) => makeElement("li", { text }))));
+    if (this._needsRestart) lines.push(makeElement("p", { class: "restart", text: "The server uses this after a restart: stop and start repartee serve." }));
+    const first = this._needsRestart ? "Then press" : "Press";
+    lines.push(makeElement("p", { text: `${first} Start conversation and speak, or type. You can open these steps again from the settings.` }));
     return makeElement("div", { class: "step" }, ...lines);
   }
 

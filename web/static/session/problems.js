@@ -49,8 +49,8 @@ export const PROBLEMS = {
   },
   "unreachable": {
     what: "The server could not be reached.",
-    remedy: "Check that the server runs and that the network works, then press Start.",
-    action: "start",
+    remedy: "Check that the server runs and that the network works, then try again.",
+    action: "again",
   },
   "suspended": {
     what: "The browser has paused the sound.",

@@ -116,7 +116,7 @@ export class RealtimeSession extends EventTarget {
 
   /**
    * @param {string} text
-   * @param {number} enteredMs when it was entered, on the clock of performance.now()
+   * @param {number | null} enteredMs when it was entered, on the clock of performance.now(); null: it waited, so its latency is not measured
    * @returns {boolean} false if it cannot be sent now; then nothing was done
    */
   sendText(text, enteredMs = performance.now()) {
@@ -124,7 +124,7 @@ export class RealtimeSession extends EventTarget {
     this.interrupt();
     const content = [{ type: "input_text", text }];
     const sent = this.connection.send({ type: "conversation.item.create", item: { type: "message", role: "user", content } });
-    if (sent) this._requestReply(this.audio.context.currentTime - (performance.now() - enteredMs) / 1000);
+    if (sent) this._requestReply(enteredMs === null ? null : this.audio.context.currentTime - (performance.now() - enteredMs) / 1000);
     return sent;
   }
 

@@ -38,6 +38,7 @@ export class Row {
   draw(text, differs) {
     this._server.textContent = text;
     this._reset.hidden = !differs;
+    this._server.parentElement.hidden = !text && !differs;
     this.element.classList.toggle("differs", differs);
   }
 }

@@ -58,6 +58,15 @@ export class SettingsPanel {
     return this.server?.answers.kind === "skills" && !this.server.answers.problem;
   }
 
+  /** The name of the only voice for the server's language if none is configured; "" otherwise. */
+  get onlyVoice() {
+    if (!this.server || this.server.voice.configured) return "";
+    const own = this.server.language.default;
+    const names = new Set(this.server.voice.choices.filter(({ language }) => !language || language === own).map(({ name }) => name));
+    names.add(this.server.voice.default);
+    return names.size === 1 ? [...names][0] : "";
+  }
+
   /** Returns the English name of a language. */
   nameOf(code) {
     return this.server?.language.choices.find((one) => one.code === code)?.name ?? code;
@@ -210,7 +219,7 @@ export class SettingsPanel {
     setOptions(language.control, [{ value: "", text: `${named[own] ?? own} (server)` }, ...others], this.choices.get("language"));
     language.control.disabled = !others.length;
     const more = whyOne ? ` ${whyOne[0].toUpperCase()}${whyOne.slice(1)}` : "";
-    language.draw(this._serverValue("language", named[own] ?? own) + more, this._differs("language"));
+    language.draw((this._serverValue("language", named[own] ?? own) + more).trim(), this._differs("language"));
   }
 
   _drawVoice() {
@@ -219,12 +228,12 @@ export class SettingsPanel {
     const first = foreign ? "Best for this language" : `${voiceName(own)} (server)`;
     const others = this._voices().filter((name) => foreign || name !== own).map((name) => ({ value: name, text: voiceName(name) }));
     const { voice } = this._rows;
-    setOptions(voice.control, [{ value: "", text: first }, ...others], this.choices.get("voice"));
+    setOptions(voice.control, [{ value: "", text: others.length ? first : first.replace(" (server)", "") }, ...others], this.choices.get("voice"));
     voice.control.disabled = !others.length;
     const better = notInstalled?.[this._language()];
     const more = better ? ` A better voice for this language: repartee models pull ${better}` : "";
     const now = foreign && !this._differs("voice") ? `Now: ${voiceName(this._voices()[0] ?? own)}.` : this._serverValue("voice", voiceName(own));
-    voice.draw(now + more, this._differs("voice"));
+    voice.draw((now + more).trim(), this._differs("voice"));
   }
 
   _drawEndpoint() {
@@ -258,7 +267,7 @@ export class SettingsPanel {
     words.control.checked = this.choices.get("words") ?? this.server.words.default;
     words.control.disabled = !this.server.words.may_record && !words.control.checked;
     const never = this.server.words.may_record ? "" : " This server records no words.";
-    words.draw(this._serverValue("words", this.server.words.default ? "recorded" : "not recorded") + never, this._differs("words"));
+    words.draw((this._serverValue("words", this.server.words.default ? "recorded" : "not recorded") + never).trim(), this._differs("words"));
   }
 
   _drawSpeed(value) {
@@ -269,10 +278,9 @@ export class SettingsPanel {
     return this.choices.get(name) !== undefined;
   }
 
-  /** Says where the server's value comes from, and what it is if this browser has another. */
+  /** Says what the server's value is if this browser has another; "" if it has not: the control shows it. */
   _serverValue(name, value) {
-    const { configured } = this.server[name];
-    if (this._differs(name)) return `Your choice. Server: ${value}${configured ? ", from its configuration" : ""}.`;
-    return configured ? "From the server's configuration." : "The server's default.";
+    if (!this._differs(name)) return "";
+    return `Your choice. Server: ${value}${this.server[name].configured ? ", from its configuration" : ""}.`;
   }
 }

@@ -30,10 +30,12 @@ export function placeEngines() {
 
 /**
  * @param {{stage: string, name: string, detail: string, why: string, fallback: boolean}[]} engines
- * @param {boolean} skillsAnswer whether built-in skills answer because no language model is configured, which is no fallback
+ * @param {{skillsAnswer?: boolean, onlyVoice?: string}} expected what is no fallback. `skillsAnswer`: built-in skills answer because no
+ *   language model is configured; `onlyVoice`: the only voice to choose from; "" if there are several
  */
-export function drawEngines(engines = [], skillsAnswer = false) {
-  engines = engines.map((one) => ({ ...one, fallback: one.fallback && !(skillsAnswer && one.stage === "llm") }));
+export function drawEngines(engines = [], { skillsAnswer = false, onlyVoice = "" } = {}) {
+  const expected = ({ stage, name }) => (skillsAnswer && stage === "llm") || (stage === "tts" && name === onlyVoice);
+  engines = engines.map((one) => ({ ...one, fallback: one.fallback && !expected(one) }));
   engines.sort((a, b) => STAGE_ORDER.indexOf(a.stage) - STAGE_ORDER.indexOf(b.stage));
   const fallbacks = engines.filter(({ fallback }) => fallback).map(({ name }) => name);
   byId("engines").hidden = !engines.length;

@@ -3,7 +3,7 @@
 import { PROBLEMS } from "../session/problems.js";
 import { byId, makeElement } from "./dom.js";
 
-const ACTIONS = { reconnect: "Try now", microphone: "Try again", audio: "Resume", token: "Enter the token", start: "Start" };
+const ACTIONS = { reconnect: "Try now", microphone: "Try again", audio: "Resume", token: "Enter the token", start: "Start", again: "Try again" };
 const NOTE_MS = 8000;
 const MAX_NOTICES = 4;
 
@@ -23,7 +23,7 @@ export class Notices {
   problem(name, message = "") {
     const { what, remedy, action } = PROBLEMS[name];
     const texts = [makeElement("strong", { text: what }), makeElement("span", { text: remedy })];
-    if (message) texts.push(makeElement("span", { class: "details", text: message }));
+    if (message && !message.startsWith(what)) texts.push(makeElement("span", { class: "details", text: message }));
     this._show(name, "problem", texts, action);
   }
 
