@@ -152,6 +152,23 @@ def test_voice_can_be_heard_and_is_kept_in_browser_and_configuration(browser: Br
             assert "after a restart" in page.inner_text("#first-run .restart")
 
 
+def test_command_for_a_better_voice_can_be_copied(browser: Browser, setup: Setup) -> None:
+    def with_better_voice(route: Route) -> None:
+        answer = route.fetch()
+        body = answer.json()
+        body["voice"]["not_installed"] = {body["language"]["default"]: "en_US-joe-medium"}
+        route.fulfill(response=answer, json=body)
+
+    context = browser.new_context()
+    page = context.new_page()
+    page.add_init_script("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
+    page.route("**/v1/repartee/settings", with_better_voice)
+    page.goto(setup.server.url)
+    page.click("#first-run .hint button:text-is('Copy')")
+    wait_until(page, lambda: page.evaluate("window.copied") == "repartee models pull en_US-joe-medium", "the command")
+    context.close()
+
+
 def test_microphone_is_judged_in_words(browser: Browser, setup: Setup) -> None:
     with opened(browser, setup) as page:
         go_to(page, 2)

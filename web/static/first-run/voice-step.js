@@ -4,6 +4,22 @@ import { voiceName } from "../settings/voice-name.js";
 import { makeElement } from "../view/dom.js";
 import { ServerError, serverSettings, setup, voiceSample } from "./server.js";
 
+/** Returns a text, a command and a button that copies the command. */
+function commandParts(text, command) {
+  const code = makeElement("code", { text: command });
+  const copy = makeElement("button", { type: "button", class: "quiet small", text: "Copy" });
+  copy.onclick = async () => {
+    try {
+      await navigator.clipboard.writeText(command);
+      copy.textContent = "Copied";
+    } catch { // no permission, or the page is not secure
+      getSelection().selectAllChildren(code);
+      copy.textContent = "Selected";
+    }
+  };
+  return [text, code, " ", copy];
+}
+
 export class VoiceStep {
   title = "Language and voice";
 
@@ -12,6 +28,7 @@ export class VoiceStep {
     this._context = context;
     this._language = makeElement("select", { id: "first-run-language" });
     this._voices = makeElement("div", { class: "choices", role: "radiogroup", "aria-label": "Voice" });
+    this._better = makeElement("p", { class: "hint" });
     this._note = makeElement("p", { class: "hint" });
     this._status = makeElement("p", { class: "status", role: "status" });
     this._audio = null; // AudioContext, made by the first press of Listen
@@ -23,6 +40,7 @@ export class VoiceStep {
       { class: "step" },
       makeElement("label", { class: "field" }, makeElement("span", { text: "Language" }), this._language),
       this._voices,
+      this._better,
       this._note,
       this._status,
     );
@@ -78,8 +96,8 @@ export class VoiceStep {
     this._voices.replaceChildren(...voices.map(({ name }) => this._row(name, name === chosen)));
     const better = voice.not_installed?.[spoken];
     const skills = ["en", "de", "fr", "es"].includes(spoken) ? "" : "The built-in skills do not know this language: a language model has to answer. ";
-    const command = better ? `A better voice: run repartee models pull ${better} where the server runs. ` : "";
-    this._note.textContent = skills + command + (language.why_one ? `One language only: ${language.why_one}.` : "");
+    this._note.textContent = skills + (language.why_one ? `One language only: ${language.why_one}.` : "");
+    this._better.replaceChildren(...(better ? commandParts("A better voice, to run where the server runs: ", `repartee models pull ${better}`) : []));
   }
 
   _row(name, checked) {
