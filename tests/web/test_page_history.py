@@ -64,7 +64,6 @@ def say(page: Page, text: str) -> None:
     page.fill("#text-input", text)
     page.press("#text-input", "Enter")
     wait_until(page, lambda: shown(page)[-2:-1] == [text], "a reply")
-    page.wait_for_selector("body[data-phase=speaking]", timeout=20_000)
     page.wait_for_selector("body[data-phase=listening]", timeout=20_000)
     wait_until(page, lambda: tab_record(page)["messages"][-2:-1] == [tab_message(text)], "the copy of the tab")
 
@@ -82,7 +81,9 @@ def listed(page: Page) -> list[str]:
 
 
 def tab_record(page: Page) -> dict[str, Any]:
-    record: dict[str, Any] = json.loads(page.evaluate("sessionStorage.getItem('repartee.tab')"))
+    """Returns the copy of the conversation in the tab; without messages before it is written."""
+    stored = page.evaluate("sessionStorage.getItem('repartee.tab')")
+    record: dict[str, Any] = json.loads(stored) if stored else {"messages": []}
     return record
 
 
