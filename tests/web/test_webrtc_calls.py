@@ -3,6 +3,8 @@
 import asyncio
 import json
 import os
+import threading
+import time
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -322,6 +324,23 @@ def test_offers_that_arrive_slowly_do_not_block_calls(tmp_path: Path, monkeypatc
                 pass
             assert b" 408 " in await reader.readline()
             writer.close()
+
+    run(main)
+
+
+def test_call_waits_while_webrtc_is_being_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_call = webrtc_calls._make_call
+
+    def loaded_late() -> object:
+        if threading.current_thread() is not threading.main_thread():
+            time.sleep(0.7)
+        return make_call()
+
+    monkeypatch.setattr(webrtc_calls, "_make_call", loaded_late)
+
+    async def main() -> None:
+        async with session_server(loader(tmp_path)) as server, in_call(server.port):
+            pass
 
     run(main)
 

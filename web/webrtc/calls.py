@@ -38,6 +38,9 @@ SETTLE_TIMEOUT_S = 15.0
 MAX_ANSWERING = 16
 """Calls that are being answered at a time."""
 
+LOADED_WITHIN_S = 5.0
+"""Longest wait for the import of aiortc, which begins with the server."""
+
 _RETRY_AFTER = {"Retry-After": "5"}
 
 _log = logging.getLogger(__name__)
@@ -62,6 +65,7 @@ class Calls:
     bodies: BodyReader = field(default_factory=BodyReader)
     _calls: "dict[str, Call]" = field(default_factory=dict)
     _tasks: asyncio.TaskGroup | None = None
+    _running: asyncio.Event = field(default_factory=asyncio.Event)
     _answering: int = 0
 
     async def run(self) -> None:
@@ -69,13 +73,20 @@ class Calls:
         await asyncio.to_thread(_make_call)  # aiortc's import takes 0.3 s, which no conversation must wait for
         async with asyncio.TaskGroup() as tasks:
             self._tasks = tasks
+            self._running.set()
             await asyncio.get_running_loop().create_future()
 
     async def create(self, request: Request, send: Send) -> None:
         """Answers POST /v1/realtime/calls."""
         self.state.check()
+        try:
+            async with asyncio.timeout(LOADED_WITHIN_S):
+                await self._running.wait()
+        except TimeoutError:
+            raise ApiError.busy("WebRTC is still being loaded; try again in a moment", 1) from None
+        assert self._tasks is not None
         make = _make_call()
-        if make is None or self._tasks is None:
+        if make is None:
             message = f"this server has no WebRTC: {installing('webrtc')}, or connect to /v1/realtime by WebSocket"
             raise ApiError(501, "webrtc_not_installed", message)
         offer, session = await self._read(request)  # a client that sends it slowly occupies no place below
