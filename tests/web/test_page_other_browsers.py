@@ -39,6 +39,7 @@ def test_page_works_in_other_browsers(opened: Opened, tmp_path: Path) -> None:
         serving(script) as server,
         opened(server.url, card.environ, tmp_path) as page,
     ):
+        page.wait_for("document.readyState === 'complete'")  # its scripts have run
         assert page.evaluate("document.documentElement.scrollWidth === innerWidth")
         assert page.evaluate(COVERED) == []
         page.submit("#text-input", "are you there")
