@@ -380,10 +380,17 @@ def test_without_a_microphone_letters_are_text_while_engines_load() -> None:
 
 def test_input_line_follows_the_microphone() -> None:
     async def use(screen: TalkScreen, pilot: Pilot[None], controls: ScriptedControls) -> None:
+        for _ in range(40):
+            if screen.query_one(Input).has_focus:
+                break
+            await pilot.pause(0.05)
         assert screen.query_one(Input).has_focus
         assert "/help commands" in "\n".join(lines(screen))
         controls.now = STATUS
-        await pilot.pause(0.25)
+        for _ in range(40):
+            if not screen.query_one(Input).has_focus:
+                break
+            await pilot.pause(0.05)
         await pilot.press("r")
         assert controls.done == [("repeat",)]
 
