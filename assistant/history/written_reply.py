@@ -144,7 +144,7 @@ class _Words:
 
 @dataclass(slots=True)
 class _Spoken:
-    """What of a written text is spoken.
+    """Maps a written text to its spoken form.
 
     Attributes:
         letters: The letters and digits of its spoken form.

@@ -1,4 +1,4 @@
-"""Who can answer: what is configured, servers on this machine, clouds, the model on this machine, or the skills."""
+"""Lists the possible answerers: configured endpoints, local servers, clouds, the model on this machine, the skills."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -16,7 +16,7 @@ Verdict = Literal["silent", "quiet", "clipped", "fine"]
 
 @dataclass(frozen=True, slots=True)
 class MicrophoneVerdict:
-    """What the levels say.
+    """Result of the microphone check.
 
     Attributes:
         verdict: The judgement.

@@ -1,4 +1,4 @@
-"""What the user's answers change in the configuration, and what is left to do. Reads the disk for missing models."""
+"""Derives the changes of the configuration and the remaining steps from the answers. Reads the disk."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -38,7 +38,7 @@ configuration and models."""
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What the user asked for.
+    """Options of `repartee service`.
 
     Attributes:
         talk: `repartee talk` instead of `repartee serve`.

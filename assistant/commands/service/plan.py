@@ -1,4 +1,4 @@
-"""What a service manager runs, and the file and commands with which it does. Pure."""
+"""Types of a service: the program that a service manager runs, its file and its commands. Pure."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -78,7 +78,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class ServiceState:
-    """What the service manager says.
+    """State of a service, as its service manager reports it.
 
     Attributes:
         running: Whether the program runs.

@@ -41,7 +41,7 @@ COMMANDS = (
     ("/help", "this list, as f1"),
     ("/quit", "quit, as ctrl+c"),
 )
-"""What can be typed in the input line. Everything else is said to the assistant."""
+"""Commands of the input line, with their effects. All other text is sent to the assistant."""
 
 TYPING_HELP = (
     ("letters, enter", "type; enter sends"),

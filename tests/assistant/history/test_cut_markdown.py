@@ -16,7 +16,7 @@ print(1)
 Done."""
 
 
-def test_cut_sentence_of_a_table_does_not_continue_the_line_of_the_code_above_it() -> None:
+def test_cut_table_sentence_starts_a_new_line_after_code() -> None:
     reply = WrittenReply(block_notes("en", shown=True))
     reply.add(WRITTEN)
     assert reply.heard("Look: Here is the Python code. Here is a") == "Look:\n\n```python\nprint(1)\n```\n\nHere is a"

@@ -228,7 +228,7 @@ def test_other_repetitions_are_left_to_a_language_model(skills: Skills, code: st
     assert answer is None or (answer.missing and answer.effect is None)
 
 
-def test_time_that_comes_twice_is_set_for_its_second_occurrence_after_the_first(skills: Skills) -> None:
+def test_repeated_hour_uses_its_second_occurrence(skills: Skills) -> None:
     now = datetime(2026, 10, 25, 2, 15, fold=1, tzinfo=BERLIN)
     answer = ask(skills, "set an alarm for 02:30", now=now)
     assert answer is not None

@@ -445,7 +445,7 @@ def test_missed_repeating_alarm_is_said_once_and_its_next_time_is_set(path: Path
     assert [one.at.isoformat() for one in desk.timers.running(world.now_s).alarms] == ["2026-11-23T13:00:00"]
 
 
-def test_repeating_alarm_rings_again_if_the_program_is_killed_during_the_announcement(path: Path) -> None:
+def test_alarm_rings_again_after_a_kill_during_it(path: Path) -> None:
     world = World()
     first = Program(world, path)
     desk = first.converse()
