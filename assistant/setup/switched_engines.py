@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import replace
+from typing import Generic, TypeVar
 
 from assistant.pipeline.engines import Engines
 from audio.stt import (
@@ -15,6 +16,8 @@ from audio.stt import (
 )
 from audio.tts import Chunk, Voice
 from llm.chat import PLAIN, ChatEvent, ChatModel, ChatOptions, Message
+
+Engine = TypeVar("Engine", bound=Recognizer | Voice | ChatModel)
 
 
 class SwitchedEngines:
@@ -62,11 +65,15 @@ class SwitchedEngines:
         return summarizer
 
 
-class _SwitchedRecognizer:
-    """Implements `Recognizer`, `TokenRecognizer` and `LanguageDetector`."""
+class _Switched(Generic[Engine]):
+    """Passes the calls that all engines have on to the engine in use.
 
-    def __init__(self, current: Callable[[], Recognizer]) -> None:
-        self._current = current
+    Args:
+        current: Returns the engine in use.
+    """
+
+    def __init__(self, current: Callable[[], Engine]) -> None:
+        self._current: Callable[[], Engine] = current
 
     @property
     def name(self) -> str:
@@ -74,18 +81,25 @@ class _SwitchedRecognizer:
 
     @name.setter
     def name(self, _name: str) -> None:
-        raise AttributeError("the name is that of the recognizer in use")
+        raise AttributeError("the name is that of the engine in use")
 
     @property
     def detail(self) -> str:
         return self._current().detail
 
+    async def load(self) -> None:
+        await self._current().load()
+
+    async def aclose(self) -> None:
+        await self._current().aclose()
+
+
+class _SwitchedRecognizer(_Switched[Recognizer]):
+    """Implements `Recognizer`, `TokenRecognizer` and `LanguageDetector`."""
+
     @property
     def works(self) -> bool:
         return self._current().works
-
-    async def load(self) -> None:
-        await self._current().load()
 
     def open(self, segment: SegmentId, on_interim: Callable[[Transcript], None]) -> RecognitionStream:
         return self._current().open(segment, on_interim)
@@ -107,61 +121,16 @@ class _SwitchedRecognizer:
     def reset(self) -> bool:
         return self._current().reset()
 
-    async def aclose(self) -> None:
-        await self._current().aclose()
 
-
-class _SwitchedVoice:
+class _SwitchedVoice(_Switched[Voice]):
     """Implements `Voice`."""
-
-    def __init__(self, current: Callable[[], Voice]) -> None:
-        self._current = current
-
-    @property
-    def name(self) -> str:
-        return self._current().name
-
-    @name.setter
-    def name(self, _name: str) -> None:
-        raise AttributeError("the name is that of the voice in use")
-
-    @property
-    def detail(self) -> str:
-        return self._current().detail
-
-    async def load(self) -> None:
-        await self._current().load()
 
     def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[Chunk]:
         return self._current().speak(text, speed)
 
-    async def aclose(self) -> None:
-        await self._current().aclose()
 
-
-class _SwitchedModel:
+class _SwitchedModel(_Switched[ChatModel]):
     """Implements `ChatModel`."""
-
-    def __init__(self, current: Callable[[], ChatModel]) -> None:
-        self._current = current
-
-    @property
-    def name(self) -> str:
-        return self._current().name
-
-    @name.setter
-    def name(self, _name: str) -> None:
-        raise AttributeError("the name is that of the model in use")
-
-    @property
-    def detail(self) -> str:
-        return self._current().detail
-
-    async def load(self) -> None:
-        await self._current().load()
 
     def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         return self._current().stream(messages, options)
-
-    async def aclose(self) -> None:
-        await self._current().aclose()
