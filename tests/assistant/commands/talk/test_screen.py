@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,11 @@ TALKING = replace(STATUS, mode="push-to-talk")
 NASTY = "\x1b[2J\x1b[31mred [bold]not markup[/bold] \u202eשלום עולם 日本語 " + "漢字" * 40 + " e" + "\u0301" * 30
 
 
+def text(screen: TalkScreen) -> str:
+    """Returns the screen as it is now, perhaps in the middle of a change of its size."""
+    return "\n".join(strip.text for strip in screen.screen._compositor.render_strips())
+
+
 def lines(screen: TalkScreen) -> list[str]:
     """Returns the screen, line by line."""
     width, height = screen.size
@@ -37,6 +43,20 @@ def lines(screen: TalkScreen) -> list[str]:
     assert len(strips) == height
     assert all(strip.cell_length == width for strip in strips), "a line is as wide as the terminal"
     return [strip.text for strip in strips]
+
+
+async def until(pilot: Pilot[None], holds: Callable[[], bool], *, within_s: float = 10.0) -> None:
+    """Waits until a condition holds of the screen, at most `within_s` seconds; the caller's assertion judges then."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(within_s):
+            while not holds():
+                await pilot.pause(0.02)
+
+
+async def shown_with(pilot: Pilot[None], screen: TalkScreen, *words: str) -> str:
+    """Waits until the screen shows all of `words`. Returns the screen."""
+    await until(pilot, lambda: all(said in text(screen) for said in words))
+    return "\n".join(lines(screen))
 
 
 def with_screen(
@@ -63,9 +83,7 @@ def pressing(*keys: str, status: Status = STATUS, times: int = 0) -> list[tuple[
     async def use(_screen: TalkScreen, pilot: Pilot[None], controls: ScriptedControls) -> None:
         await pilot.press(*keys)
         await pilot.pause(0.15)
-        async with asyncio.timeout(5):
-            while len(controls.done) < times:
-                await pilot.pause(0.02)
+        await until(pilot, lambda: len(controls.done) >= times)
 
     return with_screen(use, status)
 
@@ -142,8 +160,7 @@ def test_screen_shows_everything(size: tuple[int, int]) -> None:
     async def use(screen: TalkScreen, pilot: Pilot[None], _controls: ScriptedControls) -> None:
         for event in CONVERSATION:
             screen.show(event)
-        await pilot.pause(0.15)
-        shown = "\n".join(lines(screen))
+        shown = await shown_with(pilot, screen, "above you", "wait 236", "p95 587 ms", "local, 38 ms")
         for said in ("above you", "402 ms", "✓ within 200–500 ms", "p50 272 ms", "p95 587 ms", "wait 236", "model 62"):
             assert said in shown
         for said in ("espeak-ng fallback", "local, 38 ms", "q quit", "mic"):
@@ -165,16 +182,15 @@ def test_small_terminal_is_reported_and_works(size: tuple[int, int]) -> None:
         for event in CONVERSATION:
             screen.show(event)
         await pilot.press("r")
-        await pilot.pause(0.15)
-        shown = "\n".join(lines(screen))
+        shown = await shown_with(pilot, screen, *(["above you.", "LISTENING", "q quit"] if size[0] >= 40 else []))
         if size[0] >= 40:
             assert f"{size[0]} × {size[1]}: enlarge to 60 × 16" in shown
             assert "LISTENING" in shown
             assert "above you." in shown
             assert "q quit" in shown
         await pilot.resize_terminal(120, 40)
-        await pilot.pause(0.15)
-        assert "make it" not in "\n".join(lines(screen))
+        shown = await shown_with(pilot, screen, "above you.", "mic")
+        assert "enlarge to" not in shown
         assert controls.done == [("repeat",)]
 
     with_screen(use, size=size)
@@ -235,8 +251,7 @@ def test_status_is_polled_and_shown() -> None:
         controls.now = replace(
             STATUS, floor="speaking", output_dbfs=-1.0, played_ms=1.5 * WORD_MS, troubles={"overflows": 3, "none": 0}
         )
-        await pilot.pause(0.25)
-        shown = "\n".join(lines(screen))
+        shown = await shown_with(pilot, screen, big("speaking")[0], "loud", "counted  3 overflows")
         assert big("speaking")[0] in shown
         assert "loud" in shown
         assert "counted  3 overflows" in shown
@@ -261,8 +276,7 @@ def test_hints_are_shown_as_text() -> None:
         }
         for words, status in said.items():
             controls.now = status
-            await pilot.pause(0.25)
-            assert words in "\n".join(lines(screen))
+            assert words in await shown_with(pilot, screen, words)
 
     with_screen(use)
 
@@ -284,8 +298,7 @@ def test_text_cannot_break_the_screen(size: tuple[int, int]) -> None:
         shown = lines(screen)  # each is as wide as the terminal
         assert not any(char in line for line in shown for char in "\x1b\x07\u202e")
         await pilot.press("escape")
-        await pilot.pause(0.15)
-        assert any("[bold]not" in line for line in lines(screen))
+        assert "[bold]not" in await shown_with(pilot, screen, "[bold]not")
 
     with_screen(use, size=size)
 
@@ -296,18 +309,16 @@ def test_long_reply_scrolls_and_user_can_scroll_back() -> None:
         screen.show(ReplyStarted(reply, ItemId("reply"), spoken=True))
         for at in range(60):
             screen.show(ChunkSpoken(reply, f"Sentence {at} of a reply that does not end."))
-        await pilot.pause(0.3)
         transcript = screen.query_one(TranscriptView)
-        assert "Sentence 59" in "\n".join(lines(screen))
+        assert "Sentence 59" in await shown_with(pilot, screen, "Sentence 59")
         await pilot.press("home")
-        await pilot.pause(0.15)
+        await shown_with(pilot, screen, "Sentence 0")
         screen.show(ChunkSpoken(reply, "Something more."))
         await pilot.pause(0.15)
         assert "Sentence 0" in "\n".join(lines(screen))
         assert not transcript.following
         await pilot.press("end")
-        await pilot.pause(0.15)
-        assert "Something more." in "\n".join(lines(screen))
+        assert "Something more." in await shown_with(pilot, screen, "Something more.")
 
     with_screen(use, size=(80, 24))
 
@@ -320,8 +331,7 @@ def test_words_being_spoken_are_in_view_in_a_long_reply() -> None:
             screen.show(ChunkSpoken(reply, f"Sentence {at} of a reply."))
             screen.show(placed(reply, f"Sentence {at} of a reply.", at * 5 * WORD_MS))
         controls.now = replace(STATUS, floor="speaking", played_ms=(5 * 20 + 1.5) * WORD_MS)
-        await pilot.pause(0.4)
-        assert "Sentence 20 of" in "\n".join(lines(screen))
+        assert "Sentence 20 of" in await shown_with(pilot, screen, "Sentence 20 of")
 
     with_screen(use, size=(80, 24))
 
@@ -329,8 +339,7 @@ def test_words_being_spoken_are_in_view_in_a_long_reply() -> None:
 def test_typed_words_are_shown_at_once() -> None:
     async def use(screen: TalkScreen, pilot: Pilot[None], _controls: ScriptedControls) -> None:
         await pilot.press("t", "h", "e", "y", "enter")
-        await pilot.pause(0.15)
-        assert any("hey  (typed)" in line for line in lines(screen))
+        assert "hey  (typed)" in await shown_with(pilot, screen, "hey  (typed)")
         assert screen.query_one(Input).value == ""
 
     with_screen(use)
@@ -380,17 +389,11 @@ def test_without_a_microphone_letters_are_text_while_engines_load() -> None:
 
 def test_input_line_follows_the_microphone() -> None:
     async def use(screen: TalkScreen, pilot: Pilot[None], controls: ScriptedControls) -> None:
-        for _ in range(40):
-            if screen.query_one(Input).has_focus:
-                break
-            await pilot.pause(0.05)
+        await until(pilot, lambda: screen.query_one(Input).has_focus)
         assert screen.query_one(Input).has_focus
         assert "/help commands" in "\n".join(lines(screen))
         controls.now = STATUS
-        for _ in range(40):
-            if not screen.query_one(Input).has_focus:
-                break
-            await pilot.pause(0.05)
+        await until(pilot, lambda: not screen.query_one(Input).has_focus)
         await pilot.press("r")
         assert controls.done == [("repeat",)]
 
@@ -414,7 +417,7 @@ def test_help_and_commands_with_a_microphone(keys: list[str], done: list[tuple[o
 def test_help_lists_keys_and_commands() -> None:
     async def use(screen: TalkScreen, pilot: Pilot[None], _controls: ScriptedControls) -> None:
         await pilot.press("question_mark")
-        await pilot.pause(0.1)
+        await until(pilot, lambda: isinstance(screen.screen, Help))
         assert isinstance(screen.screen, Help)
         shown = str(screen.screen.query_one(Static).render())
         assert "/mute" in shown
@@ -427,7 +430,7 @@ def test_no_color_disables_colours_and_uses_patterns() -> None:
     async def use(screen: TalkScreen, pilot: Pilot[None], _controls: ScriptedControls) -> None:
         for event in CONVERSATION:
             screen.show(event)
-        await pilot.pause(0.15)
+        await shown_with(pilot, screen, "█ wait 236", "✓ within")
         for strip in screen.screen._compositor.render_strips():
             for segment in strip:
                 for colour in (segment.style.color, segment.style.bgcolor) if segment.style else ():
