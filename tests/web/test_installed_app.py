@@ -205,6 +205,17 @@ navigator.mediaSession.setActionHandler = (action, handler) => {
 """
 
 
+PAUSE_WHILE_SPEAKING = """() => new Promise((done) => {
+    const look = () => {
+        if (document.body.dataset.phase !== "speaking") return setTimeout(look, 5);
+        window.keys.pause();
+        done();
+    };
+    look();
+})"""
+"""A step of the test would come too late for a short reply."""
+
+
 def test_media_keys_mute_interrupt_and_end(context: BrowserContext) -> None:
     with serving(SCRIPT) as server:
         page = context.new_page()
@@ -223,8 +234,7 @@ def test_media_keys_mute_interrupt_and_end(context: BrowserContext) -> None:
         assert page.get_attribute("#mute", "aria-pressed") == "false"
         page.fill("#text-input", "hello")
         page.keyboard.press("Enter")
-        page.wait_for_selector("body[data-phase=speaking]")
-        page.evaluate("window.keys.pause()")  # a reply is interrupted first
+        page.evaluate(PAUSE_WHILE_SPEAKING)  # a reply is interrupted first
         page.wait_for_selector("body[data-phase=listening]")
         assert page.get_attribute("#mute", "aria-pressed") == "false"
         page.evaluate("window.keys.stop()")
