@@ -1,4 +1,4 @@
-"""What is typed while `repartee talk` starts is sent in its order, each text after the reply to the one before."""
+"""Texts typed while `repartee talk` starts are sent in order, each after the reply to the previous one."""
 
 import asyncio
 from types import SimpleNamespace
