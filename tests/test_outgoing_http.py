@@ -19,7 +19,7 @@ HUB = "assistant/models/hub.py"
 KNOWN_CLIENTS = {"assistant/trace/otlp_session.py": "requests", "llm/environment.py": "urllib.request"}
 """Modules with another HTTP library than httpx. The first has a test of its own; the second reads proxy variables."""
 
-ABOUT_HTTP = re.compile(r"httpx|redirect|request|http\.client|aiohttp|urllib")
+ABOUT_HTTP = re.compile(r"httpx|_redirects|(import|from) (requests|http\.client|aiohttp|urllib)")
 CREATED = frozenset({"Client", "AsyncClient"})
 
 
