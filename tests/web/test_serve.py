@@ -74,7 +74,7 @@ SCRIPTED = textwrap.dedent(
 
 
 @contextmanager
-def process(*arguments: str) -> Generator["subprocess.Popen[str]"]:
+def process(*arguments: str, **environ: str) -> Generator["subprocess.Popen[str]"]:
     """A server with scripted engines."""
     path = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
     with subprocess.Popen(
@@ -82,7 +82,7 @@ def process(*arguments: str) -> Generator["subprocess.Popen[str]"]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**environment(), "PYTHONPATH": path, "PYTHONUNBUFFERED": "1"},
+        env={**environment(), "PYTHONPATH": path, "PYTHONUNBUFFERED": "1", **environ},
     ) as running:
         try:
             yield running
@@ -339,6 +339,39 @@ def test_malformed_requests_do_not_fill_the_log() -> None:
         running.terminate()
         _, err = running.communicate(timeout=20)
     assert len(err.splitlines()) == 1
+
+
+@pytest.mark.slow
+def test_start_and_broken_handshakes_print_no_token() -> None:
+    upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+    key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+    protocol = f"Sec-WebSocket-Protocol: realtime, openai-insecure-api-key.{TOKEN}\r\n"
+    with process(REPARTEE_TOKEN=TOKEN) as running:
+        assert running.stdout is not None
+        said = ""
+        while not said.endswith("ready\n"):
+            line = running.stdout.readline()
+            assert line
+            said += line
+        found = re.search(r"page  http://127\.0\.0\.1:(\d+)\n", said)
+        assert found is not None
+        port = int(found[1])
+        for path in ("/v1/realtime", f"/v1/phone?token={TOKEN}", "/nothing"):
+            for headers in (
+                upgrade + key + protocol,
+                upgrade + protocol,
+                upgrade + key.replace("==", "") + protocol,
+                upgrade + key + f"Authorization: Bearer {TOKEN}\r\nbad header {TOKEN}\r\n",
+                f"Authorization: Bearer {TOKEN}\r\nContent-Length: x\r\n",
+            ):
+                with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
+                    client.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{headers}\r\n".encode())
+                    assert client.recv(1000)
+                    client.sendall(b"\xff" * 100)  # no frame
+        running.terminate()
+        out, err = running.communicate(timeout=20)
+    assert "REPARTEE_TOKEN" in said
+    assert TOKEN not in said + out + err
 
 
 @pytest.mark.slow
