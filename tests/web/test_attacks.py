@@ -21,7 +21,8 @@ import pytest
 from stopwatch import Stopwatch
 from websockets.exceptions import WebSocketException
 from websockets.frames import Frame, Opcode
-from websockets.sync.client import ClientConnection, connect
+from websockets.sync.client import connect
+from websockets.sync.connection import Connection
 
 pytestmark = [pytest.mark.slow, pytest.mark.real_time]
 
@@ -78,19 +79,19 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
 
 
 @contextmanager
-def talking(port: int) -> Generator[ClientConnection]:
+def talking(port: int) -> Generator[Connection]:
     with connect(f"ws://127.0.0.1:{port}/v1/realtime", proxy=None, compression=None, max_queue=None) as client:
         until(client, "session.created")
         yield client
 
 
-def until(client: ClientConnection, kind: str) -> None:
+def until(client: Connection, kind: str) -> None:
     deadline_s = time.monotonic() + WITHIN_S
     while json.loads(client.recv(deadline_s - time.monotonic()))["type"] != kind:
         pass
 
 
-def first_sound_s(client: ClientConnection) -> float:
+def first_sound_s(client: Connection) -> float:
     """Asks a question. Returns the undisturbed time until the first sound of its answer."""
     message = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hello"}]}
     watch = Stopwatch()
