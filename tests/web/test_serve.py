@@ -234,12 +234,17 @@ def test_foreign_bind_address_is_reported(host: str) -> None:
 
 
 @pytest.mark.slow
-def test_command_line_mistakes_are_one_line() -> None:
+def test_command_line_mistakes_are_one_line(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         for arguments, environ, said in (
             (("--port", port), {}, f"--port {port}: in use"),
             (("--host", "0.0.0.0", "--port", "0"), {}, "--insecure"),
+            (  # encryption alone lets nobody in
+                ("--host", "0.0.0.0", "--port", "0", "--tls-self-signed"),
+                {"XDG_DATA_HOME": str(tmp_path)},
+                "REPARTEE_TOKEN",
+            ),
             (("--host", "0.0.0.0", "--port", "0"), {"REPARTEE_TOKEN": "short"}, "REPARTEE_TOKEN"),
             (("--port", "99999"), {}, '--port "99999": must be'),
         ):
