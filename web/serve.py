@@ -11,6 +11,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Coroutine, Generator, Mapping
 from pathlib import Path
 from types import FrameType
@@ -26,6 +27,7 @@ from assistant.config.server_settings import ServerSection
 from web import descriptors
 from web.acceptor import Acceptor
 from web.access_control import TOKEN_SHAPE, AccessControl
+from web.admission import Admission
 from web.app import make_app
 from web.http_api.client_secrets import ClientSecrets
 from web.http_api.routes import api_routes, make_calls
@@ -162,7 +164,8 @@ async def serve(
         )
         metrics = Metrics()
         services = create_services(loaded.settings, environ, metrics)
-        limits = SessionLimits(section.max_sessions)
+        admission = Admission(metrics.load, time.monotonic) if section.admission == "measured" else None
+        limits = SessionLimits(section.max_sessions, admission)
         session_acceptor = SessionAcceptor(
             services.converse,
             services.engine_pool,
@@ -179,6 +182,7 @@ async def serve(
         def engines_loaded(error: Exception | None) -> None:
             if error is None:
                 freeze_loaded_objects()
+                metrics.load.clear()  # the lag while the engines were loaded
                 banner.ready()
             else:
                 failures.append(error)
@@ -197,6 +201,7 @@ async def serve(
             loaded=engines_loaded,
             background_tasks=(
                 *services.background_tasks,
+                *(() if admission is None else (admission.run,)),
                 *(() if calls is None else (calls.run,)),
                 *(() if tls is None else (tls.keep_current,)),
             ),
