@@ -16,6 +16,8 @@ from assistant.trace.record import Outcome, TracedAnswer, TurnRecord
 from llm.chat import CacheOutcome
 from web.health import EngineState
 from web.load_estimate import LoadEstimate
+from web.process_usage import ProcessUsage
+from web.stall_watchdog import Cause
 from web.wire.server_events import ending_of
 
 Tokens = Literal["prompt", "cached", "completion", "wasted"]
@@ -41,6 +43,7 @@ class Metrics:
 
     Attributes:
         load: The rolling estimate of the load.
+        usage: What the process uses.
     """
 
     def __init__(self, load: LoadEstimate | None = None) -> None:
@@ -139,6 +142,17 @@ class Metrics:
         self._engine_queues = Gauge(
             "repartee_engine_queue_seconds", "Wait of jobs for an engine, p95.", ["engine"], registry=registry
         )
+        self._stalls = Counter(
+            "repartee_event_loop_stalls",
+            "Stalls of the event loop of 200 ms or more, by cause: a callback, or no processor time.",
+            ["cause"],
+            registry=registry,
+        )
+        self._sessions_open = 0
+        self.usage = ProcessUsage(lambda: self._sessions_open)
+        registry.register(self.usage)
+        for cause in get_args(Cause):
+            self._stalls.labels(cause)
         for outcome in get_args(Outcome):
             self._turns.labels(outcome)
         for stage in STAGES:
@@ -225,11 +239,13 @@ class Metrics:
     def session_began(self) -> None:
         """Counts a session that began."""
         self._began.inc()
-        self._current.inc()
+        self._sessions_open += 1
+        self._current.set(self._sessions_open)
 
     def session_ended(self, lasted_s: float) -> None:
         """Counts a session that ended, with its duration."""
-        self._current.dec()
+        self._sessions_open -= 1
+        self._current.set(self._sessions_open)
         self._lasted.observe(lasted_s)
 
     def session_refused(self, reason: str) -> None:
@@ -255,6 +271,15 @@ class Metrics:
         """Records how late the event loop woke."""
         self._lag.observe(lag_s)
         self.load.loop_lag(lag_s)
+
+    def stalled(self, cause: Cause) -> None:
+        """Counts a stall of the event loop. Thread-safe."""
+        self._stalls.labels(cause).inc()
+
+    def engines_loaded(self) -> None:
+        """Starts measuring conversations: what loading the engines took is not theirs."""
+        self.load.clear()
+        self.usage.loaded()
 
     def show_load(self) -> None:
         """Sets the figures of the load to their current values."""

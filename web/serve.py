@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Coroutine, Generator, Mapping
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -39,6 +40,7 @@ from web.page_api.setup import SetupParts
 from web.services import ServicesFactory, create_services
 from web.session_acceptor import SessionAcceptor
 from web.session_limits import SessionLimits
+from web.stall_watchdog import StallWatchdog
 from web.startup_banner import StartupBanner
 from web.tls import ServerTls, server_tls
 from web.websocket_backpressure import BackpressureProtocol
@@ -178,11 +180,13 @@ async def serve(
         )
         banner = StartupBanner(console, services.engine_pool)
         failures: list[Exception] = []
+        loading_ended = asyncio.Event()
 
         def engines_loaded(error: Exception | None) -> None:
             if error is None:
                 freeze_loaded_objects()
-                metrics.load.clear()  # the lag while the engines were loaded
+                metrics.engines_loaded()
+                loading_ended.set()
                 banner.ready()
             else:
                 failures.append(error)
@@ -202,6 +206,7 @@ async def serve(
             background_tasks=(
                 *services.background_tasks,
                 *(() if admission is None else (admission.run,)),
+                partial(StallWatchdog(metrics.stalled).run_after, loading_ended),
                 *(() if calls is None else (calls.run,)),
                 *(() if tls is None else (tls.keep_current,)),
             ),

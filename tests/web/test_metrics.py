@@ -227,6 +227,8 @@ def served() -> dict[str, set[str]]:
     metrics.turn(TURN)
     metrics.load.queue_waits_s = lambda: {"stt": 0.1}
     metrics.show_load()
+    metrics.engines_loaded()
+    metrics.session_began()
     return {
         sample.name: set(sample.labels) | {"job", "instance"}
         for family in metrics.registry.collect()
