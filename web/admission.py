@@ -1,7 +1,6 @@
 """Admits conversations by the measured load: updates the policy every second and names the reason of a refusal."""
 
 import asyncio
-import logging
 from collections import deque
 from collections.abc import Callable
 
@@ -13,8 +12,6 @@ UPDATE_EVERY_S = 1.0
 """Interval of the updates. Each takes about 0.3 ms."""
 MAX_SETTLING = 1000
 """Beginnings that are remembered: as many as `server.max_sessions` may be."""
-
-_log = logging.getLogger(__name__)
 
 
 class Admission:
@@ -53,14 +50,8 @@ class Admission:
         self._begun_s.append(self._clock())
 
     def update(self) -> None:
-        """Compares the current load with the limits. Logs when it begins and when it ends to refuse."""
-        before = self._policy.reason
+        """Compares the current load with the limits."""
         self._policy.update(self._load.figures())
-        reason = self._policy.reason
-        if before is None and reason is not None:
-            _log.warning("no further conversations are admitted: %s", reason)
-        elif before is not None and reason is None:
-            _log.warning("conversations are admitted again: the load is below its limits")
 
     async def run(self) -> None:
         """Updates until cancelled."""

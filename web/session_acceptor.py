@@ -17,7 +17,7 @@ from web import descriptors
 from web.connection_lifetime import BUSY_TURN, HELD_BACK, ConnectionLifetime
 from web.health import EngineHealth, is_ready
 from web.metrics import Metrics
-from web.session_limits import DRAINING, FULL, INTERNAL, LOADING, NO_DESCRIPTORS, CloseNotice, SessionLimits
+from web.session_limits import BUSY, DRAINING, FULL, INTERNAL, LOADING, NO_DESCRIPTORS, CloseNotice, SessionLimits
 from web.wire.session_config import SessionConfig
 
 Converse = Callable[[WebSocket], Awaitable[None]]
@@ -39,6 +39,9 @@ DRAIN_STEP_S = 0.05
 
 CLOSE_NOTICE_TIMEOUT_S = 1.0
 """Time limit for sending the last event and the close frame to a client that may not read."""
+
+LOG_BUSY_EVERY_S = 60.0
+"""Shortest time between two log lines about sessions that the load refuses. Clients try again about every 10 s."""
 
 _log = logging.getLogger(__name__)
 
@@ -135,6 +138,7 @@ class SessionAcceptor:
         self._at_drain: list[Callable[[], None]] = []
         self._waiting = 0
         self._warned_of_descriptors = False
+        self._logged_busy_s: float | None = None
 
     def at_drain(self, end: Callable[[], None]) -> None:
         """Registers a function to call on shutdown, for connections that are not sessions."""
@@ -228,7 +232,15 @@ class SessionAcceptor:
                 descriptors.limit(),
                 close_notice.code,
             )
+        if close_notice is not None and close_notice.code == BUSY:
+            self._log_busy(close_notice)
         return close_notice
+
+    def _log_busy(self, close_notice: CloseNotice) -> None:
+        now_s = asyncio.get_running_loop().time()
+        if self._logged_busy_s is None or now_s - self._logged_busy_s >= LOG_BUSY_EVERY_S:
+            self._logged_busy_s = now_s
+            _log.warning("a session was refused: %s", close_notice.message)
 
     def close(self) -> None:
         """Refuses new sessions; current sessions continue. Idempotent."""

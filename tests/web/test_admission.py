@@ -1,7 +1,6 @@
 """Admission by the measured load."""
 
 import asyncio
-import logging
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -167,7 +166,7 @@ def test_short_conversations_one_after_another_are_admitted() -> None:
         admission.began()
 
 
-def test_admission_follows_the_load_and_logs_each_change_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_admission_follows_the_load() -> None:
     waits_s = {"stt": 0.31}
 
     async def main() -> None:
@@ -184,9 +183,4 @@ def test_admission_follows_the_load_and_logs_each_change_once(caplog: pytest.Log
         with suppress(asyncio.CancelledError):
             await running
 
-    with caplog.at_level(logging.WARNING):
-        run_virtual(main())
-    assert [record.getMessage() for record in caplog.records] == [
-        "no further conversations are admitted: the wait for stt is 310 ms at p95, limit 300 ms",
-        "conversations are admitted again: the load is below its limits",
-    ]
+    run_virtual(main())

@@ -221,6 +221,19 @@ class Overload:
         self.begun += 1
 
 
+def test_sessions_refused_by_the_load_are_logged_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        harness = AcceptorHarness(load_limit=Overload())
+        for _ in range(13):
+            await harness.serve(Client())
+            await asyncio.sleep(10.0)
+
+    with caplog.at_level(logging.WARNING):
+        run_virtual(main())
+    assert len(caplog.records) == 3
+    assert "a session was refused: The server is busy: event loop lag p99 is 61 ms" in caplog.text
+
+
 def test_busy_server_refuses_at_once_with_reason_and_retry_time() -> None:
     async def main() -> None:
         overload = Overload()
