@@ -125,7 +125,7 @@ def _row(each: EndpointMeasurement, base_ms: float) -> LocationRow:
         name=endpoint.name,
         location=endpoint.region or urlsplit(each.shown_address).hostname or "this machine",
         model=endpoint.model,
-        connect_ms=(nearest_rank(connects, 50), nearest_rank(connects, 95)) if connects else None,
+        connect_ms=(nearest_rank(list(connects), 50), nearest_rank(list(connects), 95)) if connects else None,
         first_token_ms=(usual_ms, late_ms),
         round_trip_ms=each.round_trip_ms,
         to_nearest_ms=usual_ms - base_ms,
