@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal, Protocol, cast
 
 from audio.errors import EngineLoadError
 
@@ -74,6 +74,18 @@ class OpenedSession:
     fallback: str = ""
 
 
+class ProviderUser(Protocol):
+    """An engine on ONNX Runtime.
+
+    Attributes:
+        provider: Where the loaded engine computes; None before it is loaded.
+        fallback: See `OpenedSession.fallback`; "" before it is loaded.
+    """
+
+    provider: ProviderInUse | None
+    fallback: str
+
+
 def available_providers() -> tuple[ProviderInUse, ...]:
     """Returns the providers that the installed onnxruntime is built with, the best first; a GPU may still be missing.
 
@@ -90,7 +102,15 @@ def providers_named(foreign: list[str]) -> tuple[ProviderInUse, ...]:
 
 
 def chosen_provider(request: ProviderRequest, available: tuple[ProviderInUse, ...]) -> ProviderInUse:
-    """Returns the provider to start. Raises ProviderUnavailableError if this onnxruntime is not built with it."""
+    """Returns the provider to start.
+
+    Raises ProviderUnavailableError if this onnxruntime is not built with it, or if it has no float16.
+    """
+    if request.fp16 and request.wanted != "tensorrt":
+        fp16 = f"{request.key.rpartition('.')[0]}.fp16"
+        raise ProviderUnavailableError(
+            f'{fp16} = true: only TensorRT computes in float16 here; set {request.key} = "tensorrt", or {fp16} = false'
+        )
     if request.wanted == "auto":
         return "cuda" if "cuda" in available else "cpu"
     if request.wanted not in available:

@@ -115,6 +115,12 @@ def test_provider_that_is_not_built_in_is_refused(wanted: Provider) -> None:
     assert PACKAGE in text
 
 
+@pytest.mark.parametrize("wanted", ["auto", "cpu", "cuda"])
+def test_float16_without_tensorrt_is_refused(wanted: Provider) -> None:
+    with pytest.raises(ProviderUnavailableError, match=r"tts\.fp16 = true: only TensorRT"):
+        chosen_provider(asked(wanted, fp16=True), ALL)
+
+
 def test_gpu_lists_end_with_the_cpu() -> None:
     assert [name for name, _ in provider_list("cpu", asked("cpu"))] == GPU_BUILD[2:]
     assert [name for name, _ in provider_list("cuda", asked("cuda"))] == GPU_BUILD[1:]
