@@ -64,7 +64,7 @@ search: setup-dev
 	$(BIN)/python -m pytest --hypothesis-profile=search --timeout=600 $$(grep -rl "@given" tests)
 
 # Those that need nothing beyond the repository; bench/README.md names the others.
-BENCHES := vad piper demo serve turn_taking
+BENCHES := vad scale piper demo serve turn_taking
 
 # With FIELD=DIR, a folder of recordings with a manifest.jsonl, turn taking is measured on the two kinds with many
 # speakers and natural pauses, and docs/performance.md gets its tables. With SPEECH=DIR, a folder of clean speech and

@@ -18,6 +18,7 @@ from assistant.config.server_settings import ServerSection
 from assistant.config.talk_settings import AudioSection, TalkSection
 from assistant.config.toml_table import NO_LEXICON, Lexicon
 from assistant.config.tool_settings import ToolsSection
+from audio.execution_provider import Provider
 
 Profile = Literal["auto", "eager", "balanced", "patient"]
 VadEngine = Literal["silero", "cascade", "webrtc"]
@@ -135,6 +136,10 @@ class TurnSection(ConfigSection):
         ),
     ] = 300
 
+    provider: Annotated[
+        Provider,
+        KeyInfo("Where the end-of-turn network computes; auto: CUDA if onnxruntime is built with it, else the CPU."),
+    ] = "auto"
     listening_sounds: Annotated[
         bool,
         KeyInfo(
@@ -402,6 +407,11 @@ class TtsSection(ConfigSection):
     voice: Annotated[
         str, KeyInfo("The engine's name of the voice; empty: the default voice of the conversation's language.")
     ] = ""
+    provider: Annotated[
+        Provider,
+        KeyInfo("Where piper computes; auto: CUDA if onnxruntime is built with it, else the CPU."),
+    ] = "auto"
+    fp16: Annotated[bool, KeyInfo("Whether piper computes in float16; only with tts.provider = tensorrt.")] = False
     speaker: Annotated[int, KeyInfo("Number of the speaker, for piper voices with several.", low=0, high=10000)] = 0
     speed: Annotated[float, KeyInfo("Speed of the voice; 1 is its normal speed.", low=0.5, high=2)] = 1.0
     volume_dbfs: Annotated[float, KeyInfo("Loudness of the synthesized speech.", unit="dBFS", low=-60, high=0)] = -20.0

@@ -31,6 +31,7 @@ from assistant.models.needs import (
 )
 from assistant.models.whisper_choice import whisper_choice
 from assistant.setup.llm_clients import model_of
+from assistant.setup.providers import turn_provider, voice_provider
 from assistant.skills import Running
 from assistant.skills.effects import SkillEffects
 from assistant.support.cpu import cores, piper_threads, whisper_threads
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from audio.end_of_turn.smart_turn_service import SmartTurnService
     from audio.stt.whisper.model import WhisperSettings
     from audio.stt.whisper.shared_model import SharedWhisper as SharedWhisper  # noqa: PLC0414 - likewise
+    from audio.tts.piper import PiperTts
 
 LOCAL_NAME = "local"
 """Name of the endpoint that is used without being configured."""
@@ -84,11 +86,11 @@ def spare_vad() -> Vad:
     return vad("webrtc")
 
 
-def smart_turn(place: Path) -> "SmartTurnService":
-    """Returns Smart Turn with the model at `place`."""
+def smart_turn(settings: Settings, place: Path) -> "SmartTurnService":
+    """Returns Smart Turn with the model at `place`. Raises EngineLoadError."""
     from audio.end_of_turn.smart_turn_service import SmartTurnService
 
-    return SmartTurnService(place)
+    return SmartTurnService(place, provider=turn_provider(settings))
 
 
 def place_of(need: Need) -> Path:
@@ -140,8 +142,8 @@ def whisper_decoder(settings: Settings, place: Path) -> Callable[[Pcm], object]:
 # ---- text to speech ----
 
 
-def piper(settings: Settings, place: Path) -> Voice:
-    """Returns the Piper voice at `place`."""
+def piper(settings: Settings, place: Path) -> "PiperTts":
+    """Returns the Piper voice at `place`. Raises EngineLoadError."""
     from audio.tts.piper import PiperTts
 
     tts = settings.tts
@@ -151,6 +153,7 @@ def piper(settings: Settings, place: Path) -> Voice:
         speaker=tts.speaker or None,
         speed=tts.speed,
         target_dbfs=tts.volume_dbfs,
+        provider=voice_provider(settings),
         threads=piper_threads(settings.stt.threads, cores()),
         timeout_s=tts.timeout_s,
         pronunciations=pronunciations(settings),

@@ -33,6 +33,7 @@ from assistant.skills.timers import Timers
 from assistant.support.paths import HomeError
 from assistant.text.normalization.reading import spoken
 from audio.errors import EngineError, EngineLoadError, TtsError
+from audio.execution_provider import SHOWN, ProviderUnavailableError, ProviderUser
 from audio.pronunciation import Pronunciations
 from audio.stt import Recognizer
 from audio.tts import Voice
@@ -81,6 +82,7 @@ class EngineLoader:
     local_problem: str = ""  # why the installed model on this machine does not answer; "" if none is there or it does
     shared_whisper: "SharedWhisper | None" = None
     _background_voice: asyncio.Lock = field(default_factory=asyncio.Lock)
+    providers: dict[str, str] = field(default_factory=dict)  # where models compute, by "tts_provider", "turn_provider"
     _why_model: str = ""  # why `stt.model = "auto"` is the model that was loaded
     measures: bool = True  # Whisper models without a time on this machine are measured first
     talks: bool = False  # a local microphone is used, so the settings of [talk] apply
@@ -201,9 +203,9 @@ class EngineLoader:
 
     @property
     def traced(self) -> dict[str, str]:
-        """The engine of each stage for the trace, and why the Whisper model was chosen."""
+        """The engine of each stage for the trace, why the Whisper model was chosen, and where other models compute."""
         why = {"stt_model": self._why_model} if self._why_model else {}
-        return {chosen.stage: chosen.name for chosen in self.chosen} | why
+        return {chosen.stage: chosen.name for chosen in self.chosen} | why | self.providers
 
     # ---- voice activity ----
 
@@ -233,17 +235,27 @@ class EngineLoader:
             why = f"without Smart Turn, because {lacking_model(need)}"
             self._record_choice("turn", "estimate", f"of {sources}", why, began_s, fallback=True)
             return None
-        service = build.smart_turn(place)
+        service = build.smart_turn(self.settings, place)
         try:
             await self._with_timeout("Smart Turn", service.load())
+        except ProviderUnavailableError:
+            raise
         except (EngineLoadError, EngineError) as error:
             self._record_choice(
                 "turn", "estimate", f"of {sources}", f"without Smart Turn: {error}", began_s, fallback=True
             )
             return None
-        why, what = service.slow or "as configured", f"of {sources}, with {need.name}"
-        self._record_choice("turn", "estimate", what, why, began_s, fallback=bool(service.slow))
+        less = "; ".join(filter(None, (service.fallback and f"Smart Turn {service.fallback}", service.slow)))
+        what = f"of {sources}, with {need.name}, {self._provider_of('turn', service)}"
+        self._record_choice("turn", "estimate", what, less or "as configured", began_s, fallback=bool(less))
         return service
+
+    def _provider_of(self, stage: str, engine: ProviderUser) -> str:
+        """Returns the name of the provider in which a loaded engine computes, and keeps it for the trace."""
+        assert engine.provider is not None, "it is loaded"
+        shown = SHOWN[engine.provider]
+        self.providers[f"{stage}_provider"] = f"{shown}; {engine.fallback}" if engine.fallback else shown
+        return shown
 
     def _is_known_sentence(self, text: str) -> bool:
         """Whether the text is a complete sentence that a skill understands, whichever model answers it."""
@@ -334,6 +346,8 @@ class EngineLoader:
             return await self._espeak(lacking)
         try:
             return await self._piper(need, why)
+        except ProviderUnavailableError:
+            raise
         except EngineLoadError as error:
             return await self._espeak(str(error))
 
@@ -341,7 +355,9 @@ class EngineLoader:
         began_s = _now_s()
         voice = build.piper(self.settings, build.place_of(need))
         await self._with_timeout(voice.name, voice.load())
-        self._record_choice("tts", voice.name, voice.detail, why, began_s)
+        self._provider_of("tts", voice)
+        why = voice.fallback or why
+        self._record_choice("tts", voice.name, voice.detail, why, began_s, fallback=bool(voice.fallback))
         return voice
 
     async def _espeak(self, lacking: str) -> Voice:

@@ -9,17 +9,16 @@ nearly as accurate.
 from functools import cache
 from math import exp
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from audio.end_of_turn.smart_turn_graph import FRAMES_PER_POSITION, MELS, POSITIONS, shortened
 from audio.errors import EngineError, EngineLoadError
+from audio.execution_provider import OpenedSession, ProviderRequest, ProviderUnavailableError, open_session
 from audio.units import FULL_SCALE, MIC_RATE_HZ, Pcm
 
-if TYPE_CHECKING:
-    import onnxruntime
+DEFAULT_PROVIDER = ProviderRequest("turn.provider")
 
 WINDOW_SAMPLES = 8 * MIC_RATE_HZ
 MEL_FRAMES = FRAMES_PER_POSITION * POSITIONS
@@ -45,15 +44,18 @@ class SmartTurn:
 
     Attributes:
         short: Whether it uses 4 s instead of 8 s.
+        provider: Where it computes.
+        fallback: See `OpenedSession.fallback`.
     """
 
-    def __init__(self, path: Path, *, short: bool = False) -> None:
+    def __init__(self, path: Path, *, short: bool = False, provider: ProviderRequest = DEFAULT_PROVIDER) -> None:
         """Loads the published network at `path` to run on one thread. Raises EngineLoadError."""
         if not path.is_file():
             raise EngineLoadError(f"Smart Turn is missing at {path}: run `repartee models pull smart-turn-v3.2`.")
         self.short = short
         self._positions = SHORT_POSITIONS if short else POSITIONS
-        self._session = _session(path, self._positions)
+        opened = _session(path, self._positions, provider)
+        self._session, self.provider, self.fallback = opened.session, opened.provider, opened.fallback
         self._input = str(self._session.get_inputs()[0].name)
 
     def probability(self, pcm: Pcm) -> float:
@@ -111,7 +113,7 @@ def _bank() -> npt.NDArray[np.float64]:
     return bank
 
 
-def _session(path: Path, positions: int) -> "onnxruntime.InferenceSession":
+def _session(path: Path, positions: int, provider: ProviderRequest) -> OpenedSession:
     try:
         import onnxruntime  # noqa: PLC0415
 
@@ -122,7 +124,9 @@ def _session(path: Path, positions: int) -> "onnxruntime.InferenceSession":
         # It costs no time, and with VNNI it changes nothing.
         options.add_session_config_entry("session.x64quantprecision", "1")
         network = path if positions == POSITIONS else shortened(path.read_bytes(), positions)
-        return onnxruntime.InferenceSession(network, options, providers=["CPUExecutionProvider"])
+        return open_session(network, options, provider)
+    except ProviderUnavailableError:
+        raise
     except Exception as error:
         raise EngineLoadError(
             f"onnxruntime cannot load Smart Turn from {path} ({type(error).__name__}): remove it and pull it again."

@@ -16,6 +16,7 @@ from synthetic_piper import medium_voice, tone_voice
 from text_cases import text_cases
 
 from audio.errors import EngineLoadError, TtsError
+from audio.execution_provider import ProviderRequest
 from audio.level import audible_onset, gain_for
 from audio.tts import Chunk, Voice, WordMark
 from audio.tts.espeak import EspeakVoice
@@ -193,7 +194,7 @@ class TestUnit:
 
     def test_implements_voice_protocol(self, tones: str) -> None:
         async def detail() -> str:
-            voice: Voice = PiperTts(tones, speed=1.25, device="cpu")
+            voice: Voice = PiperTts(tones, speed=1.25, provider=ProviderRequest("tts.provider", "cpu"))
             await voice.load()
             await voice.aclose()
             await voice.aclose()
@@ -389,7 +390,7 @@ class TestMedium:
         path = str(medium_voice(tmp_path))
 
         async def stopped() -> list[float]:
-            voice = PiperTts(path, device="cpu")
+            voice = PiperTts(path, provider=ProviderRequest("tts.provider", "cpu"))
             await voice.load()
             took_s: list[float] = []
             text = "The lamp in the living room is on and the door is shut and the kettle is on the table now. " * 2
