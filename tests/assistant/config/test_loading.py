@@ -584,6 +584,22 @@ def test_endpoints_are_shown_without_their_keys(environ: Mapping[str, str], stat
     assert SECRET not in str(rows)
 
 
+@pytest.mark.parametrize(
+    ("key", "address", "shown"),
+    [
+        ("cache.redis_url", f"redis://user:{SECRET}@10.0.0.7:6379/0?password={SECRET}", "redis://…@10.0.0.7:6379/0?…"),
+        ("cache.redis_url", f"unix://{SECRET}@/run/redis.sock", "unix://…@/run/redis.sock"),
+        ("cache.redis_url", f"redis://10.0.0.7:6379/0?password={SECRET}", "redis://10.0.0.7:6379/0?…"),
+        ("cache.redis_url", "redis://127.0.0.1:6379/0", "redis://127.0.0.1:6379/0"),
+    ],
+    ids=["user and query", "user only", "query only", "neither"],
+)
+def test_address_is_shown_without_user_password_and_query(key: str, address: str, shown: str) -> None:
+    rows = render_effective(loaded("", {}, [f"{key}={address}"]))
+    assert [row.value for row in rows if row.key == key] == [f'"{shown}"']
+    assert SECRET not in str(rows)
+
+
 def rows_or_problems(overrides: Sequence[str]) -> list[ConfigRow] | ConfigError:
     try:
         return render_effective(load_settings(config_texts.CONFIG_FILE, {}, overrides))
