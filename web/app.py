@@ -98,14 +98,21 @@ def make_app(
     async def healthz(_request: HttpRequest) -> Response:
         return JSONResponse({"status": "alive"}, headers=FRESH)
 
-    async def readyz(_request: HttpRequest) -> Response:
-        status, body = readiness(engine_pool.state(), draining=session_acceptor.draining)
+    async def readyz(request: HttpRequest) -> Response:
+        refusing = session_acceptor.refusing()
+        status, body = readiness(
+            engine_pool.state(),
+            draining=session_acceptor.draining,
+            refusing=None if refusing is None else refusing.message,
+            admits="admits" in request.query_params,
+        )
         if tls_health is not None:
             body = {**body, "tls": tls_health()}
         return JSONResponse(body, status, headers=FRESH)
 
     async def figures(request: HttpRequest) -> Response:
         metrics.engines(engine_pool.state())
+        metrics.show_load()
         text, content_type = metrics.text(", ".join(request.headers.getlist("accept")))
         return Response(text, headers={"Content-Type": content_type, **FRESH})
 

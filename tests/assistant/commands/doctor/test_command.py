@@ -125,6 +125,7 @@ def test_doctor_checks_this_machine_and_changes_nothing(tmp_path: Path) -> None:
         "endpoints",
         "tools",
         "services",
+        "server",
         "configuration",
     ]
     lines = {line["name"]: line for line in found["sections"]["engines"]}
