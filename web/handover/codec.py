@@ -10,11 +10,11 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import Enum
 from typing import Any
 
-_CLASS, _ENUM, _JSON = "", "enum", "json"
+_CLASS, _ENUM, _JSON, _SET = "", "enum", "json", "set"
 
 
 class CodecError(ValueError):
-    """The text does not describe the objects of a snapshot."""
+    """The text does not describe the objects of a snapshot, or an object cannot be described."""
 
 
 class Codec:
@@ -26,7 +26,7 @@ class Codec:
         assert len(self.classes) == len(classes)
 
     def encode(self, value: object) -> bytes:
-        """Returns the JSON text. Half a surrogate pair, which a model may write, stays as it is."""
+        """Returns the JSON text. Half a surrogate pair, which a model may write, stays as it is. Raises CodecError."""
         return json.dumps(self._to_json(value), separators=(",", ":")).encode()
 
     def decode(self, text: bytes) -> Any:
@@ -41,11 +41,13 @@ class Codec:
             return value
         if isinstance(value, tuple):
             return [self._to_json(one) for one in value]
+        if isinstance(value, frozenset):
+            return {_CLASS: _SET, "value": [self._to_json(one) for one in sorted(value)]}
         if isinstance(value, list | dict):
             return {_CLASS: _JSON, "value": json.dumps(value)}
         name = type(value).__name__
         if self.classes.get(name) is not type(value):
-            raise TypeError(f"a snapshot cannot hold a {name}")
+            raise CodecError(f"a snapshot cannot hold a {name}")
         if isinstance(value, Enum):
             return {_CLASS: name, _ENUM: value.name}
         assert is_dataclass(value)
@@ -60,6 +62,8 @@ class Codec:
         name = value.pop(_CLASS)
         if name == _JSON:
             return json.loads(value["value"])
+        if name == _SET:
+            return frozenset(self._from_json(one) for one in value["value"])
         made = self.classes[name]
         if issubclass(made, Enum):
             return made[value[_ENUM]]

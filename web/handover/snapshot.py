@@ -108,17 +108,17 @@ CODEC = Codec(
 
 
 def encoded(snapshot: Snapshot) -> bytes:
-    """Returns the snapshot, compressed. Raises SnapshotError if it is longer than `MAX_BYTES` even without images."""
+    """Returns the snapshot, compressed. Raises SnapshotError if it is too long even without images."""
     plain = replace(
         snapshot,
         config=_portable(snapshot.config),
         # The next gateway lists the tools of MCP servers itself.
         history=_with_items(snapshot.history, [one for one in snapshot.history.items if type(one) is not McpListTools]),
     )
-    packed = zlib.compress(CODEC.encode(plain), 1)
+    packed = _packed(plain)
     if len(packed) > MAX_BYTES:
         without = _with_items(plain.history, list(map(_without_images, plain.history.items)))
-        packed = zlib.compress(CODEC.encode(replace(plain, history=without)), 1)
+        packed = _packed(replace(plain, history=without))
     if len(packed) > MAX_BYTES:
         raise SnapshotError(f"the conversation has {len(packed)} bytes; the limit is {MAX_BYTES}")
     return packed
@@ -137,6 +137,13 @@ def decoded(packed: bytes) -> Snapshot:
     if not isinstance(snapshot, Snapshot):
         raise SnapshotError("this is no conversation")
     return snapshot
+
+
+def _packed(snapshot: Snapshot) -> bytes:
+    try:
+        return zlib.compress(CODEC.encode(snapshot), 1)
+    except CodecError as error:
+        raise SnapshotError(str(error)) from error
 
 
 def _portable(config: SessionConfig) -> SessionConfig:

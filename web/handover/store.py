@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any, Literal
 
-from llm.extra import installing
+from audio.extra import installing
 from web.handover.sealing import token_hash
 
 PREFIX = "repartee:conversation:"
@@ -134,7 +134,8 @@ class HandoverStore:
             async with asyncio.timeout(self._timeout_s):
                 yield
         except (self._error, OSError, ValueError, TypeError) as error:  # TimeoutError is an OSError
-            raise StoreError(type(error).__name__) from error
+            cause = error.__cause__ or error.__context__  # as of a connection that failed for a refused password
+            raise StoreError(type(cause if isinstance(cause, self._error) else error).__name__) from error
 
 
 def _key(token: str) -> str:
