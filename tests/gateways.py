@@ -15,7 +15,7 @@ from web.handover.snapshot import VERSION, Snapshot, decoded
 from web.handover.store import PREFIX, HandoverStore
 from web.metrics import Metrics
 
-SECRET = "a secret of all gateways"
+SECRET = "a-secret-of-all-gateways"
 TRACED = {"type": "realtime", "repartee": {"events": True}}
 
 
@@ -30,9 +30,14 @@ def loader(folder: Path, *assignments: str) -> ScriptedEngineLoader:
 
 
 @asynccontextmanager
-async def gateway(engines: ScriptedEngineLoader, url: str) -> AsyncGenerator[SessionServer]:
-    """Runs one gateway."""
-    async with session_server(engines, make_handovers=lambda metrics: handovers(url, metrics)) as server:
+async def gateway(engines: ScriptedEngineLoader, url: str, *, behind: str = "") -> AsyncGenerator[SessionServer]:
+    """Runs one gateway; `behind`: the host name of the proxy in front of it, whose clients need the token."""
+    async with session_server(
+        engines,
+        SECRET if behind else None,
+        [behind] if behind else [],
+        make_handovers=lambda metrics: handovers(url, metrics),
+    ) as server:
         yield server
 
 
