@@ -68,6 +68,7 @@ def make_app(
     api_routes: Sequence[BaseRoute] = (),
     client_secrets: ClientSecrets | None = None,
     tls_health: Callable[[], Mapping[str, object]] | None = None,
+    handover_health: Callable[[], str] | None = None,
     static: Path = STATIC,
 ) -> Starlette:
     """Creates the app of one server.
@@ -83,6 +84,7 @@ def make_app(
         api_routes: Further endpoints of OpenAI's API.
         client_secrets: Keys that open sessions with settings of their own; None: there are none.
         tls_health: Returns what /readyz tells about the certificate; None: the server has none.
+        handover_health: Returns what /readyz tells about the hand-over to other gateways; None: there is none.
         static: The folder of the page's files.
     """
     # Systems map these extensions differently, and with `nosniff` a browser refuses scripts of the wrong type.
@@ -108,6 +110,8 @@ def make_app(
         )
         if tls_health is not None:
             body = {**body, "tls": tls_health()}
+        if handover_health is not None:
+            body = {**body, "handover": handover_health()}
         return JSONResponse(body, status, headers=FRESH)
 
     async def figures(request: HttpRequest) -> Response:

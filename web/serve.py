@@ -120,6 +120,7 @@ async def serve(
             idle_timeout_s=section.idle_timeout_s,
             resumable=services.resumable,
             make_room=services.make_room,
+            confirm=services.confirm,
         )
         banner = StartupBanner(console, services.engine_pool)
         failures: list[Exception] = []
@@ -154,6 +155,7 @@ async def serve(
                 *(() if tls is None else (tls.keep_current,)),
             ),
             tls_health=None if tls is None else tls.health,
+            handover_health=services.handover_health,
             traces=services.traces,
             api_routes=()
             if parts is None

@@ -21,7 +21,7 @@ from assistant.events import (
     SessionEvent,
     UserTurnCommitted,
 )
-from assistant.history.history import History
+from assistant.history.history import HeardReply, History
 from assistant.history.items import UserMessage
 from assistant.pipeline.delegated_calls import DelegatedCalls
 from assistant.pipeline.engine_recovery import EngineRecovery
@@ -364,6 +364,11 @@ class ReplyManager:
                 self.context.on_event(ReplyStopped(reply.id, heard, heard_ms, "unheard"))
             self._record_reply(reply, "answered" if reply.answered else "failed", heard)
             self.context.dispatch(ReplyEnded(self.context.position(), reply_id))
+
+    def heard_so_far(self) -> tuple[HeardReply, ...]:
+        """Returns how much was heard of each reply that is being prepared or played."""
+        replies = [attempt.reply for attempt in self._attempts.values() if attempt.reply is not None]
+        return tuple(HeardReply(reply.id, reply.played, tuple(reply.unheard)) for reply in replies)
 
     def _store_heard(self, reply: Reply, *, complete: bool) -> str:
         """Stores the heard part of the reply in the history and returns it."""
