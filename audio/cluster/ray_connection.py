@@ -33,6 +33,8 @@ NAMESPACE = "repartee"
 _ENVIRONMENT = {
     # Otherwise Ray ends the whole process a minute after the cluster's head has gone (default: 60).
     "RAY_gcs_rpc_server_reconnect_timeout_s": "31536000",
+    # Sounds are sent with the request: above this size another message through the object store is needed.
+    "RAY_max_direct_call_object_size": "1000000",
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_DEDUP_LOGS": "0",
     "RAY_SERVE_LOG_TO_STDERR": "0",
@@ -152,8 +154,8 @@ class RayConnection:
         """Returns the answers of all replicas of a service. Raises EngineError."""
         return await asyncio.wrap_future(self._submit(self._broadcast(service, method, timeout_s)))
 
-    async def call(self, work: Callable[[Any, Any], T]) -> T:
-        """Runs `work`, which blocks, with the modules ray and ray.serve in a thread. Raises EngineError."""
+    async def call(self, work: Callable[[Any], T]) -> T:
+        """Runs `work`, which blocks, with the module ray.serve in a thread. Raises EngineLoadError."""
         return await asyncio.wrap_future(self._submit(self._call(work)))
 
     # In the thread
@@ -205,9 +207,9 @@ class RayConnection:
         except Exception as error:
             raise self._translated(service, error) from error
 
-    async def _call(self, work: Callable[[Any, Any], T]) -> T:
+    async def _call(self, work: Callable[[Any], T]) -> T:
         await self._connect()
-        return await asyncio.to_thread(work, self._ray, self._serve)
+        return await asyncio.to_thread(work, self._serve)
 
     async def _handle(self, service: Service) -> Any:
         if not self._connected:
