@@ -44,7 +44,7 @@ from llm.errors import LlmError
 
 if TYPE_CHECKING:
     from assistant.setup.answer_cache import AnswerCache
-    from assistant.setup.build import SharedWhisper, Skills
+    from assistant.setup.build import ClusterConnection, SharedWhisper, Skills
     from assistant.tools.mcp_tools import McpTools
     from assistant.trace.export import SpanExport
 
@@ -77,6 +77,7 @@ class EngineLoader:
     _tools: "McpTools | None" = None
     _cache: "AnswerCache | None" = None
     _end_of_turn_model: AudioEndOfTurnModel | None = None
+    _cluster: "ClusterConnection | None" = None
     _left_out: list[str] = field(default_factory=list)  # fallbacks that cannot start, with the reasons
     _local_reason: str = ""  # why the model on this machine is used although it is not configured, or is not used
     local_problem: str = ""  # why the installed model on this machine does not answer; "" if none is there or it does
@@ -190,6 +191,9 @@ class EngineLoader:
             if engine is not None:
                 await close_engine(engine, report)
         self._skills = self._voice = self._model = self._tools = self.shared_whisper = self._cache = None
+        if self._cluster is not None:  # last: the engines use it
+            await self._cluster.aclose()
+            self._cluster = None
 
     @property
     def language_model(self) -> ChatModel | None:
@@ -227,8 +231,10 @@ class EngineLoader:
         if fixed_ms := self.settings.turn.hangover_ms:
             self._record_choice("turn", "fixed silence", f"{fixed_ms} ms", "as configured", began_s)
             return None
+        if self.settings.turn.smart_turn == "ray":
+            return await self._cluster_smart_turn()
         need = self._need("smart-turn")
-        assert need is not None, "every configuration needs it"
+        assert need is not None, "every other configuration needs it"
         place = at_hand(need)
         sources = "sound and words" if knows_grammar(self.settings) else "sound"
         if place is None:
@@ -257,6 +263,28 @@ class EngineLoader:
         self.providers[f"{stage}_provider"] = f"{shown}; {engine.fallback}" if engine.fallback else shown
         return shown
 
+    async def _cluster_smart_turn(self) -> AudioEndOfTurnModel | None:
+        """Returns Smart Turn on the cluster, or none, with the reason."""
+        began_s, sources = _now_s(), "sound and words" if knows_grammar(self.settings) else "sound"
+        model = build.cluster_smart_turn(self._connection())
+        try:
+            await self._with_timeout("Smart Turn on the cluster", model.load())
+        except EngineLoadError as error:
+            log.warning("turn: without Smart Turn: %s", error)
+            why = f"without Smart Turn: {error}"
+            self._record_choice("turn", "estimate", f"of {sources}", why, began_s, fallback=True)
+            return None
+        self._record_choice("turn", "estimate", f"of {sources}, with {model.detail}", "as configured", began_s)
+        return model
+
+    # ---- cluster ----
+
+    def _connection(self) -> "ClusterConnection":
+        """Returns the connection to the cluster, which the engines share. Raises EngineLoadError without the extra."""
+        if self._cluster is None:
+            self._cluster = build.cluster(self.settings)
+        return self._cluster
+
     def _is_known_sentence(self, text: str) -> bool:
         """Whether the text is a complete sentence that a skill understands, whichever model answers it."""
         match = None if self._skills is None else self._skills.match(text, self.settings.assistant.language)
@@ -267,7 +295,7 @@ class EngineLoader:
     @property
     def lacking_recognizer(self) -> str:
         """Why speech is not recognized, and the remedy, as a part of a sentence; "" if the model is available."""
-        return self._missing("whisper")
+        return "" if self.settings.stt.engine == "ray" else self._missing("whisper")
 
     async def _make_recognizer(self) -> Recognizer:
         """Returns a conversation's own recognizer on the shared model.
@@ -278,6 +306,8 @@ class EngineLoader:
             return NoRecognizer("there is no microphone")
         if self.shared_whisper is not None and self.shared_whisper.works:
             return self.shared_whisper.transcriber()
+        if self.settings.stt.engine == "ray":
+            return await self._cluster_recognizer()
         measured = await self._measure_whisper() if self.measures and self.shared_whisper is None else {}
         wanted, lacking = self.settings.stt.engine, self.lacking_recognizer
         if wanted == "auto" and lacking:
@@ -298,6 +328,17 @@ class EngineLoader:
             )
             self._record_choice("stt", shared.name, shared.transcriber().detail, why, began_s)
         return shared.transcriber()
+
+    async def _cluster_recognizer(self) -> Recognizer:
+        """Returns a conversation's recognizer on the cluster. Raises EngineLoadError if no replica answers."""
+        began_s = _now_s()
+        if self.shared_whisper is None:
+            self.shared_whisper = build.cluster_whisper(self.settings, self._connection())
+        shared = self.shared_whisper
+        await self._with_timeout("the recognizer on the cluster", shared.load())
+        recognizer = shared.transcriber()
+        self._record_choice("stt", "ray", recognizer.detail, "as configured", began_s)
+        return recognizer
 
     async def _measure_whisper(self) -> Mapping[str, DecodeTime]:
         """Measures the Whisper models that "auto" needs times of. Those without a time at the limit are not chosen."""
@@ -331,8 +372,8 @@ class EngineLoader:
 
         With "auto", espeak-ng replaces a voice that is missing or cannot be loaded.
         """
-        if not self.speaks:
-            return NoVoice()
+        if not self.speaks or self.settings.tts.engine == "ray":
+            return await self._cluster_voice() if self.speaks else NoVoice()
         wanted, need = self.settings.tts.engine, self._need("piper")
         if wanted == "espeak-ng" or (self.settings.tts.voice and not is_piper_voice(self.settings.tts.voice)):
             return await self._espeak("")
@@ -350,6 +391,14 @@ class EngineLoader:
             raise
         except EngineLoadError as error:
             return await self._espeak(str(error))
+
+    async def _cluster_voice(self) -> Voice:
+        """Returns the voice on the cluster. Raises EngineLoadError if no replica answers."""
+        began_s = _now_s()
+        voice = build.cluster_voice(self.settings, self._connection())
+        await self._with_timeout("the voice on the cluster", voice.load())
+        self._record_choice("tts", voice.name, voice.detail, "as configured", began_s)
+        return voice
 
     async def _piper(self, need: Need, why: str) -> Voice:
         began_s = _now_s()

@@ -6,6 +6,7 @@ output is one probability. If that is too slow, the network gets the last half o
 nearly as accurate.
 """
 
+from collections.abc import Sequence
 from functools import cache
 from math import exp
 from pathlib import Path
@@ -57,20 +58,44 @@ class SmartTurn:
         opened = _session(path, self._positions, provider)
         self._session, self.provider, self.fallback = opened.session, opened.provider, opened.fallback
         self._input = str(self._session.get_inputs()[0].name)
+        self._takes_batches = False
 
     def probability(self, pcm: Pcm) -> float:
         """Returns the probability that the turn is over after this audio, 0..1. Raises EngineError.
 
         `pcm`: int16, shape (n,); only the last seconds are used.
         """
-        features = log_mel(pcm, self._positions)[np.newaxis]
+        return self.probabilities([pcm])[0]
+
+    def probabilities(self, pcms: Sequence[Pcm]) -> list[float]:
+        """Returns the probability after each of several sounds; see `probability` and `use_batches`."""
+        features = np.stack([log_mel(pcm, self._positions) for pcm in pcms])
+        batches = [features] if self._takes_batches else list(features[:, np.newaxis])
+        return [self._corrected(said) for batch in batches for said in self._run(batch)]
+
+    def use_batches(self) -> bool:
+        """Judges several sounds in one run from now on, if the network gives the same results so. Returns whether."""
+        generator = np.random.default_rng(1)
+        sounds = [generator.integers(-3000, 3000, seconds * MIC_RATE_HZ).astype(np.int16) for seconds in (1, 2)]
+        single = [self.probability(sound) for sound in sounds]
+        self._takes_batches = True
+        try:
+            self._takes_batches = bool(np.allclose(self.probabilities(sounds), single, atol=1e-3))
+        except (EngineError, ValueError):
+            self._takes_batches = False
+        return self._takes_batches
+
+    def _run(self, features: npt.NDArray[np.float32]) -> list[float]:
         try:
             outputs = self._session.run(None, {self._input: features})
         except Exception as error:
             raise EngineError(
                 "Smart Turn failed inside onnxruntime: restart Repartee, or remove the Smart Turn model."
             ) from error
-        said = float(np.clip(np.asarray(outputs[0]).reshape(-1)[0], 0.0, 1.0))
+        said = np.clip(np.asarray(outputs[0]).reshape(len(features), -1)[:, 0], 0.0, 1.0)
+        return [float(probability) for probability in said]
+
+    def _corrected(self, said: float) -> float:
         odds = exp(_SHORT_SHIFT) if self.short else 1.0
         return said * odds / (said * odds + 1 - said)
 
