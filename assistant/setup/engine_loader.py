@@ -37,7 +37,7 @@ from audio.execution_provider import SHOWN, ProviderUnavailableError, ProviderUs
 from audio.pronunciation import Pronunciations
 from audio.stt import Recognizer
 from audio.tts import Voice
-from audio.vad import Vad
+from audio.vad import NetworkVad, Vad
 from llm.cache import CacheStoreError
 from llm.chat import ChatModel, Message
 from llm.errors import LlmError
@@ -220,7 +220,11 @@ class EngineLoader:
             vad, why, fallback = build.vad(wanted), "as configured", False
         except EngineLoadError as error:
             vad, why, fallback = spare, f"instead of {wanted}, because {error}", True
-        self._record_choice("vad", vad.name, "20 ms frames", why, began_s, fallback=fallback)
+        unusual = isinstance(vad, NetworkVad) and vad.runtime != "numpy"
+        detail = (
+            f"20 ms frames, computed by {vad.runtime}" if isinstance(vad, NetworkVad) and unusual else "20 ms frames"
+        )
+        self._record_choice("vad", vad.name, detail, why, began_s, fallback=fallback)
         return vad, spare
 
     # ---- end of turn ----
