@@ -420,7 +420,7 @@ class Simulation:
     listening_sound: ListeningSound | None = None
     summarizer: ChatModel | None = None
     late_ms: Sequence[int] = (0,)
-    new_speaker: Callable[[Callable[[float, Pcm], None]], WavSpeaker] = WavSpeaker
+    new_speaker: Callable[[Callable[[float, Pcm], None]], WavSpeaker] | None = None  # None: WavSpeaker
     microphone: ScriptedMicrophone = field(init=False)
     recognizer: ScriptedRecognizer = field(init=False)
     model: ScriptedModel = field(init=False)
@@ -454,7 +454,7 @@ class Simulation:
         events: list[tuple[int, SessionEvent]] = []
         records: list[TurnRecord] = []
         sound: list[tuple[float, Pcm]] = []
-        speaker = self.new_speaker(lambda at_s, pcm: sound.append((at_s * 1000, pcm.copy())))
+        speaker = (self.new_speaker or WavSpeaker)(lambda at_s, pcm: sound.append((at_s * 1000, pcm.copy())))
 
         def show(event: SessionEvent) -> None:
             events.append((round((loop.time() - start_s) * 1000), event))
