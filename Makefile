@@ -12,7 +12,7 @@ help:
 	@echo "make test     format, lint, types and all tests"
 	@echo "make quick    the fast tests only"
 	@echo "make check    format, lint and types only"
-	@echo "make search   the property tests, with new and many more examples"
+	@echo "make search   the property tests and those with random faults, with many more examples"
 	@echo "make bench    the measurements behind the README's figures"
 	@echo "make setup    what the others do first: .venv from the pinned lock (make setup PYTHON=python3.12 for another;"
 	@echo "              LLM=no: without a language model)"
@@ -61,7 +61,8 @@ quick: setup-dev
 	$(BIN)/python -m pytest $(THREE) -m "not slow"
 
 search: setup-dev
-	$(BIN)/python -m pytest --hypothesis-profile=search --timeout=600 $$(grep -rl "@given" tests)
+	$(BIN)/python -m pytest --hypothesis-profile=search --timeout=600 \
+		$$(grep -rlE --include="test_*.py" "@given|^from random_faults" tests)
 
 # Those that need nothing beyond the repository; bench/README.md names the others.
 BENCHES := vad scale piper demo serve turn_taking

@@ -422,6 +422,7 @@ class ReplyManager:
 
     def interrupt(self, effect: InterruptReply) -> None:
         """Stops the reply. The part that was heard stays in the history."""
+        attempt = self._attempts.get(effect.reply)
         reply = self._end(effect.reply)
         if reply is None:
             return
@@ -430,6 +431,8 @@ class ReplyManager:
         if effect.reason == "stuck":
             reply.error = reply.error or f"the reply by {reply.answered_by} made no progress and was stopped"
             self._report_error(reply.id, reply.error)
+        elif reply.error is not None and attempt is not None and not attempt.sent:
+            self._report_error(reply.id, reply.error)  # the user spoke into the apology
         heard = self._store_heard(reply, complete=False)
         self.context.on_event(
             ReplyStopped(reply.id, heard, ms_of_reply_samples(reply.played), effect.reason, *_tokens(reply))
