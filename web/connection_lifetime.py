@@ -12,6 +12,8 @@ HELD_BACK = "repartee.held_back"
 """Key of the connection's state: a function that reports that the client is throttled."""
 BUSY_TURN = "repartee.busy"
 """Key of the connection's state: a function that returns whether a turn is in progress."""
+ENDED_BY = "repartee.ended_by"
+"""Key of the connection's state: a function that returns why the server ends the connection, or None."""
 
 IDLE_STEP = 0.05
 """Fraction of the idle limit by which it may be late. Resetting it for every message cost 3 % of the main thread."""
@@ -28,6 +30,7 @@ class ConnectionLifetime:
         """Starts counting; `scope`, `receive` and `send` are those of the connection."""
         self._state = scope.setdefault("state", {})
         self._state[HELD_BACK] = self.note_activity
+        self._state[ENDED_BY] = lambda: self.close_notice
         self._receive = receive
         self._send = send
         self._over = False

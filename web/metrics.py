@@ -23,6 +23,9 @@ from web.wire.server_events import ending_of
 Tokens = Literal["prompt", "cached", "completion", "wasted"]
 """Prompt tokens; those of them the service had cached; completion tokens; all tokens of dropped attempts."""
 
+HandoverOutcome = Literal["continued", "none", "other_version", "damaged", "unreachable"]
+"""What a client found that wanted to resume a conversation of another gateway."""
+
 LATENCY_BUCKETS_S = (
     0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.8, 1.0, 1.5, 2.5, 5.0, 10.0,
 )  # fmt: skip
@@ -110,6 +113,12 @@ class Metrics:
         self._wire_errors = Counter(
             "repartee_wire_errors", "Error events sent to clients, by code.", ["code"], registry=registry
         )
+        self._handovers = Counter(
+            "repartee_handovers",
+            "Conversations of other gateways that clients wanted to resume here, by outcome.",
+            ["outcome"],
+            registry=registry,
+        )
         self._throttled = Counter(
             "repartee_throttled_seconds",
             "Time in which clients were not read because they sent too fast.",
@@ -163,6 +172,8 @@ class Metrics:
             self._out_of_band.labels(status)
         for kind in ("prompt", "cached", "completion"):
             self._out_of_band_tokens.labels(kind)
+        for handover in get_args(HandoverOutcome):
+            self._handovers.labels(handover)
         for lookup in get_args(CacheOutcome):
             self._cache.labels(lookup)
 
@@ -229,6 +240,10 @@ class Metrics:
     def trouble(self, where: str) -> None:
         """Counts an error outside of turns; `where` is one of a few fixed words."""
         self._errors.labels(where).inc()
+
+    def handover(self, outcome: HandoverOutcome) -> None:
+        """Counts a client that wanted to resume a conversation of another gateway."""
+        self._handovers.labels(outcome).inc()
 
     def trace_lost(self, turns: int) -> None:
         """Counts turns that are missing from traces."""

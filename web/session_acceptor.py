@@ -14,7 +14,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 from uvicorn.protocols.utils import ClientDisconnected
 
 from web import descriptors
-from web.connection_lifetime import BUSY_TURN, HELD_BACK, ConnectionLifetime
+from web.connection_lifetime import BUSY_TURN, ENDED_BY, HELD_BACK, ConnectionLifetime
 from web.health import EngineHealth, is_ready
 from web.metrics import Metrics
 from web.session_limits import BUSY, DRAINING, FULL, INTERNAL, LOADING, NO_DESCRIPTORS, CloseNotice, SessionLimits
@@ -51,6 +51,10 @@ def never_resumable(_token: str) -> bool:
     return False
 
 
+async def confirm_nothing(_token: str) -> None:
+    """Default for servers that hand no conversations over."""
+
+
 def no_room() -> bool:
     """Default for servers that cannot free a slot."""
     return False
@@ -73,6 +77,12 @@ def busy_while(scope: Scope, busy: Callable[[], bool]) -> Generator[None]:
 def held_back(scope: Scope) -> None:
     """Reports that the client is throttled, because its audio is ahead of real time: it is not idle."""
     scope["state"][HELD_BACK]()
+
+
+def ended_by(scope: Scope) -> CloseNotice | None:
+    """Returns why the server ends this connection; None if it does not."""
+    notice: Callable[[], CloseNotice | None] = scope["state"][ENDED_BY]
+    return notice()
 
 
 def pass_config(scope: Scope, config: SessionConfig | None, *, is_guest: bool = True) -> None:
@@ -110,6 +120,7 @@ class SessionAcceptor:
         idle_timeout_s: float = 0.0,
         resumable: Callable[[str], bool] = never_resumable,
         make_room: Callable[[], bool] = no_room,
+        confirm: Callable[[str], Awaitable[None]] = confirm_nothing,
     ) -> None:
         """Creates the endpoint.
 
@@ -122,7 +133,9 @@ class SessionAcceptor:
             idle_timeout_s: Longest time without a message from the client; 0: unlimited.
             resumable: Returns whether a conversation with this token waits for its client to reconnect.
             make_room: Ends a conversation that waits for its client, if there is one, to free a slot.
+            confirm: Ends the conversation with this token if another gateway has continued it. Has a time limit.
         """
+        self._confirm = confirm
         self._converse = converse
         self._engine_pool = engine_pool
         self._session_limits = session_limits
@@ -167,6 +180,8 @@ class SessionAcceptor:
         lifetime = ConnectionLifetime(scope, receive, send, self._max_session_s, self._idle_timeout_s)
         websocket = WebSocket(scope, lifetime.receive, lifetime.send)
         token = websocket.query_params.get("resume", "")
+        if self._resumable(token):
+            await self._confirm(token)
         if self._resumable(token):
             with suppress(WebSocketDisconnect):
                 await _accept(websocket)

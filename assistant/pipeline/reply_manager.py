@@ -21,7 +21,7 @@ from assistant.events import (
     SessionEvent,
     UserTurnCommitted,
 )
-from assistant.history.history import History
+from assistant.history.history import HeardReply, History
 from assistant.history.items import UserMessage
 from assistant.pipeline.delegated_calls import DelegatedCalls
 from assistant.pipeline.engine_recovery import EngineRecovery
@@ -365,6 +365,11 @@ class ReplyManager:
             self._record_reply(reply, "answered" if reply.answered else "failed", heard)
             self.context.dispatch(ReplyEnded(self.context.position(), reply_id))
 
+    def heard_so_far(self) -> tuple[HeardReply, ...]:
+        """Returns how much was heard of each reply that is being prepared or played."""
+        replies = [attempt.reply for attempt in self._attempts.values() if attempt.reply is not None]
+        return tuple(HeardReply(reply.id, reply.played, tuple(reply.unheard)) for reply in replies)
+
     def _store_heard(self, reply: Reply, *, complete: bool) -> str:
         """Stores the heard part of the reply in the history and returns it."""
         return self.history.set_heard(reply.id, reply.played, complete=complete, unheard=reply.unheard)
@@ -417,6 +422,7 @@ class ReplyManager:
 
     def interrupt(self, effect: InterruptReply) -> None:
         """Stops the reply. The part that was heard stays in the history."""
+        attempt = self._attempts.get(effect.reply)
         reply = self._end(effect.reply)
         if reply is None:
             return
@@ -425,6 +431,8 @@ class ReplyManager:
         if effect.reason == "stuck":
             reply.error = reply.error or f"the reply by {reply.answered_by} made no progress and was stopped"
             self._report_error(reply.id, reply.error)
+        elif reply.error is not None and attempt is not None and not attempt.sent:
+            self._report_error(reply.id, reply.error)  # the user spoke into the apology
         heard = self._store_heard(reply, complete=False)
         self.context.on_event(
             ReplyStopped(reply.id, heard, ms_of_reply_samples(reply.played), effect.reason, *_tokens(reply))

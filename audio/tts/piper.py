@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from audio.errors import EngineLoadError, TtsError
+from audio.execution_provider import SHOWN, ProviderInUse, ProviderRequest
 from audio.level import gain_for
 from audio.pronunciation import Pronunciations
 from audio.thread_name import thread_named
@@ -21,7 +22,6 @@ from audio.tts.engine_thread import EngineThread, SynthesisStream, due_s
 from audio.tts.espeak_text import TextPiece, clean, ends_sentence, pieces, words
 from audio.tts.piper_files import read_voice
 from audio.tts.piper_model import PiperModel, StoppedError, StopSwitch, reads_digits
-from audio.tts.piper_sessions import Device
 from audio.tts.piper_sound import ReplyAudio, ReplySentence, chunks
 from audio.tts.piper_synthesis import Sound
 from audio.tts.piper_words import is_audible, place_words, with_pronunciations
@@ -32,6 +32,8 @@ from audio.units import FULL_SCALE, REPLY_RATE_HZ
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+DEFAULT_PROVIDER = ProviderRequest("tts.provider")
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 """Text that loudness is measured on for a voice that knows only letters."""
@@ -116,7 +118,12 @@ class _Job(Generic[T]):
 
 
 class PiperTts:
-    """Implements `Voice` by Piper, with its own model and thread, for any number of conversations."""
+    """Implements `Voice` by Piper, with its own model and thread, for any number of conversations.
+
+    Attributes:
+        provider: Where the loaded voice computes; None before `load`.
+        fallback: See `OpenedSession.fallback`; "" before `load`.
+    """
 
     name = "piper"
 
@@ -128,7 +135,7 @@ class PiperTts:
         speaker: int | str | None = None,
         speed: float = 1.0,
         target_dbfs: float = -20.0,
-        device: Device = "auto",
+        provider: ProviderRequest = DEFAULT_PROVIDER,
         threads: int | None = None,
         timeout_s: float = 3.0,
         pronunciations: Pronunciations | None = None,
@@ -141,7 +148,7 @@ class PiperTts:
             speaker: Number or name, for voices with several speakers; None: the voice's default.
             speed: 0.5..2; 1 is the voice's own speed.
             target_dbfs: RMS of speech without pauses, -60..0. Peaks are limited to -1 dBFS.
-            device: "auto" uses CUDA if onnxruntime supports it.
+            provider: Where it computes.
             threads: Threads of onnxruntime for one operator; None: one per core.
             timeout_s: Longest wait for a sentence before the model counts as hung, in seconds.
             pronunciations: Words with their phonemes.
@@ -157,7 +164,9 @@ class PiperTts:
         self._speaker = speaker
         self._speed = speed
         self._target_dbfs = target_dbfs
-        self._device = device
+        self._provider = provider
+        self.provider: ProviderInUse | None = None
+        self.fallback = ""
         self._threads = threads
         self._timeout_s = timeout_s
         self._pronunciations = pronunciations or Pronunciations()
@@ -194,7 +203,9 @@ class PiperTts:
             if isinstance(failure, TtsError):
                 raise EngineLoadError(f"the Piper voice cannot be used ({detail}): {failure}") from failure
             raise
-        self._detail = detail
+        self._detail, self.provider, self.fallback = detail, model.provider, model.fallback
+        if model.fallback:
+            log.warning("Piper computes %s", model.fallback)
         if model.whole_because:
             self._detail += f", whole sentences: {model.whole_because}"
             log.info("Piper synthesizes whole sentences with %s: %s", self._voice.stem, model.whole_because)
@@ -274,10 +285,10 @@ class PiperTts:
         files = read_voice(self._voice, self._language)
         with thread_named("Piper"):  # the compute threads start here
             model = PiperModel(
-                files, speaker=self._speaker, speed=self._speed, device=self._device, threads=self._threads
+                files, speaker=self._speaker, speed=self._speed, provider=self._provider, threads=self._threads
             )
         speaker = "" if self._speaker is None else f", speaker {self._speaker}"
-        detail = f"{files.model.stem} ({files.language}){speaker}, speed {self._speed:g}, {model.provider}"
+        detail = f"{files.model.stem} ({files.language}){speaker}, speed {self._speed:g}, {SHOWN[model.provider]}"
         return model, LOUDNESS_REFERENCE if reads_digits(files) else _LETTERS, detail
 
     def _parts(self, piece: TextPiece, speed: float) -> Callable[[PiperModel, StopSwitch], Iterator[ReplyAudio]]:

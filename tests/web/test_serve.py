@@ -29,7 +29,8 @@ from assistant.config.loading import ConfigError
 from assistant.config.server_settings import ServerSection
 from assistant.config.settings import DEFAULTS, KEYS
 from web.listening_sockets import listen
-from web.serve import LogFilter, freeze_loaded_objects, proxies_of, token_of
+from web.serve import freeze_loaded_objects, proxies_of, token_of
+from web.server_log import LogFilter
 
 ROOT = Path(__file__).parent.parent.parent
 TOKEN = "a-token-of-enough-characters"

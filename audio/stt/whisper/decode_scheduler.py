@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 from audio.errors import SttError
-from audio.stt.whisper.model import Decoded, LoadedWhisper
+from audio.stt.whisper.model import Decoded
 from audio.stt.whisper.recent_tokens import RecentTokens
+from audio.stt.whisper.segment_decoder import SegmentDecoder
 from audio.stt.whisper.worker_threads import WhisperThread
 from audio.units import Pcm
 
@@ -130,7 +131,7 @@ class DecodeClient(Protocol):
 class ModelWorkers:
     """A loaded model and the threads that call it: one per worker."""
 
-    model: LoadedWhisper
+    model: SegmentDecoder
     thread: WhisperThread
 
 
@@ -161,7 +162,7 @@ class DecodeScheduler:
         self._served = 0
 
     @property
-    def model(self) -> LoadedWhisper | None:
+    def model(self) -> SegmentDecoder | None:
         """The loaded model; None before it was loaded and after it failed."""
         return self._pool.model if self._pool else None
 
@@ -373,7 +374,7 @@ def _without_encoding(decoded: Decoded) -> Decoded:
 
 
 def _result(
-    model: LoadedWhisper, decode: Decode, share: ConversationShare, language: str | None, wanted: Callable[[], bool]
+    model: SegmentDecoder, decode: Decode, share: ConversationShare, language: str | None, wanted: Callable[[], bool]
 ) -> Decoded | None:
     """Decodes in a thread of the model."""
     if decode.kind == "first_word" and language is not None:
