@@ -29,6 +29,12 @@ class QueueWait:
             self._waits_s[self._count % LAST_JOBS] = wait_s
         self._count += 1
 
+    def after(self, jobs: int) -> tuple[float, ...]:
+        """Returns the waits of the jobs after the first `jobs`, in seconds, oldest first; at most `LAST_JOBS`."""
+        waits_s, count = tuple(self._waits_s), self._count
+        new = max(0, min(count - jobs, len(waits_s)))
+        return tuple(waits_s[number % LAST_JOBS] for number in range(count - new, count))
+
     def p95_s(self) -> float:
         """Returns the 95th percentile of the last `LAST_JOBS` waits in seconds (nearest rank); 0 without jobs."""
         waits_s = sorted(self._waits_s)

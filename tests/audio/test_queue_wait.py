@@ -30,3 +30,16 @@ def test_negative_wait_counts_as_zero() -> None:
     waits = QueueWait()
     waits.record(-1.0)
     assert waits.p95_s() == 0
+
+
+def test_new_waits_are_those_after_the_jobs_already_read() -> None:
+    waits = QueueWait()
+    assert waits.after(0) == ()
+    for wait_s in (0.1, 0.2, 0.3):
+        waits.record(wait_s)
+    assert waits.after(1) == (0.2, 0.3)
+    assert waits.after(3) == ()
+    for number in range(2 * LAST_JOBS):
+        waits.record(float(number))
+    assert waits.after(3) == tuple(float(number) for number in range(LAST_JOBS, 2 * LAST_JOBS))
+    assert waits.after(waits.jobs - 2) == (2.0 * LAST_JOBS - 2, 2.0 * LAST_JOBS - 1)
