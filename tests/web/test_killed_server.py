@@ -106,6 +106,11 @@ def traces(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for file in folder.glob("traces/*.jsonl") for line in complete_lines(file)]
 
 
+def has_whole_lines(folder: Path) -> bool:
+    """Returns whether no trace ends within a line."""
+    return all(file.read_text().endswith("\n") for file in folder.glob("traces/*.jsonl"))
+
+
 def stored(folder: Path) -> int:
     """Returns the number of stored items."""
     with closing(sqlite3.connect(folder / "kept.sqlite3")) as database, suppress(sqlite3.OperationalError):
@@ -133,7 +138,7 @@ def test_sigkill_loses_at_most_the_turn_in_flight(tmp_path: Path) -> None:
                     with pytest.raises(ConnectionClosed):
                         await caller.client.until("response.done", 99)
             assert [record["outcome"] for record in traces(tmp_path)] == ["answered"] * 2 * CLIENTS
-            assert all(file.read_text().endswith("\n") for file in tmp_path.glob("traces/*.jsonl"))
+            assert has_whole_lines(tmp_path)
             assert stored(tmp_path) == 4 * CLIENTS
         async with AsyncExitStack() as clients, server(tmp_path, "Ten again.") as (_, port):
             for browser, caller in zip(browsers, callers, strict=True):
