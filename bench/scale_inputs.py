@@ -59,8 +59,11 @@ class Inputs:
         float, About("turns in a minute", "turns", "measured", "32 turns in 4.2 minutes of the same run")
     ] = 7.6
     memory_mb: Annotated[
-        float, About("memory of a conversation in its gateway", "MB", "assumption", "not measured yet")
-    ] = 4.0
+        float,
+        About(
+            "memory of a conversation in its gateway", "MB", "measured", "eight at once, `python -m bench.load --brief`"
+        ),
+    ] = 4.4
     user_s: Annotated[float, About("speech of the user in a minute", "s", "assumption", "a dialog with pauses")] = 20.0
     reply_s: Annotated[float, About("speech of the assistant in a minute", "s", "assumption", "the same")] = 25.0
     microphone_kb_s: Annotated[
