@@ -152,11 +152,14 @@ class Inputs:
         float, About("connections that a firewall tracks", "", "limit", "Linux: `nf_conntrack_max` from 8 GB on")
     ] = 262144.0
     redis_ops: Annotated[
-        float, About("commands of one Redis in a second", "", "assumption", "its own benchmark, without pipelining")
-    ] = 100000.0
+        float, About("scripts of one Redis in a second", "", "assumption", "half of the commands of its own benchmark")
+    ] = 50000.0
     redis_turn_ops: Annotated[
-        float, About("commands of a turn: history, resume token, rate limit, cache", "", "assumption", "one each")
-    ] = 4.0
+        float, About("writes of a turn", "", "limit", "the conversation, once ([gateways](../gateways.md))")
+    ] = 1.0
+    redis_minute_ops: Annotated[
+        float, About("renewals of a conversation in a minute", "", "limit", "every 5 s ([gateways](../gateways.md))")
+    ] = 12.0
     redis_gb: Annotated[float, About("memory of a Redis node (cache.r7g.large)", "GB", "limit", "AWS")] = 13.0
     redis_kb: Annotated[
         float, About("state of a conversation that can be resumed", "kB", "assumption", "its history and settings")
