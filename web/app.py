@@ -68,6 +68,7 @@ def make_app(
     api_routes: Sequence[BaseRoute] = (),
     client_secrets: ClientSecrets | None = None,
     tls_health: Callable[[], Mapping[str, object]] | None = None,
+    handover_health: Callable[[], str] | None = None,
     static: Path = STATIC,
 ) -> Starlette:
     """Creates the app of one server.
@@ -83,6 +84,7 @@ def make_app(
         api_routes: Further endpoints of OpenAI's API.
         client_secrets: Keys that open sessions with settings of their own; None: there are none.
         tls_health: Returns what /readyz tells about the certificate; None: the server has none.
+        handover_health: Returns what /readyz tells about the hand-over to other gateways; None: there is none.
         static: The folder of the page's files.
     """
     # Systems map these extensions differently, and with `nosniff` a browser refuses scripts of the wrong type.
@@ -98,14 +100,23 @@ def make_app(
     async def healthz(_request: HttpRequest) -> Response:
         return JSONResponse({"status": "alive"}, headers=FRESH)
 
-    async def readyz(_request: HttpRequest) -> Response:
-        status, body = readiness(engine_pool.state(), draining=session_acceptor.draining)
+    async def readyz(request: HttpRequest) -> Response:
+        refusing = session_acceptor.refusing()
+        status, body = readiness(
+            engine_pool.state(),
+            draining=session_acceptor.draining,
+            refusing=None if refusing is None else refusing.message,
+            admits="admits" in request.query_params,
+        )
         if tls_health is not None:
             body = {**body, "tls": tls_health()}
+        if handover_health is not None:
+            body = {**body, "handover": handover_health()}
         return JSONResponse(body, status, headers=FRESH)
 
     async def figures(request: HttpRequest) -> Response:
         metrics.engines(engine_pool.state())
+        metrics.show_load()
         text, content_type = metrics.text(", ".join(request.headers.getlist("accept")))
         return Response(text, headers={"Content-Type": content_type, **FRESH})
 

@@ -11,7 +11,9 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Coroutine, Generator, Mapping
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -26,6 +28,7 @@ from assistant.config.server_settings import ServerSection
 from web import descriptors
 from web.acceptor import Acceptor
 from web.access_control import TOKEN_SHAPE, AccessControl
+from web.admission import Admission
 from web.app import make_app
 from web.http_api.client_secrets import ClientSecrets
 from web.http_api.routes import api_routes, make_calls
@@ -38,6 +41,7 @@ from web.server_log import LOGGING
 from web.services import ServicesFactory, create_services
 from web.session_acceptor import SessionAcceptor
 from web.session_limits import SessionLimits
+from web.stall_watchdog import StallWatchdog
 from web.startup_banner import StartupBanner
 from web.tls import ServerTls, server_tls
 from web.websocket_backpressure import BackpressureProtocol
@@ -105,7 +109,8 @@ async def serve(
         )
         metrics = Metrics()
         services = create_services(loaded.settings, environ, metrics)
-        limits = SessionLimits(section.max_sessions)
+        admission = Admission(metrics.load, time.monotonic) if section.admission == "measured" else None
+        limits = SessionLimits(section.max_sessions, admission)
         session_acceptor = SessionAcceptor(
             services.converse,
             services.engine_pool,
@@ -115,13 +120,17 @@ async def serve(
             idle_timeout_s=section.idle_timeout_s,
             resumable=services.resumable,
             make_room=services.make_room,
+            confirm=services.confirm,
         )
         banner = StartupBanner(console, services.engine_pool)
         failures: list[Exception] = []
+        loading_ended = asyncio.Event()
 
         def engines_loaded(error: Exception | None) -> None:
             if error is None:
                 freeze_loaded_objects()
+                metrics.engines_loaded()
+                loading_ended.set()
                 banner.ready()
             else:
                 failures.append(error)
@@ -140,10 +149,13 @@ async def serve(
             loaded=engines_loaded,
             background_tasks=(
                 *services.background_tasks,
+                *(() if admission is None else (admission.run,)),
+                partial(StallWatchdog(metrics.stalled).run_after, loading_ended),
                 *(() if calls is None else (calls.run,)),
                 *(() if tls is None else (tls.keep_current,)),
             ),
             tls_health=None if tls is None else tls.health,
+            handover_health=services.handover_health,
             traces=services.traces,
             api_routes=()
             if parts is None

@@ -106,6 +106,7 @@ def load_settings(
     settings = _merged(given)
     key_variables = frozenset(name for endpoint in settings.llm.endpoints for name in endpoint.variables)
     key_variables |= {name for server in settings.tools.servers for name in server.variables}
+    key_variables |= set(settings.server.variables)
     if problems := unknown_variables(environ, OTHER_VARIABLES | key_variables):
         raise ConfigError(problems)
     origin = dict.fromkeys((*KEYS, *LISTS), "default") | {item.key: item.origin for item in given}

@@ -124,7 +124,7 @@ def repartee(*arguments: str, **environ: str) -> "subprocess.CompletedProcess[st
 
 
 def test_server_settings_have_defaults() -> None:
-    assert DEFAULTS.server == ServerSection("127.0.0.1", 8765, "", "", 8, 3600.0, 0.0, 16 << 20, 1000, 60.0)
+    assert DEFAULTS.server == ServerSection("127.0.0.1", 8765, "", "", 8, "measured", 3600.0, 0.0, 16 << 20, 1000, 60.0)
     assert (DEFAULTS.server.hosts, DEFAULTS.server.origins) == ((), ())
 
 

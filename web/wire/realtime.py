@@ -96,6 +96,11 @@ class Realtime:
         self._input_events.logprobs = logprobs
 
     @property
+    def session_id(self) -> str:
+        """The id in session.created."""
+        return self._session.session_id
+
+    @property
     def config(self) -> SessionConfig:
         """The current settings."""
         return self._reader.config

@@ -284,7 +284,10 @@ def test_hangover_is_the_profiles_unless_given() -> None:
         ("[tts]\nspeed = nan", "given.toml:2: tts.speed = nan: must be a number from 0.5 to 2"),
         ("[tts]\nspeed = true", "given.toml:2: tts.speed = true: must be a number from 0.5 to 2"),
         ("[tts]\nvoice = 3", "given.toml:2: tts.voice = 3: must be a text"),
-        ("[tts]\nengine = ['piper']", 'given.toml:2: tts.engine = a list: must be "auto", "piper" or "espeak-ng"'),
+        (
+            "[tts]\nengine = ['piper']",
+            'given.toml:2: tts.engine = a list: must be "auto", "piper", "espeak-ng" or "ray"',
+        ),
         (
             '\n[turn]\nprofile = "hasty"',
             'given.toml:3: turn.profile = "hasty": must be "auto", "eager", "balanced" or "patient"',
@@ -488,7 +491,7 @@ def test_error_in_a_flag_is_one_line(flag: str, line: str | None) -> None:
 @pytest.mark.parametrize(
     ("option", "line"),
     [
-        (Option("--stt", "stt.engine", ""), '--stt "": must be "auto" or "faster-whisper"'),
+        (Option("--stt", "stt.engine", ""), '--stt "": must be "auto", "faster-whisper" or "ray"'),
         (
             Option("--stt", "stt.engine", "pocketsphinx"),
             '--stt "pocketsphinx": was removed: set "auto" and run repartee models pull tiny.en',
