@@ -316,8 +316,15 @@ class _Gate:
         return replace(request, secret_is_valid=config is not None)
 
     def _too_fast(self, request: Request, scope: Scope) -> Refusal | None:
-        """Counts a WebSocket. Those of this machine are not limited: they may be a proxy's, for all its clients."""
-        if scope["type"] != "websocket" or (request.peer is not None and is_loopback(request.peer)):
+        """Counts a WebSocket. Those of this machine are not limited: they may be a proxy's, for all its clients.
+
+        An address that has sent too many wrong keys has no client secret looked up.
+        """
+        if request.peer is not None and is_loopback(request.peer):
+            return None
+        if any(map(is_client_secret, request.keys)) and self._rates.is_used_up("wrong_keys", request.peer or ""):
+            return _TOO_MANY_KEYS
+        if scope["type"] != "websocket":
             return None
         return None if self._rates.allows("connections", request.peer or "") else _TOO_FAST
 

@@ -15,6 +15,7 @@ from web.http_api import rate_limits
 from web.http_api.client_secrets import ClientSecrets
 from web.http_api.rate_limits import MAX_CLIENTS, RATES, Rate, RateLimits
 from web.metrics import Metrics
+from web.wire.session_config import SessionConfig
 
 
 @dataclass
@@ -175,6 +176,23 @@ def test_wrong_keys_of_one_address_are_limited(path: str, monkeypatch: pytest.Mo
         assert await gate.status("/v1/realtime") == 401  # without a key, nothing is guessed
         gate.address = "203.0.113.2"
         assert await gate.status(path, "another-wrong-token-of-that-length", kind) != 429
+
+    asyncio.run(main())
+
+
+def test_no_client_secret_is_looked_up_beyond_the_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(rate_limits.RATES, "wrong_keys", Rate(3, 0.001))
+
+    async def main() -> None:
+        client_secrets = ClientSecrets(Clock())
+        value = client_secrets.make(SessionConfig(voice="amy"), 60)
+        assert value is not None
+        gate = gate_of(client_secrets)
+        assert await gate.status("/v1/realtime", value) == 101
+        assert [await gate.status("/v1/realtime", "ek_unknown") for _ in range(4)] == [401, 401, 401, 429]
+        assert await gate.status("/v1/realtime", value) == 429  # else the answer would tell which one is right
+        gate.address = "203.0.113.2"
+        assert await gate.status("/v1/realtime", value) == 101
 
     asyncio.run(main())
 

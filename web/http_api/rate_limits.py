@@ -63,21 +63,34 @@ class RateLimits:
             keys: Its Authorization headers. Only a single one counts, and only its token: others would give the same
                 client another rate for each spelling.
         """
-        rate, known = RATES[kind], self._left.setdefault(kind, OrderedDict())
-        client = hashlib.sha256(f"{_network(address)}\n{_token(tuple(keys))}".encode(errors="replace")).digest()
-        now_s = self.now_s()
-        left, counted_s = known.pop(client, (float(rate.burst), now_s))
-        left = min(float(rate.burst), left + (now_s - counted_s) * rate.per_s)
+        known, client = self._left.setdefault(kind, OrderedDict()), _client(address, keys)
+        left = self._left_of(kind, client)
         allowed = left >= 1
-        known[client] = (left - 1 if allowed else left, now_s)
+        known.pop(client, None)
+        known[client] = (left - 1 if allowed else left, self.now_s())
         while len(known) > MAX_CLIENTS:
             known.popitem(last=False)
         return allowed
+
+    def is_used_up(self, kind: Kind, address: str) -> bool:
+        """Returns whether an address may send no more for now. Counts nothing."""
+        return self._left_of(kind, _client(address, ())) < 1
+
+    def _left_of(self, kind: Kind, client: bytes) -> float:
+        """Returns how many requests a client may send at once."""
+        rate, now_s = RATES[kind], self.now_s()
+        known = self._left.setdefault(kind, OrderedDict())
+        left, counted_s = known.get(client, (float(rate.burst), now_s))
+        return min(float(rate.burst), left + (now_s - counted_s) * rate.per_s)
 
 
 def loop_rates() -> RateLimits:
     """Returns rates by the clock of the event loop."""
     return RateLimits(lambda: asyncio.get_running_loop().time())
+
+
+def _client(address: str, keys: Iterable[str]) -> bytes:
+    return hashlib.sha256(f"{_network(address)}\n{_token(tuple(keys))}".encode(errors="replace")).digest()
 
 
 def _network(address: str) -> str:
