@@ -184,6 +184,7 @@ async def session_server(
         resumable=connections.resumable,
         make_room=connections.make_room,
         confirm=connections.confirm,
+        kept_elsewhere=connections.kept_elsewhere,
     )
     access_control = AccessControl(
         "127.0.0.1", port, token=token, allowed_hosts=allowed_hosts, allowed_origins=allowed_origins

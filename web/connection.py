@@ -135,6 +135,10 @@ class Connections:
         if conversation is not None and conversation.handover is not None:
             await conversation.handover.confirm()
 
+    async def kept_elsewhere(self, token: str) -> bool:
+        """Returns whether this token continues a conversation of another gateway."""
+        return self.handovers is not None and await self.handovers.keeps(token)
+
     def _find_resumable(self, token: str) -> _Conversation | None:
         conversation = self._conversations.get(token)
         return None if conversation is None or conversation.ended else conversation

@@ -121,6 +121,7 @@ async def serve(
             resumable=services.resumable,
             make_room=services.make_room,
             confirm=services.confirm,
+            kept_elsewhere=services.kept_elsewhere,
         )
         banner = StartupBanner(console, services.engine_pool)
         failures: list[Exception] = []

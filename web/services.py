@@ -23,7 +23,7 @@ from web.handover.handovers import handovers_of
 from web.health import EngineHealth
 from web.http_api.routes import ApiParts
 from web.metrics import Metrics
-from web.session_acceptor import Converse, confirm_nothing, never_resumable, no_room
+from web.session_acceptor import Converse, confirm_nothing, kept_nowhere, never_resumable, no_room
 from web.trace_stream import TraceStream
 
 _log = logging.getLogger(__name__)
@@ -39,6 +39,7 @@ class Services:
         resumable: Returns whether a conversation with this token waits for its client to reconnect.
         make_room: Ends a conversation that waits for its client, because another client needs its slot.
         confirm: Ends the conversation with this token if another gateway has continued it.
+        kept_elsewhere: Returns whether this token continues a conversation of another gateway.
         handover_health: Returns what /readyz tells about the hand-over; None: there is none.
         background_tasks: Background tasks that run as long as the server does.
         traces: Serves turn records.
@@ -50,6 +51,7 @@ class Services:
     resumable: Callable[[str], bool] = never_resumable
     make_room: Callable[[], bool] = no_room
     confirm: Callable[[str], Awaitable[None]] = confirm_nothing
+    kept_elsewhere: Callable[[str], Awaitable[bool]] = kept_nowhere
     handover_health: Callable[[], str] | None = None
     background_tasks: tuple[BackgroundTask, ...] = ()
     traces: TraceStream = field(default_factory=TraceStream)
@@ -81,6 +83,7 @@ def create_services(settings: Settings, environ: Mapping[str, str], metrics: Met
         connections.resumable,
         connections.make_room,
         connections.confirm,
+        connections.kept_elsewhere,
         None if handovers is None else handovers.health,
         background_tasks=(
             connections.log_losses,

@@ -117,6 +117,16 @@ class Handovers:
         self._metrics.handover("continued")
         return snapshot
 
+    async def keeps(self, token: str) -> bool:
+        """Returns whether another gateway's conversation can be continued with this token. Changes nothing."""
+        if not 0 < len(token) <= MAX_TOKEN_CHARS:
+            return False
+        try:
+            return await self._store.keeps(token, self._version)
+        except StoreError as error:
+            self._failed(error)
+            return False
+
     def _sealed(self, token: str, snapshot: Snapshot) -> bytes:
         return self._seal.close(token, self._version, encoded(snapshot))
 

@@ -104,6 +104,13 @@ class HandoverStore:
             return bytes(sealed)
         return "other_version" if outcome == b"other_version" else "none"
 
+    async def keeps(self, token: str, version: int) -> bool:
+        """Returns whether `claim` would find a conversation now. Changes nothing. Raises StoreError."""
+        async with self._limit():
+            kept_version = await self._redis.hget(_key(token), "version")
+            sealed = await self._redis.hexists(_key(token), "sealed")
+        return bool(sealed) and kept_version == str(version).encode()
+
     async def renew(self, token: str, owner: str) -> Literal["renewed", "missing", "taken"]:
         """Lets a conversation be kept on. `missing`: Redis does not have it. Raises StoreError."""
         async with self._limit():
