@@ -15,7 +15,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import program
@@ -42,6 +42,7 @@ SCRIPTED = textwrap.dedent(
     from rich.console import Console
     from assistant.config.loading import load_settings
     from audio.errors import EngineLoadError
+    from audio.queue_wait import QueueWait
     from web.services import Services
     from web.serve import serve
     from web_server import ScriptedEnginePool, echo
@@ -60,7 +61,15 @@ SCRIPTED = textwrap.dedent(
 
         resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 
+    def long_waits():
+        waits = QueueWait()
+        for _ in range(8):
+            waits.record(9.0)
+        return {"stt": waits}
+
     def create_services(settings, environ, metrics):
+        if "overloaded" in sys.argv:
+            metrics.load.queue_waits = long_waits
         engine_pool = ScriptedEnginePool()
         asyncio.get_running_loop().call_later(2 if "late" in sys.argv else 0, engine_pool.may_load.set)
         engine_pool.error = EngineLoadError("the model is not there.") if "broken" in sys.argv else None
@@ -274,6 +283,33 @@ def test_signal_ends_the_server_in_order(how: signal.Signals) -> None:
         out, err = running.communicate(timeout=20)
         assert (running.returncode, err) == (0, "")
         assert out.endswith("ended\n")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("admission", ["measured", "fixed"])
+def test_overloaded_server_refuses_the_third_conversation_if_it_measures(admission: str) -> None:
+    with process("overloaded", f"server.admission={admission}") as running, ExitStack() as clients:
+        port = port_of(running)
+
+        def answer() -> str:
+            client = clients.enter_context(connect(f"ws://127.0.0.1:{port}/v1/realtime", proxy=None))
+            return str(client.recv(20))
+
+        def refusing() -> str | None:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=20) as ready:
+                reason: str | None = json.load(ready)["refusing"]
+                return reason
+
+        assert [answer(), answer()] == ["", ""]
+        if admission == "fixed":
+            assert (answer(), refusing()) == ("", None)
+            return
+        until_s = time.monotonic() + 60
+        while refusing() is None and time.monotonic() < until_s:
+            time.sleep(0.05)
+        error = json.loads(answer())["error"]
+        assert (error["code"], error["retry_after_s"]) == ("server_busy", 10)
+        assert "the wait for stt is 9000 ms at p95, limit 300 ms" in error["message"]
 
 
 @pytest.mark.slow
