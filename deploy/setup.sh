@@ -60,11 +60,18 @@ missing_packages() {
     "$python" -c 'import ensurepip, venv' 2>/dev/null || echo python3-venv
     [ "$(uname -s)" != Linux ] || [ "$kind" != dev ] || command -v chromium >/dev/null || echo chromium
     [ "$(uname -s)" != Linux ] || [ "$kind" != dev ] || command -v redis-server >/dev/null || echo redis-server
+    [ "$(uname -s)" != Linux ] || [ "$kind" != dev ] || has_program nginx || echo nginx-light
+    [ "$(uname -s)" != Linux ] || [ "$kind" != dev ] || has_program haproxy || echo haproxy
     [ "$(uname -s)" != Linux ] || [ "$kind" != dev ] || {
         command -v pulseaudio >/dev/null && command -v pactl >/dev/null && find_alsa_pulse
     } || echo pulseaudio pulseaudio-utils libasound2-plugins
     [ "$(uname -s)" != Linux ] ||
         "$python" -c 'import ctypes.util, sys; sys.exit(ctypes.util.find_library("portaudio") is None)' || echo libportaudio2
+}
+
+# Servers are in /usr/sbin, which is not on every user's PATH.
+has_program() {
+    command -v "$1" >/dev/null || [ -x "/usr/sbin/$1" ]
 }
 
 # What leads from PortAudio (ALSA) to the sound server.
@@ -99,7 +106,10 @@ install_packages() {
     *" chromium "*) say "Chromium is missing: the tests of the page will fail, everything else works; $remedy" ;;
     esac
     case " $packages " in
-    *" redis-server "*) say "Redis is missing: the tests of the answer cache in Redis are skipped; $remedy" ;;
+    *" redis-server "*) say "Redis is missing: the tests of the answer cache and of several gateways are skipped; $remedy" ;;
+    esac
+    case " $packages " in
+    *" nginx-light "* | *" haproxy "*) say "a proxy is missing: its tests are skipped; $remedy" ;;
     esac
     case " $packages " in
     *" pulseaudio "*)

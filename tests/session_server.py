@@ -29,6 +29,7 @@ from web.access_control import AccessControl
 from web.app import make_app
 from web.connection import Connections
 from web.engine_pool import EnginePool
+from web.handover.handovers import Handovers
 from web.http_api.client_secrets import ClientSecrets
 from web.http_api.routes import ApiParts, api_routes, make_calls
 from web.http_api.serving import ServerState
@@ -163,6 +164,7 @@ async def session_server(
     make_setup: Callable[[AccessControl], SetupParts] | None = None,
     allowed_origins: Sequence[str] = (),
     conversations: ConversationFile | None = None,
+    make_handovers: Callable[[Metrics], Handovers | None] = lambda _metrics: None,
 ) -> AsyncGenerator[SessionServer]:
     """Runs the server with loaded engines while the block runs; clients need the `token`, if there is one."""
     section = engine_loader.settings.server
@@ -170,7 +172,8 @@ async def session_server(
     port = sockets[0].getsockname()[1]
     metrics, limits = Metrics(), SessionLimits(section.max_sessions)
     engine_pool = EnginePool(engine_loader, metrics)
-    connections = Connections(engine_pool, metrics, "0.1", conversations)
+    handovers = make_handovers(metrics)
+    connections = Connections(engine_pool, metrics, "0.1", conversations, handovers)
     acceptor = SessionAcceptor(
         connections.converse,
         engine_pool,
@@ -180,6 +183,7 @@ async def session_server(
         idle_timeout_s=section.idle_timeout_s,
         resumable=connections.resumable,
         make_room=connections.make_room,
+        confirm=connections.confirm,
     )
     access_control = AccessControl(
         "127.0.0.1", port, token=token, allowed_hosts=allowed_hosts, allowed_origins=allowed_origins
@@ -203,7 +207,8 @@ async def session_server(
         acceptor,
         metrics,
         loaded=engines_loaded,
-        background_tasks=(connections.log_losses, calls.run),
+        background_tasks=(connections.log_losses, calls.run, *(() if handovers is None else (handovers.run,))),
+        handover_health=None if handovers is None else handovers.health,
         traces=connections.traces,
         api_routes=api_routes(
             parts,

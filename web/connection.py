@@ -2,13 +2,15 @@
 
 The handler of the first connection owns the conversation. When the socket is lost, it waits `server.resume_s` for the
 client to reconnect. The handler of the new connection then runs its socket for the same conversation.
+
+With `server.redis_url`, a conversation of another gateway is continued as well (`web/handover`).
 """
 
 import asyncio
 import gc
 import logging
 import secrets
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
@@ -33,14 +35,17 @@ from web.client_speaker import ClientSpeaker
 from web.engine_pool import EnginePool
 from web.event_limits import ANSWER_SHARE, COSTLY_BYTES, EventBudget, cost_of, refusal, utf8_bytes
 from web.fair_share import FairShare
+from web.handover.handovers import Handovers
+from web.handover.keeper import HandoverKeeper
+from web.handover.running import Claimed, config_of, continue_session, keeper_of
 from web.hang_up import has_hung_up
 from web.kept_conversation import file_for
 from web.metrics import Metrics
 from web.phone.session import call_of, log_conversation
 from web.realtime_session import RealtimeSession
-from web.session_acceptor import busy_while, held_back
+from web.session_acceptor import busy_while, ended_by, held_back, is_guest
 from web.session_choices import SessionChoices
-from web.session_limits import AudioThrottle
+from web.session_limits import DRAINING, AudioThrottle
 from web.session_offer import config_of_connection, engines_for, initial_config, session_offer
 from web.shared_limits import SharedLimits
 from web.trace_losses import TraceLosses
@@ -75,15 +80,27 @@ class _Conversation:
     """A conversation and its current socket.
 
     Attributes:
+        handover: Lets other gateways continue it; None: they cannot.
         lost_s: Loop time at which its last socket was lost.
+        hand_over: Whether it ends here although its client may resume it at another gateway.
     """
 
     realtime_session: RealtimeSession
     token: str
+    handover: HandoverKeeper | None = None
     client_socket: ClientSocket | None = None
     lost_s: float = 0.0
     has_socket: asyncio.Event = field(default_factory=asyncio.Event)
     ended: bool = False
+    hand_over: bool = False
+
+    def on_taken(self) -> None:
+        """Ends the conversation here, because another gateway continues it."""
+        self.ended = True
+        self.has_socket.set()
+        if self.client_socket is not None:
+            self.client_socket.farewell = RESUMED_ELSEWHERE
+            self.client_socket.lost.set()
 
 
 @dataclass(slots=True)
@@ -94,6 +111,7 @@ class Connections:
     metrics: Metrics
     version: str
     conversations: ConversationFile | None = None
+    handovers: Handovers | None = None
     traces: TraceStream = field(default_factory=TraceStream)
     _share: FairShare = field(default_factory=FairShare)
     _shared: SharedLimits = field(default_factory=SharedLimits)
@@ -110,6 +128,12 @@ class Connections:
     def resumable(self, token: str) -> bool:
         """Returns whether a client with this token can resume its conversation."""
         return self._find_resumable(token) is not None
+
+    async def confirm(self, token: str) -> None:
+        """Ends the conversation with this token if another gateway has continued it."""
+        conversation = self._find_resumable(token)
+        if conversation is not None and conversation.handover is not None:
+            await conversation.handover.confirm()
 
     def _find_resumable(self, token: str) -> _Conversation | None:
         conversation = self._conversations.get(token)
@@ -131,7 +155,7 @@ class Connections:
         if not self.waiting:
             return False
         longest = min(self.waiting, key=lambda one: one.lost_s)
-        longest.ended = True
+        longest.ended = longest.hand_over = True
         longest.has_socket.set()
         return True
 
@@ -141,41 +165,83 @@ class Connections:
         if conversation is not None:
             await self._resume(conversation, websocket)
             return
+        claimed = await self._claim(websocket)
         try:
-            async with self.engine_pool.engines() as engines:
-                await self._run_new(websocket, engines)
+            async with AsyncExitStack() as stack:
+                try:
+                    engines = await stack.enter_async_context(self.engine_pool.engines())
+                except BaseException:
+                    if claimed is not None and self.handovers is not None:  # another gateway may have engines
+                        await self.handovers.save(claimed.token, claimed.owner, claimed.snapshot)
+                    raise
+                await self._run_new(websocket, engines, claimed)
         finally:
             asyncio.get_running_loop().call_soon(_collect_garbage)
 
+    async def _claim(self, websocket: WebSocket) -> Claimed | None:
+        """Takes over the conversation of another gateway that the client wants to resume, if there is one."""
+        token = websocket.query_params.get("resume", "")
+        if self.handovers is None or not token or call_of(websocket.scope) is not None:
+            return None
+        owner = secrets.token_hex(8)
+        snapshot = await self.handovers.claim(token, owner)
+        return None if snapshot is None else Claimed(token, owner, snapshot)
+
     # ---- a new conversation ----
 
-    async def _run_new(self, websocket: WebSocket, engines: Engines) -> None:
+    async def _run_new(self, websocket: WebSocket, engines: Engines, claimed: Claimed | None) -> None:
         config = config_of_connection(websocket, self.initial_config(engines.voice.name))
-        conversation, trace = self._create(engines_for(engines, config, websocket), config, call_of(websocket.scope))
+        guest = is_guest(websocket.scope)
+        if claimed is not None:
+            config = config_of(claimed.snapshot, voice=engines.voice.name, mcp_hosts=config.mcp_hosts)
+            guest = guest or claimed.snapshot.is_guest
+        engines = engines_for(engines, config, websocket, is_guest=guest)
+        conversation, trace = self._create(engines, config, call_of(websocket.scope), claimed, is_guest=guest)
         realtime_session = conversation.realtime_session
-        realtime_session.keeper.file = file_for(self.conversations, websocket)
+        realtime_session.keeper.file = None if guest else file_for(self.conversations, websocket)
         self._conversations[conversation.token] = conversation
         self._share.conversations = len(self._conversations)
+        try:
+            await self._run(conversation, trace, websocket, claimed)
+        except BaseException:
+            conversation.hand_over = ended_by(websocket.scope) in {None, DRAINING}
+            raise
+        finally:
+            if conversation.handover is not None:
+                await conversation.handover.end(keep=conversation.hand_over)
+
+    async def _run(
+        self, conversation: _Conversation, trace: TraceFile, websocket: WebSocket, claimed: Claimed | None
+    ) -> None:
+        """Runs the conversation until it is over."""
+        realtime_session, handover = conversation.realtime_session, conversation.handover
         async with asyncio.TaskGroup() as writing:
             writer = writing.create_task(trace.run(), name="trace")
             # An inner group: however the conversation ends, its last record is queued before the writer is stopped.
             async with asyncio.TaskGroup() as tasks:
-                refill = tasks.create_task(self._refill(realtime_session.session), name="refill")
+                helpers = [tasks.create_task(self._refill(realtime_session.session), name="refill")]
+                if handover is not None:
+                    helpers.append(tasks.create_task(handover.run(), name="handover"))
                 session = tasks.create_task(realtime_session.run(), name="session")
                 try:
-                    realtime_session.realtime.begin()
+                    if claimed is None:
+                        realtime_session.realtime.begin()
+                    else:
+                        continue_session(realtime_session, claimed.snapshot)
                     with busy_while(websocket.scope, lambda: self._busy(conversation)):
                         await self._run_socket(conversation, websocket)
                         await self._wait_for_reconnects(conversation)
                 finally:
                     conversation.ended = True
-                    del self._conversations[conversation.token]
+                    if self._conversations.get(conversation.token) is conversation:
+                        del self._conversations[conversation.token]
                     self._share.conversations = len(self._conversations)
                     if conversation.client_socket is not None:
                         conversation.client_socket.lost.set()
                 realtime_session.session.announce_end()
                 realtime_session.microphone.end(at_once=True)
-                refill.cancel()
+                for helper in helpers:
+                    helper.cancel()
                 await session
             writer.cancel()
 
@@ -195,15 +261,24 @@ class Connections:
         settings = self.engine_pool.engine_loader.settings
         return replace(initial_config(settings, voice), mcp_hosts=McpHosts.of(settings.tools.client_mcp_hosts))
 
-    def _create(self, engines: Engines, config: SessionConfig, call_id: str | None) -> tuple[_Conversation, TraceFile]:
+    def _create(
+        self,
+        engines: Engines,
+        config: SessionConfig,
+        call_id: str | None,
+        claimed: Claimed | None,
+        *,
+        is_guest: bool,
+    ) -> tuple[_Conversation, TraceFile]:
         engine_loader = self.engine_pool.engine_loader
         settings = engine_loader.settings
-        token = secrets.token_urlsafe(24)
+        token = secrets.token_urlsafe(24) if claimed is None else claimed.token
+        session_id = f"sess_{secrets.token_hex(8)}" if claimed is None else claimed.snapshot.session_id
         microphone, speaker = ClientMicrophone(REPLY_RATE_HZ, self._share), ClientSpeaker(settings.server.ahead_ms)
         base = turn_settings(settings, engines.recognizer.name)
         switched = SwitchedEngines(engines)
         realtime_session = RealtimeSession(
-            self._realtime(config, engines, token),
+            self._realtime(config, engines, token, session_id),
             microphone,
             speaker,
             base if engines.listening_sound is not None else replace(base, listening_sounds=None),
@@ -214,6 +289,18 @@ class Connections:
             choices=SessionChoices(self.engine_pool.choices, switched),
         )
         self._shared.apply_to(realtime_session)
+        conversation = _Conversation(realtime_session, token)
+        if self.handovers is not None and call_id is None:
+            conversation.handover = keeper_of(
+                self.handovers,
+                token,
+                realtime_session,
+                lambda what: realtime_session.on_event(Problem(what)),
+                is_guest=is_guest,
+                resume_s=settings.server.resume_s,
+                claimed=claimed,
+            )
+            conversation.handover.on_taken = conversation.on_taken
         name = new_session.conversation_name()
         if call_id is not None:
             log_conversation(call_id, name)
@@ -231,16 +318,16 @@ class Connections:
             microphone=microphone,
             speaker=speaker,
             trace=trace,
-            on_event=lambda event: self._on_event(realtime_session, name, event),
+            on_event=lambda event: self._on_event(conversation, name, event),
             counters=lambda: {"silent_clients": speaker.silent_clients},
             sound_output=realtime_session,
         )
         realtime_session.configure(config)
-        return _Conversation(realtime_session, token), trace
+        return conversation, trace
 
-    def _realtime(self, config: SessionConfig, engines: Engines, token: str) -> Realtime:
+    def _realtime(self, config: SessionConfig, engines: Engines, token: str, session_id: str) -> Realtime:
         service = self._service(engines.model.name, engines.recognizer.name, token)
-        return Realtime(config, service, session_id=f"sess_{secrets.token_hex(8)}", expires_at_s=self._expires_at_s())
+        return Realtime(config, service, session_id=session_id, expires_at_s=self._expires_at_s())
 
     def service(self) -> Service:
         """Returns the description of the server, outside of a conversation."""
@@ -259,13 +346,15 @@ class Connections:
         lasts_s = self.engine_pool.engine_loader.settings.server.max_session_s
         return int((datetime.now(UTC) + timedelta(seconds=lasts_s)).timestamp())
 
-    def _on_event(self, realtime_session: RealtimeSession, name: str, event: SessionEvent) -> None:
+    def _on_event(self, conversation: _Conversation, name: str, event: SessionEvent) -> None:
         if isinstance(event, TurnFinished):
+            if conversation.handover is not None:
+                conversation.handover.note_change()
             self.metrics.turn(event.record)
             self.traces.publish(event.record)
         elif isinstance(event, Problem) and not event.private:
             _log.warning("conversation %s: %s", name, event.text)
-        realtime_session.on_event(event)
+        conversation.realtime_session.on_event(event)
 
     def _on_trace_problem(self, realtime_session: RealtimeSession, what: str) -> None:
         """Reports a trace problem in the conversation and in the server's log."""
@@ -320,7 +409,11 @@ class Connections:
                 # A client that knows that the session is over does not reconnect.
                 left = client_socket.left or broke_off or call_of(websocket.scope) is not None
                 conversation.ended = conversation.ended or left
+                if ended_by(websocket.scope) is DRAINING:
+                    conversation.hand_over = True
                 realtime_session.on_disconnect()
+                if conversation.handover is not None:
+                    conversation.handover.note_change()
             client_socket.released.set()
         if not client_socket.left:
             await client_socket.close()

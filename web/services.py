@@ -1,7 +1,7 @@
 """Creates the services of a server: the engines and the conversation handler."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -19,10 +19,11 @@ from assistant.tools.client_mcp_thread import load_package
 from web.app import BackgroundTask
 from web.connection import Connections
 from web.engine_pool import EnginePool
+from web.handover.handovers import handovers_of
 from web.health import EngineHealth
 from web.http_api.routes import ApiParts
 from web.metrics import Metrics
-from web.session_acceptor import Converse, never_resumable, no_room
+from web.session_acceptor import Converse, confirm_nothing, never_resumable, no_room
 from web.trace_stream import TraceStream
 
 _log = logging.getLogger(__name__)
@@ -37,6 +38,8 @@ class Services:
         converse: Runs the conversation of a connection.
         resumable: Returns whether a conversation with this token waits for its client to reconnect.
         make_room: Ends a conversation that waits for its client, because another client needs its slot.
+        confirm: Ends the conversation with this token if another gateway has continued it.
+        handover_health: Returns what /readyz tells about the hand-over; None: there is none.
         background_tasks: Background tasks that run as long as the server does.
         traces: Serves turn records.
         api_parts: What the HTTP endpoints of OpenAI's API need; None: the server has none.
@@ -46,6 +49,8 @@ class Services:
     converse: Converse
     resumable: Callable[[str], bool] = never_resumable
     make_room: Callable[[], bool] = no_room
+    confirm: Callable[[str], Awaitable[None]] = confirm_nothing
+    handover_health: Callable[[], str] | None = None
     background_tasks: tuple[BackgroundTask, ...] = ()
     traces: TraceStream = field(default_factory=TraceStream)
     api_parts: ApiParts | None = None
@@ -55,7 +60,10 @@ ServicesFactory = Callable[[Settings, Mapping[str, str], Metrics], Services]
 
 
 def create_services(settings: Settings, environ: Mapping[str, str], metrics: Metrics) -> Services:
-    """Creates the services. Raises EngineLoadError if `trace.otlp_url` is set and its extra is not installed."""
+    """Creates the services. Raises EngineLoadError if `trace.otlp_url` is set and its extra is not installed.
+
+    Raises ConfigError as `handovers_of` does.
+    """
     engine_loader = EngineLoader(settings, environ, show_measuring=lambda what: _log.warning("measuring %s", what))
     engine_loader.export = export = span_export(settings, lambda what: _log.warning("%s", what))
     timers = timer_keeper(settings, environ, lambda what: _log.warning("%s", what))
@@ -63,17 +71,22 @@ def create_services(settings: Settings, environ: Mapping[str, str], metrics: Met
         engine_loader.make_timers = timers.timers.join
     conversations = kept_conversations(settings, environ)
     engine_pool = EnginePool(engine_loader, metrics)
+    metrics.load.queue_waits = lambda: engine_loader.queue_waits
     hosts = McpHosts.of(settings.tools.client_mcp_hosts)
-    connections = Connections(engine_pool, metrics, version("repartee"), conversations)
+    handovers = handovers_of(settings.server, environ, metrics)
+    connections = Connections(engine_pool, metrics, version("repartee"), conversations, handovers)
     services = Services(
         engine_pool,
         connections.converse,
         connections.resumable,
         connections.make_room,
+        connections.confirm,
+        None if handovers is None else handovers.health,
         background_tasks=(
             connections.log_losses,
             *([partial(load_package, hosts)] if hosts.entries else []),
             *(() if timers is None else (timers.run,)),
+            *(() if handovers is None else (handovers.run,)),
         ),
         traces=connections.traces,
         api_parts=ApiParts(

@@ -13,7 +13,7 @@ from assistant.setup.engine_options import EngineOptions
 from assistant.skills.timers import Timers
 from audio.extra import installing
 from web.phone.session import call_of, config_of_call
-from web.session_acceptor import is_guest, passed_config
+from web.session_acceptor import passed_config
 from web.wire.session_config import Limit, SemanticVad, SessionConfig, SessionOffer
 
 _VADS_WITH_THRESHOLD = ("silero", "cascade")
@@ -81,14 +81,14 @@ def config_of_connection(websocket: WebSocket, initial: SessionConfig) -> Sessio
     return config
 
 
-def engines_for(engines: Engines, config: SessionConfig, websocket: WebSocket) -> Engines:
+def engines_for(engines: Engines, config: SessionConfig, websocket: WebSocket, *, is_guest: bool) -> Engines:
     """Returns the engines of a session. A transcription session does without the language model and its connections.
 
     It says nothing, so the timers of this machine's user do not ring in it. A telephone caller and the client of a
     client secret may be anybody: they have timers of their own, which end with the session, and cannot
-    use the home.
+    use the home. `is_guest`: whether the session was opened with a client secret.
     """
-    if config.kind != "realtime" or call_of(websocket.scope) is not None or is_guest(websocket.scope):
+    if config.kind != "realtime" or call_of(websocket.scope) is not None or is_guest:
         engines.skill_effects.timers, engines.skill_effects.home = Timers(), None
     if config.kind == "realtime":
         return engines

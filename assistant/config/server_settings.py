@@ -1,13 +1,18 @@
 """Section of config.toml for `repartee serve`; see `assistant/config/settings.py`."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 from assistant.config.keys import ConfigSection, KeyInfo
 from assistant.config.prompts import NO_PROMPTS, PromptsKey
 
 _HOST = r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?"
 _ORIGIN = rf"https?://{_HOST}"
+_VARIABLE = r"([A-Za-z_][A-Za-z0-9_]*)?"
+
+
+Admission = Literal["measured", "fixed"]
+"""What limits the number of conversations: the measured load, too, or only their number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +47,12 @@ class ServerSection(ConfigSection):
     max_sessions: Annotated[
         int, KeyInfo("Maximum number of conversations at the same time.", unit="sessions", low=1, high=1000)
     ] = 8
+    admission: Annotated[
+        Admission,
+        KeyInfo(
+            "Whether the measured load also limits the number of conversations; fixed: only server.max_sessions does."
+        ),
+    ] = "measured"
     max_session_s: Annotated[float, KeyInfo("Longest conversation of one connection.", unit="s", low=1, high=86400)] = (
         3600.0
     )
@@ -128,6 +139,41 @@ class ServerSection(ConfigSection):
         bool,
         KeyInfo("Whether to serve https:// and wss:// with a certificate that the server makes and renews itself."),
     ] = False
+
+    redis_url: Annotated[
+        str,
+        KeyInfo(
+            "Address of the Redis server in which several gateways keep running conversations, so that a client can "
+            "resume at any of them; empty: none.",
+            pattern=r"((rediss?|unix)://(?!\S*password=)([^\s:/@]+@)?[^\s@]+)?",
+            form="an address without a password, as in redis://127.0.0.1:6379/0, or empty",
+            private=True,
+        ),
+    ] = ""
+    redis_password_env: Annotated[
+        str,
+        KeyInfo(
+            "Name of the environment variable that holds the password of that Redis server; empty: none.",
+            pattern=_VARIABLE,
+            form="the name of an environment variable that holds the password (not the password itself), or empty",
+            private=True,
+        ),
+    ] = ""
+    handover_key_env: Annotated[
+        str,
+        KeyInfo(
+            "Name of the environment variable that holds the secret with which conversations in Redis are encrypted, "
+            "the same at all gateways; empty: the server's token in REPARTEE_TOKEN.",
+            pattern=_VARIABLE,
+            form="the name of an environment variable that holds the secret (not the secret itself), or empty",
+            private=True,
+        ),
+    ] = ""
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Names of the environment variables that the settings name."""
+        return tuple(filter(None, (self.redis_password_env, self.handover_key_env)))
 
     @property
     def hosts(self) -> tuple[str, ...]:

@@ -43,6 +43,38 @@ UNLIMITED_TOKENS = 1_000_000
 """More than any prompt has."""
 
 
+@dataclass(frozen=True, slots=True)
+class HeardReply:
+    """How much of a reply was heard so far.
+
+    Attributes:
+        reply: The reply.
+        audio_end: Position up to which its audio was played.
+        unheard: Stretches before it that were not played.
+    """
+
+    reply: ReplyId
+    audio_end: ReplySamples
+    unheard: tuple[Stretch, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HistorySnapshot:
+    """The state of a history at one moment.
+
+    Attributes:
+        items: All items, in order.
+        outside_prompt: Ids of the items that have left the prompt.
+        summary: The summary in place of old turns; None: there is none.
+        last_number: Number of the last item id that was given out.
+    """
+
+    items: tuple[Item, ...] = ()
+    outside_prompt: tuple[ItemId, ...] = ()
+    summary: Summary | None = None
+    last_number: int = 0
+
+
 @dataclass(slots=True)
 class History:
     """The history of one conversation.
@@ -91,6 +123,29 @@ class History:
         numbers = [item.id.removeprefix("item_") for item in items]
         self._last_number = max([self._last_number, *(int(number) for number in numbers if number.isdecimal())])
         self._apply_limits()
+
+    def snapshot(self, unfinished: Sequence[HeardReply] = ()) -> HistorySnapshot:
+        """Returns all that another history needs to continue this one. Changes nothing.
+
+        `unfinished`: replies that are being played; they are cut at what was heard.
+        """
+        cut = {item.id: item for item in map(self._cut_message, unfinished) if item is not None}
+        items = tuple(cut.get(item.id, item) for item in self._items)
+        return HistorySnapshot(items, tuple(sorted(self._outside_prompt)), self._summary, self._last_number)
+
+    def _cut_message(self, heard: HeardReply) -> AssistantMessage | None:
+        item = self._replies.get(heard.reply)
+        transcript = None if item is None else self._transcripts.get(item)
+        if item is None or transcript is None:
+            return None
+        words = transcript.answer_heard(heard.audio_end, heard.unheard)
+        return transcript.message(item, words, self._tool_uses_of(item), complete=False)
+
+    def continue_from(self, snapshot: HistorySnapshot) -> None:
+        """Continues a history that another process has begun. What this one has comes after it."""
+        self._last_number = max(self._last_number, snapshot.last_number)
+        self._outside_prompt, self._summary = frozenset(snapshot.outside_prompt), snapshot.summary
+        self.restore([*snapshot.items, *self._items])
 
     def reserve(self) -> ItemId:
         """Returns a new id for a future item."""

@@ -25,7 +25,7 @@ from typing import assert_never
 import numpy as np
 
 from assistant.events import Problem, SessionEvent, SpeechDiscarded, SpeechStarted
-from assistant.history.history import History
+from assistant.history.history import History, HistorySnapshot
 from assistant.pipeline.audio_input import AudioInput
 from assistant.pipeline.delegated_calls import DelegatedCalls
 from assistant.pipeline.engines import Engines, ReplyOptions, SessionSettings
@@ -192,6 +192,10 @@ class Session:
         self._shut_down()
         await asyncio.sleep(self.speaker.latency_s)  # the speaker has accepted the last block, but not played it yet
         speaker_task.cancel()
+
+    def history_snapshot(self) -> HistorySnapshot:
+        """Returns the history as it would be if the conversation ended now."""
+        return self.history.snapshot(self._reply_manager.heard_so_far())
 
     @property
     def reply_request_pending(self) -> bool:

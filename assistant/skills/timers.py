@@ -136,6 +136,11 @@ class Timers:
         """All that is set."""
         return tuple(self._entries.values())
 
+    def restore(self, entries: Iterable[Entry]) -> None:
+        """Continues with what was set in another process. Their numbers are not assigned again."""
+        self._entries |= {entry.number: entry for entry in entries}
+        self._last_number = max([self._last_number, *self._entries])
+
     def note_use(self, now_s: float) -> None:
         """Does nothing: these timers belong to one conversation; see `UserTimers`."""
 

@@ -190,7 +190,16 @@ class TurnTaking:
         """Returns whether new settings change whether the open turn is answered."""
         return not turn.reply_due and turn.will_be_answered != self.settings.answers_at_end
 
+    def continue_after(self, last_turn_number: int) -> None:
+        """Counts the next turn from this number on: the conversation began in another process."""
+        self._conversation.last_turn_number = max(self._conversation.last_turn_number, last_turn_number)
+
     # ---- what others read ----
+
+    @property
+    def last_turn_number(self) -> int:
+        """The number of the last turn; 0 before the first."""
+        return self._conversation.last_turn_number
 
     @property
     def phase(self) -> Phase:

@@ -19,7 +19,7 @@ from assistant.config.home_settings import HomeSection
 from assistant.home.connection import HomeConnection
 from assistant.support.json_http import JsonHttp
 from web.http_api.errors import ApiError
-from web.session_acceptor import pass_config
+from web.session_acceptor import is_guest, pass_config
 from web.session_offer import engines_for
 from web.webrtc import call as webrtc_call
 from web.webrtc.call import Call, limit_unfinished
@@ -96,7 +96,8 @@ def test_only_the_call_of_a_client_secret_has_own_timers_and_no_home(secret: Ses
     async def unused(*_: Any) -> Any:
         raise AssertionError
 
-    kept = engines_for(engines, SessionConfig(), WebSocket(shown, unused, unused)).skill_effects
+    socket = WebSocket(shown, unused, unused)
+    kept = engines_for(engines, SessionConfig(), socket, is_guest=is_guest(shown)).skill_effects
     assert (kept.timers is timers) == (kept.home is home) == (secret is None)
 
 

@@ -1,0 +1,196 @@
+"""Claims of conversations in a real Redis, and the settings of the hand-over."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from gateways import PATIENT_S, SECRET, SharedRedis, handovers
+from redis_process import redis_process, running_redis
+
+from assistant.config.loading import ConfigError, load_settings
+from assistant.config.server_settings import ServerSection
+from assistant.history.history import HistorySnapshot
+from web.handover.handovers import Handovers, handovers_of
+from web.handover.sealing import Seal, token_hash
+from web.handover.snapshot import VERSION, Snapshot
+from web.handover.store import PREFIX, HandoverStore, StoreError
+from web.metrics import Metrics
+from web.wire.session_config import SessionConfig
+
+SNAPSHOT = Snapshot("sess_1", SessionConfig(instructions="Be brief."), HistorySnapshot(), last_turn=3)
+
+
+def outcomes(metrics: Metrics) -> dict[str, float]:
+    """Returns how often each outcome was counted that occurred."""
+    samples = [one for family in metrics.registry.collect() for one in family.samples]
+    return {one.labels["outcome"]: one.value for one in samples if one.name == "repartee_handovers_total" and one.value}
+
+
+def test_one_gateway_of_many_gets_a_conversation(tmp_path: Path) -> None:
+    async def main(url: str) -> None:
+        metrics = Metrics()
+        first, gateways = handovers(url), [handovers(url, metrics) for _ in range(8)]
+        assert await first.save("token", "first", SNAPSHOT) == "kept"
+        claims = [gateway.claim("token", f"owner {number}") for number, gateway in enumerate(gateways)]
+        assert sorted(await asyncio.gather(*claims), key=lambda one: one is None) == [SNAPSHOT, *[None] * 7]
+        assert outcomes(metrics) == {"continued": 1, "none": 7}
+        # The first owner notices it, and can neither write nor delete any more.
+        assert await first.renew("token", "first") == "taken"
+        assert await first.save("token", "first", SNAPSHOT) == "taken"
+        await first.drop("token", "first")
+        assert SharedRedis(url).client.exists(PREFIX + token_hash("token")) == 1
+        for gateway in (first, *gateways):
+            await gateway.aclose()
+
+    with redis_process(tmp_path) as url:
+        asyncio.run(main(url))
+
+
+def test_new_owner_writes_and_is_followed_by_the_next(tmp_path: Path) -> None:
+    async def main(url: str) -> None:
+        one, two = handovers(url), handovers(url)
+        await one.save("token", "one", SNAPSHOT)
+        assert await two.claim("token", "two") == SNAPSHOT
+        assert await two.save("token", "two", SNAPSHOT) == "kept"
+        assert await two.renew("token", "two") == "kept"
+        assert await one.claim("token", "one again") == SNAPSHOT
+        assert await two.renew("token", "two") == "taken"
+        await one.drop("token", "one again")
+        assert await two.renew("token", "two") == "missing"
+        await one.aclose()
+        await two.aclose()
+
+    with redis_process(tmp_path) as url:
+        asyncio.run(main(url))
+
+
+def test_other_version_is_refused_and_left_for_its_gateways(tmp_path: Path) -> None:
+    async def main(url: str) -> None:
+        metrics = Metrics()
+        newer, older = handovers(url, version=VERSION + 1), handovers(url, metrics)
+        await newer.save("token", "newer", SNAPSHOT)
+        assert await older.claim("token", "older") is None
+        assert outcomes(metrics) == {"other_version": 1}
+        assert await newer.renew("token", "newer") == "kept"
+        assert await newer.claim("token", "newer too") == SNAPSHOT
+        await newer.aclose()
+        await older.aclose()
+
+    with redis_process(tmp_path) as url:
+        asyncio.run(main(url))
+
+
+@pytest.mark.parametrize("kind", ["changed", "of another conversation", "of another secret"])
+def test_conversation_that_was_tampered_with_is_refused(kind: str, tmp_path: Path) -> None:
+    async def main(url: str) -> None:
+        metrics = Metrics()
+        gateway, key, redis = handovers(url, metrics), PREFIX + token_hash("token"), SharedRedis(url)
+        await gateway.save("token", "owner", SNAPSHOT)
+        await gateway.save("other", "owner", SNAPSHOT)
+        sealed = redis.client.hget(key, "sealed")
+        replaced = {
+            "changed": sealed[:-1] + bytes([sealed[-1] ^ 1]),
+            "of another conversation": redis.client.hget(PREFIX + token_hash("other"), "sealed"),
+            "of another secret": Seal("another secret of gateways").close("token", VERSION, b"x"),
+        }
+        redis.client.hset(key, "sealed", replaced[kind])
+        assert await gateway.claim("token", "next") is None
+        assert outcomes(metrics) == {"damaged": 1}
+        await gateway.aclose()
+
+    with redis_process(tmp_path) as url:
+        asyncio.run(main(url))
+
+
+def test_redis_holds_no_token_and_no_words(tmp_path: Path) -> None:
+    async def main(url: str) -> None:
+        gateway, redis = handovers(url, keep_s=600), SharedRedis(url)
+        await gateway.save("a very secret token", "owner", SNAPSHOT)
+        (key,) = redis.client.keys("*")
+        held = key + b"".join(part for pair in redis.client.hgetall(key).items() for part in pair)
+        assert b"very secret" not in held
+        assert b"brief" not in held
+        assert 0 < redis.client.ttl(key) <= 600
+        await gateway.aclose()
+
+    with redis_process(tmp_path) as url:
+        asyncio.run(main(url))
+
+
+def test_long_token_is_not_looked_up(tmp_path: Path) -> None:
+    async def main() -> None:
+        metrics = Metrics()
+        gateway = handovers(f"unix://{tmp_path}/missing.sock", metrics)
+        assert await gateway.claim("x" * 65, "owner") is None
+        assert outcomes(metrics) == {}
+        assert await gateway.claim("x" * 64, "owner") is None
+        assert outcomes(metrics) == {"unreachable": 1}
+        assert gateway.health() == "failing"
+        await gateway.aclose()
+
+    asyncio.run(main())
+
+
+def test_password_is_sent_and_its_lack_is_refused(tmp_path: Path) -> None:
+    async def main(url: str) -> None:
+        right, wrong = (HandoverStore(url, word, keep_s=9, timeout_s=PATIENT_S) for word in ("open sesame", "wrong"))
+        await right.ping()
+        with pytest.raises(StoreError, match="AuthenticationError"):
+            await wrong.ping()
+        await right.aclose()
+        await wrong.aclose()
+
+    with running_redis(tmp_path, "--requirepass", "open sesame") as redis:
+        asyncio.run(main(redis.url))
+
+
+# ---- settings ----
+
+
+def section(*assignments: str) -> ServerSection:
+    given = [f"server.{one}" for one in assignments]
+    return load_settings(Path("/dev/null"), {}, given).settings.server
+
+
+def made(*assignments: str, **environ: str) -> Handovers | None:
+    return handovers_of(section(*assignments), environ, Metrics())
+
+
+def test_hand_over_is_off_without_redis_or_resumption() -> None:
+    assert made() is None
+    assert made("redis_url=redis://127.0.0.1", "resume_s=0") is None
+
+
+def test_token_or_named_secret_encrypts_the_conversations() -> None:
+    assert made("redis_url=redis://127.0.0.1", REPARTEE_TOKEN=SECRET) is not None
+    assert made("redis_url=rediss://u@cache.example:6380/1", "handover_key_env=KEY", KEY=SECRET) is not None
+
+
+@pytest.mark.parametrize(
+    ("assignments", "environ", "problem"),
+    [
+        ([], {}, "environment REPARTEE_TOKEN: server.redis_url needs a secret of at least 16 characters"),
+        (["handover_key_env=KEY"], {"REPARTEE_TOKEN": SECRET}, "environment KEY: server.redis_url needs a secret"),
+        (["handover_key_env=KEY"], {"KEY": "short"}, "environment KEY: server.redis_url needs a secret"),
+        (["redis_password_env=PW"], {"REPARTEE_TOKEN": SECRET}, "environment PW: the password of Redis is not set"),
+    ],
+)
+def test_missing_secret_is_refused(assignments: list[str], environ: dict[str, str], problem: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        made("redis_url=redis://127.0.0.1", *assignments, **environ)
+    assert str(refused.value).startswith(problem)
+
+
+@pytest.mark.parametrize(
+    "url", ["redis://user:pw@127.0.0.1", "redis://127.0.0.1/?password=pw", "http://127.0.0.1", "a b"]
+)
+def test_address_with_a_password_is_refused(url: str) -> None:
+    with pytest.raises(ConfigError):
+        section(f"redis_url={url}")
+
+
+def test_variables_that_begin_with_the_programs_name_are_allowed() -> None:
+    environ = {"REPARTEE_REDIS_PASSWORD": "pw"}
+    load_settings(Path("/dev/null"), environ, ["server.redis_password_env=REPARTEE_REDIS_PASSWORD"])
+    with pytest.raises(ConfigError):
+        load_settings(Path("/dev/null"), environ, [])

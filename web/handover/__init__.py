@@ -1,0 +1,1 @@
+"""Hands conversations over to other gateways, through Redis."""

@@ -1,0 +1,174 @@
+"""Hands conversations over: seals snapshots into the store, and claims those of other gateways. Never raises.
+
+A failing Redis never delays a turn: calls have a time limit and run beside the conversation. The failure is logged
+once, counted, and shown by /readyz.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Literal
+
+from assistant.config.loading import ConfigError
+from assistant.config.server_settings import ServerSection
+from web.handover.sealing import Seal, SealError
+from web.handover.snapshot import VERSION, Snapshot, SnapshotError, decoded, encoded
+from web.handover.store import HandoverStore, StoreError
+from web.metrics import Metrics
+
+WATCH_EVERY_S = 5.0
+"""Interval at which Redis is checked, also without any conversation."""
+MIN_SECRET_CHARS = 16
+MAX_TOKEN_CHARS = 64
+"""Longest resume token; the server's own have 32 characters."""
+
+Kept = Literal["kept", "taken", "failed"]
+"""Whether a conversation is in Redis, was taken by another gateway, or could not be written."""
+
+_log = logging.getLogger(__name__)
+
+
+class Handovers:
+    """The hand-over of one gateway. Not thread-safe: use it on the event loop."""
+
+    def __init__(self, store: HandoverStore, seal: Seal, metrics: Metrics, *, version: int = VERSION) -> None:
+        """`version`: of the snapshots that this gateway writes and reads."""
+        self._store, self._seal, self._metrics, self._version = store, seal, metrics, version
+        self._failing = False
+
+    @property
+    def failing(self) -> bool:
+        """Whether Redis could not be used when it was last tried."""
+        return self._failing
+
+    def health(self) -> str:
+        """Returns what /readyz tells: "ready" or "failing"."""
+        return "failing" if self._failing else "ready"
+
+    async def run(self) -> None:
+        """Checks Redis until cancelled, then closes the connections."""
+        try:
+            while True:
+                try:
+                    await self._store.ping()
+                except StoreError as error:
+                    self._failed(error)
+                else:
+                    self._works()
+                await asyncio.sleep(WATCH_EVERY_S)
+        finally:
+            await self.aclose()
+
+    async def aclose(self) -> None:
+        """Closes the connections to Redis."""
+        await self._store.aclose()
+
+    async def save(self, token: str, owner: str, snapshot: Snapshot) -> Kept:
+        """Writes a conversation."""
+        try:
+            sealed = await asyncio.to_thread(self._sealed, token, snapshot)
+            written = await self._store.put(token, owner, self._version, sealed)
+        except StoreError as error:
+            self._failed(error)
+            return "failed"
+        except SnapshotError as error:
+            self._metrics.trouble("handover")
+            _log.warning("a conversation cannot be handed over to another gateway: %s", error)
+            return "failed"
+        self._works()
+        return "kept" if written else "taken"
+
+    async def renew(self, token: str, owner: str) -> Kept | Literal["missing"]:
+        """Keeps a conversation for longer that has not changed."""
+        try:
+            found = await self._store.renew(token, owner)
+        except StoreError as error:
+            self._failed(error)
+            return "failed"
+        self._works()
+        return "kept" if found == "renewed" else found
+
+    async def drop(self, token: str, owner: str) -> None:
+        """Deletes a conversation that is over."""
+        try:
+            await self._store.drop(token, owner)
+        except StoreError as error:
+            self._failed(error)
+
+    async def claim(self, token: str, owner: str) -> Snapshot | None:
+        """Takes a conversation of another gateway for a new owner. None: there is none that can be continued."""
+        if not 0 < len(token) <= MAX_TOKEN_CHARS:
+            return None
+        try:
+            found = await self._store.claim(token, owner, self._version)
+            if isinstance(found, str):
+                self._metrics.handover(found)
+                return None
+            snapshot = await asyncio.to_thread(self._opened, token, found)
+        except StoreError as error:
+            self._failed(error)
+            self._metrics.handover("unreachable")
+            return None
+        except (SealError, SnapshotError) as error:
+            self._metrics.handover("damaged")
+            _log.warning("a conversation of another gateway cannot be continued: %s", error)
+            return None
+        self._works()
+        self._metrics.handover("continued")
+        return snapshot
+
+    def _sealed(self, token: str, snapshot: Snapshot) -> bytes:
+        return self._seal.close(token, self._version, encoded(snapshot))
+
+    def _opened(self, token: str, sealed: bytes) -> Snapshot:
+        return decoded(self._seal.open(token, self._version, sealed))
+
+    def _failed(self, error: StoreError) -> None:
+        self._metrics.trouble("handover")
+        if not self._failing:
+            self._failing = True
+            _log.warning(
+                "Redis cannot be used (%s): conversations can be resumed at this gateway only. Check server.redis_url. "
+                "This is logged once, and again when it works.",
+                error,
+            )
+
+    def _works(self) -> None:
+        if self._failing:
+            self._failing = False
+            _log.warning("Redis works again: conversations can be resumed at every gateway")
+
+
+def handovers_of(section: ServerSection, environ: Mapping[str, str], metrics: Metrics) -> Handovers | None:
+    """Returns the hand-over as configured; None: there is none.
+
+    Args:
+        section: The settings.
+        environ: Environment variables.
+        metrics: Counts hand-overs.
+
+    Raises:
+        ConfigError: A secret or the extra is missing.
+    """
+    if not section.redis_url or section.resume_s == 0:
+        return None
+    name = section.handover_key_env or "REPARTEE_TOKEN"
+    secret = environ.get(name, "")
+    if len(secret) < MIN_SECRET_CHARS:
+        raise ConfigError(
+            [
+                f"environment {name}: server.redis_url needs a secret of at least {MIN_SECRET_CHARS} "
+                "characters, with which conversations are encrypted, the same at all gateways: set REPARTEE_TOKEN, or "
+                "a variable that server.handover_key_env names"
+            ]
+        )
+    password = None
+    if section.redis_password_env:
+        password = environ.get(section.redis_password_env)
+        if not password:
+            raise ConfigError([f"environment {section.redis_password_env}: the password of Redis is not set"])
+    try:
+        store = HandoverStore(section.redis_url, password, keep_s=section.resume_s)
+    except StoreError as error:
+        raise ConfigError([str(error)]) from error
+    return Handovers(store, Seal(secret), metrics)

@@ -1,0 +1,163 @@
+"""What a gateway needs to continue a conversation that began at another one. Versioned, compressed. Pure.
+
+It holds the history with the words that were heard; a reply that was being played is cut. The client's settings are in
+it, and the timers that belong to this conversation alone. Speech of the user that has no transcript yet is lost.
+"""
+
+import zlib
+from dataclasses import dataclass, replace
+
+from assistant.config.mcp_hosts import NO_HOSTS
+from assistant.history.history import HistorySnapshot
+from assistant.history.items import (
+    AssistantMessage,
+    FunctionCallItem,
+    FunctionOutput,
+    Item,
+    SoundPart,
+    SystemMessage,
+    TextPart,
+    ToolUse,
+    UserMessage,
+)
+from assistant.history.mcp_items import McpApprovalRequest, McpApprovalResponse, McpCall, McpFailure, McpListTools
+from assistant.history.summary import Summary
+from assistant.skills.stored_timers import StoredTimer
+from assistant.tools.client_mcp import ClientServer, ToolFilter
+from llm.chat import CallExtra, Function, FunctionCall, Image
+from web.handover.codec import Codec, CodecError
+from web.wire.session_config import (
+    AudioFormat,
+    Extensions,
+    Keeping,
+    PromptReference,
+    SemanticVad,
+    ServerVad,
+    SessionConfig,
+    Tracing,
+    Truncation,
+)
+
+VERSION = 1
+"""Version of the format. A change of any class of a snapshot needs another one: a test holds the fields."""
+
+MAX_BYTES = 4_000_000
+"""Longest compressed snapshot; beyond it the images of the conversation are left out."""
+MAX_TEXT_BYTES = 64_000_000
+"""Longest snapshot before its compression."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A conversation at one moment.
+
+    Attributes:
+        session_id: Id of the session for its client.
+        config: The client's settings, without the hosts of MCP servers, which each gateway has in its own settings.
+        history: The history.
+        last_turn: Number of the last turn, so that ids of replies are not used twice.
+        timers: What is set in this conversation alone. The timers of a gateway's user are not in it.
+        is_guest: Whether the session was opened with a client secret.
+    """
+
+    session_id: str
+    config: SessionConfig
+    history: HistorySnapshot
+    last_turn: int = 0
+    timers: tuple[StoredTimer, ...] = ()
+    is_guest: bool = False
+
+
+class SnapshotError(Exception):
+    """A snapshot is too long, or cannot be read."""
+
+
+CODEC = Codec(
+    Snapshot,
+    HistorySnapshot,
+    Summary,
+    UserMessage,
+    TextPart,
+    SoundPart,
+    Image,
+    SystemMessage,
+    AssistantMessage,
+    ToolUse,
+    FunctionCall,
+    CallExtra,
+    FunctionCallItem,
+    FunctionOutput,
+    McpApprovalRequest,
+    McpApprovalResponse,
+    McpCall,
+    McpFailure,
+    StoredTimer,
+    SessionConfig,
+    AudioFormat,
+    ServerVad,
+    SemanticVad,
+    Extensions,
+    Truncation,
+    PromptReference,
+    Tracing,
+    Keeping,
+    Function,
+    ClientServer,
+    ToolFilter,
+)
+
+
+def encoded(snapshot: Snapshot) -> bytes:
+    """Returns the snapshot, compressed. Raises SnapshotError if it is too long even without images."""
+    plain = replace(
+        snapshot,
+        config=_portable(snapshot.config),
+        # The next gateway lists the tools of MCP servers itself.
+        history=_with_items(snapshot.history, [one for one in snapshot.history.items if type(one) is not McpListTools]),
+    )
+    packed = _packed(plain)
+    if len(packed) > MAX_BYTES:
+        without = _with_items(plain.history, list(map(_without_images, plain.history.items)))
+        packed = _packed(replace(plain, history=without))
+    if len(packed) > MAX_BYTES:
+        raise SnapshotError(f"the conversation has {len(packed)} bytes; the limit is {MAX_BYTES}")
+    return packed
+
+
+def decoded(packed: bytes) -> Snapshot:
+    """Returns the snapshot. Raises SnapshotError."""
+    unpacking = zlib.decompressobj()
+    try:
+        text = unpacking.decompress(packed, MAX_TEXT_BYTES)
+        if not unpacking.eof:
+            raise SnapshotError("the conversation is too long or incomplete")
+        snapshot = CODEC.decode(text)
+    except (zlib.error, CodecError) as error:
+        raise SnapshotError(str(error)) from error
+    if not isinstance(snapshot, Snapshot):
+        raise SnapshotError("this is no conversation")
+    return snapshot
+
+
+def _packed(snapshot: Snapshot) -> bytes:
+    try:
+        return zlib.compress(CODEC.encode(snapshot), 1)
+    except CodecError as error:
+        raise SnapshotError(str(error)) from error
+
+
+def _portable(config: SessionConfig) -> SessionConfig:
+    """Returns the settings without what belongs to one gateway: its hosts, and the id in its file of conversations."""
+    keeping = None if config.keeping is None else replace(config.keeping, conversation="")
+    return replace(config, mcp_hosts=NO_HOSTS, keeping=keeping)
+
+
+def _with_items(history: HistorySnapshot, items: list[Item]) -> HistorySnapshot:
+    return replace(history, items=tuple(items))
+
+
+def _without_images(item: Item) -> Item:
+    if not isinstance(item, UserMessage) or not item.images:
+        return item
+    parts = tuple(replace(part, data="") if isinstance(part, Image) else part for part in item.parts)
+    return replace(item, parts=parts)
