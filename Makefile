@@ -5,17 +5,18 @@ LLM ?=
 BIN := .venv/bin
 export PYTHON LLM
 
-.PHONY: help setup setup-dev run test check quick search bench lock clean
+.PHONY: help setup setup-dev run test check quick search bench audit lock clean
 
 help:
 	@echo "make run      the demo: a recorded conversation, answered, every millisecond accounted for"
 	@echo "make test     format, lint, types and all tests"
 	@echo "make quick    the fast tests only"
 	@echo "make check    format, lint and types only"
-	@echo "make search   the property tests, with new and many more examples"
+	@echo "make search   the property tests and those with random faults, with many more examples"
 	@echo "make bench    the measurements behind the README's figures"
 	@echo "make setup    what the others do first: .venv from the pinned lock (make setup PYTHON=python3.12 for another;"
 	@echo "              LLM=no: without a language model)"
+	@echo "make audit    the locked packages against known vulnerabilities (AUDIT='--data all.zip': without the network)"
 	@echo "make lock     renew the locks from pyproject.toml (needs uv)"
 	@echo "make clean    remove .venv and caches"
 
@@ -33,16 +34,22 @@ unexport PYTHONDONTWRITEBYTECODE
 
 # First what computes, then what keeps pace with real time and mostly waits: servers and browsers, then programs with a
 # sound card. Each file runs in one of three processes, because even the first ones wait for programs and servers. Last,
-# what measures latency alone. All run, whatever the ones before find.
+# what measures latency alone. All run, whatever the ones before find. Three processes share two cores: a test that fails
+# beside others is repeated with nothing beside it, and that result counts. Both are printed.
 
 THREE := -n 3 --dist loadfile --no-loadscope-reorder
 MARKED = $$(grep -rl --include="test_*.py" "mark.$(1)" tests)
+PYTEST = $(BIN)/python -m pytest -o cache_dir=.pytest_cache/$(1)
+ALONE = --last-failed --last-failed-no-failures=none
 
 test: check
 	@status=0; \
-	$(BIN)/python -m pytest $(THREE) -m "not (real_time or calm or alone)" || status=$$?; \
-	$(BIN)/python -m pytest $(THREE) -m "real_time and not (calm or alone)" $(call MARKED,real_time) || status=$$?; \
-	$(BIN)/python -m pytest $(THREE) -m "calm and not alone" $(call MARKED,calm) || status=$$?; \
+	$(call PYTEST,computing) $(THREE) -m "not (real_time or calm or alone)" || \
+	    $(call PYTEST,computing) $(ALONE) || status=$$?; \
+	$(call PYTEST,real_time) $(THREE) -m "real_time and not (calm or alone)" $(call MARKED,real_time) || \
+	    $(call PYTEST,real_time) $(ALONE) || status=$$?; \
+	$(call PYTEST,calm) $(THREE) -m "calm and not alone" $(call MARKED,calm) || \
+	    $(call PYTEST,calm) $(ALONE) || status=$$?; \
 	$(BIN)/python -m pytest -m alone $(call MARKED,alone) || status=$$?; \
 	exit $$status
 
@@ -55,10 +62,11 @@ quick: setup-dev
 	$(BIN)/python -m pytest $(THREE) -m "not slow"
 
 search: setup-dev
-	$(BIN)/python -m pytest --hypothesis-profile=search --timeout=600 $$(grep -rl "@given" tests)
+	$(BIN)/python -m pytest --hypothesis-profile=search --timeout=600 \
+		$$(grep -rlE --include="test_*.py" "@given|^from random_faults" tests)
 
 # Those that need nothing beyond the repository; bench/README.md names the others.
-BENCHES := vad piper demo serve turn_taking
+BENCHES := vad scale piper demo serve turn_taking
 
 # With FIELD=DIR, a folder of recordings with a manifest.jsonl, turn taking is measured on the two kinds with many
 # speakers and natural pauses, and docs/performance.md gets its tables. With SPEECH=DIR, a folder of clean speech and
@@ -71,6 +79,12 @@ OPTIONS_turn_taking := $(if $(FIELD),--field $(FIELD) $(NATURAL) $(OVERLAPS) --d
 
 bench: setup-dev
 	@set -e; $(foreach name,$(BENCHES),echo "== bench.$(name)"; $(BIN)/python -m bench.$(name) $(OPTIONS_$(name));)
+
+# Sends names and versions of packages to the service of the OSV database. Without its data it says so.
+AUDIT :=
+
+audit: setup-dev
+	@$(BIN)/python deploy/audit.py $(AUDIT)
 
 # Keeps the pins that still fit; `make lock UPGRADE=--upgrade` takes the newest. For all systems at once, and without
 # a word of which index they came from. What is tested is what runs: the development lock decides.

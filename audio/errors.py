@@ -6,6 +6,7 @@ AudioError
 ├── EchoUnavailable     echo cancellation without the extra it needs
 ├── EngineLoadError     an engine that cannot be loaded: names what is missing and the remedy
 └── EngineError         an engine that failed while it worked
+    ├── ReplicaLostError    a replica on a cluster that ended with a request: another one can repeat it
     ├── SttError
     ├── TtsError
     └── VadError
@@ -34,6 +35,10 @@ class EngineLoadError(AudioError):
 
 class EngineError(AudioError):
     """An engine that failed while running."""
+
+
+class ReplicaLostError(EngineError):
+    """A replica on a cluster ended while it worked on a request; another one can repeat it."""
 
 
 class SttError(EngineError):

@@ -1,6 +1,6 @@
 """Measures a Piper voice: load, first chunk, whole unit, real-time factor, spare time, cancel, event loop lag.
 
-    python -m bench.piper [VOICE.onnx] [--rounds 5] [--threads N] [--device auto|cpu|cuda] [--whole] [--brief]
+    python -m bench.piper [VOICE.onnx] [--rounds 5] [--threads N] [--provider NAME] [--whole] [--brief]
 
 Without a voice, takes the downloaded default voice of English; if there is none, creates one with random weights in the
 shapes of a medium-quality voice. Its cost is that of a trained voice without its duration predictor; its sound is
@@ -17,12 +17,14 @@ import tempfile
 import time
 from contextlib import aclosing, nullcontext
 from pathlib import Path
+from typing import get_args
 from unittest.mock import patch
 
 import numpy as np
 
 from assistant.models.catalogue import JOE
 from assistant.models.needs import installed
+from audio.execution_provider import Provider, ProviderRequest
 from audio.tts.piper import PiperTts
 from audio.tts.piper_cut import NotUnderstoodError, VoiceParts
 from audio.tts.piper_model import PiperModel
@@ -46,14 +48,16 @@ async def main() -> None:
     parser.add_argument("--language", default="en")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int)
-    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
+    parser.add_argument("--provider", choices=get_args(Provider), default="auto")
     parser.add_argument("--whole", action="store_true")
     parser.add_argument("--brief", action="store_true")
     given = parser.parse_args()
     sys.setswitchinterval(0.0005)  # same value as in the program
     with tempfile.TemporaryDirectory() as folder:
         path = given.voice or installed(JOE) or _random_voice(Path(folder))
-        voice = PiperTts(path, language=given.language, threads=given.threads, device=given.device)
+        voice = PiperTts(
+            path, language=given.language, threads=given.threads, provider=ProviderRequest("--provider", given.provider)
+        )
         with patch("audio.tts.piper_sessions.cut", _uncut) if given.whole else nullcontext():
             await _load(voice)
         await (measure_units if given.brief else measure)(voice, given.rounds)

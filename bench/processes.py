@@ -99,6 +99,7 @@ async def server(
     endpoint = f'[{{name = "controlled", kind = "openai", url = "{llm_url}", model = "controlled"}}]'
     assigned = [
         "server.port=0",
+        "server.admission=fixed",  # a bench measures also what a server would refuse
         "skills.before_llm=false",
         f"llm.endpoints={endpoint}",
         *settings,

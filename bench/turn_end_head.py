@@ -27,7 +27,8 @@ import soxr
 from assistant.models.catalogue import SMART_TURN
 from assistant.models.needs import installed
 from audio.units import FRAME_SAMPLES, FULL_SCALE, MIC_RATE_HZ, Pcm, ms_of_samples, samples_of_ms, samples_of_s
-from audio.vad.silero import SileroNetwork, SileroVad
+from audio.vad.silero import SileroVad
+from audio.vad.silero_network import SileroNetwork
 from bench.recordings import read_pcm
 from bench.smart_turn_frames import SmartTurnFrames
 from bench.turn_end_clips import Turn, silences, vad_results

@@ -22,7 +22,8 @@ from audio.frame import Frame
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, Pcm, Samples
 from audio.vad import Vad
 from audio.vad.cascade import CascadeVad
-from audio.vad.silero import SileroNetwork, SileroVad
+from audio.vad.silero import SileroVad
+from audio.vad.silero_network import SileroNetwork
 from audio.vad.webrtc import WebrtcVad
 from bench.recordings import SEVERAL_VOICES, read_pcm
 

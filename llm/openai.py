@@ -111,7 +111,10 @@ class OpenAIChat:
 
     def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[IncomingStream, StreamParser]:
         private = self._service.private(messages)
-        return self._incoming(messages, options, private), OpenAIStream(self.name, private=private, habit=self._habit)
+        wanted = None if self._limit in self._fixed else self._max_tokens  # a parameter overrides the setting
+        most = wanted if options.max_tokens is None else options.max_tokens
+        parser = OpenAIStream(self.name, private=private, habit=self._habit, max_tokens=most)
+        return self._incoming(messages, options, private), parser
 
     async def _incoming(
         self, messages: Sequence[Message], options: ChatOptions, private: Sequence[str]

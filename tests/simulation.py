@@ -192,7 +192,9 @@ class ScriptedStream:
         if engine.raises_bug:
             engine.raises_bug = False
             raise RuntimeError("what time is it")  # a defect whose text happens to hold words
-        text = self.text()
+        if engine.out_of_memory:
+            raise MemoryError
+        text = "" if engine.deaf else self.text()
         missing = engine.draft_missing_words if draft else None
         if missing is not None and (draft_text := " ".join(text.split()[: -missing or None])):
             return Transcript(self.segment, Samples(self.segment + self.fed_samples), draft_text, is_draft=True)
@@ -227,6 +229,8 @@ class ScriptedRecognizer:
         early_missing_words: Number of last words missing from early transcripts.
         early_low_confidence: Whether early transcripts have low confidence.
         draft_missing_words: Number of last words missing from an immediate draft; None for no draft.
+        out_of_memory: Whether a transcript raises MemoryError.
+        deaf: Whether all transcripts are empty.
         other_language: Another language of its words.
         first_word: What each first word may be; None: it cannot tell.
         first_word_ms: The delay of that.
@@ -242,6 +246,8 @@ class ScriptedRecognizer:
     dead: bool = False
     hangs: bool = False
     raises_bug: bool = False
+    out_of_memory: bool = False
+    deaf: bool = False
     fails_at_dip: bool = False
     other_language: str = ""
     first_word: FirstWord | None = None
@@ -336,6 +342,7 @@ class ScriptedVoice:
     detail: str = ""
     spoken: list[str] = field(default_factory=list)
     speeds: list[float] = field(default_factory=list)
+    aheads_s: list[float] = field(default_factory=list)
     loads: int = 0
 
     async def load(self) -> None:
@@ -346,8 +353,9 @@ class ScriptedVoice:
     async def aclose(self) -> None:
         pass
 
-    async def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[Chunk]:
+    async def speak(self, text: str, speed: float = 1.0, ahead_s: float = 0.0) -> AsyncGenerator[Chunk]:
         self.speeds.append(speed)
+        self.aheads_s.append(ahead_s)
         await asyncio.sleep(self.first_chunk_ms / 1000)
         if self.fails:
             raise TtsError("the voice has died")
@@ -414,6 +422,7 @@ class Simulation:
     listening_sound: ListeningSound | None = None
     summarizer: ChatModel | None = None
     late_ms: Sequence[int] = (0,)
+    new_speaker: Callable[[Callable[[float, Pcm], None]], WavSpeaker] | None = None  # None: WavSpeaker
     microphone: ScriptedMicrophone = field(init=False)
     recognizer: ScriptedRecognizer = field(init=False)
     model: ScriptedModel = field(init=False)
@@ -447,7 +456,7 @@ class Simulation:
         events: list[tuple[int, SessionEvent]] = []
         records: list[TurnRecord] = []
         sound: list[tuple[float, Pcm]] = []
-        speaker = WavSpeaker(lambda at_s, pcm: sound.append((at_s * 1000, pcm.copy())))
+        speaker = (self.new_speaker or WavSpeaker)(lambda at_s, pcm: sound.append((at_s * 1000, pcm.copy())))
 
         def show(event: SessionEvent) -> None:
             events.append((round((loop.time() - start_s) * 1000), event))
@@ -493,9 +502,12 @@ class Simulation:
         )
         for ms, do in self.actions:
             loop.call_at(start_s + ms / 1000, do)
-        await self.session.run()
+        await self._converse()
         assert all(stream.is_closed for stream in self.recognizer.streams), "a stream was left open"
         return SimulationResult(events, records, sound, conversation)
+
+    async def _converse(self) -> None:
+        await self.session.run()
 
 
 def check_stages(record: TurnRecord) -> None:

@@ -1,6 +1,6 @@
 """Imports have one direction: web -> assistant -> audio, llm, and down the layers of assistant.
 
-Only four modules of assistant.setup name engines.
+Only a few modules name engines.
 """
 
 import ast
@@ -27,21 +27,25 @@ PROGRAM = {("assistant.commands.cli", "web.serve"), ("assistant.commands.cli", "
 
 NAME_ENGINES = frozenset(
     {
+        "assistant.cluster.replicas",
         "assistant.setup.answer_cache",
         "assistant.setup.build",
         "assistant.setup.llm_clients",
         "assistant.setup.engine_catalog",
         "assistant.setup.services",
         "assistant.setup.user_timers",
+        "audio.cluster.voice",
+        "audio.cluster.whisper",
+        "audio.cluster.wire",
     }
 )
 """Modules that may name engines: those of a conversation; the LLM clients; the catalogue for diagnosis; timers; home
-and weather."""
+and weather; engines on a cluster."""
 
 LAYERS = (
     "support", "config", "tls", "home", "weather", "end_of_turn", "text", "models", "turns", "skills", "trace",
-    "history", "events", "tools", "documents", "storage", "pipeline", "setup", "trace_report", "replay", "commands",
-    "program",
+    "history", "events", "tools", "documents", "storage", "pipeline", "setup", "cluster", "trace_report", "replay",
+    "commands", "program",
 )  # fmt: skip
 """Packages and modules of `assistant`. Each imports only from itself and those before it (docs/architecture.md)."""
 

@@ -128,10 +128,10 @@ class AccessControl:
 
     def decide(self, request: Request) -> Refusal | None:
         """Returns why this request is refused, or None if it is allowed."""
-        return self._host(request) or self._origin(request) or self._peer(request) or self._key(request)
+        return self.decide_sender(request) or self.decide_key(request)
 
-    def decide_preflight(self, request: Request) -> Refusal | None:
-        """Returns the same for a browser's preflight request, which never has a key."""
+    def decide_sender(self, request: Request) -> Refusal | None:
+        """Returns the same without a look at the keys. A browser's preflight request never has one."""
         return self._host(request) or self._origin(request) or self._peer(request)
 
     def _host(self, request: Request) -> Refusal | None:
@@ -174,7 +174,8 @@ class AccessControl:
             return None
         return Refusal(403, "foreign_address", "this server has no REPARTEE_TOKEN, so only its own machine may use it")
 
-    def _key(self, request: Request) -> Refusal | None:
+    def decide_key(self, request: Request) -> Refusal | None:
+        """Returns why the keys of a request, or their absence, are refused; None if they are accepted."""
         keys = request.keys
         # All keys are compared, each in constant time.
         if self._token is not None and any([hmac.compare_digest(key.encode(), self._token.encode()) for key in keys]):  # noqa: C419

@@ -100,8 +100,14 @@ def make_app(
     async def healthz(_request: HttpRequest) -> Response:
         return JSONResponse({"status": "alive"}, headers=FRESH)
 
-    async def readyz(_request: HttpRequest) -> Response:
-        status, body = readiness(engine_pool.state(), draining=session_acceptor.draining)
+    async def readyz(request: HttpRequest) -> Response:
+        refusing = session_acceptor.refusing()
+        status, body = readiness(
+            engine_pool.state(),
+            draining=session_acceptor.draining,
+            refusing=None if refusing is None else refusing.message,
+            admits="admits" in request.query_params,
+        )
         if tls_health is not None:
             body = {**body, "tls": tls_health()}
         if handover_health is not None:
@@ -110,6 +116,7 @@ def make_app(
 
     async def figures(request: HttpRequest) -> Response:
         metrics.engines(engine_pool.state())
+        metrics.show_load()
         text, content_type = metrics.text(", ".join(request.headers.getlist("accept")))
         return Response(text, headers={"Content-Type": content_type, **FRESH})
 
@@ -240,6 +247,10 @@ _BUSY = Refusal(
 
 _TOO_FAST = Refusal(429, "rate_limit_exceeded", "this address opens connections too fast; try again in a moment")
 
+_TOO_MANY_KEYS = Refusal(
+    429, "rate_limit_exceeded", "this address sends wrong keys too fast; correct the key and try again in a moment"
+)
+
 MAX_REQUESTS = 100
 """HTTP requests answered at a time. Most take milliseconds; each follower of /traces occupies one."""
 MAX_SECRETS_SENT = 2
@@ -266,11 +277,11 @@ class _Gate:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
-        if is_preflight(scope) and self._access_control.decide_preflight(_request_of(scope)) is None:
+        if is_preflight(scope) and self._access_control.decide_sender(_request_of(scope)) is None:
             await preflight_answer()(scope, receive, with_origin(scope, send))
             return
         request = _request_of(scope)
-        refusal = self._access_control.decide(await self._with_secret(request, scope)) or self._too_fast(request, scope)
+        refusal = await self._refusal(request, scope)
         if refusal is not None:
             self._metrics.request_refused(refusal.code)
             await self._refuse(refusal, scope, receive, send)
@@ -278,6 +289,20 @@ class _Gate:
             await self._answer(scope, receive, with_origin(scope, send))
         else:
             await self._app(scope, receive, send)
+
+    async def _refusal(self, request: Request, scope: Scope) -> Refusal | None:
+        """Returns why a request is refused. A client beyond its rate gets 429, whether or not its key is right."""
+        refusal = self._access_control.decide_sender(request) or self._too_fast(request, scope)
+        if refusal is not None:
+            return refusal
+        refusal = self._access_control.decide_key(await self._with_secret(request, scope))
+        # The first steps are open to all, and tell whether the token is right.
+        wrong = refusal is not None or (
+            request.path == SETUP_PATH and not self._access_control.accepts_token(request, ())
+        )
+        if wrong and request.keys and not self._rates.allows("wrong_keys", request.peer or ""):
+            return _TOO_MANY_KEYS
+        return refusal
 
     async def _with_secret(self, request: Request, scope: Scope) -> Request:
         """Looks up the client secret with which a session begins, and passes its settings to the session."""

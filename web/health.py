@@ -48,11 +48,24 @@ def is_ready(states: Sequence[EngineState]) -> bool:
     return bool(states) and all(engine.state == "ready" for engine in states)
 
 
-def readiness(states: Sequence[EngineState], *, draining: bool) -> tuple[int, dict[str, object]]:
-    """Returns status and JSON body of /readyz, without reasons, which may contain paths.
+def readiness(
+    states: Sequence[EngineState], *, draining: bool, refusing: str | None = None, admits: bool = False
+) -> tuple[int, dict[str, object]]:
+    """Returns status and JSON body of /readyz, without reasons of engines, which may contain paths.
 
     `missing`, if present, lists the stages without an engine: speech recognition, so that only typed text is answered.
+
+    Args:
+        states: The engines.
+        draining: Whether the server shuts down.
+        refusing: Why a new session would be refused; None: it would be admitted.
+        admits: Whether the status tells that a new session would be admitted, for load balancers.
     """
+    status, body = _readiness(states, draining=draining)
+    return 503 if admits and refusing is not None else status, {**body, "refusing": refusing}
+
+
+def _readiness(states: Sequence[EngineState], *, draining: bool) -> tuple[int, dict[str, object]]:
     pending = [
         {"stage": engine.stage, "state": engine.state, "engine": engine.name or None}
         for engine in states

@@ -15,6 +15,9 @@ from assistant.trace.latency import STAGES
 from assistant.trace.record import Outcome, TracedAnswer, TurnRecord
 from llm.chat import CacheOutcome
 from web.health import EngineState
+from web.load_estimate import LoadEstimate
+from web.process_usage import ProcessUsage
+from web.stall_watchdog import Cause
 from web.wire.server_events import ending_of
 
 Tokens = Literal["prompt", "cached", "completion", "wasted"]
@@ -39,10 +42,16 @@ LAG_EVERY_S = 0.1
 
 
 class Metrics:
-    """The metrics of one server."""
+    """The metrics of one server.
 
-    def __init__(self) -> None:
-        """Creates all metrics at zero."""
+    Attributes:
+        load: The rolling estimate of the load.
+        usage: What the process uses.
+    """
+
+    def __init__(self, load: LoadEstimate | None = None) -> None:
+        """Creates all metrics at zero. `load`: None: a new estimate."""
+        self.load = load or LoadEstimate()
         self.registry = registry = CollectorRegistry()
         self._current = Gauge("repartee_sessions", "Sessions that are open.", registry=registry)
         self._began = Counter("repartee_sessions_begun", "Sessions that were opened.", registry=registry)
@@ -133,6 +142,29 @@ class Metrics:
             registry=registry,
             buckets=LAG_BUCKETS_S,
         )
+        self._load = Gauge(
+            "repartee_load_seconds",
+            "Figures by which conversations are admitted, of the last minute; absent if nothing was measured.",
+            ["of"],
+            registry=registry,
+        )
+        self._engine_queues = Gauge(
+            "repartee_engine_queue_seconds",
+            "Wait of jobs for the engine of a stage, p95.",
+            ["engine"],
+            registry=registry,
+        )
+        self._stalls = Counter(
+            "repartee_event_loop_stalls",
+            "Stalls of the event loop of 200 ms or more, by cause: a callback, or no processor time.",
+            ["cause"],
+            registry=registry,
+        )
+        self._sessions_open = 0
+        self.usage = ProcessUsage(lambda: self._sessions_open)
+        registry.register(self.usage)
+        for cause in get_args(Cause):
+            self._stalls.labels(cause)
         for outcome in get_args(Outcome):
             self._turns.labels(outcome)
         for stage in STAGES:
@@ -164,6 +196,7 @@ class Metrics:
 
     def turn(self, record: TurnRecord) -> None:
         """Counts a finished turn."""
+        self.load.turn(record)
         self._turns.labels(record.outcome).inc()
         exemplar = {"trace_id": record.trace_id}
         if record.counted_latency_ms is not None:
@@ -224,11 +257,13 @@ class Metrics:
     def session_began(self) -> None:
         """Counts a session that began."""
         self._began.inc()
-        self._current.inc()
+        self._sessions_open += 1
+        self._current.set(self._sessions_open)
 
     def session_ended(self, lasted_s: float) -> None:
         """Counts a session that ended, with its duration."""
-        self._current.dec()
+        self._sessions_open -= 1
+        self._current.set(self._sessions_open)
         self._lasted.observe(lasted_s)
 
     def session_refused(self, reason: str) -> None:
@@ -251,8 +286,35 @@ class Metrics:
                 self._fallbacks.labels(engine.stage, engine.name).set(1)
 
     def loop_lag(self, lag_s: float) -> None:
-        """Records how late the event loop woke."""
+        """Records how late the event loop woke, and the waits for engines since the last call."""
         self._lag.observe(lag_s)
+        self.load.loop_lag(lag_s)
+        self.load.read_queues()
+
+    def stalled(self, cause: Cause) -> None:
+        """Counts a stall of the event loop. Thread-safe."""
+        self._stalls.labels(cause).inc()
+
+    def engines_loaded(self) -> None:
+        """Starts measuring conversations: what loading the engines took is not theirs."""
+        self.load.clear()
+        self.usage.loaded()
+
+    def show_load(self) -> None:
+        """Sets the figures of the load to their current values."""
+        figures = self.load.figures()
+        shown = {
+            "response_latency_p95": figures.response_latency_s,
+            "engine_latency_p95": figures.engine_latency_s,
+            "loop_lag_p99": figures.loop_lag_s,
+        }
+        self._load.clear()
+        for of, seconds in shown.items():
+            if seconds is not None:
+                self._load.labels(of).set(seconds)
+        self._engine_queues.clear()
+        for stage, queue in figures.queues.items():
+            self._engine_queues.labels(stage).set(queue.wait_s)
 
 
 def cache_outcome(detail: str) -> str:

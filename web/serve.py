@@ -11,7 +11,9 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Coroutine, Generator, Mapping
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -27,6 +29,7 @@ from assistant.config.server_settings import ServerSection
 from web import descriptors
 from web.acceptor import Acceptor
 from web.access_control import TOKEN_SHAPE, AccessControl
+from web.admission import Admission
 from web.app import make_app
 from web.http_api.client_secrets import ClientSecrets
 from web.http_api.routes import api_routes, make_calls
@@ -35,9 +38,11 @@ from web.http_timeouts import TimedHttpProtocol, close_oldest_idle
 from web.listening_sockets import BACKLOG, listen
 from web.metrics import Metrics
 from web.page_api.setup import SetupParts
+from web.server_log import LOGGING
 from web.services import ServicesFactory, create_services
 from web.session_acceptor import SessionAcceptor
 from web.session_limits import SessionLimits
+from web.stall_watchdog import StallWatchdog
 from web.startup_banner import StartupBanner
 from web.tls import ServerTls, server_tls
 from web.websocket_backpressure import BackpressureProtocol
@@ -61,64 +66,6 @@ AT_ONCE_S = 1.0
 
 PING_S = 20.0
 """Interval of keepalive pings, and time limit for the pong."""
-
-LOGGING: Mapping[str, object] = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "filters": {"ours": {"()": "web.serve.LogFilter"}},
-    "formatters": {"short": {"format": "repartee: %(message)s"}},
-    "handlers": {"screen": {"class": "logging.StreamHandler", "formatter": "short", "filters": ["ours"]}},
-    "loggers": {"web.phone": {"level": "INFO"}},  # the beginning and the end of every call
-    "root": {"handlers": ["screen"], "level": "WARNING"},
-}
-
-
-LOG_EVERY_S = 60.0
-"""Shortest time between two log lines about the same mistake of clients."""
-MAX_LINE_CHARS = 500
-"""Longest log line of uvicorn in characters; it may quote what a client sent."""
-CLIENTS_MISTAKES = (
-    "Invalid HTTP request received.",
-    "Unsupported upgrade request.",
-    "No supported WebSocket library detected.",
-    "Invalid UTF-8 sequence received from client.",
-    "opening handshake failed",
-    "parser failed",
-    "ASGI callable returned without completing response.",
-)
-"""Beginnings of log lines of which a client can cause any number."""
-
-
-class LogFilter(logging.Filter):
-    """Filters uvicorn's log.
-
-    Drops the error that uvicorn logs for every WebSocket refused with a body, and the traceback that starlette sends as
-    text when a second signal ends the server. Logs each kind of client mistake at most once a minute.
-    """
-
-    def __init__(self) -> None:
-        """Starts with nothing logged."""
-        super().__init__()
-        self._last_logged_s: dict[str, float] = {}
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Returns whether a record is logged."""
-        text = str(record.msg)
-        if record.name.startswith(("uvicorn", "websockets")):
-            mistake = next((begin for begin in CLIENTS_MISTAKES if text.startswith(begin)), None)
-            if mistake is not None:
-                return self._allow_once_a_minute(mistake, record)
-        cancelled = record.name == "uvicorn.error" and text.rstrip().endswith("asyncio.exceptions.CancelledError")
-        return not cancelled and text != "ASGI callable returned without completing handshake."
-
-    def _allow_once_a_minute(self, mistake: str, record: logging.LogRecord) -> bool:
-        before_s = self._last_logged_s.get(mistake)
-        if before_s is not None and record.created - before_s < LOG_EVERY_S:
-            return False
-        self._last_logged_s[mistake] = record.created
-        record.msg = f"{record.getMessage()[:MAX_LINE_CHARS]} (an error of a client; logged at most once a minute)"
-        record.args, record.exc_info, record.exc_text = (), None, None
-        return True
 
 
 async def serve(
@@ -163,7 +110,8 @@ async def serve(
         )
         metrics = Metrics()
         services = create_services(loaded.settings, environ, metrics)
-        limits = SessionLimits(section.max_sessions)
+        admission = Admission(metrics.load, time.monotonic) if section.admission == "measured" else None
+        limits = SessionLimits(section.max_sessions, admission)
         session_acceptor = SessionAcceptor(
             services.converse,
             services.engine_pool,
@@ -177,10 +125,13 @@ async def serve(
         )
         banner = StartupBanner(console, services.engine_pool)
         failures: list[Exception] = []
+        loading_ended = asyncio.Event()
 
         def engines_loaded(error: Exception | None) -> None:
             if error is None:
                 freeze_loaded_objects()
+                metrics.engines_loaded()
+                loading_ended.set()
                 banner.ready()
             else:
                 failures.append(error)
@@ -203,6 +154,8 @@ async def serve(
             loaded=engines_loaded,
             background_tasks=(
                 *services.background_tasks,
+                *(() if admission is None else (admission.run,)),
+                partial(StallWatchdog(metrics.stalled).run_after, loading_ended),
                 *(() if calls is None else (calls.run,)),
                 *(() if tls is None else (tls.keep_current,)),
             ),

@@ -9,14 +9,15 @@ import secrets
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager, suppress
 
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 from uvicorn.protocols.utils import ClientDisconnected
 
 from web import descriptors
+from web.connection_lifetime import BUSY_TURN, ENDED_BY, HELD_BACK, ConnectionLifetime
 from web.health import EngineHealth, is_ready
 from web.metrics import Metrics
-from web.session_limits import DRAINING, FULL, INTERNAL, NO_DESCRIPTORS, CloseNotice, SessionLimits, expired, idle
+from web.session_limits import BUSY, DRAINING, FULL, INTERNAL, LOADING, NO_DESCRIPTORS, CloseNotice, SessionLimits
 from web.wire.session_config import SessionConfig
 
 Converse = Callable[[WebSocket], Awaitable[None]]
@@ -39,8 +40,8 @@ DRAIN_STEP_S = 0.05
 CLOSE_NOTICE_TIMEOUT_S = 1.0
 """Time limit for sending the last event and the close frame to a client that may not read."""
 
-IDLE_STEP = 0.05
-"""Fraction of the idle limit by which it may be late. Resetting it for every message cost 3 % of the main thread."""
+LOG_BUSY_EVERY_S = 60.0
+"""Shortest time between two log lines about sessions that the load refuses. Clients try again about every 10 s."""
 
 _log = logging.getLogger(__name__)
 
@@ -59,9 +60,6 @@ def no_room() -> bool:
     return False
 
 
-_HELD_BACK = "repartee.held_back"
-_ENDED_BY = "repartee.ended_by"
-_BUSY = "repartee.busy"
 _CONFIG = "repartee.session_config"
 _GUEST = "repartee.guest"
 
@@ -69,21 +67,21 @@ _GUEST = "repartee.guest"
 @contextmanager
 def busy_while(scope: Scope, busy: Callable[[], bool]) -> Generator[None]:
     """Registers a function that returns whether a turn is in progress. A server that shuts down waits for that turn."""
-    scope["state"][_BUSY] = busy
+    scope["state"][BUSY_TURN] = busy
     try:
         yield
     finally:
-        del scope["state"][_BUSY]  # the connection outlives its conversation and would keep it in memory
+        del scope["state"][BUSY_TURN]  # the connection outlives its conversation and would keep it in memory
 
 
 def held_back(scope: Scope) -> None:
     """Reports that the client is throttled, because its audio is ahead of real time: it is not idle."""
-    scope["state"][_HELD_BACK]()
+    scope["state"][HELD_BACK]()
 
 
 def ended_by(scope: Scope) -> CloseNotice | None:
     """Returns why the server ends this connection; None if it does not."""
-    notice: Callable[[], CloseNotice | None] = scope["state"][_ENDED_BY]
+    notice: Callable[[], CloseNotice | None] = scope["state"][ENDED_BY]
     return notice()
 
 
@@ -146,13 +144,14 @@ class SessionAcceptor:
         self._idle_timeout_s = idle_timeout_s
         self._resumable = resumable
         self._make_room = make_room
-        self._lifetimes: set[_ConnectionLifetime] = set()
+        self._lifetimes: set[ConnectionLifetime] = set()
         self._empty = asyncio.Event()
         self._empty.set()
         self._slot_freed = asyncio.Event()
         self._at_drain: list[Callable[[], None]] = []
         self._waiting = 0
         self._warned_of_descriptors = False
+        self._logged_busy_s: float | None = None
 
     def at_drain(self, end: Callable[[], None]) -> None:
         """Registers a function to call on shutdown, for connections that are not sessions."""
@@ -163,6 +162,14 @@ class SessionAcceptor:
         """Whether new sessions are refused because the server shuts down."""
         return self._session_limits.draining
 
+    def refusing(self) -> CloseNotice | None:
+        """Returns why a new session would be refused now; None: it would be admitted. Changes nothing."""
+        if self.draining:
+            return DRAINING
+        if not is_ready(self._engine_pool.state()):
+            return LOADING
+        return self._session_limits.refusal(descriptors.free())
+
     @property
     def turn_in_progress(self) -> bool:
         """Whether any session has a turn in progress."""
@@ -170,7 +177,7 @@ class SessionAcceptor:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles one connection."""
-        lifetime = _ConnectionLifetime(scope, receive, send, self._max_session_s, self._idle_timeout_s)
+        lifetime = ConnectionLifetime(scope, receive, send, self._max_session_s, self._idle_timeout_s)
         websocket = WebSocket(scope, lifetime.receive, lifetime.send)
         token = websocket.query_params.get("resume", "")
         if self._resumable(token):
@@ -240,7 +247,15 @@ class SessionAcceptor:
                 descriptors.limit(),
                 close_notice.code,
             )
+        if close_notice is not None and close_notice.code == BUSY:
+            self._log_busy(close_notice)
         return close_notice
+
+    def _log_busy(self, close_notice: CloseNotice) -> None:
+        now_s = asyncio.get_running_loop().time()
+        if self._logged_busy_s is None or now_s - self._logged_busy_s >= LOG_BUSY_EVERY_S:
+            self._logged_busy_s = now_s
+            _log.warning("a session was refused: %s", close_notice.message)
 
     def close(self) -> None:
         """Refuses new sessions; current sessions continue. Idempotent."""
@@ -269,7 +284,7 @@ class SessionAcceptor:
             async with asyncio.timeout(limit_s):
                 await self._empty.wait()
 
-    async def _run_conversation(self, websocket: WebSocket, lifetime: "_ConnectionLifetime") -> CloseNotice | None:
+    async def _run_conversation(self, websocket: WebSocket, lifetime: ConnectionLifetime) -> CloseNotice | None:
         """Runs the conversation. Returns why it ended, or None if the client is gone."""
         try:
             async with lifetime.limit:
@@ -283,97 +298,6 @@ class SessionAcceptor:
                 self._metrics.trouble("connection")
                 return lifetime.close_notice or INTERNAL
         return lifetime.close_notice
-
-
-class _ConnectionLifetime:
-    """Time limits of one connection: the session limit, the idle limit, and an end on request."""
-
-    def __init__(self, scope: Scope, receive: Receive, send: Send, max_session_s: float, idle_timeout_s: float) -> None:
-        self._state = scope.setdefault("state", {})
-        self._state[_HELD_BACK] = self.note_activity
-        self._state[_ENDED_BY] = lambda: self.close_notice
-        self._receive = receive
-        self._send = send
-        self._over = False
-        self._loop = asyncio.get_running_loop()
-        self._max_session_s = max_session_s
-        self._idle_timeout_s = idle_timeout_s
-        self._requested_notice: CloseNotice | None = None
-        self.begin()
-
-    def begin(self) -> None:
-        """Starts counting its time."""
-        self._began_s = self._active_s = self._loop.time()
-        self.limit = asyncio.timeout_at(self._ends_s)
-
-    async def receive(self) -> Message:
-        """Receives the client's next message."""
-        message = await self._receive()
-        self._over = self._over or message["type"] == "websocket.disconnect"
-        self.note_activity()
-        return message
-
-    def note_activity(self) -> None:
-        """Restarts the idle limit: a message arrived, or is still being processed."""
-        self._active_s = self._loop.time()
-        self._set()
-
-    async def send(self, message: Message) -> None:
-        """Sends a message to the client."""
-        self._over = self._over or message["type"] == "websocket.close"
-        self._set()
-        await self._send(message)
-
-    def _set(self) -> None:
-        """Sets the connection's time limit. A closed connection has none: the next connection then limits the session.
-
-        Messages arrive fifty times a second, so the idle limit is moved in steps and may be that much late.
-        """
-        if self._requested_notice is not None or self.limit.expired():
-            return
-        ends_s, set_s = None if self._over else self._ends_s, self.limit.when()
-        if ends_s == set_s or (ends_s is not None and set_s is not None and ends_s <= set_s):
-            return
-        with suppress(RuntimeError):  # the limit has ended already
-            self.limit.reschedule(None if ends_s is None else self._until(self._idle_timeout_s * (1 + IDLE_STEP)))
-
-    def end(self, close_notice: CloseNotice) -> None:
-        """Ends the connection now with this notice. Idempotent."""
-        if self._requested_notice is not None:
-            return
-        self._requested_notice = close_notice
-        with suppress(RuntimeError):  # it is being closed already
-            if not self.limit.expired():
-                self.limit.reschedule(self._loop.time())
-
-    @property
-    def busy(self) -> bool:
-        """Whether a turn is in progress."""
-        busy: Callable[[], bool] | None = self._state.get(_BUSY)
-        return busy is not None and busy()
-
-    @property
-    def close_notice(self) -> CloseNotice | None:
-        """Why the connection was ended; None if it was not."""
-        if not self.limit.expired():
-            return None
-        if self._requested_notice is not None:
-            return self._requested_notice
-        if self._ends_s < self._began_s + self._max_session_s:
-            return idle(self._idle_timeout_s)
-        return expired(self._max_session_s)
-
-    @property
-    def lasted_s(self) -> float:
-        return self._loop.time() - self._began_s
-
-    @property
-    def _ends_s(self) -> float:
-        return self._until(self._idle_timeout_s)
-
-    def _until(self, idle_s: float) -> float:
-        longest_s = self._began_s + self._max_session_s
-        return min(longest_s, self._active_s + idle_s) if idle_s else longest_s
 
 
 def _is_disconnect(error: BaseException) -> bool:

@@ -4,7 +4,9 @@ A refused WebSocket is accepted, sent one `error` event and closed. If the hands
 would show nothing and the openai SDK only the number.
 """
 
+import math
 from dataclasses import dataclass
+from typing import Protocol
 
 RATE_ALLOWANCE = 1.05
 """Tolerance for real time: clocks of sound cards drift, typically by 100 ppm and sometimes by far more."""
@@ -19,11 +21,13 @@ class CloseNotice:
         message: Human-readable reason.
         close_code: WebSocket close code: 1001 going away, 1011 internal error, 1012 service restart, 1013 try again
             later.
+        retry_after_s: Time after which the client should try again; None: the client decides.
     """
 
     code: str
     message: str
     close_code: int
+    retry_after_s: float | None = None
 
     @property
     def reason(self) -> str:
@@ -32,7 +36,11 @@ class CloseNotice:
 
     def event(self, event_id: str) -> dict[str, object]:
         """Builds the `error` event."""
-        error = {"type": "server_error", "code": self.code, "message": self.message, "param": None, "event_id": None}
+        error: dict[str, object] = {
+            "type": "server_error", "code": self.code, "message": self.message, "param": None, "event_id": None,
+        }  # fmt: skip
+        if self.retry_after_s is not None:
+            error["retry_after_s"] = self.retry_after_s
         return {"type": "error", "event_id": event_id, "error": error}
 
 
@@ -52,6 +60,17 @@ def full(max_sessions: int) -> CloseNotice:
     """Returns the notice when all slots are in use."""
     many = f"all {max_sessions} sessions are" if max_sessions > 1 else "its only session is"
     return CloseNotice(FULL, f"The server is full: {many} in use. Try again later.", 1013)
+
+
+BUSY = "server_busy"
+"""Code of the notice when the measured load permits no further conversation."""
+
+
+def busy(reason: str, retry_after_s: float) -> CloseNotice:
+    """Returns the notice when one more conversation does not fit; `reason`: a figure and its limit."""
+    whole_s = max(1, math.ceil(retry_after_s))
+    message = f"The server is busy: {reason}. Try again in {whole_s} s."
+    return CloseNotice(BUSY, message, 1013, retry_after_s=whole_s)
 
 
 def expired(max_session_s: float) -> CloseNotice:
@@ -74,6 +93,18 @@ RESERVED_DESCRIPTORS = 4
 """File descriptors kept free for each running conversation, which occasionally opens a connection or a file."""
 
 
+class LoadLimit(Protocol):
+    """Decides by the load whether one more conversation fits."""
+
+    def refusal(self, sessions: int) -> CloseNotice | None:
+        """Returns why it does not fit beside `sessions` others; None: it does. Asking changes nothing."""
+        ...
+
+    def began(self) -> None:
+        """Counts a conversation that begins."""
+        ...
+
+
 class SessionLimits:
     """Counts the sessions in use.
 
@@ -83,9 +114,10 @@ class SessionLimits:
         draining: Whether new sessions are refused because the server shuts down.
     """
 
-    def __init__(self, max_sessions: int) -> None:
-        """Starts with `max_sessions` free slots."""
+    def __init__(self, max_sessions: int, load_limit: LoadLimit | None = None) -> None:
+        """Starts with `max_sessions` free slots; `load_limit`: refuses by the load, None: only the slots decide."""
         self.max_sessions = max_sessions
+        self._load_limit = load_limit
         self.current = 0
         self.draining = False
 
@@ -103,13 +135,26 @@ class SessionLimits:
             return LOADING
         if resuming:
             return None  # its conversation has a slot
+        close_notice = self.refusal(free_descriptors)
+        if close_notice is None:
+            self.current += 1
+            if self._load_limit is not None:
+                self._load_limit.began()
+        return close_notice
+
+    def refusal(self, free_descriptors: int | None = None) -> CloseNotice | None:
+        """Returns why a new session would be refused while the engines are ready; None: it would be admitted.
+
+        Changes nothing. `free_descriptors`: as for `admit`.
+        """
+        if self.draining:
+            return DRAINING
         if self.current >= self.max_sessions:
             return full(self.max_sessions)
         needed = NEEDED_DESCRIPTORS + RESERVED_DESCRIPTORS * self.current
         if free_descriptors is not None and free_descriptors < needed:
             return NO_DESCRIPTORS
-        self.current += 1
-        return None
+        return None if self._load_limit is None else self._load_limit.refusal(self.current)
 
     def leave(self) -> None:
         """Frees a slot."""

@@ -12,6 +12,7 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 from typer.main import get_group
 
 from assistant.commands.cache import cache
+from assistant.commands.cluster.cli import cluster
 from assistant.commands.completion import COMPLETE, completion
 from assistant.commands.conversations import conversations
 from assistant.commands.engine_bench.cli import bench
@@ -304,6 +305,7 @@ app.add_typer(cache, name="cache")
 app.add_typer(conversations, name="conversations")
 app.add_typer(trace, name="trace")
 app.add_typer(service, name="service")
+app.add_typer(cluster, name="cluster")
 
 
 def main() -> None:

@@ -267,8 +267,8 @@ class _Setup:
 
     def _next(self, change: Change) -> None:
         settings = change.applied_to(self.loaded.settings)
-        for line in missing_models(settings):
-            self._say(f"still missing: {line}", "yellow")
+        for one in missing_models(settings):
+            self._say(f"still missing: {one.purpose}: {one.remedy}", "yellow")
         more = config_option(self.config)
         self._say(f"next: repartee talk{more}, or repartee serve{more} for the page")
 

@@ -16,6 +16,7 @@ from assistant.config.value_lines import with_values
 from assistant.config.words import unknown
 from assistant.support.atomic_file import write_whole
 from assistant.support.paths import HomeError
+from audio.private_file import make_private_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,7 @@ class ConfigFile:
             if not _has_settings(content, self.path, expected):
                 raise self._not_in_sections() if whole else self._not_in_tables()
             if self.creates_folder:
-                self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                make_private_folder(self.path.parent)
             write_whole(self.path, content, private=private)
         except UnicodeEncodeError as error:
             what = "a value contains characters that UTF-8 cannot encode; change it"

@@ -24,7 +24,7 @@ from assistant.config.sources import (
     from_overrides,
     unknown_variables,
 )
-from assistant.config.words import spelled
+from assistant.config.words import spelled, spelled_without_secret
 from assistant.support.paths import HomeError
 
 OTHER_VARIABLES = frozenset({"REPARTEE_TOKEN", VARIABLE})
@@ -125,7 +125,7 @@ def render_effective(loaded: Loaded) -> list[ConfigRow]:
     for section in SECTIONS:
         for dotted in (dotted for dotted in KEYS if dotted.startswith(f"{section}.")):
             value: object = getattr(getattr(loaded.settings, section), dotted.partition(".")[2])
-            rows.append(ConfigRow(dotted, spelled(value), loaded.origin[dotted]))
+            rows.append(ConfigRow(dotted, spelled_without_secret(value), loaded.origin[dotted]))
         if ENDPOINTS.startswith(f"{section}."):
             rows += _endpoint_rows(loaded)
         if TOOL_SERVERS.startswith(f"{section}."):
@@ -141,14 +141,12 @@ def _endpoint_rows(loaded: Loaded) -> list[ConfigRow]:
     for index, endpoint in enumerate(loaded.settings.llm.endpoints):
         for name in (name for name in ENDPOINT_KEYS if accepts(endpoint.kind, name)):
             text = str(getattr(endpoint, name))
-            value = spelled(getattr(endpoint, name))
+            value = spelled_without_secret(getattr(endpoint, name))
             if name == "api_key_env" and text:
                 value += " (set)" if text in loaded.available_keys else " (not set)"
             if name == "headers" and text != "{}":
                 lacking = [one for one in endpoint.headers.variables if one not in loaded.available_keys]
                 value = spelled(endpoint.headers.shown) + (f" (not set: {', '.join(lacking)})" if lacking else "")
-            if name == "url" and "?" in text:  # Some services take their key as a query parameter.
-                value = spelled(text.partition("?")[0] + "?…")
             rows.append(ConfigRow(f"{ENDPOINTS}[{index}].{name}", value, origin))
     return rows
 
@@ -161,12 +159,10 @@ def _tool_server_rows(loaded: Loaded) -> list[ConfigRow]:
     for index, server in enumerate(loaded.settings.tools.servers):
         for name in TOOL_SERVER_KEYS:
             text = str(getattr(server, name))
-            value = spelled(getattr(server, name))
+            value = spelled_without_secret(getattr(server, name))
             if name in {"env", "token_env"} and text:
                 lacking = [one for one in text.split() if one not in loaded.available_keys]
                 value += f" (not set: {', '.join(lacking)})" if lacking else " (set)"
-            if name == "url" and "?" in text:
-                value = spelled(text.partition("?")[0] + "?…")
             if name == "command" and text:  # Arguments may contain a secret, although `env` is meant for it.
                 value = spelled(server.argv[0] + " …" * (len(server.argv) > 1))
             rows.append(ConfigRow(f"{TOOL_SERVERS}[{index}].{name}", value, origin))

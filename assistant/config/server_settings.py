@@ -1,7 +1,7 @@
 """Section of config.toml for `repartee serve`; see `assistant/config/settings.py`."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 from assistant.config.keys import ConfigSection, KeyInfo
 from assistant.config.prompts import NO_PROMPTS, PromptsKey
@@ -9,6 +9,10 @@ from assistant.config.prompts import NO_PROMPTS, PromptsKey
 _HOST = r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?"
 _ORIGIN = rf"https?://{_HOST}"
 _VARIABLE = r"([A-Za-z_][A-Za-z0-9_]*)?"
+
+
+Admission = Literal["measured", "fixed"]
+"""What limits the number of conversations: the measured load, too, or only their number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,12 @@ class ServerSection(ConfigSection):
     max_sessions: Annotated[
         int, KeyInfo("Maximum number of conversations at the same time.", unit="sessions", low=1, high=1000)
     ] = 8
+    admission: Annotated[
+        Admission,
+        KeyInfo(
+            "Whether the measured load also limits the number of conversations; fixed: only server.max_sessions does."
+        ),
+    ] = "measured"
     max_session_s: Annotated[float, KeyInfo("Longest conversation of one connection.", unit="s", low=1, high=86400)] = (
         3600.0
     )

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Literal
 
+from assistant.config.cluster_settings import ClusterSection
 from assistant.config.document_settings import DocumentsSection
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.home_settings import HomeSection, WeatherSection
@@ -18,16 +19,18 @@ from assistant.config.server_settings import ServerSection
 from assistant.config.talk_settings import AudioSection, TalkSection
 from assistant.config.toml_table import NO_LEXICON, Lexicon
 from assistant.config.tool_settings import ToolsSection
+from audio.execution_provider import Provider
 
 Profile = Literal["auto", "eager", "balanced", "patient"]
 VadEngine = Literal["silero", "cascade", "webrtc"]
-SttEngine = Literal["auto", "faster-whisper"]
+SttEngine = Literal["auto", "faster-whisper", "ray"]
 WhisperDevice = Literal["auto", "cpu", "cuda"]
 ComputeType = Literal[
     "auto", "int8", "int8_float32", "int8_float16", "int8_bfloat16", "int16", "float16", "bfloat16", "float32"
 ]
 EncoderWindow = Literal["adaptive", "full", "dynamic"]
-TtsEngine = Literal["auto", "piper", "espeak-ng"]
+TtsEngine = Literal["auto", "piper", "espeak-ng", "ray"]
+SmartTurnPlace = Literal["auto", "ray"]
 CacheStoreKind = Literal["sqlite", "memory", "redis"]
 RoutingPolicy = Literal["latency", "geo", "ordered", "weighted"]
 
@@ -135,6 +138,10 @@ class TurnSection(ConfigSection):
         ),
     ] = 300
 
+    provider: Annotated[
+        Provider,
+        KeyInfo("Where the end-of-turn network computes; auto: CUDA if onnxruntime is built with it, else the CPU."),
+    ] = "auto"
     listening_sounds: Annotated[
         bool,
         KeyInfo(
@@ -142,6 +149,14 @@ class TurnSection(ConfigSection):
             "(auto, patient), and a microphone that stays open (not audio.echo = half-duplex)."
         ),
     ] = False
+
+    smart_turn: Annotated[
+        SmartTurnPlace,
+        KeyInfo(
+            "Where Smart Turn judges the sound of an ending; auto: on this machine, if it is downloaded; ray: on a "
+            "cluster ([cluster])."
+        ),
+    ] = "auto"
 
     @property
     def hangover_in_use_ms(self) -> int:
@@ -165,7 +180,8 @@ class SttSection(ConfigSection):
     engine: Annotated[
         SttEngine,
         KeyInfo(
-            "Speech recognizer; without its model, auto answers typed text only, and faster-whisper is an error.",
+            "Speech recognizer; without its model, auto answers typed text only, and faster-whisper is an error; ray: "
+            "faster-whisper on a cluster ([cluster]).",
             retired={"pocketsphinx": 'was removed: set "auto" and run repartee models pull tiny.en'},
         ),
     ] = "auto"
@@ -397,11 +413,20 @@ class TtsSection(ConfigSection):
     """Text to speech."""
 
     engine: Annotated[
-        TtsEngine, KeyInfo("Speech synthesizer; auto: piper if its voice is downloaded, else espeak-ng.")
+        TtsEngine,
+        KeyInfo(
+            "Speech synthesizer; auto: piper if its voice is downloaded, else espeak-ng; ray: the same on a cluster "
+            "([cluster])."
+        ),
     ] = "auto"
     voice: Annotated[
         str, KeyInfo("The engine's name of the voice; empty: the default voice of the conversation's language.")
     ] = ""
+    provider: Annotated[
+        Provider,
+        KeyInfo("Where piper computes; auto: CUDA if onnxruntime is built with it, else the CPU."),
+    ] = "auto"
+    fp16: Annotated[bool, KeyInfo("Whether piper computes in float16; only with tts.provider = tensorrt.")] = False
     speaker: Annotated[int, KeyInfo("Number of the speaker, for piper voices with several.", low=0, high=10000)] = 0
     speed: Annotated[float, KeyInfo("Speed of the voice; 1 is its normal speed.", low=0.5, high=2)] = 1.0
     volume_dbfs: Annotated[float, KeyInfo("Loudness of the synthesized speech.", unit="dBFS", low=-60, high=0)] = -20.0
@@ -483,6 +508,7 @@ class Settings:
     audio: AudioSection = field(default_factory=AudioSection)
     talk: TalkSection = field(default_factory=TalkSection)
     server: ServerSection = field(default_factory=ServerSection)
+    cluster: ClusterSection = field(default_factory=ClusterSection)
 
 
 DEFAULTS = Settings()

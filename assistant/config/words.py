@@ -9,6 +9,7 @@ from pathlib import Path
 from assistant.config.toml_table import TomlTable
 
 _SECRET_NAME = re.compile(r"(^|_)(api_?key|token|secret|password|authorization|bearer)$")
+_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)([^/?#]*@)?(.*)", re.DOTALL)
 _SHOWN_CHARACTERS = 60
 
 
@@ -22,6 +23,16 @@ def spelled(value: object) -> str:
         return str(value)
     text = str(value).replace("\\", "\\\\").replace('"', '\\"')
     return '"' + re.sub(r"[\x00-\x1f\x7f]", lambda found: f"\\u{ord(found[0]):04x}", text) + '"'
+
+
+def spelled_without_secret(value: object) -> str:
+    """Returns a value as TOML, an address without its user name, password and query, which may hold a key."""
+    found = _ADDRESS.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        return spelled(value)
+    scheme, user, rest = found.groups()
+    rest, query, _ = rest.partition("?")
+    return spelled(f"{scheme}{'…@' if user else ''}{rest}{'?…' if query else ''}")
 
 
 def shown(raw: object) -> str:

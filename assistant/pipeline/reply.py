@@ -14,6 +14,7 @@ from typing import assert_never
 from assistant.events import ChunkSpoken, SessionEvent, WordsTimed
 from assistant.history.spoken_transcript import SpokenTranscript, Stretch
 from assistant.pipeline.broken_answer import empty_answer_error, ends_sentence
+from assistant.pipeline.engine_recovery import reason_of
 from assistant.pipeline.llm_metrics import LlmMetrics
 from assistant.pipeline.playout_timing import PlayoutTiming
 from assistant.pipeline.turn_trace import TurnTrace
@@ -364,7 +365,8 @@ class Reply:
     async def _synthesize_chunk(self, chunk: TextChunk) -> None:
         is_audible = False
         said = self.normalize_text(chunk.text)
-        async with aclosing(self.voice.speak(said, self.speed())) as audio_chunks:
+        ahead_s = max(0, self.spoken_transcript.samples - self.played) / REPLY_RATE_HZ
+        async with aclosing(self.voice.speak(said, self.speed(), ahead_s)) as audio_chunks:
             while (audio_chunk := await self._timed_audio_chunk(audio_chunks)) is not None:
                 if not is_audible:
                     self._record_first_audio()
@@ -406,6 +408,11 @@ class Reply:
         except TimeoutError as error:
             name = self.voice.name
             raise TtsError(f"the voice {name} produced no audio for {self.voice_timeout_s:g} s") from error
+        except TtsError:
+            raise
+        except Exception as error:
+            # A defect of the engine, or a lack of memory in it, is a reason to reload it, as its own errors are.
+            raise TtsError(f"the voice {self.voice.name} failed: {reason_of(error)}") from error
 
     async def _tells_fault(self, pending: PendingAction) -> bool:
         """Waits for the home. Returns whether it failed, so that the reply says this instead."""

@@ -31,6 +31,7 @@ from assistant.models.needs import (
 )
 from assistant.models.whisper_choice import whisper_choice
 from assistant.setup.llm_clients import model_of
+from assistant.setup.providers import turn_provider, voice_provider
 from assistant.skills import Running
 from assistant.skills.effects import SkillEffects
 from assistant.support.cpu import cores, piper_threads, whisper_threads
@@ -48,9 +49,12 @@ if TYPE_CHECKING:
     from assistant.skills.skills import Skills as Skills  # noqa: PLC0414 - for engine_loader.py
     from assistant.tools.mcp_tools import McpTools
     from assistant.trace.export import SpanExport
+    from audio.cluster import ClusterConnection as ClusterConnection  # noqa: PLC0414 - for engine_loader.py
+    from audio.cluster.turn_end import ClusterTurnEnd
     from audio.end_of_turn.smart_turn_service import SmartTurnService
     from audio.stt.whisper.model import WhisperSettings
     from audio.stt.whisper.shared_model import SharedWhisper as SharedWhisper  # noqa: PLC0414 - likewise
+    from audio.tts.piper import PiperTts
 
 LOCAL_NAME = "local"
 """Name of the endpoint that is used without being configured."""
@@ -84,11 +88,11 @@ def spare_vad() -> Vad:
     return vad("webrtc")
 
 
-def smart_turn(place: Path) -> "SmartTurnService":
-    """Returns Smart Turn with the model at `place`."""
+def smart_turn(settings: Settings, place: Path) -> "SmartTurnService":
+    """Returns Smart Turn with the model at `place`. Raises EngineLoadError."""
     from audio.end_of_turn.smart_turn_service import SmartTurnService
 
-    return SmartTurnService(place)
+    return SmartTurnService(place, provider=turn_provider(settings))
 
 
 def place_of(need: Need) -> Path:
@@ -97,6 +101,48 @@ def place_of(need: Need) -> Path:
     if place is None:
         raise EngineLoadError(f"{lacking_model(need)}.")
     return place
+
+
+# ---- engines on a cluster ----
+
+
+def uses_cluster(settings: Settings) -> bool:
+    """Whether some engine runs on a cluster."""
+    return "ray" in {settings.stt.engine, settings.tts.engine, settings.turn.smart_turn}
+
+
+def cluster(settings: Settings) -> "ClusterConnection":
+    """Returns the connection to the cluster, which connects when it is used. Raises EngineLoadError."""
+    from audio.cluster.ray_connection import RayConnection
+
+    section = settings.cluster
+    return RayConnection(section.address, section.application, timeout_s=section.timeout_s)
+
+
+def cluster_whisper(settings: Settings, connection: "ClusterConnection") -> "SharedWhisper":
+    """Returns the Whisper model on the cluster, shared by all conversations."""
+    from audio.cluster.whisper import ClusterWhisper
+
+    return ClusterWhisper(
+        connection,
+        language=settings.assistant.language,
+        decodes=settings.cluster.decodes,
+        timeout_s=2 * settings.stt.timeout_s,  # as in `whisper`
+    )
+
+
+def cluster_voice(settings: Settings, connection: "ClusterConnection") -> Voice:
+    """Returns the voice on the cluster."""
+    from audio.cluster.voice import ClusterVoice
+
+    return ClusterVoice(connection, timeout_s=settings.tts.timeout_s)
+
+
+def cluster_smart_turn(connection: "ClusterConnection") -> "ClusterTurnEnd":
+    """Returns Smart Turn on the cluster."""
+    from audio.cluster.turn_end import ClusterTurnEnd
+
+    return ClusterTurnEnd(connection)
 
 
 # ---- speech to text ----
@@ -140,8 +186,8 @@ def whisper_decoder(settings: Settings, place: Path) -> Callable[[Pcm], object]:
 # ---- text to speech ----
 
 
-def piper(settings: Settings, place: Path) -> Voice:
-    """Returns the Piper voice at `place`."""
+def piper(settings: Settings, place: Path) -> "PiperTts":
+    """Returns the Piper voice at `place`. Raises EngineLoadError."""
     from audio.tts.piper import PiperTts
 
     tts = settings.tts
@@ -151,6 +197,7 @@ def piper(settings: Settings, place: Path) -> Voice:
         speaker=tts.speaker or None,
         speed=tts.speed,
         target_dbfs=tts.volume_dbfs,
+        provider=voice_provider(settings),
         threads=piper_threads(settings.stt.threads, cores()),
         timeout_s=tts.timeout_s,
         pronunciations=pronunciations(settings),

@@ -62,8 +62,10 @@ FALLBACK_NOTICES: Mapping[str, str] = MappingProxyType(
 
 
 def needs(settings: Settings) -> list[Need]:
-    """Returns the models that these settings need."""
-    return needed(
+    """Returns the models that these settings need on this machine. Engines on a cluster have theirs there."""
+    elsewhere = {"whisper"} if settings.stt.engine == "ray" else set()
+    elsewhere |= {"smart-turn"} if settings.turn.smart_turn == "ray" else set()
+    found = needed(
         language=settings.assistant.language,
         stt_model=whisper_choice(settings).name,
         tts_engine=settings.tts.engine,
@@ -71,6 +73,7 @@ def needs(settings: Settings) -> list[Need]:
         chat_models=_chat_models(settings),
         chat_key="model" if settings.llm.endpoints else LOCAL_MODEL,
     )
+    return [need for need in found if need.kind not in elsewhere]
 
 
 def _chat_models(settings: Settings) -> list[str]:

@@ -33,17 +33,19 @@ from assistant.skills.timers import Timers
 from assistant.support.paths import HomeError
 from assistant.text.normalization.reading import spoken
 from audio.errors import EngineError, EngineLoadError, TtsError
+from audio.execution_provider import SHOWN, ProviderUnavailableError, ProviderUser
 from audio.pronunciation import Pronunciations
+from audio.queue_wait import QueuedEngine, QueueWait
 from audio.stt import Recognizer
 from audio.tts import Voice
-from audio.vad import Vad
+from audio.vad import NetworkVad, Vad
 from llm.cache import CacheStoreError
 from llm.chat import ChatModel, Message
 from llm.errors import LlmError
 
 if TYPE_CHECKING:
     from assistant.setup.answer_cache import AnswerCache
-    from assistant.setup.build import SharedWhisper, Skills
+    from assistant.setup.build import ClusterConnection, SharedWhisper, Skills
     from assistant.tools.mcp_tools import McpTools
     from assistant.trace.export import SpanExport
 
@@ -76,11 +78,13 @@ class EngineLoader:
     _tools: "McpTools | None" = None
     _cache: "AnswerCache | None" = None
     _end_of_turn_model: AudioEndOfTurnModel | None = None
+    _cluster: "ClusterConnection | None" = None
     _left_out: list[str] = field(default_factory=list)  # fallbacks that cannot start, with the reasons
     _local_reason: str = ""  # why the model on this machine is used although it is not configured, or is not used
     local_problem: str = ""  # why the installed model on this machine does not answer; "" if none is there or it does
     shared_whisper: "SharedWhisper | None" = None
     _background_voice: asyncio.Lock = field(default_factory=asyncio.Lock)
+    providers: dict[str, str] = field(default_factory=dict)  # where models compute, by "tts_provider", "turn_provider"
     _why_model: str = ""  # why `stt.model = "auto"` is the model that was loaded
     measures: bool = True  # Whisper models without a time on this machine are measured first
     talks: bool = False  # a local microphone is used, so the settings of [talk] apply
@@ -169,6 +173,12 @@ class EngineLoader:
         assert self._voice is not None
         return self._voice
 
+    @property
+    def queue_waits(self) -> Mapping[str, QueueWait]:
+        """The queue waits of the shared engines by stage, `stt` and `tts`; only those that have a queue."""
+        shared = {"stt": self.shared_whisper, "tts": self._voice}
+        return {stage: engine.queue_wait for stage, engine in shared.items() if isinstance(engine, QueuedEngine)}
+
     def spoken_text(self, text: str) -> str:
         """Returns written text as it is spoken."""
         return _said(build.pronunciations(self.settings), self.settings.assistant.language, text)
@@ -188,6 +198,9 @@ class EngineLoader:
             if engine is not None:
                 await close_engine(engine, report)
         self._skills = self._voice = self._model = self._tools = self.shared_whisper = self._cache = None
+        if self._cluster is not None:  # last: the engines use it
+            await self._cluster.aclose()
+            self._cluster = None
 
     @property
     def language_model(self) -> ChatModel | None:
@@ -201,9 +214,9 @@ class EngineLoader:
 
     @property
     def traced(self) -> dict[str, str]:
-        """The engine of each stage for the trace, and why the Whisper model was chosen."""
+        """The engine of each stage for the trace, why the Whisper model was chosen, and where other models compute."""
         why = {"stt_model": self._why_model} if self._why_model else {}
-        return {chosen.stage: chosen.name for chosen in self.chosen} | why
+        return {chosen.stage: chosen.name for chosen in self.chosen} | why | self.providers
 
     # ---- voice activity ----
 
@@ -214,7 +227,11 @@ class EngineLoader:
             vad, why, fallback = build.vad(wanted), "as configured", False
         except EngineLoadError as error:
             vad, why, fallback = spare, f"instead of {wanted}, because {error}", True
-        self._record_choice("vad", vad.name, "20 ms frames", why, began_s, fallback=fallback)
+        unusual = isinstance(vad, NetworkVad) and vad.runtime != "numpy"
+        detail = (
+            f"20 ms frames, computed by {vad.runtime}" if isinstance(vad, NetworkVad) and unusual else "20 ms frames"
+        )
+        self._record_choice("vad", vad.name, detail, why, began_s, fallback=fallback)
         return vad, spare
 
     # ---- end of turn ----
@@ -225,25 +242,59 @@ class EngineLoader:
         if fixed_ms := self.settings.turn.hangover_ms:
             self._record_choice("turn", "fixed silence", f"{fixed_ms} ms", "as configured", began_s)
             return None
+        if self.settings.turn.smart_turn == "ray":
+            return await self._cluster_smart_turn()
         need = self._need("smart-turn")
-        assert need is not None, "every configuration needs it"
+        assert need is not None, "every other configuration needs it"
         place = at_hand(need)
         sources = "sound and words" if knows_grammar(self.settings) else "sound"
         if place is None:
             why = f"without Smart Turn, because {lacking_model(need)}"
             self._record_choice("turn", "estimate", f"of {sources}", why, began_s, fallback=True)
             return None
-        service = build.smart_turn(place)
+        service = build.smart_turn(self.settings, place)
         try:
             await self._with_timeout("Smart Turn", service.load())
+        except ProviderUnavailableError:
+            raise
         except (EngineLoadError, EngineError) as error:
             self._record_choice(
                 "turn", "estimate", f"of {sources}", f"without Smart Turn: {error}", began_s, fallback=True
             )
             return None
-        why, what = service.slow or "as configured", f"of {sources}, with {need.name}"
-        self._record_choice("turn", "estimate", what, why, began_s, fallback=bool(service.slow))
+        less = "; ".join(filter(None, (service.fallback and f"Smart Turn {service.fallback}", service.slow)))
+        what = f"of {sources}, with {need.name}, {self._provider_of('turn', service)}"
+        self._record_choice("turn", "estimate", what, less or "as configured", began_s, fallback=bool(less))
         return service
+
+    def _provider_of(self, stage: str, engine: ProviderUser) -> str:
+        """Returns the name of the provider in which a loaded engine computes, and keeps it for the trace."""
+        assert engine.provider is not None, "it is loaded"
+        shown = SHOWN[engine.provider]
+        self.providers[f"{stage}_provider"] = f"{shown}; {engine.fallback}" if engine.fallback else shown
+        return shown
+
+    async def _cluster_smart_turn(self) -> AudioEndOfTurnModel | None:
+        """Returns Smart Turn on the cluster, or none, with the reason."""
+        began_s, sources = _now_s(), "sound and words" if knows_grammar(self.settings) else "sound"
+        model = build.cluster_smart_turn(self._connection())
+        try:
+            await self._with_timeout("Smart Turn on the cluster", model.load())
+        except EngineLoadError as error:
+            log.warning("turn: without Smart Turn: %s", error)
+            why = f"without Smart Turn: {error}"
+            self._record_choice("turn", "estimate", f"of {sources}", why, began_s, fallback=True)
+            return None
+        self._record_choice("turn", "estimate", f"of {sources}, with {model.detail}", "as configured", began_s)
+        return model
+
+    # ---- cluster ----
+
+    def _connection(self) -> "ClusterConnection":
+        """Returns the connection to the cluster, which the engines share. Raises EngineLoadError without the extra."""
+        if self._cluster is None:
+            self._cluster = build.cluster(self.settings)
+        return self._cluster
 
     def _is_known_sentence(self, text: str) -> bool:
         """Whether the text is a complete sentence that a skill understands, whichever model answers it."""
@@ -255,7 +306,7 @@ class EngineLoader:
     @property
     def lacking_recognizer(self) -> str:
         """Why speech is not recognized, and the remedy, as a part of a sentence; "" if the model is available."""
-        return self._missing("whisper")
+        return "" if self.settings.stt.engine == "ray" else self._missing("whisper")
 
     async def _make_recognizer(self) -> Recognizer:
         """Returns a conversation's own recognizer on the shared model.
@@ -266,6 +317,8 @@ class EngineLoader:
             return NoRecognizer("there is no microphone")
         if self.shared_whisper is not None and self.shared_whisper.works:
             return self.shared_whisper.transcriber()
+        if self.settings.stt.engine == "ray":
+            return await self._cluster_recognizer()
         measured = await self._measure_whisper() if self.measures and self.shared_whisper is None else {}
         wanted, lacking = self.settings.stt.engine, self.lacking_recognizer
         if wanted == "auto" and lacking:
@@ -286,6 +339,17 @@ class EngineLoader:
             )
             self._record_choice("stt", shared.name, shared.transcriber().detail, why, began_s)
         return shared.transcriber()
+
+    async def _cluster_recognizer(self) -> Recognizer:
+        """Returns a conversation's recognizer on the cluster. Raises EngineLoadError if no replica answers."""
+        began_s = _now_s()
+        if self.shared_whisper is None:
+            self.shared_whisper = build.cluster_whisper(self.settings, self._connection())
+        shared = self.shared_whisper
+        await self._with_timeout("the recognizer on the cluster", shared.load())
+        recognizer = shared.transcriber()
+        self._record_choice("stt", "ray", recognizer.detail, "as configured", began_s)
+        return recognizer
 
     async def _measure_whisper(self) -> Mapping[str, DecodeTime]:
         """Measures the Whisper models that "auto" needs times of. Those without a time at the limit are not chosen."""
@@ -319,8 +383,8 @@ class EngineLoader:
 
         With "auto", espeak-ng replaces a voice that is missing or cannot be loaded.
         """
-        if not self.speaks:
-            return NoVoice()
+        if not self.speaks or self.settings.tts.engine == "ray":
+            return await self._cluster_voice() if self.speaks else NoVoice()
         wanted, need = self.settings.tts.engine, self._need("piper")
         if wanted == "espeak-ng" or (self.settings.tts.voice and not is_piper_voice(self.settings.tts.voice)):
             return await self._espeak("")
@@ -334,14 +398,26 @@ class EngineLoader:
             return await self._espeak(lacking)
         try:
             return await self._piper(need, why)
+        except ProviderUnavailableError:
+            raise
         except EngineLoadError as error:
             return await self._espeak(str(error))
+
+    async def _cluster_voice(self) -> Voice:
+        """Returns the voice on the cluster. Raises EngineLoadError if no replica answers."""
+        began_s = _now_s()
+        voice = build.cluster_voice(self.settings, self._connection())
+        await self._with_timeout("the voice on the cluster", voice.load())
+        self._record_choice("tts", voice.name, voice.detail, "as configured", began_s)
+        return voice
 
     async def _piper(self, need: Need, why: str) -> Voice:
         began_s = _now_s()
         voice = build.piper(self.settings, build.place_of(need))
         await self._with_timeout(voice.name, voice.load())
-        self._record_choice("tts", voice.name, voice.detail, why, began_s)
+        self._provider_of("tts", voice)
+        why = voice.fallback or why
+        self._record_choice("tts", voice.name, voice.detail, why, began_s, fallback=bool(voice.fallback))
         return voice
 
     async def _espeak(self, lacking: str) -> Voice:

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+
 
 def write_whole(path: Path, content: bytes, *, private: bool = False) -> None:
     """Creates or replaces the file. On failure the previous content stays. Raises OSError.
@@ -19,11 +21,15 @@ def write_whole(path: Path, content: bytes, *, private: bool = False) -> None:
     # In the same folder, because a rename is atomic only within one file system. The name is random and the file is
     # new: another user could have placed a link to another file there.
     draft = target.with_name(f".{target.name}.{secrets.token_hex(8)}.new")
-    os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666))
+    created = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS, 0o600 if private else 0o666)
     try:
-        draft.write_bytes(content)
-        with draft.open("rb+") as stream:
-            os.fsync(stream.fileno())  # otherwise the new name may survive a power cut without the content
+        with os.fdopen(created, "wb") as stream:
+            if private:
+                with suppress(OSError, AttributeError):  # a file system without modes, or Windows
+                    os.fchmod(created, 0o600)  # whatever the umask
+            stream.write(content)
+            stream.flush()
+            os.fsync(created)  # otherwise the new name may survive a power cut without the content
         if target.exists() and not private:
             draft.chmod(target.stat().st_mode & 0o777)
         draft.replace(target)

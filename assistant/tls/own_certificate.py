@@ -5,7 +5,6 @@ so that both recognize the server after a restart.
 """
 
 import ipaddress
-import os
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,6 +17,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from assistant.support.atomic_file import write_whole
 from assistant.tls.certificate import RENEW_BEFORE, Certificate, CertificateError, read_certificate
 from assistant.tls.subjects import Subjects
+from audio.private_file import make_private_folder
 
 VALID = timedelta(days=800)
 """Apple's systems refuse certificates that are valid for more than 825 days."""
@@ -75,26 +75,11 @@ def _write(cert_file: Path, key_file: Path, subjects: Subjects, now: datetime) -
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     try:
-        key_file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        _write_private(key_file, secret)
+        make_private_folder(key_file.parent)
+        write_whole(key_file, secret, private=True)
         write_whole(cert_file, made.public_bytes(serialization.Encoding.PEM))
     except OSError as error:
         raise CertificateError(
             f"{error.filename or key_file}: the server's own certificate cannot be written ({error.strerror}); make "
             "the folder writable, or name another in XDG_DATA_HOME"
         ) from error
-
-
-def _write_private(file: Path, content: bytes) -> None:
-    """Creates or replaces a file that only its owner may read, from its first byte on."""
-    draft = file.with_name(f".{file.name}.{os.getpid()}.new")
-    draft.unlink(missing_ok=True)
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        draft.replace(file)
-    finally:
-        draft.unlink(missing_ok=True)

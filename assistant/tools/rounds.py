@@ -9,6 +9,7 @@ is never added to the history.
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field, replace
@@ -18,6 +19,8 @@ from assistant.history.items import ToolUse, answer_messages
 from assistant.tools import ToolError, Tools, ToolSettings, is_object, offered, shortened, with_unique_ids
 from llm.chat import ChatEvent, ChatModel, ChatOptions, Escalated, Finished, Function, FunctionCall, Message
 from llm.errors import LlmBroken
+
+log = logging.getLogger(__name__)
 
 MAX_CALLS = 8
 """Calls per round. Of further calls, the model receives the result that they were not run."""
@@ -282,6 +285,9 @@ class ToolRounds:
             output, outcome = f"error: no answer within {self.settings.timeout_s:g} s", "timed out"
         except ToolError as error:
             output = f"error: {error}"
+        except Exception as error:  # noqa: BLE001 - a defect of one tool must not silence the reply
+            log.error("a tool call failed with an internal error (%s)", type(error).__name__)  # noqa: TRY400
+            output = "error: internal error"
         output = shortened(output, self.settings.max_result_chars)
         self._used.append(replace(used, output=output))
         self.remember(self._used[-1])

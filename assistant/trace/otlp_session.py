@@ -65,7 +65,8 @@ class CollectorSession(requests.Session):
         """Sends a request and sets `verdict`."""
         self.verdict = NO_ANSWER
         try:
-            with super().send(request, **{**options, "stream": True}) as response:
+            # A redirect would carry the headers of OTEL_EXPORTER_OTLP_HEADERS, which may be keys, to another server.
+            with super().send(request, **{**options, "stream": True, "allow_redirects": False}) as response:
                 self.verdict = _verdict(response)
         except (OSError, urllib3.exceptions.HTTPError) as error:
             if not isinstance(error, (requests.Timeout, urllib3.exceptions.TimeoutError)):

@@ -148,7 +148,8 @@ class TurnRecord:
     hearings: Annotated[tuple[TracedHearing, ...], "the speech segments of the turn"]
     engines: Annotated[
         dict[str, str],
-        "engine per stage; `answered_by`: what answered this turn; `stt_model`: why this Whisper model was chosen",
+        "engine per stage; `answered_by`: what answered this turn; `stt_model`: why this Whisper model was chosen; "
+        "`tts_provider`, `turn_provider`: where Piper and Smart Turn compute",
     ]
     fallbacks: Annotated[tuple[str, ...], "engines that replaced configured ones, and why"]
     error: Annotated[str | None, "what went wrong in this turn; null: nothing"]

@@ -6,20 +6,20 @@ output is one probability. If that is too slow, the network gets the last half o
 nearly as accurate.
 """
 
+from collections.abc import Sequence
 from functools import cache
 from math import exp
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from audio.end_of_turn.smart_turn_graph import FRAMES_PER_POSITION, MELS, POSITIONS, shortened
 from audio.errors import EngineError, EngineLoadError
+from audio.execution_provider import OpenedSession, ProviderRequest, ProviderUnavailableError, open_session
 from audio.units import FULL_SCALE, MIC_RATE_HZ, Pcm
 
-if TYPE_CHECKING:
-    import onnxruntime
+DEFAULT_PROVIDER = ProviderRequest("turn.provider")
 
 WINDOW_SAMPLES = 8 * MIC_RATE_HZ
 MEL_FRAMES = FRAMES_PER_POSITION * POSITIONS
@@ -45,30 +45,57 @@ class SmartTurn:
 
     Attributes:
         short: Whether it uses 4 s instead of 8 s.
+        provider: Where it computes.
+        fallback: See `OpenedSession.fallback`.
     """
 
-    def __init__(self, path: Path, *, short: bool = False) -> None:
+    def __init__(self, path: Path, *, short: bool = False, provider: ProviderRequest = DEFAULT_PROVIDER) -> None:
         """Loads the published network at `path` to run on one thread. Raises EngineLoadError."""
         if not path.is_file():
             raise EngineLoadError(f"Smart Turn is missing at {path}: run `repartee models pull smart-turn-v3.2`.")
         self.short = short
         self._positions = SHORT_POSITIONS if short else POSITIONS
-        self._session = _session(path, self._positions)
+        opened = _session(path, self._positions, provider)
+        self._session, self.provider, self.fallback = opened.session, opened.provider, opened.fallback
         self._input = str(self._session.get_inputs()[0].name)
+        self._takes_batches = False
 
     def probability(self, pcm: Pcm) -> float:
         """Returns the probability that the turn is over after this audio, 0..1. Raises EngineError.
 
         `pcm`: int16, shape (n,); only the last seconds are used.
         """
-        features = log_mel(pcm, self._positions)[np.newaxis]
+        return self.probabilities([pcm])[0]
+
+    def probabilities(self, pcms: Sequence[Pcm]) -> list[float]:
+        """Returns the probability after each of several sounds; see `probability` and `use_batches`."""
+        features = np.stack([log_mel(pcm, self._positions) for pcm in pcms])
+        batches = [features] if self._takes_batches else list(features[:, np.newaxis])
+        return [self._corrected(said) for batch in batches for said in self._run(batch)]
+
+    def use_batches(self) -> bool:
+        """Judges several sounds in one run from now on, if the network gives the same results so. Returns whether."""
+        generator = np.random.default_rng(1)
+        sounds = [generator.integers(-3000, 3000, seconds * MIC_RATE_HZ).astype(np.int16) for seconds in (1, 2)]
+        single = [self.probability(sound) for sound in sounds]
+        self._takes_batches = True
+        try:
+            self._takes_batches = bool(np.allclose(self.probabilities(sounds), single, atol=1e-3))
+        except (EngineError, ValueError):
+            self._takes_batches = False
+        return self._takes_batches
+
+    def _run(self, features: npt.NDArray[np.float32]) -> list[float]:
         try:
             outputs = self._session.run(None, {self._input: features})
         except Exception as error:
             raise EngineError(
                 "Smart Turn failed inside onnxruntime: restart Repartee, or remove the Smart Turn model."
             ) from error
-        said = float(np.clip(np.asarray(outputs[0]).reshape(-1)[0], 0.0, 1.0))
+        said = np.clip(np.asarray(outputs[0]).reshape(len(features), -1)[:, 0], 0.0, 1.0)
+        return [float(probability) for probability in said]
+
+    def _corrected(self, said: float) -> float:
         odds = exp(_SHORT_SHIFT) if self.short else 1.0
         return said * odds / (said * odds + 1 - said)
 
@@ -111,7 +138,7 @@ def _bank() -> npt.NDArray[np.float64]:
     return bank
 
 
-def _session(path: Path, positions: int) -> "onnxruntime.InferenceSession":
+def _session(path: Path, positions: int, provider: ProviderRequest) -> OpenedSession:
     try:
         import onnxruntime  # noqa: PLC0415
 
@@ -122,7 +149,9 @@ def _session(path: Path, positions: int) -> "onnxruntime.InferenceSession":
         # It costs no time, and with VNNI it changes nothing.
         options.add_session_config_entry("session.x64quantprecision", "1")
         network = path if positions == POSITIONS else shortened(path.read_bytes(), positions)
-        return onnxruntime.InferenceSession(network, options, providers=["CPUExecutionProvider"])
+        return open_session(network, options, provider)
+    except ProviderUnavailableError:
+        raise
     except Exception as error:
         raise EngineLoadError(
             f"onnxruntime cannot load Smart Turn from {path} ({type(error).__name__}): remove it and pull it again."

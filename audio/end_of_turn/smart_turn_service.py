@@ -1,14 +1,18 @@
 """Runs one Smart Turn network in one thread for several conversations."""
 
 import asyncio
+import logging
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 
-from audio.end_of_turn.smart_turn import SmartTurn
+from audio.end_of_turn.smart_turn import DEFAULT_PROVIDER, SmartTurn
+from audio.execution_provider import ProviderInUse, ProviderRequest
 from audio.units import MIC_RATE_HZ, Pcm
+
+log = logging.getLogger(__name__)
 
 MAX_WAITING = 4
 """Maximum number of pending requests; a later one would be answered too late, and the estimate is made without it."""
@@ -26,11 +30,17 @@ class SmartTurnService:
 
     Attributes:
         slow: After loading, why it uses shorter audio; "" if it does not.
+        provider: Where the loaded network computes; None before `load`.
+        fallback: See `OpenedSession.fallback`; "" before `load`.
     """
 
-    def __init__(self, path: Path, *, too_slow_s: float = TOO_SLOW_S) -> None:
+    def __init__(
+        self, path: Path, *, too_slow_s: float = TOO_SLOW_S, provider: ProviderRequest = DEFAULT_PROVIDER
+    ) -> None:
         """Creates the service without loading the network."""
-        self.slow = ""
+        self.slow = self.fallback = ""
+        self.provider: ProviderInUse | None = None
+        self._request = provider
         self._path = path
         self._too_slow_s = too_slow_s
         self._network: SmartTurn | None = None
@@ -39,15 +49,19 @@ class SmartTurnService:
 
     async def load(self) -> None:
         """Loads the network and runs it once. Raises EngineLoadError, EngineError."""
-        self._network = await asyncio.to_thread(self._load_network)
+        network = await asyncio.to_thread(self._load_network)
+        self.provider, self.fallback = network.provider, network.fallback
+        if network.fallback:
+            log.warning("Smart Turn computes %s", network.fallback)
+        self._network = network
 
     def _load_network(self) -> SmartTurn:
         """Returns the network, or the short one if the full one is too slow on this machine."""
-        network = SmartTurn(self._path)
+        network = SmartTurn(self._path, provider=self._request)
         took_s = min(_answer_s(network) for _ in range(2))
         if took_s > self._too_slow_s:
             self.slow = f"Smart Turn uses 4 s of speech: for 8 s it takes {1000 * took_s:.0f} ms on this machine"
-            network = SmartTurn(self._path, short=True)
+            network = SmartTurn(self._path, short=True, provider=self._request)
             _answer_s(network)
         return network
 

@@ -13,15 +13,16 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from audio.errors import EngineLoadError, TtsError
+from audio.execution_provider import SHOWN, ProviderInUse, ProviderRequest
 from audio.level import gain_for
 from audio.pronunciation import Pronunciations
+from audio.queue_wait import QueueWait
 from audio.thread_name import thread_named
 from audio.tts import Chunk, WordMark
 from audio.tts.engine_thread import EngineThread, SynthesisStream, due_s
 from audio.tts.espeak_text import TextPiece, clean, ends_sentence, pieces, words
 from audio.tts.piper_files import read_voice
 from audio.tts.piper_model import PiperModel, StoppedError, StopSwitch, reads_digits
-from audio.tts.piper_sessions import Device
 from audio.tts.piper_sound import ReplyAudio, ReplySentence, chunks
 from audio.tts.piper_synthesis import Sound
 from audio.tts.piper_words import is_audible, place_words, with_pronunciations
@@ -32,6 +33,8 @@ from audio.units import FULL_SCALE, REPLY_RATE_HZ
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+DEFAULT_PROVIDER = ProviderRequest("tts.provider")
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 """Text that loudness is measured on for a voice that knows only letters."""
@@ -59,15 +62,26 @@ class _Job(Generic[T]):
         thread: EngineThread[PiperModel],
         work: Callable[[PiperModel, StopSwitch], Iterator[T]],
         due_s: float = 0.0,
+        *,
+        awaited: bool = False,
         length_s: Callable[[T], float] = lambda _part: 0.0,
     ) -> None:
-        """Creates a job. `due_s`: when its first part is due; `length_s`: returns the playing time of a part."""
+        """Creates a job.
+
+        Args:
+            thread: The model's thread.
+            work: Makes the parts.
+            due_s: When its first part is due.
+            awaited: See `EngineThread.submit`.
+            length_s: Returns the playing time of a part.
+        """
         self.stream: SynthesisStream[T] = SynthesisStream(
             _WAITING_PARTS, "Piper made more sound from a chunk than its letters can have"
         )
         self.thread = thread
         self._work = work
         self._due_s = due_s
+        self._awaited = awaited
         self._length_s = length_s
         self._last_part_s = 0.0
         self._items: Iterator[T] | None = None
@@ -75,7 +89,8 @@ class _Job(Generic[T]):
 
     def begin(self) -> None:
         """Submits the job to the thread. Raises TtsError."""
-        self.thread.submit(self._run, self._due_s)
+        awaited, self._awaited = self._awaited, False
+        self.thread.submit(self._run, self._due_s, awaited=awaited)
 
     def _run(self, model: PiperModel) -> None:
         """Makes the next part, then submits itself for the following one. Runs in the model's thread.
@@ -116,7 +131,12 @@ class _Job(Generic[T]):
 
 
 class PiperTts:
-    """Implements `Voice` by Piper, with its own model and thread, for any number of conversations."""
+    """Implements `Voice` by Piper, with its own model and thread, for any number of conversations.
+
+    Attributes:
+        provider: Where the loaded voice computes; None before `load`.
+        fallback: See `OpenedSession.fallback`; "" before `load`.
+    """
 
     name = "piper"
 
@@ -128,7 +148,7 @@ class PiperTts:
         speaker: int | str | None = None,
         speed: float = 1.0,
         target_dbfs: float = -20.0,
-        device: Device = "auto",
+        provider: ProviderRequest = DEFAULT_PROVIDER,
         threads: int | None = None,
         timeout_s: float = 3.0,
         pronunciations: Pronunciations | None = None,
@@ -141,7 +161,7 @@ class PiperTts:
             speaker: Number or name, for voices with several speakers; None: the voice's default.
             speed: 0.5..2; 1 is the voice's own speed.
             target_dbfs: RMS of speech without pauses, -60..0. Peaks are limited to -1 dBFS.
-            device: "auto" uses CUDA if onnxruntime supports it.
+            provider: Where it computes.
             threads: Threads of onnxruntime for one operator; None: one per core.
             timeout_s: Longest wait for a sentence before the model counts as hung, in seconds.
             pronunciations: Words with their phonemes.
@@ -157,7 +177,9 @@ class PiperTts:
         self._speaker = speaker
         self._speed = speed
         self._target_dbfs = target_dbfs
-        self._device = device
+        self._provider = provider
+        self.provider: ProviderInUse | None = None
+        self.fallback = ""
         self._threads = threads
         self._timeout_s = timeout_s
         self._pronunciations = pronunciations or Pronunciations()
@@ -170,6 +192,11 @@ class PiperTts:
     @property
     def detail(self) -> str:
         return self._detail
+
+    @property
+    def queue_wait(self) -> QueueWait:
+        """See `QueuedEngine`."""
+        return QueueWait() if self._thread is None else self._thread.queue_wait
 
     async def load(self) -> None:
         """Loads the model and synthesizes the digits once to set the loudness.
@@ -194,7 +221,9 @@ class PiperTts:
             if isinstance(failure, TtsError):
                 raise EngineLoadError(f"the Piper voice cannot be used ({detail}): {failure}") from failure
             raise
-        self._detail = detail
+        self._detail, self.provider, self.fallback = detail, model.provider, model.fallback
+        if model.fallback:
+            log.warning("Piper computes %s", model.fallback)
         if model.whole_because:
             self._detail += f", whole sentences: {model.whole_because}"
             log.info("Piper synthesizes whole sentences with %s: %s", self._voice.stem, model.whole_because)
@@ -234,7 +263,7 @@ class PiperTts:
         pcm = np.rint(np.clip(heard, -1, 1) * (FULL_SCALE - 1)).astype(np.int16)
         return gain_for(self._target_dbfs, pcm, rate_hz)
 
-    async def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[Chunk]:
+    async def speak(self, text: str, speed: float = 1.0, ahead_s: float = 0.0) -> AsyncGenerator[Chunk]:
         """Yields the audio of the text; see `Voice.speak`.
 
         Word marks are based on the durations in the voice. They are estimated if the voice has none, and for words that
@@ -247,8 +276,9 @@ class PiperTts:
             thread = self._thread  # read for each piece, because it may have been replaced
             if thread is None:
                 raise TtsError("the Piper voice is not loaded: load it before it speaks")
-            first_due_s = due_s(asyncio.get_running_loop().time(), piece.text)
-            job = _Job(thread, self._parts(piece, speed), first_due_s, _playing_s)
+            first_due_s = due_s(asyncio.get_running_loop().time(), piece.text, ahead_s)
+            awaited = given == 0 and ahead_s == 0
+            job = _Job(thread, self._parts(piece, speed), first_due_s, awaited=awaited, length_s=_playing_s)
             async with aclosing(self._results(job, self._timeout_s)) as results:
                 async for part in results:
                     if not part.pcm.size:
@@ -274,10 +304,10 @@ class PiperTts:
         files = read_voice(self._voice, self._language)
         with thread_named("Piper"):  # the compute threads start here
             model = PiperModel(
-                files, speaker=self._speaker, speed=self._speed, device=self._device, threads=self._threads
+                files, speaker=self._speaker, speed=self._speed, provider=self._provider, threads=self._threads
             )
         speaker = "" if self._speaker is None else f", speaker {self._speaker}"
-        detail = f"{files.model.stem} ({files.language}){speaker}, speed {self._speed:g}, {model.provider}"
+        detail = f"{files.model.stem} ({files.language}){speaker}, speed {self._speed:g}, {SHOWN[model.provider]}"
         return model, LOUDNESS_REFERENCE if reads_digits(files) else _LETTERS, detail
 
     def _parts(self, piece: TextPiece, speed: float) -> Callable[[PiperModel, StopSwitch], Iterator[ReplyAudio]]:

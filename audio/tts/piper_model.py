@@ -14,8 +14,9 @@ import onnxruntime
 from piper import PhonemeType, PiperVoice
 
 from audio.errors import TtsError
+from audio.execution_provider import ProviderRequest
 from audio.tts.piper_files import VoiceFiles, mismatch, speaker_id
-from audio.tts.piper_sessions import Device, load
+from audio.tts.piper_sessions import load
 from audio.tts.piper_synthesis import ModelInput, Sound, Utterance
 
 _FATAL = 4
@@ -63,21 +64,29 @@ class PiperModel:
 
     Attributes:
         rate_hz: Sample rate of its audio.
-        provider: Where it is computed: "CPU" or "CUDA".
+        provider: Where it computes.
+        fallback: See `OpenedSession.fallback`.
         whole_because: Why every sentence is made whole and not in pieces, as a clause; "" if it is made in pieces.
     """
 
     def __init__(
-        self, files: VoiceFiles, *, speaker: int | str | None, speed: float, device: Device, threads: int | None
+        self,
+        files: VoiceFiles,
+        *,
+        speaker: int | str | None,
+        speed: float,
+        provider: ProviderRequest,
+        threads: int | None,
     ) -> None:
         """Reads and checks the model: 50 ms for 60 MB from a warm disk. Raises EngineLoadError."""
         config = files.config
         self._length_scale = config.length_scale / speed
         speaker_number = speaker_id(files, speaker)
         self._speaker = config.default_speaker_id if speaker_number is None else speaker_number
-        loaded = load(files, device, threads)
+        loaded = load(files, provider, threads)
         self.rate_hz = config.sample_rate
         self.provider = loaded.provider
+        self.fallback = loaded.fallback
         self.whole_because = loaded.whole_because
         self._synthesis = loaded.synthesis
         # A local voice never downloads: the folder only keeps piper from using the current one.

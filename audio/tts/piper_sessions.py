@@ -3,12 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import onnxruntime
 
 from audio.errors import EngineLoadError
+from audio.execution_provider import (
+    OpenedSession,
+    ProviderInUse,
+    ProviderRequest,
+    ProviderUnavailableError,
+    open_session,
+)
 from audio.onnx_messages import NotReadableError
 from audio.tts.piper_cut import NotUnderstoodError, VoiceParts, cut
 from audio.tts.piper_files import VoiceFiles, mismatch
@@ -16,10 +22,6 @@ from audio.tts.piper_graph import VoiceGraph, read_graph, with_output
 from audio.tts.piper_synthesis import ModelInput, Streamed, Synthesis, Utterance, WholeSentences
 from audio.tts.piper_words import is_audible
 
-Device = Literal["auto", "cpu", "cuda"]
-
-_CUDA = "CUDAExecutionProvider"
-_CPU = "CPUExecutionProvider"
 _FATAL = 4
 
 
@@ -31,42 +33,45 @@ class LoadedVoice:
         synthesis: Makes sentences.
         session: One of the sessions.
         whole_because: Why sentences are made whole and not in pieces, as a clause; "" if they are made in pieces.
+        provider: Where it computes.
+        fallback: See `OpenedSession.fallback`.
     """
 
     synthesis: Synthesis
     session: onnxruntime.InferenceSession
     whole_because: str
-
-    @property
-    def provider(self) -> str:
-        """The device that computes: "CPU" or "CUDA"."""
-        return "CUDA" if _CUDA in self.session.get_providers() else "CPU"
+    provider: ProviderInUse
+    fallback: str
 
 
-def load(files: VoiceFiles, device: Device, threads: int | None) -> LoadedVoice:
+def load(files: VoiceFiles, provider: ProviderRequest, threads: int | None) -> LoadedVoice:
     """Reads, checks and loads a voice's model. `threads`: see `PiperTts`. Raises EngineLoadError."""
     model, graph = _read(files)
     _check_tables(files, graph)
     try:
         parts = cut(model, graph.frames_of_ids)
-        sessions = _part_sessions(files, parts, device, threads)
-        streamed = Streamed(parts.inner, sessions, files.config.sample_rate)
+        opened = _part_sessions(files, parts, provider, threads)
+        encoder, flow, decoder = (one.session for one in opened)
+        streamed = Streamed(parts.inner, (encoder, flow, decoder), files.config.sample_rate)
         _find_contexts(files, streamed)
     except NotUnderstoodError as found:
         whole = with_output(model, graph.durations) if graph.durations else model
-        session = _session(files, whole, device, threads)
-        _check_ports(files, [session])
-        return LoadedVoice(WholeSentences(session), session, str(found))
-    return LoadedVoice(streamed, sessions[0], "")
+        one = _session(files, whole, provider, threads)
+        _check_ports(files, [one.session])
+        return LoadedVoice(WholeSentences(one.session), one.session, str(found), one.provider, one.fallback)
+    # The CPU if any part is there.
+    slowest = next((one for one in opened if one.provider == "cpu"), opened[0])
+    return LoadedVoice(streamed, encoder, "", slowest.provider, slowest.fallback)
 
 
 def _part_sessions(
-    files: VoiceFiles, parts: VoiceParts, device: Device, threads: int | None
-) -> tuple[onnxruntime.InferenceSession, onnxruntime.InferenceSession, onnxruntime.InferenceSession]:
-    encoder = _session(files, parts.encoder, device, threads, many_operators=True)
-    flow = _session(files, parts.flow, device, threads)
-    decoder = _session(files, parts.decoder, device, threads)
-    _check_ports(files, (encoder, flow, decoder), {parts.inner.latent, parts.inner.mask, parts.inner.frames})
+    files: VoiceFiles, parts: VoiceParts, provider: ProviderRequest, threads: int | None
+) -> tuple[OpenedSession, OpenedSession, OpenedSession]:
+    encoder = _session(files, parts.encoder, provider, threads, many_operators=True)
+    flow = _session(files, parts.flow, provider, threads)
+    decoder = _session(files, parts.decoder, provider, threads)
+    sessions = [one.session for one in (encoder, flow, decoder)]
+    _check_ports(files, sessions, {parts.inner.latent, parts.inner.mask, parts.inner.frames})
     return encoder, flow, decoder
 
 
@@ -115,14 +120,8 @@ def _check_tables(files: VoiceFiles, graph: VoiceGraph) -> None:
 
 
 def _session(
-    files: VoiceFiles, model: bytes, device: Device, threads: int | None, *, many_operators: bool = False
-) -> onnxruntime.InferenceSession:
-    available = onnxruntime.get_available_providers()
-    if device == "cuda" and _CUDA not in available:
-        raise EngineLoadError(
-            "this onnxruntime has no CUDA for Piper: install onnxruntime-gpu instead, or set the device to auto"
-        )
-    cuda = device != "cpu" and _CUDA in available
+    files: VoiceFiles, model: bytes, provider: ProviderRequest, threads: int | None, *, many_operators: bool = False
+) -> OpenedSession:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = _FATAL
     # Every sentence has another length, so that a pattern of memory is hardly ever used again.
@@ -133,16 +132,13 @@ def _session(
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     if threads is not None:
         options.intra_op_num_threads = threads
-    # onnxruntime's default, the exhaustive search for convolutions, would run for every length of sentence.
-    providers = [(_CUDA, {"cudnn_conv_algo_search": "HEURISTIC"}), _CPU] if cuda else [_CPU]
     try:
-        session = onnxruntime.InferenceSession(model, options, providers=providers)
+        return open_session(model, options, provider)
+    except ProviderUnavailableError:
+        raise
     except Exception as refused:
         # onnxruntime has a class of its own for every code and no root for them.
         raise EngineLoadError(_broken(files.model)) from refused
-    if device == "cuda" and _CUDA not in session.get_providers():
-        raise EngineLoadError("onnxruntime cannot use CUDA here: install its CUDA libraries, or set the device to auto")
-    return session
 
 
 def _check_ports(

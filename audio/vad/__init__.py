@@ -76,3 +76,14 @@ class AdjustableVad(Protocol):
     def set_threshold(self, threshold: float) -> None:
         """Sets the speech probability from which it reports speech; the default is `DEFAULT_THRESHOLD`."""
         ...
+
+
+@runtime_checkable
+class NetworkVad(Protocol):
+    """A detector that runs a network.
+
+    Attributes:
+        runtime: The library that computes the network.
+    """
+
+    runtime: str

@@ -6,7 +6,8 @@ import webrtcvad
 from audio.frame import Frame
 from audio.units import FRAME_MS, FRAME_SAMPLES, MIC_RATE_HZ, Samples
 from audio.vad import VadResult
-from audio.vad.silero import SETTINGS, WINDOW_SAMPLES, SileroNetwork, SileroStream
+from audio.vad.silero import SETTINGS, SileroStream
+from audio.vad.silero_network import WINDOW_SAMPLES, SileroNetwork, shared_network
 from audio.vad.speech_tracker import SpeechTracker
 
 # Silero determines the ends, so the median error is Silero's (bench/vad.py).
@@ -28,9 +29,11 @@ class CascadeVad:
     name = "cascade"
 
     def __init__(self, network: SileroNetwork | None = None) -> None:
-        """Loads the network if `network` is None. Raises EngineLoadError."""
+        """Uses the network of the process if `network` is None. Raises EngineLoadError."""
+        network = network or shared_network()
         self.end_bias_ms = END_BIAS_MS
-        self._stream = SileroStream(network or SileroNetwork())
+        self.runtime = network.runtime
+        self._stream = SileroStream(network)
         self._tracker = SpeechTracker(SETTINGS)
         self._recent = np.zeros((_CATCH_UP_FRAMES, FRAME_SAMPLES), dtype=np.int16)
         self.reset()

@@ -1,27 +1,16 @@
 """Runs Silero VAD v6 window by window on the network file that comes with faster-whisper."""
 
-import importlib.util
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 import numpy as np
 import numpy.typing as npt
 
-from audio.errors import EngineLoadError, VadError
 from audio.frame import Frame
 from audio.units import FRAME_SAMPLES, FULL_SCALE, Pcm, Samples, samples_of_ms
 from audio.vad import LIKELY_SPEECH, VadResult
 from audio.vad.fast_onset import FastOnset
 from audio.vad.hysteresis import HysteresisSettings
+from audio.vad.silero_network import CONTEXT_SAMPLES, STATE_SHAPE, WINDOW_SAMPLES, SileroNetwork, shared_network
 from audio.vad.speech_tracker import SpeechTracker, TrackSettings
 from audio.vad.telephone_line import TelephoneLine, mirror_weights
-
-if TYPE_CHECKING:
-    import onnxruntime
-
-WINDOW_SAMPLES = 512
-CONTEXT_SAMPLES = 64
-_STATE_SHAPE = (1, 1, 128)
 
 # Convert PCM to full scale 1.0.
 _WEIGHTS = np.full(CONTEXT_SAMPLES + WINDOW_SAMPLES, 1 / FULL_SCALE, dtype=np.float32)
@@ -43,56 +32,6 @@ SETTINGS = TrackSettings(
 )
 
 
-def network_path() -> Path:
-    """Returns the path of the network inside faster-whisper without importing it (190 ms). Raises EngineLoadError."""
-    spec = importlib.util.find_spec("faster_whisper")
-    if spec is None or not spec.submodule_search_locations:
-        raise EngineLoadError(
-            "Silero VAD needs the network in faster-whisper, which is not installed: run `pip install faster-whisper`."
-        )
-    return Path(spec.submodule_search_locations[0]) / "assets" / "silero_vad_v6.onnx"
-
-
-class SileroNetwork:
-    """The network without its state. Loaded once and shared by all conversations."""
-
-    def __init__(self, path: Path | None = None) -> None:
-        """Loads the network, by default the one inside faster-whisper. Raises EngineLoadError."""
-        path = path or network_path()
-        if not path.is_file():
-            raise EngineLoadError(
-                f"Silero VAD's network is missing at {path}: reinstall faster-whisper (1.2.1 or newer), or set "
-                "vad.engine to webrtc."
-            )
-        self._session = _session(path)
-
-    def run(
-        self, window: npt.NDArray[np.float32], h: npt.NDArray[np.float32], c: npt.NDArray[np.float32]
-    ) -> tuple[float, npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-        """Returns the speech probability of a window, shape (1, 576), and the two new states. Raises VadError."""
-        try:
-            probabilities, h, c = self._session.run(None, {"input": window, "h": h, "c": c})
-        except Exception as error:
-            raise VadError(
-                "Silero VAD failed inside onnxruntime: restart Repartee, or set vad.engine to webrtc."
-            ) from error
-        return float(probabilities[0]), h, c
-
-
-def _session(path: Path) -> "onnxruntime.InferenceSession":
-    try:
-        import onnxruntime  # noqa: PLC0415
-
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.log_severity_level = 3
-        return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    except Exception as error:
-        raise EngineLoadError(
-            f"onnxruntime cannot load {path} ({type(error).__name__}): reinstall onnxruntime and faster-whisper."
-        ) from error
-
-
 class SileroStream:
     """Computes a probability per 32 ms window from frames of 20 ms; keeps the remainder and the network's state.
 
@@ -110,8 +49,8 @@ class SileroStream:
         """Resets all state."""
         self.skip()
         self._line.reset()
-        self._h = np.zeros(_STATE_SHAPE, dtype=np.float32)
-        self._c = np.zeros(_STATE_SHAPE, dtype=np.float32)
+        self._h = np.zeros(STATE_SHAPE, dtype=np.float32)
+        self._c = np.zeros(STATE_SHAPE, dtype=np.float32)
 
     def skip(self) -> None:
         """Drops the samples but keeps the network's state: the next frame does not follow the last one."""
@@ -159,9 +98,11 @@ class SileroVad:
     name = "silero"
 
     def __init__(self, network: SileroNetwork | None = None) -> None:
-        """Loads the network if `network` is None. Raises EngineLoadError."""
+        """Uses the network of the process if `network` is None. Raises EngineLoadError."""
+        network = network or shared_network()
         self.end_bias_ms = END_BIAS_MS
-        self._stream = SileroStream(network or SileroNetwork())
+        self.runtime = network.runtime
+        self._stream = SileroStream(network)
         self._tracker = SpeechTracker(SETTINGS)
         self._fast_onset = FastOnset(self._tracker, self._stream.peek, SETTINGS.hysteresis)
         self._probability = 0.0

@@ -135,8 +135,7 @@ class SqliteStore:
 
     def _open(self) -> sqlite3.Connection:
         if self._path is not None:
-            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._path.touch(mode=0o600)
+            _make_private(self._path)
         database = sqlite3.connect(self._path or ":memory:", timeout=self._timeout_s)
         try:
             is_new = _is_new(database)
@@ -152,6 +151,17 @@ class SqliteStore:
             database.close()
             raise
         return database
+
+
+def _make_private(path: Path) -> None:
+    """Creates the file with mode 0600, and its missing folders with mode 0700, whatever the umask. Raises OSError."""
+    for folder in reversed(path.parents):
+        if not folder.is_dir():
+            folder.mkdir(0o700, exist_ok=True)
+            folder.chmod(0o700)
+    with suppress(FileExistsError):  # an existing file keeps its mode, which its owner may have chosen
+        path.touch(0o600, exist_ok=False)
+        path.chmod(0o600)
 
 
 def _is_new(database: sqlite3.Connection) -> bool:

@@ -4,17 +4,22 @@ import asyncio
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from assistant.commands.service.environment_file import create_environment
+from assistant.config.edit import ConfigFile
 from assistant.history.items import ItemId, UserMessage
 from assistant.storage.conversation_file import ConversationFile
 from assistant.storage.conversation_store import ConversationStore
+from assistant.tls.own_certificate import own_certificate
+from assistant.tls.subjects import Subjects
 from assistant.trace import file as trace_file
 from audio.private_file import make_private_folder, open_private
 from audio.stereo import StereoWriter
+from llm.cache.sqlite_store import SqliteStore
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no modes there")
 
@@ -61,6 +66,34 @@ def test_recording_is_private(tmp_path: Path) -> None:
     with StereoWriter(path):
         pass
     assert mode(path) == 0o600
+
+
+def _server_key(path: Path) -> None:
+    own_certificate(path.with_suffix(".crt"), path, Subjects(("box",), ()))
+
+
+def _keys_of_service(path: Path) -> None:
+    assert create_environment(path, ["NEAR_KEY"])
+
+
+def _configuration_with_key(path: Path) -> None:
+    ConfigFile(path, creates_folder=True).change({"assistant.language": "de"}, None, private=True)
+
+
+def _answer_cache(path: Path) -> None:
+    store = SqliteStore(path, max_entries=10, max_age_s=60.0, now_s=lambda: 0.0)
+    assert store.find("scope", "form", "words") == []
+    store.close()
+
+
+@pytest.mark.usefixtures("umask")
+@pytest.mark.parametrize(
+    "write", [_server_key, _keys_of_service, _configuration_with_key, _answer_cache], ids=lambda one: one.__name__
+)
+def test_file_with_keys_or_answers_is_private(write: Callable[[Path], None], tmp_path: Path) -> None:
+    path = tmp_path / "new" / "folder" / "file"
+    write(path)
+    assert [mode(place) for place in (path, path.parent, path.parent.parent)] == [0o600, 0o700, 0o700]
 
 
 def test_overwritten_recording_becomes_private(tmp_path: Path) -> None:

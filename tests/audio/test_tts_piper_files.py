@@ -13,6 +13,7 @@ from onnx_graph import OnnxGraph
 from synthetic_piper import tone_voice
 
 from audio.errors import EngineLoadError
+from audio.execution_provider import ProviderRequest
 from audio.tts.piper import PiperTts
 
 
@@ -243,5 +244,7 @@ class TestModel:
     )
     def test_missing_cuda_is_reported(self, tmp_path: Path) -> None:
         path = str(tone_voice(tmp_path))
-        assert "no CUDA for Piper: install onnxruntime-gpu" in refusal(PiperTts(path, device="cuda"))
+        refused = refusal(PiperTts(path, provider=ProviderRequest("tts.provider", "cuda")))
+        assert 'tts.provider = "cuda": the installed onnxruntime has no CUDA (it has: CPU)' in refused
+        assert "onnxruntime-gpu" in refused
         assert ", CPU" in loaded(PiperTts(path))

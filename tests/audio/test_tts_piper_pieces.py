@@ -15,6 +15,7 @@ from installed_model import JOE_FILE
 from onnx_graph import OnnxGraph
 from synthetic_piper import small_voice, tone_voice
 
+from audio.execution_provider import ProviderRequest
 from audio.onnx_messages import NotReadableError
 from audio.tts.espeak_text import words
 from audio.tts.piper import PiperTts
@@ -57,7 +58,9 @@ def ran(model: bytes, inputs: dict[str, Sound]) -> list[Sound]:
 
 
 def loaded(path: Path) -> PiperModel:
-    return PiperModel(read_voice(path, "en"), speaker=None, speed=1, device="cpu", threads=1)
+    return PiperModel(
+        read_voice(path, "en"), speaker=None, speed=1, provider=ProviderRequest("tts.provider", "cpu"), threads=1
+    )
 
 
 class TestCut:

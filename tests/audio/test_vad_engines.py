@@ -17,7 +17,8 @@ from audio.frame import Frame
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, Pcm, Samples, ms_of_samples, samples_of_ms, samples_of_s
 from audio.vad import Vad, VadResult
 from audio.vad.cascade import CascadeVad
-from audio.vad.silero import SileroNetwork, SileroVad
+from audio.vad.silero import SileroVad
+from audio.vad.silero_network import SileroNetwork
 from audio.vad.webrtc import WebrtcVad
 
 RECORDINGS = Path(__file__).parent.parent / "recordings"

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +12,13 @@ import onnxruntime
 import pytest
 import soundfile
 
+from audio import onnx_messages as onnx
 from audio.errors import EngineLoadError, VadError
 from audio.frame import Frame
 from audio.units import FRAME_SAMPLES, Samples
-from audio.vad import silero
 from audio.vad.cascade import CascadeVad
-from audio.vad.silero import SileroNetwork, SileroStream, SileroVad
+from audio.vad.silero import SileroStream, SileroVad
+from audio.vad.silero_network import SileroNetwork, network_path, shared_network
 
 RECORDING = Path(__file__).parent.parent / "recordings" / "rhasspy3_set-timer.wav"
 Floats = npt.NDArray[np.float32]
@@ -34,6 +36,14 @@ class CountingNetwork(SileroNetwork):
         return super().run(window, h, c)
 
 
+def probabilities(network: SileroNetwork, recording: Path) -> list[float]:
+    """Returns the speech probability of each window of a recording."""
+    pcm, _ = soundfile.read(recording, dtype="int16")
+    stream = SileroStream(network)
+    frames = [pcm[at : at + FRAME_SAMPLES] for at in range(0, len(pcm) - FRAME_SAMPLES + 1, FRAME_SAMPLES)]
+    return [window[0] for window in map(stream.push, frames) if window is not None]
+
+
 def test_frames_give_same_result_as_whole_audio() -> None:
     pcm, _ = soundfile.read(RECORDING, dtype="int16")
     pcm = pcm[: len(pcm) // 2560 * 2560]
@@ -43,7 +53,7 @@ def test_frames_give_same_result_as_whole_audio() -> None:
     samples = np.concatenate([np.zeros(64), pcm / 32_768]).astype(np.float32)
     whole = np.stack([samples[at : at + 576] for at in range(0, len(pcm), 512)])
     state = np.zeros((1, 1, 128), dtype=np.float32)
-    session = onnxruntime.InferenceSession(silero.network_path(), providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(network_path(), providers=["CPUExecutionProvider"])
     expected = session.run(["speech_probs"], {"input": whole, "h": state, "c": state})[0]
     np.testing.assert_allclose(streamed, np.ravel(expected), atol=1e-4)
     assert max(streamed) > 0.9
@@ -76,13 +86,68 @@ def test_broken_network_names_file_and_remedy(tmp_path: Path) -> None:
 def test_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(EngineLoadError, match="pip install faster-whisper"):
-        silero.network_path()
+        network_path()
 
 
-def test_missing_onnxruntime_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def other_version(tmp_path: Path) -> Path:
+    """Returns a network file whose graph has one more node."""
+    node = onnx.message(onnx.NODE_INPUT, b"h") + onnx.message(onnx.NODE_OUTPUT, b"unused")
+    node += onnx.message(onnx.NODE_OPERATOR, b"Identity")
+    graph = onnx.message(onnx.MODEL_GRAPH, onnx.message(onnx.GRAPH_NODE, node))
+    path = tmp_path / "other.onnx"
+    path.write_bytes(network_path().read_bytes() + graph)
+    return path
+
+
+def test_missing_onnxruntime_is_named(monkeypatch: pytest.MonkeyPatch, other_version: Path) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(EngineLoadError, match="reinstall onnxruntime"):
-        SileroNetwork()
+        SileroNetwork(other_version)
+
+
+def test_installed_network_is_computed_by_numpy() -> None:
+    assert SileroNetwork().runtime == "numpy"
+
+
+def test_unknown_version_runs_in_onnxruntime_and_is_logged(
+    other_version: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert SileroNetwork(other_version).runtime == "onnxruntime"
+    assert "onnxruntime" in caplog.text
+
+
+@pytest.mark.parametrize("recording", sorted(RECORDING.parent.glob("*.wav")), ids=lambda path: path.stem)
+def test_numpy_computes_same_probabilities_as_onnxruntime(other_version: Path, recording: Path) -> None:
+    pcm, _ = soundfile.read(recording, dtype="int16")
+    found = []
+    for network in (SileroNetwork(), SileroNetwork(other_version)):
+        stream = SileroStream(network)
+        windows = [
+            stream.push(pcm[at : at + FRAME_SAMPLES]) for at in range(0, len(pcm) - FRAME_SAMPLES, FRAME_SAMPLES)
+        ]
+        found.append([window[0] for window in windows if window is not None])
+    np.testing.assert_allclose(found[0], found[1], atol=1e-4)
+
+
+def test_conversations_share_one_network() -> None:
+    assert shared_network() is shared_network()
+
+
+def test_threads_do_not_disturb_each_other() -> None:
+    pcm, _ = soundfile.read(RECORDING, dtype="int16")
+    network = SileroNetwork()
+
+    def probabilities() -> list[float]:
+        stream = SileroStream(network)
+        windows = [
+            stream.push(pcm[at : at + FRAME_SAMPLES]) for at in range(0, len(pcm) - FRAME_SAMPLES, FRAME_SAMPLES)
+        ]
+        return [window[0] for window in windows if window is not None]
+
+    expected = probabilities()
+    with ThreadPoolExecutor(3) as pool:
+        assert all(done.result() == expected for done in [pool.submit(probabilities) for _ in range(6)])
 
 
 def test_runtime_failure_becomes_vad_error() -> None:

@@ -16,6 +16,7 @@ from websockets.typing import Origin, Subprotocol
 from assistant.config.server_settings import ServerSection
 from audio.errors import EngineLoadError
 from web.health import EngineState, readiness
+from web.session_limits import LOADING
 
 TOKEN = "a-token-of-enough-characters"
 
@@ -311,6 +312,7 @@ def test_healthz_answers_at_once_and_readyz_after_loading() -> None:
             assert waiting.json() == {
                 "status": "loading",
                 "pending": [{"stage": "stt", "state": "loading", "engine": "whisper"}],
+                "refusing": LOADING.message,
             }
             async with connect(server.ws, proxy=None) as client:
                 assert json.loads(await client.recv())["error"]["code"] == "server_loading"
@@ -333,9 +335,27 @@ def test_readyz_reports_failed_engines_and_draining() -> None:
     status, body = readiness(states, draining=False)
     assert (status, body["status"]) == (503, "failed")
     assert body["pending"] == [{"stage": "stt", "state": "failed", "engine": "whisper"}]
-    assert readiness([EngineState("stt", "ready")], draining=True) == (503, {"status": "draining", "pending": []})
-    assert readiness([EngineState("stt", "ready")], draining=False)[0] == 200
+    ready = [EngineState("stt", "ready")]
+    draining = {"status": "draining", "pending": [], "refusing": "it shuts down"}
+    assert readiness(ready, draining=True, refusing="it shuts down") == (503, draining)
+    assert readiness(ready, draining=False)[0] == 200
     assert readiness([], draining=False)[0] == 503
+
+
+def test_readyz_tells_load_balancers_whether_a_session_would_be_admitted() -> None:
+    async def test(server: RunningServer) -> None:
+        async def states() -> list[tuple[int, bool]]:
+            answers = [await get(server, path) for path in ("/readyz", "/readyz?admits")]
+            return [(answer.status_code, answer.json()["refusing"] is None) for answer in answers]
+
+        assert await states() == [(200, True), (200, True)]
+        async with connect(server.ws, proxy=None) as client:
+            await client.recv()
+            assert await states() == [(200, False), (503, False)]
+            assert server.limits.current == 1
+        await until(server, "/readyz?admits", lambda response: response.status_code == 200)
+
+    served(test, section=ServerSection(port=0, max_sessions=1))
 
 
 def test_server_stays_alive_if_an_engine_cannot_be_loaded() -> None:

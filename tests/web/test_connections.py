@@ -27,8 +27,9 @@ from session_server import (
 )
 from simulation import ScriptedVoice
 from stopwatch import Stopwatch
-from websockets.asyncio.client import connect
+from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.protocol import State
 
 from assistant.pipeline.engines import Engines
 from assistant.pipeline.session import Session
@@ -37,6 +38,7 @@ from audio.errors import EngineLoadError
 from audio.units import Pcm
 from web import audio_backlog, client_socket, connection, serve
 from web.audio_throttle import AudioPacer
+from web.connection import RESUMED_ELSEWHERE
 from web.realtime_session import RealtimeSession
 from web.wire.commands import Command
 
@@ -202,6 +204,39 @@ def test_resuming_while_old_connection_is_active_loses_nothing(tmp_path: Path) -
                 await back.until("conversation.item.done", 2)
                 assert back.events[0]["type"] == "session.created"
                 assert back.events_of("error") == []
+
+    run(main())
+
+
+def test_losers_of_a_race_for_a_resume_token_hold_nothing(tmp_path: Path) -> None:
+    async def outcome(socket: ClientConnection) -> str:
+        """Returns "held", or the reason for the close frame."""
+        try:
+            async with asyncio.timeout(40):
+                async for text in socket:
+                    if json.loads(text).get("type") == "response.done":
+                        return "held"
+        except ConnectionClosed:
+            pass
+        return socket.close_reason or ""
+
+    async def main() -> None:
+        loader = engine_loader(tmp_path, "server.max_sessions=1")
+        async with session_server(loader) as server:
+            async with connected_client(server) as first:
+                made = len(loader.recognizers)
+                first.break_connection()
+            url = server.url(resume=first.token)
+            sockets = await asyncio.gather(*(connect(url, compression=None, max_queue=None) for _ in range(12)))
+            await eventually(lambda: sum(socket.state is State.OPEN for socket in sockets) == 1)
+            assert server.limits.current == 1
+            (winner,) = [socket for socket in sockets if socket.state is State.OPEN]
+            await RecordingClient(winner).request_reply("hello")
+            outcomes = await asyncio.gather(*(outcome(socket) for socket in sockets))
+            assert sorted(outcomes) == ["held", *[RESUMED_ELSEWHERE] * 11]
+            assert len(loader.recognizers) - made <= 1  # those that are kept ready
+            await winner.close()
+            await gone(server)
 
     run(main())
 

@@ -7,43 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from answered_turn import ANSWERED as TURN
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from virtual_time import run_virtual
 
 from assistant.events import ReplySent, ReplyStopped
-from assistant.trace.latency import StageShare
 from assistant.trace.record import TracedAnswer, TracedEvent, TurnRecord
 from assistant.turns.events import ReplyId
+from audio.queue_wait import QueueWait
 from web.health import EngineState
 from web.metrics import LATENCY_BUCKETS_S, Metrics, watch_loop_lag
-
-TURN = TurnRecord(
-    schema=1,
-    conversation="c",
-    turn=1,
-    trace_id="0af7651916cd43dd8448eb211c80319c",
-    started_at="2026-01-01T00:00:00Z",
-    outcome="answered",
-    rough=False,
-    speech_start_ms=100.0,
-    speech_end_ms=1000.0,
-    speech_end_bias_ms=30.0,
-    endpoint_ms=1400.0,
-    playout_start_ms=1435.0,
-    response_latency_ms=435.0,
-    no_latency_reason=None,
-    stages={"endpoint_wait": StageShare(407.0, 0.0), "tts": StageShare(28.0, 0.0)},
-    spans=(),
-    answers=(),
-    events=(TracedEvent("dropped", 1.0, "attempt 1: voice"), TracedEvent("commit", 2.0, "attempt 2")),
-    attempts=2,
-    hearings=(),
-    engines={},
-    fallbacks=(),
-    error=None,
-    counters={},
-    words=None,
-)
 
 
 def test_lookups_in_the_answer_cache_are_counted_by_their_outcome() -> None:
@@ -253,6 +226,13 @@ def served() -> dict[str, set[str]]:
     metrics.trouble("connection")
     metrics.engines([EngineState("tts", "ready", "espeak-ng", fallback=True)])
     metrics.turn(TURN)
+    waits = QueueWait()
+    waits.record(0.1)
+    metrics.load.queue_waits = lambda: {"stt": waits}
+    metrics.loop_lag(0.001)
+    metrics.show_load()
+    metrics.engines_loaded()
+    metrics.session_began()
     return {
         sample.name: set(sample.labels) | {"job", "instance"}
         for family in metrics.registry.collect()

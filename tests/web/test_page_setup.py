@@ -97,8 +97,9 @@ def test_answers_are_written_and_need_a_restart(tmp_path: Path) -> None:
         saved = (await asker.ask("POST", SAVE, body)).json()
         assert saved["changed"] == ['assistant.language = "de"', "LLM endpoint openai: m at https://api.openai.com/v1"]
         assert (saved["restart"], saved["private"], saved["file"]) == (True, False, str(asker.file))
-        assert any("repartee models pull" in line for line in saved["missing"])
-        assert not any("text to speech" in line for line in saved["missing"])  # espeak-ng was chosen
+        assert {one["kind"] for one in saved["missing"]} >= {"whisper"}
+        assert "piper" not in {one["kind"] for one in saved["missing"]}  # espeak-ng was chosen
+        assert all("repartee models pull" in one["remedy"] and one["purpose"] for one in saved["missing"])
         settings = asker.settings()
         assert settings.assistant.language == "de"
         assert settings.llm.endpoints[0].api_key_env == "OPENAI_API_KEY"
@@ -132,7 +133,7 @@ def test_service_is_asked_with_the_key_and_its_answer_is_cleaned(tmp_path: Path)
             listed = (await asker.ask("POST", TEST, body)).json()
             assert (listed["models"], listed["model"], server.posts) == (["small", "large"], "", [])
             asked = (await asker.ask("POST", TEST, {**body, "model": "large"})).json()
-            assert (asked["problem"], asked["model"]) == ("", "large")
+            assert (asked["problem"], asked["model"], asked["reachable"]) == ("", "large", True)
             assert asked["first_token_ms"] >= 0
             assert [one.headers["authorization"] for one in server.posts] == [f"Bearer {KEY}"]
         async with llm_server.serving(llm_server.status(401, {"error": {"message": f"bad key: {KEY}"}})) as server:
@@ -150,7 +151,8 @@ def test_address_where_nothing_listens_is_reported(tmp_path: Path) -> None:
             unused.bind(("127.0.0.1", 0))
             url = f"http://127.0.0.1:{unused.getsockname()[1]}/v1"
             found = (await asker.ask("POST", TEST, {"answerer": "url", "url": url})).json()
-        assert found["problem"] == f"nothing answers at {url}: start the server, or check the address"
+        assert (found["reachable"], found["models"]) == (False, [])
+        assert found["problem"] == "nothing answers at this address: start the server, or check the address"
 
     served(tmp_path, test)
 

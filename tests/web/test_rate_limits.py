@@ -12,6 +12,7 @@ from starlette.types import Message, Receive, Scope, Send
 from web.access_control import AccessControl
 from web.app import _Gate
 from web.http_api import rate_limits
+from web.http_api.client_secrets import ClientSecrets
 from web.http_api.rate_limits import MAX_CLIENTS, RATES, Rate, RateLimits
 from web.metrics import Metrics
 
@@ -106,6 +107,75 @@ def test_address_that_opens_websockets_too_fast_is_refused(path: str, monkeypatc
     answers: list[int] = []
     allowed = AccessControl("0.0.0.0", 80, insecure=True, allowed_hosts=["repartee.example"])
     gate = _Gate(reached, allowed, Metrics(), None)
+    asyncio.run(main())
+
+
+@dataclass
+class GateOfAddress:
+    """Sends requests of one address through the gate of a server with a token, and returns their statuses."""
+
+    gate: _Gate
+    address: str = "203.0.113.1"
+
+    async def status(self, path: str, key: str = "", kind: str = "websocket") -> int:
+        statuses: list[int] = []
+
+        async def send(message: Message) -> None:
+            if message["type"].endswith("response.start"):
+                statuses.append(message["status"])
+
+        async def receive() -> Message:
+            return {"type": "websocket.connect"}
+
+        headers = [(b"host", b"repartee.example")]
+        if key:
+            headers.append((b"authorization", f"Bearer {key}".encode()))
+        scope: Scope = {
+            "type": kind, "path": path, "scheme": "ws" if kind == "websocket" else "http", "headers": headers,
+            "client": (self.address, 1), "query_string": b"", "subprotocols": [], "method": "GET",
+            "extensions": {"websocket.http.response": {}},
+        }  # fmt: skip
+        await self.gate(scope, receive, send)
+        return statuses[0] if statuses else 101
+
+
+TOKEN = "a-token-of-enough-characters"
+
+
+def gate_of(client_secrets: ClientSecrets | None = None) -> GateOfAddress:
+    async def reached(_scope: Scope, _receive: Receive, _send: Send) -> None:
+        pass
+
+    allowed = AccessControl("0.0.0.0", 80, token=TOKEN, allowed_hosts=["repartee.example"])
+    return GateOfAddress(_Gate(reached, allowed, Metrics(), client_secrets))
+
+
+@pytest.mark.parametrize("key", [TOKEN, "a-wrong-token-of-that-length", "ek_unknown", ""])
+def test_client_beyond_its_rate_gets_429_whatever_its_key(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(rate_limits.RATES, "connections", Rate(3, 0.001))
+
+    async def main() -> None:
+        gate = gate_of(ClientSecrets(Clock()))
+        statuses = [await gate.status("/v1/realtime", key) for _ in range(5)]
+        assert statuses == [101 if key == TOKEN else 401] * 3 + [429] * 2
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("path", ["/v1/realtime", "/v1/models", "/v1/repartee/setup"])
+def test_wrong_keys_of_one_address_are_limited(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(rate_limits.RATES, "wrong_keys", Rate(3, 0.001))
+    kind = "websocket" if path == "/v1/realtime" else "http"
+
+    async def main() -> None:
+        gate = gate_of(ClientSecrets(Clock()))
+        statuses = [await gate.status(path, f"a-wrong-token-of-that-length-{n}", kind) for n in range(5)]
+        assert statuses == [101 if path == "/v1/repartee/setup" else 401] * 3 + [429] * 2
+        assert await gate.status(path, TOKEN, kind) == 101
+        assert await gate.status("/v1/realtime") == 401  # without a key, nothing is guessed
+        gate.address = "203.0.113.2"
+        assert await gate.status(path, "another-wrong-token-of-that-length", kind) != 429
+
     asyncio.run(main())
 
 

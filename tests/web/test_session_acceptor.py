@@ -14,7 +14,7 @@ from web_server import ScriptedEnginePool
 
 from web.metrics import Metrics
 from web.session_acceptor import DRAIN_STEP_S, MAX_WAITING, SLOT_TIMEOUT_S, Converse, SessionAcceptor, busy_while
-from web.session_limits import SessionLimits
+from web.session_limits import CloseNotice, LoadLimit, SessionLimits, busy
 
 
 class Client:
@@ -65,9 +65,10 @@ class AcceptorHarness:
         max_session_s: float = 3600.0,
         idle_timeout_s: float = 0.0,
         resumable: Callable[[str], bool] = lambda _token: False,
+        load_limit: LoadLimit | None = None,
     ) -> None:
         self.engine_pool = ScriptedEnginePool()
-        self.session_limits = SessionLimits(seats)
+        self.session_limits = SessionLimits(seats, load_limit)
         self.metrics = Metrics()
         self.acceptor = SessionAcceptor(
             converse,
@@ -202,6 +203,81 @@ def test_client_without_slot_or_engines_is_refused() -> None:
         third = Client()
         await harness.serve(third)
         assert (third.codes, third.closed) == (["server_loading"], 1013)
+
+    run_virtual(main())
+
+
+class Overload:
+    """Refuses every conversation, as long as the load is high."""
+
+    def __init__(self) -> None:
+        self.high = True
+        self.begun = 0
+
+    def refusal(self, sessions: int) -> CloseNotice | None:
+        return busy(f"event loop lag p99 is 61 ms with {sessions}, limit 50 ms", 10.0) if self.high else None
+
+    def began(self) -> None:
+        self.begun += 1
+
+
+def test_sessions_refused_by_the_load_are_logged_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        harness = AcceptorHarness(load_limit=Overload())
+        for _ in range(13):
+            await harness.serve(Client())
+            await asyncio.sleep(10.0)
+
+    with caplog.at_level(logging.WARNING):
+        run_virtual(main())
+    assert len(caplog.records) == 3
+    assert "a session was refused: The server is busy: event loop lag p99 is 61 ms" in caplog.text
+
+
+def test_busy_server_refuses_at_once_with_reason_and_retry_time() -> None:
+    async def main() -> None:
+        overload = Overload()
+        harness, client = AcceptorHarness(load_limit=overload), Client()
+        assert await harness.serve(client) == 0.0, "not queued"
+        assert (client.codes, client.closed) == (["server_busy"], 1013)
+        error = json.loads(client.sent[1]["text"])["error"]
+        assert error["retry_after_s"] == 10
+        assert "event loop lag p99 is 61 ms with 0, limit 50 ms" in error["message"]
+        assert harness.value("repartee_sessions_refused_total", reason="server_busy") == 1
+        assert (harness.session_limits.current, overload.begun) == (0, 0)
+
+    run_virtual(main())
+
+
+def test_resumed_conversation_is_admitted_by_a_busy_server() -> None:
+    async def main() -> None:
+        overload = Overload()
+        harness = AcceptorHarness(resumable=lambda token: token == "mine", load_limit=overload)
+        back = Client(query="resume=mine")
+        asyncio.get_running_loop().call_later(
+            5.0, back.inbox.put_nowait, {"type": "websocket.disconnect", "code": 1000}
+        )
+        assert await harness.serve(back) == pytest.approx(5.0)
+        assert (back.codes, overload.begun) == ([], 0)
+
+    run_virtual(main())
+
+
+def test_asking_whether_sessions_are_refused_changes_nothing() -> None:
+    async def main() -> None:
+        overload = Overload()
+        harness = AcceptorHarness(load_limit=overload)
+        for _ in range(2):
+            refusing = harness.acceptor.refusing()
+            assert refusing is not None
+            assert refusing.code == "server_busy"
+        overload.high = False
+        assert harness.acceptor.refusing() is None
+        assert (harness.session_limits.current, overload.begun) == (0, 0)
+        harness.engine_pool.states = []
+        refusing = harness.acceptor.refusing()
+        assert refusing is not None
+        assert refusing.code == "server_loading"
 
     run_virtual(main())
 

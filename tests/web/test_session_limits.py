@@ -17,6 +17,7 @@ CLOSE_ERRORS = [
     session_limits.NO_DESCRIPTORS,
     session_limits.full(8),
     session_limits.full(1),
+    session_limits.busy("event loop lag p99 is 61 ms, limit 50 ms", 9.5),
     session_limits.expired(3600.0),
     session_limits.idle(30.0),
 ]
@@ -64,11 +65,13 @@ def test_session_needs_free_descriptors() -> None:
 @pytest.mark.parametrize("farewell", CLOSE_ERRORS, ids=lambda farewell: f"{farewell.code} {farewell.close_code}")
 def test_close_notice_fits_event_and_close_frame(farewell: CloseNotice) -> None:
     event = farewell.event("event_1")
+    retry = {"retry_after_s": 10} if farewell.code == "server_busy" else {}
     assert json.loads(json.dumps(event)) == {
         "type": "error",
         "event_id": "event_1",
         "error": {
             "type": "server_error", "code": farewell.code, "message": farewell.message, "param": None, "event_id": None,
+            **retry,
         },
     }  # fmt: skip
     assert farewell.close_code in {1001, 1011, 1012, 1013}

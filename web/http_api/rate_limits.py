@@ -29,14 +29,15 @@ class Rate:
     per_s: float
 
 
-Kind = Literal["requests", "client_secrets", "connections", "mcp_servers", "mcp_servers_of_all"]
-"""What is limited: HTTP requests; those for client secrets; WebSockets of an address; the MCP servers that one
-conversation names, and those that all conversations name."""
+Kind = Literal["requests", "client_secrets", "connections", "wrong_keys", "mcp_servers", "mcp_servers_of_all"]
+"""What is limited: HTTP requests; those for client secrets; WebSockets of an address; its wrong tokens and client
+secrets; the MCP servers that one conversation names, and those that all conversations name."""
 
 RATES: dict[Kind, Rate] = {
     "requests": Rate(120, 10.0),
     "client_secrets": Rate(30, 0.5),
     "connections": Rate(120, 5.0),
+    "wrong_keys": Rate(60, 1.0),
     "mcp_servers": Rate(32, 0.5),
     "mcp_servers_of_all": Rate(256, 10.0),
 }

@@ -9,7 +9,7 @@ A key that a page sends is used or stored; no answer, log line or error contains
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +22,14 @@ from assistant.commands.first_run.answerers import Answerer, answerers, default_
 from assistant.commands.first_run.plan import (
     Answers,
     Change,
+    MissingModel,
     change_of,
     endpoint_of,
     missing_models,
     overridden,
     shown_values,
 )
-from assistant.commands.first_run.service import is_address, listed_models, problem_of, without_key
+from assistant.commands.first_run.service import ListedModels, is_address, listed_models, problem_of, without_key
 from assistant.commands.first_run.voices import ESPEAK, LANGUAGE_CODE, installed_voices
 from assistant.config.edit import ConfigFile, file_to_edit
 from assistant.config.loading import ConfigError, Loaded
@@ -43,10 +44,11 @@ from web.page_api.same_machine import why_not_same_machine
 from web.wire.fields import IDENTIFIER, Field, FieldError, Table, checked, text
 
 COMMAND = "repartee init"
-VOICE_PURPOSE = "text to speech"  # as in `assistant.models.needs.needed`
 _FOREIGN_KEY = (
     "the key in {} is only sent to the service that it belongs to: paste the key, or run `repartee endpoints add`"
 )
+
+_UNREACHABLE = "nothing answers at this address: start the server, or check the address"
 
 FOUND_FOR_S = 2.0
 """Age until which the servers that were found are used again."""
@@ -249,14 +251,14 @@ class PageSetup:
             "file": str(self.parts.file.path),
             "private": change.private,
             "restart": self._saved,
-            "missing": await asyncio.to_thread(self._missing),
+            "missing": [asdict(one) for one in await asyncio.to_thread(self._missing)],
             "overridden": overridden(change.values, self.parts.origin),
         }
 
-    def _missing(self) -> list[str]:
+    def _missing(self) -> list[MissingModel]:
         """Returns what is left to download; reads the disk. A voice that was chosen needs no other."""
         missing = missing_models(self.parts.settings)
-        return [one for one in missing if not (self._chose_espeak and one.startswith(f"{VOICE_PURPOSE}: "))]
+        return [one for one in missing if not (self._chose_espeak and one.kind == "piper")]
 
     def _write(self, answers: Answers) -> Change:
         """Changes the file; reads and writes the disk. Raises ConfigError."""
@@ -273,23 +275,30 @@ class PageSetup:
         async with self._one():
             try:
                 answers = await self._answers(wanted)
-                found, problem = await self._models(answers)
-                body: dict[str, object] = {"models": list(found), "model": "", "problem": "", "first_token_ms": None}
-                if model := answers.model or _default_model(answers, found):
+                found = await self._models(answers)
+                body: dict[str, object] = {
+                    "models": list(found.models),
+                    "model": "",
+                    "problem": "",
+                    "first_token_ms": None,
+                }
+                if model := answers.model or _default_model(answers, found.models):
                     body |= {"model": model, **await self._asked(replace(answers, model=model))}
-                elif problem:
-                    body["problem"] = without_key(problem, key)
+                # A service that did not list its models in time may still answer.
+                body["reachable"] = found.reachable or body["first_token_ms"] is not None
+                if not body["reachable"]:
+                    body["problem"] = body["problem"] or _UNREACHABLE
             except ConfigError as error:
                 raise ApiError(400, "setup_refused", without_key(str(error), key)) from error
         await respond(request, JSONResponse(body), send)
 
-    async def _models(self, answers: Answers) -> tuple[tuple[str, ...], str]:
-        """Returns the models to choose from, and why the service does not answer; "" if that is not known."""
+    async def _models(self, answers: Answers) -> ListedModels:
+        """Returns the models to choose from. A service is taken for reachable if it was not asked."""
         who = answers.answerer
         if who is None or not who.url:
-            return () if who is None else who.models, ""
+            return ListedModels(() if who is None else who.models)
         key = answers.key or self.parts.environ.get(answers.variable) or None
-        return (who.models, "") if who.kind == "server" else await listed_models(who.name, who.url, key)
+        return ListedModels(who.models) if who.kind == "server" else await listed_models(who.name, who.url, key)
 
     async def _asked(self, answers: Answers) -> dict[str, object]:
         """Asks one short question. Raises ConfigError."""

@@ -27,14 +27,48 @@ class CloseReason:
     Attributes:
         sentence: The reason as shown to the user.
         again: Whether another attempt may succeed.
+        retry_after_s: Time after which the server wants the next attempt; 0: it named none.
     """
 
     sentence: str
     again: bool
+    retry_after_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class LastError:
+    """The last `error` event of a connection, as far as it explains its end.
+
+    Attributes:
+        code: Code of the error; "" for none.
+        message: Its message in the server's words.
+        retry_after_s: Time after which the server wants the next attempt; 0: it named none.
+    """
+
+    code: str = ""
+    message: str = ""
+    retry_after_s: float = 0.0
+
+
+MAX_RETRY_AFTER_S = 60.0
+"""A server that names a longer time is asked again after this one."""
+
+
+def last_error(event: Mapping[str, object]) -> LastError:
+    """Returns what an `error` event says."""
+    error = event.get("error")
+    if not isinstance(error, Mapping):
+        return LastError()
+    retry_after_s = error.get("retry_after_s")
+    wait_s = float(retry_after_s) if isinstance(retry_after_s, int | float) else 0.0
+    return LastError(
+        str(error.get("code", "")), str(error.get("message", "")), min(max(0.0, wait_s), MAX_RETRY_AFTER_S)
+    )
 
 
 WORDS: Mapping[str, CloseReason] = {
     "server_full": CloseReason("is full: all its sessions are in use", again=True),
+    "server_busy": CloseReason("is busy and accepts no further conversation for now", again=True),
     "server_loading": CloseReason("is still loading its engines", again=True),
     "server_draining": CloseReason("is shutting down; it may come back", again=True),
     "session_expired": CloseReason(
@@ -46,6 +80,9 @@ WORDS: Mapping[str, CloseReason] = {
     ),
 }
 """Reasons by the code of the server's close notice (web/session_limits.py)."""
+
+BUSY = "server_busy"
+"""Code whose message names the figure that is above its limit, and is shown."""
 
 _TOKEN = "set REPARTEE_TOKEN to the token that it was started with"  # noqa: S105 - what to do about it
 
@@ -94,7 +131,7 @@ def why_not(error: BaseException, address: ServerAddress, *, connected_before: b
     if isinstance(error, InvalidStatus):
         return _refused(error, address, again=connected_before)
     if isinstance(error, ConnectionClosed):
-        return closed(error, address, "", connected_before=connected_before)
+        return closed(error, address, LastError(), connected_before=connected_before)
     for kind, sentence, again in _WHY:
         if isinstance(error, kind):
             why = getattr(error, "verify_message", "") or getattr(error, "reason", "") or getattr(error, "strerror", "")
@@ -104,14 +141,15 @@ def why_not(error: BaseException, address: ServerAddress, *, connected_before: b
 
 
 def closed(
-    error: ConnectionClosed, address: ServerAddress, farewell: str, *, connected_before: bool = True
+    error: ConnectionClosed, address: ServerAddress, farewell: LastError, *, connected_before: bool = True
 ) -> CloseReason:
-    """Explains why a connection ended; `farewell`: code of the last error that the server sent, or ""."""
+    """Explains why a connection ended; `farewell`: the last error that the server sent."""
     frame = error.rcvd
     code = frame.reason.partition(":")[0] if frame is not None else ""
-    known = WORDS.get(code) or WORDS.get(farewell)
+    known = WORDS.get(code) or WORDS.get(farewell.code)
     if known is not None:
-        return CloseReason(f"{address.place} {known.sentence}.", known.again)
+        reason = f" ({farewell.message})" if farewell.code == BUSY and farewell.message else ""
+        return CloseReason(f"{address.place} {known.sentence}{reason}.", known.again, farewell.retry_after_s)
     if frame is not None and frame.code == 1000:
         return CloseReason(f"{address.place} has ended the conversation.", again=False)
     if frame is not None and frame.code in {1008, 1009}:

@@ -17,8 +17,8 @@ from websockets.exceptions import ConnectionClosed, WebSocketException
 from assistant.support.exception_groups import first_of
 from llm.name_lookup import use_name_lookup
 from web.remote.address import ServerAddress
-from web.remote.close_reasons import CloseReason, closed, why_not
-from web.remote.conversation import UnsupportedServerError, error_code
+from web.remote.close_reasons import CloseReason, LastError, closed, last_error, why_not
+from web.remote.conversation import UnsupportedServerError
 
 CONNECT_TIMEOUT_S = 8.0
 FIRST_EVENT_TIMEOUT_S = 8.0
@@ -90,7 +90,7 @@ class RemoteWire:
     _open: bool = False
     _was_open: bool = False  # a session was open before
     _leaving: bool = False
-    _farewell: str = ""
+    _farewell: LastError = LastError()  # noqa: RUF009 - frozen
     _waits: int = 0
     _limit: asyncio.Timeout | None = None  # time limit of `run`, set by `leave`
     _greeted_s: float | None = None  # when the session on this connection was opened
@@ -142,7 +142,7 @@ class RemoteWire:
             self.listener.connection_lost(ending)
             wait_s = min(MAX_WAIT_S, FIRST_WAIT_S * 2**self._waits) * random.uniform(0.75, 1.25)  # noqa: S311
             self._waits += 1
-            await self._pause(wait_s)
+            await self._pause(max(wait_s, ending.retry_after_s * random.uniform(1.0, 1.25)))  # noqa: S311
 
     async def _pause(self, wait_s: float) -> None:
         with suppress(TimeoutError):
@@ -153,7 +153,7 @@ class RemoteWire:
 
     async def _run_connection(self) -> CloseReason | None:
         """Runs one connection. Returns why it ended, or None after `leave`."""
-        self._farewell, self._greeted_s = "", None
+        self._farewell, self._greeted_s = LastError(), None
         try:
             socket = await self._connected()
         except (OSError, WebSocketException, ImportError) as error:
@@ -210,7 +210,7 @@ class RemoteWire:
         if not isinstance(event, dict):
             return
         if event.get("type") == "error":
-            self._farewell = error_code(event)
+            self._farewell = last_error(event)
         if event.get("type") == "session.created":
             self._open = self._was_open = True
             self._greeted_s = asyncio.get_running_loop().time()

@@ -46,6 +46,7 @@ from web.wire.commands import (
     UpdateSession,
 )
 from web.wire.errors import ProtocolError, Refusal, refused
+from web.wire.hidden_addresses import record_for_client, without_addresses
 from web.wire.input_events import InputEvents
 from web.wire.item_order import ItemOrder
 from web.wire.item_sound import NO_SOUNDS, with_sounds
@@ -313,11 +314,13 @@ class Realtime:
                 self.item_deleted(item)
             case TurnFinished(record):
                 if self.config.extensions.events:
-                    trace = record.to_json(told=self.config.extensions.told)
+                    trace = record_for_client(record).to_json(told=self.config.extensions.told)
                     self._outbox.add_written(f'{{"type":"repartee.trace","turn":{record.turn},"trace":{trace}')
-            case Problem(what, language=language):
+            case Problem(what, private=private, language=language):
                 suggested = {"language": language} if language in self._offer.options.languages else {}
-                self._tell_extension("repartee.notice", {"text": what, **suggested})
+                self._tell_extension(
+                    "repartee.notice", {"text": what if private else without_addresses(what), **suggested}
+                )
             case _:
                 assert_never(event)
 

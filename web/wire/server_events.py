@@ -8,6 +8,7 @@ from assistant.events import ReplySent, ReplyStopped
 from assistant.history.spoken_transcript import TimedWord
 from assistant.pipeline.full_history import HISTORY_FULL
 from web.wire.errors import ProtocolError
+from web.wire.hidden_addresses import without_addresses
 from web.wire.items import JsonObject
 from web.wire.session_config import AudioFormat, Limit
 
@@ -175,7 +176,7 @@ def word_object(word: TimedWord) -> JsonObject:
 
 
 def _failure(code: str, message: str) -> JsonObject:
-    return {"type": "failed", "error": {"type": "server_error", "code": code, "message": message}}
+    return {"type": "failed", "error": {"type": "server_error", "code": code, "message": without_addresses(message)}}
 
 
 def _usage(event: ReplySent | ReplyStopped) -> JsonObject:

@@ -4,6 +4,7 @@ import json
 from dataclasses import asdict, dataclass, field
 
 from assistant.pipeline.engines import EngineChoice
+from web.wire.hidden_addresses import without_addresses
 from web.wire.items import JsonObject
 from web.wire.mcp_fields import choice_object, server_object
 from web.wire.server_events import format_object
@@ -120,7 +121,8 @@ def session_object(session: SessionDescription, config: SessionConfig) -> JsonOb
 
 
 def _engine(engine: EngineChoice) -> JsonObject:
-    return {name: getattr(engine, name) for name in ("stage", "name", "detail", "why", "fallback")}
+    texts = {name: without_addresses(getattr(engine, name)) for name in ("name", "detail", "why")}
+    return {"stage": engine.stage, **texts, "fallback": engine.fallback}
 
 
 def _turn_detection(config: SessionConfig) -> JsonObject | None:

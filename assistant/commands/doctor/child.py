@@ -115,7 +115,20 @@ async def _conversation(settings: Settings) -> Found:
         error = str(failure)
     finally:
         await loader.aclose(left.append)
-    return {"chosen": [asdict(chosen) for chosen in loader.chosen], "error": error, "left": left}
+    return {
+        "chosen": [asdict(chosen) for chosen in loader.chosen],
+        "error": error,
+        "left": left,
+        "providers": loader.providers,
+        "available_providers": _onnx_providers(),
+    }
+
+
+def _onnx_providers() -> list[str]:
+    """Returns onnxruntime's own names of its providers; an empty list if it cannot be imported."""
+    with contextlib.suppress(Exception):
+        return list(importlib.import_module("onnxruntime").get_available_providers())
+    return []
 
 
 async def _times(settings: Settings) -> Found:
@@ -165,8 +178,8 @@ async def _imports(modules: list[str]) -> Found:
             found[module] = (now_s() - began_s) * 1000
     with contextlib.suppress(Exception):
         found["cuda_devices"] = importlib.import_module("ctranslate2").get_cuda_device_count()
-    with contextlib.suppress(Exception):
-        found["providers"] = importlib.import_module("onnxruntime").get_available_providers()
+    if "onnxruntime" in modules:
+        found["providers"] = _onnx_providers()
     return found
 
 

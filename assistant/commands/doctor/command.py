@@ -11,6 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from assistant.commands.doctor.capacity import capacity_section
 from assistant.commands.doctor.engines import engines, models
 from assistant.commands.doctor.machine import configuration, devices, program_version, threads, versions
 from assistant.commands.doctor.process import ProbeResult, ProbeRunner
@@ -96,6 +97,7 @@ async def examine(
         # Network checks run concurrently with the others; CPU-bound checks run one after another.
         network = tasks.create_task(_network(runner, settings), name="endpoints")
         sound = tasks.create_task(devices(runner), name="devices")
+        capacity = tasks.create_task(capacity_section(settings.server), name="capacity")
         packages = await versions(runner)
         speech = await engines(runner, settings)
     servers, answers, tools, services = network.result()
@@ -113,6 +115,7 @@ async def examine(
             endpoints_section(settings.llm.endpoints, answers, seen, skills=settings.skills.enabled),
             tools_section(settings.tools.servers, tools, settings.llm.endpoints),
             services_section(settings, services),
+            capacity.result(),
             configuration(loaded, environ),
         ),
     )

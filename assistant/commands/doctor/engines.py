@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from assistant.commands.doctor.process import ProbeResult, ProbeRunner
+from assistant.commands.doctor.providers import provider_findings
 from assistant.commands.doctor.report import CheckResult, Fact, Level, ReportSection
 from assistant.config.settings import Settings
 from assistant.models.needs import rows
@@ -54,6 +55,7 @@ async def engines(runner: ProbeRunner, settings: Settings) -> ReportSection:
         engine_finding(stage, name, answers.get((stage, name)), in_use.get(stage, {}), lacking(settings, name))
         for stage, name in ENGINES
     ]
+    findings += provider_findings(settings, conversation, len(COLUMNS))
     findings.append(conversation_finding(conversation))
     return ReportSection("engines", "Engines", tuple(findings), NOTE, COLUMNS)
 

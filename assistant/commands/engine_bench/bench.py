@@ -8,6 +8,7 @@ import os
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Literal
 
@@ -21,6 +22,7 @@ from assistant.commands.engine_bench.meter import (
     speak,
     transcribe,
 )
+from assistant.commands.engine_bench.places import piper_absent, piper_places, whisper_absent, whisper_places
 from assistant.commands.engine_bench.words import WordErrors, word_errors
 from assistant.config.loading import ConfigError, load_settings
 from assistant.config.settings import Settings
@@ -184,14 +186,16 @@ def variants(settings: Settings, bench: Bench) -> Iterator[Variant]:
     for name in stt or (RECOGNIZERS if everything else ()):
         needs = _models(settings, name, "whisper") if name == "faster-whisper" else [_asked(name, "whisper")]
         yield from (variant for need in needs for variant in _whisper(need, bench))
+        if name == "faster-whisper":
+            yield from _absent("stt", name, needs, whisper_absent)
     for name in tts or (VOICES if everything else ()):
         if name == "espeak-ng":
             yield Variant(BenchRow("tts", name))
         else:
             needs = _models(settings, name, "piper") if name == "piper" else [_asked(name, "piper")]
-            yield from (
-                Variant(BenchRow("tts", "piper", _short(need)), (f"tts.voice={need.name}",), need) for need in needs
-            )
+            yield from (variant for need in needs for variant in _piper(need))
+            if name == "piper":
+                yield from _absent("tts", name, needs, piper_absent)
 
 
 def _models(settings: Settings, engine: str, kind: Kind) -> list[Need]:
@@ -226,11 +230,32 @@ def _whisper(need: Need, bench: Bench) -> Iterator[Variant]:
     if at_hand(need) is None:
         yield Variant(BenchRow("stt", "faster-whisper", _short(need)), need=need)
         return
-    for window in bench.windows:
-        for threads in bench.threads:
-            setting = f"{_short(need)}, {window}, {threads} thread{'s' * (threads > 1)}"
+    for place, window in product(whisper_places(), bench.windows):
+        for threads in bench.threads if place.cpu else (1,):
+            on = ", ".join(filter(None, (place.name, f"{threads} thread{'s' * (threads > 1)}" if place.cpu else "")))
             overrides = (f"stt.model={need.name}", f"stt.encoder_window={window}", f"stt.threads={threads}")
-            yield Variant(BenchRow("stt", "faster-whisper", setting), overrides, need)
+            row = BenchRow("stt", "faster-whisper", f"{_short(need)}, {window}, {on}")
+            yield Variant(row, (*overrides, *place.overrides), need)
+
+
+def _piper(need: Need) -> Iterator[Variant]:
+    if at_hand(need) is None:
+        yield Variant(BenchRow("tts", "piper", _short(need)), need=need)
+        return
+    for place in piper_places():
+        row = BenchRow("tts", "piper", ", ".join(filter(None, (_short(need), place.name))))
+        yield Variant(row, (f"tts.voice={need.name}", *place.overrides), need)
+
+
+def _absent(
+    stage: Literal["stt", "tts"], engine: str, needs: Sequence[Need], lacking: Callable[[], tuple[str, str]]
+) -> Iterator[Variant]:
+    """Returns a row that names where an engine with a model cannot compute here, if there is such a place."""
+    if all(at_hand(need) is None for need in needs):
+        return
+    names, why = lacking()
+    if names:
+        yield Variant(BenchRow(stage, engine, names, note=why))
 
 
 def _short(need: Need) -> str:
@@ -243,6 +268,8 @@ def _short(need: Need) -> str:
 async def _row(bench: Bench, variant: Variant, clips: Sequence[Clip]) -> BenchRow:
     """Measures one row; on failure its note gives the reason."""
     row, place = variant.row, None
+    if row.note:
+        return row
     if variant.need is not None:
         place = at_hand(variant.need)
         if place is None:

@@ -13,6 +13,7 @@ from assistant.config.loading import ConfigError
 from assistant.config.settings import Settings
 from assistant.config.toml_table import Headers
 from assistant.config.words import spelled
+from assistant.models.catalogue import Kind
 from assistant.models.needs import at_hand, missing
 from assistant.setup import build
 from assistant.setup.derived_settings import needs
@@ -144,10 +145,25 @@ def endpoint_of(answers: Answers, own: Settings) -> EndpointSection | None:
     return _section(name=name, url=who.url, model=model, headers=Headers.of({"Authorization": f"Bearer {answers.key}"}))
 
 
-def missing_models(settings: Settings) -> list[str]:
-    """Returns what is left to download for these settings: "speech to text: repartee models pull base"."""
+@dataclass(frozen=True, slots=True)
+class MissingModel:
+    """A model that is left to download.
+
+    Attributes:
+        kind: Its kind.
+        purpose: What it is for: "speech to text".
+        remedy: How to get it: "repartee models pull base".
+    """
+
+    kind: Kind
+    purpose: str
+    remedy: str
+
+
+def missing_models(settings: Settings) -> list[MissingModel]:
+    """Returns what is left to download for these settings."""
     return [
-        f"{need.purpose}: {missing(need).removeprefix('missing: ')}"
+        MissingModel(need.kind, need.purpose, missing(need).removeprefix("missing: "))
         for need in needs(settings)
         if at_hand(need) is None
     ]

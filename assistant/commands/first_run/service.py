@@ -1,6 +1,7 @@
 """Asks a service for its models, and one short question."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from assistant.commands.llm_endpoints.probe import measure_endpoint
 from assistant.config.endpoint_settings import EndpointSection
@@ -15,18 +16,31 @@ _MIN_KEY_CHARS = 4
 
 async def models_of(name: str, url: str, key: str | None) -> tuple[str, ...]:
     """Returns the chat models that a service lists; none if it does not."""
-    return (await listed_models(name, url, key))[0]
+    return (await listed_models(name, url, key)).models
 
 
-async def listed_models(name: str, url: str, key: str | None) -> tuple[tuple[str, ...], str]:
-    """Returns the chat models that a service lists, and why it does not answer; "" if it does."""
+@dataclass(frozen=True, slots=True)
+class ListedModels:
+    """The chat models of a service.
+
+    Attributes:
+        models: Their names; none if it does not list them.
+        reachable: Whether a service answers at its address.
+    """
+
+    models: tuple[str, ...] = ()
+    reachable: bool = True
+
+
+async def listed_models(name: str, url: str, key: str | None) -> ListedModels:
+    """Returns the chat models that a service lists."""
     try:
         listing = await ask(name, url, api_key=key, timeout_s=ASK_TIMEOUT_S)
     except LlmUnreachable:
-        return (), f"nothing answers at {url}: start the server, or check the address"
+        return ListedModels(reachable=False)
     except (LlmError, ValueError):
-        return (), ""
-    return (() if listing.models is None else listing.models.chat), ""
+        return ListedModels()
+    return ListedModels(() if listing.models is None else listing.models.chat)
 
 
 async def problem_of(

@@ -25,6 +25,9 @@ def list_endpoints(  # noqa: PLR0917 - each is an option of the command
     png: Annotated[
         Path | None, typer.Option(parser=with_home, metavar="FILE", help="Draw the latencies to a PNG file.")
     ] = None,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Compare the locations by their time to the first token, and choose one.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of the tables.")] = False,
     config: Config = None,
     overrides: Overrides = None,
@@ -32,6 +35,7 @@ def list_endpoints(  # noqa: PLR0917 - each is an option of the command
     """List the configured language models with their latencies, those on this machine, and what to do next."""
     if context.invoked_subcommand is not None:
         return
+    from assistant.commands.llm_endpoints import comparison
     from assistant.commands.llm_endpoints.picture import draw
     from assistant.commands.llm_endpoints.survey import endpoint_source, show, survey
     from assistant.config.loading import ConfigError
@@ -45,9 +49,14 @@ def list_endpoints(  # noqa: PLR0917 - each is an option of the command
             raise ConfigError([f"{picture} is the configuration file; name another file for the picture"])
         if picture is not None and (reason := why_no_plots()):
             raise ConfigError([f"{picture}: {reason}"])
-    seen = asyncio.run(survey(loaded, os.environ, requests=requests))
+    if compare and not requests:
+        raise ConfigError(["--compare: needs answers to compare; --requests must be 1 or more"])
+    seen = asyncio.run(survey(loaded, os.environ, requests=requests, handshakes=requests if compare else 1))
+    compared = comparison.compare(seen.configured) if compare else None
     if as_json:
-        write_json(seen.to_json())
+        write_json(seen.to_json(compared))
+    elif compared is not None:
+        comparison.show_comparison(compared, terminal())
     else:
         show(seen, endpoint_source(loaded), config, terminal())
     if svg is not None:

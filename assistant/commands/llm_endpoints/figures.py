@@ -47,6 +47,7 @@ class EndpointMeasurement:
         address: Address that was asked; empty if unknown.
         handshake: Times of a separate connection.
         answers: The answers received; empty if none were requested.
+        connects_ms: TCP handshakes of new connections; empty behind a proxy.
     """
 
     endpoint: EndpointSection
@@ -55,6 +56,7 @@ class EndpointMeasurement:
     address: str = ""
     handshake: Handshake | None = None
     answers: tuple[ProbeAnswer, ...] = ()
+    connects_ms: tuple[float, ...] = ()
 
     @property
     def shown_address(self) -> str:

@@ -6,7 +6,7 @@ from contextlib import aclosing, suppress
 from dataclasses import replace
 
 from assistant.commands.llm_endpoints.figures import EndpointMeasurement, ProbeAnswer
-from assistant.commands.llm_endpoints.handshake import measure_handshake
+from assistant.commands.llm_endpoints.handshake import Handshake, measure_handshake
 from assistant.commands.llm_endpoints.local_servers import SHOWN_MODELS, shortened
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.settings import Settings
@@ -35,17 +35,23 @@ async def import_clients(settings: Settings, environ: Mapping[str, str]) -> None
 
 
 async def measure_endpoint(
-    endpoint: EndpointSection, settings: Settings, environ: Mapping[str, str], *, requests: int
+    endpoint: EndpointSection,
+    settings: Settings,
+    environ: Mapping[str, str],
+    *,
+    requests: int,
+    handshakes: int = 1,
 ) -> EndpointMeasurement:
     """Measures one endpoint. Never raises; stops at the first question without an answer.
 
-    `requests`: number of short answers, one after another; 0: none, which costs nothing.
+    `requests`: number of short answers, one after another; 0: none, which costs nothing. `handshakes`: number of new
+    connections.
     """
     found = await _check_before_question(endpoint, environ, asked=requests > 0)
     if found.problem or not (found.address or endpoint.kind == "local"):
         return found
     if found.address:
-        found = replace(found, handshake=await measure_handshake(found.address, endpoint.ca_file))
+        found = await _with_handshakes(found, endpoint, handshakes)
     made = found.handshake
     if not requests:
         return found if made is None or made.proxy or made.connect_ms is not None else _unreachable(found)
@@ -65,6 +71,19 @@ async def measure_endpoint(
         return replace(found, state=state, problem=str(error), answers=tuple(answers))
     state = found.state if endpoint.kind == "openai" else f"answers; {found.state}"
     return replace(found, state=state, answers=tuple(answers))
+
+
+async def _with_handshakes(found: EndpointMeasurement, endpoint: EndpointSection, count: int) -> EndpointMeasurement:
+    """Measures new connections, one after another, until one fails."""
+    first: Handshake | None = None
+    connects_ms: list[float] = []
+    for _ in range(count):
+        made = await measure_handshake(found.address, endpoint.ca_file)
+        first = first or made
+        if made.connect_ms is None:
+            break
+        connects_ms.append(made.connect_ms)
+    return replace(found, handshake=first, connects_ms=tuple(connects_ms))
 
 
 async def _check_before_question(

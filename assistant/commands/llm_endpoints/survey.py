@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from assistant.commands.llm_endpoints.comparison import Comparison
 from assistant.commands.llm_endpoints.figures import (
     ANSWER_TOKENS,
     PROMPT_TOKENS,
@@ -38,11 +39,12 @@ class Survey:
     requests: int = 0
     local: str = ""
 
-    def to_json(self) -> str:
-        """Returns the survey as one line of JSON."""
+    def to_json(self, compared: Comparison | None = None) -> str:
+        """Returns the survey as one line of JSON, with the comparison of locations if there is one."""
         return json.dumps(
             {
                 "schema": 1,
+                **({} if compared is None else {"comparison": compared.as_fields()}),
                 "turn": {"prompt_tokens": PROMPT_TOKENS, "answer_tokens": ANSWER_TOKENS},
                 "endpoints": [as_fields(each) for each in self.configured],
                 "found": [asdict(server) for server in self.found],
@@ -52,16 +54,30 @@ class Survey:
 
 
 async def survey(
-    loaded: Loaded, environ: Mapping[str, str], *, requests: int = 0, ports: Sequence[int] = PORTS
+    loaded: Loaded,
+    environ: Mapping[str, str],
+    *,
+    requests: int = 0,
+    handshakes: int = 1,
+    ports: Sequence[int] = PORTS,
 ) -> Survey:
-    """Measures all endpoints concurrently and searches localhost; `requests`: short answers per endpoint."""
+    """Measures all endpoints concurrently and searches localhost.
+
+    Args:
+        loaded: The settings with the endpoints.
+        environ: Environment variables with the keys.
+        requests: Short answers per endpoint.
+        handshakes: New connections per endpoint.
+        ports: Local ports to search.
+    """
     if requests:
         await import_clients(loaded.settings, environ)
     async with asyncio.TaskGroup() as asking:
         looking = asking.create_task(discover(ports), name="localhost")
         checks = [
             asking.create_task(
-                measure_endpoint(endpoint, loaded.settings, environ, requests=requests), name=endpoint.name
+                measure_endpoint(endpoint, loaded.settings, environ, requests=requests, handshakes=handshakes),
+                name=endpoint.name,
             )
             for endpoint in loaded.settings.llm.endpoints
         ]

@@ -139,7 +139,9 @@ def _redirect(file: Path) -> None:
     """Writes standard output and standard error to a file from now on. A large file is set aside first."""
     if file.exists() and file.stat().st_size > MAX_LOG_BYTES:
         file.replace(file.with_name(f"{file.name}.old"))
-    opened = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    from audio.private_file import open_private
+
+    opened = open_private(file, os.O_WRONLY | os.O_APPEND)
     for number in (1, 2):
         os.dup2(opened, number)
     os.close(opened)

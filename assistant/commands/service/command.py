@@ -23,6 +23,7 @@ from assistant.config.settings import Settings
 from assistant.config.sources import Option
 from assistant.support.atomic_file import write_whole
 from assistant.support.paths import at_home, config_folder, data_folder
+from audio.private_file import make_private_folder
 
 COMMAND_TIMEOUT_S = 60.0
 """Longest time in s of one command of the service manager. Stopping waits for turns in progress."""
@@ -150,8 +151,8 @@ class Service:
         created = create_environment(job.environment_file_path, wanted)
         try:
             for folder in (Path(job.folder), Path(job.log).parent, Path(plan.file).parent):
-                folder.mkdir(parents=True, exist_ok=True)
-            write_whole(Path(plan.file), plan.content)
+                make_private_folder(folder)
+            write_whole(Path(plan.file), plan.content, private=True)  # a setting may be an address with a password
         except OSError as error:
             raise ServiceError(f"{plan.file} cannot be written ({error.strerror}); correct its folder") from error
         self.run_steps(plan.install)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from assistant.commands.service.plan import ServiceError
+from audio.private_file import make_private_folder, open_private
 
 MAX_BYTES = 100_000
 
@@ -63,8 +64,8 @@ def create_environment(file: Path, wanted: Sequence[str]) -> bool:
     """
     text = _HEAD + "".join(f"#{name}=\n" for name in wanted)
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as opened:
+        make_private_folder(file.parent)
+        with os.fdopen(open_private(file, os.O_WRONLY | os.O_EXCL), "w", encoding="utf-8") as opened:
             opened.write(text)
     except FileExistsError:
         return False

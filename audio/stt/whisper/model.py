@@ -123,7 +123,8 @@ class Decoded:
         other_language: See `Transcript`.
         first_word: The result of `LoadedWhisper.first_word`, which has no text.
         tokens: The tokens of the text, if they were requested and the text was not changed.
-        encoded: The encoder's output of a long segment whose language may be checked; see `detect_language`.
+        encoded: The encoder's output of a long segment whose language may be checked; see `detect_language`. Of a model
+            on a cluster: the segment itself.
     """
 
     text: str
@@ -347,6 +348,10 @@ class LoadedWhisper:
             return "en", 1.0
         token, probability = self._model.model.detect_language(encoded)[0][0]
         return token.strip("<|>"), probability
+
+    def language_of(self, pcm: Pcm) -> tuple[str, float]:
+        """Returns the likeliest language of a segment and its probability; see `detect_language`."""
+        return self.detect_language(self.encode(self.features(pcm), encoder_frames(len(pcm), "adaptive")))
 
     def _other_language(self, language: str, encoded: "ctranslate2.StorageView") -> str:
         """Returns the language that is more likely than this one, or "". Costs one step of the decoder."""

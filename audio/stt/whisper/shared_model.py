@@ -5,9 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from audio.errors import EngineLoadError, SttError
+from audio.queue_wait import QueueWait
 from audio.stt import SegmentId, TokenProbability, Transcript
 from audio.stt.whisper.decode_scheduler import LANGUAGE_CHECKS, ConversationShare, DecodeScheduler, ModelWorkers
 from audio.stt.whisper.model import LoadedWhisper, WhisperSettings
+from audio.stt.whisper.segment_decoder import SegmentDecoder
 from audio.stt.whisper.stream import WhisperStream
 from audio.stt.whisper.worker_threads import WhisperThread
 from audio.units import samples_of_ms
@@ -72,6 +74,11 @@ class SharedWhisper:
         return f"{NAME} {settings.called}, {model.compute_type} on {on}, {settings.encoder_window} window"
 
     @property
+    def queue_wait(self) -> QueueWait:
+        """See `QueuedEngine`."""
+        return self._scheduler.queue_wait
+
+    @property
     def works(self) -> bool:
         """Whether a model is loaded and has not failed."""
         return self._scheduler.model is not None
@@ -125,9 +132,13 @@ class SharedWhisper:
         """Opens a segment of a conversation. Raises SttError if no model is loaded or loading."""
         return WhisperStream(self._scheduler, share, segment, INTERIM_INTERVAL_SAMPLES, on_interim)
 
+    def _load_model(self) -> SegmentDecoder:
+        """Loads the model; blocks. Runs in the model's thread. Raises EngineLoadError."""
+        return LoadedWhisper(self.settings)
+
     def _begin(self) -> _Loading:
-        loop, settings = asyncio.get_running_loop(), self.settings
-        loading = self._loading = _Loading(WhisperThread(settings.workers), loop.create_future())
+        loop = asyncio.get_running_loop()
+        loading = self._loading = _Loading(WhisperThread(self.settings.workers), loop.create_future())
         alarm = loop.call_later(LOAD_LIMIT_S, self._on_load_timeout, loading)
         loading.result.add_done_callback(lambda _: alarm.cancel())
         loading.result.add_done_callback(
@@ -135,13 +146,13 @@ class SharedWhisper:
         )  # marks the exception as retrieved; there may be no caller left
         self._scheduler.expect_model()
         loading.thread.submit(
-            lambda: LoadedWhisper(settings),
+            self._load_model,
             lambda model: self._on_loaded(loading, model),
             lambda error: self._on_load_failed(loading, error),
         )
         return loading
 
-    def _on_loaded(self, loading: _Loading, model: LoadedWhisper) -> None:
+    def _on_loaded(self, loading: _Loading, model: SegmentDecoder) -> None:
         if loading is self._loading:
             self._loading = None
             loading.result.set_result(None)

@@ -284,7 +284,10 @@ def test_hangover_is_the_profiles_unless_given() -> None:
         ("[tts]\nspeed = nan", "given.toml:2: tts.speed = nan: must be a number from 0.5 to 2"),
         ("[tts]\nspeed = true", "given.toml:2: tts.speed = true: must be a number from 0.5 to 2"),
         ("[tts]\nvoice = 3", "given.toml:2: tts.voice = 3: must be a text"),
-        ("[tts]\nengine = ['piper']", 'given.toml:2: tts.engine = a list: must be "auto", "piper" or "espeak-ng"'),
+        (
+            "[tts]\nengine = ['piper']",
+            'given.toml:2: tts.engine = a list: must be "auto", "piper", "espeak-ng" or "ray"',
+        ),
         (
             '\n[turn]\nprofile = "hasty"',
             'given.toml:3: turn.profile = "hasty": must be "auto", "eager", "balanced" or "patient"',
@@ -488,7 +491,7 @@ def test_error_in_a_flag_is_one_line(flag: str, line: str | None) -> None:
 @pytest.mark.parametrize(
     ("option", "line"),
     [
-        (Option("--stt", "stt.engine", ""), '--stt "": must be "auto" or "faster-whisper"'),
+        (Option("--stt", "stt.engine", ""), '--stt "": must be "auto", "faster-whisper" or "ray"'),
         (
             Option("--stt", "stt.engine", "pocketsphinx"),
             '--stt "pocketsphinx": was removed: set "auto" and run repartee models pull tiny.en',
@@ -581,6 +584,22 @@ def test_endpoints_are_shown_without_their_keys(environ: Mapping[str, str], stat
     shown = {row.key: row.value for row in rows}
     assert shown["llm.endpoints[0].api_key_env"] == f'"K" {state}'
     assert shown["llm.endpoints[0].url"] == '"http://127.0.0.1:8000/v1?…"'
+    assert SECRET not in str(rows)
+
+
+@pytest.mark.parametrize(
+    ("key", "address", "shown"),
+    [
+        ("cache.redis_url", f"redis://user:{SECRET}@10.0.0.7:6379/0?password={SECRET}", "redis://…@10.0.0.7:6379/0?…"),
+        ("cache.redis_url", f"unix://{SECRET}@/run/redis.sock", "unix://…@/run/redis.sock"),
+        ("cache.redis_url", f"redis://10.0.0.7:6379/0?password={SECRET}", "redis://10.0.0.7:6379/0?…"),
+        ("cache.redis_url", "redis://127.0.0.1:6379/0", "redis://127.0.0.1:6379/0"),
+    ],
+    ids=["user and query", "user only", "query only", "neither"],
+)
+def test_address_is_shown_without_user_password_and_query(key: str, address: str, shown: str) -> None:
+    rows = render_effective(loaded("", {}, [f"{key}={address}"]))
+    assert [row.value for row in rows if row.key == key] == [f'"{shown}"']
     assert SECRET not in str(rows)
 
 

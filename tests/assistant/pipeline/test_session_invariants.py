@@ -9,26 +9,23 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
 import pytest
+from conversation_checks import (
+    ObservedReply,
+    check_history_was_heard,
+    check_turn_ends_once,
+    check_unconfirmed_reply_is_silent,
+    observed_replies,
+)
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from simulation import WORD_MS, LoudnessVad, Simulation, SimulationResult, Utterance
+from simulation import LoudnessVad, Simulation, Utterance
 
-from assistant.events import (
-    ChunkSpoken,
-    ReplyStarted,
-    ReplyStopped,
-    SpeechDiscarded,
-    SpeechStarted,
-    TurnFinished,
-    UserTurnCommitted,
-)
-from assistant.history.items import AssistantMessage, Item, ItemId, UserMessage
+from assistant.events import TurnFinished, UserTurnCommitted
+from assistant.history.items import AssistantMessage, Item, UserMessage
 from assistant.storage.conversation_file import ConversationFile
 from assistant.storage.conversation_store import ConversationStore
 from assistant.storage.store_format import item_lines, parse_conversation
-from assistant.turns.events import ReplyId
 from assistant.turns.push_to_talk import PushToTalk
 from assistant.turns.settings import EndsTurn, InterruptedBy, RecheckThresholds, TurnSettings
 from assistant.turns.states import Phase
@@ -36,9 +33,6 @@ from assistant.turns.wake_phrase import WakePhrase, WakePhraseGate
 from audio.units import samples_of_s
 
 pytestmark = pytest.mark.slow
-
-BLOCK_MS = 25.0
-"""Audio that the loudspeaker has accepted is still played after the reply is stopped."""
 
 GRID_MS = 200
 LATE_MS = (0, 60, 140)
@@ -105,41 +99,6 @@ class CheckedSimulation:
         self.kept = list(memory._writer._waiting)
 
 
-@dataclass(slots=True)
-class ObservedReply:
-    """One reply, from its session events."""
-
-    reply: ReplyId
-    item: ItemId
-    begun_ms: int
-    origin: str
-    ended_ms: float = float("inf")
-    retracted: bool = False
-    text: str = ""
-
-
-def observed_replies(result: SimulationResult) -> list[ObservedReply]:
-    found: dict[ReplyId, ObservedReply] = {}
-    origin = ""
-    for at_ms, event in result.events:
-        match event:
-            case UserTurnCommitted():
-                origin = event.origin
-            case ReplyStarted():
-                assert event.reply not in found, "begun twice"
-                found[event.reply] = ObservedReply(event.reply, event.item, at_ms, origin)
-            case ChunkSpoken():
-                found[event.reply].text += (" " if found[event.reply].text else "") + event.text
-            case ReplyStopped():
-                found[event.reply].ended_ms = at_ms
-                found[event.reply].retracted = event.reason == "went on"
-            case TurnFinished():
-                for course in found.values():
-                    if course.reply.turn == event.record.turn:
-                        course.ended_ms = min(course.ended_ms, at_ms)
-    return list(found.values())
-
-
 def check(watched: CheckedSimulation) -> None:
     result = watched.result
     replies = observed_replies(result)
@@ -149,39 +108,6 @@ def check(watched: CheckedSimulation) -> None:
     check_every_word_is_answered(watched, replies)
     store_contains_the_final_history(watched)
     assert watched.floor is Phase.IDLE, "stuck"
-
-
-def check_unconfirmed_reply_is_silent(result: SimulationResult, replies: list[ObservedReply]) -> None:
-    for at_ms, pcm in result.sound:
-        if np.abs(pcm).max() > 300:
-            assert any(one.begun_ms - 1 <= at_ms + BLOCK_MS and at_ms <= one.ended_ms + BLOCK_MS for one in replies), (
-                f"sound at {at_ms:.0f} ms that belongs to no reply"
-            )
-    for one, after in pairwise(replies):
-        assert one.ended_ms <= after.begun_ms, "two replies at once"
-
-
-def check_history_was_heard(result: SimulationResult, replies: list[ObservedReply]) -> None:
-    texts = {item.id: item.text for item in result.history.items if isinstance(item, AssistantMessage)}
-    assert set(texts) == {one.item for one in replies if not one.retracted}, "an inaudible reply is in the history"
-    for one in replies:
-        heard = texts.get(one.item, "")
-        assert one.text.startswith(heard), "the history holds other words than the reply"
-        assert len(heard.split()) * WORD_MS <= one.ended_ms - one.begun_ms + BLOCK_MS, "remembered before it was heard"
-
-
-def check_turn_ends_once(result: SimulationResult, replies: list[ObservedReply]) -> None:
-    finished = [record.turn for record in result.records]
-    assert len(finished) == len(set(finished)), "a turn was finished twice"
-    overheard = {
-        event.turn for _, event in result.events if isinstance(event, SpeechDiscarded) and event.reason == "overheard"
-    }
-    begun = {event.turn for _, event in result.events if isinstance(event, SpeechStarted | UserTurnCommitted)}
-    assert begun == set(finished) | overheard, "a turn was lost"
-    for record in result.records:
-        answers = [one for one in replies if one.reply.turn == record.turn and not one.retracted]
-        wanted = record.outcome in {"answered", "interrupted", "failed", "stuck"}
-        assert len(answers) == wanted, f"{record.outcome}, with {len(answers)} answers"
 
 
 def check_every_word_is_answered(watched: CheckedSimulation, replies: list[ObservedReply]) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from pathlib import Path
 
+import onnxruntime
 import pytest
 from llm_server import answer, serving
 from phrase_whisper import phrase_settings
@@ -24,6 +25,7 @@ from assistant.setup.engine_loader import EngineLoader, close_engine
 from assistant.text.normalization.alignment import align
 from assistant.turns.wake_phrase import WakePhraseGate
 from audio.errors import EngineError, EngineLoadError
+from audio.execution_provider import ProviderRequest
 from audio.units import Samples
 from llm.chat import AnsweringEndpoint, Finished, Message, Token
 from llm.routing.endpoint_selection import GeoPoint
@@ -195,7 +197,9 @@ def test_espeak_replaces_a_damaged_voice(
 class _Unfit:
     """A model that loads and fails when it is used."""
 
-    def __init__(self, path: Path) -> None:
+    provider, fallback = "cpu", ""
+
+    def __init__(self, path: Path, *, provider: ProviderRequest) -> None:
         pass
 
     def probability(self, _pcm: object) -> float:
@@ -494,3 +498,51 @@ def test_slow_smart_turn_is_a_fallback(tmp_path: Path, monkeypatch: pytest.Monke
     assert loader.fallbacks == [
         "turn: estimate, Smart Turn uses 4 s of speech: for 8 s it takes 262 ms on this machine"
     ]
+
+
+def _with_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    network = tmp_path / "smart.onnx"
+    network.write_bytes(counting_network())
+    monkeypatch.setattr("assistant.setup.engine_loader.at_hand", lambda _need: network)
+    monkeypatch.setattr("audio.end_of_turn.smart_turn_service._answer_s", lambda _network: 0.0)
+
+
+def test_trace_names_provider_of_smart_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _with_network(tmp_path, monkeypatch)
+    loader = loader_of("turn.provider=cpu")
+    assert asyncio.run(loader._make_end_of_turn_model()) is not None
+    assert loader.traced["turn_provider"] == "CPU"
+    assert loader.chosen[0].detail.endswith(", CPU")
+    assert loader.fallbacks == []
+
+
+def test_provider_fallback_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _with_network(tmp_path, monkeypatch)
+    real = onnxruntime.InferenceSession
+    monkeypatch.setattr(
+        onnxruntime, "get_available_providers", lambda: ["CUDAExecutionProvider", "CPUExecutionProvider"]
+    )
+    monkeypatch.setattr(
+        onnxruntime,
+        "InferenceSession",
+        lambda model, options, *, providers, **_more: real(model, options, providers=[providers[-1]]),
+    )
+    loader = loader_of()
+    assert asyncio.run(loader._make_end_of_turn_model()) is not None
+    reason = "on the CPU, because onnxruntime cannot start CUDA here (its libraries or the GPU are missing)"
+    assert loader.fallbacks == [f"turn: estimate, Smart Turn {reason}"]
+    assert loader.traced["turn_provider"] == f"CPU; {reason}"
+
+
+def test_missing_configured_provider_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _with_network(tmp_path, monkeypatch)
+    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: ["CPUExecutionProvider"])
+    with pytest.raises(EngineLoadError, match=r'turn\.provider = "tensorrt": .*onnxruntime-gpu'):
+        asyncio.run(loader_of("turn.provider=tensorrt")._make_end_of_turn_model())
+
+
+def test_missing_provider_of_piper_is_no_reason_for_espeak(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: ["CPUExecutionProvider"])
+    loader = loader_of("tts.provider=cuda", f"tts.voice={tone_voice(tmp_path)}")
+    with pytest.raises(EngineLoadError, match=r'tts\.provider = "cuda": .*onnxruntime-gpu'):
+        asyncio.run(loader._make_voice())

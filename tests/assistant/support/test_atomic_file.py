@@ -24,13 +24,11 @@ def test_file_is_created_and_replaced(tmp_path: Path) -> None:
 def test_full_disk_keeps_the_old_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "page.html"
     file.write_bytes(b"before")
-    write = Path.write_bytes
 
-    def half(path: Path, content: bytes) -> int:
-        write(path, content[: len(content) // 2])
+    def full(_descriptor: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(Path, "write_bytes", half)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space left on device"):
         write_whole(file, b"the whole page")
     assert file.read_bytes() == b"before"

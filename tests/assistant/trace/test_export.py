@@ -13,7 +13,7 @@ from typing import ClassVar
 import otlp_collector
 import pytest
 from grpc_server import self_signed
-from llm_server import Close, Drip, Script, Server, Wait, serving
+from llm_server import Close, Drip, Script, Seen, Server, Wait, serving
 from opentelemetry.proto.trace.v1.trace_pb2 import SpanFlags, Status
 from simulation import ScriptedModel, Simulation
 from trace_samples import TIME
@@ -539,3 +539,22 @@ def test_compressed_response_of_a_collector_is_refused(record: TurnRecord) -> No
 
     asyncio.run(main())
     assert "Content-Encoding: gzip" in complaints[0]
+
+
+@pytest.mark.parametrize("code", [302, 307])
+def test_redirect_of_a_collector_is_not_followed(
+    record: TurnRecord, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", f"x-honeycomb-team={SECRET}")
+    complaints: list[str] = []
+
+    async def main() -> list[Seen]:
+        async with serving(otlp_collector.answer()) as other:
+            head = f"HTTP/1.1 {code} X\r\nlocation: {other.url}/v1/traces\r\ncontent-length: 0\r\n\r\n".encode()
+            async with serving((head,)) as server, exporting(server.url, complaints) as export:
+                export.put(record)
+                await until(server, 1, export)
+            return other.seen
+
+    assert asyncio.run(main()) == []
+    assert f"answers {code}: check the address" in complaints[0]

@@ -8,7 +8,8 @@ from audio.units import FRAME_SAMPLES, Samples
 from audio.vad import DEFAULT_THRESHOLD, AdjustableVad, Vad
 from audio.vad.cascade import CascadeVad
 from audio.vad.hysteresis import HysteresisSettings
-from audio.vad.silero import SETTINGS, SileroNetwork, SileroVad
+from audio.vad.silero import SETTINGS, SileroVad
+from audio.vad.silero_network import SileroNetwork
 from audio.vad.webrtc import WebrtcVad
 
 

@@ -1,4 +1,4 @@
-import { explainClose } from "/static/session/close-reasons.js";
+import { explainClose, retryDelayMs } from "/static/session/close-reasons.js";
 import { Conversation } from "/static/session/conversation.js";
 import { PushToTalk } from "/static/session/push-to-talk.js";
 import { ConnectionMonitor } from "/static/session/connection-monitor.js";
@@ -284,6 +284,15 @@ export default () => run({
     same(close(1006, "", { status: 403 }).problem, "refused");
     same(close(1006, "", { status: 404 }).problem, "lost");
     same(close(1000).retry, false);
+    same(close(1013, "server_busy: The server is busy").problem, "overloaded");
+    same(close(1013, "server_busy: The server is busy").retry, true);
+  },
+  "the next attempt is not made before the time that the server names"() {
+    const within = (delayMs, fromMs, untilMs) => same(delayMs >= fromMs && delayMs <= untilMs, true, `${delayMs}`);
+    within(retryDelayMs(0, { retry_after_s: 10 }), 10_000, 12_500);
+    within(retryDelayMs(0, { retry_after_s: 1e9 }), 60_000, 75_000);
+    within(retryDelayMs(0, { retry_after_s: "soon" }), 187, 313);
+    within(retryDelayMs(20), 6000, 10_000);
   },
   "every problem has a text"() {
     const reasons = [explainClose({ code: 1006, reason: "" }), explainClose({ code: 1012, reason: "" }), explainClose({ code: 1009, reason: "" })];

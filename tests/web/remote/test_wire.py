@@ -20,9 +20,10 @@ from assistant.config.loading import ConfigError
 from assistant.config.server_settings import ServerSection
 from web.health import EngineState
 from web.remote.address import address_of
-from web.remote.close_reasons import CloseReason, closed, why_not
+from web.remote.close_reasons import CloseReason, LastError, closed, last_error, why_not
 from web.remote.conversation import UnsupportedServerError
 from web.remote.wire import RemoteWire, ServerLostError, _Connect
+from web.session_limits import busy
 
 TOKEN = "a-token-of-enough-letters"
 
@@ -450,9 +451,23 @@ def test_unsent_audio_is_dropped_and_counted(monkeypatch: pytest.MonkeyPatch) ->
 )
 def test_close_reason_is_explained(reason: str, farewell: str, said: str, again: bool) -> None:
     error = ConnectionClosedError(Close(1012, reason), None)
-    ending = closed(error, address_of("ws://h"), farewell)
+    ending = closed(error, address_of("ws://h"), LastError(farewell))
     assert said in ending.sentence
     assert ending.again is again
+
+
+def test_busy_server_reason_and_retry_time_are_kept() -> None:
+    reason = "event loop lag p99 is 61 ms, limit 50 ms"
+    event = busy(reason, 9.5).event("event_1")
+    ending = closed(ConnectionClosedError(Close(1013, "server_busy: x"), None), address_of("ws://h"), last_error(event))
+    assert reason in ending.sentence
+    assert (ending.again, ending.retry_after_s) == (True, 10)
+
+
+@pytest.mark.parametrize(("named", "kept_s"), [(5, 5.0), (-1, 0.0), (1e9, 60.0), ("soon", 0.0), (None, 0.0)], ids=str)
+def test_retry_time_of_server_is_bounded(named: object, kept_s: float) -> None:
+    assert last_error({"error": {"code": "server_busy", "retry_after_s": named}}).retry_after_s == kept_s
+    assert last_error({"error": "no object"}) == LastError()
 
 
 def test_temporary_failure_is_retried_only_after_conversation() -> None:

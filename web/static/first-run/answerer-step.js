@@ -1,7 +1,7 @@
 /** Step 3: who answers. It changes the configuration, so it is read-only for everybody who is not on the server's machine. */
 
 import { makeElement } from "../view/dom.js";
-import { ServerError, serverSettings, setup, setupOffer } from "./server.js";
+import { ServerError, sentence, serverSettings, setup, setupOffer } from "./server.js";
 
 export class AnswererStep {
   title = "Who answers";
@@ -137,7 +137,7 @@ export class AnswererStep {
       if (test !== this._tests) return;
       if (found.models.length) this._listModels(found.models);
       if (found.model) inputOf(this._model).value = found.model;
-      if (found.problem) this._say("bad", found.problem.startsWith("nothing answers") ? `N${found.problem.slice(1)}.` : `It does not answer: ${found.problem}.`);
+      if (found.problem) this._say("bad", found.reachable ? `It does not answer: ${found.problem}.` : sentence(found.problem));
       else if (found.first_token_ms === null) this._say("bad", found.models.length ? "Choose a model, then test again." : "It lists no models: type the name of one, then test again.");
       else this._say("fine", `It answers: first words after ${found.first_token_ms} ms.`);
     } catch (error) {

@@ -131,7 +131,7 @@ export class FirstRun {
       lines.push(makeElement("p", { text: `Written to ${saved.file}${saved.private ? ", readable by you only" : ""}:` }), makeElement("ul", {}, ...changed));
     }
     for (const name of saved?.overridden ?? []) lines.push(makeElement("p", { text: `But the environment variable ${name} is set and replaces it.` }));
-    if (saved?.missing.length) lines.push(makeElement("p", { text: "Still missing where the server runs:" }), makeElement("ul", {}, ...saved.missing.map((text) => makeElement("li", { text }))));
+    if (saved?.missing.length) lines.push(makeElement("p", { text: "Still missing where the server runs:" }), makeElement("ul", {}, ...saved.missing.map(({ purpose, remedy }) => makeElement("li", { text: `${purpose}: ${remedy}` }))));
     if (this._needsRestart) lines.push(makeElement("p", { class: "restart", text: "The server uses this after a restart: stop and start repartee serve." }));
     const first = this._needsRestart ? "Then press" : "Press";
     lines.push(makeElement("p", { text: `${first} Start conversation and speak, or type. You can open these steps again from the settings.` }));

@@ -69,6 +69,7 @@ async function messageOf(response) {
   }
 }
 
-function sentence(text) {
+/** @returns {string} a text that begins with a capital letter and ends with a full stop */
+export function sentence(text) {
   return text.charAt(0).toUpperCase() + text.slice(1) + (/[.…]$/.test(text) ? "" : ".");
 }

@@ -75,6 +75,11 @@ export const PROBLEMS = {
     remedy: "The page tries again until another conversation ends.",
     action: "reconnect",
   },
+  "overloaded": {
+    what: "The server is busy: it accepts no further conversation for now.",
+    remedy: "The page tries again after the time below.",
+    action: "reconnect",
+  },
   "loading": {
     what: "The server is still loading its engines.",
     remedy: "The page tries again until the server is ready.",
@@ -123,7 +128,7 @@ export const PROBLEMS = {
 
 /** Problems that do not apply to a stopped page. */
 export const SESSION_PROBLEMS = [
-  "lost", "slow", "full", "loading", "restarting", "not-kept", "suspended", "reply-failed", "unplugged", "denied", "busy", "no-microphone",
+  "lost", "slow", "full", "overloaded", "loading", "restarting", "not-kept", "suspended", "reply-failed", "unplugged", "denied", "busy", "no-microphone",
 ];
 
 const BY_EXCEPTION = {

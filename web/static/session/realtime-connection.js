@@ -1,11 +1,9 @@
 /** The WebSocket connection: sends and receives events as objects. Reconnects by itself. */
 
 import { toBase64 } from "../audio/pcm.js";
-import { explainClose } from "./close-reasons.js";
+import { explainClose, retryDelayMs } from "./close-reasons.js";
 import { ConnectionMonitor } from "./connection-monitor.js";
 
-const FIRST_RETRY_MS = 250;
-const MAX_RETRY_MS = 8000;
 const CONNECT_TIMEOUT_MS = 8000;
 const MAX_QUEUED_BYTES = 256 * 1024; // 4 s of audio; beyond this nothing is sent
 const CHECK_EVERY_MS = 500;
@@ -161,7 +159,7 @@ export class RealtimeConnection extends EventTarget {
       this.dispatchEvent(new CustomEvent("ended", { detail: { problem, message } }));
       return;
     }
-    const delayMs = Math.min(MAX_RETRY_MS, FIRST_RETRY_MS * 2 ** this._retries++) * (0.75 + Math.random() / 2);
+    const delayMs = retryDelayMs(this._retries++, cause.error);
     this._timer = setTimeout(() => this.connect(), delayMs);
     this.dispatchEvent(new CustomEvent("lost", { detail: { problem, message } }));
   }

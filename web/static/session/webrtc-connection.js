@@ -1,10 +1,8 @@
 /** A WebRTC connection: the sound goes by media tracks, events by a data channel. Same interface as RealtimeConnection. */
 
 import { TrackTimeline } from "../audio/track-timeline.js";
-import { explainClose } from "./close-reasons.js";
+import { explainClose, retryDelayMs } from "./close-reasons.js";
 
-const FIRST_RETRY_MS = 250;
-const MAX_RETRY_MS = 8000;
 const CONNECT_TIMEOUT_MS = 10000;
 const GATHER_TIMEOUT_MS = 1000;
 const MAX_QUEUED_BYTES = 256 * 1024;
@@ -189,7 +187,7 @@ export class WebRtcConnection extends EventTarget {
     const { problem, retry, message } = explainClose({ code: 1006, reason: "", ...cause });
     this._close();
     if (retry) {
-      const delayMs = Math.min(MAX_RETRY_MS, FIRST_RETRY_MS * 2 ** this._retries++) * (0.75 + Math.random() / 2);
+      const delayMs = retryDelayMs(this._retries++, cause.error);
       this._timer = setTimeout(() => this.connect(), delayMs);
     }
     this.dispatchEvent(new CustomEvent(retry ? "lost" : "ended", { detail: { problem, message } }));

@@ -125,10 +125,12 @@ def test_doctor_checks_this_machine_and_changes_nothing(tmp_path: Path) -> None:
         "endpoints",
         "tools",
         "services",
+        "server",
         "configuration",
     ]
     lines = {line["name"]: line for line in found["sections"]["engines"]}
-    assert set(lines) == {*(f"{stage} {name}" for stage, name in ENGINES), "all engines"}
+    places = {"tts.provider", "turn.provider"}
+    assert set(lines) == {*(f"{stage} {name}" for stage, name in ENGINES), *places, "all engines"}
     assert lines["vad silero"]["facts"]["in_use"] is True
     for name in ("stt faster-whisper", "all engines"):
         assert (lines[name]["level"], lines[name]["remedy"]) == ("warn", "repartee models pull tiny.en")

@@ -28,6 +28,7 @@ from assistant.commands.engine_bench.bench import (
 )
 from assistant.commands.engine_bench.cli import engines
 from assistant.commands.engine_bench.clips import Label, Noise
+from assistant.commands.engine_bench.places import piper_absent, piper_places, whisper_absent, whisper_places
 from assistant.commands.engine_bench.words import WordErrors
 from assistant.config.loading import ConfigError, load_settings
 from assistant.config.settings import Settings
@@ -176,7 +177,9 @@ def test_only_named_engines_are_measured() -> None:
     ]
 
 
-def test_model_is_measured_with_every_window_and_thread_count(tmp_path: Path) -> None:
+def test_model_is_measured_with_every_window_and_thread_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_bench, "whisper_places", lambda: whisper_places(0))
+    monkeypatch.setattr(engine_bench, "whisper_absent", lambda: whisper_absent(0))
     model = scripted_whisper(tmp_path / "mine", ["what"])
     found = list(variants(settings(f"stt.model={model}"), Bench({}, stt=["faster-whisper"])))
     assert [variant.row.setting for variant in found] == [
@@ -186,6 +189,7 @@ def test_model_is_measured_with_every_window_and_thread_count(tmp_path: Path) ->
         "mine, full, 2 threads",
         "mine, dynamic, 1 thread",
         "mine, dynamic, 2 threads",
+        "CUDA",
     ]
     stt = settings(*found[2].overrides).stt
     assert (stt.model, stt.encoder_window, stt.threads) == (str(model), "full", 1)
@@ -195,6 +199,48 @@ def test_model_is_measured_with_only_the_chosen_window_and_thread_count(tmp_path
     model = scripted_whisper(tmp_path / "mine", ["what"])
     bench = Bench({}, stt=[str(model)], windows=["adaptive"], threads=[4])
     assert [variant.row.setting for variant in variants(settings(), bench)] == ["mine, adaptive, 4 threads"]
+
+
+def test_voice_has_a_row_for_each_provider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_bench, "piper_places", lambda: piper_places(("tensorrt", "cuda", "cpu")))
+    voice = tone_voice(tmp_path)
+    found = list(variants(settings(), Bench({}, tts=[str(voice)])))
+    names = ["CPU", "CUDA", "TensorRT", "TensorRT float16"]
+    assert [variant.row.setting for variant in found] == [f"{voice.stem}, {name}" for name in names]
+    last = settings(*found[-1].overrides).tts
+    assert (last.provider, last.fp16) == ("tensorrt", True)
+
+
+def test_missing_providers_are_named_with_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_bench, "piper_absent", lambda: piper_absent(("cpu",)))
+    voice = tone_voice(tmp_path)
+    found = [variant.row for variant in variants(settings(f"tts.voice={voice}"), Bench({}, tts=["piper"]))]
+    (absent,) = [row for row in found if row.note]
+    assert absent.setting == "CUDA, TensorRT"
+    assert "onnxruntime-gpu" in absent.note
+    assert piper_absent(("tensorrt", "cuda", "cpu")) == ("", "")
+
+
+def test_whisper_on_cuda_has_a_row_for_each_number_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_bench, "whisper_places", lambda: whisper_places(1))
+    model = scripted_whisper(tmp_path / "mine", ["what"])
+    bench = Bench({}, stt=[str(model)], windows=["full"], threads=[2])
+    found = list(variants(settings(), bench))
+    assert [variant.row.setting for variant in found] == [
+        "mine, full, CPU, 2 threads",
+        "mine, full, CUDA float16",
+        "mine, full, CUDA int8_float16",
+    ]
+    stt = settings(*found[-1].overrides).stt
+    assert (stt.device, stt.compute_type) == ("cuda", "int8_float16")
+    assert whisper_absent(1) == ("", "")
+
+
+def test_row_of_a_missing_device_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = BenchRow("stt", "faster-whisper", "CUDA", note="not measured: there is no CUDA device")
+    monkeypatch.setattr(engine_bench, "variants", lambda *_: [Variant(row)])
+    monkeypatch.setattr(engine_bench, "labels_of", lambda _manifest: [])
+    assert measured(Bench({})).rows == (row,)
 
 
 def test_voice_of_another_language_is_not_measured() -> None:

@@ -85,6 +85,7 @@ def test_endpoint_of_another_kind_is_added_with_its_keys(folder: Path) -> None:
             "repartee: endpoints add: url must be an http:// or https:// address",
         ),
         (("endpoints", "--config", "gone.toml"), "gone.toml: cannot be read"),
+        (("endpoints", "--compare", "--requests", "0"), "--compare: needs answers to compare"),
         (("endpoints", "remove", "near", "--config", "gone.toml"), "gone.toml: cannot be read (No such file"),
         (("demo", "--llm", "near"), '--llm "near": no such endpoint; the known names are auto, skills'),
     ],
@@ -97,6 +98,7 @@ def test_endpoint_of_another_kind_is_added_with_its_keys(folder: Path) -> None:
         "unreachable server",
         "address without scheme",
         "missing file",
+        "comparison without answers",
         "remove from missing file",
         "unknown endpoint for demo",
     ],
@@ -111,7 +113,7 @@ def test_user_error_is_one_line(arguments: tuple[str, ...], said: str, folder: P
 
 def test_help_names_commands_and_options(folder: Path) -> None:
     help_of_endpoints = repartee(folder, "endpoints", "--help").stdout
-    for word in ("add", "remove", "--config", "--requests", "--svg", "--png", "--json"):
+    for word in ("add", "remove", "--config", "--requests", "--svg", "--png", "--json", "--compare"):
         assert word in help_of_endpoints
     help_of_add = repartee(folder, "endpoints", "add", "--help").stdout
     for word in ("--url", "--model", "--api-key-env", "--config", "--kind", "--set"):

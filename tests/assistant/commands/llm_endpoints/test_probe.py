@@ -55,6 +55,18 @@ def test_each_kind_is_measured(kind: EndpointKind) -> None:
     assert found.state.startswith(lists)
 
 
+def test_several_connections_are_measured_for_a_comparison() -> None:
+    async def scene() -> EndpointMeasurement:
+        async with serving_kind("tgi", "One.") as service:
+            settings = configured(service.table)
+            return await measure_endpoint(settings.llm.endpoints[0], settings, {}, requests=1, handshakes=3)
+
+    found = asyncio.run(scene())
+    assert len(found.connects_ms) == 3
+    assert found.handshake is not None
+    assert found.handshake.connect_ms == found.connects_ms[0]
+
+
 def test_no_question_is_sent_if_none_is_requested() -> None:
     async def scene() -> tuple[EndpointMeasurement, int]:
         async with serving_kind("tgi", "One.") as service:

@@ -119,6 +119,10 @@ def test_echo_canceller_prevents_self_interruption(card: VirtualCard, tmp_path: 
     assert record["outcome"] == "answered"
 
 
-def test_headphones_mode_with_a_loudspeaker_interrupts_itself(card: VirtualCard, tmp_path: Path) -> None:
-    """The echo is really there: without echo control the same reply is interrupted."""
-    assert long_reply_with_echo(tmp_path, card, "headphones")["outcome"] == "interrupted"
+def test_headphones_mode_with_a_loudspeaker_hears_its_own_reply(card: VirtualCard, tmp_path: Path) -> None:
+    """The echo is really there: without echo control, the same reply is heard as speech of the user.
+
+    Whether it is also interrupted depends on the words that the recognizer finds in the echo.
+    """
+    record = long_reply_with_echo(tmp_path, card, "headphones")
+    assert {"overlap", "interrupt"} & {event["name"] for event in record["events"]}

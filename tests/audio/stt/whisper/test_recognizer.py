@@ -661,7 +661,7 @@ def test_looping_decoder_stops_early(tmp_path: Path) -> None:
 
     async def scene(transcriber: WhisperRecognizer) -> None:
         model = transcriber._model._scheduler.model  # the model itself is asked
-        assert model is not None
+        assert isinstance(model, LoadedWhisper)
         features = model.features(loud(20))
         encoded = model.encode(features, 3000)
         assert len(model.generate(encoded, "en", samples_of_s(1)).text.split()) == 34

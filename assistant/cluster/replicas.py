@@ -1,0 +1,203 @@
+"""The engines that run in replicas of Ray Serve. Each class has one instance in a process of its own.
+
+A replica loads its engine from its own machine's models and runs it once, before it gets requests. The methods are
+coroutines on the replica's event loop; the engines compute in threads. A cancelled request ends its work.
+"""
+
+import asyncio
+import os
+import socket
+import threading
+from collections.abc import AsyncGenerator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from assistant.config.settings import Settings
+from assistant.models.needs import Need, at_hand, is_piper_voice, lacking_model
+from assistant.models.whisper_choice import whisper_choice
+from assistant.setup import build
+from assistant.setup.derived_settings import needs
+from assistant.support.cpu import cores
+from audio.cluster import ReplicaInfo
+from audio.cluster.wire import received_pcm, sent_chunk, sent_decode, sent_info
+from audio.end_of_turn.smart_turn import SmartTurn
+from audio.errors import EngineLoadError
+from audio.stt.whisper.model import Decoded, LoadedWhisper
+from audio.tts import Voice
+from audio.units import Pcm
+
+MAX_BATCH = 8
+"""Silences that Smart Turn judges in one run of its network."""
+
+Work = Callable[[Callable[[], bool]], Decoded | None]
+"""A decode, which polls whether it is still wanted."""
+
+
+class Replica:
+    """Counts the requests of a replica and describes it."""
+
+    def __init__(self, version: str, detail: str) -> None:
+        """Creates it for a loaded engine. `version`: see `ReplicaInfo`; `detail`: one line about the engine."""
+        self._info = ReplicaInfo(version, detail, "cpu", "", False, socket.gethostname(), os.getpid(), 0, 0)
+        self._ongoing = self._served = 0
+
+    async def describe(self) -> dict[str, Any]:
+        """Returns its `ReplicaInfo` as a dictionary."""
+        return sent_info(replace(self._info, ongoing=self._ongoing, served=self._served))
+
+    def _begin(self) -> None:
+        self._ongoing += 1
+
+    def _end(self) -> None:
+        self._ongoing -= 1
+        self._served += 1
+
+
+class WhisperReplica(Replica):
+    """A Whisper model. One decode runs at a time, on the replica's threads."""
+
+    def __init__(self, settings: Settings, version: str) -> None:
+        """Loads the model. Raises EngineLoadError."""
+        chosen = build.whisper_settings(settings, build.place_of(_need(settings, "whisper")))
+        self._model = model = LoadedWhisper(chosen)
+        self._thread = ThreadPoolExecutor(1, "faster-whisper")
+        threads = "1 thread" if chosen.cpu_threads == 1 else f"{chosen.cpu_threads} threads"
+        on = "CUDA" if model.device == "cuda" else f"CPU, {threads}"
+        super().__init__(version, f"faster-whisper {chosen.called}, {model.compute_type} on {on}")
+        self._info = replace(
+            self._info, device=model.device, compute_type=model.compute_type, multilingual=model.multilingual
+        )
+
+    async def decode(self, sound: bytes, language: str | None, retry: bool, with_tokens: bool) -> dict[str, Any] | None:
+        """Returns the result of `LoadedWhisper.decode` as a dictionary; None if the request was cancelled."""
+        pcm = received_pcm(sound)
+
+        def work(wanted: Callable[[], bool]) -> Decoded | None:
+            return self._model.decode(pcm, language, retry=retry, wanted=wanted, with_tokens=with_tokens)
+
+        decoded = await self._run(work)
+        return None if decoded is None else sent_decode(decoded)
+
+    async def first_word(self, sound: bytes, language: str) -> dict[str, Any]:
+        """Returns the result of `LoadedWhisper.first_word` as a dictionary."""
+        pcm = received_pcm(sound)
+        decoded = await self._run(lambda _wanted: self._model.first_word(pcm, language))
+        assert decoded is not None
+        return sent_decode(decoded)
+
+    async def detect_language(self, sound: bytes) -> tuple[str, float]:
+        """Returns the likeliest language of a segment and its probability."""
+        self._begin()
+        try:
+            return await asyncio.get_running_loop().run_in_executor(
+                self._thread, self._model.language_of, received_pcm(sound)
+            )
+        finally:
+            self._end()
+
+    async def _run(self, work: Work) -> Decoded | None:
+        """Runs a decode in the model's thread. A cancelled one that has begun ends at its midpoint."""
+        unwanted = threading.Event()
+        self._begin()
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, work, lambda: not unwanted.is_set())
+        finally:
+            unwanted.set()
+            self._end()
+
+
+class VoiceReplica(Replica):
+    """A voice: Piper if the machine has its voice, else espeak-ng. The engine orders the texts of its requests."""
+
+    def __init__(self, settings: Settings, version: str) -> None:
+        """Chooses the voice. Raises EngineLoadError."""
+        self._voice, self._why = _voice(settings)
+        self._loading = asyncio.Lock()
+        self._is_loaded = False
+        super().__init__(version, self._voice.name)
+
+    async def check_health(self) -> None:
+        """Loads the voice before the first request: Ray waits for the first check of a new replica."""
+        async with self._loading:
+            if not self._is_loaded:
+                await self._voice.load()
+                self._is_loaded = True
+                why = f", {self._why}" if self._why else ""
+                self._info = replace(self._info, detail=f"{self._voice.name} {self._voice.detail}{why}")
+
+    async def describe(self) -> dict[str, Any]:
+        """Returns its `ReplicaInfo` as a dictionary."""
+        await self.check_health()
+        return await super().describe()
+
+    async def speak(self, text: str, speed: float) -> AsyncGenerator[dict[str, Any]]:
+        """Yields the audio of a text; see `Voice.speak`."""
+        await self.check_health()
+        self._begin()
+        try:
+            async with aclosing(self._voice.speak(text, speed)) as chunks:
+                async for chunk in chunks:
+                    yield sent_chunk(chunk)
+        finally:
+            self._end()
+
+
+class TurnEndReplica(Replica):
+    """Smart Turn. What waits is judged in one batch."""
+
+    def __init__(self, settings: Settings, version: str) -> None:
+        """Loads the network and runs it once. Raises EngineLoadError, EngineError."""
+        need = _need(settings, "smart-turn")
+        self._network = SmartTurn(build.place_of(need))
+        batches = self._network.use_batches()
+        self._thread = ThreadPoolExecutor(1, "smart-turn")
+        super().__init__(version, f"{need.name}, {'in batches' if batches else 'one at a time'}")
+
+    async def judge(self, sounds: Sequence[bytes]) -> list[float]:
+        """Returns the probability for each of the sounds."""
+        pcms: list[Pcm] = [received_pcm(sound) for sound in sounds]
+        for _ in pcms:
+            self._begin()
+        try:
+            return await asyncio.get_running_loop().run_in_executor(
+                self._thread, partial(self._network.probabilities, pcms)
+            )
+        finally:
+            for _ in pcms:
+                self._end()
+
+
+def local_settings(settings: Settings) -> Settings:
+    """Returns the settings of the replicas: the same engines on their own machine, and nothing of the rest.
+
+    Sections that may hold addresses and names of the user are left out.
+    """
+    return Settings(
+        assistant=replace(settings.assistant, instructions="", greeting=""),
+        stt=replace(settings.stt, engine="faster-whisper", model=whisper_choice(settings).name),
+        tts=replace(settings.tts, engine="auto"),
+        turn=replace(settings.turn, smart_turn="auto"),
+        cluster=settings.cluster,
+    )
+
+
+def _need(settings: Settings, kind: str) -> Need:
+    found = next((need for need in needs(settings) if need.kind == kind), None)
+    if found is None:
+        raise EngineLoadError(f"no {kind} model is known for {settings.assistant.language}.")
+    return found
+
+
+def _voice(settings: Settings) -> tuple[Voice, str]:
+    """Returns the voice of this machine, not loaded, and why it is not Piper; "" if it is, or is configured."""
+    if settings.tts.voice and not is_piper_voice(settings.tts.voice):
+        return build.espeak(settings), ""
+    need = _need(settings, "piper")
+    place = at_hand(need)
+    if place is None:
+        return build.espeak(settings), f"instead of piper, because {lacking_model(need)}"
+    local = replace(settings, stt=replace(settings.stt, threads=settings.stt.threads or cores().whole))
+    return build.piper(local, place), ""

@@ -1,0 +1,1 @@
+"""The commands `repartee cluster ...`: the head of a cluster on this machine, and the engines on a cluster."""

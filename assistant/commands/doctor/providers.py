@@ -1,0 +1,42 @@
+"""Shows where the models on ONNX Runtime compute: as configured, as available, and as loaded."""
+
+from collections.abc import Mapping
+from typing import cast
+
+from assistant.commands.doctor.process import ProbeResult
+from assistant.commands.doctor.report import CheckResult, Fact
+from assistant.config.settings import Settings
+from audio.execution_provider import PACKAGE, SHOWN, Provider, providers_named
+
+NOT_LOADED = "not loaded"
+
+
+def provider_findings(settings: Settings, conversation: ProbeResult, columns: int) -> list[CheckResult]:
+    """Returns a result for each key that names a provider, from the check that loaded the engines. Pure.
+
+    `columns`: number of columns of the section, which are empty here.
+    """
+    available = [str(name) for name in cast("list[object]", conversation.found.get("available_providers", []))]
+    in_use = cast("Mapping[str, str]", conversation.found.get("providers", {}))
+    keys: tuple[tuple[str, Provider], ...] = (
+        ("tts.provider", settings.tts.provider),
+        ("turn.provider", settings.turn.provider),
+    )
+    return [_finding(key, wanted, in_use.get(key.replace(".", "_"), ""), available, columns) for key, wanted in keys]
+
+
+def _finding(key: str, wanted: Provider, in_use: str, available: list[str], columns: int) -> CheckResult:
+    here = providers_named(available)
+    shown, _, fallback = in_use.partition("; ")
+    names = ", ".join(SHOWN[name] for name in here)
+    text = f"{wanted}: {shown or NOT_LOADED}"
+    text += f"; onnxruntime has {names}" if names else ""
+    cells = ("–",) * columns
+    facts: dict[str, Fact] = {"wanted": wanted, "in_use": shown or None, "available": list(here)}
+    if fallback:
+        remedy = f'install the libraries that {PACKAGE} needs, or set {key} = "cpu"'
+        return CheckResult("warn", key, f"{text}; {fallback}", remedy=remedy, cells=cells, facts=facts)
+    if wanted != "auto" and here and wanted not in here:
+        remedy = f'replace the package onnxruntime by {PACKAGE}, or set {key} = "auto"'
+        return CheckResult("fail", key, text, remedy=remedy, cells=cells, facts=facts)
+    return CheckResult("ok" if shown else "info", key, text, cells=cells, facts=facts)

@@ -1,0 +1,62 @@
+"""Lists where recognizers and voices can compute on this machine, and where they cannot."""
+
+from dataclasses import dataclass
+
+from audio.execution_provider import PACKAGE, SHOWN, ProviderInUse, available_providers
+
+CUDA_TYPES = ("float16", "int8_float16")
+"""Number formats in which Whisper is measured on CUDA."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A device or execution provider.
+
+    Attributes:
+        name: For the setting of a row; "" if there is only this one.
+        overrides: Settings that select it.
+        cpu: Whether it is the CPU.
+    """
+
+    name: str
+    overrides: tuple[str, ...]
+    cpu: bool = False
+
+
+def piper_places(available: tuple[ProviderInUse, ...] | None = None) -> list[Place]:
+    """Returns where Piper can compute. `available`: as in `available_providers`; None: those of this onnxruntime."""
+    found = available_providers() if available is None else available
+    places = []
+    for provider in sorted(found, key=tuple(SHOWN).index):
+        name = SHOWN[provider] if len(found) > 1 else ""
+        chosen = f"tts.provider={provider}"
+        places.append(Place(name, (chosen, "tts.fp16=false"), cpu=provider == "cpu"))
+        if provider == "tensorrt":
+            places.append(Place(f"{name} float16", (chosen, "tts.fp16=true")))
+    return places
+
+
+def piper_absent(available: tuple[ProviderInUse, ...] | None = None) -> tuple[str, str]:
+    """Returns the providers that this onnxruntime lacks, and why, with the remedy; two empty texts if there is none."""
+    found = available_providers() if available is None else available
+    absent = ", ".join(name for provider, name in SHOWN.items() if provider not in found)
+    return (absent, f"not in this onnxruntime: replace it by the package {PACKAGE}") if absent else ("", "")
+
+
+def whisper_places(gpus: int | None = None) -> list[Place]:
+    """Returns where Whisper can compute. `gpus`: number of CUDA devices; None: those of this machine."""
+    if not (_gpus() if gpus is None else gpus):
+        return [Place("", (), cpu=True)]
+    cuda = [Place(f"CUDA {name}", ("stt.device=cuda", f"stt.compute_type={name}")) for name in CUDA_TYPES]
+    return [Place("CPU", ("stt.device=cpu",), cpu=True), *cuda]
+
+
+def whisper_absent(gpus: int | None = None) -> tuple[str, str]:
+    """Returns the device that Whisper lacks here, and why; two empty texts if there is none."""
+    return ("", "") if (_gpus() if gpus is None else gpus) else ("CUDA", "not measured: there is no CUDA device")
+
+
+def _gpus() -> int:
+    import ctranslate2  # noqa: PLC0415 - on use: it takes 52 ms
+
+    return int(ctranslate2.get_cuda_device_count())

@@ -1,0 +1,59 @@
+"""Section of config.toml for speech engines on a Ray cluster; see `assistant/config/settings.py`."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from assistant.config.keys import ConfigSection, KeyInfo
+
+_ADDRESS = r"auto|[A-Za-z0-9._-]+:[0-9]{1,5}|\[[0-9A-Fa-f:]+\]:[0-9]{1,5}"
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSection(ConfigSection):
+    """Speech engines on a Ray cluster, for engines that are set to ray (docs/cluster.md)."""
+
+    address: Annotated[
+        str,
+        KeyInfo(
+            "Head of the Ray cluster, of which this machine must be a node; auto: the cluster of this machine.",
+            pattern=_ADDRESS,
+            form="auto, or host:port as in 127.0.0.1:6379",
+        ),
+    ] = "auto"
+    application: Annotated[
+        str,
+        KeyInfo(
+            "Beginning of the names of the applications in the cluster.",
+            pattern=r"[a-z][a-z0-9-]{0,40}",
+            form="small letters, digits and hyphens",
+        ),
+    ] = "repartee"
+    timeout_s: Annotated[
+        float, KeyInfo("Longest wait for the connection to the cluster.", unit="s", low=1, high=300)
+    ] = 30.0
+    decodes: Annotated[
+        int,
+        KeyInfo("Segments that one gateway has decoded at the same time.", unit="decodes", low=1, high=256),
+    ] = 4
+    min_replicas: Annotated[
+        int, KeyInfo("Replicas of each engine that always run.", unit="replicas", low=1, high=1000)
+    ] = 1
+    max_replicas: Annotated[
+        int,
+        KeyInfo("Replicas of each engine to which the cluster grows under load.", unit="replicas", low=1, high=1000),
+    ] = 4
+    replica_cpus: Annotated[
+        float, KeyInfo("CPU cores that are reserved for one replica.", unit="cores", low=0, high=64)
+    ] = 1.0
+    stt_gpus: Annotated[
+        float, KeyInfo("GPUs that are reserved for one replica of the recognizer.", unit="GPUs", low=0, high=8)
+    ] = 0.0
+    tts_gpus: Annotated[
+        float, KeyInfo("GPUs that are reserved for one replica of the voice.", unit="GPUs", low=0, high=8)
+    ] = 0.0
+
+    def __post_init__(self) -> None:
+        """Raises ValueError with the key and the allowed values."""
+        ConfigSection.__post_init__(self)
+        if self.min_replicas > self.max_replicas:
+            raise ValueError(f"max_replicas must be at least min_replicas, which is {self.min_replicas}")

@@ -1,0 +1,31 @@
+"""Says where the configured engines compute, for ONNX Runtime."""
+
+import os
+from collections.abc import Mapping
+
+from assistant.config.settings import Settings
+from assistant.support.paths import HomeError, data_folder
+from audio.errors import EngineLoadError
+from audio.execution_provider import Provider, ProviderRequest
+
+ENGINE_FOLDER = "tensorrt"
+"""Folder in the program's data folder with the engines that TensorRT has built for this GPU."""
+
+
+def voice_provider(settings: Settings, environ: Mapping[str, str] = os.environ) -> ProviderRequest:
+    """Returns where a Piper voice computes. Raises EngineLoadError if TensorRT's folder is not known."""
+    return _request("tts.provider", settings.tts.provider, environ, fp16=settings.tts.fp16)
+
+
+def turn_provider(settings: Settings, environ: Mapping[str, str] = os.environ) -> ProviderRequest:
+    """Returns where Smart Turn computes. Raises EngineLoadError if TensorRT's folder is not known."""
+    return _request("turn.provider", settings.turn.provider, environ)
+
+
+def _request(key: str, wanted: Provider, environ: Mapping[str, str], *, fp16: bool = False) -> ProviderRequest:
+    if wanted != "tensorrt":
+        return ProviderRequest(key, wanted, fp16)
+    try:
+        return ProviderRequest(key, wanted, fp16, data_folder(environ) / ENGINE_FOLDER)
+    except HomeError as error:
+        raise EngineLoadError(str(error)) from error

@@ -1,0 +1,300 @@
+"""The connection of a process to Ray, by deployment handles of Ray Serve.
+
+Ray is called only in a thread of its own, which runs an event loop: connecting and cancelling can block. It is the only
+module of this package that knows Ray. Ray's types are `Any` here.
+"""
+
+import asyncio
+import atexit
+import logging
+import os
+import socket
+import threading
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from audio.cluster import Service
+from audio.errors import AudioError, EngineError, EngineLoadError, ReplicaLostError
+from audio.extra import installing
+
+T = TypeVar("T")
+
+CLOSE_TIMEOUT_S = 5.0
+PROBE_TIMEOUT_S = 3.0
+"""Longest wait for a TCP connection to the cluster's head, which fails sooner than Ray's own attempt, in seconds."""
+
+MAX_ITEMS = 4096
+"""Items of one stream that wait for their reader: more than any text has."""
+
+NAMESPACE = "repartee"
+
+_ENVIRONMENT = {
+    # Otherwise Ray ends the whole process a minute after the cluster's head has gone (default: 60).
+    "RAY_gcs_rpc_server_reconnect_timeout_s": "31536000",
+    # Sounds are sent with the request: above this size another message through the object store is needed.
+    "RAY_max_direct_call_object_size": "1000000",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_DEDUP_LOGS": "0",
+    "RAY_SERVE_LOG_TO_STDERR": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+}
+"""Ray's variables, unless the user has set them."""
+
+HELP = "run `repartee cluster status`"
+
+
+def prepare_environment() -> None:
+    """Sets Ray's variables that are not set. Call it before Ray is imported."""
+    for name, value in _ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+
+
+def import_ray() -> tuple[Any, Any]:
+    """Returns the modules ray and ray.serve. Raises EngineLoadError without the extra."""
+    prepare_environment()
+    try:
+        import ray  # noqa: PLC0415 - on use: 650 ms
+        from ray import serve  # noqa: PLC0415
+    except ImportError as error:
+        raise EngineLoadError(
+            f"the engine ray needs the package ray[serve], which is not installed: {installing('cluster')}."
+        ) from error
+    for name in ("ray", "ray.serve"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    return ray, serve
+
+
+def deployment_of(service: Service) -> str:
+    """Returns the name of a service's deployment, the only one of its application."""
+    return service
+
+
+def application_of(name: str, service: Service) -> str:
+    """Returns the name of a service's application. `name`: `cluster.application`."""
+    return f"{name}-{service}"
+
+
+class RayConnection:
+    """Implements `ClusterConnection`. There can be one in a process, as Ray connects a process once.
+
+    Attributes:
+        address: As in `cluster.address`.
+    """
+
+    def __init__(self, address: str, application: str, *, timeout_s: float) -> None:
+        """Starts the thread. Connects at the first request.
+
+        Args:
+            address: "auto" for the cluster of this machine, or host:port of its head.
+            application: Prefix of the applications' names.
+            timeout_s: Longest wait for the connection, in seconds.
+        """
+        self.address = address
+        self._application = application
+        self._timeout_s = timeout_s
+        self._ray: Any = None
+        self._serve: Any = None
+        self._handles: dict[Service, Any] = {}
+        self._connected = False
+        self._closed = False
+        self._loop = asyncio.new_event_loop()
+        self._connecting = asyncio.Lock()
+        threading.Thread(target=self._run, name="ray", daemon=True).start()
+
+    # ClusterConnection
+
+    def request(self, service: Service, method: str, *arguments: object) -> Future[Any]:
+        """See `ClusterConnection`."""
+        return self._submit(self._request(service, method, arguments))
+
+    async def stream(self, service: Service, method: str, *arguments: object) -> AsyncGenerator[Any]:
+        """See `ClusterConnection`."""
+        loop = asyncio.get_running_loop()
+        items: asyncio.Queue[tuple[Any, bool]] = asyncio.Queue(MAX_ITEMS)  # the last one has True
+
+        def put(item: object, is_last: bool = False) -> None:
+            with suppress(asyncio.QueueFull):
+                items.put_nowait((item, is_last))
+
+        def tell(item: object, is_last: bool = False) -> None:
+            with suppress(RuntimeError):  # the loop was closed meanwhile
+                loop.call_soon_threadsafe(put, item, is_last)
+
+        pump = self._submit(self._pump(service, method, arguments, tell))
+        pump.add_done_callback(lambda ended: tell(None if ended.cancelled() else ended.exception(), is_last=True))
+        try:
+            while True:
+                item, is_last = await items.get()
+                if not is_last:
+                    yield item
+                elif item is None:
+                    return
+                else:
+                    raise item
+        finally:
+            pump.cancel()
+
+    def reset(self) -> None:
+        """See `ClusterConnection`."""
+        self._loop.call_soon_threadsafe(self._forget)
+
+    async def aclose(self) -> None:
+        """Disconnects the process from Ray and ends the thread. Idempotent."""
+        if self._closed:
+            return
+        self._closed = True
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_TIMEOUT_S):
+                await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._disconnect(), self._loop))
+        self._loop.call_soon_threadsafe(self._loop.stop)
+
+    async def all_replicas(self, service: Service, method: str, timeout_s: float) -> list[Any]:
+        """Returns the answers of all replicas of a service. Raises EngineError."""
+        return await asyncio.wrap_future(self._submit(self._broadcast(service, method, timeout_s)))
+
+    async def call(self, work: Callable[[Any], T]) -> T:
+        """Runs `work`, which blocks, with the module ray.serve in a thread. Raises EngineLoadError."""
+        return await asyncio.wrap_future(self._submit(self._call(work)))
+
+    # In the thread
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_forever()
+        finally:
+            self._loop.close()
+
+    def _submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        if self._closed:
+            work.close()
+            raise EngineError("the connection to the cluster is closed")
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    async def _request(self, service: Service, method: str, arguments: tuple[object, ...]) -> Any:
+        with_handle = await self._handle(service)
+        try:
+            response = getattr(with_handle, method).remote(*arguments)
+            try:
+                return await response
+            except asyncio.CancelledError:
+                response.cancel()
+                raise
+        except Exception as error:
+            raise self._translated(service, error) from error
+
+    async def _pump(
+        self, service: Service, method: str, arguments: tuple[object, ...], tell: Callable[[object], None]
+    ) -> None:
+        handle = (await self._handle(service)).options(stream=True)
+        try:
+            response = getattr(handle, method).remote(*arguments)
+            try:
+                async for item in response:
+                    tell(item)
+            except asyncio.CancelledError:
+                response.cancel()
+                raise
+        except Exception as error:
+            raise self._translated(service, error) from error
+
+    async def _broadcast(self, service: Service, method: str, timeout_s: float) -> list[Any]:
+        handle = await self._handle(service)
+        try:
+            return list(await handle.broadcast(method).results_async(timeout_s=timeout_s))
+        except Exception as error:
+            raise self._translated(service, error) from error
+
+    async def _call(self, work: Callable[[Any], T]) -> T:
+        await self._connect()
+        return await asyncio.to_thread(work, self._serve)
+
+    async def _handle(self, service: Service) -> Any:
+        if not self._connected:
+            await self._connect()
+        if service not in self._handles:
+            name = application_of(self._application, service)
+            try:
+                self._handles[service] = await asyncio.to_thread(
+                    self._serve.get_deployment_handle, deployment_of(service), app_name=name
+                )
+            except Exception as error:
+                raise EngineLoadError(
+                    f"the cluster at {self.address} has no application {name}: run `repartee cluster deploy`."
+                ) from error
+        return self._handles[service]
+
+    async def _connect(self) -> None:
+        async with self._connecting:
+            if self._connected:
+                return
+            try:
+                async with asyncio.timeout(self._timeout_s):
+                    await asyncio.to_thread(self._connect_now)
+            except TimeoutError as error:
+                raise EngineLoadError(f"{self._unreachable} within {self._timeout_s:g} s.") from error
+            except EngineLoadError:
+                raise
+            except Exception as error:
+                why = type(error).__name__
+                raise EngineLoadError(
+                    f"{self._unreachable} ({why}): start it with `repartee cluster start`."
+                ) from error
+            self._connected = True
+
+    @property
+    def _unreachable(self) -> str:
+        return f"the Ray cluster at cluster.address = {self.address} cannot be reached"
+
+    def _connect_now(self) -> None:
+        host, _, port = self.address.rpartition(":")
+        if host:
+            with socket.create_connection((host, int(port)), PROBE_TIMEOUT_S):
+                pass
+        self._ray, self._serve = import_ray()
+        if self._ray.is_initialized():
+            self._ray.shutdown()  # of a cluster that has gone
+        self._ray.init(
+            self.address,
+            namespace=NAMESPACE,
+            log_to_driver=False,
+            configure_logging=False,
+            logging_level=logging.ERROR,
+        )
+        # It would wait for a head that has gone: the process could not end. `aclose` does the same with a time limit.
+        atexit.unregister(self._ray._private.worker.shutdown)
+
+    def _forget(self) -> None:
+        self._connected = False
+        self._handles.clear()
+
+    async def _disconnect(self) -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        if self._connected:
+            handles = tuple(self._handles.values())
+            self._forget()
+            for handle in handles:  # their threads would otherwise use Ray after its end
+                await handle.shutdown_async()
+            await asyncio.to_thread(self._ray.shutdown)
+
+    def _translated(self, service: Service, error: Exception) -> AudioError:
+        """Returns an error of Ray, or of an engine in a replica, as one of this package. Texts hold no words."""
+        from ray import exceptions, serve  # noqa: PLC0415 - it is imported already
+
+        if isinstance(error, exceptions.RayTaskError):
+            cause = getattr(error, "cause", None)
+            if isinstance(cause, AudioError):
+                return EngineError(str(cause))
+            return EngineError(f"{service} failed on the cluster ({type(cause or error).__name__})")
+        if isinstance(error, AudioError):
+            return error
+        if isinstance(error, exceptions.RayActorError | exceptions.WorkerCrashedError | exceptions.ObjectLostError):
+            return ReplicaLostError(f"a replica of {service} ended while it worked")
+        if isinstance(error, serve.exceptions.BackPressureError):
+            return EngineError(f"the replicas of {service} have too many requests: allow more in cluster.max_replicas")
+        return EngineError(f"the cluster failed for {service} ({type(error).__name__}): {HELP}")

@@ -1,0 +1,89 @@
+"""Converts results between a replica and a gateway: dictionaries of plain values.
+
+They are not pickled objects, so that a gateway and a replica of different versions understand each other during an
+update: unknown keys are ignored, and missing ones have defaults.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from typing import Any
+
+import numpy as np
+
+from audio.cluster import ReplicaInfo
+from audio.stt import FirstWord, Punctuation, TokenProbability
+from audio.stt.whisper.model import Decoded
+from audio.tts import Chunk, WordMark
+from audio.units import Pcm, ReplySamples
+
+Wire = Mapping[str, Any]
+
+
+def sent_pcm(pcm: Pcm) -> bytes:
+    """Returns the samples as little-endian int16."""
+    return pcm.astype("<i2", copy=False).tobytes()
+
+
+def received_pcm(sound: bytes) -> Pcm:
+    """Returns the samples that `sent_pcm` has converted. They cannot be modified."""
+    return np.frombuffer(sound, "<i2").astype(np.int16, copy=False)
+
+
+def sent_decode(decoded: Decoded) -> dict[str, Any]:
+    """Returns the result of a decode without the encoder's output: only whether there is one."""
+    punctuation, word = decoded.punctuation, decoded.first_word
+    return {
+        "text": decoded.text,
+        "failed_check": decoded.failed_check,
+        "language": decoded.language,
+        "language_sure": decoded.language_sure,
+        "punctuation": None if punctuation is None else (punctuation.sentence_end, punctuation.continuation),
+        "was_aborted": decoded.was_aborted,
+        "other_language": decoded.other_language,
+        "first_word": None if word is None else word.beginnings,
+        "tokens": [(token.text, token.log_probability) for token in decoded.tokens],
+        "may_check_language": decoded.encoded is not None,
+    }
+
+
+def received_decode(wire: Wire, pcm: Pcm) -> Decoded:
+    """Returns the result of a decode of `pcm`."""
+    punctuation, word = wire.get("punctuation"), wire.get("first_word")
+    return Decoded(
+        wire["text"],
+        wire["failed_check"],
+        wire["language"],
+        wire["language_sure"],
+        None if punctuation is None else Punctuation(*punctuation),
+        wire.get("was_aborted", False),
+        wire.get("other_language", ""),
+        None if word is None else FirstWord(tuple((text, probability) for text, probability in word)),
+        tuple(TokenProbability(*token) for token in wire.get("tokens", ())),
+        pcm if wire.get("may_check_language") else None,
+    )
+
+
+def sent_chunk(chunk: Chunk) -> dict[str, Any]:
+    """Returns an audio chunk as a dictionary."""
+    marks = [(mark.text_start, mark.text_end, mark.start, mark.end, mark.estimated) for mark in chunk.marks]
+    return {"pcm": sent_pcm(chunk.pcm), "marks": marks}
+
+
+def received_chunk(wire: Wire) -> Chunk:
+    """Returns the audio chunk of a dictionary."""
+    marks = (
+        WordMark(text_start, text_end, ReplySamples(start), ReplySamples(end), estimated)
+        for text_start, text_end, start, end, estimated in wire["marks"]
+    )
+    return Chunk(received_pcm(wire["pcm"]), tuple(marks))
+
+
+def sent_info(info: ReplicaInfo) -> dict[str, Any]:
+    """Returns the state of a replica as a dictionary."""
+    return asdict(info)
+
+
+def received_info(wire: Wire) -> ReplicaInfo:
+    """Returns the state of a replica. Raises TypeError if a field is missing."""
+    known = {field.name for field in fields(ReplicaInfo)}
+    return ReplicaInfo(**{key: value for key, value in wire.items() if key in known})

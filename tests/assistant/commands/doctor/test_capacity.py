@@ -1,0 +1,109 @@
+"""The doctor's section about the number of conversations."""
+
+import asyncio
+
+import pytest
+
+from assistant.commands.doctor.capacity import (
+    capacity_section,
+    conversations_finding,
+    descriptors_finding,
+    running_finding,
+    running_metrics,
+)
+from assistant.config.server_settings import ServerSection
+
+METRICS = (
+    "# HELP repartee_sessions Sessions that are open.\n"
+    "repartee_sessions 3.0\n"
+    "repartee_resident_memory_bytes 4.12e+08\n"
+    "repartee_conversation_memory_bytes 5.9e+06\n"
+    'repartee_load_seconds{of="response_latency_p95"} 0.512\n'
+    'repartee_load_seconds{of="loop_lag_p99"} 0.0042\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("section", "text"),
+    [
+        (ServerSection(), "up to 8, fewer while the measured load is above its limits"),
+        (ServerSection(max_sessions=40, admission="fixed"), "up to 40, whatever the load"),
+    ],
+    ids=["measured", "fixed"],
+)
+def test_limits_of_conversations_are_named(section: ServerSection, text: str) -> None:
+    assert conversations_finding(section).text == text
+
+
+def test_too_few_descriptors_are_a_warning_with_a_remedy() -> None:
+    section = ServerSection(max_sessions=100)
+    few, enough, unknown = (descriptors_finding(section, limit) for limit in (1024, 4096, None))
+    assert (few.level, enough.level, unknown.level) == ("warn", "ok", "info")
+    assert "100 conversations need about 1300" in few.text
+    assert "LimitNOFILE=" in few.remedy
+
+
+def test_figures_of_a_running_server_are_shown() -> None:
+    finding = running_finding(ServerSection(), METRICS)
+    assert finding.text == (
+        "127.0.0.1:8765: 3 conversations, 412 MB, 5.9 MB for each conversation, response latency p95 512 ms, "
+        "event loop lag p99 4.2 ms"
+    )
+    assert finding.facts["sessions"] == 3.0
+
+
+@pytest.mark.parametrize(
+    ("metrics", "text"),
+    [
+        (None, "none at 127.0.0.1:8765"),
+        (401, "answers 401"),
+        ("up 1\n", "is no server of Repartee"),
+        ("repartee_sessions 0.0\n", "0 conversations, memory unknown"),
+    ],
+    ids=["none", "token", "other program", "no figures"],
+)
+def test_missing_figures_are_explained(metrics: str | int | None, text: str) -> None:
+    assert text in running_finding(ServerSection(), metrics).text
+
+
+async def _answering(reply: bytes) -> asyncio.Server:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(reply)
+        await writer.drain()
+        writer.close()
+
+    return await asyncio.start_server(answer, "127.0.0.1", 0)
+
+
+@pytest.mark.parametrize(
+    ("reply", "found"),
+    [
+        (b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n" + METRICS.encode(), METRICS),
+        (b"HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\n\r\n", 401),
+        (b"SSH-2.0-OpenSSH\r\n", None),
+    ],
+    ids=["metrics", "token", "other program"],
+)
+def test_metrics_are_read_from_a_server_on_loopback(
+    reply: bytes, found: str | int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("assistant.commands.doctor.capacity.ANSWERS_WITHIN_S", 60.0)
+
+    async def main() -> str | int | None:
+        async with await _answering(reply) as server:
+            port = server.sockets[0].getsockname()[1]
+            return await running_metrics(ServerSection(port=port))
+
+    assert asyncio.run(main()) == found
+
+
+@pytest.mark.parametrize(
+    "section",
+    [ServerSection(host="192.0.2.1"), ServerSection(port=0), ServerSection(tls_self_signed=True)],
+    ids=["other machine", "any port", "TLS"],
+)
+def test_server_that_cannot_be_asked_is_not_asked(section: ServerSection) -> None:
+    assert asyncio.run(running_metrics(section)) is None
+    names = [finding.name for finding in asyncio.run(capacity_section(section)).findings]
+    assert names == ["at the same time", "file descriptors", "running server"]

@@ -1,0 +1,45 @@
+"""Results that show where models on ONNX Runtime compute. No engine runs here."""
+
+import pytest
+
+from assistant.commands.doctor.process import ProbeResult
+from assistant.commands.doctor.providers import provider_findings
+from assistant.commands.doctor.report import CheckResult
+from assistant.config.loading import load_settings
+
+CPU_BUILD = ["AzureExecutionProvider", "CPUExecutionProvider"]
+GPU_BUILD = ["TensorrtExecutionProvider", "CUDAExecutionProvider", "CPUExecutionProvider"]
+
+
+def findings(overrides: list[str], **found: object) -> list[CheckResult]:
+    return provider_findings(load_settings(None, {}, overrides).settings, ProbeResult(found), 4)
+
+
+def test_providers_in_use_are_shown() -> None:
+    tts, turn = findings([], available_providers=CPU_BUILD, providers={"tts_provider": "CPU", "turn_provider": "CPU"})
+    assert (tts.level, tts.text) == ("ok", "auto: CPU; onnxruntime has CPU")
+    assert (turn.name, turn.level, len(turn.cells)) == ("turn.provider", "ok", 4)
+
+
+def test_fallback_is_a_warning() -> None:
+    tts, turn = findings(
+        [],
+        available_providers=GPU_BUILD,
+        providers={"tts_provider": "CPU; on the CPU, because no GPU", "turn_provider": "CUDA"},
+    )
+    assert (tts.level, turn.level) == ("warn", "ok")
+    assert tts.text == "auto: CPU; onnxruntime has TensorRT, CUDA, CPU; on the CPU, because no GPU"
+    assert "onnxruntime-gpu" in tts.remedy
+
+
+@pytest.mark.parametrize("wanted", ["cuda", "tensorrt"])
+def test_missing_provider_is_a_failure_with_the_package(wanted: str) -> None:
+    _, turn = findings([f"turn.provider={wanted}"], available_providers=CPU_BUILD, providers={})
+    assert turn.level == "fail"
+    assert "onnxruntime-gpu" in turn.remedy
+    assert turn.facts["available"] == ["cpu"]
+
+
+def test_unchecked_engines_have_no_verdict() -> None:
+    tts, _ = findings(["tts.provider=cuda"])
+    assert (tts.level, tts.text) == ("info", "cuda: not loaded")

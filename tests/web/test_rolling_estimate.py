@@ -1,0 +1,50 @@
+"""Percentiles of recent samples."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from web.rolling_estimate import MAX_SAMPLES, RollingEstimate
+
+
+def test_estimate_without_samples_is_unknown() -> None:
+    estimate = RollingEstimate(60.0, 20.0)
+    assert (estimate.quantile(0.95, 0.0), estimate.count(0.0)) == (None, 0)
+
+
+def test_samples_outside_the_window_are_ignored() -> None:
+    estimate = RollingEstimate(60.0, 20.0)
+    estimate.add(9.0, 0.0)
+    estimate.add(1.0, 30.0)
+    assert (estimate.quantile(0.95, 59.0), estimate.count(59.0)) == (9.0, 2)
+    assert (estimate.quantile(0.95, 61.0), estimate.count(61.0)) == (1.0, 1)
+    estimate.clear()
+    assert estimate.quantile(0.95, 61.0) is None
+
+
+def test_newer_samples_count_more() -> None:
+    estimate = RollingEstimate(60.0, 20.0)
+    for _ in range(3):
+        estimate.add(9.0, 0.0)
+    estimate.add(1.0, 40.0)
+    assert estimate.quantile(0.5, 40.0) == 1.0
+    assert estimate.quantile(0.8, 40.0) == 9.0
+
+
+def test_number_of_samples_is_bounded() -> None:
+    estimate = RollingEstimate(60.0, 20.0)
+    for number in range(3 * MAX_SAMPLES):
+        estimate.add(float(number), 1.0)
+    assert estimate.count(1.0) == MAX_SAMPLES
+    assert estimate.quantile(0.0, 1.0) == 2.0 * MAX_SAMPLES
+
+
+@given(st.lists(st.tuples(st.floats(0, 60), st.floats(0, 9)), min_size=1, max_size=50), st.floats(0, 1))
+def test_quantile_is_one_of_the_samples_and_reading_changes_nothing(
+    samples: list[tuple[float, float]], share: float
+) -> None:
+    estimate = RollingEstimate(60.0, 20.0)
+    for at_s, value in sorted(samples):
+        estimate.add(value, at_s)
+    first = estimate.quantile(share, 60.0)
+    assert first in [value for _, value in samples]
+    assert estimate.quantile(share, 60.0) == first

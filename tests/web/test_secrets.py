@@ -1,0 +1,81 @@
+"""Keys of services and of the server reach no client, trace, metric or log line, also if a service repeats them."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+import httpx
+import pytest
+from llm_server import serving
+from session_server import SpokenEngineLoader, connected_client, session_server, settings_for
+
+from web.server_log import LogFormatter
+
+API_KEY = "sk-canary-of-the-service"
+QUERY_KEY = "canary-in-the-query"
+TOKEN = "canary-token-of-the-server"
+CACHE_PASSWORD = "canary-of-the-cache"
+SECRETS = (API_KEY, QUERY_KEY, TOKEN, CACHE_PASSWORD)
+
+
+def found_in(text: str) -> list[str]:
+    return [one for one in SECRETS if one in text]
+
+
+def loader(folder: Path, url: str) -> SpokenEngineLoader:
+    endpoint = (
+        f'{{name = "near", kind = "openai", url = "{url}?key={QUERY_KEY}", model = "m", api_key_env = "NEAR_KEY"}}'
+    )
+    settings = settings_for(
+        folder,
+        "tts.engine=espeak-ng",
+        f"llm.endpoints=[{endpoint}]",
+        "cache.enabled=true",
+        "cache.store=redis",
+        f"cache.redis_url=redis://user:{CACHE_PASSWORD}@127.0.0.1:9/0?password={CACHE_PASSWORD}",
+    )
+    return SpokenEngineLoader(settings, {"NEAR_KEY": API_KEY, "REPARTEE_TOKEN": TOKEN})
+
+
+def hostile(status: int) -> tuple[bytes, ...]:
+    """Returns an answer that repeats what the service was sent."""
+    message = f"Incorrect API key provided: {API_KEY}; see /v1?key={QUERY_KEY}"
+    body = json.dumps({"error": {"message": message, "type": "invalid_request_error", "code": "x"}}).encode()
+    location = f"location: http://127.0.0.1:9/?key={QUERY_KEY}\r\n"
+    return (f"HTTP/1.1 {status} X\r\n{location}content-length: {len(body)}\r\n\r\n".encode() + body,)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("status", [302, 400, 401, 500])
+def test_secrets_reach_no_output(status: int, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+
+    async def main() -> Sequence[str]:
+        async with serving(hostile(status)) as llm, session_server(loader(tmp_path, llm.url), TOKEN) as server:
+            header = {"Authorization": f"Bearer {TOKEN}"}
+            async with connected_client(server, header) as caller:
+                await caller.send("session.update", session={"type": "realtime", "repartee": {"events": True}})
+                await caller.request_reply("explain photosynthesis to me please")
+                await caller.until("repartee.trace")
+                (done,) = caller.events_of("response.done")
+                assert done["response"]["status"] == "failed"
+                events = json.dumps(caller.events)
+            async with httpx.AsyncClient(trust_env=False, headers=header) as client:
+                metrics = await client.get(f"http://127.0.0.1:{server.port}/metrics", timeout=20)
+                ready = await client.get(f"http://127.0.0.1:{server.port}/readyz", timeout=20)
+            return events, metrics.text, ready.text
+
+    told = asyncio.run(main())
+    assert "repartee_turns_total" in told[1]
+    traces = "".join(file.read_text() for file in tmp_path.rglob("*.jsonl"))
+    assert '"outcome"' in traces
+    line = LogFormatter("%(message)s")
+    logged = "\n".join(
+        line.format(record)
+        for record in caplog.records
+        if not record.name.startswith(("httpx", "httpcore", "websockets.client"))  # of this test's clients
+    )
+    assert "near" in logged
+    assert [found_in(text) for text in (*told, traces, logged)] == [[]] * 5
