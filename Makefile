@@ -5,7 +5,7 @@ LLM ?=
 BIN := .venv/bin
 export PYTHON LLM
 
-.PHONY: help setup setup-dev run test check quick search bench lock clean
+.PHONY: help setup setup-dev run test check quick search bench audit lock clean
 
 help:
 	@echo "make run      the demo: a recorded conversation, answered, every millisecond accounted for"
@@ -16,6 +16,7 @@ help:
 	@echo "make bench    the measurements behind the README's figures"
 	@echo "make setup    what the others do first: .venv from the pinned lock (make setup PYTHON=python3.12 for another;"
 	@echo "              LLM=no: without a language model)"
+	@echo "make audit    the locked packages against known vulnerabilities (AUDIT='--data all.zip': without the network)"
 	@echo "make lock     renew the locks from pyproject.toml (needs uv)"
 	@echo "make clean    remove .venv and caches"
 
@@ -78,6 +79,12 @@ OPTIONS_turn_taking := $(if $(FIELD),--field $(FIELD) $(NATURAL) $(OVERLAPS) --d
 
 bench: setup-dev
 	@set -e; $(foreach name,$(BENCHES),echo "== bench.$(name)"; $(BIN)/python -m bench.$(name) $(OPTIONS_$(name));)
+
+# Sends names and versions of packages to the service of the OSV database. Without its data it says so.
+AUDIT :=
+
+audit: setup-dev
+	@$(BIN)/python deploy/audit.py $(AUDIT)
 
 # Keeps the pins that still fit; `make lock UPGRADE=--upgrade` takes the newest. For all systems at once, and without
 # a word of which index they came from. What is tested is what runs: the development lock decides.

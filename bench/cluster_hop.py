@@ -51,7 +51,7 @@ class Row:
     def text(self) -> str:
         """Returns the row of the table."""
         added = np.subtract(self.cluster_ms, self.direct_ms)
-        cells = [_p(self.direct_ms), _p(self.cluster_ms), _p(added)]
+        cells = [_p(self.direct_ms), _p(self.cluster_ms), _p(added.tolist())]
         return f"| {self.name} | {' | '.join(cells)} |"
 
 

@@ -5,7 +5,7 @@ from math import ceil
 from typing import Literal
 
 from bench.scale_inputs import Inputs
-from bench.scale_limits import machine_conversations
+from bench.scale_limits import machine_conversations, redis_writes
 
 EngineChoice = Literal["cpu", "cpu with Piper", "gpu"]
 LlmChoice = Literal["service", "own"]
@@ -88,8 +88,8 @@ def capacity(given: Inputs, conversations: int, *, webrtc: bool = False) -> Capa
     prompts = requests * given.prompt_tokens
     tokens = Tokens(prompts * (1 - given.cached_share), prompts * given.cached_share, requests * given.answer_tokens)
     gpu_s = given.user_s * given.decode_factor / given.stt_gpu + given.reply_s / given.tts_gpu
-    commands = conversations * given.turns * given.redis_turn_ops / 60
-    nodes = max(commands / (given.load * given.redis_ops), conversations * given.redis_kb / 1e6 / given.redis_gb)
+    writes = conversations * redis_writes(given) / 60
+    nodes = max(writes / (given.load * given.redis_ops), conversations * given.redis_kb / 1e6 / given.redis_gb)
     llm = (tokens.answers / given.llm_tokens_s + tokens.new / given.llm_prefill_s) / 60 / given.gpu_load
     hour = conversations * 3600 / 1e6
     machine_s = 60 * given.load * given.machine_vcpus

@@ -59,8 +59,11 @@ class Inputs:
         float, About("turns in a minute", "turns", "measured", "32 turns in 4.2 minutes of the same run")
     ] = 7.6
     memory_mb: Annotated[
-        float, About("memory of a conversation in its gateway", "MB", "assumption", "not measured yet")
-    ] = 4.0
+        float,
+        About(
+            "memory of a conversation in its gateway", "MB", "measured", "eight at once, `python -m bench.load --brief`"
+        ),
+    ] = 4.4
     user_s: Annotated[float, About("speech of the user in a minute", "s", "assumption", "a dialog with pauses")] = 20.0
     reply_s: Annotated[float, About("speech of the assistant in a minute", "s", "assumption", "the same")] = 25.0
     microphone_kb_s: Annotated[
@@ -149,11 +152,14 @@ class Inputs:
         float, About("connections that a firewall tracks", "", "limit", "Linux: `nf_conntrack_max` from 8 GB on")
     ] = 262144.0
     redis_ops: Annotated[
-        float, About("commands of one Redis in a second", "", "assumption", "its own benchmark, without pipelining")
-    ] = 100000.0
+        float, About("scripts of one Redis in a second", "", "assumption", "half of the commands of its own benchmark")
+    ] = 50000.0
     redis_turn_ops: Annotated[
-        float, About("commands of a turn: history, resume token, rate limit, cache", "", "assumption", "one each")
-    ] = 4.0
+        float, About("writes of a turn", "", "limit", "the conversation, once ([gateways](../gateways.md))")
+    ] = 1.0
+    redis_minute_ops: Annotated[
+        float, About("renewals of a conversation in a minute", "", "limit", "every 5 s ([gateways](../gateways.md))")
+    ] = 12.0
     redis_gb: Annotated[float, About("memory of a Redis node (cache.r7g.large)", "GB", "limit", "AWS")] = 13.0
     redis_kb: Annotated[
         float, About("state of a conversation that can be resumed", "kB", "assumption", "its history and settings")

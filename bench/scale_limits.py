@@ -37,13 +37,18 @@ def turn_tokens(given: Inputs) -> float:
     return given.attempts * (given.prompt_tokens + given.answer_tokens)
 
 
+def redis_writes(given: Inputs) -> float:
+    """Returns the writes of a conversation to Redis in a minute."""
+    return given.turns * given.redis_turn_ops + given.redis_minute_ops
+
+
 def limits(given: Inputs) -> list[Limit]:
     """Returns all limits, the first to break first."""
     alone_s = given.loop_s + given.threads_s + given.engines_s
     gateway, machine = gateway_conversations(given), machine_conversations(given)
     gpu_s = given.user_s * given.decode_factor / given.stt_gpu + given.reply_s / given.tts_gpu
     gpu = 60 * given.gpu_load / gpu_s
-    redis = min(60 * given.redis_ops / (given.turns * given.redis_turn_ops), 1e6 * given.redis_gb / given.redis_kb)
+    redis = min(60 * given.redis_ops / redis_writes(given), 1e6 * given.redis_gb / given.redis_kb)
     tokens = given.turns * turn_tokens(given)
     down_kb_s = given.reply_kb_s * given.reply_s / 60
     balanced = given.balancer_targets * given.zones * machine

@@ -82,13 +82,17 @@ def summary(given: Inputs) -> str:
     }
     dearest = sorted(named, key=lambda name: -named[name])
     first = limits(given)[0]
-    way = ", ".join(f"{name} {100 * named[name] / parts.total:.0f} %" for name in dearest)
+    shares = ", ".join(f"{name} {100 * named[name] / parts.total:.0f} %" for name in dearest)
+    cheapest = min(
+        cost(given, capacity(given, last, webrtc=webrtc), engines, llm).total for engines, llm, webrtc, _ in CHOICES
+    )
     return (
         f"- **The first limit** is {first.name}: {_number(first.conversations)} conversations.\n"
-        f"- **Cost** of one conversation for an hour at {_number(last)}: ${parts.total / last:.3f}; of it {way}.\n"
+        f"- **Cost** of one conversation for an hour at {_number(last)}: ${parts.total / last:.3f}; of it {shares}.\n"
         f"- **{_number(last)} conversations** need {_number(needed.gateways)} gateway machines, "
         f"{_number(needed.gpu_engines)} GPUs or {_number(needed.cpu_engines)} machines with CPUs for speech, and "
-        f"{_number(needed.up_gb_s + needed.down_gb_s)} Gb/s."
+        f"{_number(needed.up_gb_s + needed.down_gb_s)} Gb/s. That costs "
+        f"${_number(parts.total)} an hour; the cheapest way below, ${_number(cheapest)}."
     )
 
 

@@ -173,7 +173,7 @@ class FaultyVoice(ScriptedVoice):
             self.failing_loads -= 1
             raise EngineLoadError("its voice file has gone")
 
-    async def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[Chunk]:
+    async def speak(self, text: str, speed: float = 1.0, ahead_s: float = 0.0) -> AsyncGenerator[Chunk]:
         fault, number = self.fault, len(self.speeds)
         if fault is not None:
             self.met(fault)
@@ -183,7 +183,7 @@ class FaultyVoice(ScriptedVoice):
                 return
             if number % 2:
                 await self._break(fault)
-            async for chunk in ScriptedVoice.speak(self, text, speed):
+            async for chunk in ScriptedVoice.speak(self, text, speed, ahead_s):
                 if fault == "is slow":
                     await asyncio.sleep(0.25)
                 yield chunk

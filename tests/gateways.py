@@ -19,9 +19,21 @@ SECRET = "a-secret-of-all-gateways"
 TRACED = {"type": "realtime", "repartee": {"events": True}}
 
 
-def handovers(url: str, metrics: Metrics | None = None, *, version: int = VERSION, keep_s: float = 60) -> Handovers:
+PATIENT_S = 20.0
+"""Time limit of a call to Redis in most tests: a busy machine is no failure."""
+
+
+def handovers(
+    url: str,
+    metrics: Metrics | None = None,
+    *,
+    version: int = VERSION,
+    keep_s: float = 60,
+    timeout_s: float = PATIENT_S,
+) -> Handovers:
     """Returns the hand-over of one gateway."""
-    return Handovers(HandoverStore(url, None, keep_s=keep_s), Seal(SECRET), metrics or Metrics(), version=version)
+    store = HandoverStore(url, None, keep_s=keep_s, timeout_s=timeout_s)
+    return Handovers(store, Seal(SECRET), metrics or Metrics(), version=version)
 
 
 def loader(folder: Path, *assignments: str) -> ScriptedEngineLoader:
@@ -30,13 +42,22 @@ def loader(folder: Path, *assignments: str) -> ScriptedEngineLoader:
 
 
 @asynccontextmanager
-async def gateway(engines: ScriptedEngineLoader, url: str, *, behind: str = "") -> AsyncGenerator[SessionServer]:
-    """Runs one gateway; `behind`: the host name of the proxy in front of it, whose clients need the token."""
+async def gateway(
+    engines: ScriptedEngineLoader, url: str, *, behind: str = "", timeout_s: float = PATIENT_S
+) -> AsyncGenerator[SessionServer]:
+    """Runs one gateway.
+
+    Args:
+        engines: Its engines.
+        url: Address of Redis.
+        behind: The host name of the proxy in front of it, whose clients need the token; "": there is none.
+        timeout_s: Time limit of its calls to Redis.
+    """
     async with session_server(
         engines,
         SECRET if behind else None,
         [behind] if behind else [],
-        make_handovers=lambda metrics: handovers(url, metrics),
+        make_handovers=lambda metrics: handovers(url, metrics, timeout_s=timeout_s),
     ) as server:
         yield server
 

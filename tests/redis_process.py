@@ -2,6 +2,7 @@
 
 import shutil
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Generator
@@ -53,18 +54,24 @@ def running_redis(folder: Path, *options: str) -> Generator[RedisProcess]:
     program = shutil.which("redis-server")
     if program is None:
         pytest.skip("redis-server is not installed")
-    socket = folder / "redis.sock"
-    given = ["--port", "0", "--unixsocket", str(socket), "--save", "", "--appendonly", "no", "--dir", str(folder)]
+    address = folder / "redis.sock"
+    given = ["--port", "0", "--unixsocket", str(address), "--save", "", "--appendonly", "no", "--dir", str(folder)]
     process = subprocess.Popen([program, *given, *options], stdout=subprocess.DEVNULL)
     try:
         deadline_s = time.monotonic() + STARTS_WITHIN_S
-        while not socket.exists():
+        while not _accepts(address):
             assert process.poll() is None
             assert time.monotonic() < deadline_s
             time.sleep(0.02)
-        yield RedisProcess(f"unix://{socket}", process)
+        yield RedisProcess(f"unix://{address}", process)
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGCONT)
         process.terminate()
         process.wait(10)
+
+
+def _accepts(address: Path) -> bool:
+    """Returns whether a connection succeeds: the socket file exists a moment before."""
+    with socket.socket(socket.AF_UNIX) as one:
+        return one.connect_ex(str(address)) == 0

@@ -342,6 +342,7 @@ class ScriptedVoice:
     detail: str = ""
     spoken: list[str] = field(default_factory=list)
     speeds: list[float] = field(default_factory=list)
+    aheads_s: list[float] = field(default_factory=list)
     loads: int = 0
 
     async def load(self) -> None:
@@ -352,8 +353,9 @@ class ScriptedVoice:
     async def aclose(self) -> None:
         pass
 
-    async def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[Chunk]:
+    async def speak(self, text: str, speed: float = 1.0, ahead_s: float = 0.0) -> AsyncGenerator[Chunk]:
         self.speeds.append(speed)
+        self.aheads_s.append(ahead_s)
         await asyncio.sleep(self.first_chunk_ms / 1000)
         if self.fails:
             raise TtsError("the voice has died")

@@ -15,7 +15,7 @@ class AdmissionSettings:
             ends at a response latency of 800 ms; a silence timeout of 300 ms and a first token after 100 ms leave 400.
         loop_lag_s: Lag of the event loop, p99. A client's jitter buffer covers 60 ms.
         queue_wait_s: Time that jobs wait for an engine, p95: three quarters of `engine_latency_s`.
-        min_turns: Turns from which latencies decide. A p95 of fewer is their slowest turn.
+        min_turns: Turns from which latencies decide, and jobs from which their waits do. A p95 of fewer is their worst.
         min_lags: Measurements of the lag from which it decides: 10 s of them.
         always_admitted: Conversations that are admitted whatever is measured: so few are not the cause of the load.
         settling_s: Time after its beginning in which a conversation's load is not yet in the figures: about two turns.
@@ -86,10 +86,11 @@ class AdmissionPolicy:
             and self._exceeds("loop lag", lag_s, limits.loop_lag_s)
         ):
             yield _Excess("loop lag", f"event loop lag p99 is {_ms(lag_s)} ms, limit {_ms(limits.loop_lag_s)} ms")
-        for engine, wait_s in sorted(figures.queue_waits_s.items()):
-            if self._exceeds(f"queue of {engine}", wait_s, limits.queue_wait_s):
-                sentence = f"the wait for {engine} is {_ms(wait_s)} ms at p95, limit {_ms(limits.queue_wait_s)} ms"
-                yield _Excess(f"queue of {engine}", sentence)
+        for stage, queue in sorted(figures.queues.items()):
+            wait_s, limit_s = queue.wait_s, limits.queue_wait_s
+            if queue.jobs >= limits.min_turns and self._exceeds(f"queue of {stage}", wait_s, limit_s):
+                sentence = f"the wait for {stage} is {_ms(wait_s)} ms at p95, limit {_ms(limit_s)} ms"
+                yield _Excess(f"queue of {stage}", sentence)
 
     def _exceeds(self, name: str, value_s: float, limit_s: float) -> bool:
         return value_s > limit_s * (self.settings.release if name in self._above else 1.0)

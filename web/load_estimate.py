@@ -1,8 +1,9 @@
 """Estimates the server's load from what it measures anyway: turn records, the event loop's lag, waits for engines."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from assistant.trace.latency import Stage
 from assistant.trace.record import TurnRecord
@@ -18,6 +19,32 @@ ENGINE_STAGES: tuple[Stage, ...] = ("stt", "queue", "tts")
 the language model's service and on the client."""
 
 
+class RecordedWaits(Protocol):
+    """How long the jobs of one engine waited (audio/queue_wait.py)."""
+
+    @property
+    def jobs(self) -> int:
+        """The number of jobs so far."""
+        ...
+
+    def after(self, jobs: int) -> Sequence[float]:
+        """Returns the waits in seconds of the jobs after the first `jobs`, as far as they are kept."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class QueueFigures:
+    """The waits for one engine within the window.
+
+    Attributes:
+        jobs: Number of jobs.
+        wait_s: Their wait, p95.
+    """
+
+    jobs: int
+    wait_s: float
+
+
 @dataclass(frozen=True, slots=True)
 class LoadFigures:
     """The load at one moment. None: nothing was measured within the window.
@@ -28,7 +55,7 @@ class LoadFigures:
         engine_latency_s: Part of it in the stages `ENGINE_STAGES`, p95 of these turns.
         lags: Measurements of the event loop's lag in the window.
         loop_lag_s: Lag of the event loop, p99.
-        queue_waits_s: Time that jobs waited for an engine, p95, by the engine's name.
+        queues: Waits for engines whose jobs somebody waits for, by the stage of the engine.
     """
 
     turns: int = 0
@@ -36,10 +63,10 @@ class LoadFigures:
     engine_latency_s: float | None = None
     lags: int = 0
     loop_lag_s: float | None = None
-    queue_waits_s: Mapping[str, float] = field(default_factory=dict)
+    queues: Mapping[str, QueueFigures] = field(default_factory=dict)
 
 
-def no_queues() -> Mapping[str, float]:
+def no_queues() -> Mapping[str, RecordedWaits]:
     """Default for servers whose engines have no queues."""
     return {}
 
@@ -48,16 +75,18 @@ class LoadEstimate:
     """Rolling estimate of the load. Reading it changes nothing.
 
     Attributes:
-        queue_waits_s: Returns the p95 of the time that jobs waited for each engine, in seconds, by the engine's name.
+        queue_waits: Returns the waits of each engine's jobs, by its stage.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """`clock`: returns the time in seconds."""
-        self.queue_waits_s: Callable[[], Mapping[str, float]] = no_queues
+        self.queue_waits: Callable[[], Mapping[str, RecordedWaits]] = no_queues
         self._clock = clock
         self._latency = RollingEstimate(WINDOW_S, HALF_LIFE_S)
         self._engine_latency = RollingEstimate(WINDOW_S, HALF_LIFE_S)
         self._lag = RollingEstimate(WINDOW_S, HALF_LIFE_S)
+        self._queues: dict[str, RollingEstimate] = {}
+        self._counted: dict[str, tuple[RecordedWaits, int]] = {}  # the waits that were read, and their number of jobs
 
     def turn(self, record: TurnRecord) -> None:
         """Counts a finished turn, unless it failed or has no latency."""
@@ -73,9 +102,19 @@ class LoadEstimate:
         """Counts a measurement of the event loop's lag."""
         self._lag.add(lag_s, self._clock())
 
+    def read_queues(self) -> None:
+        """Counts the jobs since the last call."""
+        now_s = self._clock()
+        for stage, waits in self.queue_waits().items():
+            known, counted = self._counted.get(stage, (waits, 0))
+            self._counted[stage] = waits, waits.jobs
+            estimate = self._queues.setdefault(stage, RollingEstimate(WINDOW_S, HALF_LIFE_S))
+            for wait_s in waits.after(counted if known is waits else 0):  # otherwise the engine was loaded again
+                estimate.add(wait_s, now_s)
+
     def clear(self) -> None:
         """Forgets all measurements, because they belong to a load that is over, such as the start of the server."""
-        for estimate in (self._latency, self._engine_latency, self._lag):
+        for estimate in (self._latency, self._engine_latency, self._lag, *self._queues.values()):
             estimate.clear()
 
     def figures(self) -> LoadFigures:
@@ -87,5 +126,9 @@ class LoadEstimate:
             engine_latency_s=self._engine_latency.quantile(0.95, now_s),
             lags=self._lag.count(now_s),
             loop_lag_s=self._lag.quantile(0.99, now_s),
-            queue_waits_s=self.queue_waits_s(),
+            queues={
+                stage: QueueFigures(estimate.count(now_s), wait_s)
+                for stage, estimate in self._queues.items()
+                if (wait_s := estimate.quantile(0.95, now_s)) is not None
+            },
         )

@@ -149,7 +149,10 @@ class Metrics:
             registry=registry,
         )
         self._engine_queues = Gauge(
-            "repartee_engine_queue_seconds", "Wait of jobs for an engine, p95.", ["engine"], registry=registry
+            "repartee_engine_queue_seconds",
+            "Wait of jobs for the engine of a stage, p95.",
+            ["engine"],
+            registry=registry,
         )
         self._stalls = Counter(
             "repartee_event_loop_stalls",
@@ -283,9 +286,10 @@ class Metrics:
                 self._fallbacks.labels(engine.stage, engine.name).set(1)
 
     def loop_lag(self, lag_s: float) -> None:
-        """Records how late the event loop woke."""
+        """Records how late the event loop woke, and the waits for engines since the last call."""
         self._lag.observe(lag_s)
         self.load.loop_lag(lag_s)
+        self.load.read_queues()
 
     def stalled(self, cause: Cause) -> None:
         """Counts a stall of the event loop. Thread-safe."""
@@ -309,8 +313,8 @@ class Metrics:
             if seconds is not None:
                 self._load.labels(of).set(seconds)
         self._engine_queues.clear()
-        for engine, wait_s in figures.queue_waits_s.items():
-            self._engine_queues.labels(engine).set(wait_s)
+        for stage, queue in figures.queues.items():
+            self._engine_queues.labels(stage).set(queue.wait_s)
 
 
 def cache_outcome(detail: str) -> str:

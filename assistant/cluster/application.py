@@ -133,6 +133,7 @@ def built(serve: Any, settings: Settings, service: Service) -> Any:
         max_surge_percent=100,  # new replicas first: otherwise the only replica ends before the new one works
         graceful_shutdown_wait_loop_s=0.2,
         graceful_shutdown_timeout_s=DRAIN_S,
+        logging_config={"enable_access_log": False, "log_level": "WARNING"},  # no line for each request
         health_check_period_s=5.0,
         health_check_timeout_s=30.0,
     )

@@ -14,7 +14,7 @@ class NoVoice:
     async def load(self) -> None:
         """Does nothing."""
 
-    async def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[Chunk]:
+    async def speak(self, text: str, speed: float = 1.0, ahead_s: float = 0.0) -> AsyncGenerator[Chunk]:
         """Yields nothing."""
         nothing: tuple[Chunk, ...] = ()
         for chunk in nothing:

@@ -365,7 +365,8 @@ class Reply:
     async def _synthesize_chunk(self, chunk: TextChunk) -> None:
         is_audible = False
         said = self.normalize_text(chunk.text)
-        async with aclosing(self.voice.speak(said, self.speed())) as audio_chunks:
+        ahead_s = max(0, self.spoken_transcript.samples - self.played) / REPLY_RATE_HZ
+        async with aclosing(self.voice.speak(said, self.speed(), ahead_s)) as audio_chunks:
             while (audio_chunk := await self._timed_audio_chunk(audio_chunks)) is not None:
                 if not is_audible:
                     self._record_first_audio()

@@ -7,7 +7,6 @@ The gate keeps the reply silent until its turn is committed. `hold` and `release
 """
 
 import asyncio
-import logging
 from collections.abc import AsyncGenerator, Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Literal
@@ -15,7 +14,6 @@ from typing import Literal
 from assistant.events import (
     ItemForgotten,
     Problem,
-    ReplySent,
     ReplyStarted,
     ReplyStopped,
     SessionEvent,
@@ -23,11 +21,13 @@ from assistant.events import (
 )
 from assistant.history.history import HeardReply, History
 from assistant.history.items import UserMessage
+from assistant.pipeline.answer_reports import AnswerReports
 from assistant.pipeline.delegated_calls import DelegatedCalls
 from assistant.pipeline.engine_recovery import EngineRecovery
 from assistant.pipeline.engines import ReplyOptions
 from assistant.pipeline.history_summarizer import HistorySummarizer
 from assistant.pipeline.reply import Reply
+from assistant.pipeline.reply_outcome import heard_completely, reply_sent_event, tokens_of
 from assistant.pipeline.reply_source import ReplySource
 from assistant.pipeline.session_context import SessionContext
 from assistant.pipeline.transcript_requests import RecognizerRequest
@@ -47,8 +47,6 @@ from assistant.turns.events import (
 from audio.speaker import Speaker
 from audio.units import REPLY_RATE_HZ, ReplySamples, Samples, ms_of_reply_samples, ms_of_samples
 from llm.chat import Message
-
-log = logging.getLogger(__name__)
 
 REAP_TIMEOUT_S = 2.0
 """Time limit for a cancelled task to stop; then it is cancelled again."""
@@ -107,12 +105,11 @@ class ReplyManager:
     _unheard_rest: tuple[ReplyId | None, str | None] = None, ""  # unheard text of the last interrupted reply
     _recent_tail: tuple[str, float] = "", 0.0  # last words of the last finished reply, and when it ended
     _resumed: ReplyId | None = None  # a reply that is the rest of an interrupted one
-    _fallback_reported: bool = False  # the user was told that a fallback answers
-    _cache_failure_reported: bool = False  # the user was told that the answer cache failed
     _tasks: asyncio.TaskGroup = field(init=False)
     _voice_recovery: EngineRecovery = field(init=False)
     _summarizer: HistorySummarizer | None = field(init=False)
     _source: ReplySource = field(init=False)
+    _reports: AnswerReports = field(init=False)
     _attempts: dict[ReplyId, _Attempt] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -120,6 +117,7 @@ class ReplyManager:
         self._voice_recovery = EngineRecovery(voice.name, voice.load, self.context.report_problem)
         summarizer = self.context.engines.summarizer
         self._summarizer = None if summarizer is None else HistorySummarizer(summarizer, self.history)
+        self._reports = AnswerReports(self.context.on_event)
         self._source = ReplySource(self.context, self.history, self._on_tool_wait, self.delegated)
         self.speaker.on_played = self._on_played
         self.history.on_removed = lambda item: self.context.on_event(ItemForgotten(item))
@@ -184,7 +182,7 @@ class ReplyManager:
             answered_by=self.context.engines.model.name,
             spoken=reply_options.spoken,
             speed=lambda: reply_options.speed * self.context.engines.skill_effects.speed,
-            fallback_notice="" if self._fallback_reported else self.context.settings.fallback_notice,
+            fallback_notice="" if self._reports.fallback_reported else self.context.settings.fallback_notice,
             language=self.context.settings.language,
             error="speech recognition failed" if effect.transcript_lost else None,
         )
@@ -209,8 +207,7 @@ class ReplyManager:
         if reply.voice_failed:
             self._voice_recovery.restart()
         await reply.gate.wait()  # nothing may be shown before the turn is committed
-        self._report_fallback(reply)
-        self._report_cache(reply)
+        self._reports.report(reply)
         if reply.error is not None:
             self._report_error(reply.id, reply.error)
         if reply.unsynthesized:
@@ -220,30 +217,10 @@ class ReplyManager:
             attempt.sent = True
         if self._summarizer is not None:
             self._summarizer.start_if_due()
-        self.context.on_event(_reply_sent_event(reply))
+        self.context.on_event(reply_sent_event(reply))
         self.speaker.end(reply.id)
         if reply.spoken_transcript.samples == 0:
             self._finish_reply(reply.id)  # nothing was played, so no playout report will follow
-
-    def _report_fallback(self, reply: Reply) -> None:
-        """Reports once that a fallback answers, and once that the others answer again."""
-        if reply.fallback and not self._fallback_reported:
-            self._fallback_reported = True
-            what = f"no other llm endpoint can answer, so {reply.fallback} on this machine does"
-            log.warning("%s", what)
-            self.context.on_event(Problem(f"{what}: check the network, and `repartee endpoints`"))
-        elif reply.endpoint_answered and not reply.fallback and self._fallback_reported:
-            self._fallback_reported = False
-            log.warning("llm endpoint %r answers again", reply.answered_by)
-
-    def _report_cache(self, reply: Reply) -> None:
-        """Reports once that the answer cache failed, until it works again."""
-        if reply.cache_lookup is None or reply.cache_lookup.outcome in {"excluded", "late", "paused"}:
-            return
-        failed = reply.cache_lookup.outcome == "failed"
-        if failed and not self._cache_failure_reported:
-            self.context.on_event(Problem(reply.cache_lookup.detail))
-        self._cache_failure_reported = failed
 
     def asks_llm(self, reply_id: ReplyId) -> bool:
         """Returns whether the reply asks the LLM, and so also answers earlier messages in the history."""
@@ -350,7 +327,7 @@ class ReplyManager:
         attempt = self._attempts.get(reply_id)
         reply = self._end(reply_id)
         if reply is not None:
-            if attempt is not None and attempt.messages and not attempt.low_confidence and _heard_completely(reply):
+            if attempt is not None and attempt.messages and not attempt.low_confidence and heard_completely(reply):
                 self.context.engines.on_answer_heard(attempt.messages)
             self._recent_tail = (
                 reply.spoken_transcript.text_between(reply.played - _MAX_ECHO_SAMPLES, reply.played),
@@ -409,7 +386,7 @@ class ReplyManager:
             if reply is not None:
                 heard = self._store_heard(reply, complete=False)
                 self.context.on_event(
-                    ReplyStopped(reply_id, heard, ms_of_reply_samples(reply.played), reason, *_tokens(reply))
+                    ReplyStopped(reply_id, heard, ms_of_reply_samples(reply.played), reason, *tokens_of(reply))
                 )
                 self._record_reply(reply, "interrupted", heard)
 
@@ -435,7 +412,7 @@ class ReplyManager:
             self._report_error(reply.id, reply.error)  # the user spoke into the apology
         heard = self._store_heard(reply, complete=False)
         self.context.on_event(
-            ReplyStopped(reply.id, heard, ms_of_reply_samples(reply.played), effect.reason, *_tokens(reply))
+            ReplyStopped(reply.id, heard, ms_of_reply_samples(reply.played), effect.reason, *tokens_of(reply))
         )
         self._record_reply(reply, "stuck" if effect.reason == "stuck" else "interrupted", heard)
 
@@ -449,7 +426,7 @@ class ReplyManager:
         self.history.retract(effect.reply)
         self.context.recorder.retract(effect.reply, _now_s())
         played_ms = 0.0 if reply is None else ms_of_reply_samples(reply.played)
-        tokens = (None, None, None) if reply is None else _tokens(reply)
+        tokens = (None, None, None) if reply is None else tokens_of(reply)
         self.context.on_event(ReplyStopped(effect.reply, "", played_ms, "went on", *tokens))
         return attempt.speech_end is not None
 
@@ -505,25 +482,6 @@ class ReplyManager:
         """Reports an error on the reply's own turn, even if the user has started another one."""
         self.context.on_event(Problem(reason))
         self.context.recorder.event(reply_id.turn, "error", _now_s(), reason)
-
-
-def _heard_completely(reply: Reply) -> bool:
-    return reply.answered and reply.error is None and not reply.unheard and not reply.unsynthesized
-
-
-def _reply_sent_event(reply: Reply) -> ReplySent:
-    finished = reply.finished
-    if reply.filtered:
-        return ReplySent(reply.id, reply.spoken_transcript.text, None, "content_filter", *_tokens(reply))
-    reason = None if finished is None else finished.reason
-    incomplete = reason if reason in {"length", "content_filter"} else None
-    return ReplySent(reply.id, reply.spoken_transcript.text, reply.error, incomplete, *_tokens(reply))
-
-
-def _tokens(reply: Reply) -> tuple[int | None, int | None, int | None]:
-    """Returns prompt, completion and cached tokens as the service counts them; None where it did not say."""
-    found = reply.finished
-    return (None, None, None) if found is None else (found.prompt_tokens, found.completion_tokens, found.cached_tokens)
 
 
 def _now_s() -> float:

@@ -35,6 +35,7 @@ from assistant.text.normalization.reading import spoken
 from audio.errors import EngineError, EngineLoadError, TtsError
 from audio.execution_provider import SHOWN, ProviderUnavailableError, ProviderUser
 from audio.pronunciation import Pronunciations
+from audio.queue_wait import QueuedEngine, QueueWait
 from audio.stt import Recognizer
 from audio.tts import Voice
 from audio.vad import NetworkVad, Vad
@@ -171,6 +172,12 @@ class EngineLoader:
         """The shared voice. Only after `open`."""
         assert self._voice is not None
         return self._voice
+
+    @property
+    def queue_waits(self) -> Mapping[str, QueueWait]:
+        """The queue waits of the shared engines by stage, `stt` and `tts`; only those that have a queue."""
+        shared = {"stt": self.shared_whisper, "tts": self._voice}
+        return {stage: engine.queue_wait for stage, engine in shared.items() if isinstance(engine, QueuedEngine)}
 
     def spoken_text(self, text: str) -> str:
         """Returns written text as it is spoken."""

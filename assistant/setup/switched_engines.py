@@ -125,8 +125,8 @@ class _SwitchedRecognizer(_Switched[Recognizer]):
 class _SwitchedVoice(_Switched[Voice]):
     """Implements `Voice`."""
 
-    def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[Chunk]:
-        return self._current().speak(text, speed)
+    def speak(self, text: str, speed: float = 1.0, ahead_s: float = 0.0) -> AsyncGenerator[Chunk]:
+        return self._current().speak(text, speed, ahead_s)
 
 
 class _SwitchedModel(_Switched[ChatModel]):

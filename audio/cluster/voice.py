@@ -55,8 +55,8 @@ class ClusterVoice:
         connection = self._connection
         self._info = await asyncio.to_thread(ask_replica, connection, lambda: connection.request("voice", "describe"))
 
-    async def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[Chunk]:
-        """Yields the audio of the text; see `Voice.speak`."""
+    async def speak(self, text: str, speed: float = 1.0, ahead_s: float = 0.0) -> AsyncGenerator[Chunk]:
+        """Yields the audio of the text; see `Voice.speak`. Replicas ignore `ahead_s`: first text first."""
         given = 0
         for attempt in range(1, ATTEMPTS + 1):
             try:

@@ -54,7 +54,7 @@ class Voice(Protocol):
         """
         ...
 
-    def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[Chunk]:
+    def speak(self, text: str, speed: float = 1.0, ahead_s: float = 0.0) -> AsyncGenerator[Chunk]:
         """Yields the audio of one text, in chunks of at most 200 ms, without leading silence.
 
         Closing the generator cancels the synthesis: the engine stops within 20 ms. Text without anything to speak gives
@@ -63,6 +63,8 @@ class Voice(Protocol):
         Args:
             text: The text to speak.
             speed: Factor on the voice's configured speed, 0.25 to 4; engines apply as much of it as they support.
+            ahead_s: How much sound of the same reply was synthesized and not played yet, in seconds. A voice that
+                several conversations share first makes the sound that is needed first.
 
         Raises:
             TtsError: The engine failed.

@@ -6,11 +6,13 @@ import itertools
 import math
 import queue
 import threading
+import time
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from audio.errors import TtsError
 from audio.exit_guard import at_work
+from audio.queue_wait import QueueWait
 from audio.thread_name import thread_named
 from audio.time_limit import time_limit
 
@@ -20,16 +22,20 @@ T = TypeVar("T")
 _WAITING_JOBS = 64
 """Queue capacity. A job is one text; a process holds fewer than 64 conversations."""
 
+_Waiting = tuple[float, int, Callable[[E], None], float | None]
+"""A job: when it is due, its number, what it does, and since when its sound is awaited."""
+
 _LETTERS_PER_S = 15.0
 """Approximate speaking rate, in letters per second."""
 
 
-def due_s(now_s: float, text: str) -> float:
+def due_s(now_s: float, text: str, ahead_s: float = 0.0) -> float:
     """Returns when a text requested at `now_s` is due: later by its spoken duration. Same clock as `now_s`.
 
     So short texts, such as the first chunk of a reply, come first; a text that has waited long enough comes first too.
+    A later chunk is not due before its reply would fall silent: `ahead_s`, see `Voice.speak`.
     """
-    return now_s + len(text) / _LETTERS_PER_S
+    return now_s + max(len(text) / _LETTERS_PER_S, ahead_s)
 
 
 class EngineThread(Generic[E]):
@@ -43,6 +49,7 @@ class EngineThread(Generic[E]):
         made: Number of pieces of audio so far. Jobs increment it before they report a piece. While it grows, nothing
             hangs.
         suspect: An unexpected error occurred: the next load must create a new engine.
+        queue_wait: How long the last jobs waited whose sound is awaited.
     """
 
     def __init__(self, name: str, engine: E) -> None:
@@ -50,23 +57,24 @@ class EngineThread(Generic[E]):
         self.gave_up = False
         self.made = 0
         self.suspect = False
+        self.queue_wait = QueueWait()
         self._retired = False
         self._name = name
         self._engine = engine
-        self._jobs: queue.PriorityQueue[tuple[float, int, Callable[[E], None]]] = queue.PriorityQueue(_WAITING_JOBS)
+        self._jobs: queue.PriorityQueue[_Waiting[E]] = queue.PriorityQueue(_WAITING_JOBS)
         self._numbers = itertools.count()  # keeps the order of jobs that are due at the same time
         threading.Thread(target=self._work, name=name, daemon=True).start()
 
-    def submit(self, job: Callable[[E], None], due_s: float = 0.0) -> None:
+    def submit(self, job: Callable[[E], None], due_s: float = 0.0, *, awaited: bool = False) -> None:
         """Runs `job`, which must not raise, after all jobs due earlier. Never blocks. Raises TtsError.
 
         A long job in parts submits its next part itself with the due time of that part, so that more urgent jobs run
-        in between.
+        in between. `awaited`: the reply is silent until this job, so its wait counts in `queue_wait`.
         """
         if self.gave_up:
             raise TtsError(f"{self._name} hung earlier and was abandoned: load the voice again")
         try:
-            self._jobs.put_nowait((due_s, next(self._numbers), job))
+            self._jobs.put_nowait((due_s, next(self._numbers), job, time.monotonic() if awaited else None))
         except queue.Full as full:
             raise TtsError(f"{self._name} already has {_WAITING_JOBS} chunks waiting: send this one later") from full
 
@@ -99,12 +107,14 @@ class EngineThread(Generic[E]):
 
     def _wake(self, due_s: float) -> None:
         with contextlib.suppress(queue.Full):  # a full queue wakes it anyway
-            self._jobs.put_nowait((due_s, next(self._numbers), _nothing))
+            self._jobs.put_nowait((due_s, next(self._numbers), _nothing, None))
 
     def _work(self) -> None:
         with thread_named(self._name):
             while not (self.gave_up or (self._retired and self._jobs.empty())):
-                _, _, job = self._jobs.get()
+                _, _, job, awaited_since_s = self._jobs.get()
+                if awaited_since_s is not None:
+                    self.queue_wait.record(time.monotonic() - awaited_since_s)
                 with at_work():
                     if not self.gave_up:
                         job(self._engine)

@@ -11,8 +11,9 @@ import numpy as np
 from audio.errors import EngineLoadError, TtsError
 from audio.level import gain_for
 from audio.pronunciation import Pronunciations
+from audio.queue_wait import QueueWait
 from audio.tts import Chunk
-from audio.tts.engine_thread import SynthesisStream
+from audio.tts.engine_thread import SynthesisStream, due_s
 from audio.tts.espeak_choice import choose
 from audio.tts.espeak_library import ESPEAK_RATE_HZ, EspeakLibrary, SpeakingStyle, WordEvent
 from audio.tts.espeak_sound import EspeakChunkAudio
@@ -128,6 +129,11 @@ class EspeakVoice:
     def detail(self) -> str:
         return self._detail
 
+    @property
+    def queue_wait(self) -> QueueWait:
+        """See `QueuedEngine`."""
+        return QueueWait() if self._worker is None else self._worker.queue_wait
+
     async def load(self) -> None:
         """Loads the library if needed, finds the voice, and synthesizes once to set the loudness.
 
@@ -151,7 +157,7 @@ class EspeakVoice:
         self._detail = f"{choice.detail}, {self._words_per_minute} words a minute"
         self._worker, self._style = worker, style
 
-    async def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[Chunk]:
+    async def speak(self, text: str, speed: float = 1.0, ahead_s: float = 0.0) -> AsyncGenerator[Chunk]:
         """Yields the audio of the text; see `Voice.speak`. Word marks are based on the library's positions."""
         worker, style = self._worker, self._style
         if worker is None or style is None:
@@ -161,9 +167,11 @@ class EspeakVoice:
             style = replace(style, words_per_minute=pace)
         text = clean(text)
         reply = EspeakChunkAudio(text, self._gain)
+        due = due_s(asyncio.get_running_loop().time(), text, ahead_s)
         for piece in pieces(text):
+            awaited = ahead_s == 0 and piece.offset == 0
             said = SpokenText.of(piece.text, self._pronunciations.pronounced(piece.text))
-            async with aclosing(self._sounds(worker, style, said)) as sounds:
+            async with aclosing(self._sounds(worker, style, said, due, awaited=awaited)) as sounds:
                 async for sound in sounds:
                     events = tuple(
                         WordEvent(said.offset(e.offset) + piece.offset, e.length, e.sample) for e in sound.events
@@ -185,12 +193,14 @@ class EspeakVoice:
             call.stop()
         self._worker = self._style = None
 
-    async def _sounds(self, worker: EspeakWorker, style: SpeakingStyle, text: SpokenText) -> AsyncGenerator[_Sound]:
+    async def _sounds(
+        self, worker: EspeakWorker, style: SpeakingStyle, text: SpokenText, due_s: float = 0.0, *, awaited: bool = False
+    ) -> AsyncGenerator[_Sound]:
         """Calls the library once; closing it stops the library at its next buffer (0.1 ms). Raises TtsError."""
         call = _Call(text, style)
         self._calls.add(call)
         try:
-            worker.submit(call.run)
+            worker.submit(call.run, due_s, awaited=awaited)
             while (sound := await call.stream.next(self._timeout_s)) is not None:
                 yield sound
         except TimeoutError as hung:

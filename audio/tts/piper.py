@@ -16,6 +16,7 @@ from audio.errors import EngineLoadError, TtsError
 from audio.execution_provider import SHOWN, ProviderInUse, ProviderRequest
 from audio.level import gain_for
 from audio.pronunciation import Pronunciations
+from audio.queue_wait import QueueWait
 from audio.thread_name import thread_named
 from audio.tts import Chunk, WordMark
 from audio.tts.engine_thread import EngineThread, SynthesisStream, due_s
@@ -61,15 +62,26 @@ class _Job(Generic[T]):
         thread: EngineThread[PiperModel],
         work: Callable[[PiperModel, StopSwitch], Iterator[T]],
         due_s: float = 0.0,
+        *,
+        awaited: bool = False,
         length_s: Callable[[T], float] = lambda _part: 0.0,
     ) -> None:
-        """Creates a job. `due_s`: when its first part is due; `length_s`: returns the playing time of a part."""
+        """Creates a job.
+
+        Args:
+            thread: The model's thread.
+            work: Makes the parts.
+            due_s: When its first part is due.
+            awaited: See `EngineThread.submit`.
+            length_s: Returns the playing time of a part.
+        """
         self.stream: SynthesisStream[T] = SynthesisStream(
             _WAITING_PARTS, "Piper made more sound from a chunk than its letters can have"
         )
         self.thread = thread
         self._work = work
         self._due_s = due_s
+        self._awaited = awaited
         self._length_s = length_s
         self._last_part_s = 0.0
         self._items: Iterator[T] | None = None
@@ -77,7 +89,8 @@ class _Job(Generic[T]):
 
     def begin(self) -> None:
         """Submits the job to the thread. Raises TtsError."""
-        self.thread.submit(self._run, self._due_s)
+        awaited, self._awaited = self._awaited, False
+        self.thread.submit(self._run, self._due_s, awaited=awaited)
 
     def _run(self, model: PiperModel) -> None:
         """Makes the next part, then submits itself for the following one. Runs in the model's thread.
@@ -180,6 +193,11 @@ class PiperTts:
     def detail(self) -> str:
         return self._detail
 
+    @property
+    def queue_wait(self) -> QueueWait:
+        """See `QueuedEngine`."""
+        return QueueWait() if self._thread is None else self._thread.queue_wait
+
     async def load(self) -> None:
         """Loads the model and synthesizes the digits once to set the loudness.
 
@@ -245,7 +263,7 @@ class PiperTts:
         pcm = np.rint(np.clip(heard, -1, 1) * (FULL_SCALE - 1)).astype(np.int16)
         return gain_for(self._target_dbfs, pcm, rate_hz)
 
-    async def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[Chunk]:
+    async def speak(self, text: str, speed: float = 1.0, ahead_s: float = 0.0) -> AsyncGenerator[Chunk]:
         """Yields the audio of the text; see `Voice.speak`.
 
         Word marks are based on the durations in the voice. They are estimated if the voice has none, and for words that
@@ -258,8 +276,9 @@ class PiperTts:
             thread = self._thread  # read for each piece, because it may have been replaced
             if thread is None:
                 raise TtsError("the Piper voice is not loaded: load it before it speaks")
-            first_due_s = due_s(asyncio.get_running_loop().time(), piece.text)
-            job = _Job(thread, self._parts(piece, speed), first_due_s, _playing_s)
+            first_due_s = due_s(asyncio.get_running_loop().time(), piece.text, ahead_s)
+            awaited = given == 0 and ahead_s == 0
+            job = _Job(thread, self._parts(piece, speed), first_due_s, awaited=awaited, length_s=_playing_s)
             async with aclosing(self._results(job, self._timeout_s)) as results:
                 async for part in results:
                     if not part.pcm.size:

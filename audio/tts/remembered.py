@@ -4,6 +4,7 @@ from collections import OrderedDict
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
+from audio.queue_wait import QueuedEngine, QueueWait
 from audio.tts import Chunk, Voice
 
 MAX_BYTES = 16 << 20
@@ -29,11 +30,16 @@ class RememberedVoice:
         """One line for the screen."""
         return self._voice.detail
 
+    @property
+    def queue_wait(self) -> QueueWait:
+        """See `QueuedEngine`; empty if the voice has no queue."""
+        return self._voice.queue_wait if isinstance(self._voice, QueuedEngine) else QueueWait()
+
     async def load(self) -> None:
         """Loads the voice. Raises EngineLoadError."""
         await self._voice.load()
 
-    async def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[Chunk]:
+    async def speak(self, text: str, speed: float = 1.0, ahead_s: float = 0.0) -> AsyncGenerator[Chunk]:
         """Yields the audio of a text, from memory if it was synthesized completely before. Raises TtsError."""
         key = (text, speed)
         if key in self._spoken:
@@ -42,7 +48,7 @@ class RememberedVoice:
                 yield chunk
             return
         chunks: list[Chunk] = []
-        async with aclosing(self._voice.speak(text, speed)) as audio_chunks:
+        async with aclosing(self._voice.speak(text, speed, ahead_s)) as audio_chunks:
             async for chunk in audio_chunks:
                 chunks.append(chunk)
                 yield chunk

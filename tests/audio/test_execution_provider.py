@@ -71,6 +71,7 @@ def runtime(monkeypatch: pytest.MonkeyPatch) -> Callable[..., FakeRuntime]:
         fake = FakeRuntime(**behaviour)
         monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: GPU_BUILD)
         monkeypatch.setattr(onnxruntime, "InferenceSession", fake.session)
+        monkeypatch.setattr(onnxruntime, "set_default_logger_severity", lambda _severity: None)
         return fake
 
     return install
@@ -177,6 +178,33 @@ def test_cpu_is_not_tried_with_a_gpu(runtime: Callable[..., FakeRuntime]) -> Non
     assert fake.asked == [GPU_BUILD[2:]]
 
 
+def test_nvidia_packages_are_loaded_before_a_gpu_session(
+    runtime: Callable[..., FakeRuntime], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runtime(starts=("CUDAExecutionProvider",))
+    loaded: list[str] = []
+    monkeypatch.setattr(onnxruntime, "preload_dlls", lambda: loaded.append("nvidia"))
+    monkeypatch.setattr(execution_provider, "find_spec", lambda _name: None)
+    opened(asked("auto"))
+    assert loaded == []
+    monkeypatch.setattr(execution_provider, "find_spec", lambda name: name)
+    opened(asked("cpu"))
+    assert loaded == []
+    opened(asked("auto"))
+    assert loaded == ["nvidia"]
+
+
+def test_missing_library_is_named(
+    runtime: Callable[..., FakeRuntime], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runtime()
+    library = tmp_path / "capi" / "libonnxruntime_providers_cuda.so"
+    library.parent.mkdir()
+    library.write_bytes(b"no library")
+    monkeypatch.setattr(onnxruntime, "__file__", str(tmp_path / "__init__.py"))
+    assert str(library) in opened(asked("auto")).fallback
+
+
 def test_engine_folder_is_private(runtime: Callable[..., FakeRuntime], tmp_path: Path) -> None:
     runtime(starts=("TensorrtExecutionProvider", "CUDAExecutionProvider"))
     folder = tmp_path / "cache" / "tensorrt"
@@ -200,6 +228,7 @@ def pretend_gpu_build(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: GPU_BUILD)
     monkeypatch.setattr(onnxruntime, "InferenceSession", session)
+    monkeypatch.setattr(onnxruntime, "set_default_logger_severity", lambda _severity: None)
 
 
 def test_piper_reports_its_fallback(

@@ -65,9 +65,9 @@ def monitor(monkeypatch: pytest.MonkeyPatch) -> SynthesisMonitor:
     return SynthesisMonitor(monkeypatch)
 
 
-async def said(voice: PiperTts, text: str) -> int:
+async def said(voice: PiperTts, text: str, ahead_s: float = 0.0) -> int:
     """Returns the number of synthesized samples."""
-    async with aclosing(voice.speak(text)) as chunks:
+    async with aclosing(voice.speak(text, ahead_s=ahead_s)) as chunks:
         return sum([chunk.pcm.size async for chunk in chunks])
 
 
@@ -118,6 +118,51 @@ def test_jobs_run_by_due_time_and_long_ones_in_parts() -> None:
 def test_long_text_is_not_delayed_forever() -> None:
     assert due_s(10.0, "x" * 60) > due_s(12.0, "Yes.")
     assert due_s(10.0, "x" * 60) < due_s(14.0, "Yes.")
+
+
+def test_later_chunk_is_due_when_its_reply_falls_silent() -> None:
+    assert due_s(10.0, "Yes.", ahead_s=3.0) == 13.0
+    assert due_s(10.0, "x" * 60, ahead_s=0.0) < due_s(10.0, "Yes.", ahead_s=5.0)
+
+
+def test_only_waits_for_awaited_sound_are_recorded() -> None:
+    begun, go, ended = threading.Event(), threading.Event(), threading.Event()
+    thread: EngineThread[None] = EngineThread("fake", None)
+
+    def hold(_engine: None) -> None:
+        begun.set()
+        assert go.wait(30)
+
+    thread.submit(hold)
+    assert begun.wait(30)
+    thread.submit(lambda _: None, 1.0, awaited=True)
+    thread.submit(lambda _: ended.set(), 2.0)
+    go.set()
+    assert ended.wait(30)
+    assert thread.queue_wait.jobs == 1
+    assert thread.queue_wait.p95_s() > 0
+    thread.give_up()
+
+
+def test_first_chunk_of_reply_comes_before_later_chunk_of_another(tones: str, monitor: SynthesisMonitor) -> None:
+    async def scene() -> None:
+        voice = PiperTts(tones)
+        await voice.load()
+        monitor.hold()
+        order: list[str] = []
+        async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+            tasks.create_task(said(voice, LONG))
+            await monitor.held()
+            for name, text, ahead_s in (("later", "Yes,", 10.0), ("first", "The room is warm.", 0.0)):
+                task = tasks.create_task(said(voice, text, ahead_s))
+                task.add_done_callback(lambda _, name=name: order.append(name))  # type: ignore[misc]
+                await asyncio.sleep(0)
+            monitor.go.set()
+        assert order == ["first", "later"]
+        assert voice.queue_wait.jobs == 2, "later sound is not awaited, and each text counts once"
+        await voice.aclose()
+
+    asyncio.run(scene())
 
 
 def test_first_chunk_does_not_wait_for_long_text(tones: str, monitor: SynthesisMonitor) -> None:

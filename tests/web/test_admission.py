@@ -10,15 +10,16 @@ from answered_turn import ANSWERED
 from virtual_time import run_virtual
 
 from assistant.trace.latency import Stage, StageShare
+from audio.queue_wait import QueueWait
 from web.admission import UPDATE_EVERY_S, Admission
 from web.admission_policy import AdmissionPolicy, AdmissionSettings
-from web.load_estimate import WINDOW_S, LoadEstimate, LoadFigures
+from web.load_estimate import WINDOW_S, LoadEstimate, LoadFigures, QueueFigures
 from web.metrics import Metrics
 
 LIMITS = AdmissionSettings()
 SLOW = LoadFigures(turns=8, response_latency_s=0.812, engine_latency_s=0.410)
 LATE = LoadFigures(lags=100, loop_lag_s=0.061)
-QUEUED = LoadFigures(queue_waits_s={"stt": 0.310, "tts": 0.020})
+QUEUED = LoadFigures(queues={"stt": QueueFigures(8, 0.310), "tts": QueueFigures(99, 0.020)})
 
 
 class Clock:
@@ -29,6 +30,23 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now_s
+
+
+def waiting(*waits_s: float) -> QueueWait:
+    """Returns the record of jobs that waited this long."""
+    waits = QueueWait()
+    for wait_s in waits_s:
+        waits.record(wait_s)
+    return waits
+
+
+def overloaded(clock: Clock) -> LoadEstimate:
+    """Returns the estimate of a server whose recognizer is behind."""
+    load = LoadEstimate(clock)
+    load.queue_waits = lambda: {"stt": waits}
+    waits = waiting(*[0.31] * 8)
+    load.read_queues()
+    return load
 
 
 # ---- policy ----
@@ -48,8 +66,19 @@ class Clock:
         (LATE, "event loop lag p99 is 61 ms, limit 50 ms"),
         (replace(LATE, lags=99), None),
         (QUEUED, "the wait for stt is 310 ms at p95, limit 300 ms"),
+        (LoadFigures(queues={"stt": QueueFigures(7, 0.310)}), None),
     ],
-    ids=["nothing measured", "slow", "few turns", "at the limit", "slow model", "late", "few lags", "queued"],
+    ids=[
+        "nothing measured",
+        "slow",
+        "few turns",
+        "at the limit",
+        "slow model",
+        "late",
+        "few lags",
+        "queued",
+        "few jobs",
+    ],
 )
 def test_figure_above_its_limit_is_the_reason(figures: LoadFigures, reason: str | None) -> None:
     policy = AdmissionPolicy(LIMITS)
@@ -89,14 +118,39 @@ def test_estimate_counts_the_engines_stages_of_finished_turns() -> None:
     load.turn(replace(turn, error="the endpoint failed"))
     load.turn(replace(turn, response_latency_ms=None))
     load.loop_lag(0.003)
-    load.queue_waits_s = lambda: {"tts": 0.1}
+    waits = waiting(0.1)
+    load.queue_waits = lambda: {"tts": waits}
+    load.read_queues()
+    load.read_queues()
     figures = load.figures()
     assert (figures.turns, figures.response_latency_s, figures.lags, figures.loop_lag_s) == (1, 0.8, 1, 0.003)
     assert figures.engine_latency_s == pytest.approx(0.1)
-    assert figures.queue_waits_s == {"tts": 0.1}
+    assert figures.queues == {"tts": QueueFigures(1, 0.1)}
     assert load.figures() == figures, "reading changes nothing"
     clock.now_s += WINDOW_S + 1
-    assert replace(load.figures(), queue_waits_s={}) == LoadFigures()
+    assert load.figures() == LoadFigures()
+
+
+def test_waits_are_counted_once_and_anew_for_a_reloaded_engine() -> None:
+    clock = Clock()
+    load = LoadEstimate(clock)
+    engines = [waiting(0.3, 0.3)]
+    load.queue_waits = lambda: {"stt": engines[-1]}
+    counts = []
+    for new in (None, 0.1, None):
+        if new is not None:
+            engines[-1].record(new)
+        load.read_queues()
+        counts.append(load.figures().queues["stt"].jobs)
+    engines.append(waiting(0.2))
+    load.read_queues()
+    counts.append(load.figures().queues["stt"].jobs)
+    assert counts == [2, 3, 3, 4]
+    clock.now_s += WINDOW_S + 1
+    assert load.figures().queues == {}
+    load.clear()
+    load.read_queues()
+    assert load.figures().queues == {}, "no new job"
 
 
 def test_metrics_show_the_load() -> None:
@@ -104,8 +158,9 @@ def test_metrics_show_the_load() -> None:
     metrics.show_load()
     assert metrics.registry.get_sample_value("repartee_load_seconds", {"of": "loop_lag_p99"}) is None
     metrics.turn(replace(ANSWERED, response_latency_ms=800.0, stages=dict(shares(stt=50.0))))
+    waits = waiting(0.25)
+    metrics.load.queue_waits = lambda: {"stt": waits}
     metrics.loop_lag(0.003)
-    metrics.load.queue_waits_s = lambda: {"stt": 0.25}
     metrics.show_load()
     values = [
         metrics.registry.get_sample_value("repartee_load_seconds", {"of": of})
@@ -119,17 +174,13 @@ def test_metrics_show_the_load() -> None:
 
 
 def test_first_conversations_are_admitted_whatever_is_measured() -> None:
-    load = LoadEstimate()
-    load.queue_waits_s = lambda: {"stt": 9.0}
-    admission = Admission(load, Clock())
+    admission = Admission(overloaded(Clock()), Clock())
     admission.update()
     assert [admission.refusal(sessions) is None for sessions in (0, 1, 2, 3)] == [True, True, False, False]
 
 
 def test_refusal_names_reason_and_retry_time() -> None:
-    load = LoadEstimate()
-    load.queue_waits_s = lambda: {"stt": 0.31}
-    admission = Admission(load, Clock())
+    admission = Admission(overloaded(Clock()), Clock())
     assert admission.refusal(5) is None, "nothing was compared yet"
     admission.update()
     refusal = admission.refusal(5)
@@ -167,16 +218,13 @@ def test_short_conversations_one_after_another_are_admitted() -> None:
 
 
 def test_admission_follows_the_load() -> None:
-    waits_s = {"stt": 0.31}
-
     async def main() -> None:
-        load = LoadEstimate(asyncio.get_running_loop().time)
-        load.queue_waits_s = lambda: waits_s
-        admission = Admission(load, asyncio.get_running_loop().time)
+        clock = Clock()
+        admission = Admission(overloaded(clock), clock)
         running = asyncio.create_task(admission.run())
         await asyncio.sleep(3.5 * UPDATE_EVERY_S)
         assert admission.refusal(5) is not None
-        waits_s["stt"] = 0.1
+        clock.now_s += WINDOW_S + 1
         await asyncio.sleep(2 * UPDATE_EVERY_S)
         assert admission.refusal(5) is None
         running.cancel()

@@ -275,7 +275,7 @@ def test_response_that_waits_for_a_recording_keeps_a_server_that_shuts_down() ->
     async def scene(harness: SessionHarness) -> None:
         assert isinstance(harness, ItemHarness)
         socket: Any = object()
-        conversation = _Conversation(harness.talk, "token", socket)
+        conversation = _Conversation(harness.talk, "token", client_socket=socket)
         connections: Any = None
         await harness.add(sound())
         assert not Connections._busy(connections, conversation)

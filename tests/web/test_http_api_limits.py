@@ -42,7 +42,7 @@ class EndlessVoice(ScriptedVoice):
 
     speaking: int = 0
 
-    async def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[Chunk]:
+    async def speak(self, text: str, speed: float = 1.0, ahead_s: float = 0.0) -> AsyncGenerator[Chunk]:
         self.speaking += 1
         try:
             while True:

@@ -38,7 +38,7 @@ def time_of_sentences(server: ServerState) -> list[float]:
 
         @dataclass
         class Voice(ScriptedVoice):
-            def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator:  # type: ignore[type-arg]
+            def speak(self, text: str, speed: float = 1.0, ahead_s: float = 0.0) -> AsyncGenerator:  # type: ignore[type-arg]
                 times.append(loop.time() - began_s)
                 return super().speak(text, speed)
 

@@ -96,7 +96,7 @@ class WaitingVoice(ScriptedVoice):
 
     may_go_on: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[Any]:
+    async def speak(self, text: str, speed: float = 1.0, ahead_s: float = 0.0) -> AsyncGenerator[Any]:
         if text.startswith("Second"):
             await self.may_go_on.wait()
         async for chunk in super().speak(text, speed):

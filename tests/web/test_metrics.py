@@ -14,6 +14,7 @@ from virtual_time import run_virtual
 from assistant.events import ReplySent, ReplyStopped
 from assistant.trace.record import TracedAnswer, TracedEvent, TurnRecord
 from assistant.turns.events import ReplyId
+from audio.queue_wait import QueueWait
 from web.health import EngineState
 from web.metrics import LATENCY_BUCKETS_S, Metrics, watch_loop_lag
 
@@ -225,7 +226,10 @@ def served() -> dict[str, set[str]]:
     metrics.trouble("connection")
     metrics.engines([EngineState("tts", "ready", "espeak-ng", fallback=True)])
     metrics.turn(TURN)
-    metrics.load.queue_waits_s = lambda: {"stt": 0.1}
+    waits = QueueWait()
+    waits.record(0.1)
+    metrics.load.queue_waits = lambda: {"stt": waits}
+    metrics.loop_lag(0.001)
     metrics.show_load()
     metrics.engines_loaded()
     metrics.session_began()

@@ -594,7 +594,7 @@ class OneThreadVoice(ScriptedVoice):
     chunk_s: float = 0.5
     _engine: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[Chunk]:
+    async def speak(self, text: str, speed: float = 1.0, ahead_s: float = 0.0) -> AsyncGenerator[Chunk]:
         async with self._engine:
             await asyncio.sleep(self.chunk_s)
             async for chunk in ScriptedVoice.speak(self, text, speed):

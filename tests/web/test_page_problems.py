@@ -276,6 +276,7 @@ def test_microphone_granted_after_stop_is_closed(page: Page, server: Server, *, 
     ("close_with", "name", "words", "again"),
     [
         (("server_full", 1013), "full", "The server is full", True),
+        (("server_busy", 1013), "overloaded", "The server is busy", True),
         (("session_expired", 1001), "too-long", "the maximum length that the server allows", False),
     ],
 )

@@ -74,7 +74,7 @@ SCRIPTED = textwrap.dedent(
 
 
 @contextmanager
-def process(*arguments: str) -> Generator["subprocess.Popen[str]"]:
+def process(*arguments: str, **environ: str) -> Generator["subprocess.Popen[str]"]:
     """A server with scripted engines."""
     path = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
     with subprocess.Popen(
@@ -82,7 +82,7 @@ def process(*arguments: str) -> Generator["subprocess.Popen[str]"]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**environment(), "PYTHONPATH": path, "PYTHONUNBUFFERED": "1"},
+        env={**environment(), "PYTHONPATH": path, "PYTHONUNBUFFERED": "1", **environ},
     ) as running:
         try:
             yield running
@@ -96,12 +96,21 @@ def environment() -> Mapping[str, str]:
 
 def port_of(running: "subprocess.Popen[str]") -> int:
     """Reads the output until the server is ready; returns its port."""
+    return port_in(banner_of(running))
+
+
+def banner_of(running: "subprocess.Popen[str]") -> str:
+    """Returns the output until the server is ready."""
     assert running.stdout is not None
     said = ""
     while not said.endswith("ready\n"):
         line = running.stdout.readline()
         assert line, running.stderr.read() if running.stderr else ""
         said += line
+    return said
+
+
+def port_in(said: str) -> int:
     found = re.search(r"page  http://127\.0\.0\.1:(\d+)\n", said)
     assert found is not None, said
     return int(found[1])
@@ -225,12 +234,17 @@ def test_foreign_bind_address_is_reported(host: str) -> None:
 
 
 @pytest.mark.slow
-def test_command_line_mistakes_are_one_line() -> None:
+def test_command_line_mistakes_are_one_line(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         for arguments, environ, said in (
             (("--port", port), {}, f"--port {port}: in use"),
             (("--host", "0.0.0.0", "--port", "0"), {}, "--insecure"),
+            (  # encryption alone lets nobody in
+                ("--host", "0.0.0.0", "--port", "0", "--tls-self-signed"),
+                {"XDG_DATA_HOME": str(tmp_path)},
+                "REPARTEE_TOKEN",
+            ),
             (("--host", "0.0.0.0", "--port", "0"), {"REPARTEE_TOKEN": "short"}, "REPARTEE_TOKEN"),
             (("--port", "99999"), {}, '--port "99999": must be'),
         ):
@@ -339,6 +353,33 @@ def test_malformed_requests_do_not_fill_the_log() -> None:
         running.terminate()
         _, err = running.communicate(timeout=20)
     assert len(err.splitlines()) == 1
+
+
+@pytest.mark.slow
+def test_start_and_broken_handshakes_print_no_token() -> None:
+    upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+    key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+    protocol = f"Sec-WebSocket-Protocol: realtime, openai-insecure-api-key.{TOKEN}\r\n"
+    with process(REPARTEE_TOKEN=TOKEN) as running:
+        said = banner_of(running)
+        port = port_in(said)
+        for path in ("/v1/realtime", f"/v1/phone?token={TOKEN}", "/nothing"):
+            for headers in (
+                upgrade + key + protocol,
+                upgrade + protocol,
+                upgrade + key.replace("==", "") + protocol,
+                upgrade + key + f"Authorization: Bearer {TOKEN}\r\nbad header {TOKEN}\r\n",
+                f"Authorization: Bearer {TOKEN}\r\nContent-Length: x\r\n",
+            ):
+                with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
+                    client.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{headers}\r\n".encode())
+                    client.recv(1000)
+                    with contextlib.suppress(OSError):  # the server has closed the connection
+                        client.sendall(b"\xff" * 100)  # no frame
+        running.terminate()
+        out, err = running.communicate(timeout=20)
+    assert "REPARTEE_TOKEN" in said
+    assert TOKEN not in said + out + err
 
 
 @pytest.mark.slow

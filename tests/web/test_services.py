@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from assistant.config.loading import ConfigError
+from assistant.config.server_settings import ServerSection
 from assistant.config.settings import Settings, SkillsSection, TraceSection
 from audio.errors import EngineLoadError
 from web.metrics import Metrics
@@ -32,3 +34,15 @@ def test_timers_are_stored_unless_the_setting_is_off() -> None:
     stored = create_services(Settings(), {}, Metrics()).background_tasks
     off = replace(Settings(), skills=SkillsSection(store_timers=False))
     assert len(create_services(off, {}, Metrics()).background_tasks) == len(stored) - 1
+
+
+def test_conversations_are_handed_over_only_with_redis_url() -> None:
+    without = create_services(Settings(), {}, Metrics())
+    assert without.handover_health is None
+    shared = replace(Settings(), server=ServerSection(redis_url="redis://127.0.0.1:1"))
+    made = create_services(shared, {"REPARTEE_TOKEN": "x" * 16}, Metrics())
+    assert len(made.background_tasks) == len(without.background_tasks) + 1
+    assert made.handover_health is not None
+    assert made.handover_health() == "ready"
+    with pytest.raises(ConfigError, match="REPARTEE_TOKEN"):
+        create_services(shared, {}, Metrics())

@@ -203,6 +203,12 @@ def banner_of(tls: ServerTls, host: str, *, terminal: bool = False) -> str:
     return captured.get()
 
 
+def test_old_versions_of_tls_are_not_spoken(tmp_path: Path) -> None:
+    context = tls_of(*write_pair(tmp_path)).context
+    assert context.minimum_version is ssl.TLSVersion.TLSv1_2
+    assert not any(cipher["name"].startswith(("RC4", "DES", "NULL", "EXP")) for cipher in context.get_ciphers())
+
+
 def test_banner_shows_addresses_and_fingerprint(tmp_path: Path) -> None:
     tls = tls_of(*write_pair(tmp_path))
     near = banner_of(tls, "127.0.0.1", terminal=True)

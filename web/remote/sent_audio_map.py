@@ -26,6 +26,7 @@ class SentAudioMap:
     """The audio sent on all connections of a conversation, in samples of the microphone line."""
 
     _stretches: list[_Stretch] = field(default_factory=list)
+    _before: int = 0  # samples that were sent before the first stretch
 
     @property
     def ms(self) -> float:
@@ -35,6 +36,7 @@ class SentAudioMap:
     def begin(self) -> None:
         """Starts another conversation."""
         self._stretches.clear()
+        self._before = 0
 
     def add(self, start: Samples, samples: int) -> None:
         """Adds samples that were sent, from this position of the line on."""
@@ -46,13 +48,18 @@ class SentAudioMap:
         del self._stretches[:-MAX_STRETCHES]
 
     def drop_unreceived(self, heard_ms: float) -> None:
-        """Removes audio that was lost with a connection: the server received only `heard_ms`."""
+        """Removes audio that was lost with a connection: the server received only `heard_ms`.
+
+        Another server, which continues the conversation, counts from 0.
+        """
         heard = samples_of_ms(heard_ms)
-        while len(self._stretches) > 1 and self._stretches[-1].sent >= heard:
+        while self._stretches and self._stretches[-1].sent >= heard:
             self._stretches.pop()
         if self._stretches:
             last = self._stretches[-1]
-            last.samples = min(last.samples, max(0, heard - last.sent))
+            last.samples = min(last.samples, heard - last.sent)
+        else:
+            self._before = heard
 
     def captured(self, sent_ms: float) -> Samples | None:
         """Returns the microphone line position of a position in the sent audio; None if nothing was sent before it."""
@@ -62,4 +69,4 @@ class SentAudioMap:
 
     @property
     def _end(self) -> int:
-        return self._stretches[-1].sent + self._stretches[-1].samples if self._stretches else 0
+        return self._stretches[-1].sent + self._stretches[-1].samples if self._stretches else self._before

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 from audio.errors import SttError
+from audio.queue_wait import QueueWait
 from audio.stt.whisper.model import Decoded
 from audio.stt.whisper.recent_tokens import RecentTokens
 from audio.stt.whisper.segment_decoder import SegmentDecoder
@@ -35,6 +36,9 @@ REQUESTED: frozenset[Kind] = frozenset({"final", "soon", "first_word"})
 WITHOUT_RETRY: frozenset[Kind] = EARLY | {"soon"}
 """Decodes that are not repeated in the full window when a check fails, because another decode will follow."""
 
+
+_REMEMBERED_TICKETS = 256
+"""Number of requests whose time is known; a process holds fewer conversations."""
 
 LANGUAGE_CHECKS = 6
 """Transcripts of a conversation whose language is detected, unless one is in the expected language: each 40 ms."""
@@ -148,6 +152,9 @@ class DecodeScheduler:
 
     There is no queue. Whenever a worker is free, the segments are asked what they need now. So a decode for a cancelled
     segment never starts, and a delayed interim decode covers the newest audio.
+
+    Attributes:
+        queue_wait: How long the last requested transcripts waited for a worker, background requests left out.
     """
 
     def __init__(self, hang_s: float) -> None:
@@ -159,6 +166,8 @@ class DecodeScheduler:
         self._clients: list[DecodeClient] = []
         self._running: list[_Running] = []
         self._tickets = 0
+        self._requested_s = [0.0] * _REMEMBERED_TICKETS  # loop time of the latest tickets
+        self.queue_wait = QueueWait()
         self._served = 0
 
     @property
@@ -182,6 +191,7 @@ class DecodeScheduler:
     def ticket(self) -> int:
         """Returns a ticket for a new request; lower tickets are served first."""
         self._tickets += 1
+        self._requested_s[self._tickets % _REMEMBERED_TICKETS] = asyncio.get_running_loop().time()
         return self._tickets
 
     def serve(self) -> None:
@@ -279,6 +289,8 @@ class DecodeScheduler:
     def _begin(self, pool: ModelWorkers, client: DecodeClient, kind: Kind) -> None:
         loop = asyncio.get_running_loop()
         began_s = loop.time()
+        if kind in REQUESTED and not client.share.background:
+            self._record_wait(client, began_s)
         decode = client.start_decode(kind)
         share = client.share
         language = share.language
@@ -317,6 +329,12 @@ class DecodeScheduler:
             )
         except SttError as error:
             failed(error)
+
+    def _record_wait(self, client: DecodeClient, now_s: float) -> None:
+        """Records how long the client's oldest request has waited for this decode."""
+        ticket = client.oldest_ticket
+        if ticket is not None and ticket > self._tickets - _REMEMBERED_TICKETS:
+            self.queue_wait.record(now_s - self._requested_s[ticket % _REMEMBERED_TICKETS])
 
     def _check_language(self, pool: ModelWorkers, share: ConversationShare, decoded: Decoded) -> None:
         """Detects the language of a transcript behind the waiting decodes, for the first transcripts of a conversation.

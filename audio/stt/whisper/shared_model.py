@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from audio.errors import EngineLoadError, SttError
+from audio.queue_wait import QueueWait
 from audio.stt import SegmentId, TokenProbability, Transcript
 from audio.stt.whisper.decode_scheduler import LANGUAGE_CHECKS, ConversationShare, DecodeScheduler, ModelWorkers
 from audio.stt.whisper.model import LoadedWhisper, WhisperSettings
@@ -71,6 +72,11 @@ class SharedWhisper:
         if model.workers > 1:
             on += f", {model.workers} decodes at once"
         return f"{NAME} {settings.called}, {model.compute_type} on {on}, {settings.encoder_window} window"
+
+    @property
+    def queue_wait(self) -> QueueWait:
+        """See `QueuedEngine`."""
+        return self._scheduler.queue_wait
 
     @property
     def works(self) -> bool:

@@ -25,6 +25,7 @@ from audio.recording import open_recording
 from audio.tts.espeak_library import EspeakLibrary
 from audio.tts.espeak_worker import SHARED
 from audio.vad import silero
+from audio.vad.silero_network import SileroNetwork
 from audio.wav import WavMicrophone
 
 pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(200)]
@@ -108,7 +109,7 @@ def test_hanging_voice_is_replaced_and_its_text_shown(tmp_path: Path, monkeypatc
 
 def test_demo_without_silero_model_uses_webrtc_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script_recognizer(monkeypatch, "what time is it")
-    monkeypatch.setattr(silero, "network_path", lambda: tmp_path / "gone.onnx")
+    monkeypatch.setattr(silero, "shared_network", lambda: SileroNetwork(tmp_path / "gone.onnx"))
     loaded = load_settings(None, {}, ["vad.engine=silero", f"trace.dir={tmp_path / 'traces'}"])
     screen = StringIO()
     asyncio.run(demo(WHAT_TIME, tmp_path / "out", loaded, {}, Console(file=screen, width=200)))

@@ -117,6 +117,14 @@ def test_single_model_has_a_complete_latency_breakdown() -> None:
     assert not [event for event in record.events if event.name == "tried"]
 
 
+def test_voice_is_told_how_much_sound_is_ahead() -> None:
+    simulation = Simulation([TIME], replies=("It is ten o'clock. And it is sunny today.",))
+    simulation.run()
+    first_s, second_s = simulation.voice.aheads_s
+    assert first_s == 0
+    assert 0 < second_s <= 2.0
+
+
 # ---- the loudspeaker is gone ----
 
 

@@ -43,7 +43,7 @@ class Voice:
     async def aclose(self) -> None:
         pass
 
-    async def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[Chunk]:
+    async def speak(self, text: str, speed: float = 1.0, ahead_s: float = 0.0) -> AsyncGenerator[Chunk]:
         self.said.append(text)
         if self.fails:
             raise TtsError("the voice has died")

@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from gateways import SECRET, SharedRedis, handovers
+from gateways import PATIENT_S, SECRET, SharedRedis, handovers
 from redis_process import redis_process, running_redis
 
 from assistant.config.loading import ConfigError, load_settings
@@ -104,13 +104,13 @@ def test_conversation_that_was_tampered_with_is_refused(kind: str, tmp_path: Pat
 
 def test_redis_holds_no_token_and_no_words(tmp_path: Path) -> None:
     async def main(url: str) -> None:
-        gateway, redis = handovers(url, keep_s=30), SharedRedis(url)
+        gateway, redis = handovers(url, keep_s=600), SharedRedis(url)
         await gateway.save("a very secret token", "owner", SNAPSHOT)
         (key,) = redis.client.keys("*")
         held = key + b"".join(part for pair in redis.client.hgetall(key).items() for part in pair)
         assert b"very secret" not in held
         assert b"brief" not in held
-        assert 0 < redis.client.ttl(key) <= 30
+        assert 0 < redis.client.ttl(key) <= 600
         await gateway.aclose()
 
     with redis_process(tmp_path) as url:
@@ -133,7 +133,7 @@ def test_long_token_is_not_looked_up(tmp_path: Path) -> None:
 
 def test_password_is_sent_and_its_lack_is_refused(tmp_path: Path) -> None:
     async def main(url: str) -> None:
-        right, wrong = HandoverStore(url, "open sesame", keep_s=9), HandoverStore(url, "wrong", keep_s=9)
+        right, wrong = (HandoverStore(url, word, keep_s=9, timeout_s=PATIENT_S) for word in ("open sesame", "wrong"))
         await right.ping()
         with pytest.raises(StoreError, match="AuthenticationError"):
             await wrong.ping()

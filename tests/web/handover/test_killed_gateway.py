@@ -1,4 +1,4 @@
-"""A gateway that is killed: what its clients had finished is known to the others."""
+"""A gateway that is killed or stopped: what its clients had finished is known to the others."""
 
 import asyncio
 import os
@@ -66,6 +66,32 @@ def test_turns_finished_before_a_kill_continue_at_another_gateway(tmp_path: Path
                 assert repartee_of(again)["resumed"] is True
                 await again.until("conversation.item.done", 2)
                 assert texts_of(again)[:2] == [QUESTION, ANSWER]
+
+    with redis_process(tmp_path) as url:
+        asyncio.run(main(url))
+
+
+@pytest.mark.slow
+@pytest.mark.calm
+def test_sigterm_finishes_the_reply_and_hands_the_conversation_over(tmp_path: Path) -> None:
+    async def main(url: str) -> None:
+        async with gateway(loader(tmp_path / "b"), url) as other:
+            async with gateway_process(tmp_path / "a", url) as (port, process):
+                address = f"ws://127.0.0.1:{port}/v1/realtime?model=repartee"
+                async with connect(address, compression=None, max_queue=None) as socket:
+                    client = RecordingClient(socket)
+                    await client.request_reply(QUESTION)
+                    await client.until("response.output_audio.delta")
+                    process.terminate()
+                    with pytest.raises(ConnectionClosed) as closed:
+                        await client.until("response.done", 99)
+                    assert closed.value.rcvd is not None
+                    assert closed.value.rcvd.code == 1012
+                    assert client.events_of("response.done")[0]["response"]["status"] == "completed"
+            async with connected_client(other, resume=client.token) as again:
+                assert repartee_of(again)["resumed"] is True
+                await again.until("conversation.item.done", 2)
+                assert texts_of(again) == [QUESTION, ANSWER]
 
     with redis_process(tmp_path) as url:
         asyncio.run(main(url))

@@ -100,6 +100,13 @@ export default () => run({
     timeline.addSent(400000, 480);
     same(timeline.frameAt(20), 400480);
   },
+  "another server that continues the conversation counts from the beginning"() {
+    const timeline = new CaptureTimeline(24000);
+    for (let n = 0; n < 300; n++) timeline.addSent(n * 2000, 480); // more runs than are kept
+    timeline.dropAfter(0);
+    timeline.addSent(5000000, 480);
+    same(timeline.frameAt(10), 5000240);
+  },
   "playback maps frames to samples across an underrun"() {
     const playback = new PlaybackTimeline(48000);
     playback.addRun(1000, 0);

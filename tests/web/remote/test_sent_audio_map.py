@@ -34,6 +34,16 @@ def test_audio_lost_with_connection_does_not_count_as_sent() -> None:
     assert sent.captured(60.0) == 32_160
 
 
+def test_another_server_counts_from_the_beginning() -> None:
+    sent = SentAudioMap()
+    for number in range(300):  # more stretches than are kept
+        sent.add(Samples(number * 16_000), 1600)
+    sent.drop_unreceived(0.0)
+    assert sent.ms == 0
+    sent.add(Samples(9_000_000), 1600)
+    assert sent.captured(50.0) == 9_000_800
+
+
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(1, 50)), min_size=1, max_size=40), st.data())
 def test_every_sent_sample_maps_to_its_capture_position(runs: list[tuple[int, int]], data: st.DataObject) -> None:
     sent, line = SentAudioMap(), 0

@@ -28,7 +28,7 @@ export class CaptureTimeline {
   reset() {
     /** @type {Run[]} */
     this._runs = [];
-    this._before_ms = 0; // audio that this page sent before it was reloaded
+    this._before_ms = 0; // audio before the first run: sent before this page was reloaded
   }
 
   /**
@@ -48,10 +48,11 @@ export class CaptureTimeline {
 
   /**
    * Removes audio that was lost with a connection.
-   * @param {number} receivedMs length of the audio that the server received
+   * @param {number} receivedMs length of the audio that the server received; another server, which continues the
+   *   conversation, counts from 0
    */
   dropAfter(receivedMs) {
-    while (this._runs.length > 1 && this._runs.at(-1).sent_ms >= receivedMs) this._runs.pop();
+    while (this._runs.length && this._runs.at(-1).sent_ms >= receivedMs) this._runs.pop();
     const last = this._runs.at(-1);
     if (!last) this._before_ms = receivedMs;
     else last.samples = Math.min(last.samples, Math.max(0, Math.round(((receivedMs - last.sent_ms) * WIRE_RATE_HZ) / 1000)));

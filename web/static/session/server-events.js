@@ -3,7 +3,7 @@
 import { fromBase64 } from "../audio/pcm.js";
 
 /** Problems about a missing connection; one is shown at a time. */
-export const CONNECTION_PROBLEMS = ["lost", "full", "loading", "restarting"];
+export const CONNECTION_PROBLEMS = ["lost", "full", "overloaded", "loading", "restarting"];
 
 /** Error code for a committed turn without audio. */
 export const COMMIT_EMPTY = "input_audio_buffer_commit_empty";

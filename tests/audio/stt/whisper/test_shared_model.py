@@ -212,6 +212,26 @@ def test_finals_come_first_in_order_of_request(model: Path, monitor: DecodeMonit
     run_scene(shared, scene)
 
 
+def test_waits_of_requested_transcripts_are_recorded(model: Path, monitor: DecodeMonitor) -> None:
+    shared = sharing(model)
+
+    async def scene() -> None:
+        monitor.is_holding = True
+        first, second = (Conversation(shared, number) for number in range(2))
+        first.say(ENOUGH_S)
+        await monitor.until(1)
+        second.say(ENOUGH_S)
+        assert shared.queue_wait.jobs == 0, "nobody waits for an interim transcript"
+        async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+            tasks.create_task(second.words())
+            await asyncio.sleep(0.02)
+            monitor.release_all()
+        assert shared.queue_wait.jobs == 1
+        assert shared.queue_wait.p95_s() >= 0.02
+
+    run_scene(shared, scene)
+
+
 def test_final_waits_for_at_most_one_running_decode(model: Path, monitor: DecodeMonitor) -> None:
     """A request waits only for the running decode, however many conversations need interims and pauses."""
     shared = sharing(model)

@@ -1,0 +1,49 @@
+"""Reports to the user, once each, that a fallback answers and that the answer cache failed."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from assistant.events import Problem, SessionEvent
+from assistant.pipeline.reply import Reply
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class AnswerReports:
+    """What the user was told about the sources of answers.
+
+    Attributes:
+        on_event: Receives the reports.
+        fallback_reported: Whether the user knows that a fallback answers.
+    """
+
+    on_event: Callable[[SessionEvent], None]
+    fallback_reported: bool = False
+    _cache_failure_reported: bool = False
+
+    def report(self, reply: Reply) -> None:
+        """Reports what changed with this reply."""
+        self._report_fallback(reply)
+        self._report_cache(reply)
+
+    def _report_fallback(self, reply: Reply) -> None:
+        """Reports once that a fallback answers, and once that the others answer again."""
+        if reply.fallback and not self.fallback_reported:
+            self.fallback_reported = True
+            what = f"no other llm endpoint can answer, so {reply.fallback} on this machine does"
+            log.warning("%s", what)
+            self.on_event(Problem(f"{what}: check the network, and `repartee endpoints`"))
+        elif reply.endpoint_answered and not reply.fallback and self.fallback_reported:
+            self.fallback_reported = False
+            log.warning("llm endpoint %r answers again", reply.answered_by)
+
+    def _report_cache(self, reply: Reply) -> None:
+        """Reports once that the answer cache failed, until it works again."""
+        if reply.cache_lookup is None or reply.cache_lookup.outcome in {"excluded", "late", "paused"}:
+            return
+        failed = reply.cache_lookup.outcome == "failed"
+        if failed and not self._cache_failure_reported:
+            self.on_event(Problem(reply.cache_lookup.detail))
+        self._cache_failure_reported = failed

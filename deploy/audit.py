@@ -1,0 +1,267 @@
+"""Checks the locked packages against known vulnerabilities: what `make audit` runs.
+
+The advisories come from an OSV service, or from a file: the export of its ecosystem PyPI, a zip of JSON files. Only
+names and versions of packages are sent. Exit status: 0 nothing found, or not checked because no data could be had (the
+output says so); 1 a package is affected; 2 the reviewed advisories or arguments are wrong.
+"""
+
+import argparse
+import json
+import re
+import sys
+import tomllib
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+from packaging.version import InvalidVersion, Version
+
+ROOT = Path(__file__).parent.parent
+LOCKS = (ROOT / "requirements.lock", ROOT / "requirements-dev.lock")
+REVIEWED = ROOT / "deploy" / "advisories.toml"
+
+SERVICE = "https://api.osv.dev"
+TIMEOUT_S = 20.0
+MAX_QUERIES = 1000
+"""Packages of one request; the limit of the service."""
+MAX_BYTES = 16 << 20
+"""Longest answer."""
+MAX_DETAILS = 200
+"""Advisories whose details are asked for."""
+
+_PIN = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)==([^\s;\\]+)")
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{2,80}")
+
+
+class NoDataError(Exception):
+    """The advisories could not be had. The text says why."""
+
+
+class WrongFileError(Exception):
+    """The file of reviewed advisories is wrong. The text says where."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Pin:
+    """A locked package; its name is normalized."""
+
+    name: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Advisory:
+    """A known vulnerability.
+
+    Attributes:
+        id: Its name in the database.
+        aliases: Its other names, such as that of the CVE.
+        summary: One line; "" if there is none.
+        fixed: Versions in which it is repaired.
+    """
+
+    id: str
+    aliases: tuple[str, ...] = ()
+    summary: str = ""
+    fixed: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> frozenset[str]:
+        """All its names."""
+        return frozenset({self.id, *self.aliases})
+
+
+def pins_in(lock: str) -> set[Pin]:
+    """Returns the packages of a lock in the format of pip."""
+    found = (_PIN.match(line) for line in lock.splitlines())
+    return {Pin(_normal(one[1]), one[2]) for one in found if one is not None}
+
+
+def reviewed_in(text: str) -> dict[tuple[str, str], str]:
+    """Returns why advisories do not apply, by package and id. Raises WrongFileError."""
+    try:
+        entries = tomllib.loads(text).get("reviewed", [])
+        found = {(_normal(one["package"]), one["id"]): one["why"] for one in entries}
+    except (tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError) as error:
+        raise WrongFileError(f"each [[reviewed]] needs id, package and why ({error})") from error
+    if any(not isinstance(why, str) or len(why.split()) < 3 for why in found.values()):
+        raise WrongFileError("each `why` must say in a sentence why the advisory does not apply")
+    return found
+
+
+# ---- the service ----
+
+
+def from_service(address: str, pins: Sequence[Pin]) -> dict[Pin, list[Advisory]]:
+    """Asks an OSV service. Raises NoDataError."""
+    with httpx.Client(base_url=address, timeout=TIMEOUT_S, headers={"accept-encoding": "identity"}) as client:
+        ids: dict[Pin, list[str]] = {}
+        for at in range(0, len(pins), MAX_QUERIES):
+            part = pins[at : at + MAX_QUERIES]
+            queries = [{"package": {"name": one.name, "ecosystem": "PyPI"}, "version": one.version} for one in part]
+            results = _answer(client, "POST", "/v1/querybatch", {"queries": queries}).get("results")
+            if not isinstance(results, list) or len(results) != len(part):
+                raise NoDataError(f"{address} answers with another number of results than packages")
+            for pin, result in zip(part, results, strict=True):
+                ids[pin] = [str(one["id"]) for one in result.get("vulns", ()) if _ID.fullmatch(str(one.get("id")))]
+        wanted = list(dict.fromkeys(one for found in ids.values() for one in found))
+        if len(wanted) > MAX_DETAILS:
+            raise NoDataError(f"{address} names {len(wanted)} advisories; at most {MAX_DETAILS} are looked at")
+        entries = {one: _answer(client, "GET", f"/v1/vulns/{one}") for one in wanted}
+    return {
+        pin: [_advisory(entries[one], pin.name) for one in found if "withdrawn" not in entries[one]]
+        for pin, found in ids.items()
+    }
+
+
+def _answer(client: httpx.Client, method: str, path: str, body: object = None) -> dict[str, Any]:
+    try:
+        with client.stream(method, path, json=body) as answer:
+            if answer.status_code != 200:
+                raise NoDataError(f"{client.base_url} answers {answer.status_code}")
+            content = b""
+            for block in answer.iter_bytes():
+                content += block
+                if len(content) > MAX_BYTES:
+                    raise NoDataError(f"{client.base_url} answers with more than {MAX_BYTES} bytes")
+        found = json.loads(content)
+    except (httpx.HTTPError, OSError) as error:
+        raise NoDataError(f"{client.base_url} cannot be reached ({type(error).__name__})") from error
+    except ValueError as error:
+        raise NoDataError(f"{client.base_url} does not answer with JSON") from error
+    if not isinstance(found, dict):
+        raise NoDataError(f"{client.base_url} does not answer with a JSON object")
+    return found
+
+
+# ---- a file ----
+
+
+def from_file(file: Path, pins: Sequence[Pin]) -> dict[Pin, list[Advisory]]:
+    """Reads an export of the database. Raises NoDataError."""
+    found: dict[Pin, list[Advisory]] = {pin: [] for pin in pins}
+    by_name: dict[str, list[Pin]] = {}
+    for pin in pins:
+        by_name.setdefault(pin.name, []).append(pin)
+    try:
+        with zipfile.ZipFile(file) as export:
+            for name in export.namelist():
+                entry = json.loads(export.read(name))
+                if "withdrawn" in entry:
+                    continue
+                for affected in entry.get("affected", ()):
+                    package = _normal(str(affected.get("package", {}).get("name", "")))
+                    for pin in by_name.get(package, ()):
+                        if _affects(affected, pin.version):
+                            found[pin].append(_advisory(entry, package))
+    except (OSError, zipfile.BadZipFile, ValueError) as error:
+        raise NoDataError(f"{file} cannot be read ({error})") from error
+    return found
+
+
+def _affects(affected: Mapping[str, Any], version: str) -> bool:
+    if version in affected.get("versions", ()):
+        return True
+    ranges = [one for one in affected.get("ranges", ()) if one.get("type") == "ECOSYSTEM"]
+    return any(_in_range(one.get("events", ()), version) for one in ranges)
+
+
+def _in_range(events: Iterable[Mapping[str, str]], version: str) -> bool:
+    """Returns whether a version is in a range: from `introduced` on, before `fixed`, up to `last_affected`."""
+    wanted, is_in = _version(version), False
+    for event in events:
+        if "introduced" in event:
+            is_in = is_in or event["introduced"] == "0" or wanted >= _version(event["introduced"])
+        elif "fixed" in event:
+            is_in = is_in and wanted < _version(event["fixed"])
+        elif "last_affected" in event:
+            is_in = is_in and wanted <= _version(event["last_affected"])
+    return is_in
+
+
+def _version(text: str) -> Version:
+    try:
+        return Version(text)
+    except InvalidVersion as error:
+        raise ValueError(f"{text!r} is not a version") from error
+
+
+# ---- both ----
+
+
+def _advisory(entry: Mapping[str, Any], package: str) -> Advisory:
+    ranges = [
+        one
+        for affected in entry.get("affected", ())
+        if _normal(str(affected.get("package", {}).get("name", ""))) == package
+        for one in affected.get("ranges", ())
+        if one.get("type") == "ECOSYSTEM"
+    ]
+    fixed = dict.fromkeys(event["fixed"] for one in ranges for event in one.get("events", ()) if "fixed" in event)
+    summary = " ".join(str(entry.get("summary", "")).split())[:120]
+    shown = "".join(char if char.isprintable() else "?" for char in summary)
+    return Advisory(str(entry.get("id", "")), tuple(map(str, entry.get("aliases", ()))), shown, tuple(fixed))
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def report(found: Mapping[Pin, Sequence[Advisory]], reviewed: Mapping[tuple[str, str], str]) -> Iterator[str]:
+    """Yields a line for each advisory that applies and was not reviewed. Advisories with a common name count once."""
+    for pin in sorted(found):
+        known = [one.names for one in found[pin] if any((pin.name, name) in reviewed for name in one.names)]
+        told = set().union(*known)  # another entry about the same weakness is reviewed, too
+        for advisory in found[pin]:
+            if told & advisory.names:
+                continue
+            told |= advisory.names
+            fixed = f"; repaired in {', '.join(advisory.fixed)}" if advisory.fixed else ""
+            names = ", ".join([advisory.id, *advisory.aliases])
+            yield f"{pin.name} {pin.version}: {names}: {advisory.summary or 'no summary'}{fixed}"
+
+
+def unused(found: Mapping[Pin, Sequence[Advisory]], reviewed: Iterable[tuple[str, str]]) -> list[str]:
+    """Returns the ids of reviewed advisories that no locked package has any more."""
+    names = {(pin.name, name) for pin, several in found.items() for one in several for name in one.names}
+    return [one for package, one in reviewed if (package, one) not in names]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the audit. Returns the exit status."""
+    parser = argparse.ArgumentParser(prog="audit", description="Check the locked packages for known vulnerabilities.")
+    parser.add_argument("--service", default=SERVICE, help="address of an OSV service (default: %(default)s)")
+    parser.add_argument("--data", type=Path, help="export of the database instead: all.zip of the ecosystem PyPI")
+    parser.add_argument("--reviewed", type=Path, default=REVIEWED, help="advisories that do not apply, and why")
+    parser.add_argument("locks", nargs="*", type=Path, default=LOCKS, metavar="LOCK")
+    given = parser.parse_args(arguments)
+    try:
+        pins = sorted(set().union(*(pins_in(lock.read_text(encoding="utf-8")) for lock in given.locks)))
+        reviewed = reviewed_in(given.reviewed.read_text(encoding="utf-8"))
+    except (OSError, WrongFileError) as error:
+        _say(f"{given.reviewed if isinstance(error, WrongFileError) else 'audit'}: {error}")
+        return 2
+    try:
+        found = from_service(given.service, pins) if given.data is None else from_file(given.data, pins)
+    except NoDataError as error:
+        _say(f"not checked: {error}")
+        return 0
+    lines = list(report(found, reviewed))
+    for line in lines:
+        _say(line)
+    for one in unused(found, reviewed):
+        _say(f"{one} is reviewed in {given.reviewed.name} and no longer reported: remove it there")
+    count = len({line.partition(":")[0] for line in lines})
+    _say(f"{len(pins)} packages checked against {given.data or given.service}: {count or 'none'} affected")
+    return 1 if lines else 0
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
