@@ -16,7 +16,7 @@ def build(args: Mapping[str, str]) -> Any:
 
     Args:
         args: `service`: whisper, voice or turn-end. `config`: path of the configuration file, on the cluster's machine.
-            `rollout` is not read: a change of it makes Ray replace the replicas.
+            Other keys are not read: a change of one makes Ray replace the replicas.
 
     Raises:
         ValueError: There is no such service.
