@@ -94,7 +94,7 @@ def test_every_node_has_the_configuration_and_the_image() -> None:
         for container in (*pods["containers"], *pods.get("initContainers", ())):
             assert container["image"] == "repartee-cluster"
             assert {"name": "config", "mountPath": "/etc/repartee", "readOnly": True} in container["volumeMounts"]
-        assert {"name": "config", "configMap": {"name": "repartee-config"}} in pods["volumes"]
+        assert {"name": "config", "configMap": {"name": "engines-config"}} in pods["volumes"]
 
 
 def test_version_of_ray_is_the_locked_one() -> None:
@@ -129,19 +129,21 @@ def test_kustomize_puts_image_and_configuration_into_rayservice(tmp_path: Path) 
         pytest.skip("kubectl is not installed")
     done = subprocess.run([kubectl, "kustomize", FOLDER], capture_output=True, check=True, timeout=100)
     rendered = [document for document in yaml.safe_load_all(done.stdout) if document]
-    (configuration,) = [each for each in rendered if each["kind"] == "ConfigMap"]
-    assert configuration["data"] == {"config.toml": CONFIG.read_text(encoding="utf-8")}
+    configurations = {each["metadata"]["name"]: each["data"] for each in rendered if each["kind"] == "ConfigMap"}
+    of_gateways, of_engines = sorted(configurations, key=lambda name: name == "engines-config")
+    assert of_gateways.startswith("repartee-config-")
+    assert of_engines == "engines-config"
+    assert list(configurations.values()) == [{"config.toml": CONFIG.read_text(encoding="utf-8")}] * 2
     check_with_schemas([each for each in rendered if each["kind"] != "RayService"], tmp_path)
     gateway = only(rendered, "Deployment", "gateway")["spec"]["template"]["spec"]
     assert {each["image"] for each in (*gateway["containers"], *gateway["initContainers"])} == {
         "registry.example/repartee-cluster:0.1.0"
     }
+    assert {each["configMap"]["name"] for each in gateway["volumes"] if "configMap" in each} == {of_gateways}
     cluster = only(rendered, "RayService", "engines")["spec"]["rayClusterConfig"]
     for group in (cluster["headGroupSpec"], *cluster["workerGroupSpecs"]):
         pods = group["template"]["spec"]
-        assert {each["configMap"]["name"] for each in pods["volumes"] if "configMap" in each} == {
-            configuration["metadata"]["name"]
-        }
+        assert {each["configMap"]["name"] for each in pods["volumes"] if "configMap" in each} == {of_engines}
         images = {each["image"] for each in (*pods["containers"], *pods.get("initContainers", ()))}
         assert len(images) == 1
         assert images != {"repartee-cluster"}
