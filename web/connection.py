@@ -80,18 +80,18 @@ class _Conversation:
     """A conversation and its current socket.
 
     Attributes:
-        handover: Lets other gateways continue it; None: they cannot.
         lost_s: Loop time at which its last socket was lost.
+        handover: Lets other gateways continue it; None: they cannot.
         hand_over: Whether it ends here although its client may resume it at another gateway.
     """
 
     realtime_session: RealtimeSession
     token: str
-    handover: HandoverKeeper | None = None
     client_socket: ClientSocket | None = None
     lost_s: float = 0.0
     has_socket: asyncio.Event = field(default_factory=asyncio.Event)
     ended: bool = False
+    handover: HandoverKeeper | None = None
     hand_over: bool = False
 
     def on_taken(self) -> None:

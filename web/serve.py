@@ -24,6 +24,7 @@ from uvicorn.config import STARTUP_FAILURE
 
 from assistant.commands.doctor.machine import certificate_finding, trace_finding
 from assistant.config.loading import ConfigError, Loaded
+from assistant.config.mcp_hosts import McpHosts
 from assistant.config.server_settings import ServerSection
 from web import descriptors
 from web.acceptor import Acceptor
@@ -137,7 +138,11 @@ async def serve(
                 failures.append(error)
                 server.should_exit = True
 
-        client_secrets = ClientSecrets(asyncio.get_running_loop().time)
+        client_secrets = ClientSecrets(
+            asyncio.get_running_loop().time,
+            services.handovers,
+            McpHosts.of(loaded.settings.tools.client_mcp_hosts),
+        )
         state = ServerState(services.engine_pool, limits, lambda: session_acceptor.turn_in_progress)
         session_acceptor.at_drain(state.ended.set)
         parts = services.api_parts
@@ -156,7 +161,7 @@ async def serve(
                 *(() if tls is None else (tls.keep_current,)),
             ),
             tls_health=None if tls is None else tls.health,
-            handover_health=services.handover_health,
+            handover_health=None if services.handovers is None else services.handovers.health,
             traces=services.traces,
             api_routes=()
             if parts is None

@@ -19,7 +19,7 @@ from assistant.tools.client_mcp_thread import load_package
 from web.app import BackgroundTask
 from web.connection import Connections
 from web.engine_pool import EnginePool
-from web.handover.handovers import handovers_of
+from web.handover.handovers import Handovers, handovers_of
 from web.health import EngineHealth
 from web.http_api.routes import ApiParts
 from web.metrics import Metrics
@@ -40,7 +40,7 @@ class Services:
         make_room: Ends a conversation that waits for its client, because another client needs its slot.
         confirm: Ends the conversation with this token if another gateway has continued it.
         kept_elsewhere: Returns whether this token continues a conversation of another gateway.
-        handover_health: Returns what /readyz tells about the hand-over; None: there is none.
+        handovers: Hands conversations over to other gateways; None: there are none.
         background_tasks: Background tasks that run as long as the server does.
         traces: Serves turn records.
         api_parts: What the HTTP endpoints of OpenAI's API need; None: the server has none.
@@ -52,7 +52,7 @@ class Services:
     make_room: Callable[[], bool] = no_room
     confirm: Callable[[str], Awaitable[None]] = confirm_nothing
     kept_elsewhere: Callable[[str], Awaitable[bool]] = kept_nowhere
-    handover_health: Callable[[], str] | None = None
+    handovers: Handovers | None = None
     background_tasks: tuple[BackgroundTask, ...] = ()
     traces: TraceStream = field(default_factory=TraceStream)
     api_parts: ApiParts | None = None
@@ -84,7 +84,7 @@ def create_services(settings: Settings, environ: Mapping[str, str], metrics: Met
         connections.make_room,
         connections.confirm,
         connections.kept_elsewhere,
-        None if handovers is None else handovers.health,
+        handovers,
         background_tasks=(
             connections.log_losses,
             *([partial(load_package, hosts)] if hosts.entries else []),
