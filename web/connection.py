@@ -7,7 +7,6 @@ With `server.redis_url`, a conversation of another gateway is continued as well 
 """
 
 import asyncio
-import gc
 import logging
 import secrets
 from contextlib import AsyncExitStack, suppress
@@ -35,6 +34,7 @@ from web.client_speaker import ClientSpeaker
 from web.engine_pool import EnginePool
 from web.event_limits import ANSWER_SHARE, COSTLY_BYTES, EventBudget, cost_of, refusal, utf8_bytes
 from web.fair_share import FairShare
+from web.garbage import GarbageCollection
 from web.handover.handovers import Handovers
 from web.handover.keeper import HandoverKeeper
 from web.handover.running import Claimed, config_of, continue_session, keeper_of
@@ -117,8 +117,10 @@ class Connections:
     _shared: SharedLimits = field(default_factory=SharedLimits)
     _conversations: dict[str, _Conversation] = field(default_factory=dict)
     _losses: TraceLosses = field(init=False)
+    _garbage: GarbageCollection = field(init=False)
 
     def __post_init__(self) -> None:
+        self._garbage = GarbageCollection(lambda: any(self._busy(one) for one in self._conversations.values()))
         self._losses = TraceLosses(self.metrics, self.engine_pool.engine_loader.settings.trace.dir)
 
     async def log_losses(self) -> None:
@@ -180,7 +182,7 @@ class Connections:
                     raise
                 await self._run_new(websocket, engines, claimed)
         finally:
-            asyncio.get_running_loop().call_soon(_collect_garbage)
+            self._garbage.conversation_ended()
 
     async def _claim(self, websocket: WebSocket) -> Claimed | None:
         """Takes over the conversation of another gateway that the client wants to resume, if there is one."""
@@ -497,16 +499,6 @@ async def _room_in(backlog: AudioBacklog, client_socket: ClientSocket) -> None:
     """Waits while the backlog is full, unless the client leaves."""
     while backlog.full and await client_socket.rest(FULL_LOOK_S) and not has_hung_up(client_socket.socket.scope):
         pass
-
-
-def _collect_garbage() -> None:
-    """Frees the memory of an ended conversation, 2 MB in reference cycles.
-
-    The garbage collector would run only every few hundred conversations. A run takes 1 to 14 ms if the loaded modules
-    and engines were frozen, as `web.serve` does.
-    """
-    if gc.get_freeze_count():
-        gc.collect()
 
 
 _BINARY = ProtocolError(

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import gc
 import ipaddress
 import logging
 import logging.config
@@ -31,6 +30,7 @@ from web.acceptor import Acceptor
 from web.access_control import TOKEN_SHAPE, AccessControl
 from web.admission import Admission
 from web.app import make_app
+from web.garbage import freeze_loaded_objects
 from web.http_api.client_secrets import ClientSecrets
 from web.http_api.routes import api_routes, make_calls
 from web.http_api.serving import ServerState
@@ -190,15 +190,6 @@ async def serve(
     if failures:
         raise failures[0]
     banner.bye()
-
-
-def freeze_loaded_objects() -> None:
-    """Excludes the loaded modules and engines from garbage collection.
-
-    A collection that scans them takes 60 ms, in the middle of a turn (docs/lab/experiments.md).
-    """
-    gc.collect()
-    gc.freeze()
 
 
 def token_of(environ: Mapping[str, str]) -> str | None:

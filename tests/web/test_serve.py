@@ -1,7 +1,6 @@
 """The server as a process: start, refused settings, and shutdown."""
 
 import contextlib
-import gc
 import json
 import logging
 import os
@@ -29,7 +28,7 @@ from assistant.config.loading import ConfigError
 from assistant.config.server_settings import ServerSection
 from assistant.config.settings import DEFAULTS, KEYS
 from web.listening_sockets import listen
-from web.serve import freeze_loaded_objects, proxies_of, token_of
+from web.serve import proxies_of, token_of
 from web.server_log import LogFilter
 
 ROOT = Path(__file__).parent.parent.parent
@@ -488,14 +487,3 @@ def test_engine_error_is_one_line() -> None:
         "repartee: nothing can answer: skills.enabled is false and there is no [[llm.endpoints]]; enable the skills or "
         "add an endpoint.\n"
     )
-
-
-def test_loaded_modules_are_excluded_from_collection() -> None:
-    loaded = [[number] for number in range(1000)]
-    before = gc.get_freeze_count()
-    freeze_loaded_objects()
-    try:
-        assert gc.get_freeze_count() >= before + len(loaded)
-        assert not any(one is loaded for one in gc.get_objects())
-    finally:
-        gc.unfreeze()
