@@ -202,7 +202,7 @@ def cpu_of(pid: int) -> CpuTime | None:
     hz = os.sysconf("SC_CLK_TCK")
     mine = own[0]
     threads = sum(_ticks_or_none(place)[0] for place in _engine_threads(pid))
-    engines = own[1] + sum(sum(_ticks_or_none(child)) for child in _descendants(pid))
+    engines = own[1] + sum(sum(_ticks_or_none(child)) for child in descendants(pid))
     return CpuTime(main[0] / hz, max(0, mine - main[0] - threads) / hz, (engines + threads) / hz)
 
 
@@ -227,7 +227,7 @@ def busy_of_machine() -> tuple[float, float] | None:
         return None
     hz = os.sysconf("SC_CLK_TCK")
     busy = sum(fields) - fields[3] - fields[4]  # without idle and I/O wait
-    ours = sum(sum(_ticks_or_none(pid)) for pid in (os.getpid(), *_descendants(os.getpid())))
+    ours = sum(sum(_ticks_or_none(pid)) for pid in (os.getpid(), *descendants(os.getpid())))
     return busy / hz, ours / hz
 
 
@@ -244,7 +244,8 @@ def _ticks_or_none(place: int | str) -> tuple[int, int]:
         return 0, 0  # just ended
 
 
-def _descendants(pid: int) -> list[int]:
+def descendants(pid: int) -> list[int]:
+    """Returns the ids of all child processes, and of theirs. Raises OSError without /proc."""
     parents: dict[int, int] = {}
     for place in _PROC.iterdir():
         if place.name.isdigit():

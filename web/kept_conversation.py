@@ -20,6 +20,7 @@ from assistant.setup import new_session
 from assistant.storage.conversation_database import ConversationFileError
 from assistant.storage.conversation_file import ConversationFile, KeptConversation, owner_of_browser
 from assistant.storage.conversation_store import ConversationStore
+from assistant.support.disk_threads import CONVERSATION_THREADS
 from web.phone.session import call_of
 from web.session_acceptor import is_guest
 from web.wire.realtime import Realtime
@@ -120,7 +121,9 @@ class ConversationKeeper:
         owner, kept = owner_of_browser(wanted.browser), None
         if wanted.conversation:
             try:
-                kept = await asyncio.to_thread(self.file.load, owner, wanted.conversation)
+                kept = await asyncio.get_running_loop().run_in_executor(
+                    CONVERSATION_THREADS, self.file.load, owner, wanted.conversation
+                )
             except ConversationFileError as error:
                 self.realtime.conversation_kept("", kept=False)
                 self._problem(f"{error.text}: the conversation is not kept.")

@@ -22,6 +22,7 @@ from assistant.storage.conversation_file import (
     Place,
 )
 from assistant.support.background_writer import BackgroundWriter
+from assistant.support.disk_threads import CONVERSATION_THREADS
 from assistant.support.paths import data_folder
 
 MAX_NAMES = 1000
@@ -112,6 +113,7 @@ class ConversationStore:
             file.path,
             self._write,
             report_problem,
+            threads=CONVERSATION_THREADS,
             waits=f"the conversation waits in memory. Check the free space, or {remedy}.",
             lost=self._lost,
             afterwards=self._report,

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from assistant.skills.stored_timers import Pending
 from assistant.skills.user_timers import SharedTimers
 from assistant.storage.timer_file import Exchanged, TimerFile, TimerFileError
+from assistant.support.disk_threads import CONVERSATION_THREADS
 
 READ_EVERY_S = 1.0
 """How often changes of other processes are read."""
@@ -68,7 +69,7 @@ class TimerKeeper:
         """Writes what is pending and reads what has changed, or completes the exchange in progress."""
         if self._in_flight is None:
             pending = self.timers.take_pending()
-            call = asyncio.get_running_loop().run_in_executor(None, self.file.exchange, pending)
+            call = asyncio.get_running_loop().run_in_executor(CONVERSATION_THREADS, self.file.exchange, pending)
             self._in_flight = call, pending
         # On cancellation the thread continues: it cannot be stopped, and nothing must be written twice.
         await asyncio.wait([self._in_flight[0]])

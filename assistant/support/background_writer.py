@@ -5,6 +5,7 @@ import errno
 import os
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -30,6 +31,7 @@ class BackgroundWriter(Generic[Entry]):
         write: Callable[[Sequence[Entry]], None],
         report_problem: Callable[[str], None],
         *,
+        threads: Executor,
         waits: str,
         lost: Callable[[int], str],
         count_lost: Callable[[int, str], None] | None = None,
@@ -42,6 +44,7 @@ class BackgroundWriter(Generic[Entry]):
             path: Used in messages.
             write: Writes all entries or none, in a thread, one call at a time. Raises OSError.
             report_problem: Receives one message when the disk begins to fail, and one whenever entries are lost.
+            threads: The threads of the disk, apart from those of asyncio.
             waits: End of the first message: what is pending while the disk fails, and what to do.
             lost: Returns the end of the last message for the number of entries that could not be written.
             report_lost: Receives the messages about lost entries instead of `report_problem`.
@@ -50,7 +53,7 @@ class BackgroundWriter(Generic[Entry]):
         """
         self.dropped = 0
         self._dropped_reported = 0
-        self._path = path
+        self._path, self._threads = path, threads
         self._write_all = write
         self._report_failure = report_problem
         self._failure_reported = False
@@ -129,7 +132,7 @@ class BackgroundWriter(Generic[Entry]):
         if self._writing is None:
             self._in_flight = tuple(self._waiting)
             self._waiting.clear()
-            self._writing = asyncio.get_running_loop().run_in_executor(None, self._write_all, self._in_flight)
+            self._writing = asyncio.get_running_loop().run_in_executor(self._threads, self._write_all, self._in_flight)
         await asyncio.wait([self._writing])
         writing, taken = self._writing, self._in_flight
         self._writing, self._in_flight = None, ()

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from assistant.support.background_writer import BackgroundWriter, append_whole
+from assistant.support.disk_threads import TRACE_THREADS
 from assistant.trace.folder import KEEP_ALL, RetentionLimits, remove_expired
 from assistant.trace.record import TurnRecord
 from audio.private_file import make_private_folder, open_private
@@ -51,6 +52,7 @@ class TraceFile:
             # Not a bound method: a thread keeps its last callable for a while, and with it would keep the conversation.
             partial(_append, self.path),
             report_problem,
+            threads=TRACE_THREADS,
             waits="writing is retried until the conversation ends. Check trace.dir and the free space.",
             lost=lambda turns: f"{'a turn is' if turns == 1 else f'{turns} turns are'} not in the trace.",
             count_lost=count_lost,
@@ -78,7 +80,9 @@ class TraceFile:
         self._removed_old = True
         now_s = datetime.now(UTC).timestamp()
         try:
-            await asyncio.get_running_loop().run_in_executor(None, remove_expired, self.path, self._limits, now_s)
+            await asyncio.get_running_loop().run_in_executor(
+                TRACE_THREADS, remove_expired, self.path, self._limits, now_s
+            )
         except OSError as error:
             self._report_problem(f"{self.path.parent}: old traces cannot be removed ({error.strerror or error}).")
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from assistant.support import background_writer
 from assistant.support.background_writer import MAX_WAITING, BackgroundWriter
+from assistant.support.disk_threads import TRACE_THREADS
 
 FILE = Path("notes.txt")
 
@@ -49,7 +50,12 @@ class Disk:
 
 def writer_for(disk: Disk, report_problem: Callable[[str], None] = pytest.fail) -> BackgroundWriter[int]:
     return BackgroundWriter(
-        FILE, disk.write, report_problem, waits="numbers wait.", lost=lambda count: f"{count} of the numbers are lost."
+        FILE,
+        disk.write,
+        report_problem,
+        threads=TRACE_THREADS,
+        waits="numbers wait.",
+        lost=lambda count: f"{count} of the numbers are lost.",
     )
 
 
@@ -219,6 +225,7 @@ def counted(disk: Disk, losses: Losses) -> BackgroundWriter[int]:
         FILE,
         disk.write,
         lambda _: None,
+        threads=TRACE_THREADS,
         waits="",
         lost=lambda count: f"{count} lost",
         count_lost=losses.lost,
