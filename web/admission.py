@@ -9,7 +9,7 @@ from web.load_estimate import LoadEstimate
 from web.session_limits import CloseNotice, busy
 
 UPDATE_EVERY_S = 1.0
-"""Interval of the updates. Each takes about 0.3 ms."""
+"""Interval of the updates. Each takes about 0.5 ms."""
 MAX_SETTLING = 1000
 """Beginnings that are remembered: as many as `server.max_sessions` may be."""
 
