@@ -9,7 +9,7 @@ With `server.redis_url`, a conversation of another gateway is continued as well 
 import asyncio
 import logging
 import secrets
-from contextlib import AsyncExitStack, suppress
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
@@ -35,9 +35,10 @@ from web.engine_pool import EnginePool
 from web.event_limits import ANSWER_SHARE, COSTLY_BYTES, EventBudget, cost_of, refusal, utf8_bytes
 from web.fair_share import FairShare
 from web.garbage import GarbageCollection
+from web.handover.claims import Claimed, claimed_conversation
 from web.handover.handovers import Handovers
 from web.handover.keeper import HandoverKeeper
-from web.handover.running import Claimed, config_of, continue_session, keeper_of
+from web.handover.running import config_of, continue_session, keeper_of
 from web.hang_up import has_hung_up
 from web.kept_conversation import file_for
 from web.metrics import Metrics
@@ -171,27 +172,18 @@ class Connections:
         if conversation is not None:
             await self._resume(conversation, websocket)
             return
-        claimed = await self._claim(websocket)
         try:
-            async with AsyncExitStack() as stack:
-                try:
-                    engines = await stack.enter_async_context(self.engine_pool.engines())
-                except BaseException:
-                    if claimed is not None and self.handovers is not None:  # another gateway may have engines
-                        await self.handovers.save(claimed.token, claimed.owner, claimed.snapshot)
-                    raise
+            async with self._claimed(websocket) as claimed, self.engine_pool.engines() as engines:
                 await self._run_new(websocket, engines, claimed)
         finally:
             self._garbage.conversation_ended()
 
-    async def _claim(self, websocket: WebSocket) -> Claimed | None:
+    def _claimed(self, websocket: WebSocket) -> AbstractAsyncContextManager[Claimed | None]:
         """Takes over the conversation of another gateway that the client wants to resume, if there is one."""
         token = websocket.query_params.get("resume", "")
         if self.handovers is None or not token or call_of(websocket.scope) is not None:
-            return None
-        owner = secrets.token_hex(8)
-        snapshot = await self.handovers.claim(token, owner)
-        return None if snapshot is None else Claimed(token, owner, snapshot)
+            return nullcontext()
+        return claimed_conversation(self.handovers, token)
 
     # ---- a new conversation ----
 
@@ -207,6 +199,8 @@ class Connections:
         realtime_session.keeper.file = None if guest else file_for(self.conversations, websocket)
         self._conversations[conversation.token] = conversation
         self._share.conversations = len(self._conversations)
+        if claimed is not None:
+            claimed.begun = True
         try:
             await self._run(conversation, trace, websocket, claimed)
         except BaseException:
